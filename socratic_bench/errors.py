@@ -1,0 +1,126 @@
+"""What can go wrong, each with its code, its ending and its hint.
+
+    BenchError
+    ├── UsageError        the request itself is wrong: every mistake found, before the first call
+    ├── ModelError        a call to a model failed
+    ├── ArtifactError     a store could not keep what it was given
+    ├── Stopped           the run was told to end: signal, deadline, budget
+    └── InternalError     a defect in this program
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from socratic_bench.types import EndReason
+
+Status = Literal["completed", "partial", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run with some end reason is reported: status, and the exit code of the command."""
+
+    status: Status
+    exit_code: int
+
+
+EXIT_GATE = 5
+EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
+
+# "failed" becomes "partial" once a turn has been played.
+ENDINGS: dict[EndReason, Ending] = {
+    "max_turns": Ending("completed", 0),
+    "student_closed": Ending("completed", 0),
+    "content_filtered": Ending("completed", 0),
+    "guardrail": Ending("completed", 0),
+    "context_window": Ending("completed", 0),
+    "empty_reply": Ending("completed", 0),
+    "deadline": Ending("partial", 6),
+    "budget": Ending("partial", 6),
+    "unavailable": Ending("partial", 4),
+    "artifacts": Ending("partial", 4),
+    "credentials": Ending("failed", 3),
+    "access": Ending("failed", 3),
+    "unknown_model": Ending("failed", 3),
+    "refused_request": Ending("failed", 3),
+    "interrupted": Ending("partial", EXIT_INTERRUPTED),
+    "usage": Ending("failed", 2),
+    "internal": Ending("failed", 1),
+}
+
+
+class BenchError(Exception):
+    """An error that the document reports.
+
+    `code` is a stable word for machines, `hint` says what to do next, `retryable` whether the same
+    command may succeed later, `end_reason` how the run ends by it.
+    """
+
+    code: str = "internal"
+    end_reason: EndReason = "internal"
+    hint: str | None = None
+    retryable: bool = False
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        if hint is not None:
+            self.hint = hint
+
+    @property
+    def exit_code(self) -> int:
+        return ENDINGS[self.end_reason].exit_code
+
+
+class UsageError(BenchError):
+    """The command, the environment or a file is wrong; `problems` holds every mistake, one sentence each."""
+
+    code = "usage"
+    end_reason: EndReason = "usage"
+
+    def __init__(self, problems: Sequence[str], *, hint: str | None = None) -> None:
+        super().__init__(" ".join(problems), hint=hint)
+        self.problems = tuple(problems)
+
+
+class ModelError(BenchError):
+    """A model call failed for good, or (while `retryable`) for now."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str,
+        end_reason: EndReason,
+        retryable: bool = False,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.code = code
+        self.end_reason = end_reason
+        self.retryable = retryable
+
+
+class ArtifactError(BenchError):
+    """A store refused or lost its connection; `retryable` says whether a later try may pass."""
+
+    code = "artifacts"
+    end_reason: EndReason = "artifacts"
+    retryable = True
+
+
+class Stopped(BenchError):  # noqa: N818 -- an order to end, not a fault
+    """The run was told to end. `code` is `interrupted`, `deadline` or `budget`."""
+
+    retryable = True
+
+    def __init__(self, message: str, *, end_reason: EndReason, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.code = end_reason
+        self.end_reason = end_reason
+
+
+class InternalError(BenchError):
+    """A defect. Names the exception and where it was raised; never carries secrets or model text."""

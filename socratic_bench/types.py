@@ -1,0 +1,244 @@
+"""The frozen vocabulary that every room shares: messages, calls, verdicts, turns.
+
+Unknown is always `None`; a zero is a measured zero.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+Role = Literal["tutor", "student", "judge"]
+ROLES: tuple[Role, ...] = ("tutor", "student", "judge")
+
+EndReason = Literal[
+    "max_turns",
+    "student_closed",
+    "content_filtered",
+    "guardrail",
+    "context_window",
+    "empty_reply",
+    "deadline",
+    "budget",
+    "unavailable",
+    "artifacts",
+    "credentials",
+    "access",
+    "unknown_model",
+    "refused_request",
+    "interrupted",
+    "usage",
+    "internal",
+]
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Plain text of a message."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """What a model thought before it spoke. Kept apart: never shown to another role, never judged."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A model's call of a tool. `arguments` is the parsed JSON that the model gave."""
+
+    id: str
+    name: str
+    arguments: Json
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """An answer to a `ToolUse`, sent back by the user's side."""
+
+    id: str
+    text: str
+    is_error: bool = False
+
+
+Block = Text | Reasoning | ToolUse | ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation, in content blocks."""
+
+    role: Literal["user", "assistant"]
+    content: tuple[Block, ...]
+
+    @property
+    def text(self) -> str:
+        """The text blocks, joined; reasoning and tool blocks left out."""
+        return "".join(block.text for block in self.content if isinstance(block, Text))
+
+    @classmethod
+    def user(cls, text: str) -> "Message":
+        return cls("user", (Text(text),))
+
+    @classmethod
+    def assistant(cls, text: str) -> "Message":
+        return cls("assistant", (Text(text),))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerateConfig:
+    """How a model is asked to generate. `None`: the field is not sent.
+
+    `temperature` and `top_p` lie in 0..1; `max_tokens` is always sent, since the service counts it
+    against the quota up front and its own default can be the model's whole output limit.
+    """
+
+    max_tokens: int
+    temperature: float | None = None
+    top_p: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A tool that the model is made to call; `input_schema` is a JSON Schema object."""
+
+    name: str
+    description: str
+    input_schema: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is asked of a model. Free of anything that differs between runs of one seed."""
+
+    messages: tuple[Message, ...]
+    config: GenerateConfig
+    system: str | None = None
+    tool: Tool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallKey:
+    """Names one call within a run: who was asked, for which turn, and which try of it (0 first).
+
+    `part` tells apart several calls that one role gets for one turn, such as a juror's id.
+    """
+
+    role: Role
+    index: int
+    part: str = ""
+    repeat: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens of one or more calls. `input_tokens` counts all input; the cache kinds are parts of it."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One request on the wire. `wait_ms` was slept before it; `error` is `None` if it answered."""
+
+    started_at: datetime
+    duration_ms: float
+    wait_ms: float
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """A model's answer to one call.
+
+    `latency_ms` is the answering attempt as seen from here, `service_latency_ms` as the service
+    reports it. `usage` is `None` if the service sent no counters. `stop_reason` is the service's word.
+    """
+
+    message: Message
+    stop_reason: str
+    usage: Usage | None
+    latency_ms: float
+    service_latency_ms: float | None
+    attempts: tuple[Attempt, ...]
+    request_id: str | None
+    finished_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A judge's scores of one reply, by the rubric's dimensions, with its reasons."""
+
+    scores: Mapping[str, float]
+    rationale: Mapping[str, str | None]
+    judge_model: str | None
+
+    @property
+    def overall_score(self) -> float:
+        return sum(self.scores.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unjudged:
+    """Why a turn has no verdict. `reason` is a word for machines, `message` a sentence for people."""
+
+    reason: str
+    message: str
+    raw_reply: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """The outcome of judging one turn and what it took: one call, or two after a repair."""
+
+    outcome: Verdict | Unjudged
+    calls: tuple[Completion, ...]
+    finished_at: datetime
+
+
+Measure = bool | int | float | str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One exchange: what the student said (`prompt`) and what the tutor made of it (`reply`).
+
+    `student` is the call that produced `prompt`; `None` for an opening or a scripted student.
+    `measures` holds the benchmark's deterministic readings of the reply, `notes` what else it wants
+    kept with the turn. `judged` is `None` until the judge has spoken, and without a judge.
+    """
+
+    index: int
+    prompt: str
+    reply: Completion
+    student: Completion | None
+    measures: Mapping[str, Measure]
+    notes: Mapping[str, Measure]
+    unjudgeable: Unjudged | None = None
+    judged: Judged | None = None
+
+    @property
+    def outcome(self) -> Verdict | Unjudged | None:
+        """The verdict, or why there is none; `None` where nobody was asked."""
+        return self.unjudgeable or (self.judged.outcome if self.judged else None)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        outcome = self.outcome
+        return outcome if isinstance(outcome, Verdict) else None
