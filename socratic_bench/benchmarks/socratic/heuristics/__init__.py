@@ -1,0 +1,6 @@
+"""What a turn looks like without asking a model: questions, openness, advice, leading."""
+
+from .analysis import analyse
+from .types import Heuristics
+
+__all__ = ["Heuristics", "analyse"]

@@ -1,0 +1,17 @@
+"""What the heuristics say of one utterance."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Heuristics:
+    """None means "not in a language these rules know", never "no"."""
+
+    has_question: bool | None
+    question_count: int | None
+    open_ended: bool | None
+    has_advice: bool | None
+    is_leading: bool | None
+
+
+UNKNOWN = Heuristics(None, None, None, None, None)
