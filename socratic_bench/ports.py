@@ -1,8 +1,11 @@
-"""The seams: what a run needs from models, judges, stores and benchmarks, and nothing more."""
+"""The seams: what a run needs from models, benchmarks, stores and listeners, and nothing more."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-from socratic_bench.types import CallKey, Completion, Request
+from socratic_bench.config import RunConfig
+from socratic_bench.types import CallKey, Completion, EndReason, Measure, Request, Rubric, Turn
 
 
 class Model(Protocol):
@@ -14,3 +17,124 @@ class Model(Protocol):
     def complete(self, request: Request, key: CallKey) -> Completion:
         """Answer, or raise `ModelError` (for good) or `Stopped` (the run is ending)."""
         ...
+
+
+class ArtifactStore(Protocol):
+    """Keeps files by key. A key is a relative path with "/" between its parts."""
+
+    def check(self) -> None:
+        """Raise `UsageError` if it is sure that nothing can be kept here. Makes nothing."""
+        ...
+
+    def put(self, key: str, body: bytes) -> None:
+        """Keep `body` whole or raise `ArtifactError`; a second put of a key replaces the first."""
+        ...
+
+    def location(self, key: str) -> str:
+        """Where a reader finds the key: a URL or an absolute path."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricInfo:
+    """What a benchmark's metric means, for reports and comparisons.
+
+    `name` is a path below the document's `metrics`. `low` and `high` bound it (`None`: unbounded).
+    """
+
+    name: str
+    title: str
+    low: float | None
+    high: float | None
+    higher_is_better: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """What a benchmark made of the configuration: where the episode starts, and its pinned inputs.
+
+    `hashes` names the sha256 of every text that the outcome depends on.
+    """
+
+    scenario: str
+    prompt: str
+    hashes: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    """What a judge gets to see of one turn: the words before, as (speaker, text), and the reply."""
+
+    context: tuple[tuple[str, str], ...]
+    reply: str
+
+
+Metrics = Mapping[str, float | int | bool | None | Mapping[str, float | None]]
+
+
+class Stage(Protocol):
+    """What a run lends to a benchmark while an episode is played."""
+
+    @property
+    def tutor(self) -> Model: ...
+
+    @property
+    def student(self) -> Model | None: ...
+
+    def publish(self, turn: Turn) -> None:
+        """Hand over a finished turn; it is kept and judged beside what is played next."""
+        ...
+
+
+class Benchmark(Protocol):
+    """One kind of test on the engine: what an episode is, how it is judged, what is summed up.
+
+    A module of `socratic_bench.benchmarks` offers it as `BENCHMARK`.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def metrics(self) -> Sequence[MetricInfo]: ...
+
+    @property
+    def rubric(self) -> Rubric | None:
+        """How replies are judged; `None` where no judge model is needed."""
+        ...
+
+    def prepare(self, config: RunConfig) -> Opening:
+        """Read all that the episode needs. Raises `UsageError` with every mistake."""
+        ...
+
+    def play(self, config: RunConfig, opening: Opening, stage: Stage) -> "Finale":
+        """Play one episode. Errors of models fly through."""
+        ...
+
+    def exhibit(self, turns: Sequence[Turn], index: int) -> Exhibit: ...
+
+    def summarise(self, config: RunConfig, turns: Sequence[Turn]) -> Metrics:
+        """The metrics over the judged turns, every name of `metrics` present, unknown ones null."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finale:
+    """How an episode ended by itself; `notes` goes into the document's `student`."""
+
+    end_reason: EndReason
+    notes: Mapping[str, Measure]
+
+
+class Listener(Protocol):
+    """Hears of a run while it goes on; must not block and must not raise."""
+
+    def on_start(self, run_id: str, config: RunConfig, opening: Opening) -> None: ...
+
+    def on_call(self, key: CallKey) -> None: ...
+
+    def on_turn(self, turn: Turn) -> None: ...
+
+    def on_judged(self, turn: Turn) -> None: ...
+
+    def on_notice(self, text: str) -> None: ...

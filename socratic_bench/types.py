@@ -212,6 +212,28 @@ class Judged:
     finished_at: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dimension:
+    """One sub-score of a rubric: `low`..`high` in steps of `step`, with its levels in words."""
+
+    name: str
+    low: float
+    high: float
+    step: float
+    levels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rubric:
+    """How a judge scores one reply. `sha256` is of the file that it was read from."""
+
+    id: str
+    title: str
+    instructions: str
+    dimensions: tuple[Dimension, ...]
+    sha256: str
+
+
 Measure = bool | int | float | str | None
 
 

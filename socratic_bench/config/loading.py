@@ -1,0 +1,147 @@
+"""Reads flags over environment variables over defaults into a `RunConfig`."""
+
+import json
+from collections.abc import Sequence
+
+from socratic_bench.config.reader import Reader, Sources, parse_number
+from socratic_bench.config.run_config import DEFAULT_JUDGE_MODEL, MAX_SEED, Gate, RunConfig
+from socratic_bench.errors import UsageError
+
+OFFLINE_REGION = "us-east-1"
+MODEL_IDS_HINT = """a JSON array of model ids, such as '["anthropic.claude-3-5-sonnet-20241022-v1:0"]'"""
+
+
+def load_config(sources: Sources, earlier_problems: Sequence[str] = ()) -> RunConfig:
+    """The configuration that the sources describe.
+
+    Raises `UsageError` with every mistake in `problems`, `earlier_problems` first.
+    """
+    reader = Reader(sources)
+    config = _read(reader)
+    problems = [*earlier_problems, *reader.problems, *config.problems()]
+    if problems:
+        raise UsageError(
+            list(dict.fromkeys(problems)),
+            hint="socratic-runner run --help lists every flag and variable.",
+        )
+    return config
+
+
+def _read(reader: Reader) -> RunConfig:
+    offline = reader.switch("offline")
+    return RunConfig(
+        model=reader.word("model") or "",
+        prompt=_prompt(reader),
+        scenario=reader.word("scenario"),
+        scenario_file=reader.word("scenario-file"),
+        turns=reader.integer("turns", "RUNNER_DEFAULT_TURNS", default=40),
+        judge_model=_judge_model(reader, offline=offline),
+        student_model=_student_model(reader),
+        seed=_seed(reader),
+        model_ids=_model_ids(reader, offline=offline),
+        region=_region(reader, offline=offline),
+        assume_role_arn=_role(reader, offline=offline),
+        output_dir=reader.word("output-dir", "RUNNER_OUTPUT_DIR"),
+        s3_bucket=reader.word("s3-bucket", "RUNNER_S3_BUCKET"),
+        s3_prefix=(reader.word("s3-prefix", "RUNNER_S3_PREFIX") or "").strip("/"),
+        system_prompt_file=reader.word("system-prompt-file"),
+        temperature=reader.optional_number("temperature"),
+        max_tokens=reader.integer("max-tokens", default=1024),
+        max_attempts=reader.integer("max-attempts", default=10),
+        call_timeout_s=reader.number("call-timeout", default=300.0),
+        deadline_s=reader.optional_number("deadline"),
+        offline=offline,
+        compliance_threshold=reader.number("compliance-threshold", default=3.0),
+        half_life_threshold=reader.number("half-life-threshold", default=8.0),
+        min_judge_coverage=reader.number("min-judge-coverage", default=0.9),
+        gates=_gates(reader),
+    )
+
+
+def _prompt(reader: Reader) -> str | None:
+    prompt = reader.sources.flags.get("prompt")
+    if not isinstance(prompt, str):
+        return None
+    return reader.sources.read_stdin() if prompt == "-" else prompt
+
+
+def _judge_model(reader: Reader, *, offline: bool) -> str | None:
+    if reader.switch("no-judge"):
+        if reader.given("judge-model"):
+            reader.problems.append("--no-judge and --judge-model are both given: keep one.")
+        return None
+    model = reader.word("judge-model", "RUNNER_JUDGE_MODEL")
+    if model is None and offline:
+        return next((id_ for id_ in reader.sources.offline_models() if "judge" in id_), None)
+    return model or DEFAULT_JUDGE_MODEL
+
+
+def _student_model(reader: Reader) -> str | None:
+    mode = reader.word("student")
+    model = reader.word("student-model", "RUNNER_STUDENT_MODEL")
+    if mode not in (None, "scripted", "model"):
+        reader.problems.append(f"--student is {mode!r}, but must be scripted or model.")
+    if mode == "model" and model is None:
+        reader.problems.append("--student model needs an id: give --student-model.")
+    if mode == "scripted":
+        if reader.given("student-model"):
+            reader.problems.append("--student scripted and --student-model contradict: keep one.")
+        return None
+    return model
+
+
+def _seed(reader: Reader) -> int:
+    if not reader.given("seed"):
+        return reader.sources.draw_seed()
+    seed = reader.integer("seed", default=0)
+    return seed if 0 <= seed <= MAX_SEED else _note_seed(reader, seed)
+
+
+def _note_seed(reader: Reader, seed: int) -> int:
+    reader.problems.append(f"--seed is {seed}, but must lie in 0..{MAX_SEED}.")
+    return 0
+
+
+def _model_ids(reader: Reader, *, offline: bool) -> tuple[str, ...] | None:
+    text = reader.sources.environ.get("BEDROCK_MODEL_IDS", "").strip()
+    if not text:
+        if offline:
+            return reader.sources.offline_models()
+        reader.problems.append(f"BEDROCK_MODEL_IDS is not set: it takes {MODEL_IDS_HINT}.")
+        return None
+    try:
+        ids = json.loads(text)
+    except ValueError as error:
+        reader.problems.append(f"BEDROCK_MODEL_IDS is no JSON ({error}): it takes {MODEL_IDS_HINT}.")
+        return None
+    if not isinstance(ids, list) or not ids or not all(isinstance(i, str) and i for i in ids):
+        reader.problems.append(f"BEDROCK_MODEL_IDS must be {MODEL_IDS_HINT}.")
+        return None
+    return tuple(ids)
+
+
+def _region(reader: Reader, *, offline: bool) -> str | None:
+    region = reader.word("region", "AWS_REGION", "AWS_DEFAULT_REGION")
+    if region is None:
+        return OFFLINE_REGION if offline else reader.sources.profile_region()
+    return region
+
+
+def _role(reader: Reader, *, offline: bool) -> str | None:
+    # The embedded endpoint must never be the reason that a real role is assumed.
+    role = reader.word("assume-role-arn", "BEDROCK_ASSUME_ROLE_ARN")
+    return None if offline else role
+
+
+def _gates(reader: Reader) -> tuple[Gate, ...]:
+    gates = []
+    for word in reader.words("fail-under"):
+        metric, _, bound = word.partition("=")
+        minimum = parse_number(bound)
+        if not metric.strip() or minimum is None:
+            reader.problems.append(
+                f"--fail-under takes METRIC=VALUE, such as overall_score=7, not {word!r}."
+            )
+        else:
+            gates.append(Gate(metric.strip(), minimum))
+    return tuple(gates)

@@ -1,0 +1,160 @@
+"""The frozen configuration of one run, and what makes one valid."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+DEFAULT_JUDGE_MODEL = "anthropic.claude-3-5-sonnet-20241022-v1:0"
+MAX_TURNS = 500
+MAX_SEED = 2**53 - 1  # the largest integer that every JSON reader keeps exact
+
+_ARN = re.compile(r"arn:aws[\w-]*:bedrock:(?P<region>[a-z0-9-]*):\d*:[\w.-]+/.+")
+_ROLE_ARN = re.compile(r"arn:aws[\w-]*:iam::\d{12}:role/.+")
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A bound that a metric has to reach: the run fails under `minimum`.
+
+    `metric` is a path below the document's `metrics`, such as `violation_rates.form`.
+    """
+
+    metric: str
+    minimum: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunConfig:
+    """Everything that one run depends on.
+
+    Attributes:
+        model: the tutor under test: a model id, an inference-profile id or an ARN.
+        prompt: the student's opening; `None` takes the scenario's first one.
+        scenario: id of a built-in scenario; `None` finds it by the prompt, else `custom`.
+        scenario_file: path of a scenario file of the user's own.
+        turns: turns to play at most, 1..500.
+        judge_model: the model that scores each turn; `None` leaves judging out.
+        student_model: the model that plays the student; `None` takes the scripted student.
+        seed: fixes everything that is chosen by chance, 0..2**53-1; `None` draws one.
+        model_ids: models that may be tested; `None` allows any.
+        region: AWS region of the Bedrock endpoint.
+        assume_role_arn: IAM role taken for Bedrock calls only.
+        output_dir, s3_bucket, s3_prefix: where artifacts go; `None` and "" leave them out.
+        system_prompt_file: the tutor's system prompt; `None` takes the built-in one.
+        temperature: of the tutor, 0..1; `None` leaves it to the model.
+        max_tokens: bound of one reply of tutor or student, in tokens.
+        max_attempts: requests that one call may take.
+        call_timeout_s: seconds that one request may take.
+        deadline_s: seconds that the run may take; `None` is no bound.
+        offline: play on the embedded endpoint, with no account.
+        compliance_threshold, half_life_threshold: scores of the metrics of the same names, 0..10.
+        min_judge_coverage: share of turns that must be judged, 0..1.
+        gates: bounds on metrics.
+        benchmark: name of the benchmark.
+    """
+
+    model: str
+    prompt: str | None = None
+    scenario: str | None = None
+    scenario_file: str | None = None
+    turns: int = 40
+    judge_model: str | None = DEFAULT_JUDGE_MODEL
+    student_model: str | None = None
+    seed: int | None = None
+    model_ids: tuple[str, ...] | None = None
+    region: str | None = None
+    assume_role_arn: str | None = None
+    output_dir: str | None = None
+    s3_bucket: str | None = None
+    s3_prefix: str = ""
+    system_prompt_file: str | None = None
+    temperature: float | None = None
+    max_tokens: int = 1024
+    max_attempts: int = 10
+    call_timeout_s: float = 300.0
+    deadline_s: float | None = None
+    offline: bool = False
+    compliance_threshold: float = 3.0
+    half_life_threshold: float = 8.0
+    min_judge_coverage: float = 0.9
+    gates: tuple[Gate, ...] = ()
+    benchmark: str = "socratic"
+
+    def problems(self) -> tuple[str, ...]:
+        """Every mistake in the values, one sentence each; empty if the run can be prepared."""
+        return (
+            *_model_problems(self),
+            *_opening_problems(self),
+            *_range_problems(self),
+            *_place_problems(self),
+        )
+
+
+def _model_problems(config: RunConfig) -> Iterator[str]:
+    if not config.model:
+        yield "No model to test: give --model with a Bedrock model id."
+    elif config.model_ids is not None and config.model not in config.model_ids:
+        yield f"Model not found in BEDROCK_MODEL_IDS: {config.model!r}{_nearest(config)}."
+    for name, model in (
+        ("--model", config.model),
+        ("--judge-model", config.judge_model),
+        ("--student-model", config.student_model),
+    ):
+        match = _ARN.fullmatch(model or "")
+        region = match["region"] if match else ""
+        if region and config.region and region != config.region:
+            yield f"{name} names an ARN in {region}, but the region is {config.region}."
+        if model and not match and model.startswith("arn:"):
+            yield f"{name} is no Bedrock ARN: {model!r}."
+
+
+def _nearest(config: RunConfig) -> str:
+    near = get_close_matches(config.model, config.model_ids or (), n=3, cutoff=0.3)
+    if near:
+        return f" (nearest: {', '.join(near)})"
+    return f" ({len(config.model_ids or ())} ids are allowed, none of them near)"
+
+
+def _opening_problems(config: RunConfig) -> Iterator[str]:
+    if config.prompt is not None and not config.prompt.strip():
+        yield "The prompt is empty: give the student's opening words."
+    if config.prompt is None and not config.scenario and not config.scenario_file:
+        yield "Nothing to open the dialogue with: give --prompt or --scenario."
+    if config.scenario and config.scenario_file:
+        yield "--scenario and --scenario-file are both given: keep one."
+
+
+def _range_problems(config: RunConfig) -> Iterator[str]:
+    bounds: tuple[tuple[str, float | None, float, float], ...] = (
+        ("turns", config.turns, 1, MAX_TURNS),
+        ("seed", config.seed, 0, MAX_SEED),
+        ("temperature", config.temperature, 0, 1),
+        ("max-tokens", config.max_tokens, 1, 1_000_000),
+        ("max-attempts", config.max_attempts, 1, 100),
+        ("call-timeout", config.call_timeout_s, 0.001, 3600),
+        ("deadline", config.deadline_s, 0.001, 30 * 86400),
+        ("compliance-threshold", config.compliance_threshold, 0, 10),
+        ("half-life-threshold", config.half_life_threshold, 0, 10),
+        ("min-judge-coverage", config.min_judge_coverage, 0, 1),
+    )
+    for name, value, low, high in bounds:
+        if value is not None and not low <= value <= high:
+            yield f"{name} is {value}, but must lie in {low}..{high}."
+
+
+def _place_problems(config: RunConfig) -> Iterator[str]:
+    if not config.region:
+        yield "No region: set AWS_REGION or give --region."
+    elif not _REGION.fullmatch(config.region):
+        yield f"The region {config.region!r} is not of the form us-east-1."
+    if config.assume_role_arn and not _ROLE_ARN.fullmatch(config.assume_role_arn):
+        yield f"The role to assume is no IAM role ARN: {config.assume_role_arn!r}."
+    if config.s3_bucket and not _BUCKET.fullmatch(config.s3_bucket):
+        yield f"The bucket name {config.s3_bucket!r} is not a valid S3 bucket name."
+    if config.s3_prefix and not config.s3_bucket:
+        yield "An S3 prefix is given without a bucket: set RUNNER_S3_BUCKET or give --s3-bucket."
+    if ".." in config.s3_prefix.split("/"):
+        yield f"The S3 prefix {config.s3_prefix!r} must not contain '..'."
