@@ -1,0 +1,27 @@
+"""Students to teach: thirty built-in scenarios, one for any prompt, a teacher's own files."""
+
+from socratic_bench.benchmarks.socratic.scenarios.lint import check
+from socratic_bench.benchmarks.socratic.scenarios.loading import (
+    builtin_ids,
+    find_by_opening,
+    load_builtin,
+    load_file,
+)
+from socratic_bench.benchmarks.socratic.scenarios.scenario import (
+    AGES,
+    FAMILIES,
+    Scenario,
+    ScenarioError,
+)
+
+__all__ = [
+    "AGES",
+    "FAMILIES",
+    "Scenario",
+    "ScenarioError",
+    "builtin_ids",
+    "check",
+    "find_by_opening",
+    "load_builtin",
+    "load_file",
+]

@@ -1,0 +1,164 @@
+"""Which fields a scenario file has, and everything that can be wrong with them."""
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from socratic_bench.benchmarks.socratic.scenarios.scenario import (
+    AGES,
+    FAMILIES,
+    RESISTANCES,
+    WEAKNESS_OF,
+    WEAKNESSES,
+    normal,
+)
+
+_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_MAX_TURNS = 500
+_WORDS: tuple[tuple[type, str], ...] = (
+    (bool, "true or false"),
+    (int, "a number"),
+    (float, "a number"),
+    (str, "text"),
+    (list, "a list"),
+    (dict, "a table"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """A field of the file. `longest` is in characters and, for "texts", holds for each of them."""
+
+    path: str
+    kind: Literal["text", "texts", "number"] = "text"
+    longest: int = 80
+    count: tuple[int, int] = (1, 1)
+    allowed: tuple[str, ...] = ()
+    required: bool = True
+
+
+FIELDS = (
+    Field(path="id", longest=60),
+    Field(path="title"),
+    Field(path="family", allowed=FAMILIES),
+    Field(path="subject", longest=40),
+    Field(path="age", allowed=AGES),
+    Field(path="openings", kind="texts", longest=600, count=(2, 10)),
+    Field(path="draws_out", kind="texts", longest=300, count=(2, 4)),
+    Field(path="replies", kind="texts", longest=600, count=(6, 10)),
+    Field(path="closes_after", kind="number", required=False),
+    Field(path="closing", longest=600, required=False),
+    Field(path="student.persona", longest=800),
+    Field(path="student.belief", longest=240),
+    Field(path="student.because", longest=240),
+    Field(path="student.topic"),
+    Field(path="student.details", kind="texts", count=(3, 8)),
+    Field(path="student.weakness", allowed=WEAKNESSES),
+    Field(path="student.resistance", allowed=RESISTANCES),
+)
+
+
+def find_problems(table: Mapping[str, object]) -> list[str]:
+    """Every mistake in a parsed file, as "field: reason". Empty: the file can be used."""
+    values = flatten(table)
+    problems = list(_unknown(values))
+    for field in FIELDS:
+        if field.path in values:
+            problems += [f"{field.path}{found}" for found in _wrong(field, values[field.path])]
+        elif field.required:
+            problems.append(f"{field.path}: missing")
+    return [*problems, *_misfits(values)]
+
+
+def flatten(table: Mapping[str, object]) -> dict[str, object]:
+    """The table with the fields of [student] lifted up as "student.persona" and so on."""
+    student = table.get("student", {})
+    flat = {name: value for name, value in table.items() if name != "student"}
+    if not isinstance(student, dict):
+        return {**flat, "student": student}
+    return {**flat, **{f"student.{name}": value for name, value in student.items()}}
+
+
+def _unknown(values: Mapping[str, object]) -> Iterator[str]:
+    known = {field.path for field in FIELDS}
+    for path in values:
+        if path == "student":
+            yield "student: must be a table, written as [student] on a line of its own"
+        elif path not in known:
+            yield f"{path}: unknown field{_suggestion(path, known)}"
+
+
+def _suggestion(path: str, known: set[str]) -> str:
+    leaf = path.rpartition(".")[2]
+    for other in sorted(known):
+        if other.rpartition(".")[2] == leaf:
+            place = "below [student]" if other.startswith("student.") else "above [student]"
+            return f"; {leaf} belongs {place}"
+    near = difflib.get_close_matches(path, sorted(known), n=1, cutoff=0.6)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _wrong(field: Field, value: object) -> Iterator[str]:
+    if field.kind == "number":
+        yield from _wrong_number(value)
+    elif field.kind == "text":
+        yield from _wrong_text(field, value)
+    elif not isinstance(value, list):
+        yield f": must be a list of texts, not {_word(value)}"
+    else:
+        yield from _wrong_list(field, value)
+
+
+def _wrong_number(value: object) -> Iterator[str]:
+    if isinstance(value, bool) or not isinstance(value, int):
+        yield f": must be a whole number, not {_word(value)}"
+    elif not 1 <= value <= _MAX_TURNS:
+        yield f": {value} given; 1 to {_MAX_TURNS} allowed"
+
+
+def _wrong_text(field: Field, value: object) -> Iterator[str]:
+    if not isinstance(value, str):
+        yield f": must be text in quotation marks, not {_word(value)}"
+    elif not value.strip():
+        yield ": empty"
+    elif len(value.strip()) > field.longest:
+        yield f": {len(value.strip())} characters; at most {field.longest} allowed"
+    elif field.allowed and value not in field.allowed:
+        yield f': "{value[:40]}" is not one of {", ".join(field.allowed)}'
+    elif field.path == "id" and not _ID.fullmatch(value):
+        yield f': "{value}" may only have small letters, digits and single hyphens between them'
+
+
+def _wrong_list(field: Field, values: list[object]) -> Iterator[str]:
+    fewest, most = field.count
+    if not fewest <= len(values) <= most:
+        yield f": {len(values)} given; {fewest} to {most} needed"
+    first_at: dict[str, int] = {}
+    for position, value in enumerate(values, start=1):
+        found = list(_wrong_text(field, value))
+        yield from (f", item {position}{reason}" for reason in found)
+        if isinstance(value, str) and value.strip():
+            first = first_at.setdefault(normal(value), position)
+            if first != position:
+                yield f", item {position}: the same as item {first}"
+
+
+def _misfits(values: Mapping[str, object]) -> Iterator[str]:
+    """Fields that are fine alone and do not go together."""
+    family, weakness = values.get("family"), values.get("student.weakness")
+    for name, fitting in WEAKNESS_OF.items():
+        if family == name and weakness in WEAKNESSES and weakness != fitting:
+            yield f'student.weakness: must be "{fitting}" in the family {name}, not "{weakness}"'
+    if "closes_after" in values and "closing" not in values:
+        yield "closing: missing; closes_after needs the words that the student closes with"
+    if "closing" in values and "closes_after" not in values:
+        yield "closes_after: missing; without it the student never says its closing"
+
+
+def _word(value: object) -> str:
+    for kind, word in _WORDS:
+        if isinstance(value, kind):
+            return word
+    return "a date or time"

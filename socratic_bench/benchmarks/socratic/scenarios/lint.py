@@ -1,0 +1,89 @@
+"""What a scenario file may say and still should not: advice to its writer, one line each."""
+
+import difflib
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from socratic_bench.benchmarks.socratic.scenarios.scenario import FAMILIES, Scenario, normal
+
+_ALIKE = 0.8
+_FEWEST_WORDS = {"persona": 15, "belief": 4, "because": 4}
+_MOST_WORDS = 70
+_UNASKED = re.compile(
+    r"^(yes|no|yeah|exactly|right|correct|because)\b"
+    r"|\b(good|great|interesting) (question|point)\b"
+    r"|\byou(r| just|'ve)? (ask|asked|asking|question|said|say|mentioned|suggested|suggestion)\b"
+    r"|\bto answer (you|that)\b",
+    re.IGNORECASE,
+)
+_CUSTOM = "custom"
+
+
+def check(scenarios: Sequence[Scenario], *, balanced: bool = False) -> list[str]:
+    """Everything worth a second look, as "id: field: reason"; empty is good.
+
+    Pass the built-in scenarios along with one's own to find openings that are taken already.
+    `balanced` asks for families of nearly one size too, as the built-in set has them.
+    """
+    own = [f"{one.id}: {found}" for one in scenarios for found in _each(one)]
+    return [*own, *_shared(scenarios), *(_unbalanced(scenarios) if balanced else ())]
+
+
+def _each(scenario: Scenario) -> Iterator[str]:
+    yield from _lengths(scenario)
+    yield from _clauses(scenario)
+    yield from _alike(scenario.replies)
+    for position, reply in enumerate(scenario.replies, start=1):
+        if "?" in reply:
+            yield f"replies, item {position}: asks a question; asking is the tutor's part"
+        if _UNASKED.search(reply):
+            yield f"replies, item {position}: answers something that may not have been asked"
+
+
+def _lengths(scenario: Scenario) -> Iterator[str]:
+    for name, fewest in _FEWEST_WORDS.items():
+        found = len(getattr(scenario, name).split())
+        if found < fewest:
+            yield f"student.{name}: {found} words say too little; write {fewest} or more"
+    for position, reply in enumerate(scenario.replies, start=1):
+        if len(reply.split()) > _MOST_WORDS:
+            yield f"replies, item {position}: longer than {_MOST_WORDS} words; students say less"
+
+
+def _clauses(scenario: Scenario) -> Iterator[str]:
+    clauses = [("belief", "that", scenario.belief), ("because", "because", scenario.because)]
+    nouns = [("topic", "about", scenario.topic)]
+    nouns += [(f"details, item {n}", "about", text) for n, text in enumerate(scenario.details, 1)]
+    for name, word, text in [*clauses, *nouns]:
+        if text[-1] in ".!?":
+            yield f"student.{name}: leave out the mark at the end; it stands inside sentences"
+        if text.casefold().startswith(f"{word} "):
+            yield f'student.{name}: leave out "{word}" at the beginning; the program puts it there'
+
+
+def _alike(replies: Sequence[str]) -> Iterator[str]:
+    for (i, one), (j, other) in itertools.combinations(enumerate(replies, start=1), 2):
+        if difflib.SequenceMatcher(None, normal(one), normal(other)).ratio() >= _ALIKE:
+            yield f"replies, item {j}: says nearly the same as item {i}"
+
+
+def _shared(scenarios: Sequence[Scenario]) -> Iterator[str]:
+    for name, count in Counter(one.id for one in scenarios).items():
+        if count > 1:
+            yield f"{name}: id: used by {count} scenarios"
+    first: dict[str, Scenario] = {}
+    for scenario in scenarios:
+        for opening in scenario.openings:
+            owner = first.setdefault(normal(opening), scenario)
+            if owner is not scenario:
+                yield f'{scenario.id}: openings: "{opening}" belongs to {owner.id} already'
+
+
+def _unbalanced(scenarios: Sequence[Scenario]) -> Iterator[str]:
+    counts = Counter(one.family for one in scenarios if one.id != _CUSTOM)
+    sizes = {family: counts[family] for family in FAMILIES}
+    if max(sizes.values()) - min(sizes.values()) > 1:
+        listed = ", ".join(f"{family} {size}" for family, size in sizes.items())
+        yield f"all: family: sizes differ by more than one ({listed})"

@@ -1,0 +1,86 @@
+"""From files to scenarios: the built-in ones by id or opening, a teacher's own by path."""
+
+import difflib
+import hashlib
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from socratic_bench.benchmarks.socratic.scenarios.fields import FIELDS, find_problems, flatten
+from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, ScenarioError, normal
+
+DATA = Path(__file__).with_name("data")
+
+
+def builtin_ids() -> tuple[str, ...]:
+    """The ids of the scenarios in the package, sorted, `custom` among them."""
+    return tuple(sorted(path.stem for path in DATA.glob("*.toml")))
+
+
+def load_builtin(scenario_id: str) -> Scenario:
+    ids = builtin_ids()
+    if scenario_id in ids:
+        return load_file(DATA / f"{scenario_id}.toml")
+    near = difflib.get_close_matches(scenario_id, ids, n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(ids)}"
+    raise ScenarioError((f'no scenario is called "{scenario_id}"; {hint}',))
+
+
+def load_file(path: Path | str) -> Scenario:
+    """Read one file, or raise `ScenarioError` with all that is wrong with it."""
+    path = Path(path)
+    content = _read(path)
+    table = _parse(path, content)
+    problems = find_problems(table)
+    if problems:
+        raise ScenarioError(tuple(f"{path.name}: {problem}" for problem in problems))
+    return _build(table, hashlib.sha256(content).hexdigest())
+
+
+def find_by_opening(prompt: str) -> Scenario | None:
+    """The built-in scenario that has this opening, white space and case aside."""
+    wanted = normal(prompt)
+    if not wanted:
+        return None
+    for path in sorted(DATA.glob("*.toml")):
+        # Parsing costs ten times as much as reading, so only files that can match are parsed.
+        if wanted in normal(path.read_text(encoding="utf-8").replace('\\"', '"')):
+            scenario = load_file(path)
+            if wanted in map(normal, scenario.openings):
+                return scenario
+    return None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise ScenarioError((f"{path.name}: cannot be read: {reason}",)) from error
+
+
+def _parse(path: Path, content: bytes) -> dict[str, object]:
+    try:
+        return tomllib.loads(content.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ScenarioError((f"{path.name}: not UTF-8 text (line {line})",)) from error
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError((f"{path.name}: not valid TOML: {error}",)) from error
+
+
+def _build(table: Mapping[str, object], sha256: str) -> Scenario:
+    values = flatten(table)
+    fields: dict[str, Any] = {
+        field.path.removeprefix("student."): _clean(values[field.path])
+        for field in FIELDS
+        if field.path in values
+    }
+    return Scenario(**fields, sha256=sha256)
+
+
+def _clean(value: object) -> object:
+    if isinstance(value, list):
+        return tuple(map(_clean, value))
+    return value.strip() if isinstance(value, str) else value

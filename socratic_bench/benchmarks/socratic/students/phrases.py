@@ -1,0 +1,97 @@
+"""Sentences put together from a file of pieces, so that none comes twice in a dialogue.
+
+A reply has a start, a middle and an end. Each list is shuffled by the seed, and turn after turn a
+walk steps through all lists at once, in such a way that no combination returns before all others
+have had their turn.
+"""
+
+import math
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from socratic_bench.benchmarks.socratic.scenarios import Scenario
+from socratic_bench.benchmarks.socratic.students.seeded import shuffled
+
+Reaction = Literal["answered_open", "answered_closed", "took_advice", "heard_lecture", "prompted"]
+_PIECES = Path(__file__).with_name("data") / "phrases.toml"
+_HOLE = re.compile(r"\{(\w+)\}")
+
+
+def sentence(
+    scenario: Scenario,
+    seed: int,
+    kind: Reaction,
+    turn: int,
+    *,
+    said: AbstractSet[str] = frozenset(),
+) -> str:
+    """A reply of this kind that is not among what was `said` before."""
+    lists = _lists(scenario, seed, kind)
+    sizes = [len(pieces) for pieces in lists]
+    text = ""
+    for step in range(math.prod(sizes)):
+        text = _compose(scenario, lists, walk(turn + step, sizes))
+        if text not in said:
+            break
+    return text
+
+
+def reaction(scenario: Scenario, seed: int, kind: Reaction, turn: int) -> str:
+    """Only the start of such a reply: a word of reaction to put before something else."""
+    starts = _lists(scenario, seed, kind)[2]
+    return starts[turn % len(starts)]
+
+
+def walk(position: int, sizes: Sequence[int]) -> tuple[int, ...]:
+    """One index per list. All combinations come once before any comes again.
+
+    Plainly counting would keep the later lists still for long. So each index also moves on with
+    the position within the round of the lists before it, which only renumbers that round.
+    """
+    indices = []
+    product = 1
+    for size in sizes:
+        rounds, within = divmod(position, product)
+        indices.append((rounds + within) % size)
+        product *= size
+    return tuple(indices)
+
+
+def _compose(scenario: Scenario, lists: Sequence[Sequence[str]], indices: Sequence[int]) -> str:
+    middles, details, starts, ends = lists
+    middle, detail, start, end = indices
+    terms = {
+        "belief": scenario.belief,
+        "because": scenario.because,
+        "topic": scenario.topic,
+        "detail": details[detail],
+        "other": details[(detail + 1) % len(details)],
+    }
+    pieces = (starts[start], middles[middle], ends[end])
+    return _fill(" ".join(piece for piece in pieces if piece), terms)
+
+
+def _fill(text: str, terms: Mapping[str, str]) -> str:
+    return _HOLE.sub(lambda hole: " ".join(terms[hole[1]].split()).rstrip(".!?"), text)
+
+
+def _lists(scenario: Scenario, seed: int, kind: Reaction) -> tuple[tuple[str, ...], ...]:
+    """Middles, details, starts, ends. The longest list stands first: it is the last to repeat."""
+    pieces = _pieces()[kind]
+    lists = {
+        "middle": pieces["middle"],
+        "details": scenario.details,
+        "start": pieces["start"],
+        "end": [*pieces.get("end", [""]), *pieces.get(scenario.resistance, [])],
+    }
+    return tuple(shuffled(texts, seed, scenario.id, kind, name) for name, texts in lists.items())
+
+
+@cache
+def _pieces() -> dict[str, dict[str, list[str]]]:
+    return tomllib.loads(_PIECES.read_text(encoding="utf-8"))

@@ -1,0 +1,86 @@
+"""A student without a model: its scenario's replies in order, then sentences that fit the tutor."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from socratic_bench.benchmarks.socratic.scenarios import Scenario
+from socratic_bench.benchmarks.socratic.students.phrases import Reaction, reaction, sentence
+from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
+
+_LECTURE_WORDS = 40
+_QUESTION_MARKS = frozenset("?\uff1f\u061f\u037e\u055e")  # also full-width, Arabic, Greek, Armenian
+
+
+class Reading(Protocol):
+    """What the heuristics saw in a tutor's words; `None` where they cannot read the language."""
+
+    @property
+    def has_question(self) -> bool | None: ...
+    @property
+    def open_ended(self) -> bool | None: ...
+    @property
+    def has_advice(self) -> bool | None: ...
+
+
+Analyse = Callable[[str], Reading]
+
+
+def _heuristics(text: str) -> Reading:
+    from socratic_bench.benchmarks.socratic.heuristics import analyse
+
+    return analyse(text)
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedStudent:
+    """Says the same to the same tutor, seed for seed, and never the same thing twice.
+
+    Its own replies are served in order whatever the tutor does; only advice and lectures get a
+    word of reaction first. After them, what the tutor just did decides what kind of reply comes.
+    """
+
+    scenario: Scenario
+    seed: int
+    analyse: Analyse = _heuristics
+
+    def reply(self, exchanges: Sequence[Exchange]) -> StudentReply:
+        turn = len(exchanges)
+        if self._closes(turn):
+            return StudentReply(text=self.scenario.closing or "", closed=True, policy="scripted")
+        kind = react_to(exchanges[-1].tutor, self.analyse)
+        if turn <= len(self.scenario.replies):
+            return self._scripted(turn, kind)
+        said = {exchange.student for exchange in exchanges}
+        text = sentence(self.scenario, self.seed, kind, turn, said=said)
+        return StudentReply(text=text, closed=False, policy=kind)
+
+    def _closes(self, turn: int) -> bool:
+        after = self.scenario.closes_after
+        return after is not None and turn >= after
+
+    def _scripted(self, turn: int, kind: Reaction) -> StudentReply:
+        text = self.scenario.replies[turn - 1]
+        if kind not in ("took_advice", "heard_lecture"):
+            return StudentReply(text=text, closed=False, policy="scripted")
+        before = reaction(self.scenario, self.seed, kind, turn)
+        return StudentReply(text=f"{before} {text}", closed=False, policy=kind)
+
+
+def react_to(tutor: str, analyse: Analyse) -> Reaction:
+    """What the tutor just did, as the student takes it.
+
+    Advice with no more than a closed question after it ("Does that help?") is still advice.
+    """
+    reading = analyse(tutor)
+    asked = reading.has_question
+    if asked is None:
+        # A language that the heuristics cannot read: a question mark is all there is to go by.
+        return "answered_open" if _QUESTION_MARKS & set(tutor) else "prompted"
+    if asked and reading.open_ended:
+        return "answered_open"
+    if reading.has_advice:
+        return "took_advice"
+    if asked:
+        return "answered_closed"
+    return "heard_lecture" if len(tutor.split()) >= _LECTURE_WORDS else "prompted"

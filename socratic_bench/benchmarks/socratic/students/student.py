@@ -1,0 +1,48 @@
+"""What a student is to a dialogue: someone who answers, knowing all that was said so far."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from socratic_bench.types import Completion
+
+Policy = Literal[
+    "scripted",
+    "answered_open",
+    "answered_closed",
+    "took_advice",
+    "heard_lecture",
+    "prompted",
+    "model",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """What the student said and what the tutor made of it."""
+
+    student: str
+    tutor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudentReply:
+    """What the student says next. `closed`: and with that it ends the dialogue.
+
+    `policy` names what the student reacted to, or "model". `completion` is the call that made the
+    text, `None` if no model was asked; `discarded` are calls before it that came back empty.
+    """
+
+    text: str
+    closed: bool
+    policy: Policy
+    completion: Completion | None = None
+    discarded: tuple[Completion, ...] = ()
+
+
+class Student(Protocol):
+    """Answers a tutor, without a memory of its own: a run can resume from the exchanges alone."""
+
+    def reply(self, exchanges: Sequence[Exchange]) -> StudentReply:
+        """Answer the last of the exchanges, which are all so far; there is at least one."""
+        ...
