@@ -10,6 +10,9 @@ from socratic_bench.benchmarks.socratic.scenarios.loading import (
 from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     AGES,
     FAMILIES,
+    Age,
+    Family,
+    Resistance,
     Scenario,
     ScenarioError,
 )
@@ -17,6 +20,9 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
 __all__ = [
     "AGES",
     "FAMILIES",
+    "Age",
+    "Family",
+    "Resistance",
     "Scenario",
     "ScenarioError",
     "builtin_ids",

@@ -1,8 +1,8 @@
 """Sentences put together from a file of pieces, so that none comes twice in a dialogue.
 
 A reply has a start, a middle and an end. Each list is shuffled by the seed, and turn after turn a
-walk steps through all lists at once, in such a way that no combination returns before all others
-have had their turn.
+walk steps through starts, middles and the scenario's details at once, in such a way that no
+combination returns before all others have had their turn. Ends are drawn on top.
 """
 
 import math
@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from socratic_bench.benchmarks.socratic.scenarios import Scenario
-from socratic_bench.benchmarks.socratic.students.seeded import shuffled
+from socratic_bench.benchmarks.socratic.scenarios import Age, Scenario
+from socratic_bench.benchmarks.socratic.students.seeded import draw, shuffled
 
 Reaction = Literal["answered_open", "answered_closed", "took_advice", "heard_lecture", "prompted"]
 _PIECES = Path(__file__).with_name("data") / "phrases.toml"
@@ -33,9 +33,10 @@ def sentence(
     """A reply of this kind that is not among what was `said` before."""
     lists = _lists(scenario, seed, kind)
     sizes = [len(pieces) for pieces in lists]
+    end = _end(scenario, seed, kind, turn)
     text = ""
     for step in range(math.prod(sizes)):
-        text = _compose(scenario, lists, walk(turn + step, sizes))
+        text = f"{_compose(scenario, lists, walk(turn + step, sizes))} {end}".strip()
         if text not in said:
             break
     return text
@@ -63,8 +64,8 @@ def walk(position: int, sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _compose(scenario: Scenario, lists: Sequence[Sequence[str]], indices: Sequence[int]) -> str:
-    middles, details, starts, ends = lists
-    middle, detail, start, end = indices
+    middles, details, starts = lists
+    middle, detail, start = indices
     terms = {
         "belief": scenario.belief,
         "because": scenario.because,
@@ -72,26 +73,32 @@ def _compose(scenario: Scenario, lists: Sequence[Sequence[str]], indices: Sequen
         "detail": details[detail],
         "other": details[(detail + 1) % len(details)],
     }
-    pieces = (starts[start], middles[middle], ends[end])
-    return _fill(" ".join(piece for piece in pieces if piece), terms)
+    return _fill(f"{starts[start]} {middles[middle]}".strip(), terms)
 
 
 def _fill(text: str, terms: Mapping[str, str]) -> str:
     return _HOLE.sub(lambda hole: " ".join(terms[hole[1]].split()).rstrip(".!?"), text)
 
 
+def _end(scenario: Scenario, seed: int, kind: Reaction, turn: int) -> str:
+    """A last sentence in the tone of the student's resistance, or none as often."""
+    ends = _pieces(kind, scenario.age).get(scenario.resistance, [])
+    ends = [*ends, *("" for _ in ends)] or [""]
+    return ends[draw(seed, scenario.id, kind, "end", turn) % len(ends)]
+
+
 def _lists(scenario: Scenario, seed: int, kind: Reaction) -> tuple[tuple[str, ...], ...]:
-    """Middles, details, starts, ends. The longest list stands first: it is the last to repeat."""
-    pieces = _pieces()[kind]
-    lists = {
-        "middle": pieces["middle"],
-        "details": scenario.details,
-        "start": pieces["start"],
-        "end": [*pieces.get("end", [""]), *pieces.get(scenario.resistance, [])],
-    }
+    """Middles, details, starts. The longest list stands first: it is the last to repeat."""
+    pieces = _pieces(kind, scenario.age)
+    lists = {"middle": pieces["middle"], "details": scenario.details, "start": pieces["start"]}
     return tuple(shuffled(texts, seed, scenario.id, kind, name) for name, texts in lists.items())
 
 
+def _pieces(kind: Reaction, age: Age) -> dict[str, list[str]]:
+    pieces = _all_pieces()
+    return pieces.get(f"{kind}_{age}") or pieces[kind]
+
+
 @cache
-def _pieces() -> dict[str, dict[str, list[str]]]:
+def _all_pieces() -> dict[str, dict[str, list[str]]]:
     return tomllib.loads(_PIECES.read_text(encoding="utf-8"))
