@@ -1,0 +1,28 @@
+"""The errors that the service names, as the emulator raises them inside itself."""
+
+
+class ServiceError(Exception):
+    """An answer other than 200: status, the name for `x-amzn-ErrorType`, and the message.
+
+    `retry_after_ms` becomes the header `x-amz-retry-after`; `details` are further members of the body.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        name: str,
+        message: str,
+        *,
+        retry_after_ms: float | None = None,
+        details: dict[str, int | str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.name = name
+        self.message = message
+        self.retry_after_ms = retry_after_ms
+        self.details = details or {}
+
+
+def invalid(message: str) -> ServiceError:
+    return ServiceError(400, "ValidationException", message)

@@ -1,0 +1,56 @@
+"""Sentences from patterns: `[a|b|c]` is a choice, `{name}` a slot; choices nest and may be empty."""
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from random import Random
+
+_PART = re.compile(r"[\[\]|]|[^\[\]|]+")
+
+Node = str | tuple[tuple["Node", ...], ...]
+Book = Mapping[str, tuple[str, ...]]
+
+
+@cache
+def book(name: str) -> Book:
+    """The patterns of a data file beside this module, by kind."""
+    data: dict[str, list[str]] = json.loads(
+        (Path(__file__).parent / f"{name}.json").read_text("utf-8")
+    )
+    return {kind: tuple(patterns) for kind, patterns in data.items()}
+
+
+def expand(pattern: str, random: Random, slots: Mapping[str, str]) -> str:
+    text = _render(_parsed(pattern), random)
+    for name, value in slots.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text
+
+
+def _render(nodes: tuple[Node, ...], random: Random) -> str:
+    return "".join(
+        node if isinstance(node, str) else _render(node[int(random.random() * len(node))], random)
+        for node in nodes
+    )
+
+
+@cache
+def _parsed(pattern: str) -> tuple[Node, ...]:
+    tokens = _PART.findall(pattern)[::-1]
+    branches = _branches(tokens)
+    return branches[0]
+
+
+def _branches(tokens: list[str]) -> tuple[tuple[Node, ...], ...]:
+    """Read up to the closing bracket, or the end, as branches; `tokens` is a stack."""
+    branches: list[list[Node]] = [[]]
+    while tokens and (token := tokens.pop()) != "]":
+        if token == "|":
+            branches.append([])
+        elif token == "[":
+            branches[-1].append(_branches(tokens))
+        else:
+            branches[-1].append(token)
+    return tuple(tuple(branch) for branch in branches)

@@ -1,0 +1,49 @@
+"""The plan of a simulated tutor: which move it makes at which turn. What the truth of a run is."""
+
+import re
+from functools import lru_cache
+from random import Random
+from typing import Literal
+
+from socratic_bench.emulator.dialogue import base_model_id, hashed
+
+Move = Literal["socratic", "clarify", "facts", "closed", "leading", "advice", "lecture"]
+
+_DRIFT = re.compile(r"emulator\.drift-(\d+)-v1:0")
+_MIXTURE = re.compile(r"emulator\.mixture-(-?\d+)-v1:0")
+_STEADY: dict[str, Move] = {
+    "emulator.socratic-v1:0": "socratic",
+    "emulator.picky-v1:0": "socratic",
+    "emulator.lecturer-v1:0": "lecture",
+    "emulator.leading-v1:0": "leading",
+}
+_LAPSES: tuple[Move, ...] = ("clarify", "facts", "closed", "leading", "advice", "lecture")
+
+
+def plan(model_id: str, turn: int, seed_text: str) -> Move:
+    """The move of a tutor at a turn (from 0) of the dialogue that `seed_text`, its first message, opens."""
+    base = base_model_id(model_id)
+    if base in _STEADY:
+        return _STEADY[base]
+    if drift := _DRIFT.fullmatch(base):
+        return "socratic" if turn < int(drift[1]) else "advice"
+    return _mixed(base, turn, seed_text)
+
+
+def _mixed(base: str, turn: int, seed_text: str) -> Move:
+    """A move by the model's character: how Socratic it starts, how fast it tires, how it lapses."""
+    steadiness, fatigue, weights = _character(base)
+    random = Random(hashed(f"{base}\x1f{turn}\x1f{seed_text}"))
+    if random.random() < steadiness * (1 - fatigue) ** turn:
+        return "socratic"
+    return random.choices(_LAPSES, weights)[0]
+
+
+@lru_cache(maxsize=1024)
+def _character(base: str) -> tuple[float, float, tuple[float, ...]]:
+    mixture = _MIXTURE.fullmatch(base)
+    random = Random(hashed(f"character {int(mixture[1]) if mixture else base}"))
+    low, high = (0.45, 0.95) if mixture else (0.8, 0.97)
+    steadiness = random.uniform(low, high)
+    fatigue = random.uniform(0, 0.02 if mixture else 0.006)
+    return steadiness, fatigue, tuple(random.uniform(0.2, 1) for _ in _LAPSES)

@@ -1,0 +1,23 @@
+"""What the emulator remembers of each request, for whoever wants to look."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRecord:
+    """One request and how it was answered. `time` is Unix time; what a request lacks is `None`.
+
+    `body` is kept only where the settings ask for it.
+    """
+
+    seq: int
+    time: float
+    connection: int
+    operation: str
+    model_id: str | None
+    role: str | None
+    turn: int | None
+    status: int
+    fault: str | None
+    body_sha256: str
+    body: bytes | None = None

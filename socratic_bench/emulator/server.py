@@ -1,0 +1,104 @@
+"""Runs the service: in a thread beside the caller, or in the foreground until a signal."""
+
+import asyncio
+import signal
+import threading
+from collections.abc import Callable
+from functools import partial
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Self
+
+from socratic_bench.emulator.records import RequestRecord
+from socratic_bench.emulator.service import Service
+from socratic_bench.emulator.settings import Settings
+from socratic_bench.emulator.wire import Connection
+
+_BACKLOG = 1024
+
+
+class Emulator:
+    """A running endpoint. It starts listening when it is made, and stops at `close` or at the exit."""
+
+    def __init__(
+        self, settings: Settings | None = None, host: str = "127.0.0.1", port: int = 0
+    ) -> None:
+        self._service = Service(settings or Settings())
+        started: SimpleQueue[str | OSError] = SimpleQueue()
+        self._stop: Callable[[], object] | None = None
+        self._thread = threading.Thread(
+            target=self._run, args=(host, port, started), name="bedrock-emulator", daemon=True
+        )
+        self._thread.start()
+        outcome = started.get()
+        if isinstance(outcome, OSError):
+            self._thread.join()
+            raise outcome
+        self.url = outcome
+
+    @property
+    def requests(self) -> list[RequestRecord]:
+        """All requests so far, in the order of their arrival."""
+        return list(self._service.records)
+
+    def close(self) -> None:
+        """Stop listening and drop every connection. A second call does nothing."""
+        if self._thread.is_alive() and self._stop is not None:
+            self._stop()
+        self._thread.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        del kind, error, trace
+        self.close()
+
+    def _run(self, host: str, port: int, started: "SimpleQueue[str | OSError]") -> None:
+        def ready(url: str, stop: Callable[[], None]) -> None:
+            loop = asyncio.get_running_loop()
+            self._stop = partial(loop.call_soon_threadsafe, stop)
+            started.put(url)
+
+        try:
+            asyncio.run(_listen(self._service, host, port, ready))
+        except OSError as error:
+            started.put(error)
+
+
+def serve(settings: Settings, *, host: str, port: int, ready: Callable[[str], None]) -> None:
+    """Listen until SIGINT or SIGTERM; `ready` is told the URL. For the main thread."""
+
+    def started(url: str, stop: Callable[[], None]) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop)
+        ready(url)
+
+    asyncio.run(_listen(Service(settings), host, port, started))
+
+
+async def _listen(
+    service: Service, host: str, port: int, ready: Callable[[str, Callable[[], None]], None]
+) -> None:
+    live: set[Connection] = set()
+    stopped = asyncio.Event()
+    numbers = iter(range(1, 2**63))
+
+    def connect() -> Connection:
+        return Connection(service.handle, live, next(numbers))
+
+    server = await asyncio.get_running_loop().create_server(connect, host, port, backlog=_BACKLOG)
+    name, number = server.sockets[0].getsockname()[:2]
+    ready(f"http://{f'[{name}]' if ':' in name else name}:{number}", stopped.set)
+    await stopped.wait()
+    server.close()
+    for connection in tuple(live):
+        connection.abort()
+    while live:
+        await asyncio.sleep(0)

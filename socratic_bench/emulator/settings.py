@@ -1,0 +1,28 @@
+"""How an emulator is set up."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from socratic_bench.emulator.faults import Fault
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What an emulator does beyond answering at once and without a fault.
+
+    The seed decides on faults with a probability; replies depend on the request alone.
+    """
+
+    seed: int = 0
+    latency_ms: float = 0
+    role_latency_ms: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    ms_per_output_token: float = 0
+    faults: tuple[Fault, ...] = ()
+    requests_per_minute: float | None = None
+    cache_minimum_tokens: int = 1024
+    keep_bodies: bool = False
+    keep_requests: int = 100_000
+
+    def latency_of(self, role: str) -> float:
+        return self.role_latency_ms.get(role, self.latency_ms)
