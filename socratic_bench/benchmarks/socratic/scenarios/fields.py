@@ -1,6 +1,5 @@
 """Which fields a scenario file has, and everything that can be wrong with them."""
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -91,13 +90,18 @@ def _unknown(values: Mapping[str, object]) -> Iterator[str]:
 
 
 def _suggestion(path: str, known: set[str]) -> str:
-    leaf = path.rpartition(".")[2]
-    for other in sorted(known):
-        if other.rpartition(".")[2] == leaf:
-            place = "below [student]" if other.startswith("student.") else "above [student]"
-            return f"; {leaf} belongs {place}"
-    near = difflib.get_close_matches(path, sorted(known), n=1, cutoff=0.6)
-    return f"; did you mean {near[0]}?" if near else ""
+    import difflib
+
+    places = {_leaf(other): other for other in sorted(known)}
+    if _leaf(path) in places:
+        below = places[_leaf(path)].startswith("student.")
+        return f"; {_leaf(path)} belongs {'below' if below else 'above'} [student]"
+    near = difflib.get_close_matches(_leaf(path), places, n=1)
+    return f"; did you mean {places[near[0]]}?" if near else ""
+
+
+def _leaf(path: str) -> str:
+    return path.rpartition(".")[2]
 
 
 def _wrong(field: Field, value: object) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """What a scenario file may say and still should not: advice to its writer, one line each."""
 
-import difflib
 import itertools
 import re
 from collections import Counter
@@ -64,6 +63,8 @@ def _clauses(scenario: Scenario) -> Iterator[str]:
 
 
 def _alike(replies: Sequence[str]) -> Iterator[str]:
+    import difflib
+
     for (i, one), (j, other) in itertools.combinations(enumerate(replies, start=1), 2):
         if difflib.SequenceMatcher(None, normal(one), normal(other)).ratio() >= _ALIKE:
             yield f"replies, item {j}: says nearly the same as item {i}"

@@ -1,6 +1,5 @@
 """From files to scenarios: the built-in ones by id or opening, a teacher's own by path."""
 
-import difflib
 import hashlib
 import tomllib
 from collections.abc import Mapping
@@ -22,6 +21,8 @@ def load_builtin(scenario_id: str) -> Scenario:
     ids = builtin_ids()
     if scenario_id in ids:
         return load_file(DATA / f"{scenario_id}.toml")
+    import difflib
+
     near = difflib.get_close_matches(scenario_id, ids, n=3)
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(ids)}"
     raise ScenarioError((f'no scenario is called "{scenario_id}"; {hint}',))

@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -81,12 +81,14 @@ def _fill(text: str, terms: Mapping[str, str]) -> str:
 
 
 def _end(scenario: Scenario, seed: int, kind: Reaction, turn: int) -> str:
-    """A last sentence in the tone of the student's resistance, or none as often."""
+    """Now and then a last sentence in the tone of the student's resistance."""
     ends = _pieces(kind, scenario.age).get(scenario.resistance, [])
-    ends = [*ends, *("" for _ in ends)] or [""]
-    return ends[draw(seed, scenario.id, kind, "end", turn) % len(ends)]
+    if not ends or draw(seed, scenario.id, kind, "end", turn) % 5 > 1:
+        return ""
+    return ends[turn % len(ends)]
 
 
+@lru_cache(maxsize=64)
 def _lists(scenario: Scenario, seed: int, kind: Reaction) -> tuple[tuple[str, ...], ...]:
     """Middles, details, starts. The longest list stands first: it is the last to repeat."""
     pieces = _pieces(kind, scenario.age)

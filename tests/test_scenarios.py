@@ -1,0 +1,391 @@
+import hashlib
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from socratic_bench.benchmarks.socratic.scenarios import (
+    FAMILIES,
+    Scenario,
+    ScenarioError,
+    builtin_ids,
+    check,
+    find_by_opening,
+    load_builtin,
+    load_file,
+)
+
+LESSON = """\
+id = "lesson"
+title = "A lesson"
+family = "puzzlement"
+subject = "physics"
+age = "student"
+openings = ["Ice is heavier than water.", "Ice must sink."]
+draws_out = ["where the ice swims", "why pipes burst"]
+replies = ["I saw ice.", "It is hard.", "Stones sink.", "Lead sinks.", "Tea is soft.", "Cubes swim."]
+closes_after = 9
+closing = "I have to go."
+
+[student]
+persona = "  Somebody who likes ice.  "
+belief = "ice is heavier than water"
+because = "solid things are heavy"
+topic = "ice"
+details = ["the cube", "the pipe", "the pond"]
+weakness = "mistaken"
+resistance = "low"
+"""
+
+
+def builtin() -> list[Scenario]:
+    return [load_builtin(name) for name in builtin_ids()]
+
+
+def write(folder: Path, text: str, name: str = "lesson.toml") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def problems_of(path: Path) -> tuple[str, ...]:
+    with pytest.raises(ScenarioError) as caught:
+        load_file(path)
+    return caught.value.problems
+
+
+def test_thirty_scenarios_and_custom_load_and_have_nothing_to_complain_about():
+    scenarios = builtin()
+
+    assert len(scenarios) == 31
+    assert [scenario.id for scenario in scenarios] == list(builtin_ids())
+    assert check(scenarios, balanced=True) == []
+    assert {scenario.age for scenario in scenarios} == {"child", "teenager", "student", "adult"}
+    assert len({scenario.subject for scenario in scenarios}) >= 10
+    assert sum(scenario.closes_after is not None for scenario in scenarios) == 2
+
+
+@pytest.mark.parametrize(
+    ("prompt", "name"),
+    [
+        ("I'm considering a career change but unsure where to start.", "career-change"),
+        ("I'm considering a career change.", "career-change"),
+        ("I'm considering a career change...", "career-change"),
+        ("I'm struggling with time management.", "time-management"),
+        ("I'm facing an ethical dilemma at work.", "ethical-dilemma"),
+        ("I'm exploring ethical dilemmas in AI development.", "ai-ethics"),
+        ("  i'M Considering a\n\tcareer   CHANGE.\n", "career-change"),
+    ],
+)
+def test_a_known_opening_finds_its_scenario(prompt, name):
+    found = find_by_opening(prompt)
+
+    assert found is not None
+    assert found == load_builtin(name)
+
+
+def test_every_opening_of_the_built_in_set_finds_its_scenario():
+    pairs = [(scenario.id, opening) for scenario in builtin() for opening in scenario.openings]
+
+    found = [(one.id, text) for _, text in pairs if (one := find_by_opening(text)) is not None]
+
+    assert found == pairs
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "",
+        " \n",
+        "career",
+        "I'm considering a career change",
+        "the mortgage",
+        "Why is the sky blue?",
+    ],
+)
+def test_other_prompts_find_none(prompt):
+    assert find_by_opening(prompt) is None
+
+
+def test_a_file_becomes_a_whole_scenario(tmp_path):
+    path = write(tmp_path, LESSON)
+
+    assert load_file(path) == Scenario(
+        id="lesson",
+        title="A lesson",
+        family="puzzlement",
+        subject="physics",
+        age="student",
+        openings=("Ice is heavier than water.", "Ice must sink."),
+        persona="Somebody who likes ice.",
+        belief="ice is heavier than water",
+        because="solid things are heavy",
+        topic="ice",
+        details=("the cube", "the pipe", "the pond"),
+        weakness="mistaken",
+        resistance="low",
+        draws_out=("where the ice swims", "why pipes burst"),
+        replies=(
+            "I saw ice.",
+            "It is hard.",
+            "Stones sink.",
+            "Lead sinks.",
+            "Tea is soft.",
+            "Cubes swim.",
+        ),
+        closes_after=9,
+        closing="I have to go.",
+        sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
+    )
+
+
+def test_a_summary_is_a_row_of_a_listing(tmp_path):
+    scenario = load_file(write(tmp_path, LESSON))
+
+    assert scenario.summary() == {
+        "id": "lesson",
+        "title": "A lesson",
+        "family": "puzzlement",
+        "subject": "physics",
+        "age": "student",
+        "resistance": "low",
+        "opening": "Ice is heavier than water.",
+        "n_openings": 2,
+        "n_replies": 6,
+        "closes_after": 9,
+        "sha256": scenario.sha256,
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('persona = "  Somebody who likes ice.  "\n', "", "student.persona: missing"),
+        ('title = "A lesson"', 'title = " "', "title: empty"),
+        (
+            'title = "A lesson"',
+            "title = 7",
+            "title: must be text in quotation marks, not a number",
+        ),
+        ('title = "A lesson"', f'title = "{"x" * 81}"', "title: 81 characters; at most 80 allowed"),
+        (
+            'id = "lesson"',
+            'id = "My Lesson"',
+            'id: "My Lesson" may only have small letters, digits and single hyphens between them',
+        ),
+        (
+            'family = "puzzlement"',
+            'family = "puzzle"',
+            f'family: "puzzle" is not one of {", ".join(FAMILIES)}',
+        ),
+        (
+            'family = "puzzlement"',
+            'family = "refutation"',
+            'student.weakness: must be "contradictory" in the family refutation, not "mistaken"',
+        ),
+        (
+            'openings = ["Ice is heavier than water.", "Ice must sink."]',
+            'openings = "Ice must sink."',
+            "openings: must be a list of texts, not text",
+        ),
+        (
+            '"Ice must sink."',
+            '"ICE is  heavier than water."',
+            "openings, item 2: the same as item 1",
+        ),
+        (
+            'openings = ["Ice is heavier than water.", "Ice must sink."]',
+            'openings = ["Ice must sink."]',
+            "openings: 1 given; 2 to 10 needed",
+        ),
+        (
+            '"Lead sinks."',
+            "4",
+            "replies, item 4: must be text in quotation marks, not a number",
+        ),
+        ('"Lead sinks."', '""', "replies, item 4: empty"),
+        ("closes_after = 9", "closes_after = 0", "closes_after: 0 given; 1 to 500 allowed"),
+        (
+            "closes_after = 9",
+            "closes_after = true",
+            "closes_after: must be a whole number, not true or false",
+        ),
+        (
+            "closes_after = 9\n",
+            "",
+            "closes_after: missing; without it the student never says its closing",
+        ),
+        (
+            'closing = "I have to go."\n',
+            "",
+            "closing: missing; closes_after needs the words that the student closes with",
+        ),
+        (
+            'title = "A lesson"',
+            'title = "A lesson"\nsubjects = "physics"',
+            "subjects: unknown field; did you mean subject?",
+        ),
+        (
+            'title = "A lesson"',
+            'title = "A lesson"\npersona = "P"',
+            "persona: unknown field; persona belongs below [student]",
+        ),
+        (
+            'topic = "ice"',
+            'topic = "ice"\nage = "adult"',
+            "student.age: unknown field; age belongs above [student]",
+        ),
+        ('topic = "ice"', 'topic = "ice"\nzzz = 1', "student.zzz: unknown field"),
+    ],
+)
+def test_a_mistake_is_told_with_file_field_and_reason(tmp_path, old, new, expected):
+    assert old in LESSON
+
+    assert problems_of(write(tmp_path, LESSON.replace(old, new))) == (f"lesson.toml: {expected}",)
+
+
+def test_all_mistakes_are_told_at_once(tmp_path):
+    path = write(tmp_path, 'family = "x"\nstudent = 3\nreplies = []\n', "broken.toml")
+
+    problems = problems_of(path)
+
+    assert all(problem.startswith("broken.toml: ") for problem in problems)
+    fields = [problem.split(": ")[1] for problem in problems]
+    assert fields == [
+        *("student", "id", "title", "family", "subject", "age", "openings", "draws_out"),
+        *("replies", "student.persona", "student.belief", "student.because", "student.topic"),
+        *("student.details", "student.weakness", "student.resistance"),
+    ]
+
+
+def test_a_syntax_error_names_the_line(tmp_path):
+    path = write(tmp_path, LESSON.replace('title = "A lesson"', 'title = "A lesson'))
+
+    (problem,) = problems_of(path)
+
+    assert problem.startswith("lesson.toml: not valid TOML: ")
+    assert "line 2" in problem
+
+
+def test_an_unreadable_file_is_named(tmp_path):
+    latin = tmp_path / "latin.toml"
+    latin.write_bytes('title = "x"\nid = "é"'.encode("latin-1"))
+
+    assert problems_of(latin) == ("latin.toml: not UTF-8 text (line 2)",)
+    assert problems_of(tmp_path / "no.toml") == (
+        "no.toml: cannot be read: No such file or directory",
+    )
+    assert problems_of(tmp_path)[0].startswith(f"{tmp_path.name}: cannot be read: ")
+
+
+def test_an_unknown_name_gets_the_nearest_ones():
+    with pytest.raises(ScenarioError) as caught:
+        load_builtin("carer-change")
+
+    assert caught.value.problems == (
+        'no scenario is called "carer-change"; did you mean career-change?',
+    )
+
+
+@pytest.mark.parametrize("name", ["", "../../data", "zzzz"])
+def test_a_name_that_resembles_none_gets_the_list(name):
+    with pytest.raises(ScenarioError, match=r"there are ai-ethics, .*time-management"):
+        load_builtin(name)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"persona": "A boy."}, ["student.persona: 2 words say too little; write 15 or more"]),
+        (
+            {"topic": "about ice."},
+            [
+                "student.topic: leave out the mark at the end; it stands inside sentences",
+                'student.topic: leave out "about" at the beginning; the program puts it there',
+            ],
+        ),
+        (
+            {"belief": "that ice is heavier than water"},
+            ['student.belief: leave out "that" at the beginning; the program puts it there'],
+        ),
+        (
+            {"replies": ("I put one cube in a glass.", "I put one cube in my glass.")},
+            ["replies, item 2: says nearly the same as item 1"],
+        ),
+        (
+            {"replies": ("Do ponds freeze from below?",)},
+            ["replies, item 1: asks a question; asking is the tutor's part"],
+        ),
+        (
+            {"replies": ("word " * 71,)},
+            ["replies, item 1: longer than 70 words; students say less"],
+        ),
+        *(
+            (
+                {"replies": (reply,)},
+                ["replies, item 1: answers something that may not have been asked"],
+            )
+            for reply in (
+                "Yes, exactly that.",
+                "Because it's cold.",
+                "Hm, good question.",
+                "Since you asked about ponds, they freeze.",
+            )
+        ),
+    ],
+)
+def test_the_checker_finds(changes, expected):
+    good = load_builtin("heavy-falls-faster")
+
+    assert check([replace(good, **changes)]) == [f"{good.id}: {one}" for one in expected]
+
+
+def test_the_checker_compares_scenarios():
+    one = load_builtin("career-change")
+    other = replace(load_builtin("milk-price"), openings=("x", one.openings[1].upper()))
+
+    assert check([one, other, other]) == [
+        "milk-price: id: used by 2 scenarios",
+        f'milk-price: openings: "{other.openings[1]}" belongs to career-change already',
+        f'milk-price: openings: "{other.openings[1]}" belongs to career-change already',
+    ]
+
+
+def test_the_checker_counts_families_when_told_to():
+    pair = [load_builtin("milk-price"), load_builtin("say-anything-online")]
+
+    assert check(pair) == []
+    (line,) = check(pair, balanced=True)
+    assert line.startswith("all: family: sizes differ by more than one (refutation 2, guided-")
+
+
+def test_the_example_in_the_documentation_loads_and_is_clean(tmp_path):
+    page = Path(__file__).parents[1] / "docs" / "scenarios.md"
+    (example,) = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+
+    scenario = load_file(write(tmp_path, example))
+
+    assert check([*builtin(), scenario]) == []
+
+
+def test_importing_the_packages_reads_no_data_files():
+    code = (
+        "import sys\n"
+        "opened = []\n"
+        "def hook(event, args):\n"
+        "    if event == 'open' and str(args[0]).endswith(('.toml', '.txt')):\n"
+        "        opened.append(args[0])\n"
+        "sys.addaudithook(hook)\n"
+        "import socratic_bench.benchmarks.socratic.scenarios as scenarios\n"
+        "import socratic_bench.benchmarks.socratic.students\n"
+        "assert opened == [], opened\n"
+        "scenarios.load_builtin('custom')\n"
+        "assert len(opened) == 1, opened\n"
+    )
+
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert (ran.returncode, ran.stderr) == (0, "")
