@@ -1,18 +1,18 @@
 """What can go wrong, each with its code, its ending and its hint.
 
-    BenchError
-    ├── UsageError        the request itself is wrong: every mistake found, before the first call
-    ├── ModelError        a call to a model failed
-    ├── ArtifactError     a store could not keep what it was given
-    ├── Stopped           the run was told to end: signal, deadline, budget
-    └── InternalError     a defect in this program
+BenchError
+├── UsageError        the request itself is wrong: every mistake found, before the first call
+├── ModelError        a call to a model failed
+├── ArtifactError     a store could not keep what it was given
+├── Stopped           the run was told to end: signal, deadline, budget
+└── InternalError     a defect in this program
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from socratic_bench.types import EndReason
+from socratic_bench.types import Attempt, EndReason
 
 Status = Literal["completed", "partial", "failed"]
 
@@ -86,7 +86,9 @@ class UsageError(BenchError):
 
 
 class ModelError(BenchError):
-    """A model call failed for good, or (while `retryable`) for now."""
+    """A model call failed for good, or (while `retryable`) for now; `attempts` are its requests and
+    `retry_after_s` is the wait that the server asked for.
+    """
 
     def __init__(
         self,
@@ -101,6 +103,8 @@ class ModelError(BenchError):
         self.code = code
         self.end_reason = end_reason
         self.retryable = retryable
+        self.attempts: tuple[Attempt, ...] = ()
+        self.retry_after_s: float | None = None
 
 
 class ArtifactError(BenchError):
@@ -116,10 +120,18 @@ class Stopped(BenchError):  # noqa: N818 -- an order to end, not a fault
 
     retryable = True
 
-    def __init__(self, message: str, *, end_reason: EndReason, hint: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        end_reason: EndReason,
+        hint: str | None = None,
+        signal_number: int | None = None,
+    ) -> None:
         super().__init__(message, hint=hint)
         self.code = end_reason
         self.end_reason = end_reason
+        self.signal_number = signal_number
 
 
 class InternalError(BenchError):

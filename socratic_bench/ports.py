@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from socratic_bench.config import RunConfig
-from socratic_bench.types import CallKey, Completion, EndReason, Measure, Request, Rubric, Turn
+from socratic_bench.types import CallKey, Completion, EndReason, Request, Rubric, Turn
 
 
 class Model(Protocol):
@@ -86,11 +86,36 @@ class Stage(Protocol):
         ...
 
 
-class Benchmark(Protocol):
-    """One kind of test on the engine: what an episode is, how it is judged, what is summed up.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finale:
+    """How an episode ended by itself; `closing` holds the student's last words, if any."""
 
-    A module of `socratic_bench.benchmarks` offers it as `BENCHMARK`.
-    """
+    end_reason: EndReason
+    closing: str | None = None
+
+
+class Episode(Protocol):
+    """One prepared episode: everything is read and checked, nothing is called yet."""
+
+    @property
+    def opening(self) -> Opening: ...
+
+    @property
+    def rubric(self) -> Rubric | None:
+        """How replies are judged; `None` where no judge model is needed."""
+        ...
+
+    def play(self, stage: Stage) -> Finale:
+        """Play to the end. `ModelError` and `Stopped` fly through."""
+        ...
+
+    def exhibit(self, turns: Sequence[Turn], index: int) -> Exhibit:
+        """What a judge sees of turn `index`; `turns` holds all turns up to it."""
+        ...
+
+
+class Benchmark(Protocol):
+    """One kind of test on the engine. A module of `socratic_bench.benchmarks` offers `BENCHMARK`."""
 
     @property
     def name(self) -> str: ...
@@ -98,32 +123,13 @@ class Benchmark(Protocol):
     @property
     def metrics(self) -> Sequence[MetricInfo]: ...
 
-    @property
-    def rubric(self) -> Rubric | None:
-        """How replies are judged; `None` where no judge model is needed."""
+    def prepare(self, config: RunConfig) -> Episode:
+        """Read all that an episode needs. Raises `UsageError` with every mistake."""
         ...
-
-    def prepare(self, config: RunConfig) -> Opening:
-        """Read all that the episode needs. Raises `UsageError` with every mistake."""
-        ...
-
-    def play(self, config: RunConfig, opening: Opening, stage: Stage) -> "Finale":
-        """Play one episode. Errors of models fly through."""
-        ...
-
-    def exhibit(self, turns: Sequence[Turn], index: int) -> Exhibit: ...
 
     def summarise(self, config: RunConfig, turns: Sequence[Turn]) -> Metrics:
-        """The metrics over the judged turns, every name of `metrics` present, unknown ones null."""
+        """The metrics over the judged turns: every name of `metrics`, unknown ones null."""
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finale:
-    """How an episode ended by itself; `notes` goes into the document's `student`."""
-
-    end_reason: EndReason
-    notes: Mapping[str, Measure]
 
 
 class Listener(Protocol):

@@ -34,6 +34,11 @@ EndReason = Literal[
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
+def clean(text: str) -> str:
+    """The text with lone surrogates replaced by U+FFFD, since no UTF-8 or JSON can carry them."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
     """Plain text of a message."""

@@ -1,30 +1,24 @@
 """Reads flags over environment variables over defaults into a `RunConfig`."""
 
 import json
-from collections.abc import Sequence
 
 from socratic_bench.config.reader import Reader, Sources, parse_number
 from socratic_bench.config.run_config import DEFAULT_JUDGE_MODEL, MAX_SEED, Gate, RunConfig
-from socratic_bench.errors import UsageError
 
 OFFLINE_REGION = "us-east-1"
-MODEL_IDS_HINT = """a JSON array of model ids, such as '["anthropic.claude-3-5-sonnet-20241022-v1:0"]'"""
+MODEL_IDS_HINT = (
+    """a JSON array of model ids, such as '["anthropic.claude-3-5-sonnet-20241022-v1:0"]'"""
+)
 
 
-def load_config(sources: Sources, earlier_problems: Sequence[str] = ()) -> RunConfig:
-    """The configuration that the sources describe.
+def read_config(sources: Sources) -> tuple[RunConfig, tuple[str, ...]]:
+    """The configuration that the sources describe, and what could not be read of them.
 
-    Raises `UsageError` with every mistake in `problems`, `earlier_problems` first.
+    What could not be read stands in the configuration as its default, so that the other values can
+    be checked in the same go. Nothing may be run while there are problems.
     """
     reader = Reader(sources)
-    config = _read(reader)
-    problems = [*earlier_problems, *reader.problems, *config.problems()]
-    if problems:
-        raise UsageError(
-            list(dict.fromkeys(problems)),
-            hint="socratic-runner run --help lists every flag and variable.",
-        )
-    return config
+    return _read(reader), tuple(reader.problems)
 
 
 def _read(reader: Reader) -> RunConfig:
@@ -112,7 +106,9 @@ def _model_ids(reader: Reader, *, offline: bool) -> tuple[str, ...] | None:
     try:
         ids = json.loads(text)
     except ValueError as error:
-        reader.problems.append(f"BEDROCK_MODEL_IDS is no JSON ({error}): it takes {MODEL_IDS_HINT}.")
+        reader.problems.append(
+            f"BEDROCK_MODEL_IDS is no JSON ({error}): it takes {MODEL_IDS_HINT}."
+        )
         return None
     if not isinstance(ids, list) or not ids or not all(isinstance(i, str) and i for i in ids):
         reader.problems.append(f"BEDROCK_MODEL_IDS must be {MODEL_IDS_HINT}.")

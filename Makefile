@@ -1,0 +1,58 @@
+# make demo   plays and judges a real dialogue on the embedded endpoint
+# make test   runs the test suite
+# make check  format, lint, types, layers, tests with coverage
+# Each makes the environment in .venv first, with pinned and hashed packages.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint requirements audit validity clean
+
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+
+$(VENV)/pyvenv.cfg:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: set PYTHON=...")'
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: requirements.txt | $(VENV)/pyvenv.cfg
+	@echo "Installing the packages that the program needs ..." >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.txt $(VENV)/.run
+	@echo "Installing the packages that the tests need ..." >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@touch $@
+
+demo: $(VENV)/.run
+	@$(BIN)/python -m cli --offline --model emulator.drift-5-v1:0 \
+		--prompt "I'm considering a career change but unsure where to start." --turns 8 --seed 7
+
+test: $(VENV)/.dev
+	@$(BIN)/python -m pytest -n auto -q
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+check: lint
+	@rm -f .coverage .coverage.*
+	$(BIN)/python -m pytest -n auto -q --cov --cov-report=term
+
+validity: $(VENV)/.dev
+	@$(BIN)/python tools/validity.py
+
+audit: $(VENV)/.dev
+	$(BIN)/pip-audit --strict --require-hashes -r requirements.txt
+
+requirements: $(VENV)/.dev
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade requirements.in -o requirements.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade requirements-dev.in -o requirements-dev.txt
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*

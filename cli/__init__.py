@@ -1,0 +1,1 @@
+"""The command. The only place that prints, reads argv and exits."""

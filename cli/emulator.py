@@ -1,0 +1,87 @@
+"""`socratic-runner emulator`: the embedded Bedrock endpoint, served alone."""
+
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from cli.arguments import Parser
+
+if TYPE_CHECKING:
+    from socratic_bench.emulator import Fault
+
+HINT = "socratic-runner emulator --help lists the flags and the faults."
+
+
+def main(words: Sequence[str]) -> int:
+    """Serve until SIGINT or SIGTERM; the one document says where."""
+    from cli.output import print_document, print_failure, say
+    from socratic_bench.documents.run import SCHEMA_VERSION
+    from socratic_bench.emulator import MODEL_IDS, Settings, parse_fault, serve
+    from socratic_bench.errors import UsageError
+
+    try:
+        found = _parser().parse_args(words)
+        settings = Settings(
+            seed=found.seed,
+            latency_ms=found.latency_ms,
+            ms_per_output_token=found.ms_per_output_token,
+            requests_per_minute=found.requests_per_minute,
+            faults=_faults(found, parse_fault),
+        )
+    except UsageError as error:
+        print_failure(error, is_run=False)
+        return error.exit_code
+
+    def ready(url: str) -> None:
+        say(f"Serving on {url}; end with Ctrl-C. Use it with any AWS keys and")
+        say(f"  export AWS_ENDPOINT_URL_BEDROCK_RUNTIME={url}")
+        print_document(
+            {
+                "kind": "emulator",
+                "schema_version": SCHEMA_VERSION,
+                "endpoint_url": url,
+                "model_ids": list(MODEL_IDS),
+            }
+        )
+
+    try:
+        serve(settings, host=found.host, port=found.port, ready=ready)
+    except OSError as error:
+        failure = UsageError(
+            [f"Cannot listen on {found.host}:{found.port}: {error.strerror}."],
+            hint="Choose another --port, or 0 for a free one.",
+        )
+        print_failure(failure, is_run=False)
+        return failure.exit_code
+    return 0
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="socratic-runner emulator",
+        description="Serves a local Bedrock endpoint with simulated models.",
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    parser.add_argument("--port", type=int, default=0, help="port (default: a free one)")
+    parser.add_argument("--seed", type=int, default=0, help="decides on faults with a probability")
+    parser.add_argument("--latency-ms", type=float, default=0.0, help="time to answer")
+    parser.add_argument("--ms-per-output-token", type=float, default=0.0, help="pace of streams")
+    parser.add_argument("--requests-per-minute", type=float, help="throttle above this rate")
+    parser.add_argument(
+        "--fault", action="append", default=[], metavar="SPEC", help="such as throttled:count=3"
+    )
+    return parser
+
+
+def _faults(found: Namespace, parse_fault: Callable[[str], "Fault"]) -> "tuple[Fault, ...]":
+    from socratic_bench.errors import UsageError
+
+    faults, problems = [], []
+    for spec in found.fault:
+        try:
+            faults.append(parse_fault(spec))
+        except ValueError as error:
+            problems.append(f"--fault {spec}: {error}")
+    if problems:
+        raise UsageError(problems, hint=HINT)
+    return tuple(faults)

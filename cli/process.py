@@ -1,0 +1,81 @@
+"""The boundary of the process: whatever happens, one document, one exit code, no traceback."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from types import FrameType
+
+
+class SignalledError(BaseException):
+    """A signal came before a run was under way; not an `Exception`, so that nobody swallows it."""
+
+    def __init__(self, signal_number: int) -> None:
+        super().__init__(signal_number)
+        self.signal_number = signal_number
+
+
+def guarded(module: str, words: Sequence[str]) -> int:
+    """Run a subcommand's module; what it does not handle becomes a document of its own."""
+    with _early_signals():
+        try:
+            code: int = import_module(module).main(words)
+        except SignalledError as signalled:
+            return _report_signal(module, signalled.signal_number)
+        except Exception as defect:  # noqa: BLE001 -- the boundary
+            return _report_defect(module, defect, debug="--debug" in words)
+    return code
+
+
+@contextmanager
+def _early_signals() -> Iterator[None]:
+    def leave(number: int, _frame: FrameType | None) -> None:
+        raise SignalledError(number)
+
+    before = {n: signal.signal(n, leave) for n in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _report_signal(module: str, number: int) -> int:
+    from cli.output import print_failure
+    from socratic_bench.errors import Stopped
+
+    error = Stopped(
+        f"Interrupted by signal {number} before anything was started.",
+        end_reason="interrupted",
+        hint="Nothing was called and nothing was written.",
+        signal_number=number,
+    )
+    print_failure(error, is_run=module == "cli.run")
+    return 128 + number
+
+
+def _report_defect(module: str, defect: Exception, *, debug: bool) -> int:
+    from cli.output import print_failure, print_traceback
+    from socratic_bench.errors import BenchError, InternalError
+
+    error = (
+        defect
+        if isinstance(defect, BenchError)
+        else InternalError(
+            f"A defect in this program: {type(defect).__name__}.",
+            hint="Run again with --debug for the traceback, and report it.",
+        )
+    )
+    if debug:
+        print_traceback(defect)
+    print_failure(error, is_run=module == "cli.run")
+    return error.exit_code
+
+
+def leave_now(code: int) -> None:
+    """End the process without waiting for calls that were given up."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

@@ -1,0 +1,85 @@
+"""What people see of a run on stderr: a line for each turn, and in a terminal what is going on now."""
+
+import sys
+import threading
+
+from cli.output import plain, say
+from socratic_bench.config import RunConfig
+from socratic_bench.ports import Listener, Opening
+from socratic_bench.runner.listener import Silence
+from socratic_bench.types import CallKey, Turn, Unjudged
+
+QUESTION_CHARS = 48
+CLEAR_LINE = "\r\x1b[K"
+
+
+def progress(config: RunConfig, *, quiet: bool) -> Listener:
+    """A listener for this stderr: silent, line by line, or with a live line."""
+    if quiet:
+        return Silence()
+    return Progress(config, live=sys.stderr.isatty())
+
+
+class Progress(Silence):
+    """Says turns in their order, each once it is judged, from whichever thread it hears of them."""
+
+    def __init__(self, config: RunConfig, *, live: bool) -> None:
+        self._config = config
+        self._live = live
+        self._lock = threading.Lock()
+        self._waiting: dict[int, Turn] = {}
+        self._next = 0
+        self._doing = ""
+
+    def on_start(self, run_id: str, config: RunConfig, opening: Opening) -> None:
+        self._line(
+            f"{run_id}: {plain(config.model)}, scenario {plain(opening.scenario)}, "
+            f"up to {config.turns} turns, seed {config.seed}"
+        )
+
+    def on_call(self, key: CallKey) -> None:
+        if self._live and key.role != "judge":
+            with self._lock:
+                self._doing = f"turn {key.index + 1} of {self._config.turns}: {key.role} ..."
+                self._redraw()
+
+    def on_judged(self, turn: Turn) -> None:
+        with self._lock:
+            self._waiting[turn.index] = turn
+            while self._next in self._waiting:
+                say(self._cleared() + _turn_line(self._waiting.pop(self._next)))
+                self._next += 1
+            self._redraw()
+
+    def on_notice(self, text: str) -> None:
+        self._line(f"note: {plain(text)}")
+
+    def _line(self, text: str) -> None:
+        with self._lock:
+            say(self._cleared() + text)
+            self._redraw()
+
+    def _cleared(self) -> str:
+        return CLEAR_LINE if self._live else ""
+
+    def _redraw(self) -> None:
+        if self._live and self._next < self._config.turns and self._doing:
+            say(CLEAR_LINE + self._doing, end="")
+
+
+def _turn_line(turn: Turn) -> str:
+    question = plain(turn.reply.message.text)
+    shown = question if len(question) <= QUESTION_CHARS else f"{question[: QUESTION_CHARS - 1]}…"
+    usage = turn.reply.usage
+    tokens = f"{usage.input_tokens} in, {usage.output_tokens} out" if usage else "tokens unknown"
+    return f"turn {turn.index:3d}  {_scores(turn):34s}  {shown:{QUESTION_CHARS}s}  {tokens}"
+
+
+def _scores(turn: Turn) -> str:
+    if isinstance(turn.outcome, Unjudged):
+        return f"unjudged: {turn.outcome.reason}"
+    verdict = turn.verdict
+    if verdict is None:
+        return "not judged"
+    parts = " ".join(f"{name} {score:g}" for name, score in verdict.scores.items())
+    return f"{verdict.overall_score:4.1f} ({parts})"

@@ -1,0 +1,223 @@
+"""`socratic-runner run`: one dialogue, one document."""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from cli.arguments import Flags, Parser, add_switch, add_word, add_words, parse
+
+if TYPE_CHECKING:
+    from socratic_bench.config import Sources
+    from socratic_bench.documents import RunResult
+    from socratic_bench.runner import Halt, Plan
+
+DESCRIPTION = """\
+Plays a dialogue between the model under test (the tutor) and a simulated student, has a judge model
+score every tutor turn, and prints one JSON document on stdout.
+
+commands:
+  run        (the default) one dialogue
+  scenarios  list the built-in scenarios, or check your own
+  schema     print the JSON Schema of a document
+  emulator   serve the embedded Bedrock endpoint
+"""
+EPILOG = """\
+variables: BEDROCK_MODEL_IDS (required: a JSON array of the ids that may be tested), AWS_REGION,
+AWS_DEFAULT_REGION, BEDROCK_ASSUME_ROLE_ARN, RUNNER_DEFAULT_TURNS, RUNNER_JUDGE_MODEL,
+RUNNER_STUDENT_MODEL, RUNNER_S3_BUCKET, RUNNER_S3_PREFIX, RUNNER_OUTPUT_DIR. A flag beats its
+variable.
+
+exit codes: 0 complete, 1 defect, 2 usage, 3 credentials or access, 4 service or store unavailable,
+5 a gate or the judge coverage failed, 6 deadline, 130 SIGINT, 143 SIGTERM.
+"""
+
+
+def build_parser() -> Parser:
+    """Every flag of the contract; values are read and checked later, all together."""
+    from argparse import RawDescriptionHelpFormatter
+
+    parser = Parser(
+        prog="socratic-runner",
+        usage="socratic-runner [run] --model ID --prompt TEXT [--turns N] [options]",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    _add_dialogue(parser)
+    _add_judging(parser)
+    _add_service(parser)
+    _add_output(parser)
+    return parser
+
+
+def _add_dialogue(parser: Parser) -> None:
+    group = parser.add_argument_group("dialogue")
+    add_word(group, "--model", "ID", "model under test: id, inference-profile id or ARN")
+    add_word(group, "--prompt", "TEXT", "the student's opening; - reads standard input")
+    add_word(group, "--scenario", "NAME", "a built-in scenario; its first opening without --prompt")
+    add_word(group, "--scenario-file", "FILE", "a scenario of your own (docs/scenarios.md)")
+    add_word(group, "--turns", "N", "turns to play at most, 1 to 500 (default 40)")
+    add_word(group, "--student", "MODE", "scripted (default) or model")
+    add_word(group, "--student-model", "ID", "the model that plays the student")
+    add_word(group, "--seed", "N", "fixes everything left to chance; drawn and printed otherwise")
+    add_word(group, "--system-prompt-file", "FILE", "the tutor's system prompt")
+    add_word(group, "--temperature", "T", "the tutor's, 0 to 1 (default: the model's own)")
+    add_word(group, "--max-tokens", "N", "bound of one reply (default 1024)")
+
+
+def _add_judging(parser: Parser) -> None:
+    group = parser.add_argument_group("judging")
+    add_word(group, "--judge-model", "ID", "the model that scores each turn")
+    add_switch(group, "--no-judge", "leave judging out; scores are null")
+    add_word(group, "--compliance-threshold", "S", "score of a compliant turn (default 3.0)")
+    add_word(group, "--half-life-threshold", "S", "score under which a turn lapses (default 8.0)")
+    add_words(group, "--fail-under", "METRIC=VALUE", "exit 5 if a metric is lower; repeatable")
+    add_word(
+        group, "--min-judge-coverage", "SHARE", "exit 5 if fewer turns are judged (default 0.9)"
+    )
+
+
+def _add_service(parser: Parser) -> None:
+    group = parser.add_argument_group("service")
+    add_word(group, "--region", "REGION", "AWS region")
+    add_word(group, "--assume-role-arn", "ARN", "role taken for Bedrock calls only")
+    add_word(group, "--max-attempts", "N", "requests that one call may take (default 10)")
+    add_word(group, "--call-timeout", "S", "seconds that one request may take (default 300)")
+    add_word(group, "--deadline", "S", "seconds that the run may take (default: no bound)")
+    add_switch(group, "--offline", "play on the embedded endpoint, with no account")
+
+
+def _add_output(parser: Parser) -> None:
+    group = parser.add_argument_group("output")
+    add_word(group, "--output-dir", "DIR", "keep the artifacts in a folder")
+    add_word(group, "--s3-bucket", "NAME", "keep the artifacts in a bucket")
+    add_word(group, "--s3-prefix", "PREFIX", "before every key in the bucket")
+    add_switch(group, "--pretty", "indent the document")
+    add_switch(group, "--brief", "print the short form of the document")
+    add_switch(group, "--quiet", "no progress on stderr")
+    add_switch(group, "--debug", "tracebacks on stderr")
+    group.add_argument("--version", action="version", version=_version(), help="print the version")
+
+
+def _version() -> str:
+    from socratic_bench.version import VERSION
+
+    return f"socratic-runner {VERSION}"
+
+
+def main(words: Sequence[str]) -> int:
+    """Parse, play, print, and answer with the exit code."""
+    flags, problems = parse(build_parser(), words)
+    from cli.output import print_failure
+    from socratic_bench.config import read_config
+    from socratic_bench.errors import UsageError
+    from socratic_bench.runner import Halt, prepare
+
+    config, misread = read_config(_sources(flags))
+    halt = Halt()
+    try:
+        plan = prepare(config, [*problems, *misread])
+        result = _perform(plan, halt, quiet=bool(flags.get("quiet")))
+    except UsageError as error:
+        print_failure(
+            error,
+            is_run=True,
+            model=config.model or None,
+            prompt=config.prompt,
+            scenario=config.scenario,
+            pretty=bool(flags.get("pretty")),
+            brief=bool(flags.get("brief")),
+        )
+        return error.exit_code
+    return _report(result, halt, flags)
+
+
+def _report(result: "RunResult", halt: "Halt", flags: Flags) -> int:
+    from cli.output import print_document, print_traceback, say_error
+    from socratic_bench.errors import BenchError
+
+    if result.error is not None and flags.get("debug"):
+        print_traceback(result.error)
+    if result.error is not None:
+        say_error(result.error)
+    elif result.shortfalls:
+        say_error(BenchError(" ".join(result.shortfalls)))
+    document = result.brief if flags.get("brief") else result.document
+    printed = print_document(document, pretty=bool(flags.get("pretty")))
+    code = result.exit_code if printed else max(1, result.exit_code)
+    if halt.error is not None:
+        from cli.process import leave_now
+
+        leave_now(code)
+    return code
+
+
+def _sources(flags: Flags) -> "Sources":
+    from socratic_bench.config import Sources
+    from socratic_bench.runner import draw_seed
+
+    return Sources(
+        flags=flags,
+        environ=os.environ,
+        read_stdin=lambda: sys.stdin.buffer.read().decode("utf-8", "replace"),
+        profile_region=_profile_region,
+        draw_seed=draw_seed,
+        offline_models=_offline_models,
+    )
+
+
+def _profile_region() -> str | None:
+    from socratic_bench.bedrock.session import profile_region
+
+    return profile_region()
+
+
+def _offline_models() -> tuple[str, ...]:
+    from socratic_bench.emulator import MODEL_IDS
+
+    return MODEL_IDS
+
+
+def _perform(plan: "Plan", halt: "Halt", *, quiet: bool) -> "RunResult":
+    """Play beside the main thread, which stays free to take signals."""
+    from cli.progress import progress
+    from socratic_bench.runner import perform
+
+    listener = progress(plan.config, quiet=quiet)
+    outcome: Future[RunResult] = Future()
+
+    def play() -> None:
+        try:
+            outcome.set_result(perform(plan, listener=listener, halt=halt))
+        except BaseException as error:  # noqa: BLE001 -- raised again in the main thread
+            outcome.set_exception(error)
+
+    thread = threading.Thread(target=play, name="run", daemon=True)
+    with _ending_by_signals(halt):
+        thread.start()
+        thread.join()
+    return outcome.result()
+
+
+@contextmanager
+def _ending_by_signals(halt: "Halt") -> Iterator[None]:
+    """The first signal ends the run, which is then reported; a second one ends the process."""
+
+    def take(number: int, _frame: FrameType | None) -> None:
+        if halt.error is not None:
+            os._exit(128 + number)
+        halt.interrupt(number)
+
+    before = {n: signal.signal(n, take) for n in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

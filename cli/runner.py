@@ -1,0 +1,39 @@
+"""The entry point: find the subcommand, run it, leave with its exit code.
+
+Nothing heavy is imported here: `--version` and `--help` must be quick.
+"""
+
+import sys
+
+if __package__ in (None, ""):
+    # Run as a file: the repository takes the place of this folder, whose names are not top-level.
+    from pathlib import Path
+
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+from collections.abc import Sequence
+
+COMMANDS = {
+    "run": "cli.run",
+    "scenarios": "cli.scenarios",
+    "schema": "cli.schema",
+    "emulator": "cli.emulator",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit code is the contract of docs/runner.md."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["--version"]:
+        from socratic_bench.version import VERSION
+
+        print(f"socratic-runner {VERSION}")
+        return 0
+    from cli.process import guarded
+
+    name = words.pop(0) if words and words[0] in COMMANDS else "run"
+    return guarded(COMMANDS[name], words)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

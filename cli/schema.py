@@ -1,0 +1,25 @@
+"""`socratic-runner schema KIND`: the JSON Schema of a document."""
+
+from collections.abc import Sequence
+
+from cli.arguments import Parser
+
+
+def main(words: Sequence[str]) -> int:
+    """Print the schema of one kind of document."""
+    from cli.output import print_document, print_failure
+    from socratic_bench.documents.schemas import KINDS, load_schema
+    from socratic_bench.errors import UsageError
+
+    parser = Parser(
+        prog="socratic-runner schema",
+        description="Prints the JSON Schema (2020-12) of a kind of document.",
+    )
+    parser.add_argument("kind", choices=KINDS, help="the document's kind")
+    try:
+        kind = parser.parse_args(words).kind
+    except UsageError as error:
+        print_failure(error, is_run=False)
+        return error.exit_code
+    print_document(load_schema(kind))
+    return 0

@@ -1,0 +1,45 @@
+"""Measures how well a language model keeps to the Socratic method.
+
+    from socratic_bench import RunConfig, run
+
+`run(config)` plays one dialogue and returns a `RunResult`. Nothing is imported before it is used.
+"""
+
+from typing import TYPE_CHECKING
+
+from socratic_bench.version import VERSION as __version__  # noqa: N811 -- the customary name
+
+if TYPE_CHECKING:
+    from socratic_bench.config import Gate, RunConfig
+    from socratic_bench.documents import RunResult
+    from socratic_bench.errors import BenchError, UsageError
+    from socratic_bench.runner import Halt, run
+
+__all__ = [
+    "BenchError",
+    "Gate",
+    "Halt",
+    "RunConfig",
+    "RunResult",
+    "UsageError",
+    "__version__",
+    "run",
+]
+
+_HOMES = {
+    "BenchError": "socratic_bench.errors",
+    "Gate": "socratic_bench.config",
+    "Halt": "socratic_bench.runner",
+    "RunConfig": "socratic_bench.config",
+    "RunResult": "socratic_bench.documents",
+    "UsageError": "socratic_bench.errors",
+    "run": "socratic_bench.runner",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

@@ -1,0 +1,64 @@
+"""Artifacts in an S3 bucket, with the caller's own credentials."""
+
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from socratic_bench.errors import ArtifactError, UsageError
+
+if TYPE_CHECKING:
+    from types_boto3_s3 import S3Client
+
+MISSING = ("404", "NoSuchBucket", "NotFound")
+CHECK_TIMEOUT_S = 2
+
+
+class S3Store:
+    """Keeps each key as an object under `prefix`. The SDK's standard retries serve uploads."""
+
+    def __init__(self, bucket: str, *, prefix: str, region: str) -> None:
+        self._bucket = bucket
+        self._prefix = f"{prefix}/" if prefix else ""
+        self._region = region
+        self._client = self._connect(read_timeout=60, retries={"mode": "standard"})
+
+    def _connect(self, **options: Any) -> "S3Client":  # noqa: ANN401 -- the SDK's own options
+        config = Config(connect_timeout=CHECK_TIMEOUT_S, tcp_keepalive=True, **options)
+        return boto3.Session(region_name=self._region).client("s3", config=config)
+
+    def check(self) -> None:
+        """Raise `UsageError` if the bucket is surely missing; what cannot be told is let pass."""
+        client = self._connect(
+            read_timeout=CHECK_TIMEOUT_S, retries={"total_max_attempts": 1, "mode": "standard"}
+        )
+        try:
+            client.head_bucket(Bucket=self._bucket)
+        except ClientError as error:
+            if error.response.get("Error", {}).get("Code") in MISSING:
+                raise UsageError(
+                    [f"No such bucket: {self._bucket} (RUNNER_S3_BUCKET)."],
+                    hint=f"Make it (aws s3 mb s3://{self._bucket} --region {self._region}) or unset "
+                    "the variable to run without S3.",
+                ) from error
+        except BotoCoreError:
+            # Best effort: a check that fails by itself decides nothing.
+            return
+
+    def put(self, key: str, body: bytes) -> None:
+        try:
+            self._client.put_object(
+                Bucket=self._bucket,
+                Key=self._prefix + key,
+                Body=body,
+                ContentType="application/json",
+            )
+        except (ClientError, BotoCoreError) as error:
+            raise ArtifactError(
+                f"{self.location(key)} could not be written: {error}",
+                hint="Check that the bucket is there and that s3:PutObject is allowed on it.",
+            ) from error
+
+    def location(self, key: str) -> str:
+        return f"s3://{self._bucket}/{self._prefix}{key}"

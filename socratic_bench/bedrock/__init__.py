@@ -1,0 +1,1 @@
+"""The only way to a model: Converse on Amazon Bedrock, with our retries and nobody else's."""

@@ -1,0 +1,184 @@
+"""Translates the SDK's errors, once, into `ModelError`s; one table says what each kind means."""
+
+import re
+from dataclasses import dataclass
+
+from botocore import exceptions as sdk
+from botocore.parsers import ResponseParserError
+
+from socratic_bench.bedrock.wire import UnreadableAnswerError
+from socratic_bench.errors import ModelError
+from socratic_bench.types import EndReason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """A kind of failure: whether it is tried again, how the run ends if it stays, what to do next."""
+
+    retryable: bool
+    end_reason: EndReason
+    hint: str
+
+
+def _passing(hint: str) -> Fault:
+    return Fault(retryable=True, end_reason="unavailable", hint=hint)
+
+
+def _lasting(end_reason: EndReason, hint: str) -> Fault:
+    return Fault(retryable=False, end_reason=end_reason, hint=hint)
+
+
+FAULTS: dict[str, Fault] = {
+    "throttled": _passing(
+        "Run again later, raise --max-attempts, or ask for a higher quota in the AWS console."
+    ),
+    "not_ready": _passing("The model was not ready; run again in a few minutes."),
+    "server_error": _passing("The service failed; run again later."),
+    "model_timeout": _passing("The model took too long; lower --max-tokens or run again later."),
+    "model_error": _passing("The model failed on the service's side; run again later."),
+    "connection": _passing(
+        "Check the network, the proxy and the endpoint (AWS_ENDPOINT_URL_BEDROCK_RUNTIME)."
+    ),
+    "read_timeout": _passing("No answer came in time; raise --call-timeout or lower --max-tokens."),
+    "unreadable_answer": _passing(
+        "What answered was no Converse response; check the endpoint and any proxy before it."
+    ),
+    "context_window": _lasting(
+        "context_window", "The dialogue outgrew the model's context window; play fewer --turns."
+    ),
+    "needs_profile": _lasting(
+        "refused_request",
+        "Use an inference profile of the model: its id with the prefix us., eu., apac. or global., "
+        "or its ARN (aws bedrock list-inference-profiles).",
+    ),
+    "unknown_model": _lasting(
+        "unknown_model",
+        "Check the model id and that the model is offered in the region "
+        "(aws bedrock list-foundation-models); it may be retired or have another version.",
+    ),
+    "invalid_request": _lasting(
+        "refused_request", "The model refuses a field of the request; --debug shows which."
+    ),
+    "access_denied": _lasting(
+        "access",
+        "Allow bedrock:InvokeModel and bedrock:InvokeModelWithResponseStream on the model, and "
+        "enable the model's access in the Bedrock console.",
+    ),
+    "role_denied": _lasting(
+        "credentials",
+        "Check BEDROCK_ASSUME_ROLE_ARN, that the role trusts your identity, and that you may call "
+        "sts:AssumeRole on it.",
+    ),
+    "no_credentials": _lasting(
+        "credentials",
+        "Give credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or a role; "
+        "--offline needs none.",
+    ),
+    "expired_credentials": _lasting("credentials", "Renew the credentials and run again."),
+    "expired_login": _lasting("credentials", "Log in again with: aws sso login"),
+    "tls": _lasting("refused_request", "Check the CA bundle (AWS_CA_BUNDLE) and the endpoint."),
+}
+
+_BY_CODE = {
+    "ThrottlingException": "throttled",
+    "TooManyRequestsException": "throttled",
+    "ServiceQuotaExceededException": "throttled",
+    "ModelNotReadyException": "not_ready",
+    "ModelTimeoutException": "model_timeout",
+    "ModelErrorException": "model_error",
+    "AccessDeniedException": "access_denied",
+    "ResourceNotFoundException": "unknown_model",
+    "ValidationException": "invalid_request",
+    "ExpiredTokenException": "expired_credentials",
+    "ExpiredToken": "expired_credentials",
+    "UnrecognizedClientException": "no_credentials",
+    "InvalidSignatureException": "no_credentials",
+    "InvalidClientTokenId": "no_credentials",
+    "IncompleteSignatureException": "no_credentials",
+    "MissingAuthenticationTokenException": "no_credentials",
+}
+
+# What a ValidationException means stands in its words only.
+_BY_WORDS = (
+    (re.compile(r"on-demand throughput", re.IGNORECASE), "needs_profile"),
+    (re.compile(r"model identifier is invalid|invalid model", re.IGNORECASE), "unknown_model"),
+    (
+        re.compile(
+            r"input is too long|prompt is too long|context (window|length)|too many input tokens"
+            r"|exceed.{0,40}max(imum)?.{0,20}(context|input|tokens)",
+            re.IGNORECASE,
+        ),
+        "context_window",
+    ),
+)
+
+_BY_TYPE: tuple[tuple[type[Exception], str], ...] = (
+    (sdk.NoCredentialsError, "no_credentials"),
+    (sdk.PartialCredentialsError, "no_credentials"),
+    (sdk.NoAuthTokenError, "no_credentials"),
+    (sdk.ProfileNotFound, "no_credentials"),
+    (sdk.TokenRetrievalError, "expired_login"),
+    (sdk.SSOTokenLoadError, "expired_login"),
+    (sdk.UnauthorizedSSOTokenError, "expired_login"),
+    (sdk.CredentialRetrievalError, "no_credentials"),
+    (sdk.MetadataRetrievalError, "no_credentials"),
+    (sdk.SSLError, "tls"),
+    (sdk.ReadTimeoutError, "read_timeout"),
+    (sdk.ConnectTimeoutError, "connection"),
+    (sdk.ConnectionError, "connection"),
+    (sdk.HTTPClientError, "connection"),
+    (sdk.ParamValidationError, "invalid_request"),
+    (UnreadableAnswerError, "unreadable_answer"),
+    (ResponseParserError, "unreadable_answer"),
+    (sdk.BotoCoreError, "invalid_request"),
+    (ValueError, "unreadable_answer"),
+)
+
+# ValueError: a body that the SDK's JSON reader chokes on.
+TRANSLATED = (
+    sdk.ClientError,
+    sdk.BotoCoreError,
+    ResponseParserError,
+    UnreadableAnswerError,
+    ValueError,
+)
+
+
+def translate(error: Exception, *, model_id: str) -> ModelError:
+    """The `ModelError` that stands for an SDK error of a call to `model_id`."""
+    name, said = _classify(error)
+    fault = FAULTS[name]
+    return ModelError(
+        f"{model_id}: {said}",
+        code=name,
+        end_reason=fault.end_reason,
+        retryable=fault.retryable,
+        hint=fault.hint,
+    )
+
+
+def _classify(error: Exception) -> tuple[str, str]:
+    if isinstance(error, sdk.ClientError):
+        return _classify_answer(error)
+    name = next(name for kind, name in _BY_TYPE if isinstance(error, kind))
+    return name, f"{type(error).__name__}: {error}"
+
+
+def _classify_answer(error: sdk.ClientError) -> tuple[str, str]:
+    details = error.response.get("Error", {})
+    code, message = details.get("Code", ""), details.get("Message", "")
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    said = f"{code}: {message}" if message else f"{code} (HTTP {status})"
+    if error.operation_name == "AssumeRole" and status < 500:  # noqa: PLR2004 -- HTTP classes
+        return "role_denied", said
+    name = _BY_CODE.get(code)
+    if name in {"invalid_request", None}:
+        name = next((n for words, n in _BY_WORDS if words.search(message)), name)
+    return name or _by_status(status), said
+
+
+def _by_status(status: int) -> str:
+    known = {403: "access_denied", 404: "unknown_model", 408: "model_timeout", 429: "throttled"}
+    if status in known:
+        return known[status]
+    return "server_error" if status >= 500 or status < 400 else "invalid_request"  # noqa: PLR2004

@@ -1,0 +1,130 @@
+"""A model on Bedrock behind the `Model` port: shape, call, read, retry, remember what it refuses."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from socratic_bench.bedrock import wire
+from socratic_bench.bedrock.capabilities import Capabilities, capabilities_of, refused_field
+from socratic_bench.bedrock.faults import TRANSLATED, translate
+from socratic_bench.bedrock.retry import Uniform, retry_after_s, retrying
+from socratic_bench.errors import ModelError
+from socratic_bench.types import Attempt, CallKey, Completion, Request
+
+if TYPE_CHECKING:
+    from types_boto3_bedrock_runtime import BedrockRuntimeClient
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a call takes from outside: time, chance, a sleep that the run can end, and an ear."""
+
+    now: Callable[[], datetime]
+    monotonic_s: Callable[[], float]
+    sleep: Callable[[float], None]
+    uniform: Uniform
+    notice: Callable[[str], None]
+
+
+@dataclass(slots=True)
+class _Trail:
+    """The requests that one call has sent so far."""
+
+    attempts: list[Attempt] = field(default_factory=list)
+    wait_ms: float = 0.0
+
+
+class BedrockModel:
+    """One model id on one client; calls may come from several threads."""
+
+    def __init__(
+        self,
+        client: "BedrockRuntimeClient",
+        model_id: str,
+        *,
+        max_attempts: int,
+        surroundings: Surroundings,
+    ) -> None:
+        self.model_id = model_id
+        self._client = client
+        self._max_attempts = max_attempts
+        self._around = surroundings
+        self._can = capabilities_of(model_id)
+        self._lock = threading.Lock()
+
+    def complete(self, request: Request, key: CallKey) -> Completion:  # noqa: ARG002 -- the port's
+        """See `Model.complete`. A `ModelError` carries the requests that were sent."""
+        trail = _Trail()
+
+        def pause(seconds: float) -> None:
+            trail.wait_ms = seconds * 1000
+            self._around.sleep(seconds)
+
+        loop = retrying(max_attempts=self._max_attempts, sleep=pause, uniform=self._around.uniform)
+        try:
+            return loop(self._try, request, trail)
+        except ModelError as error:
+            error.attempts = tuple(trail.attempts)
+            raise
+
+    def _try(self, request: Request, trail: _Trail) -> Completion:
+        """One try of the retry budget; being refused a field costs a request, but no try."""
+        while True:
+            can = self._can
+            try:
+                return self._send(request, can, trail)
+            except ModelError as error:
+                if not self._forgoes(error, can):
+                    raise
+
+    def _send(self, request: Request, can: Capabilities, trail: _Trail) -> Completion:
+        started_at, started_s = self._around.now(), self._around.monotonic_s()
+        wait_ms, trail.wait_ms = trail.wait_ms, 0.0
+
+        def note(error: str | None) -> float:
+            duration_ms = (self._around.monotonic_s() - started_s) * 1000
+            trail.attempts.append(
+                Attempt(
+                    started_at=started_at, duration_ms=duration_ms, wait_ms=wait_ms, error=error
+                )
+            )
+            return duration_ms
+
+        try:
+            response = self._client.converse(**wire.converse_arguments(self.model_id, request, can))
+            message, stop_reason = wire.read_message(response)
+        except TRANSLATED as error:
+            failure = translate(error, model_id=self.model_id)
+            failure.retry_after_s = retry_after_s(_headers(getattr(error, "response", {})))
+            note(failure.code)
+            raise failure from error
+        latency_ms = note(None)
+        return Completion(
+            message=message,
+            stop_reason=stop_reason,
+            usage=wire.read_usage(response),
+            latency_ms=latency_ms,
+            service_latency_ms=wire.read_service_latency(response),
+            attempts=tuple(trail.attempts),
+            request_id=response.get("ResponseMetadata", {}).get("RequestId"),
+            finished_at=self._around.now(),
+        )
+
+    def _forgoes(self, error: ModelError, tried: Capabilities) -> bool:
+        """Whether the error refuses a field that can be left out; it is remembered if so."""
+        refused = refused_field(error.message) if error.code == "invalid_request" else None
+        if refused is None or not getattr(tried, refused):
+            return False
+        with self._lock:
+            news = getattr(self._can, refused)
+            self._can = self._can.without(refused)
+        if news:
+            self._around.notice(f"{self.model_id} refuses {refused}: the run goes on without it.")
+        return True
+
+
+def _headers(response: dict[str, Any]) -> dict[str, str]:
+    headers: dict[str, str] = response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+    return headers

@@ -1,0 +1,119 @@
+"""SDK sessions, credentials and clients: one runtime client per region and credentials."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import botocore.session
+from botocore.config import Config
+from botocore.credentials import (
+    AssumeRoleCredentialFetcher,
+    CredentialProvider,
+    CredentialResolver,
+    DeferredRefreshableCredentials,
+)
+
+from socratic_bench.version import VERSION
+
+if TYPE_CHECKING:
+    from types_boto3_bedrock_runtime import BedrockRuntimeClient
+
+CONNECT_TIMEOUT_S = 10
+POOL_CONNECTIONS = 16
+ROLE_SESSION_NAME = "socratic-runner"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where Bedrock answers. `url` is set for the embedded endpoint only, which gets stand-in keys."""
+
+    region: str
+    url: str | None = None
+    assume_role_arn: str | None = None
+    call_timeout_s: float = 300.0
+
+
+def runtime_client(
+    endpoint: Endpoint, environ: Mapping[str, str] = os.environ
+) -> "BedrockRuntimeClient":
+    """A client that sends each request once: every retry is decided, counted and seen here.
+
+    Raises botocore's errors, which the caller translates.
+    """
+    if endpoint.url:
+        return _embedded_client(endpoint, endpoint.url)
+    session = boto3.Session(
+        botocore_session=_role_session(endpoint.assume_role_arn, endpoint.region)
+        if endpoint.assume_role_arn
+        else None,
+        region_name=endpoint.region,
+    )
+    client = session.client("bedrock-runtime", config=_config(endpoint))
+    if client.meta.endpoint_url.startswith("http://") and environ.get("AWS_BEARER_TOKEN_BEDROCK"):
+        # The SDK refuses bearer tokens without TLS, even where keys are at hand.
+        config = _config(endpoint, auth_scheme_preference="sigv4")
+        client = session.client("bedrock-runtime", config=config)
+    return client
+
+
+def profile_region() -> str | None:
+    """The region of the SDK's configuration files for the active profile, if there is one."""
+    region = botocore.session.Session().get_config_variable("region")
+    return region if isinstance(region, str) else None
+
+
+def _embedded_client(endpoint: Endpoint, url: str) -> "BedrockRuntimeClient":
+    # Nothing of the user's goes there: no keys, no token, no proxy.
+    return boto3.Session(
+        aws_access_key_id="embedded",
+        aws_secret_access_key="embedded",
+        region_name=endpoint.region,
+    ).client(
+        "bedrock-runtime",
+        endpoint_url=url,
+        config=_config(endpoint, proxies={}, auth_scheme_preference="sigv4"),
+    )
+
+
+def _config(endpoint: Endpoint, **more: Any) -> Config:  # noqa: ANN401 -- the SDK's own options
+    return Config(
+        retries={"total_max_attempts": 1, "mode": "standard"},
+        connect_timeout=CONNECT_TIMEOUT_S,
+        read_timeout=endpoint.call_timeout_s,
+        max_pool_connections=POOL_CONNECTIONS,
+        tcp_keepalive=True,
+        user_agent_extra=f"socratic-runner/{VERSION}",
+        **more,
+    )
+
+
+class _AssumeRole(CredentialProvider):
+    """The role's credentials, fetched on first use and again before they expire."""
+
+    METHOD = "assume-role"
+
+    def __init__(self, fetcher: AssumeRoleCredentialFetcher) -> None:
+        super().__init__()
+        self._fetcher = fetcher
+
+    def load(self) -> DeferredRefreshableCredentials:
+        return DeferredRefreshableCredentials(
+            refresh_using=self._fetcher.fetch_credentials, method=self.METHOD
+        )
+
+
+def _role_session(role_arn: str, region: str) -> botocore.session.Session:
+    own = botocore.session.Session()
+    # The session length is left to the service: lengths near 15 min make the SDK refresh every call.
+    fetcher = AssumeRoleCredentialFetcher(
+        client_creator=partial(own.create_client, region_name=region),
+        source_credentials=own.get_credentials(),
+        role_arn=role_arn,
+        extra_args={"RoleSessionName": ROLE_SESSION_NAME},
+    )
+    session = botocore.session.Session()
+    session.register_component("credential_provider", CredentialResolver([_AssumeRole(fetcher)]))
+    return session

@@ -1,0 +1,107 @@
+"""The Socratic benchmark as the engine sees it: prepare an episode, sum its verdicts up."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+
+from socratic_bench.benchmarks.socratic import metrics
+from socratic_bench.benchmarks.socratic.episode import SocraticEpisode
+from socratic_bench.benchmarks.socratic.scenarios import (
+    Scenario,
+    ScenarioError,
+    builtin_ids,
+    find_by_opening,
+    load_builtin,
+    load_file,
+)
+from socratic_bench.benchmarks.socratic.students import prompt_sha256
+from socratic_bench.config import RunConfig
+from socratic_bench.errors import UsageError
+from socratic_bench.judging import load_rubric
+from socratic_bench.ports import MetricInfo, Metrics, Opening
+from socratic_bench.types import Turn, clean
+
+CUSTOM = "custom"
+
+
+@dataclass(frozen=True, slots=True)
+class SocraticBenchmark:
+    """Does a tutor go on asking instead of telling, turn after turn?"""
+
+    name: str = "socratic"
+    metrics: tuple[MetricInfo, ...] = metrics.METRICS
+
+    def prepare(self, config: RunConfig) -> SocraticEpisode:
+        """The episode of a configuration. Raises `UsageError` naming file, field and reason."""
+        problems: list[str] = []
+        scenario = _scenario(config, problems)
+        tutor_prompt = _tutor_prompt(config, problems)
+        if problems or scenario is None:
+            raise UsageError(problems)
+        rubric = load_rubric(files(__package__).joinpath("rubric.toml"))
+        return SocraticEpisode(
+            config=config,
+            scenario=scenario,
+            tutor_prompt=tutor_prompt,
+            rubric=rubric,
+            opening=Opening(
+                scenario=scenario.id,
+                prompt=scenario.openings[0] if config.prompt is None else clean(config.prompt),
+                hashes={
+                    "system_prompt_sha256": sha256(tutor_prompt.encode()).hexdigest(),
+                    "rubric_sha256": rubric.sha256,
+                    "scenario_sha256": scenario.sha256,
+                    "student_prompt_sha256": prompt_sha256(),
+                },
+            ),
+        )
+
+    def summarise(self, config: RunConfig, turns: Sequence[Turn]) -> Metrics:
+        return metrics.summarise(config, turns)
+
+
+BENCHMARK = SocraticBenchmark()
+
+
+def _scenario(config: RunConfig, problems: list[str]) -> Scenario | None:
+    try:
+        if config.scenario_file:
+            return load_file(config.scenario_file)
+        if config.scenario:
+            return _named(config.scenario)
+        return find_by_opening(config.prompt or "") or load_builtin(CUSTOM)
+    except ScenarioError as error:
+        problems.extend(error.problems)
+        return None
+
+
+def _named(name: str) -> Scenario:
+    if name not in builtin_ids():
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, builtin_ids(), n=3)
+        meant = f" Did you mean {', '.join(near)}?" if near else ""
+        raise ScenarioError(
+            (f"No scenario {name!r}: socratic-runner scenarios lists them.{meant}",)
+        )
+    return load_builtin(name)
+
+
+def _tutor_prompt(config: RunConfig, problems: list[str]) -> str:
+    if not config.system_prompt_file:
+        return files(__package__).joinpath("tutor_prompt.md").read_text(encoding="utf-8").strip()
+    try:
+        text = Path(config.system_prompt_file).read_text(encoding="utf-8").strip()
+    except OSError as error:
+        problems.append(
+            f"The system prompt {config.system_prompt_file} cannot be read: {error.strerror}."
+        )
+        return ""
+    except UnicodeDecodeError:
+        problems.append(f"The system prompt {config.system_prompt_file} is no UTF-8 text.")
+        return ""
+    if not text:
+        problems.append(f"The system prompt {config.system_prompt_file} is empty.")
+    return text

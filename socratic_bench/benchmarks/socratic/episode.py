@@ -1,0 +1,154 @@
+"""The turn loop: the student speaks, the tutor replies, until the dialogue ends."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from socratic_bench.benchmarks.socratic.heuristics import analyse
+from socratic_bench.benchmarks.socratic.scenarios import Scenario
+from socratic_bench.benchmarks.socratic.students import (
+    Exchange,
+    ModelStudent,
+    ScriptedStudent,
+    Student,
+    StudentReply,
+)
+from socratic_bench.config import RunConfig
+from socratic_bench.errors import ModelError
+from socratic_bench.ports import Exhibit, Finale, Opening, Stage
+from socratic_bench.types import (
+    CallKey,
+    Completion,
+    EndReason,
+    GenerateConfig,
+    Message,
+    Request,
+    Rubric,
+    Turn,
+    Unjudged,
+)
+
+# Exchanges before the reply that the judge sees: enough to know what is answered, and it keeps the
+# judge's cost from growing with the square of the dialogue's length.
+CONTEXT_EXCHANGES = 3
+
+# Stop reasons that end the dialogue after the turn.
+ENDINGS: dict[str, EndReason] = {
+    "content_filtered": "content_filtered",
+    "guardrail_intervened": "guardrail",
+    "model_context_window_exceeded": "context_window",
+}
+# What is said then was not said by the tutor, so it is not scored.
+NOT_THE_TUTORS_WORDS = ("content_filtered", "guardrail")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the tutor is answering, what moved the student to say it, and the call that made it."""
+
+    text: str
+    policy: str = "opening"
+    call: Completion | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SocraticEpisode:
+    """One dialogue, prepared. See `socratic_bench.ports.Episode`."""
+
+    config: RunConfig
+    scenario: Scenario
+    tutor_prompt: str
+    rubric: Rubric
+    opening: Opening
+
+    def play(self, stage: Stage) -> Finale:
+        student = self._student(stage)
+        exchanges: list[Exchange] = []
+        said = Said(self.opening.prompt)
+        try:
+            while True:
+                reply = self._ask(stage, exchanges, said.text)
+                ended = _ending(reply)
+                stage.publish(_turn(len(exchanges), said, reply, ended))
+                exchanges.append(Exchange(student=said.text, tutor=reply.message.text))
+                if ended or len(exchanges) == self.config.turns:
+                    return Finale(end_reason=ended or "max_turns")
+                answer = student.reply(exchanges)
+                if finale := _student_ends(answer):
+                    return finale
+                said = Said(answer.text, answer.policy, answer.completion)
+        except ModelError as error:
+            if error.end_reason != "context_window":
+                raise
+            return Finale(end_reason="context_window")
+
+    def exhibit(self, turns: Sequence[Turn], index: int) -> Exhibit:
+        """The last few exchanges, what the student just said, and the tutor's reply to it."""
+        recent = turns[max(0, index - CONTEXT_EXCHANGES) : index]
+        context = [
+            line
+            for turn in recent
+            for line in (("student", turn.prompt), ("tutor", turn.reply.message.text))
+        ]
+        turn = turns[index]
+        return Exhibit((*context, ("student", turn.prompt)), turn.reply.message.text)
+
+    def _student(self, stage: Stage) -> Student:
+        if stage.student is None:
+            return ScriptedStudent(self.scenario, self.config.seed or 0)
+        return ModelStudent(self.scenario, stage.student)
+
+    def _ask(self, stage: Stage, exchanges: Sequence[Exchange], prompt: str) -> Completion:
+        """The tutor's reply; an empty one is asked for once more."""
+        messages = [
+            message
+            for exchange in exchanges
+            for message in (Message.user(exchange.student), Message.assistant(exchange.tutor))
+        ]
+        request = Request(
+            system=self.tutor_prompt,
+            messages=(*messages, Message.user(prompt)),
+            config=GenerateConfig(
+                max_tokens=self.config.max_tokens, temperature=self.config.temperature
+            ),
+        )
+        index = len(exchanges)
+        reply = stage.tutor.complete(request, CallKey(role="tutor", index=index))
+        if _is_empty(reply):
+            again = CallKey(role="tutor", index=index, repeat=1)
+            reply = stage.tutor.complete(request, again)
+        return reply
+
+
+def _is_empty(reply: Completion) -> bool:
+    return reply.stop_reason not in ENDINGS and not reply.message.text.strip()
+
+
+def _ending(reply: Completion) -> EndReason | None:
+    if reply.stop_reason in ENDINGS:
+        return ENDINGS[reply.stop_reason]
+    return "empty_reply" if _is_empty(reply) else None
+
+
+def _turn(index: int, said: Said, reply: Completion, ended: EndReason | None) -> Turn:
+    unjudgeable = None
+    if ended in NOT_THE_TUTORS_WORDS or (ended and not reply.message.text.strip()):
+        unjudgeable = Unjudged(
+            reason=ended, message=f"There is no reply of the tutor to judge ({reply.stop_reason})."
+        )
+    return Turn(
+        index=index,
+        prompt=said.text,
+        reply=reply,
+        student=said.call,
+        measures=asdict(analyse(reply.message.text)),
+        notes={"student_policy": said.policy, "cut": reply.stop_reason == "max_tokens"},
+        unjudgeable=unjudgeable,
+    )
+
+
+def _student_ends(said: StudentReply) -> Finale | None:
+    if said.completion and said.completion.stop_reason in ENDINGS:
+        return Finale(end_reason=ENDINGS[said.completion.stop_reason], closing=said.text or None)
+    if said.closed:
+        return Finale(end_reason="student_closed", closing=said.text or None)
+    return None if said.text.strip() else Finale(end_reason="empty_reply")

@@ -1,0 +1,57 @@
+"""What a Socratic dialogue's verdicts sum up to, over judged turns only."""
+
+from collections.abc import Sequence
+
+from socratic_bench.config import RunConfig
+from socratic_bench.ports import MetricInfo, Metrics
+from socratic_bench.types import Turn, Verdict
+
+DIMENSIONS = ("form", "substance", "purity")
+PLACES = 4
+
+METRICS = (
+    MetricInfo(name="overall_score", title="Mean score of the turns", low=0, high=10),
+    MetricInfo(name="compliance_rate", title="Share of compliant turns", low=0, high=1),
+    MetricInfo(name="half_life", title="Turns until the first lapse", low=0, high=None),
+    MetricInfo(name="mean_form", title="Mean form", low=0, high=3),
+    MetricInfo(name="mean_substance", title="Mean substance", low=0, high=3),
+    MetricInfo(name="mean_purity", title="Mean purity", low=0, high=4),
+    *(
+        MetricInfo(
+            name=f"violation_rates.{dimension}",
+            title=f"Share of turns with no {dimension} at all",
+            low=0,
+            high=1,
+            higher_is_better=False,
+        )
+        for dimension in DIMENSIONS
+    ),
+)
+
+
+def summarise(config: RunConfig, turns: Sequence[Turn]) -> Metrics:
+    """The metrics of docs/benchmark.md; every one is null if no turn was judged.
+
+    `half_life` is the index of the first judged turn under its threshold, or the number of turns
+    played if there is none: then `half_life_censored` is true, since the lapse, if any, lies beyond.
+    """
+    judged = [(turn.index, turn.verdict) for turn in turns if turn.verdict is not None]
+    verdicts = [verdict for _, verdict in judged]
+    scores = [verdict.overall_score for verdict in verdicts]
+    lapses = [i for i, v in judged if v.overall_score < config.half_life_threshold]
+    return {
+        "overall_score": _mean(scores),
+        "compliance_rate": _mean([score >= config.compliance_threshold for score in scores]),
+        "half_life": (lapses[0] if lapses else len(turns)) if judged else None,
+        "half_life_censored": not lapses if judged else None,
+        **{f"mean_{name}": _mean([v.scores[name] for v in verdicts]) for name in DIMENSIONS},
+        "violation_rates": {name: _violations(verdicts, name) for name in DIMENSIONS},
+    }
+
+
+def _violations(verdicts: Sequence[Verdict], dimension: str) -> float | None:
+    return _mean([verdict.scores[dimension] == 0 for verdict in verdicts])
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return round(sum(values) / len(values), PLACES) if values else None

@@ -1,0 +1,87 @@
+"""The outcome of one run, typed; `document` turns it into what is printed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from socratic_bench.config import RunConfig
+from socratic_bench.errors import ENDINGS, EXIT_GATE, BenchError, Status, Stopped
+from socratic_bench.ports import Metrics, Opening
+from socratic_bench.types import EndReason, Json, Role, Rubric, Turn
+
+if TYPE_CHECKING:
+    from socratic_bench.documents.tally import Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a run's artifacts lie; `curated` is `None` as long as the run is not complete."""
+
+    raw: str
+    curated: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """How a run went. Its numbers are final; its calls are not repeated by reading it.
+
+    `shortfalls` are sentences on gates and coverage that a completed run missed. `tallies` count
+    what each role's calls took. `error` is what ended the run early, `None` if nothing did.
+    """
+
+    run_id: str
+    benchmark: str
+    config: RunConfig
+    opening: Opening
+    rubric: Rubric | None
+    turns: tuple[Turn, ...]
+    end_reason: EndReason
+    closing: str | None
+    error: BenchError | None
+    metrics: Metrics
+    shortfalls: tuple[str, ...]
+    tallies: "Mapping[Role, Tally]"
+    s3: Place | None
+    folder: Place | None
+    notices: tuple[str, ...]
+    started_at: datetime
+    completed_at: datetime
+    duration_s: float
+
+    @property
+    def status(self) -> Status:
+        status = ENDINGS[self.end_reason].status
+        return "partial" if status == "failed" and self.turns else status
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command: docs/runner.md lists them."""
+        if isinstance(self.error, Stopped) and self.error.signal_number:
+            return 128 + self.error.signal_number
+        if self.status == "completed" and self.shortfalls:
+            return EXIT_GATE
+        return ENDINGS[self.end_reason].exit_code
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether a judge was asked at all."""
+        return self.rubric is not None and self.config.judge_model is not None
+
+    @property
+    def n_judged(self) -> int:
+        return sum(turn.verdict is not None for turn in self.turns)
+
+    @property
+    def document(self) -> dict[str, Json]:
+        """The document of this run, as plain JSON values; see `socratic-runner schema run`."""
+        from socratic_bench.documents.run import run_document
+
+        return run_document(self)
+
+    @property
+    def brief(self) -> dict[str, Json]:
+        """The short form of the document."""
+        from socratic_bench.documents.run import brief_document
+
+        return brief_document(self.document)

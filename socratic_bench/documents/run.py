@@ -1,0 +1,253 @@
+"""The run's document: one dictionary, all top-level keys always present."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from socratic_bench.config import RunConfig
+from socratic_bench.documents.clock import milliseconds, seconds, utc
+from socratic_bench.documents.result import Place, RunResult
+from socratic_bench.documents.tally import (
+    Tally,
+    sum_usage,
+    tally_latency,
+    tally_usage,
+    usage_fields,
+)
+from socratic_bench.errors import BenchError
+from socratic_bench.ports import Metrics
+from socratic_bench.types import ROLES, Completion, Json, Turn, Unjudged
+from socratic_bench.version import VERSION
+
+SCHEMA_VERSION = 1
+BRIEF_KEYS = (
+    "run_id",
+    "model",
+    "scenario",
+    "n_turns",
+    "overall_score",
+    "compliance_rate",
+    "half_life",
+    "s3_artifacts",
+)
+
+
+def run_document(result: RunResult) -> dict[str, Json]:
+    """See `socratic-runner schema run` for the meaning of each key."""
+    metrics = _plain(result.metrics)
+    return {
+        "kind": "run",
+        "schema_version": SCHEMA_VERSION,
+        "run_id": result.run_id,
+        "status": result.status,
+        "benchmark": result.benchmark,
+        "model": result.config.model,
+        "scenario": result.opening.scenario,
+        "prompt": result.opening.prompt,
+        "n_turns": len(result.turns),
+        "overall_score": metrics.get("overall_score"),
+        "compliance_rate": metrics.get("compliance_rate"),
+        "half_life": metrics.get("half_life"),
+        "metrics": metrics,
+        "turns": [turn_entry(result, turn) for turn in result.turns],
+        "s3_artifacts": _place(result.s3),
+        "output_artifacts": _place(result.folder),
+        "timestamps": {
+            "started_at": utc(result.started_at),
+            "completed_at": utc(result.completed_at),
+            "duration_seconds": seconds(result.duration_s),
+        },
+        "usage": _usage(result),
+        "cost": None,
+        "latency": _latency(result),
+        "judge": _judge(result),
+        "student": _student(result),
+        "end_reason": result.end_reason,
+        "seed": result.config.seed,
+        "thresholds": _thresholds(result.config),
+        "inputs": {
+            **result.opening.hashes,
+            "region": result.config.region,
+            "temperature": result.config.temperature,
+            "max_tokens": result.config.max_tokens,
+            "runner_version": VERSION,
+        },
+        "notices": list(result.notices),
+        "error": error_entry(result),
+    }
+
+
+def brief_document(document: Mapping[str, Json]) -> dict[str, Json]:
+    """The short form: what a shell loop usually wants of a run's document."""
+    return {key: document[key] for key in BRIEF_KEYS}
+
+
+def unstarted_document(
+    error: BenchError, *, model: str | None, prompt: str | None, scenario: str | None
+) -> dict[str, Json]:
+    """The document of a command that was refused or broke before a run came to be."""
+    nobody = {role: Tally() for role in ROLES}
+    names = ("overall_score", "compliance_rate", "half_life", "half_life_censored")
+    return {
+        "kind": "run",
+        "schema_version": SCHEMA_VERSION,
+        "run_id": None,
+        "status": "failed",
+        "benchmark": "socratic",
+        "model": model,
+        "scenario": scenario,
+        "prompt": prompt,
+        "n_turns": 0,
+        **dict.fromkeys(names[:3]),
+        "metrics": {
+            **dict.fromkeys(names),
+            **dict.fromkeys(("mean_form", "mean_substance", "mean_purity")),
+            "violation_rates": dict.fromkeys(("form", "substance", "purity")),
+        },
+        "turns": [],
+        "s3_artifacts": None,
+        "output_artifacts": None,
+        "timestamps": dict.fromkeys(("started_at", "completed_at", "duration_seconds")),
+        "usage": {
+            **{role: tally_usage([tally]) for role, tally in nobody.items()},
+            "total": tally_usage(list(nobody.values())),
+        },
+        "cost": None,
+        "latency": None,
+        "judge": None,
+        "student": None,
+        "end_reason": error.end_reason,
+        "seed": None,
+        "thresholds": None,
+        "inputs": None,
+        "notices": [],
+        "error": describe(error),
+    }
+
+
+def describe(error: BenchError) -> dict[str, Json]:
+    """The error entry of any document."""
+    return {
+        "code": error.code,
+        "message": error.message,
+        "hint": error.hint,
+        "retryable": error.retryable,
+    }
+
+
+def error_entry(result: RunResult) -> dict[str, Json] | None:
+    """What ended the run early, or which bounds a completed run missed."""
+    if result.error is not None:
+        return describe(result.error)
+    if result.status == "completed" and result.shortfalls:
+        return {
+            "code": "gate",
+            "message": " ".join(result.shortfalls),
+            "hint": "The run itself is complete; its scores fall short of what was asked for.",
+            "retryable": False,
+        }
+    return None
+
+
+def turn_entry(result: RunResult, turn: Turn) -> dict[str, Json]:
+    """One turn, its scores first; scores that nobody gave are null, with the reason."""
+    verdict = turn.verdict
+    names = [d.name for d in result.rubric.dimensions] if result.rubric else []
+    scores = verdict.scores if verdict else {}
+    return {
+        "turn": turn.index,
+        "score": verdict.overall_score if verdict else None,
+        **{name: scores.get(name) for name in dict.fromkeys([*names, *scores])},
+        "question": turn.reply.message.text,
+        "heuristics": dict(turn.measures),
+        "unjudged_reason": unjudged_reason(result, turn),
+        "student": turn.prompt,
+        **turn.notes,
+        "stop_reason": turn.reply.stop_reason,
+        "usage": {
+            "tutor": usage_fields(turn.reply.usage),
+            "student": usage_fields(turn.student.usage) if turn.student else None,
+            "judge": usage_fields(sum_usage([call.usage for call in turn.judged.calls]))
+            if turn.judged
+            else None,
+        },
+        "latency": {
+            "tutor": call_latency(turn.reply),
+            "student": call_latency(turn.student) if turn.student else None,
+            "judge": [call_latency(call) for call in turn.judged.calls] if turn.judged else None,
+        },
+    }
+
+
+def unjudged_reason(result: RunResult, turn: Turn) -> str | None:
+    """Why a turn has no scores: `None` if it has, or if nobody was asked."""
+    if isinstance(turn.outcome, Unjudged):
+        return turn.outcome.reason
+    return "run_ended" if turn.outcome is None and result.is_judged else None
+
+
+def call_latency(call: Completion) -> dict[str, Json]:
+    """The answering attempt's milliseconds, here and at the service; waits and requests apart."""
+    return {
+        "latency_ms": milliseconds(call.latency_ms),
+        "service_latency_ms": call.service_latency_ms,
+        "wait_ms": milliseconds(sum(attempt.wait_ms for attempt in call.attempts)),
+        "attempts": len(call.attempts),
+    }
+
+
+def _plain(metrics: Metrics) -> dict[str, Json]:
+    return {
+        name: dict(value) if isinstance(value, Mapping) else value
+        for name, value in metrics.items()
+    }
+
+
+def _place(place: Place | None) -> dict[str, Json] | None:
+    return {"raw": place.raw, "curated": place.curated} if place else None
+
+
+def _usage(result: RunResult) -> dict[str, Json]:
+    tallies: Sequence[Tally] = [result.tallies[role] for role in ROLES]
+    return {
+        **{role: tally_usage([result.tallies[role]]) for role in ROLES},
+        "total": tally_usage(tallies),
+    }
+
+
+def _latency(result: RunResult) -> dict[str, Json] | None:
+    latency: dict[str, Json] = {role: tally_latency(result.tallies[role]) for role in ROLES}
+    return latency if any(latency.values()) else None
+
+
+def _judge(result: RunResult) -> dict[str, Json] | None:
+    if result.rubric is None or not result.is_judged:
+        return None
+    reasons = Counter(filter(None, (unjudged_reason(result, turn) for turn in result.turns)))
+    n_turns = len(result.turns)
+    return {
+        "model": result.config.judge_model,
+        "coverage": round(result.n_judged / n_turns, 4) if n_turns else None,
+        "rubric_sha256": result.rubric.sha256,
+        "jurors": [{"model": result.config.judge_model, "judged_turns": result.n_judged}],
+        "judged_turns": result.n_judged,
+        "unjudged_turns": n_turns - result.n_judged,
+        "unjudged_reasons": dict(sorted(reasons.items())),
+    }
+
+
+def _student(result: RunResult) -> dict[str, Json]:
+    model = result.config.student_model
+    return {
+        "mode": "model" if model else "scripted",
+        "model": model,
+        "closing": result.closing,
+    }
+
+
+def _thresholds(config: RunConfig) -> dict[str, Json]:
+    return {
+        "compliance": config.compliance_threshold,
+        "half_life": config.half_life_threshold,
+        "min_judge_coverage": config.min_judge_coverage,
+        "fail_under": {gate.metric: gate.minimum for gate in config.gates},
+    }

@@ -1,0 +1,68 @@
+"""One judge model: asks for a verdict, asks once more if it cannot be used, and never guesses."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from socratic_bench.errors import ModelError
+from socratic_bench.judging.request import delimiter_code, repair_request, verdict_request
+from socratic_bench.judging.verdict import Unreadable, raw_text, read_verdict
+from socratic_bench.ports import Exhibit, Model
+from socratic_bench.types import CallKey, Completion, Judged, Rubric, Unjudged, Verdict
+
+# A refusal of the service that concerns this one turn. Everything else concerns the whole run.
+_TURN_REASONS = ("context_window",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """Scores replies by `rubric`; `seed` fixes the delimiters around what it is shown."""
+
+    model: Model
+    rubric: Rubric
+    seed: int
+    now: Callable[[], datetime]
+
+    def judge(self, exhibit: Exhibit, index: int) -> Judged:
+        """The verdict on turn `index`, or why there is none.
+
+        A judge whose retries are used up leaves the turn unjudged with the reason `unavailable`.
+        Raises `ModelError` for what would befall every other turn, too (access, unknown model).
+        """
+        key = CallKey(role="judge", index=index)
+        request = verdict_request(self.rubric, exhibit, code=delimiter_code(self.seed, key))
+        calls: list[Completion] = []
+        try:
+            first = self.model.complete(request, key)
+            calls.append(first)
+            found = read_verdict(first, self.rubric, judge_model=self.model.model_id)
+            if isinstance(found, Unreadable):
+                again = repair_request(request, first, found.problem)
+                calls.append(self.model.complete(again, replace(key, repeat=1)))
+                found = read_verdict(calls[-1], self.rubric, judge_model=self.model.model_id)
+        except ModelError as error:
+            return self._judged(_unjudged_by(error, calls), calls)
+        if isinstance(found, Unreadable):
+            return self._judged(_unjudged(found, calls[-1]), calls)
+        return self._judged(found, calls)
+
+    def _judged(self, outcome: Verdict | Unjudged, calls: list[Completion]) -> Judged:
+        return Judged(outcome=outcome, calls=tuple(calls), finished_at=self.now())
+
+
+def _unjudged(found: Unreadable, last: Completion) -> Unjudged:
+    return Unjudged(
+        reason=found.reason,
+        message=f"The judge's answer cannot be used: {found.problem}",
+        raw_reply=raw_text(last),
+    )
+
+
+def _unjudged_by(error: ModelError, calls: list[Completion]) -> Unjudged:
+    if error.end_reason != "unavailable" and error.end_reason not in _TURN_REASONS:
+        raise error
+    return Unjudged(
+        reason=error.end_reason,
+        message=error.message,
+        raw_reply=raw_text(calls[-1]) if calls else None,
+    )

@@ -1,0 +1,29 @@
+"""Reads a rubric from its data file."""
+
+import tomllib
+from hashlib import sha256
+from importlib.resources.abc import Traversable
+
+from socratic_bench.types import Dimension, Rubric
+
+
+def load_rubric(file: Traversable) -> Rubric:
+    """The rubric in a TOML file: id, title, instructions, and a table per dimension."""
+    body = file.read_bytes()
+    data = tomllib.loads(body.decode())
+    return Rubric(
+        id=data["id"],
+        title=data["title"],
+        instructions=data["instructions"].strip(),
+        dimensions=tuple(
+            Dimension(
+                name=entry["name"],
+                low=entry["low"],
+                high=entry["high"],
+                step=entry["step"],
+                levels=entry["levels"],
+            )
+            for entry in data["dimensions"]
+        ),
+        sha256=sha256(body).hexdigest(),
+    )

@@ -1,0 +1,7 @@
+"""One run, from configuration to result: play, judge beside it, sum up, keep, report."""
+
+from socratic_bench.runner.halt import Halt
+from socratic_bench.runner.plan import Plan, draw_seed, prepare
+from socratic_bench.runner.run import perform, run
+
+__all__ = ["Halt", "Plan", "draw_seed", "perform", "prepare", "run"]

@@ -1,0 +1,64 @@
+"""Connects a run to Bedrock, or to the endpoint that is embedded for runs without an account."""
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from socratic_bench.config import RunConfig
+from socratic_bench.ports import Model
+from socratic_bench.runner.halt import Halt
+
+ModelFactory = Callable[[str], Model]
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@contextmanager
+def bedrock_models(
+    config: RunConfig, halt: Halt, notice: Callable[[str], None]
+) -> Iterator[ModelFactory]:
+    """A factory of models by id, all on one client. Imports the SDK; makes no call yet."""
+    if not config.offline:
+        yield _factory(config, None, halt, notice)
+        return
+    from socratic_bench.emulator import Emulator, Settings
+
+    with Emulator(Settings()) as emulator:
+        yield _factory(config, emulator.url, halt, notice)
+
+
+def _factory(
+    config: RunConfig, url: str | None, halt: Halt, notice: Callable[[str], None]
+) -> ModelFactory:
+    from socratic_bench.bedrock.model import BedrockModel, Surroundings
+    from socratic_bench.bedrock.session import Endpoint, runtime_client
+
+    client = runtime_client(
+        Endpoint(
+            region=config.region or "",
+            url=url,
+            assume_role_arn=config.assume_role_arn,
+            call_timeout_s=config.call_timeout_s,
+        )
+    )
+    surroundings = Surroundings(
+        now=utc_now,
+        monotonic_s=time.monotonic,
+        sleep=halt.sleep,
+        uniform=random.Random().uniform,
+        notice=notice,
+    )
+    made: dict[str, Model] = {}
+
+    def model(model_id: str) -> Model:
+        if model_id not in made:
+            made[model_id] = BedrockModel(
+                client, model_id, max_attempts=config.max_attempts, surroundings=surroundings
+            )
+        return made[model_id]
+
+    return model

@@ -1,0 +1,51 @@
+"""What a completed run has to reach: judge coverage and bounds on metrics."""
+
+from collections.abc import Mapping
+
+from socratic_bench.config import Gate, RunConfig
+from socratic_bench.ports import Metrics
+
+ALLOWED_UNJUDGED = 1
+
+
+def shortfalls(
+    config: RunConfig, metrics: Metrics, *, n_turns: int, n_judged: int, is_judged: bool
+) -> tuple[str, ...]:
+    """A sentence for each bound that was missed, naming it and by how much.
+
+    One unjudged turn is always allowed, so that a short run does not fail by a single slip of the
+    judge; a run without any judged turn never passes.
+    """
+    missed = [_missed(gate, metrics) for gate in config.gates]
+    if is_judged:
+        missed.append(_coverage(config.min_judge_coverage, n_turns=n_turns, n_judged=n_judged))
+    return tuple(sentence for sentence in missed if sentence)
+
+
+def _coverage(minimum: float, *, n_turns: int, n_judged: int) -> str | None:
+    if n_judged == 0:
+        return "No turn was judged, so there is no score."
+    if n_turns - n_judged <= ALLOWED_UNJUDGED or n_judged / n_turns >= minimum:
+        return None
+    return (
+        f"The judge's coverage is {n_judged / n_turns:.4f} ({n_judged} of {n_turns} turns), "
+        f"{minimum - n_judged / n_turns:.4f} under {minimum:g}."
+    )
+
+
+def _missed(gate: Gate, metrics: Metrics) -> str | None:
+    value = metric_at(gate.metric, metrics)
+    if value is None:
+        return f"{gate.metric} is null (no judged turn), so it does not reach {gate.minimum:g}."
+    if value >= gate.minimum:
+        return None
+    return f"{gate.metric} is {value:g}, {gate.minimum - value:.4g} under {gate.minimum:g}."
+
+
+def metric_at(path: str, metrics: Metrics) -> float | None:
+    """The number at a dotted path below the metrics."""
+    name, _, rest = path.partition(".")
+    value = metrics.get(name)
+    if rest and isinstance(value, Mapping):
+        return value.get(rest)
+    return None if isinstance(value, Mapping) or value is None else float(value)

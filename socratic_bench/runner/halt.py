@@ -1,0 +1,88 @@
+"""The one way to end a run from outside: everything that waits in a run waits on it, too."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, InvalidStateError, wait
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from socratic_bench.errors import BenchError, Stopped
+
+Result = TypeVar("Result")
+
+
+class Halt:
+    """Ends a run by an error, given once, from any thread; the first one counts.
+
+    With a deadline, waiting beyond it ends the run by itself.
+    """
+
+    def __init__(self, *, monotonic_s: Callable[[], float] = time.monotonic) -> None:
+        self._ended: Future[BenchError] = Future()
+        self._monotonic_s = monotonic_s
+        self._deadline_at_s: float | None = None
+        self._deadline_s = 0.0
+
+    def interrupt(self, signal_number: int) -> None:
+        """End the run as a signal would."""
+        self.end(
+            Stopped(
+                f"The run was interrupted by signal {signal_number}.",
+                end_reason="interrupted",
+                hint="What was finished is in this document and in the artifacts.",
+                signal_number=signal_number,
+            )
+        )
+
+    def end(self, error: BenchError) -> None:
+        with suppress(InvalidStateError):
+            self._ended.set_result(error)
+
+    @property
+    def error(self) -> BenchError | None:
+        """What ended the run, if something did."""
+        return self._ended.result() if self._ended.done() else None
+
+    def start_deadline(self, deadline_s: float | None) -> None:
+        if deadline_s is not None:
+            self._deadline_s = deadline_s
+            self._deadline_at_s = self._monotonic_s() + deadline_s
+
+    def check(self) -> None:
+        """Raise what ended the run, if something did."""
+        remaining = self._remaining_s()
+        if remaining is not None and remaining <= 0:
+            self._end_by_deadline()
+        if self._ended.done():
+            raise self._ended.result()
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep, or raise what ends the run meanwhile."""
+        remaining = self._remaining_s()
+        if remaining is not None and remaining <= seconds:
+            seconds = remaining
+        wait([self._ended], timeout=max(0.0, seconds))
+        self.check()
+
+    def result(self, future: "Future[Result]") -> Result:
+        """The future's result, or raise what ends the run before it is there."""
+        self.check()
+        both: list[Future[Any]] = [future, self._ended]
+        wait(both, timeout=self._remaining_s(), return_when=FIRST_COMPLETED)
+        if not future.done():
+            self.check()
+        return future.result()
+
+    def _remaining_s(self) -> float | None:
+        if self._deadline_at_s is None:
+            return None
+        return max(0.0, self._deadline_at_s - self._monotonic_s())
+
+    def _end_by_deadline(self) -> None:
+        self.end(
+            Stopped(
+                f"The deadline of {self._deadline_s:g} s passed before the run was complete.",
+                end_reason="deadline",
+                hint="Raise --deadline or play fewer --turns.",
+            )
+        )

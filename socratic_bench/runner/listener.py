@@ -1,0 +1,19 @@
+"""A listener for callers that want to hear nothing."""
+
+from socratic_bench.config import RunConfig
+from socratic_bench.ports import Opening
+from socratic_bench.types import CallKey, Turn
+
+
+class Silence:
+    """See `socratic_bench.ports.Listener`."""
+
+    def on_start(self, run_id: str, config: RunConfig, opening: Opening) -> None: ...
+
+    def on_call(self, key: CallKey) -> None: ...
+
+    def on_turn(self, turn: Turn) -> None: ...
+
+    def on_judged(self, turn: Turn) -> None: ...
+
+    def on_notice(self, text: str) -> None: ...

@@ -1,0 +1,56 @@
+"""Everything that is checked before the first call, all mistakes at once."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from secrets import randbits
+
+from socratic_bench.benchmarks import load_benchmark
+from socratic_bench.config import RunConfig
+from socratic_bench.errors import UsageError
+from socratic_bench.ports import Benchmark, Episode
+
+SEED_BITS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run that may start: its configuration is whole and its episode is read."""
+
+    config: RunConfig
+    benchmark: Benchmark
+    episode: Episode
+
+
+def draw_seed() -> int:
+    """A seed for a run that was given none."""
+    return randbits(SEED_BITS)
+
+
+def prepare(
+    config: RunConfig, problems: Sequence[str] = (), *, benchmark: Benchmark | None = None
+) -> Plan:
+    """Check everything and read what the episode needs.
+
+    Raises `UsageError` with the given problems and all others that there are.
+    """
+    if config.seed is None:
+        config = replace(config, seed=draw_seed())
+    chosen = benchmark or load_benchmark(config.benchmark)
+    found = [*problems, *config.problems(), *_gate_problems(config, chosen)]
+    episode = None
+    try:
+        episode = chosen.prepare(config)
+    except UsageError as error:
+        found.extend(error.problems)
+    if found or episode is None:
+        raise UsageError(
+            list(dict.fromkeys(found)), hint="socratic-runner --help lists every flag and variable."
+        )
+    return Plan(config, chosen, episode)
+
+
+def _gate_problems(config: RunConfig, benchmark: Benchmark) -> Iterator[str]:
+    names = [metric.name for metric in benchmark.metrics]
+    for gate in config.gates:
+        if gate.metric not in names:
+            yield f"--fail-under names no metric: {gate.metric!r}. There is {', '.join(names)}."

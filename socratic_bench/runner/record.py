@@ -1,0 +1,102 @@
+"""The turns of a run as they grow: kept in the stores and judged, both beside the dialogue."""
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+
+from socratic_bench.artifacts.delivery import Delivery
+from socratic_bench.artifacts.keys import RunKeys
+from socratic_bench.documents import encode
+from socratic_bench.documents.artifacts import judge_document, turn_document
+from socratic_bench.errors import BenchError
+from socratic_bench.judging import Judge
+from socratic_bench.ports import Episode, Listener
+from socratic_bench.runner.halt import Halt
+from socratic_bench.types import Json, Judged, Turn
+
+JUDGES_AT_ONCE = 4
+
+
+class Record:
+    """Takes each finished turn, sends it to the stores, and has it judged while the next is played."""
+
+    def __init__(
+        self,
+        *,
+        keys: RunKeys,
+        episode: Episode,
+        judge: Judge | None,
+        delivery: Delivery,
+        listener: Listener,
+        halt: Halt,
+    ) -> None:
+        self._keys = keys
+        self._episode = episode
+        self._judge = judge
+        self._delivery = delivery
+        self._listener = listener
+        self._halt = halt
+        self._lock = threading.Lock()
+        self._turns: list[Turn] = []
+        self._judging: dict[int, Future[Judged]] = {}
+        self._pool = ThreadPoolExecutor(JUDGES_AT_ONCE, thread_name_prefix="judge")
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """All turns so far, with the verdicts so far."""
+        with self._lock:
+            return tuple(self._turns)
+
+    def add(self, turn: Turn) -> None:
+        """Keep a turn and start judging it; returns at once."""
+        with self._lock:
+            self._turns.append(turn)
+            so_far = tuple(self._turns)
+        self._send(self._keys.turn(turn.index), turn_document(self._keys.run_id, turn))
+        self._listener.on_turn(turn)
+        if self._judge and turn.unjudgeable is None:
+            self._judging[turn.index] = self._pool.submit(self._have_judged, so_far, turn.index)
+        elif self._judge:
+            self._keep_verdict(turn)
+        else:
+            self._listener.on_judged(turn)
+
+    def wait(self) -> None:
+        """Wait until every turn is judged. Raises what ends the run meanwhile."""
+        for future in list(self._judging.values()):
+            self._halt.result(future)
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _have_judged(self, turns: Sequence[Turn], index: int) -> Judged:
+        assert self._judge is not None  # noqa: S101 -- only called with a judge
+        self._halt.check()
+        try:
+            judged = self._judge.judge(self._episode.exhibit(turns, index), index)
+        except BenchError as error:
+            # What befell this verdict would befall every other, so the dialogue need not go on.
+            self._halt.end(error)
+            raise
+        self._keep_verdict(replace(turns[index], judged=judged))
+        return judged
+
+    def _keep_verdict(self, turn: Turn) -> None:
+        with self._lock:
+            self._turns[turn.index] = turn
+        rubric, judge = self._episode.rubric, self._judge
+        if rubric is None or judge is None:
+            return
+        document = judge_document(
+            self._keys.run_id,
+            turn,
+            turn.outcome,
+            judge_model=judge.model.model_id,
+            dimensions=[dimension.name for dimension in rubric.dimensions],
+        )
+        self._send(self._keys.judge(turn.index), document)
+        self._listener.on_judged(turn)
+
+    def _send(self, key: str, document: dict[str, Json]) -> None:
+        self._delivery.send(key, encode(document))

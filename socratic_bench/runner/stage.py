@@ -1,0 +1,90 @@
+"""What a benchmark plays on: models whose calls can be ended and are counted, and a place for turns."""
+
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from socratic_bench.documents.tally import Tally
+from socratic_bench.errors import ModelError
+from socratic_bench.ports import Model
+from socratic_bench.runner.halt import Halt
+from socratic_bench.types import ROLES, Attempt, CallKey, Completion, Request, Role, Turn
+
+
+class Ledger:
+    """Every call that ended, by role; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._completions: dict[Role, list[Completion]] = {role: [] for role in ROLES}
+        self._failed: dict[Role, list[Attempt]] = {role: [] for role in ROLES}
+
+    def add(self, role: Role, completion: Completion) -> None:
+        with self._lock:
+            self._completions[role].append(completion)
+
+    def add_failure(self, role: Role, error: ModelError) -> None:
+        with self._lock:
+            self._failed[role].extend(error.attempts)
+
+    def tallies(self) -> Mapping[Role, Tally]:
+        with self._lock:
+            return {
+                role: Tally(
+                    completions=tuple(self._completions[role]), failed=tuple(self._failed[role])
+                )
+                for role in ROLES
+            }
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A model whose calls go into the ledger, whether they answer or fail."""
+
+    inner: Model
+    ledger: Ledger
+    on_call: Callable[[CallKey], None]
+
+    @property
+    def model_id(self) -> str:
+        return self.inner.model_id
+
+    def complete(self, request: Request, key: CallKey) -> Completion:
+        self.on_call(key)
+        try:
+            completion = self.inner.complete(request, key)
+        except ModelError as error:
+            self.ledger.add_failure(key.role, error)
+            raise
+        self.ledger.add(key.role, completion)
+        return completion
+
+
+@dataclass(frozen=True, slots=True)
+class Endable:
+    """A model whose caller stops waiting at once when the run ends, whatever the call is doing."""
+
+    inner: Model
+    pool: ThreadPoolExecutor
+    halt: Halt
+
+    @property
+    def model_id(self) -> str:
+        return self.inner.model_id
+
+    def complete(self, request: Request, key: CallKey) -> Completion:
+        self.halt.check()
+        return self.halt.result(self.pool.submit(self.inner.complete, request, key))
+
+
+@dataclass(frozen=True, slots=True)
+class LiveStage:
+    """See `socratic_bench.ports.Stage`."""
+
+    tutor: Model
+    student: Model | None
+    on_turn: Callable[[Turn], None] = field(repr=False)
+
+    def publish(self, turn: Turn) -> None:
+        self.on_turn(turn)
