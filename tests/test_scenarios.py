@@ -26,7 +26,7 @@ subject = "physics"
 age = "student"
 openings = ["Ice is heavier than water.", "Ice must sink."]
 draws_out = ["where the ice swims", "why pipes burst"]
-replies = ["I saw ice.", "It is hard.", "Stones sink.", "Lead sinks.", "Tea is soft.", "Cubes swim."]
+replies = ["I saw ice.", "It is hard.", "Stones sink.", "Lead sinks.", "Tea is soft.", "It swims."]
 closes_after = 9
 closing = "I have to go."
 
@@ -134,7 +134,7 @@ def test_a_file_becomes_a_whole_scenario(tmp_path):
             "Stones sink.",
             "Lead sinks.",
             "Tea is soft.",
-            "Cubes swim.",
+            "It swims.",
         ),
         closes_after=9,
         closing="I have to go.",
@@ -261,6 +261,22 @@ def test_all_mistakes_are_told_at_once(tmp_path):
     ]
 
 
+def test_a_file_from_another_editor_is_read_too(tmp_path):
+    path = tmp_path / "lesson.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + LESSON.replace("\n", "\r\n").encode())
+
+    plain = load_file(write(tmp_path, LESSON, "plain.toml"))
+    assert replace(load_file(path), sha256=plain.sha256) == plain
+
+
+def test_a_date_is_no_text(tmp_path):
+    path = write(tmp_path, LESSON.replace('title = "A lesson"', "title = 2025-11-05"))
+
+    assert problems_of(path) == (
+        "lesson.toml: title: must be text in quotation marks, not a date or time",
+    )
+
+
 def test_a_syntax_error_names_the_line(tmp_path):
     path = write(tmp_path, LESSON.replace('title = "A lesson"', 'title = "A lesson'))
 
@@ -369,6 +385,16 @@ def test_the_example_in_the_documentation_loads_and_is_clean(tmp_path):
     scenario = load_file(write(tmp_path, example))
 
     assert check([*builtin(), scenario]) == []
+
+
+def test_the_refusal_in_the_documentation_is_what_is_said(tmp_path):
+    page = (Path(__file__).parents[1] / "docs" / "scenarios.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (refusal,) = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
+    broken = example.replace("guided-discovery", "discovery").replace("belief =", "believe =")
+    broken = re.sub(r'(    "(A full|So the|With every)[^\n]*\n)', "", broken)
+
+    assert problems_of(write(tmp_path, broken, "float.toml")) == tuple(refusal.splitlines())
 
 
 def test_importing_the_packages_reads_no_data_files():

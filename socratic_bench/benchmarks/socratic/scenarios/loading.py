@@ -63,7 +63,7 @@ def _read(path: Path) -> bytes:
 
 def _parse(path: Path, content: bytes) -> dict[str, object]:
     try:
-        return tomllib.loads(content.decode("utf-8"))
+        return tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ScenarioError((f"{path.name}: not UTF-8 text (line {line})",)) from error
