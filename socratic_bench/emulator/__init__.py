@@ -1,4 +1,4 @@
-"""A local endpoint that speaks Bedrock's wire protocol, with simulated models whose truth is known."""
+"""A local endpoint that speaks Bedrock's wire protocol; its models are simulated, their truth is known."""
 
 from typing import TYPE_CHECKING
 

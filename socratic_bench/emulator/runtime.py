@@ -1,92 +1,133 @@
-"""The runtime API: Converse, ConverseStream and CountTokens, from the body to the bytes of the answer."""
+"""The runtime API: Converse, ConverseStream and CountTokens, from the body to the answer."""
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal
 
-from socratic_bench.emulator.dialogue import Dialogue, JsonObject, read_dialogue
-from socratic_bench.emulator.errors import ServiceError
+from socratic_bench.emulator.answers import Outcome
+from socratic_bench.emulator.cache import PromptCache
+from socratic_bench.emulator.catalogue import Traits, traits_of
+from socratic_bench.emulator.checks import check_request
+from socratic_bench.emulator.dialogue import JsonObject, read_dialogue
+from socratic_bench.emulator.errors import ServiceError, invalid
+from socratic_bench.emulator.fault_errors import error_of, throttling
+from socratic_bench.emulator.fault_replies import altered
 from socratic_bench.emulator.faults import FaultBox
-from socratic_bench.emulator.models.reply import Reply, compose
+from socratic_bench.emulator.models.reply import Reply, compose, limited
 from socratic_bench.emulator.settings import Settings
 from socratic_bench.emulator.stream import reply_events
+from socratic_bench.emulator.throttle import Throttle
 from socratic_bench.emulator.tokens import input_tokens, output_tokens
-from socratic_bench.emulator.wire import Answer, chunk, response
+from socratic_bench.emulator.validation import validate
 
-
-@dataclass(slots=True, kw_only=True)
-class Outcome:
-    """What becomes of one request; filled in on the way, for the answer and for the record."""
-
-    operation: str
-    request_id: str
-    model_id: str | None = None
-    role: str | None = None
-    turn: int | None = None
-    fault: str | None = None
-    status: int = 200
-    pieces: list[tuple[float, bytes]] = field(default_factory=list)
-    end: Literal["keep", "close", "reset"] = "keep"
-    began: Callable[[], None] | None = None
-
-    @property
-    def answer(self) -> Answer:
-        return Answer(tuple(self.pieces), self.end, self.began)
-
-    def refuse(self, error: ServiceError) -> None:
-        self.status = error.status
-        headers = f"x-amzn-ErrorType: {error.name}\r\n"
-        if error.retry_after_ms is not None:
-            headers += f"x-amz-retry-after: {error.retry_after_ms:.0f}\r\n"
-        self.pieces = [(0, self.json({"message": error.message, **error.details}, headers))]
-
-    def json(self, body: object, headers: str = "") -> bytes:
-        return self.http(
-            json.dumps(body, separators=(",", ":")).encode(), "application/json", headers
-        )
-
-    def http(self, body: bytes, content_type: str, headers: str = "") -> bytes:
-        lines = f"Content-Type: {content_type}\r\nx-amzn-RequestId: {self.request_id}\r\n{headers}"
-        return response(self.status, lines, body)
+# Token counting is free of the other operations' limits, and no fault strikes it.
+OPERATIONS = {
+    "converse": "Converse",
+    "converse-stream": "ConverseStream",
+    "count-tokens": "CountTokens",
+}
 
 
 class Runtime:
-    def __init__(self, settings: Settings) -> None:
+    """The models behind one endpoint, with what it remembers: caches, faults, and the rate of calls."""
+
+    def __init__(self, settings: Settings, clock: Callable[[], float]) -> None:
         self._settings = settings
+        self._cache = PromptCache(clock)
+        rate = settings.requests_per_minute
+        self._throttle = Throttle(rate, clock) if rate else None
         self.faults = FaultBox(settings.faults, settings.seed)
 
     def reset(self) -> None:
+        """Forget the prefixes and how often each fault struck."""
+        self._cache.clear()
         self.faults = FaultBox(self.faults.faults, self._settings.seed)
 
-    def answer(self, outcome: Outcome, model_id: str, operation: str, raw: bytes) -> None:
-        outcome.operation, outcome.model_id = operation, model_id
+    def answer(self, outcome: Outcome, model_id: str, raw: bytes) -> None:
+        """Fill in the outcome, or raise the service's error."""
+        outcome.model_id = model_id
         body = _parsed(raw)
-        if operation == "CountTokens":
-            count = input_tokens((body.get("input") or {}).get("converse") or {})
-            outcome.pieces = [(0, outcome.json({"inputTokens": count}))]
-            return
+        validate(outcome.operation, model_id, body)
+        if outcome.operation == "CountTokens":
+            outcome.send_json({"inputTokens": _count(model_id, body)})
+        else:
+            self._converse(outcome, model_id, body)
+
+    def _converse(self, outcome: Outcome, model_id: str, body: JsonObject) -> None:
         dialogue = read_dialogue(model_id, body)
         outcome.role, outcome.turn = dialogue.role, dialogue.turn
-        reply = compose(dialogue, body)
-        self._send(outcome, dialogue, body, reply)
+        outcome.wait_s = self._settings.latency_of(dialogue.role) / 1000
+        self._check_rate()
+        self._strike(outcome, model_id)
+        if outcome.send_without_body():
+            return
+        traits = traits_of(model_id)
+        check_request(model_id, traits, body)
+        reply = altered(limited(compose(dialogue, body, traits), body, traits), outcome.fault)
+        self._send(outcome, body, reply)
 
-    def _send(self, outcome: Outcome, dialogue: Dialogue, body: JsonObject, reply: Reply) -> None:
-        n_in, n_out = input_tokens(body), output_tokens(list(reply.content))
-        usage = {"inputTokens": n_in, "outputTokens": n_out, "totalTokens": n_in + n_out}
-        wait = self._settings.latency_of(dialogue.role) / 1000
-        metadata: JsonObject = {"usage": usage, "metrics": {"latencyMs": int(wait * 1000)}}
-        if outcome.operation == "ConverseStream":
-            frames = reply_events(reply, metadata, None)
-            head = (
-                "HTTP/1.1 200 OK\r\nContent-Type: application/vnd.amazon.eventstream\r\n"
-                f"x-amzn-RequestId: {outcome.request_id}\r\nTransfer-Encoding: chunked\r\n\r\n"
-            ).encode()
-            outcome.pieces = [(wait, head + b"".join(map(chunk, frames)) + b"0\r\n\r\n")]
+    def _check_rate(self) -> None:
+        wait_ms = self._throttle.wait_ms() if self._throttle else None
+        if wait_ms is not None:
+            raise throttling(wait_ms)
+
+    def _strike(self, outcome: Outcome, model_id: str) -> None:
+        fault = self.faults.strike(outcome.role or "", model_id, outcome.operation)
+        if fault is None:
+            return
+        outcome.fault = fault
+        if fault.kind == "hang":
+            outcome.wait_s = (fault.ms or 0) / 1000
+        if error := error_of(fault, model_id):
+            raise error
+
+    def _send(self, outcome: Outcome, body: JsonObject, reply: Reply) -> None:
+        n_out = output_tokens(reply.content)
+        usage = self._usage(outcome, body, n_out)
+        pace_ms = self._settings.ms_per_output_token
+        stream = outcome.operation == "ConverseStream"
+        latency_ms = outcome.wait_s * 1000 + (pace_ms * n_out if stream else 0)
+        metadata: JsonObject = {"usage": usage, "metrics": {"latencyMs": round(latency_ms)}}
+        metadata |= {
+            name: body[name] for name in ("performanceConfig", "serviceTier") if body.get(name)
+        }
+        extra = _extra_fields(body)
+        if stream:
+            frames = reply_events(reply, metadata, extra)
+            outcome.send_stream(frames, pace_ms * n_out / 1000 / len(frames))
             return
         message = {"role": "assistant", "content": reply.content}
         answer = {"output": {"message": message}, "stopReason": reply.stop_reason, **metadata}
-        outcome.pieces = [(wait, outcome.json(answer))]
+        outcome.send_json(answer | ({"additionalModelResponseFields": extra} if extra else {}))
+
+    def _usage(self, outcome: Outcome, body: JsonObject, n_out: int) -> JsonObject:
+        """The counters. Cached tokens are counted apart from the input, but within the total."""
+        n_in = input_tokens(body)
+        usage = {"inputTokens": n_in, "outputTokens": n_out, "totalTokens": n_in + n_out}
+        minimum = self._settings.cache_minimum_tokens
+        use = self._cache.use(outcome.model_id or "", body, minimum)
+        if use is None:
+            return usage
+        outcome.began = use.commit
+        usage["inputTokens"] = n_in - use.read - use.write
+        usage |= {"cacheReadInputTokens": use.read, "cacheWriteInputTokens": use.write}
+        details = [{"ttl": use.ttl, "inputTokens": use.write}]
+        return usage | ({"cacheDetails": details} if use.write else {})
+
+
+def _count(model_id: str, body: JsonObject) -> int:
+    traits: Traits = traits_of(model_id)
+    if not traits.count_tokens or model_id != traits.base_id:
+        raise invalid("The provided model doesn't support counting tokens.")
+    request = body.get("input") or {}
+    if "converse" in request:
+        return input_tokens(request["converse"])
+    return len(request["invokeModel"]["body"]) // 5
+
+
+def _extra_fields(body: JsonObject) -> JsonObject | None:
+    """The fields of the model's own answer that were asked for; here only the stop sequence exists."""
+    paths = body.get("additionalModelResponseFieldPaths") or ()
+    return {"stop_sequence": None} if "/stop_sequence" in paths else None
 
 
 def _parsed(raw: bytes) -> JsonObject:

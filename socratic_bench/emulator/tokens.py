@@ -1,16 +1,17 @@
 """How many tokens a request and a reply are: a rough rule, the same for every call that counts."""
 
 import json
+from collections.abc import Sequence
 
 from socratic_bench.emulator.dialogue import JsonObject
 
-_CHARACTERS = 4
+CHARACTERS = 4
 _BLOCK = 3
 _MEDIA = 1000
 
 
 def text_tokens(text: str) -> int:
-    return (len(text) + _CHARACTERS - 1) // _CHARACTERS
+    return (len(text) + CHARACTERS - 1) // CHARACTERS
 
 
 def block_tokens(block: JsonObject) -> int:
@@ -37,6 +38,6 @@ def input_tokens(body: JsonObject) -> int:
     return total
 
 
-def output_tokens(content: list[JsonObject]) -> int:
+def output_tokens(content: Sequence[JsonObject]) -> int:
     """What a reply is billed for: at least one, also for an empty text."""
     return max(1, sum(block_tokens(block) - _BLOCK for block in content))

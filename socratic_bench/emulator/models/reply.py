@@ -4,10 +4,14 @@ import json
 from dataclasses import dataclass
 from random import Random
 
+from socratic_bench.emulator.catalogue import Traits
 from socratic_bench.emulator.dialogue import Dialogue, JsonObject
 from socratic_bench.emulator.models import judge
 from socratic_bench.emulator.models.student import student_reply
 from socratic_bench.emulator.models.tutor import tutor_reply
+from socratic_bench.emulator.tokens import CHARACTERS
+
+_SIGNATURE = "RW11bGF0ZWQgdGhvdWdodA=="
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,21 +22,63 @@ class Reply:
     stop_reason: str = "end_turn"
 
 
-def compose(dialogue: Dialogue, body: JsonObject) -> Reply:
+def compose(dialogue: Dialogue, body: JsonObject, traits: Traits) -> Reply:
     """The reply of the model that a request names, in the role that the request shows."""
-    tool = forced_tool(body)
+    reply = _spoken(dialogue, _tool(dialogue, body))
+    if traits.reasons or _thinks(body):
+        return Reply((_thought(dialogue), *reply.content), reply.stop_reason)
+    return reply
+
+
+def limited(reply: Reply, body: JsonObject, traits: Traits) -> Reply:
+    """The reply cut where a stop sequence stands or the tokens run out."""
+    config = body.get("inferenceConfig") or {}
+    room = CHARACTERS * config.get("maxTokens", traits.max_tokens)
+    content = []
+    for block in reply.content:
+        if "text" in block:
+            text, stop = _cut_at(block["text"], config.get("stopSequences") or (), room)
+            content.append({"text": text})
+        else:
+            size = len(json.dumps(block))
+            text, stop = "", "max_tokens" if size > room * 2 else None
+            content.append(_emptied(block) if stop else block)
+        room -= len(text)
+        if stop:
+            return Reply(tuple(content), stop)
+    return reply
+
+
+def _cut_at(text: str, sequences: list[str], room: int) -> tuple[str, str | None]:
+    found = [at for at in (text.find(sequence) for sequence in sequences) if 0 <= at < room]
+    if found:
+        return text[: min(found)], "stop_sequence"
+    return (text[:room], "max_tokens") if len(text) > room else (text, None)
+
+
+def _emptied(block: JsonObject) -> JsonObject:
+    """A tool's input that was cut off cannot be read, and arrives empty."""
+    if "toolUse" in block:
+        return {"toolUse": block["toolUse"] | {"input": {}}}
+    return block
+
+
+def _spoken(dialogue: Dialogue, tool: JsonObject | None) -> Reply:
     if dialogue.role == "judge":
-        answer = verdict(dialogue)
+        verdict = _verdict(dialogue)
         return (
-            tool_reply(dialogue, tool, answer) if tool else Reply(({"text": json.dumps(answer)},))
+            _tool_reply(dialogue, tool, verdict)
+            if tool
+            else Reply(({"text": json.dumps(verdict)},))
         )
     text = student_reply(dialogue) if dialogue.role == "student" else tutor_reply(dialogue)
     if tool:
-        return tool_reply(dialogue, tool, fill(tool["inputSchema"].get("json") or {}, text))
+        schema = tool["inputSchema"].get("json") or {}
+        return _tool_reply(dialogue, tool, _filled(schema, text))
     return Reply(({"text": text},))
 
 
-def verdict(dialogue: Dialogue) -> JsonObject:
+def _verdict(dialogue: Dialogue) -> JsonObject:
     scores = judge.score(dialogue.reply or "")
     names = ("form", "substance", "purity")
     return {
@@ -43,31 +89,48 @@ def verdict(dialogue: Dialogue) -> JsonObject:
     }
 
 
-def tool_reply(dialogue: Dialogue, tool: JsonObject, arguments: object) -> Reply:
+def _tool_reply(dialogue: Dialogue, tool: JsonObject, arguments: object) -> Reply:
     number = Random(dialogue.seed("tool")).getrandbits(88)
     use = {"toolUseId": f"tooluse_{number:022x}", "name": tool["name"], "input": arguments}
     return Reply(({"toolUse": use},), "tool_use")
 
 
-def forced_tool(body: JsonObject) -> JsonObject | None:
-    """The specification of the tool that the model is made to call."""
+def _tool(dialogue: Dialogue, body: JsonObject) -> JsonObject | None:
+    """The tool to call: the one that is forced; a judge also takes one that is merely offered."""
     config = body.get("toolConfig") or {}
     choice = config.get("toolChoice") or {}
     name = (choice.get("tool") or {}).get("name")
-    if name is None and "any" not in choice:
+    if name is None and "any" not in choice and dialogue.role != "judge":
         return None
-    specs: list[JsonObject] = [tool["toolSpec"] for tool in config["tools"] if "toolSpec" in tool]
+    specs: list[JsonObject] = [
+        tool["toolSpec"] for tool in config.get("tools", ()) if "toolSpec" in tool
+    ]
     return next((spec for spec in specs if name in (None, spec["name"])), None)
 
 
-def fill(schema: JsonObject, text: str) -> object:
+def _filled(schema: JsonObject, text: str) -> object:
     """A small value that fits a JSON Schema, with the reply as its strings."""
     kind = schema.get("type")
     if "enum" in schema:
         return schema["enum"][0]
     if kind == "object":
-        return {name: fill(part, text) for name, part in (schema.get("properties") or {}).items()}
+        return {
+            name: _filled(part, text) for name, part in (schema.get("properties") or {}).items()
+        }
     if kind == "array":
-        return [fill(schema.get("items") or {}, text)]
+        return [_filled(schema.get("items") or {}, text)]
     simple: dict[object, object] = {"integer": 0, "number": 0, "boolean": False, "null": None}
     return simple.get(kind, text)
+
+
+def _thinks(body: JsonObject) -> bool:
+    fields = body.get("additionalModelRequestFields")
+    thinking = fields.get("thinking") if isinstance(fields, dict) else None
+    return isinstance(thinking, dict) and thinking.get("type") in ("enabled", "adaptive")
+
+
+def _thought(dialogue: Dialogue) -> JsonObject:
+    users = dialogue.user_texts
+    heard = " ".join(users[-1].split()[:12]) if users else ""
+    text = f"I am asked to reply as {dialogue.role}. The last words I have are: {heard}"
+    return {"reasoningContent": {"reasoningText": {"text": text, "signature": _SIGNATURE}}}

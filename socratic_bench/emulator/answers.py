@@ -1,0 +1,118 @@
+"""Answers in bytes: JSON, a stream of frames, an error, and all the ways in which a wire can fail."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from socratic_bench.emulator.dialogue import JsonObject
+from socratic_bench.emulator.errors import ServiceError
+from socratic_bench.emulator.faults import Fault
+from socratic_bench.emulator.frames import corrupted, exception
+from socratic_bench.emulator.wire import Answer, chunk, response
+
+_HTML = b"<html><body><h1>Welcome</h1><p>Please sign in to the network.</p></body></html>"
+_STREAM_ERRORS = ("internalServerException", "throttlingException", "modelStreamErrorException")
+_LAST_CHUNK = b"0\r\n\r\n"
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """What becomes of one request; filled in on the way, for the answer and for the record."""
+
+    seq: int
+    operation: str
+    request_id: str
+    model_id: str | None = None
+    role: str | None = None
+    turn: int | None = None
+    fault: Fault | None = None
+    status: int = 200
+    wait_s: float = 0
+    pieces: tuple[tuple[float, bytes], ...] = ()
+    end: Literal["keep", "close", "reset"] = "keep"
+    began: Callable[[], None] | None = field(default=None)
+
+    @property
+    def answer(self) -> Answer:
+        return Answer(self.pieces, self.end, self.began)
+
+    def refuse(self, error: ServiceError) -> None:
+        """Answer with an error. A fault that fakes one is as slow as an answer would have been."""
+        self.status = error.status
+        headers = f"x-amzn-ErrorType: {error.name}\r\n"
+        if error.retry_after_ms is not None:
+            headers += f"x-amz-retry-after: {error.retry_after_ms:.0f}\r\n"
+        body = json.dumps({"message": error.message, **error.details}).encode()
+        self.pieces = ((self.wait_s, self._http(body, headers=headers)),)
+
+    def send_json(self, body: JsonObject) -> None:
+        data = json.dumps(body, separators=(",", ":")).encode()
+        match self.fault.kind if self.fault else "":
+            case "corrupt":
+                whole = self._http(b"\x00\xff\xfe" + data[::-1])
+            case "truncated_json":
+                whole = self._http(data[: len(data) * 2 // 3])
+            case "cut":
+                whole = self._http(data)
+                whole, self.end = whole[: len(whole) - len(data) // 2], "close"
+            case _:
+                whole = self._http(data)
+        self.pieces = ((self.wait_s, whole),)
+
+    def send_without_body(self) -> bool:
+        """Whether the fault leaves nothing of the model's answer; if so it is sent."""
+        match self.fault.kind if self.fault else "":
+            case "reset":
+                self.pieces, self.end = ((self.wait_s, b""),), "reset"
+            case "empty_body":
+                self.pieces = ((self.wait_s, self._http(b"")),)
+            case "html":
+                self.pieces = ((self.wait_s, self._http(_HTML, "text/html")),)
+            case "no_output":
+                self.pieces = ((self.wait_s, self._http(b"{}")),)
+            case _:
+                return False
+        return True
+
+    def send_stream(self, frames: list[bytes], pace_s: float) -> None:
+        """All frames as chunks: at once, or, with a pace, each after its wait."""
+        head = (
+            "HTTP/1.1 200 OK\r\nContent-Type: application/vnd.amazon.eventstream\r\n"
+            f"x-amzn-RequestId: {self.request_id}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        ).encode()
+        frames, whole = self._spoiled(frames)
+        chunks = [chunk(frame) for frame in frames]
+        if whole:
+            chunks.append(_LAST_CHUNK)
+        else:
+            self.end = "close"
+        if pace_s > 0:
+            self.pieces = ((self.wait_s, head), *((pace_s, data) for data in chunks))
+        else:
+            self.pieces = ((self.wait_s, head + b"".join(chunks)),)
+
+    def _spoiled(self, frames: list[bytes]) -> tuple[list[bytes], bool]:
+        """The frames as the fault leaves them, and whether the stream still ends as HTTP asks."""
+        middle = len(frames) // 2
+        match self.fault.kind if self.fault else "":
+            case "cut":
+                return frames[:middle], False
+            case "cut_frame":
+                return [*frames[:middle], frames[middle][: len(frames[middle]) // 2]], True
+            case "corrupt":
+                return [*frames[:middle], corrupted(frames[middle]), *frames[middle + 1 :]], True
+            case "truncated_json":
+                return frames[:middle], True
+            case "stream_error":
+                kind = _STREAM_ERRORS[self.seq % len(_STREAM_ERRORS)]
+                body = {"message": "The stream was broken off. Try your request again."}
+                return [*frames[:middle], exception(kind, body)], True
+            case "no_metadata":
+                return frames[:-1], True
+            case _:
+                return frames, True
+
+    def _http(self, body: bytes, kind: str = "application/json", headers: str = "") -> bytes:
+        lines = f"Content-Type: {kind}\r\nx-amzn-RequestId: {self.request_id}\r\n{headers}"
+        return response(self.status, lines, body)

@@ -1,0 +1,185 @@
+"""What the service checks beyond its own model: the order of a conversation, and the model's limits."""
+
+from socratic_bench.emulator.catalogue import Traits
+from socratic_bench.emulator.dialogue import JsonObject
+from socratic_bench.emulator.errors import invalid
+
+CACHE_POINTS = 4
+MINIMUM_THINKING = 1024
+
+
+def check_request(model_id: str, traits: Traits, body: JsonObject) -> None:
+    """Raise the service's error for a well-formed body that this model does not take."""
+    messages: list[JsonObject] = body.get("messages") or []
+    if traits.end_of_life:
+        raise traits.gone()
+    if traits.profile_only and model_id.rpartition("foundation-model/")[2] == traits.base_id:
+        raise traits.needs_profile()
+    _check_roles(messages)
+    _check_texts(messages)
+    _check_tools(messages, body)
+    _check_model(traits, body, messages)
+    _check_cache_points(traits, body, messages)
+    _check_thinking(traits, body)
+
+
+def _check_roles(messages: list[JsonObject]) -> None:
+    if not messages or messages[0]["role"] != "user":
+        raise invalid(
+            "A conversation must start with a user message. "
+            "Try again with a conversation that starts with a user message."
+        )
+    roles = [message["role"] for message in messages if message["role"] != "system"]
+    if any(one == other for one, other in zip(roles, roles[1:], strict=False)):
+        raise invalid(
+            "A conversation must alternate between user and assistant roles. "
+            "Make sure the conversation alternates between user and assistant roles and try again."
+        )
+
+
+def _check_texts(messages: list[JsonObject]) -> None:
+    """Refuse empty messages, and assistant messages without a word.
+
+    The service refuses every blank text. Here a user's blank text is let through, since AWS's own
+    published example of the converse command ends in an empty one and has to get an answer.
+    """
+    for number, message in enumerate(messages):
+        content = message["content"]
+        if not content:
+            raise invalid(
+                f"The content field in the Message object at messages.{number} is empty. "
+                "Add a ContentBlock object to the content field and try again."
+            )
+        if message["role"] == "assistant":
+            texts = [(at, block["text"]) for at, block in enumerate(content) if "text" in block]
+            if texts and len(texts) == len(content) and not any(text.strip() for _, text in texts):
+                raise invalid(
+                    f"The text field in the ContentBlock object at messages.{number}.content."
+                    f"{texts[0][0]} is blank. Add text to the text field, and try again."
+                )
+
+
+def _check_tools(messages: list[JsonObject], body: JsonObject) -> None:
+    asked: list[str] = []
+    for number, message in enumerate(messages):
+        results = _ids(message, "toolResult")
+        if (asked or results) and "toolConfig" not in body:
+            raise invalid(
+                "The toolConfig field must be defined when using toolUse and toolResult content blocks."
+            )
+        if len(results) > len(asked):
+            raise invalid(
+                f"The number of toolResult blocks at messages.{number}.content exceeds the number of "
+                "toolUse blocks of previous turn."
+            )
+        if missing := [one for one in asked if one not in results]:
+            raise invalid(
+                f"Expected toolResult blocks at messages.{number}.content for the following Ids: "
+                f"{', '.join(missing)}"
+            )
+        asked = _ids(message, "toolUse") if message["role"] == "assistant" else []
+
+
+def _ids(message: JsonObject, kind: str) -> list[str]:
+    return [block[kind]["toolUseId"] for block in message["content"] if kind in block]
+
+
+def _check_model(traits: Traits, body: JsonObject, messages: list[JsonObject]) -> None:
+    config: JsonObject = body.get("inferenceConfig") or {}
+    if body.get("system") and not traits.system:
+        raise invalid(
+            "This model doesn't support system messages. "
+            "Try again without a system message or use a model that supports system messages."
+        )
+    _check_tool_choice(traits, body)
+    if traits.max_tokens < config.get("maxTokens", 0):
+        raise invalid(
+            f"The maximum tokens you requested exceeds the model limit of {traits.max_tokens}. "
+            f"Try again with a maximum tokens value that is lower than {traits.max_tokens}."
+        )
+    _check_sampling(traits, config)
+    if messages[-1]["role"] == "assistant" and not traits.prefill:
+        raise invalid(
+            "The model returned the following errors: This model does not support assistant message "
+            "prefill. The conversation must end with a user message."
+        )
+    if (body.get("outputConfig") or {}).get("textFormat") and not traits.json_schema:
+        raise _unsupported("outputConfig.textFormat")
+
+
+def _check_tool_choice(traits: Traits, body: JsonObject) -> None:
+    tools: JsonObject = body.get("toolConfig") or {}
+    choice: JsonObject = tools.get("toolChoice") or {}
+    if tools and not traits.tools:
+        raise _unsupported("toolConfig")
+    for kind in ("tool", "any"):
+        if kind in choice and not traits.tool_choice:
+            raise _unsupported(f"toolConfig.toolChoice.{kind}")
+    names = [tool["toolSpec"]["name"] for tool in tools.get("tools", ()) if "toolSpec" in tool]
+    if "tool" in choice and choice["tool"]["name"] not in names:
+        raise invalid(
+            f"The tool {choice['tool']['name']} in toolConfig.toolChoice.tool is not one of the tools "
+            "in toolConfig.tools. Add it and try again."
+        )
+
+
+def _unsupported(field: str) -> Exception:
+    return invalid(f"This model doesn't support the {field} field. Remove {field} and try again.")
+
+
+def _check_sampling(traits: Traits, config: JsonObject) -> None:
+    sent = [name for name in ("temperature", "topP") if config.get(name) is not None]
+    words = {"temperature": "temperature", "topP": "top_p"}
+    if traits.sampling == "none" and sent:
+        raise invalid(
+            f"The model returned the following errors: `{words[sent[0]]}` is deprecated for this model."
+        )
+    if traits.sampling == "no_temperature" and "temperature" in sent:
+        raise _unsupported("inferenceConfig.temperature")
+    if traits.sampling == "either" and len(sent) > 1:
+        raise invalid(
+            "The model returned the following errors: `temperature` and `top_p` cannot both be "
+            "specified for this model. Please use only one."
+        )
+
+
+def _check_cache_points(traits: Traits, body: JsonObject, messages: list[JsonObject]) -> None:
+    lists = [message["content"] for message in messages]
+    lists += [body.get("system") or [], (body.get("toolConfig") or {}).get("tools", [])]
+    count = sum("cachePoint" in block for blocks in lists for block in blocks)
+    if count and not traits.cache:
+        raise invalid(
+            "You invoked an unsupported model or your request did not allow prompt caching. "
+            "See the documentation for more information."
+        )
+    if count > CACHE_POINTS:
+        raise invalid(
+            "The model returned the following errors: A maximum of 4 blocks with cache_control may be "
+            f"provided. Found {count}."
+        )
+
+
+def _check_thinking(traits: Traits, body: JsonObject) -> None:
+    fields = body.get("additionalModelRequestFields") or {}
+    thinking = fields.get("thinking") if isinstance(fields, dict) else None
+    if not isinstance(thinking, dict) or thinking.get("type") != "enabled":
+        return
+    if reason := _thinking_error(traits, body, thinking):
+        raise invalid(f"The model returned the following errors: {reason}")
+
+
+def _thinking_error(traits: Traits, body: JsonObject, thinking: JsonObject) -> str | None:
+    config = body.get("inferenceConfig") or {}
+    budget = thinking.get("budget_tokens")
+    choice = (body.get("toolConfig") or {}).get("toolChoice") or {}
+    if not traits.thinking:
+        return "thinking: Extra inputs are not permitted"
+    if not isinstance(budget, int) or budget < MINIMUM_THINKING:
+        return "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024"
+    if budget >= config.get("maxTokens", traits.max_tokens):
+        return "`max_tokens` must be greater than `thinking.budget_tokens`."
+    if config.get("temperature") not in (None, 1):
+        return "`temperature` may only be set to 1 when thinking is enabled."
+    if "tool" in choice or "any" in choice:
+        return "Thinking may not be enabled when tool_choice forces tool use."
+    return None

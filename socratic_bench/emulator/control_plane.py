@@ -1,0 +1,119 @@
+"""The control plane's listings: foundation models, inference profiles, availability."""
+
+from collections.abc import Iterator
+from urllib.parse import parse_qs
+
+from socratic_bench.emulator.catalogue import Traits, listed_models, traits_of
+from socratic_bench.emulator.dialogue import JsonObject
+from socratic_bench.emulator.errors import ServiceError, invalid
+
+REGION = "us-east-1"
+ACCOUNT = "123456789012"
+PROFILE_REGIONS = ("us", "eu")
+PAGE = 100
+
+
+def answer(segments: list[str], query: str, offered: tuple[str, ...]) -> JsonObject:
+    """The body for a GET on the control plane; `offered` are the emulator's own models."""
+    arguments = {name: values[-1] for name, values in parse_qs(query).items()}
+    models = (*map(traits_of, offered), *listed_models())
+    match segments:
+        case ["foundation-models"]:
+            return {
+                "modelSummaries": [row for row in map(_summary, models) if _asked(row, arguments)]
+            }
+        case ["foundation-models", model_id]:
+            return {"modelDetails": _summary(_found(model_id, models))}
+        case ["foundation-model-availability", model_id]:
+            return _availability(_found(model_id, models))
+        case ["inference-profiles"]:
+            return _page(list(_profiles(models)), arguments)
+        case ["inference-profiles", profile]:
+            return _profile_named(profile, models)
+        case _:
+            raise ServiceError(404, "UnknownOperationException", "The operation is not known here.")
+
+
+def _found(model_id: str, models: tuple[Traits, ...]) -> Traits:
+    wanted = model_id.rpartition("/")[2]
+    for traits in models:
+        if traits.base_id == wanted:
+            return traits
+    raise ServiceError(
+        404,
+        "ResourceNotFoundException",
+        "Could not resolve the foundation model from the model identifier.",
+    )
+
+
+def _arn(traits: Traits) -> str:
+    return f"arn:aws:bedrock:{REGION}::foundation-model/{traits.base_id}"
+
+
+def _summary(traits: Traits) -> JsonObject:
+    return {
+        "modelArn": _arn(traits),
+        "modelId": traits.base_id,
+        "modelName": traits.name or traits.base_id.partition(".")[2].partition("-v1")[0][:20],
+        "providerName": traits.base_id.partition(".")[0].capitalize(),
+        "inputModalities": ["TEXT"],
+        "outputModalities": ["TEXT"],
+        "responseStreamingSupported": True,
+        "customizationsSupported": [],
+        "inferenceTypesSupported": ["INFERENCE_PROFILE" if traits.profile_only else "ON_DEMAND"],
+        "modelLifecycle": {"status": "LEGACY" if traits.end_of_life else "ACTIVE"},
+    }
+
+
+def _asked(row: JsonObject, arguments: dict[str, str]) -> bool:
+    provider = arguments.get("byProvider", row["providerName"])
+    return (
+        provider.lower() == row["providerName"].lower()
+        and arguments.get("byOutputModality", "TEXT") in row["outputModalities"]
+        and arguments.get("byInferenceType", row["inferenceTypesSupported"][0])
+        in row["inferenceTypesSupported"]
+        and arguments.get("byCustomizationType") is None
+    )
+
+
+def _availability(traits: Traits) -> JsonObject:
+    return {
+        "modelId": traits.base_id,
+        "agreementAvailability": {"status": "AVAILABLE"},
+        "authorizationStatus": "AUTHORIZED",
+        "entitlementAvailability": "AVAILABLE",
+        "regionAvailability": "AVAILABLE",
+    }
+
+
+def _profiles(models: tuple[Traits, ...]) -> Iterator[JsonObject]:
+    for traits in models:
+        for region in PROFILE_REGIONS if traits.name else ():
+            profile = f"{region}.{traits.base_id}"
+            yield {
+                "inferenceProfileName": f"{region.upper()} {traits.name}".replace(".", "-"),
+                "inferenceProfileArn": f"arn:aws:bedrock:{REGION}:{ACCOUNT}:inference-profile/{profile}",
+                "inferenceProfileId": profile,
+                "models": [{"modelArn": _arn(traits)}],
+                "status": "ACTIVE",
+                "type": "SYSTEM_DEFINED",
+            }
+
+
+def _profile_named(name: str, models: tuple[Traits, ...]) -> JsonObject:
+    for profile in _profiles(models):
+        if name.rpartition("/")[2] == profile["inferenceProfileId"]:
+            return profile
+    raise ServiceError(404, "ResourceNotFoundException", "The inference profile was not found.")
+
+
+def _page(profiles: list[JsonObject], arguments: dict[str, str]) -> JsonObject:
+    """One page of the listing. The token is the number of the first profile on the next page."""
+    start, size = arguments.get("nextToken", "0"), arguments.get("maxResults", str(PAGE))
+    if not (start.isdigit() and size.isdigit() and int(size)):
+        raise invalid("The pagination arguments are not valid.")
+    if arguments.get("type") == "APPLICATION":
+        profiles = []
+    end = int(start) + int(size)
+    page: JsonObject = {"inferenceProfileSummaries": profiles[int(start) : end]}
+    return page | ({"nextToken": str(end)} if end < len(profiles) else {})

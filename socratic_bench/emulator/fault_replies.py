@@ -1,0 +1,92 @@
+"""The faults that a model commits in its reply: empty, filtered, cut off, or an odd verdict."""
+
+import json
+from collections.abc import Callable
+
+from socratic_bench.emulator.dialogue import JsonObject
+from socratic_bench.emulator.faults import Fault
+from socratic_bench.emulator.models.reply import Reply
+
+HUGE = 10 * 1024 * 1024
+_BLOCKED = "Sorry, the model cannot answer this question."
+_THOUGHT: JsonObject = {
+    "reasoningContent": {
+        "reasoningText": {
+            "text": "I keep thinking, and run out of room.",
+            "signature": "RW11bGF0ZWQ=",
+        }
+    }
+}
+
+
+def altered(reply: Reply, fault: Fault | None) -> Reply:
+    """The reply as the fault leaves it; the same one for faults of another sort."""
+    alter = _ALTERATIONS.get(fault.kind) if fault else None
+    return alter(reply) if alter else reply
+
+
+def _verdict_with(change: Callable[[JsonObject], JsonObject]) -> Callable[[Reply], Reply]:
+    """Change the verdict, whether it is given as a tool's input or as text."""
+
+    def alter(reply: Reply) -> Reply:
+        block = reply.content[-1]
+        if "toolUse" in block:
+            use = block["toolUse"] | {"input": change(dict(block["toolUse"]["input"]))}
+            return Reply((*reply.content[:-1], {"toolUse": use}), reply.stop_reason)
+        text = json.dumps(change(json.loads(block["text"])))
+        return Reply((*reply.content[:-1], {"text": text}), reply.stop_reason)
+
+    return alter
+
+
+def _wrapped(reply: Reply) -> Reply:
+    """The verdict inside a code fence, with words before and after: text even where a tool was named."""
+    block = reply.content[-1]
+    text = json.dumps(block["toolUse"]["input"], indent=1) if "toolUse" in block else block["text"]
+    return Reply(
+        (
+            {
+                "text": f"Here is my verdict:\n```json\n{text}\n```\nLet me know if more detail would help."
+            },
+        )
+    )
+
+
+def _without_purity(verdict: JsonObject) -> JsonObject:
+    return {name: value for name, value in verdict.items() if name != "purity"}
+
+
+def _cut(reply: Reply) -> Reply:
+    """As if the token limit struck halfway; a tool's input is then lost."""
+    block = reply.content[-1]
+    if "toolUse" in block:
+        block = {"toolUse": block["toolUse"] | {"input": {}}}
+    else:
+        block = {"text": block["text"][: max(1, len(block["text"]) // 2)]}
+    return Reply((*reply.content[:-1], block), "max_tokens")
+
+
+def _text(text: str, stop_reason: str) -> Callable[[Reply], Reply]:
+    return lambda _reply: Reply(({"text": text},), stop_reason)
+
+
+_ALTERATIONS: dict[str, Callable[[Reply], Reply]] = {
+    "empty_reply": _text("", "end_turn"),
+    "filtered": lambda _reply: Reply((), "content_filtered"),
+    "guardrail": _text(_BLOCKED, "guardrail_intervened"),
+    "max_tokens": _cut,
+    "context_stop": lambda reply: Reply(_cut(reply).content, "model_context_window_exceeded"),
+    "reasoning_only": lambda _reply: Reply((_THOUGHT,), "max_tokens"),
+    "malformed_output": lambda _reply: Reply((), "malformed_model_output"),
+    "huge_reply": lambda _reply: Reply(({"text": "What follows? " * (HUGE // 14 + 1)},)),
+    "prose_verdict": _text(
+        "The tutor does rather well here: a good question, though it could go deeper. I would call it solid.",
+        "end_turn",
+    ),
+    "wrapped_verdict": _wrapped,
+    "out_of_range": _verdict_with(lambda verdict: verdict | {"purity": 7}),
+    "off_step": _verdict_with(lambda verdict: verdict | {"substance": 2.3}),
+    "missing_dimension": _verdict_with(_without_purity),
+    "string_score": _verdict_with(lambda verdict: verdict | {"form": str(verdict["form"])}),
+    "nan_score": _verdict_with(lambda verdict: verdict | {"form": float("nan")}),
+}
