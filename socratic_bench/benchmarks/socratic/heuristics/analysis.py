@@ -1,20 +1,25 @@
-"""From a text to its heuristics."""
+"""From a text to its heuristics: language, prose, sentences, and four sets of rules."""
 
-import re
-
-from .types import Heuristics
-
-_OPEN = re.compile(r"\b(?:what|why|how|tell me)\b", re.IGNORECASE)
-_ADVICE = re.compile(r"\b(?:you should|let's|try to|you could|we should)\b", re.IGNORECASE)
-_LEADING = re.compile(r"n't you think|, (?:right|isn't it|don't you)\?", re.IGNORECASE)
+from .advice import advises
+from .grammar import sentences
+from .language import is_foreign
+from .leading import leads
+from .openness import is_open
+from .prose import blocks
+from .questions import asks
+from .types import UNKNOWN, Heuristics
 
 
 def analyse(text: str) -> Heuristics:
-    count = len(re.findall(r"[?\uff1f]+", text))
+    """Judges the words alone, without the dialogue around them; the same text, the same answer."""
+    if is_foreign(text):
+        return UNKNOWN
+    every = [sentence for block in blocks(text) for sentence in sentences(block)]
+    questions = [sentence for sentence in every if asks(sentence)]
     return Heuristics(
-        has_question=count > 0,
-        question_count=count,
-        open_ended=count > 0 and _OPEN.search(text) is not None,
-        has_advice=_ADVICE.search(text) is not None,
-        is_leading=_LEADING.search(text) is not None,
+        has_question=bool(questions),
+        question_count=len(questions),
+        open_ended=any(is_open(sentence) for sentence in questions),
+        has_advice=any(advises(sentence) for sentence in every),
+        is_leading=any(leads(sentence) for sentence in questions),
     )

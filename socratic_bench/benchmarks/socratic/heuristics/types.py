@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Heuristics:
-    """None means "not in a language these rules know", never "no"."""
+    """None means "in a language these rules do not know", never "no"."""
 
     has_question: bool | None
     question_count: int | None

@@ -1,0 +1,248 @@
+"""A small grammar: plain prose into sentences, sentences into clauses, clauses into their parts."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from . import words as w
+
+_END = re.compile(r"[.?!\u2026]+(?=[\s\"')\]\u201d\u2019]|[^\x00-\x7f]|$)")
+_TOKEN = re.compile(r"[^\W_]+(?:'[^\W_]+)*(?:-(?=\s|$))?|[,;:()\u2013\u2014]|--|(?<=\s)-(?=\s)")
+_BREAKS = frozenset({",", ";", ":", "(", ")", "\u2013", "\u2014", "--", "-"})
+_SUFFIXES = frozenset({"s", "re", "ve", "d", "ll", "m"})
+_ABBREVIATIONS = w.listed(
+    "e.g i.e eg ie etc dr mr mrs ms prof st vs cf fig no approx p pp ch sec al jr sr"
+)
+# A wh-word and its auxiliary are rarely further apart than "what kind of thing do".
+_WH_PHRASE_MAX = 5
+_Parts = Sequence[tuple[str, tuple[str, ...]]]
+_PREPOSED = w.listed("if when once after before since as while for in on at instead until unless "
+                      "to with whenever during depending by given instead even")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """The interrogative part of a clause: "how often do you ..." has wh, head and auxiliary.
+
+    `polar` means an auxiliary comes first, so that yes or no would be an answer.
+    """
+
+    polar: bool
+    wh: str
+    head: str
+    auxiliary: str
+    rest: tuple[str, ...]
+    inverted: bool
+    initial: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """`start` is the first word after the discourse markers; `command` is an imperative's verb."""
+
+    words: tuple[str, ...]
+    start: int
+    ask: Ask | None
+    command: str
+
+    @property
+    def body(self) -> tuple[str, ...]:
+        return self.words[self.start :]
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    words: tuple[str, ...]
+    clauses: tuple[Clause, ...]
+    mark: str
+    ask: Ask | None
+    followed_by: str
+
+    @property
+    def line(self) -> str:
+        """All words between single spaces, with one at either end: so `" you should " in line`."""
+        return f" {' '.join(self.words)} "
+
+
+def sentences(block: str) -> list[Sentence]:
+    """The sentences of one paragraph, heading, list item or cell."""
+    split = [(tuple(_clauses(_tokens(text))), mark) for text, mark in _split(block)]
+    kept = [(parts, mark) for parts, mark in split if parts or mark == "?"]
+    firsts = [parts[0][1][0] if parts else "" for parts, _ in kept[1:]]
+    following = [*firsts, ""][: len(kept)]
+    return [_sentence(*each, word) for each, word in zip(kept, following, strict=True)]
+
+
+def _split(block: str) -> Iterator[tuple[str, str]]:
+    start = 0
+    for end in _END.finditer(block):
+        marks = end.group()
+        if "?" not in marks and "!" not in marks and not _full_stop(block, start, end):
+            continue
+        yield block[start : end.start()], "?" if "?" in marks else marks[0]
+        start = end.end()
+    if start < len(block):
+        yield block[start:], ""
+
+
+def _full_stop(block: str, start: int, end: re.Match[str]) -> bool:
+    """Whether dots end a sentence: not after "e.g" or an initial, nor before "... and"."""
+    before = block[max(start, end.start() - 8) : end.start()].rpartition(" ")[2].strip("(")
+    if len(end.group()) == 1:
+        initial = len(before) == 1 and before.isupper() and before != "I"
+        return before.lower() not in _ABBREVIATIONS and not initial
+    return not block[end.end() : end.end() + 2].strip().islower()
+
+
+def _tokens(text: str) -> Iterator[str]:
+    """Lower-case words, contractions in two; no fillers, cut-off words or stammered repeats."""
+    last = ""
+    for token in _TOKEN.findall(text.lower()):
+        if (
+            token in w.FILLER
+            or (token[-1] == "-" and token != "-" and token != "--")
+            or token == last
+        ):
+            continue
+        last = token
+        if "'" not in token or token in w.NEGATED:
+            yield token
+            continue
+        stem, _, suffix = token.rpartition("'")
+        if suffix in _SUFFIXES:
+            yield stem
+            yield "'" + suffix
+        else:
+            yield token
+
+
+def _clauses(tokens: Iterable[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each clause with the sign that stands before it."""
+    clause: list[str] = []
+    sign = ""
+    for token in tokens:
+        if token not in _BREAKS:
+            clause.append(token)
+            continue
+        if clause:
+            yield sign, tuple(clause)
+            clause = []
+        sign = token
+    if clause:
+        yield sign, tuple(clause)
+
+
+def _sentence(parts: _Parts, mark: str, followed_by: str) -> Sentence:
+    clauses: list[Clause] = []
+    may_command = True
+    for sign, words in parts:
+        start = _lead(words)
+        ask = _ask(words, start, asked=mark == "?")
+        may_command = may_command or sign != ","
+        command = _command(words[start:]) if may_command and ask is None else ""
+        clauses.append(Clause(words, start, ask, command))
+        may_command = may_command and _may_precede_command(words, start)
+    asks = [clause.ask for clause in clauses if clause.ask]
+    every = tuple(word for _, words in parts for word in words)
+    return Sentence(every, tuple(clauses), mark, asks[-1] if asks else None, followed_by)
+
+
+def _may_precede_command(words: Sequence[str], start: int) -> bool:
+    """After "if you can," or a name a command may follow; after "we go home," it is a list."""
+    short = len(words) - start <= 1
+    return short or words[start] in _PREPOSED or words[0] in _PREPOSED
+
+
+def _lead(words: Sequence[str]) -> int:
+    """How many discourse markers stand first; "like" or "right" alone leave nothing."""
+    at = 0
+    while at < len(words):
+        if words[at] in w.LEAD:
+            at += 1
+        elif tuple(words[at : at + 2]) in w.LEAD_PAIRS:
+            at += 2
+        else:
+            break
+    return at
+
+
+def _ask(words: Sequence[str], start: int, *, asked: bool) -> Ask | None:
+    rest = words[start:]
+    if not rest:
+        return None
+    if not asked and rest[0] in {"do", "have"} and rest[1:2] and rest[1] not in _SUBJECTS:
+        return None
+    if rest[0] in w.AUXILIARY and len(rest) > 1 and (asked or rest[1] in w.SUBJECT_START):
+        return Ask(True, "", "", rest[0], tuple(rest[1:]), True, True)
+    return _wh(words, start, asked=asked) or (_late_polar(words, start) if asked else None)
+
+
+def _wh(words: Sequence[str], start: int, *, asked: bool) -> Ask | None:
+    """A wh-word followed by an auxiliary and its subject asks; in "what you are" nothing does."""
+    for at in range(start, len(words)):
+        if words[at] not in w.WH:
+            continue
+        found = _inversion(words, at)
+        if found:
+            head = words[at + 1] if found > at + 1 else ""
+            return Ask(
+                False, words[at], head, words[found], tuple(words[found + 1 :]), True, at == start
+            )
+        if at == start and asked and not _embedded(words, at):
+            head = words[at + 1] if at + 1 < len(words) else ""
+            return Ask(False, words[at], head, "", tuple(words[at + 1 :]), False, True)
+    return None
+
+
+def _embedded(words: Sequence[str], at: int) -> bool:
+    """As in "when you can't": the subject comes right after the wh-word, and nothing is asked."""
+    return at + 2 < len(words) and words[at + 1] in w.PRONOUN and words[at] != "what's"
+
+
+def _inversion(words: Sequence[str], at: int) -> int:
+    """Where the auxiliary of the wh-word at `at` stands, if a subject follows it; else 0."""
+    for here in range(at + 1, min(at + 1 + _WH_PHRASE_MAX, len(words) - 1)):
+        if words[here] in w.AUXILIARY:
+            return here if words[here + 1] in w.SUBJECT_START or words[here + 1] == w.HOLE else 0
+        if words[here] in w.PRONOUN or words[here] in w.WH:
+            return 0
+    return 0
+
+
+def _late_polar(words: Sequence[str], start: int) -> Ask | None:
+    for at in range(start, len(words) - 1):
+        if words[at] in w.AUXILIARY and words[at + 1] == "you" and words[at][0] != "'":
+            return Ask(True, "", "", words[at], tuple(words[at + 1 :]), True, False)
+    return None
+
+
+def _command(body: Sequence[str]) -> str:
+    """The verb of an imperative: a base form first, with nothing after it that needs a subject."""
+    at = 0
+    while at < len(body) and w.is_adverb(body[at]):
+        at += 1
+    rest = body[at:]
+    if not rest:
+        return ""
+    if rest[0] == "don't" or tuple(rest[:2]) == ("do", "not"):
+        verb = rest[1 if rest[0] == "don't" else 2 :][:1]
+        return "" if not verb or verb[0] in w.SUBJECT_START else verb[0]
+    following = rest[1] if len(rest) > 1 else ""
+    if rest[0] in {"do", "have"}:
+        return rest[0] if following in w.DETERMINER or following in w.OBJECT else ""
+    if rest[0] == "be":
+        return "be" if following else ""
+    if rest[0] in w.VERB and following not in w.NOT_AFTER_COMMAND:
+        return rest[0]
+    return rest[0] if _like_a_verb(rest[0]) and following in _OBJECTS else ""
+
+
+_SUBJECTS = w.listed("you i we they he she people")
+_OBJECTS = frozenset({"your", "yourself", "them", "him", "it", "me"})
+
+
+def _like_a_verb(word: str) -> bool:
+    closed = word in w.AUXILIARY or word in w.SUBJECT_START or word in w.PREPOSITION
+    return not (
+        closed or word in w.WH or word in w.CONJUNCTION or word.endswith(("s", "ed", "ing"))
+    )

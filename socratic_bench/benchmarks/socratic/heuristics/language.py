@@ -1,0 +1,78 @@
+"""Whether a text is plainly not English; in doubt it is, for short turns are the rule here."""
+
+import re
+from collections.abc import Sequence
+
+from . import words as w
+
+_WORD = re.compile(r"[^\W\d_]+")
+# Only so much is read: a long text shows its language early.
+_SAMPLE = 2000
+_MIN_WORDS = 6
+_MIN_HITS = 3
+# Function words of other languages which are not English words.
+_FOREIGN = {
+    "es": "el los las una de que por para con del es está como pero más qué cómo tú usted y lo se"
+    " cuando porque puedes cuál esto eso",
+    "fr": "le les des une est que qui dans pour avec ce cette vous nous je tu il elle pas mais et"
+    " comment pourquoi quoi du au ne",
+    "de": "der das den dem ein eine ist und nicht du ich sie wir wie warum wenn aber auch mit"
+    " auf zu von für dass kannst",
+    "it": "il lo gli una di che per con del della è come ma perché cosa quando sono hai non questo"
+    " puoi anche",
+    "pt": "o os as uma de que por para com do da é como mas você não porque quando isso este em"
+    " seu pode",
+    "nl": "de het een en van is niet dat je ik wat waarom maar ook met voor zijn hoe als kun",
+    "pl": "nie się jest że na czy jak ale dlaczego co to w z",
+    "tr": "bir ve bu için ne neden ama değil mi de da çok",
+    "vi": "là của và không có một những được cho tôi bạn",
+    "id": "yang dan di itu dengan untuk tidak ini dari apa mengapa bagaimana kamu",
+    "sv": "och att det är som en på inte jag du varför hur vad för",
+}
+_ENGLISH = w.listed(
+    "the a an and or but of to in on at for with is are was were be do does did have has it you i"
+    " we they he she that this what why how not if so my your can could would should will there"
+    " as by from about me"
+)
+# Scripts that English is never written in; letters beyond these count as Latin.
+_OTHER_SCRIPT = re.compile(
+    r"[\u0370-\u03ff\u0400-\u052f\u0530-\u058f\u0590-\u05ff\u0600-\u06ff\u0700-\u1cff"
+    r"\u1f00-\u1fff\u2c80-\u2dff\u3040-\u30ff\u3100-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    r"\ufb1d-\ufdff\ufe70-\ufeff\uff66-\uff9f\U00020000-\U0002fa1f]"
+)
+
+
+def is_foreign(text: str) -> bool:
+    """Another script for most of its letters, or another language's function words in plenty."""
+    sample = text[:_SAMPLE]
+    if sample.isascii() and len(sample) < _MIN_WORDS * 2:
+        return False
+    words = _WORD.findall(sample)
+    if not sample.isascii() and _other_script(words):
+        return True
+    return _other_words(words, spanish="\u00bf" in sample or "\u00a1" in sample)
+
+
+def _other_script(words: Sequence[str]) -> bool:
+    """Single letters of an alphabet are symbols, as in a formula; single ideographs are words."""
+    letters = sum(len(word) for word in words)
+    other = sum(
+        len(_OTHER_SCRIPT.findall(word)) for word in words if len(word) > 1 or word >= "\u3040"
+    )
+    return other > letters / 2
+
+
+def _other_words(words: Sequence[str], *, spanish: bool) -> bool:
+    """Different function words count, in lower case only: "Los Angeles" is an English name."""
+    english = sum(word.lower() in _ENGLISH for word in words)
+    if spanish and not english:
+        return True
+    if len(words) < _MIN_WORDS:
+        return False
+    kinds = set(words)
+    known = max(_FUNCTION_WORDS, key=lambda language: len(language & kinds))
+    hits = sum(word in known for word in words)
+    return len(known & kinds) >= _MIN_HITS and hits > 2 * english and hits * 6 >= len(words)
+
+
+_FUNCTION_WORDS = tuple(w.listed(text) for text in _FOREIGN.values())
