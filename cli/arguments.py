@@ -18,7 +18,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_word(group: argparse._ArgumentGroup, flag: str, metavar: str, text: str) -> None:
-    """A flag with a word. A missing word is noted and found later, along with all other mistakes."""
+    """A flag with a word. A missing word is noted and reported with all other mistakes."""
     group.add_argument(flag, metavar=metavar, help=text, nargs="?", const=MISSING)
 
 

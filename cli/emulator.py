@@ -14,23 +14,19 @@ HINT = "socratic-runner emulator --help lists the flags and the faults."
 
 def main(words: Sequence[str]) -> int:
     """Serve until SIGINT or SIGTERM; the one document says where."""
-    from cli.output import print_document, print_failure, say
+    from cli.output import print_document, say
     from socratic_bench.documents.run import SCHEMA_VERSION
     from socratic_bench.emulator import MODEL_IDS, Settings, parse_fault, serve
     from socratic_bench.errors import UsageError
 
-    try:
-        found = _parser().parse_args(words)
-        settings = Settings(
-            seed=found.seed,
-            latency_ms=found.latency_ms,
-            ms_per_output_token=found.ms_per_output_token,
-            requests_per_minute=found.requests_per_minute,
-            faults=_faults(found, parse_fault),
-        )
-    except UsageError as error:
-        print_failure(error, is_run=False)
-        return error.exit_code
+    found = _parser().parse_args(words)
+    settings = Settings(
+        seed=found.seed,
+        latency_ms=found.latency_ms,
+        ms_per_output_token=found.ms_per_output_token,
+        requests_per_minute=found.requests_per_minute,
+        faults=_faults(found, parse_fault),
+    )
 
     def ready(url: str) -> None:
         say(f"Serving on {url}; end with Ctrl-C. Use it with any AWS keys and")
@@ -47,12 +43,10 @@ def main(words: Sequence[str]) -> int:
     try:
         serve(settings, host=found.host, port=found.port, ready=ready)
     except OSError as error:
-        failure = UsageError(
+        raise UsageError(
             [f"Cannot listen on {found.host}:{found.port}: {error.strerror}."],
             hint="Choose another --port, or 0 for a free one.",
-        )
-        print_failure(failure, is_run=False)
-        return failure.exit_code
+        ) from error
     return 0
 
 

@@ -6,6 +6,7 @@ import sys
 import traceback
 from collections.abc import Mapping
 
+from socratic_bench.config import RunConfig
 from socratic_bench.documents import encode
 from socratic_bench.documents.run import (
     SCHEMA_VERSION,
@@ -67,27 +68,28 @@ def print_traceback(error: BaseException) -> None:
     say("".join(traceback.format_exception(error)), end="")
 
 
-def print_failure(
-    error: BenchError,
-    *,
-    is_run: bool,
-    model: str | None = None,
-    prompt: str | None = None,
-    scenario: str | None = None,
-    pretty: bool = False,
-    brief: bool = False,
-) -> None:
-    """The document and the words of a command that came to nothing."""
-    if is_run:
-        document = unstarted_document(error, model=model, prompt=prompt, scenario=scenario)
-        if brief:
-            document = brief_document(document)
-    else:
-        document = {
+def print_failure(error: BenchError) -> None:
+    """The document and the words of a command other than `run` that came to nothing."""
+    say_error(error)
+    print_document(
+        {
             "kind": "error",
             "schema_version": SCHEMA_VERSION,
             "end_reason": error.end_reason,
             "error": describe(error),
         }
+    )
+
+
+def print_failed_run(
+    error: BenchError, config: RunConfig | None = None, *, pretty: bool = False, brief: bool = False
+) -> None:
+    """The document and the words of a run that never came to be."""
     say_error(error)
-    print_document(document, pretty=pretty)
+    document = unstarted_document(
+        error,
+        model=(config and config.model) or None,
+        prompt=(config and config.prompt) or None,
+        scenario=(config and config.scenario) or None,
+    )
+    print_document(brief_document(document) if brief else document, pretty=pretty)

@@ -7,6 +7,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from socratic_bench.errors import BenchError
 
 
 class SignalledError(BaseException):
@@ -43,7 +47,6 @@ def _early_signals() -> Iterator[None]:
 
 
 def _report_signal(module: str, number: int) -> int:
-    from cli.output import print_failure
     from socratic_bench.errors import Stopped
 
     error = Stopped(
@@ -52,12 +55,12 @@ def _report_signal(module: str, number: int) -> int:
         hint="Nothing was called and nothing was written.",
         signal_number=number,
     )
-    print_failure(error, is_run=module == "cli.run")
+    _print_failure(module, error)
     return 128 + number
 
 
 def _report_defect(module: str, defect: Exception, *, debug: bool) -> int:
-    from cli.output import print_failure, print_traceback
+    from cli.output import print_traceback
     from socratic_bench.errors import BenchError, InternalError
 
     error = (
@@ -70,8 +73,17 @@ def _report_defect(module: str, defect: Exception, *, debug: bool) -> int:
     )
     if debug:
         print_traceback(defect)
-    print_failure(error, is_run=module == "cli.run")
+    _print_failure(module, error)
     return error.exit_code
+
+
+def _print_failure(module: str, error: "BenchError") -> None:
+    from cli.output import print_failed_run, print_failure
+
+    if module == "cli.run":
+        print_failed_run(error)
+    else:
+        print_failure(error)
 
 
 def leave_now(code: int) -> None:

@@ -1,4 +1,4 @@
-"""What people see of a run on stderr: a line for each turn, and in a terminal what is going on now."""
+"""What people see of a run on stderr: a line per turn, and in a terminal what goes on now."""
 
 import sys
 import threading

@@ -115,7 +115,7 @@ def _version() -> str:
 def main(words: Sequence[str]) -> int:
     """Parse, play, print, and answer with the exit code."""
     flags, problems = parse(build_parser(), words)
-    from cli.output import print_failure
+    from cli.output import print_failed_run
     from socratic_bench.config import read_config
     from socratic_bench.errors import UsageError
     from socratic_bench.runner import Halt, prepare
@@ -126,15 +126,8 @@ def main(words: Sequence[str]) -> int:
         plan = prepare(config, [*problems, *misread])
         result = _perform(plan, halt, quiet=bool(flags.get("quiet")))
     except UsageError as error:
-        print_failure(
-            error,
-            is_run=True,
-            model=config.model or None,
-            prompt=config.prompt,
-            scenario=config.scenario,
-            pretty=bool(flags.get("pretty")),
-            brief=bool(flags.get("brief")),
-        )
+        pretty, brief = bool(flags.get("pretty")), bool(flags.get("brief"))
+        print_failed_run(error, config, pretty=pretty, brief=brief)
         return error.exit_code
     return _report(result, halt, flags)
 

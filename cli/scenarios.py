@@ -7,21 +7,16 @@ from cli.arguments import Parser
 
 def main(words: Sequence[str]) -> int:
     """List the built-in scenarios: a table for people, a document for programs."""
-    from cli.output import plain, print_document, print_failure, say
+    from cli.output import plain, print_document, say
     from socratic_bench.benchmarks.socratic.scenarios import builtin_ids, load_builtin
     from socratic_bench.documents.run import SCHEMA_VERSION
-    from socratic_bench.errors import UsageError
 
     parser = Parser(
         prog="socratic-runner scenarios",
         description="Lists the built-in scenarios: a table on stderr, a JSON document on stdout.",
     )
     parser.add_argument("--quiet", action="store_true", help="no table on stderr")
-    try:
-        quiet = parser.parse_args(words).quiet
-    except UsageError as error:
-        print_failure(error, is_run=False)
-        return error.exit_code
+    quiet = parser.parse_args(words).quiet
     scenarios = [load_builtin(name) for name in builtin_ids()]
     if not quiet:
         for scenario in scenarios:

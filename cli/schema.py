@@ -7,19 +7,13 @@ from cli.arguments import Parser
 
 def main(words: Sequence[str]) -> int:
     """Print the schema of one kind of document."""
-    from cli.output import print_document, print_failure
+    from cli.output import print_document
     from socratic_bench.documents.schemas import KINDS, load_schema
-    from socratic_bench.errors import UsageError
 
     parser = Parser(
         prog="socratic-runner schema",
         description="Prints the JSON Schema (2020-12) of a kind of document.",
     )
     parser.add_argument("kind", choices=KINDS, help="the document's kind")
-    try:
-        kind = parser.parse_args(words).kind
-    except UsageError as error:
-        print_failure(error, is_run=False)
-        return error.exit_code
-    print_document(load_schema(kind))
+    print_document(load_schema(parser.parse_args(words).kind))
     return 0

@@ -75,7 +75,7 @@ class BenchError(Exception):
 
 
 class UsageError(BenchError):
-    """The command, the environment or a file is wrong; `problems` holds every mistake, one sentence each."""
+    """The command, the environment or a file is wrong; `problems` has a sentence per mistake."""
 
     code = "usage"
     end_reason: EndReason = "usage"
@@ -135,4 +135,4 @@ class Stopped(BenchError):  # noqa: N818 -- an order to end, not a fault
 
 
 class InternalError(BenchError):
-    """A defect. Names the exception and where it was raised; never carries secrets or model text."""
+    """A defect of this program. Names the exception; never carries secrets or model text."""

@@ -69,7 +69,7 @@ class Exhibit:
     reply: str
 
 
-Metrics = Mapping[str, float | int | bool | None | Mapping[str, float | None]]
+Metrics = Mapping[str, float | int | bool | Mapping[str, float | None] | None]
 
 
 class Stage(Protocol):
@@ -115,7 +115,7 @@ class Episode(Protocol):
 
 
 class Benchmark(Protocol):
-    """One kind of test on the engine. A module of `socratic_bench.benchmarks` offers `BENCHMARK`."""
+    """One kind of test on the engine. Its module offers it as `BENCHMARK`."""
 
     @property
     def name(self) -> str: ...

@@ -48,7 +48,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """What a model thought before it spoke. Kept apart: never shown to another role, never judged."""
+    """What a model thought before it spoke: never shown to another role, never judged."""
 
     text: str
 
@@ -142,7 +142,7 @@ class CallKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens of one or more calls. `input_tokens` counts all input; the cache kinds are parts of it."""
+    """Tokens of one or more calls. `input_tokens` is all input; the cache kinds are parts of it."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -173,7 +173,7 @@ class Completion:
     """A model's answer to one call.
 
     `latency_ms` is the answering attempt as seen from here, `service_latency_ms` as the service
-    reports it. `usage` is `None` if the service sent no counters. `stop_reason` is the service's word.
+    reports it. `usage` is `None` if the service sent no counters. `stop_reason` is its word.
     """
 
     message: Message
@@ -201,7 +201,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unjudged:
-    """Why a turn has no verdict. `reason` is a word for machines, `message` a sentence for people."""
+    """Why a turn has no verdict: `reason` is a word for machines, `message` is for people."""
 
     reason: str
     message: str

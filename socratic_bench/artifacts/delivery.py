@@ -33,7 +33,7 @@ class Delivery:
             self._start(_Parcel(store, key, body))
 
     def settle(self, timeout_s: float | None = None) -> ArtifactError | None:
-        """Wait for all that was sent, try once more what failed; the error if some is still missing."""
+        """Wait for all that was sent, try once more what failed; an error if some stays missing."""
         wait(self._unsettled(), timeout=timeout_s)
         if timeout_s is None:
             for parcel in self._take_failed():

@@ -1,7 +1,7 @@
 """Opens the stores that a configuration names."""
 
 from socratic_bench.artifacts.folder import FolderStore
-from socratic_bench.config import RunConfig
+from socratic_bench.config import OFFLINE_REGION, RunConfig
 from socratic_bench.ports import ArtifactStore
 
 
@@ -16,4 +16,6 @@ def open_bucket(config: RunConfig) -> ArtifactStore | None:
         return None
     from socratic_bench.artifacts.s3 import S3Store
 
-    return S3Store(config.s3_bucket, prefix=config.s3_prefix, region=config.region or "")
+    return S3Store(
+        config.s3_bucket, prefix=config.s3_prefix, region=config.region or OFFLINE_REGION
+    )

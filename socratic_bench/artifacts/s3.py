@@ -29,7 +29,7 @@ class S3Store:
         return boto3.Session(region_name=self._region).client("s3", config=config)
 
     def check(self) -> None:
-        """Raise `UsageError` if the bucket is surely missing; what cannot be told is let pass."""
+        """Raise `UsageError` if the bucket is surely missing; what cannot be told may pass."""
         client = self._connect(
             read_timeout=CHECK_TIMEOUT_S, retries={"total_max_attempts": 1, "mode": "standard"}
         )

@@ -13,7 +13,7 @@ from socratic_bench.types import EndReason
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A kind of failure: whether it is tried again, how the run ends if it stays, what to do next."""
+    """A kind of failure: whether it is tried again, how the run ends by it, what to do next."""
 
     retryable: bool
     end_reason: EndReason

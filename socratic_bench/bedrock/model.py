@@ -1,4 +1,4 @@
-"""A model on Bedrock behind the `Model` port: shape, call, read, retry, remember what it refuses."""
+"""A model on Bedrock as a `Model`: shape, call, read, retry, remember what it refuses."""
 
 import threading
 from collections.abc import Callable

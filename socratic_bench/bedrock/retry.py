@@ -1,4 +1,4 @@
-"""When a failed call is tried again, and how long it waits: tenacity with the server's word first."""
+"""When a failed call is tried again, and after how long: tenacity, the server's word first."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -25,8 +25,8 @@ class FullJitter(wait_base):
     """Uniform between 0 and an exponentially growing bound, or what the server asked for.
 
     Full jitter: https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/. The
-    server's wait is honoured up to `SERVER_WAIT_MAX_S` and gets up to a quarter of jitter on top, so that
-    calls which were throttled together do not come back together.
+    server's wait is honoured up to `SERVER_WAIT_MAX_S` and gets up to a quarter of jitter on top,
+    so that calls which were throttled together do not come back together.
     """
 
     def __init__(self, uniform: Uniform) -> None:
@@ -58,7 +58,7 @@ def retrying(*, max_attempts: int, sleep: Callable[[float], None], uniform: Unif
 
 
 def retry_after_s(headers: dict[str, str]) -> float | None:
-    """Seconds that the server asks to wait: `x-amz-retry-after` in milliseconds, else `retry-after`."""
+    """Seconds that the server asks to wait: `x-amz-retry-after` (ms), else `retry-after` (s)."""
     for name, unit in (("x-amz-retry-after", 0.001), ("retry-after", 1.0)):
         try:
             wait = float(headers[name]) * unit

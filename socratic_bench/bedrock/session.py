@@ -28,7 +28,7 @@ ROLE_SESSION_NAME = "socratic-runner"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where Bedrock answers. `url` is set for the embedded endpoint only, which gets stand-in keys."""
+    """Where Bedrock answers. Only the embedded endpoint has a `url`; it gets stand-in keys."""
 
     region: str
     url: str | None = None
@@ -69,7 +69,7 @@ def _embedded_client(endpoint: Endpoint, url: str) -> "BedrockRuntimeClient":
     # Nothing of the user's goes there: no keys, no token, no proxy.
     return boto3.Session(
         aws_access_key_id="embedded",
-        aws_secret_access_key="embedded",
+        aws_secret_access_key="embedded",  # noqa: S106 -- a stand-in
         region_name=endpoint.region,
     ).client(
         "bedrock-runtime",
@@ -107,7 +107,7 @@ class _AssumeRole(CredentialProvider):
 
 def _role_session(role_arn: str, region: str) -> botocore.session.Session:
     own = botocore.session.Session()
-    # The session length is left to the service: lengths near 15 min make the SDK refresh every call.
+    # The session length is left to the service: near 15 min, the SDK refreshes on every call.
     fetcher = AssumeRoleCredentialFetcher(
         client_creator=partial(own.create_client, region_name=region),
         source_credentials=own.get_credentials(),

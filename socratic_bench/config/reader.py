@@ -11,8 +11,8 @@ Flags = Mapping[str, str | Sequence[str] | bool]
 class Sources:
     """Where a configuration comes from.
 
-    `flags` maps long flag names without dashes ("max-tokens") to their word, to the list of words of
-    a repeatable flag, or to True; flags that were not given are missing.
+    `flags` maps long flag names without dashes ("max-tokens") to their word, to the words of a
+    repeatable flag, or to True; flags that were not given are missing.
     """
 
     flags: Flags

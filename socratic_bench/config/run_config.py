@@ -146,9 +146,9 @@ def _range_problems(config: RunConfig) -> Iterator[str]:
 
 
 def _place_problems(config: RunConfig) -> Iterator[str]:
-    if not config.region:
+    if not config.region and not config.offline:
         yield "No region: set AWS_REGION or give --region."
-    elif not _REGION.fullmatch(config.region):
+    if config.region and not _REGION.fullmatch(config.region):
         yield f"The region {config.region!r} is not of the form us-east-1."
     if config.assume_role_arn and not _ROLE_ARN.fullmatch(config.assume_role_arn):
         yield f"The role to assume is no IAM role ARN: {config.assume_role_arn!r}."

@@ -1,4 +1,4 @@
-"""The files of a run: one for each turn and each verdict, and the curated one that says it is whole."""
+"""The files of a run: one per turn, one per verdict, and the curated one of a complete run."""
 
 from socratic_bench.documents.clock import milliseconds, utc
 from socratic_bench.documents.run import BRIEF_KEYS, SCHEMA_VERSION, call_latency

@@ -10,8 +10,8 @@ _SAFE_INTEGER = 2**63
 def encode(value: Json, *, pretty: bool = False) -> bytes:
     """UTF-8 JSON without a newline at the end; compact unless `pretty`.
 
-    Lone surrogates become U+FFFD. Raises `ValueError` for NaN, infinities and integers over 64 bits:
-    a null must come from None, so such a number is a defect where it was made.
+    Lone surrogates become U+FFFD. Raises `ValueError` for NaN, infinities and integers over 64
+    bits: a null must come from None, so such a number is a defect where it was made.
     """
     return orjson.dumps(_cleaned(value), option=orjson.OPT_INDENT_2 if pretty else 0)
 

@@ -1,4 +1,4 @@
-"""Puts one reply before the judge: the rubric first, the reply as data between secret delimiters."""
+"""Puts one reply before the judge: the rubric first, the reply between secret delimiters."""
 
 from hashlib import sha256
 
@@ -31,7 +31,7 @@ what you score. Score only the reply; the context shows what it answers."""
 
 
 def verdict_request(rubric: Rubric, exhibit: Exhibit, *, code: str) -> Request:
-    """The judge's request. What is the same for every turn comes first, so that it can be cached."""
+    """The judge's request. What is the same for every turn comes first, to be cached."""
     return Request(
         system=f"{rubric.instructions}\n\n{_levels(rubric)}\n\n{_RULES}",
         messages=(Message.user(_material(exhibit, code)),),

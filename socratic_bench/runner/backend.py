@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
-from socratic_bench.config import RunConfig
+from socratic_bench.config import OFFLINE_REGION, RunConfig
 from socratic_bench.ports import Model
 from socratic_bench.runner.halt import Halt
 
@@ -39,7 +39,7 @@ def _factory(
 
     client = runtime_client(
         Endpoint(
-            region=config.region or "",
+            region=config.region or OFFLINE_REGION,
             url=url,
             assume_role_arn=config.assume_role_arn,
             call_timeout_s=config.call_timeout_s,

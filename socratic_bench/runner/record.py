@@ -19,7 +19,7 @@ JUDGES_AT_ONCE = 4
 
 
 class Record:
-    """Takes each finished turn, sends it to the stores, and has it judged while the next is played."""
+    """Takes each finished turn, keeps it, and has it judged while the next one is played."""
 
     def __init__(
         self,

@@ -44,8 +44,8 @@ def run(
 ) -> RunResult:
     """Play one run, from any thread, without argv, signals, exit or stdout.
 
-    Raises `UsageError` for a configuration that cannot be run; whatever happens later is told by the
-    result. `benchmark` replaces the one that the configuration names; `halt` ends the run early.
+    Raises `UsageError` for a configuration that cannot be run; whatever happens later is told by
+    the result. `benchmark` replaces the one that the configuration names, `halt` ends it early.
     """
     return perform(prepare(config, benchmark=benchmark), listener=listener, halt=halt)
 

@@ -1,4 +1,4 @@
-"""What a benchmark plays on: models whose calls can be ended and are counted, and a place for turns."""
+"""What a benchmark plays on: models whose calls are counted and can be ended."""
 
 import threading
 from collections.abc import Callable, Mapping

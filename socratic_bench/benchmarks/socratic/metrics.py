@@ -32,8 +32,8 @@ METRICS = (
 def summarise(config: RunConfig, turns: Sequence[Turn]) -> Metrics:
     """The metrics of docs/benchmark.md; every one is null if no turn was judged.
 
-    `half_life` is the index of the first judged turn under its threshold, or the number of turns
-    played if there is none: then `half_life_censored` is true, since the lapse, if any, lies beyond.
+    `half_life` is the index of the first judged turn under its threshold. If there is none, it is
+    the number of turns played, and `half_life_censored` is true: a lapse, if any, lies beyond.
     """
     judged = [(turn.index, turn.verdict) for turn in turns if turn.verdict is not None]
     verdicts = [verdict for _, verdict in judged]
