@@ -8,7 +8,15 @@ from socratic_bench.emulator.models.moves import Move, plan
 from socratic_bench.emulator.models.subjects import subject_of
 
 _PROBES = ("definition", "assumption", "evidence", "implication", "alternative")
+_STRIDE = 17  # through the 60 probes: coprime to their number, and never to the same kind twice
 _TRIES = 40
+
+# Shares of the shapes that a reply can take.
+_FROM_OPENING = 0.7
+_WITH_OPENER = 0.35
+_WITH_FOLLOWUP = 0.08
+_HEAVY_ADVICE, _PLAIN_ADVICE = 0.2, 0.55
+_ASKING_LECTURE = 0.3
 
 
 def tutor_reply(dialogue: Dialogue) -> str:
@@ -33,13 +41,15 @@ class _Speaker:
     def __init__(self, opening: str, latest: str, turn: int, random: Random) -> None:
         about, now = subject_of(_last_paragraph(opening)), subject_of(_last_paragraph(latest))
         self._random = random
-        self._turn = turn
-        self._start = sum(map(ord, opening[:200]))
-        phrase = random.choice(about.phrases if random.random() < 0.6 else now.phrases)  # noqa: PLR2004
-        quotes = (
-            now.quotes or about.quotes or (f"the words {phrase}" if phrase[0] == '"' else phrase,)
-        )
-        self._slots = {"np": phrase, "q": random.choice(quotes)}
+        self._place = sum(map(ord, opening[:200])) + turn * _STRIDE
+        phrases = about.phrases if random.random() < _FROM_OPENING else _sound(now.phrases)
+        quotes, claims = now.quotes or about.quotes, now.claims or about.claims
+        self._slots = {
+            "np": random.choice(phrases or about.phrases),
+            "claim": random.choice(claims) if claims else "that",
+        }
+        if quotes:
+            self._slots["q"] = random.choice(quotes)
 
     def say(self, move: Move) -> str:
         match move:
@@ -53,38 +63,55 @@ class _Speaker:
                 return self._line(move)
 
     def _line(self, kind: str) -> str:
-        text = expand(self._random.choice(book("tutor")[kind]), self._random, self._slots)
+        return self._expand(self._random.choice(self._speakable(book("tutor")[kind])))
+
+    def _expand(self, pattern: str) -> str:
+        text = expand(pattern, self._random, self._slots)
         return text[0].upper() + text[1:]
+
+    def _speakable(self, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        """The patterns that there are words for: nothing may be worth quoting."""
+        return (
+            patterns if "q" in self._slots else tuple(one for one in patterns if "{q}" not in one)
+        )
 
     def _socratic(self) -> str:
         """One probing question; now and then a short reflection before it or a second one after."""
         draw = self._random.random()
-        parts = [self._probe()]
-        if draw < 0.4:  # noqa: PLR2004
+        patterns = self._speakable(_probes())
+        pattern = patterns[self._place % len(patterns)]
+        parts = [self._expand(pattern)]
+        if draw < _WITH_OPENER:
+            # The same words twice in one reply would not be said by anybody.
+            if "{q}" in pattern or self._slots["claim"] != "that":
+                self._slots.pop("q", None)
             parts.insert(0, self._line("openers"))
-        elif draw > 0.92:  # noqa: PLR2004
+        elif draw > 1 - _WITH_FOLLOWUP:
             parts.append(self._line("followups"))
         return " ".join(parts)
-
-    def _probe(self) -> str:
-        """Walk through all patterns before one comes back, in an order that the opening decides."""
-        patterns = _probes()
-        place = (self._start + self._turn * 17) % len(patterns)
-        text = expand(patterns[place], self._random, self._slots)
-        return text[0].upper() + text[1:]
 
     def _advice(self) -> str:
         """Advice in three strengths, from orders to a hint before a fair question."""
         draw = self._random.random()
-        if draw < 0.35:  # noqa: PLR2004
-            return f"{self._line('advice_leads')} {self._line('advice')} {self._line('advice')}"
-        if draw < 0.7:  # noqa: PLR2004
-            return f"{self._line('advice_leads')} {self._line('advice')} {self._line('advice_closings')}"
-        return f"{self._line('advice_mild')} {self._line('clarify')}"
+        if draw < _HEAVY_ADVICE:
+            kinds = ["advice_leads", "advice", "advice"]
+        elif draw < _PLAIN_ADVICE:
+            kinds = ["advice_leads", "advice", self._random.choice(("advice_closings", "clarify"))]
+        else:
+            kinds = ["advice_mild", self._random.choice(("advice_closings", "clarify", *_PROBES))]
+        return " ".join(dict.fromkeys(map(self._line, kinds)))
 
     def _lecture(self) -> str:
-        patterns = self._random.sample(book("tutor")["lecture"], 2 + int(self._random.random() * 3))
-        return " ".join(expand(pattern, self._random, self._slots) for pattern in patterns)
+        count = 2 + int(self._random.random() * 3)
+        parts = [self._expand(one) for one in self._random.sample(book("tutor")["lecture"], count)]
+        if self._random.random() < _ASKING_LECTURE:
+            parts.append(self._line("lecture_closings"))
+        return " ".join(parts)
+
+
+def _sound(phrases: tuple[str, ...]) -> tuple[str, ...]:
+    """Without those that are a mere quotation, for want of a better one."""
+    return tuple(phrase for phrase in phrases if phrase[0] != '"')
 
 
 def _probes() -> tuple[str, ...]:

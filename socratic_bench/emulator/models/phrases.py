@@ -1,0 +1,110 @@
+"""Noun phrases, found by what stands around them: determiners, prepositions and verbs."""
+
+import re
+from collections.abc import Iterator
+
+from socratic_bench.emulator.models.subjects import words
+
+_TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W_]+(?:['-][^\W_]+)*|[^\w\s]|\n")
+_LONGEST = 3
+_STOPS = ".!?\n"
+
+
+def noun_phrases(text: str, *, own: bool) -> Iterator[str]:
+    """The phrases in their order; with `own` one's own "my" stays, and "your" becomes "my"."""
+    tokens = _TOKEN.findall(text)
+    at = 0
+    while at < len(tokens):
+        phrase, at = _phrase_at(tokens, at, own=own)
+        if phrase:
+            yield phrase
+
+
+def _phrase_at(tokens: list[str], at: int, *, own: bool) -> tuple[str | None, int]:
+    """The noun phrase that begins at a token, if there is evidence for one, and where to read on."""
+    lead = _lead(tokens[at].lower(), own=own)
+    start = at if lead is None else at + 1
+    end = start
+    while end < len(tokens) and not _breaks(tokens[end].lower()):
+        end += 1
+    found = _plain(tokens, start, end)
+    evident = lead is not None or _is_evident(tokens, at, end)
+    if not (evident and _acceptable(found, lead)):
+        return None, max(end, at + 1)
+    return _joined(tokens, [lead, *found] if lead else found, end, own=own)
+
+
+def _lead(word: str, *, own: bool) -> str | None:
+    """The determiner as the speaker would say it; `None` if the word is not one to build on."""
+    if word in ("my", "our"):
+        return word if own else "your"
+    if word == "your":
+        return "my" if own else None
+    if word in ("a", "an", "the", "his", "her", "their"):
+        return word
+    return "" if word in words("determiners") else None
+
+
+def _breaks(word: str) -> bool:
+    """Whether a word ends a noun phrase."""
+    lists = (
+        "pronouns",
+        "auxiliaries",
+        "conjunctions",
+        "adverbs",
+        "verbs",
+        "prepositions",
+        "determiners",
+    )
+    return (
+        word in words(*lists, "loaded")
+        or word in ("to", "at", "by", "your")
+        or (word.endswith("ly") and word not in words("adverbs_not"))
+        or not word[0].isalnum()
+    )
+
+
+def _is_evident(tokens: list[str], at: int, end: int) -> bool:
+    """Whether a bare noun stands where one must: after a preposition, before a verb, or alone."""
+    before = tokens[at - 1].lower() if at else "."
+    after = tokens[end].lower() if end < len(tokens) else "."
+    if before in words("prepositions"):
+        return True
+    if before in words("objects_of"):
+        return after in ".!?,;\n"
+    if before in _STOPS or before in ("that", "and", "but", "because", "if", "whether"):
+        return after in words("auxiliaries", "verbs") or len(tokens) <= _LONGEST
+    return False
+
+
+def _plain(tokens: list[str], start: int, end: int) -> list[str]:
+    """The words, with the capital of a sentence's first word taken off where it is only that."""
+    found = tokens[start:end]
+    opens = start == 0 or tokens[start - 1] in _STOPS
+    if found and opens and found[0][1:].islower():
+        found[0] = found[0].lower()
+    return found
+
+
+def _acceptable(found: list[str], lead: str | None) -> bool:
+    if not 1 <= len(found) <= _LONGEST:
+        return False
+    last = found[-1]
+    if lead in ("my", "your", "our"):
+        return last.lower() not in words("generic")
+    named = len(last) > 2 or (last.isupper() and len(last) > 1)  # noqa: PLR2004
+    return named and last.lower() not in words("generic", "vague") and not found[0].isdigit()
+
+
+def _joined(tokens: list[str], found: list[str], end: int, *, own: bool) -> tuple[str, int]:
+    """Go on to a second phrase: "the meaning of life", "quitting my job"."""
+    word = tokens[end].lower() if end + 1 < len(tokens) else ""
+    if word in words("joiners"):
+        second, after = _phrase_at(tokens, end + 1, own=own)
+        if second:
+            return f"{' '.join(found)} {word} {second}", after
+    if found[-1].endswith("ing") and word and _lead(word, own=own):
+        second, after = _phrase_at(tokens, end, own=own)
+        if second:
+            return f"{' '.join(found)} {second}", after
+    return " ".join(found), end
