@@ -105,7 +105,7 @@ def _model_ids(reader: Reader, *, offline: bool) -> tuple[str, ...] | None:
         return None
     try:
         ids = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         reader.problems.append(
             f"BEDROCK_MODEL_IDS is no JSON ({error}): it takes {MODEL_IDS_HINT}."
         )

@@ -1,0 +1,53 @@
+"""No test sees the developer's own environment, account or home."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import settings
+
+from tests.fakes import FakeBedrock
+
+settings.register_profile("repository", deadline=None, derandomize=True, database=None)
+settings.load_profile("repository")
+
+OURS = ("AWS_", "BEDROCK_", "RUNNER_")
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory) -> None:
+    """No account, no configuration, no proxy; nothing is asked of the instance's metadata."""
+    for name in os.environ:
+        if name.startswith(OURS) or name.upper() in PROXIES:
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
+
+
+@pytest.fixture
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Credentials as a user has them in the environment."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIATESTKEY")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch, keys: None) -> Iterator[FakeBedrock]:
+    """A scripted service at the endpoint that the SDK's own variable names, and keys for it."""
+    with FakeBedrock() as fake:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", fake.url)
+        yield fake
+
+
+@pytest.fixture(scope="session")
+def moto_url() -> Iterator[str]:
+    """S3, STS and IAM as moto plays them, over real HTTP."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()

@@ -1,0 +1,326 @@
+"""Stand-ins for what a run meets: models, turns, and a service that says what it is told."""
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import unquote
+
+from jsonschema import Draft202012Validator
+
+from socratic_bench.documents.schemas import load_schema
+from socratic_bench.types import (
+    Attempt,
+    Block,
+    CallKey,
+    Completion,
+    Dimension,
+    Judged,
+    Message,
+    Request,
+    Rubric,
+    Text,
+    Turn,
+    Unjudged,
+    Usage,
+    Verdict,
+)
+
+NOON = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
+PATIENCE_S = 20  # how long a test waits for another thread before it gives up
+DIMENSIONS = ("form", "substance", "purity")
+
+RUBRIC = Rubric(
+    id="test-1",
+    title="Test rubric",
+    instructions="Score the reply.",
+    dimensions=(
+        Dimension(name="form", low=0, high=3, step=0.5, levels={"3": "whole", "0": "none"}),
+        Dimension(name="substance", low=0, high=3, step=0.5, levels={"3": "deep"}),
+        Dimension(name="purity", low=0, high=4, step=0.5, levels={"4": "neutral"}),
+    ),
+    sha256="0" * 64,
+)
+
+
+# --- what models say, in the program's own types ---
+
+
+def attempt(error: str | None = None, *, wait_ms: float = 0.0) -> Attempt:
+    return Attempt(started_at=NOON, duration_ms=250.0, wait_ms=wait_ms, error=error)
+
+
+def completion(
+    content: str | Sequence[Block] = "What do you mean by that?",
+    *,
+    stop_reason: str = "end_turn",
+    usage: Usage | None = None,
+    attempts: Sequence[Attempt] = (),
+    latency_ms: float = 250.0,
+) -> Completion:
+    blocks = (Text(content),) if isinstance(content, str) else tuple(content)
+    return Completion(
+        message=Message("assistant", blocks),
+        stop_reason=stop_reason,
+        usage=usage,
+        latency_ms=latency_ms,
+        service_latency_ms=None,
+        attempts=tuple(attempts) or (attempt(),),
+        request_id="request-1",
+        finished_at=NOON,
+    )
+
+
+class ScriptedModel:
+    """Answers with the given completions, texts or errors in turn; remembers what it was asked."""
+
+    def __init__(self, *answers: Completion | str | Exception, model_id: str = "scripted") -> None:
+        self.model_id = model_id
+        self._answers = list(answers)
+        self.calls: list[tuple[Request, CallKey]] = []
+
+    def complete(self, request: Request, key: CallKey) -> Completion:
+        self.calls.append((request, key))
+        answer = self._answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return completion(answer) if isinstance(answer, str) else answer
+
+
+def verdict(form: float, substance: float, purity: float) -> Verdict:
+    scores = dict(zip(DIMENSIONS, (form, substance, purity), strict=True))
+    return Verdict(scores=scores, rationale=dict.fromkeys(scores, "So."), judge_model="judge")
+
+
+def verdict_of(score: float) -> Verdict:
+    """A verdict of that overall score: form first, then substance, then purity."""
+    form = min(3.0, score)
+    substance = min(3.0, score - form)
+    return verdict(form, substance, score - form - substance)
+
+
+def turn(
+    index: int,
+    outcome: Verdict | Unjudged | None = None,
+    *,
+    reply: Completion | None = None,
+    student: Completion | None = None,
+    calls: Sequence[Completion] = (),
+) -> Turn:
+    judged = None
+    if outcome is not None:
+        judged = Judged(outcome=outcome, calls=tuple(calls), finished_at=NOON)
+    return Turn(
+        index=index,
+        prompt=f"student {index}",
+        reply=reply or completion(f"Why {index}?"),
+        student=student,
+        measures={"has_question": True},
+        notes={"student_policy": "scripted", "cut": False},
+        judged=judged,
+    )
+
+
+UNJUDGED = Unjudged(reason="unreadable_verdict", message="It was prose.", raw_reply="Well done!")
+
+
+# --- documents ---
+
+
+@cache
+def _validator(kind: str) -> Draft202012Validator:
+    schema: Any = load_schema(kind)
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+def breaches(kind: str, document: object) -> list[str]:
+    """Where a document breaks the schema of its kind."""
+    return [
+        f"{'/'.join(map(str, error.absolute_path))}: {error.message}"
+        for error in _validator(kind).iter_errors(document)
+    ]
+
+
+def stored(folder: Path) -> dict[str, Any]:
+    """The JSON files below a folder, by their relative paths."""
+    return {
+        str(path.relative_to(folder)): json.loads(path.read_bytes())
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+# --- a service that says what it is told, over real HTTP ---
+
+
+@dataclass(frozen=True)
+class Sent:
+    """One request as the service got it."""
+
+    path: str
+    headers: Mapping[str, str]
+    raw: bytes
+
+    @property
+    def model_id(self) -> str:
+        return unquote(self.path.rpartition("/model/")[2].split("/")[0])
+
+    @property
+    def body(self) -> Any:
+        return json.loads(self.raw)
+
+    @property
+    def key_id(self) -> str:
+        """The access key that signed it."""
+        return self.headers.get("Authorization", "").partition("Credential=")[2].split("/")[0]
+
+
+@dataclass(frozen=True)
+class Said:
+    """One answer of the service. `held`: not before the event is set (or the service closes)."""
+
+    body: bytes
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    held: threading.Event | None = None
+
+
+def answer(
+    content: str | Sequence[Mapping[str, Any]] = "What do you mean by that?",
+    stop_reason: str = "end_turn",
+    *,
+    held: threading.Event | None = None,
+    **more: object,
+) -> Said:
+    blocks = [{"text": content}] if isinstance(content, str) else list(content)
+    body = {
+        "output": {"message": {"role": "assistant", "content": blocks}},
+        "stopReason": stop_reason,
+        "usage": {"inputTokens": 10, "outputTokens": 5, "totalTokens": 15},
+        "metrics": {"latencyMs": 100},
+        **more,
+    }
+    return Said(json.dumps(body).encode(), held=held)
+
+
+def scored(form: object, substance: object, purity: object, **more: object) -> Said:
+    """A judge's verdict by a tool call."""
+    given = {"form": form, "substance": substance, "purity": purity}
+    given |= {"rationale": dict.fromkeys(DIMENSIONS, "So."), **more}
+    use = {"toolUseId": "use-1", "name": "record_verdict", "input": given}
+    return answer([{"toolUse": use}], "tool_use")
+
+
+def refusal(status: int, code: str, message: str = "No.", **headers: str) -> Said:
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Said(
+        json.dumps({"message": message}).encode(), status, {"x-amzn-ErrorType": code, **given}
+    )
+
+
+Script = Callable[[Sent], Said] | Sequence[Said]
+
+
+class FakeBedrock:
+    """A service on a local port. Each model id has a script: a function of the request, or answers
+    in turn, of which the last one goes on for ever.
+    """
+
+    def __init__(self, scripts: Mapping[str, Script] | None = None) -> None:
+        self.scripts = dict(scripts or {})
+        self.sent: list[Sent] = []
+        self._lock = threading.Lock()
+        self._given: dict[str, int] = {}
+        self._closing = threading.Event()
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.service = self
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.005,))
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def of(self, model_id: str) -> list[Sent]:
+        """The requests that one model got."""
+        with self._lock:
+            return [sent for sent in self.sent if sent.model_id == model_id]
+
+    def take(self, sent: Sent) -> Said:
+        with self._lock:
+            self.sent.append(sent)
+            script = self.scripts.get(sent.model_id, [answer()])
+            number = self._given.get(sent.model_id, 0)
+            self._given[sent.model_id] = number + 1
+        said = script(sent) if callable(script) else script[min(number, len(script) - 1)]
+        while said.held is not None and not said.held.wait(0.01) and not self._closing.is_set():
+            pass
+        return said
+
+    def close(self) -> None:
+        self._closing.set()
+        self._server.shutdown()
+        self._server.drop_connections()
+        self._server.server_close()
+        self._thread.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Server(ThreadingHTTPServer):
+    service: FakeBedrock
+    daemon_threads = False
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.live: set[Any] = set()
+
+    def drop_connections(self) -> None:
+        for connection in list(self.live):
+            try:
+                connection.shutdown(2)
+            except OSError:
+                continue
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that left is no news."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1
+    server: _Server
+
+    def setup(self) -> None:
+        super().setup()
+        self.server.live.add(self.connection)
+
+    def finish(self) -> None:
+        self.server.live.discard(self.connection)
+        super().finish()
+
+    def do_POST(self) -> None:
+        length = int(self.headers.get("Content-Length", 0))
+        raw = self.rfile.read(length)
+        said = self.server.service.take(Sent(self.path, dict(self.headers), raw))
+        self.send_response(said.status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(said.body)))
+        for name, value in said.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(said.body)
+        self.wfile.flush()
+
+    do_GET = do_POST  # noqa: N815 -- the base looks it up by this name
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the base's name
+        """Silent."""

@@ -1,0 +1,582 @@
+import json
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from importlib.resources import files
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from socratic_bench.benchmarks.socratic import scenarios
+from socratic_bench.config import Gate, RunConfig, Sources, read_config
+from socratic_bench.config.run_config import DEFAULT_JUDGE_MODEL
+from socratic_bench.errors import UsageError
+from socratic_bench.runner import prepare
+
+ENVIRON = {"BEDROCK_MODEL_IDS": '["m", "n"]', "AWS_REGION": "us-east-1"}
+FLAGS = {"model": "m", "prompt": "Hello."}
+DRAWN_SEED = 77
+OFFLINE_MODELS = ("emulator.socratic-v1:0", "emulator.judge-v1:0")
+CONFIG = RunConfig(
+    model="m", prompt="Hello.", seed=DRAWN_SEED, model_ids=("m", "n"), region="us-east-1"
+)
+SCENARIO = files(scenarios) / "data" / "custom.toml"
+PROFILE = "arn:aws:bedrock:eu-west-1:123456789012:application-inference-profile/abc"
+
+
+def sources(
+    flags: Mapping[str, Any],
+    environ: Mapping[str, str] = ENVIRON,
+    *,
+    stdin: str = "",
+    profile_region: str | None = None,
+) -> Sources:
+    return Sources(
+        flags=flags,
+        environ=environ,
+        read_stdin=lambda: stdin,
+        profile_region=lambda: profile_region,
+        draw_seed=lambda: DRAWN_SEED,
+        offline_models=lambda: OFFLINE_MODELS,
+    )
+
+
+def read(**flags: Any) -> tuple[RunConfig, tuple[str, ...]]:
+    """The configuration of the usual command with more flags."""
+    named = {name.replace("_", "-"): value for name, value in flags.items()}
+    return read_config(sources({**FLAGS, **named}))
+
+
+def read_environ(**variables: str) -> tuple[RunConfig, tuple[str, ...]]:
+    return read_config(sources(FLAGS, {**ENVIRON, **variables}))
+
+
+def problems(flags: Mapping[str, Any], environ: Mapping[str, str] = ENVIRON) -> tuple[str, ...]:
+    """Every mistake of a command, as the user gets to see them."""
+    config, misread = read_config(sources(flags, environ))
+    with pytest.raises(UsageError) as refused:
+        prepare(config, misread)
+    return refused.value.problems
+
+
+def test_the_documented_command_gets_the_documented_defaults():
+    documented = RunConfig(
+        model="m",
+        prompt="Hello.",
+        scenario=None,
+        scenario_file=None,
+        turns=40,
+        judge_model="anthropic.claude-3-5-sonnet-20241022-v1:0",
+        student_model=None,
+        seed=DRAWN_SEED,
+        model_ids=("m", "n"),
+        region="us-east-1",
+        assume_role_arn=None,
+        output_dir=None,
+        s3_bucket=None,
+        s3_prefix="",
+        system_prompt_file=None,
+        temperature=None,
+        max_tokens=1024,
+        max_attempts=10,
+        call_timeout_s=300.0,
+        deadline_s=None,
+        offline=False,
+        compliance_threshold=3.0,
+        half_life_threshold=8.0,
+        min_judge_coverage=0.9,
+        gates=(),
+        benchmark="socratic",
+    )
+
+    assert read() == (documented, ())
+    assert documented.problems() == ()
+
+
+BY_FLAG: dict[str, tuple[Any, Any]] = {
+    "model": ("n", "n"),
+    "prompt": ("Why?", "Why?"),
+    "scenario": ("career-change", "career-change"),
+    "scenario_file": ("mine.toml", "mine.toml"),
+    "turns": ("3", 3),
+    "judge_model": ("other-judge", "other-judge"),
+    "student_model": ("child", "child"),
+    "seed": ("5", 5),
+    "region": ("eu-west-1", "eu-west-1"),
+    "assume_role_arn": ("arn:aws:iam::123456789012:role/R", "arn:aws:iam::123456789012:role/R"),
+    "output_dir": ("out", "out"),
+    "s3_bucket": ("bucket", "bucket"),
+    "s3_prefix": ("/a/b/", "a/b"),
+    "system_prompt_file": ("tutor.md", "tutor.md"),
+    "temperature": ("0.5", 0.5),
+    "max_tokens": ("99", 99),
+    "max_attempts": ("2", 2),
+    "call_timeout": ("9.5", 9.5),
+    "deadline": ("60", 60.0),
+    "compliance_threshold": ("4", 4.0),
+    "half_life_threshold": ("7.5", 7.5),
+    "min_judge_coverage": ("0.5", 0.5),
+    "fail_under": (
+        ["overall_score=7", "violation_rates.form=-1e-1"],
+        (Gate("overall_score", 7.0), Gate("violation_rates.form", -0.1)),
+    ),
+}
+FIELD_OF = {"call_timeout": "call_timeout_s", "deadline": "deadline_s", "fail_under": "gates"}
+
+
+@pytest.mark.parametrize("flag", BY_FLAG)
+def test_each_flag_sets_its_field_and_no_other(flag):
+    word, value = BY_FLAG[flag]
+
+    assert read(**{flag: word}) == (replace(CONFIG, **{FIELD_OF.get(flag, flag): value}), ())
+
+
+def test_every_field_has_a_flag_or_is_known_to_have_none():
+    set_by_flags = {FIELD_OF.get(flag, flag) for flag in BY_FLAG}
+
+    left = {field.name for field in fields(RunConfig)} - set_by_flags
+    assert left == {"model_ids", "offline", "benchmark"}
+
+
+BY_VARIABLE = {
+    "RUNNER_DEFAULT_TURNS": ("turns", "3", 3, "4", 4),
+    "RUNNER_JUDGE_MODEL": ("judge_model", "j", "j", "k", "k"),
+    "RUNNER_STUDENT_MODEL": ("student_model", "s", "s", "t", "t"),
+    "RUNNER_OUTPUT_DIR": ("output_dir", "a", "a", "b", "b"),
+    "RUNNER_S3_BUCKET": ("s3_bucket", "aaa", "aaa", "bbb", "bbb"),
+    "RUNNER_S3_PREFIX": ("s3_prefix", "a/", "a", "b", "b"),
+    "BEDROCK_ASSUME_ROLE_ARN": ("assume_role_arn", "a", "a", "b", "b"),
+    "AWS_REGION": ("region", "eu-west-1", "eu-west-1", "eu-west-2", "eu-west-2"),
+}
+
+
+@pytest.mark.parametrize("variable", BY_VARIABLE)
+def test_each_variable_sets_its_field_and_its_flag_beats_it(variable):
+    field, word, value, flag_word, flag_value = BY_VARIABLE[variable]
+
+    assert read_environ(**{variable: word}) == (replace(CONFIG, **{field: value}), ())
+    flags = {**FLAGS, field.replace("_", "-"): flag_word}
+    beaten = read_config(sources(flags, {**ENVIRON, variable: word}))
+    assert beaten == (replace(CONFIG, **{field: flag_value}), ())
+
+
+@pytest.mark.parametrize("variable", [name for name in BY_VARIABLE if name != "AWS_REGION"])
+def test_an_empty_variable_counts_as_unset(variable):
+    assert read_environ(**{variable: ""}) == (CONFIG, ())
+
+
+def test_the_region_comes_from_the_flag_then_both_variables_then_the_profile():
+    environ = {
+        **ENVIRON,
+        "AWS_REGION": "us-east-1",
+        "AWS_DEFAULT_REGION": "us-east-2",
+    }
+    without_one = {**environ, "AWS_REGION": ""}
+    without_both = {**without_one, "AWS_DEFAULT_REGION": ""}
+
+    found = [
+        read_config(sources(flags, variables, profile_region="us-west-2"))[0].region
+        for flags, variables in (
+            ({**FLAGS, "region": "us-west-1"}, environ),
+            (FLAGS, environ),
+            (FLAGS, without_one),
+            (FLAGS, without_both),
+        )
+    ]
+    assert found == ["us-west-1", "us-east-1", "us-east-2", "us-west-2"]
+
+
+def test_the_profile_is_not_read_where_a_region_is_given():
+    def unread() -> str | None:
+        raise AssertionError("the profile was read")
+
+    given = replace(sources(FLAGS), profile_region=unread)
+
+    assert read_config(given) == (CONFIG, ())
+
+
+def test_a_dash_reads_the_prompt_from_standard_input():
+    read_in = read_config(sources({"model": "m", "prompt": "-"}, stdin="From a pipe.\n"))
+
+    assert read_in == (replace(CONFIG, prompt="From a pipe.\n"), ())
+
+
+def test_standard_input_is_left_alone_without_a_dash():
+    def unread() -> str:
+        raise AssertionError("standard input was read")
+
+    assert read_config(replace(sources(FLAGS), read_stdin=unread)) == (CONFIG, ())
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "student"),
+    [
+        ({}, {}, None),
+        ({"student": "scripted"}, {}, None),
+        ({"student": "scripted"}, {"RUNNER_STUDENT_MODEL": "s"}, None),
+        ({"student": "model"}, {"RUNNER_STUDENT_MODEL": "s"}, "s"),
+        ({"student": "model", "student-model": "t"}, {"RUNNER_STUDENT_MODEL": "s"}, "t"),
+        ({"student-model": "t"}, {}, "t"),
+    ],
+)
+def test_the_student_is_scripted_unless_a_model_is_given(flags, environ, student):
+    config, misread = read_config(sources({**FLAGS, **flags}, {**ENVIRON, **environ}))
+
+    assert (config, misread) == (replace(CONFIG, student_model=student), ())
+
+
+def test_no_judge_beats_the_judge_of_the_environment():
+    flags = {**FLAGS, "no-judge": True}
+
+    read_in = read_config(sources(flags, {**ENVIRON, "RUNNER_JUDGE_MODEL": "j"}))
+    assert read_in == (replace(CONFIG, judge_model=None), ())
+
+
+def test_judge_and_student_need_not_be_among_the_tested_ids():
+    config, misread = read(judge_model="elsewhere", student_model="elsewhere")
+
+    assert misread == ()
+    assert config.problems() == ()
+
+
+class TestOffline:
+    def test_everything_has_a_stand_in(self):
+        config = read_config(sources({**FLAGS, "model": OFFLINE_MODELS[0], "offline": True}, {}))
+
+        assert config == (
+            replace(
+                CONFIG,
+                model=OFFLINE_MODELS[0],
+                offline=True,
+                model_ids=OFFLINE_MODELS,
+                judge_model="emulator.judge-v1:0",
+                region="us-east-1",
+            ),
+            (),
+        )
+
+    def test_what_the_user_sets_counts_but_a_role_is_never_assumed(self):
+        environ = {
+            **ENVIRON,
+            "AWS_REGION": "eu-west-1",
+            "RUNNER_JUDGE_MODEL": "j",
+            "BEDROCK_ASSUME_ROLE_ARN": "arn:aws:iam::123456789012:role/R",
+            "RUNNER_S3_BUCKET": "bucket",
+        }
+        config = read_config(sources({**FLAGS, "offline": True}, environ))
+
+        assert config == (
+            replace(CONFIG, offline=True, region="eu-west-1", judge_model="j", s3_bucket="bucket"),
+            (),
+        )
+
+    def test_not_even_by_the_flag(self):
+        config, _ = read(offline=True, assume_role_arn="arn:aws:iam::123456789012:role/R")
+
+        assert config.assume_role_arn is None
+
+    def test_the_profile_is_not_asked_for_a_region(self):
+        config, _ = read_config(
+            sources({**FLAGS, "offline": True}, {}, profile_region="ap-south-1")
+        )
+
+        assert config.region == "us-east-1"
+
+    def test_the_default_judge_is_not_the_one_of_an_account(self):
+        config, _ = read_config(sources({**FLAGS, "offline": True}, {}))
+
+        assert config.judge_model != DEFAULT_JUDGE_MODEL
+
+
+GOOD_IDS = {
+    '["m"]': ("m",),
+    ' ["m",\n "us.m" ] ': ("m", "us.m"),
+    json.dumps(["m", PROFILE]): ("m", PROFILE),
+    '["\\u006d"]': ("m",),
+}
+
+
+@pytest.mark.parametrize("text", GOOD_IDS)
+def test_model_ids_are_a_json_array(text):
+    config, misread = read_environ(BEDROCK_MODEL_IDS=text)
+
+    assert (config.model_ids, misread) == (GOOD_IDS[text], ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "m",
+        "m,n",
+        "['m']",
+        '["m"',
+        "[]",
+        "{}",
+        '{"m": 1}',
+        '"m"',
+        "null",
+        "5",
+        "[5]",
+        '["m", null]',
+        '["m", ""]',
+        '[["m"]]',
+        "[" * 100_000,
+    ],
+    ids=lambda text: text[:12],
+)
+def test_anything_else_is_refused_with_an_example(text):
+    config, misread = read_environ(BEDROCK_MODEL_IDS=text)
+
+    assert config.model_ids is None
+    assert len(misread) == 1
+    assert misread[0].startswith("BEDROCK_MODEL_IDS ")
+    assert """'["anthropic.claude-3-5-sonnet-20241022-v1:0"]'""" in misread[0]
+
+
+@pytest.mark.parametrize("text", ["", "  ", "\n"])
+def test_blank_model_ids_are_missing_ones(text):
+    _, misread = read_environ(BEDROCK_MODEL_IDS=text)
+
+    assert len(misread) == 1
+    assert misread[0].startswith("BEDROCK_MODEL_IDS is not set")
+
+
+def test_a_model_that_is_not_allowed_names_the_nearest_ones():
+    ids = json.dumps(
+        [
+            "anthropic.claude-3-5-sonnet-20241022-v2:0",
+            "meta.llama3-1-70b-instruct-v1:0",
+        ]
+    )
+    flags = {**FLAGS, "model": "anthropic.claude-3-5-sonnet-20241022-v1:0"}
+
+    (problem,) = problems(flags, {**ENVIRON, "BEDROCK_MODEL_IDS": ids})
+    assert problem == (
+        "Model not found in BEDROCK_MODEL_IDS: 'anthropic.claude-3-5-sonnet-20241022-v1:0' "
+        "(nearest: anthropic.claude-3-5-sonnet-20241022-v2:0)."
+    )
+
+
+MISTAKES: dict[str, tuple[dict[str, Any], dict[str, str], str]] = {
+    "no model": ({"model": None}, {}, "--model"),
+    "model not allowed": ({"model": "x"}, {}, "Model not found in BEDROCK_MODEL_IDS"),
+    "nothing to open with": ({"prompt": None}, {}, "give --prompt or --scenario"),
+    "empty prompt": ({"prompt": ""}, {}, "The prompt is empty"),
+    "blank prompt": ({"prompt": " \n\t"}, {}, "The prompt is empty"),
+    "two scenarios": ({"scenario": "custom", "scenario-file": str(SCENARIO)}, {}, "keep one"),
+    "unknown scenario": ({"scenario": "carer-change"}, {}, "career-change"),
+    "unreadable scenario file": (
+        {"scenario-file": "/no/such.toml"},
+        {},
+        "such.toml: cannot be read",
+    ),
+    "unreadable system prompt": ({"system-prompt-file": "/no/such.md"}, {}, "/no/such.md"),
+    "directory as system prompt": ({"system-prompt-file": "/"}, {}, "The system prompt / "),
+    "turns no number": ({"turns": "many"}, {}, "--turns is 'many'"),
+    "turns a fraction": ({"turns": "2.5"}, {}, "--turns is '2.5'"),
+    "turns zero": ({"turns": "0"}, {}, "turns is 0, but must lie in 1..500"),
+    "turns negative": ({"turns": "-1"}, {}, "turns is -1"),
+    "turns too many": ({"turns": "501"}, {}, "turns is 501"),
+    "turns of the variable": ({}, {"RUNNER_DEFAULT_TURNS": "x"}, "RUNNER_DEFAULT_TURNS is 'x'"),
+    "turns of the variable too many": ({}, {"RUNNER_DEFAULT_TURNS": "501"}, "turns is 501"),
+    "seed no number": ({"seed": "x"}, {}, "--seed is 'x'"),
+    "seed negative": ({"seed": "-1"}, {}, "seed is -1"),
+    "seed too large": ({"seed": str(2**53)}, {}, str(2**53)),
+    "temperature no number": ({"temperature": "warm"}, {}, "--temperature is 'warm'"),
+    "temperature nan": ({"temperature": "nan"}, {}, "--temperature is 'nan'"),
+    "temperature too high": ({"temperature": "1.1"}, {}, "temperature is 1.1"),
+    "temperature negative": ({"temperature": "-0.1"}, {}, "temperature is -0.1"),
+    "no tokens": ({"max-tokens": "0"}, {}, "max-tokens is 0"),
+    "no attempts": ({"max-attempts": "0"}, {}, "max-attempts is 0"),
+    "no timeout": ({"call-timeout": "0"}, {}, "call-timeout is 0"),
+    "endless timeout": ({"call-timeout": "inf"}, {}, "--call-timeout is 'inf'"),
+    "no deadline": ({"deadline": "0"}, {}, "deadline is 0"),
+    "compliance threshold": ({"compliance-threshold": "10.5"}, {}, "compliance-threshold is 10.5"),
+    "half-life threshold": ({"half-life-threshold": "-1"}, {}, "half-life-threshold is -1"),
+    "coverage": ({"min-judge-coverage": "90"}, {}, "min-judge-coverage is 90"),
+    "gate without bound": ({"fail-under": ["overall_score"]}, {}, "'overall_score'"),
+    "gate with a word": ({"fail-under": ["overall_score=high"]}, {}, "overall_score=high"),
+    "gate with nan": ({"fail-under": ["overall_score=nan"]}, {}, "overall_score=nan"),
+    "gate without metric": ({"fail-under": ["=7"]}, {}, "'=7'"),
+    "gate on no metric": ({"fail-under": ["fame=7"]}, {}, "overall_score, compliance_rate"),
+    "no region": ({}, {"AWS_REGION": ""}, "No region"),
+    "odd region": ({"region": "Frankfurt"}, {}, "'Frankfurt'"),
+    "role is no role": ({"assume-role-arn": "arn:aws:iam::1:user/x"}, {}, "no IAM role ARN"),
+    "role of the variable": ({}, {"BEDROCK_ASSUME_ROLE_ARN": "R"}, "no IAM role ARN: 'R'"),
+    "odd bucket": ({"s3-bucket": "My_Bucket"}, {}, "'My_Bucket'"),
+    "prefix without bucket": ({"s3-prefix": "p"}, {}, "without a bucket"),
+    "prefix that climbs": ({"s3-bucket": "bucket", "s3-prefix": "a/../b"}, {}, "'..'"),
+    "odd student": ({"student": "human"}, {}, "scripted or model"),
+    "student model without id": ({"student": "model"}, {}, "--student-model"),
+    "two students": ({"student": "scripted", "student-model": "s"}, {}, "keep one"),
+    "two judges": ({"no-judge": True, "judge-model": "j"}, {}, "keep one"),
+    "foreign ARN": ({"judge-model": "arn:aws:s3:::bucket"}, {}, "no Bedrock ARN"),
+    "empty output folder": ({"output-dir": ""}, {}, "--output-dir is empty"),
+    "ids no JSON": ({}, {"BEDROCK_MODEL_IDS": "m"}, "BEDROCK_MODEL_IDS is no JSON"),
+}
+
+
+def command(*names: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The usual command with the named mistakes."""
+    flags: dict[str, Any] = dict(FLAGS)
+    environ = dict(ENVIRON)
+    for name in names:
+        flags |= MISTAKES[name][0]
+        environ |= MISTAKES[name][1]
+    return {flag: word for flag, word in flags.items() if word is not None}, environ
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_each_mistake_is_said_once_and_alone(name):
+    (problem,) = problems(*command(name))
+
+    assert MISTAKES[name][2] in problem
+
+
+def test_all_mistakes_are_said_at_once():
+    names = [
+        "ids no JSON",
+        "empty prompt",
+        "unreadable system prompt",
+        "unreadable scenario file",
+        "turns too many",
+        "seed no number",
+        "temperature nan",
+        "no region",
+        "role of the variable",
+        "odd bucket",
+        "gate on no metric",
+        "student model without id",
+        "two judges",
+    ]
+
+    said = problems(*command(*names))
+    assert len(said) == len(names)
+    assert [
+        name for name in names if not any(MISTAKES[name][2] in problem for problem in said)
+    ] == []
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**53 - 1])
+def test_seeds_that_every_json_reader_keeps_are_taken(seed):
+    config, misread = read(seed=str(seed))
+
+    assert (config.seed, misread, config.problems()) == (seed, (), ())
+
+
+@pytest.mark.parametrize("flag", ["model", "judge_model", "student_model"])
+def test_the_region_of_an_arn_has_to_agree(flag):
+    config, misread = read(**{flag: PROFILE})
+    config = replace(config, model_ids=None)
+
+    assert misread == ()
+    assert config.problems() == (
+        f"--{flag.replace('_', '-')} names an ARN in eu-west-1, but the region is us-east-1.",
+    )
+    assert replace(config, region="eu-west-1").problems() == ()
+
+
+def test_an_arn_without_a_region_fits_any():
+    arn = "arn:aws:bedrock:::foundation-model/anthropic.claude-3-haiku-20240307-v1:0"
+
+    assert replace(CONFIG, model=arn, model_ids=(arn,)).problems() == ()
+
+
+@pytest.mark.parametrize(
+    "region", ["us-east-1", "us-gov-west-1", "ap-southeast-4", "cn-north-1", "us-iso-east-1"]
+)
+def test_regions_of_every_partition_are_taken(region):
+    assert replace(CONFIG, region=region).problems() == ()
+
+
+def test_a_library_caller_needs_no_list_of_ids():
+    assert replace(CONFIG, model="anything", model_ids=None).problems() == ()
+
+
+def test_a_drawn_seed_stands_in_the_plan():
+    plan = prepare(replace(CONFIG, seed=None))
+
+    assert plan.config.seed is not None
+    assert plan.config == replace(CONFIG, seed=plan.config.seed)
+
+
+class TestOpening:
+    """What a prompt and a scenario make of each other."""
+
+    OPENING = "I'm considering a career change but unsure where to start."
+
+    def opening(self, **values: Any) -> tuple[str, str]:
+        found = prepare(replace(CONFIG, **values)).episode.opening
+        return found.scenario, found.prompt
+
+    def test_an_opening_finds_its_scenario_white_space_and_case_aside(self):
+        typed = f"  {self.OPENING.upper().replace(' ', '  ')}\n"
+
+        assert self.opening(prompt=self.OPENING) == ("career-change", self.OPENING)
+        assert self.opening(prompt=typed) == ("career-change", typed)
+
+    def test_any_other_prompt_is_custom(self):
+        assert self.opening(prompt="Why is the sky blue?") == ("custom", "Why is the sky blue?")
+
+    def test_a_scenario_opens_with_its_first_opening(self):
+        assert self.opening(prompt=None, scenario="career-change") == (
+            "career-change",
+            self.OPENING,
+        )
+
+    def test_a_prompt_replaces_the_opening_of_a_scenario(self):
+        assert self.opening(prompt="Well?", scenario="career-change") == ("career-change", "Well?")
+
+
+def test_a_system_prompt_that_is_no_text_is_refused(tmp_path):
+    binary, blank = tmp_path / "binary.md", tmp_path / "blank.md"
+    binary.write_bytes(b"\xff\xfe\x00")
+    blank.write_text(" \n")
+
+    assert problems({**FLAGS, "system-prompt-file": str(binary)}) == (
+        f"The system prompt {binary} is no UTF-8 text.",
+    )
+    assert problems({**FLAGS, "system-prompt-file": str(blank)}) == (
+        f"The system prompt {blank} is empty.",
+    )
+
+
+WORD_FLAGS = [
+    *(flag.replace("_", "-") for flag in BY_FLAG if flag != "fail_under"),
+    "student",
+]
+VARIABLES = [*BY_VARIABLE, "BEDROCK_MODEL_IDS", "AWS_DEFAULT_REGION"]
+# Neither a word of a command line nor a variable can hold a NUL.
+WORDS = st.one_of(
+    st.text(st.characters(exclude_characters="\0"), max_size=20),
+    st.text(alphabet="\ud800\udfff/.-=_:[]{}\"'aé0", max_size=12),
+    st.from_regex(r"-?\d{1,30}(\.\d+)?(e-?\d{1,4})?", fullmatch=True),
+    st.sampled_from(
+        ["-", "custom", "model", "scripted", "nan", "inf", "..", "/", PROFILE, '["m"]', "1_0", "٣"]
+    ),
+)
+
+
+@given(
+    flags=st.dictionaries(st.sampled_from(WORD_FLAGS), WORDS, max_size=8),
+    gates=st.lists(WORDS, max_size=3),
+    switches=st.sets(st.sampled_from(["offline", "no-judge"])),
+    environ=st.dictionaries(st.sampled_from(VARIABLES), WORDS, max_size=8),
+    stdin=WORDS,
+)
+def test_whatever_is_typed_becomes_a_plan_or_a_usage_error(flags, gates, switches, environ, stdin):
+    words = {**flags, "fail-under": gates, **dict.fromkeys(switches, True)}
+    config, misread = read_config(sources(words, environ, stdin=stdin))
+
+    said = refused(config, misread)
+    assert bool(said) >= bool(misread or config.problems())
+
+
+def refused(config: RunConfig, misread: tuple[str, ...]) -> tuple[str, ...]:
+    """What `prepare` has against it; anything but a usage error flies."""
+    try:
+        prepare(config, misread)
+    except UsageError as error:
+        return error.problems
+    return ()
