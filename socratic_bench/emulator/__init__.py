@@ -1,4 +1,4 @@
-"""A local endpoint that speaks Bedrock's wire protocol; its models are simulated, their truth is known."""
+"""A local endpoint that speaks Bedrock's wire protocol, with simulated models of known truth."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Answers in bytes: JSON, a stream of frames, an error, and all the ways in which a wire can fail."""
+"""Answers in bytes: JSON, a stream of frames, an error, and the ways in which a wire fails."""
 
 import json
 from collections.abc import Callable
@@ -95,23 +95,23 @@ class Outcome:
     def _spoiled(self, frames: list[bytes]) -> tuple[list[bytes], bool]:
         """The frames as the fault leaves them, and whether the stream still ends as HTTP asks."""
         middle = len(frames) // 2
-        match self.fault.kind if self.fault else "":
-            case "cut":
-                return frames[:middle], False
-            case "cut_frame":
-                return [*frames[:middle], frames[middle][: len(frames[middle]) // 2]], True
-            case "corrupt":
-                return [*frames[:middle], corrupted(frames[middle]), *frames[middle + 1 :]], True
-            case "truncated_json":
-                return frames[:middle], True
-            case "stream_error":
-                kind = _STREAM_ERRORS[self.seq % len(_STREAM_ERRORS)]
-                body = {"message": "The stream was broken off. Try your request again."}
-                return [*frames[:middle], exception(kind, body)], True
-            case "no_metadata":
-                return frames[:-1], True
-            case _:
-                return frames, True
+        before, struck, after = frames[:middle], frames[middle], frames[middle + 1 :]
+        kind = self.fault.kind if self.fault else ""
+        if kind == "stream_error":
+            return [*before, self._stream_error()], True
+        spoiled = {
+            "cut": before,
+            "cut_frame": [*before, struck[: len(struck) // 2]],
+            "corrupt": [*before, corrupted(struck), *after],
+            "truncated_json": before,
+            "no_metadata": frames[:-1],
+        }
+        return spoiled.get(kind, frames), kind != "cut"
+
+    def _stream_error(self) -> bytes:
+        """The kinds of exception event in turn."""
+        kind = _STREAM_ERRORS[self.seq % len(_STREAM_ERRORS)]
+        return exception(kind, {"message": "The stream was broken off. Try your request again."})
 
     def _http(self, body: bytes, kind: str = "application/json", headers: str = "") -> bytes:
         lines = f"Content-Type: {kind}\r\nx-amzn-RequestId: {self.request_id}\r\n{headers}"

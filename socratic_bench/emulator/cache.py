@@ -11,6 +11,7 @@ from socratic_bench.emulator.tokens import block_tokens
 LOOK_BACK = 20
 _TTL_S = {"5m": 300.0, "1h": 3600.0}
 _LIMIT = 20_000
+_ENCODE = json.JSONEncoder(sort_keys=True).encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +26,7 @@ class CacheUse:
 
 @dataclass(frozen=True, slots=True)
 class _Boundary:
-    """A place between two blocks: the digest and the tokens of all before it, and a cache point's ttl."""
+    """A place between two blocks: digest and tokens of all before it, and a cache point's ttl."""
 
     digest: bytes
     tokens: int
@@ -40,11 +41,11 @@ class PromptCache:
         self._until: dict[bytes, float] = {}
 
     def use(self, model_id: str, body: JsonObject, minimum: int) -> CacheUse | None:
-        """`None` for a request without a cache point. Prefixes below the minimum are passed over."""
+        """`None` for a request without a cache point. Prefixes under the minimum do not count."""
+        if not any("cachePoint" in block for _, block in _blocks(body)):
+            return None
         boundaries = _boundaries(model_id, body)
         points = [at for at, boundary in enumerate(boundaries) if boundary.ttl]
-        if not points:
-            return None
         long_enough = [at for at in points if boundaries[at].tokens >= minimum]
         now = self._clock()
         read = max((self._found(boundaries, at, now, minimum) for at in long_enough), default=0)
@@ -83,7 +84,8 @@ def _boundaries(model_id: str, body: JsonObject) -> list[_Boundary]:
             ttl = block["cachePoint"].get("ttl") or "5m"
             boundaries[-1] = _Boundary(boundaries[-1].digest, tokens, ttl)
             continue
-        hasher.update(place.encode() + json.dumps(block, sort_keys=True).encode())
+        content = block["text"] if len(block) == 1 and "text" in block else _ENCODE(block)
+        hasher.update(f"{place}\x1f{content}\x1e".encode("utf-8", "replace"))
         tokens += block_tokens(block)
         boundaries.append(_Boundary(hasher.digest(), tokens, None))
     return boundaries

@@ -52,7 +52,7 @@ def on_demand(model_id: str) -> ServiceError:
 
 @lru_cache(maxsize=1024)
 def traits_of(model_id: str) -> Traits:
-    """The limits of a model, by the longest prefix in the table; an unknown one takes everything."""
+    """The limits of a model by the longest prefix in the table; an unknown one takes all."""
     base, table = base_model_id(model_id), _table()
     known = max((key for key in table["models"] if base.startswith(key)), key=len, default="")
     inherited = table["models"].get("emulator.", {}) if base.startswith("emulator.") else {}

@@ -1,4 +1,6 @@
-"""What the service checks beyond its own model: the order of a conversation, and the model's limits."""
+"""What the service checks beyond its model: a conversation's order, and the limits of models."""
+
+from itertools import pairwise
 
 from socratic_bench.emulator.catalogue import Traits
 from socratic_bench.emulator.dialogue import JsonObject
@@ -30,7 +32,7 @@ def _check_roles(messages: list[JsonObject]) -> None:
             "Try again with a conversation that starts with a user message."
         )
     roles = [message["role"] for message in messages if message["role"] != "system"]
-    if any(one == other for one, other in zip(roles, roles[1:], strict=False)):
+    if any(one == other for one, other in pairwise(roles)):
         raise invalid(
             "A conversation must alternate between user and assistant roles. "
             "Make sure the conversation alternates between user and assistant roles and try again."
@@ -65,12 +67,13 @@ def _check_tools(messages: list[JsonObject], body: JsonObject) -> None:
         results = _ids(message, "toolResult")
         if (asked or results) and "toolConfig" not in body:
             raise invalid(
-                "The toolConfig field must be defined when using toolUse and toolResult content blocks."
+                "The toolConfig field must be defined when using toolUse and toolResult "
+                "content blocks."
             )
         if len(results) > len(asked):
             raise invalid(
-                f"The number of toolResult blocks at messages.{number}.content exceeds the number of "
-                "toolUse blocks of previous turn."
+                f"The number of toolResult blocks at messages.{number}.content exceeds the "
+                "number of toolUse blocks of previous turn."
             )
         if missing := [one for one in asked if one not in results]:
             raise invalid(
@@ -100,8 +103,8 @@ def _check_model(traits: Traits, body: JsonObject, messages: list[JsonObject]) -
     _check_sampling(traits, config)
     if messages[-1]["role"] == "assistant" and not traits.prefill:
         raise invalid(
-            "The model returned the following errors: This model does not support assistant message "
-            "prefill. The conversation must end with a user message."
+            "The model returned the following errors: This model does not support assistant "
+            "message prefill. The conversation must end with a user message."
         )
     if (body.get("outputConfig") or {}).get("textFormat") and not traits.json_schema:
         raise _unsupported("outputConfig.textFormat")
@@ -118,8 +121,8 @@ def _check_tool_choice(traits: Traits, body: JsonObject) -> None:
     names = [tool["toolSpec"]["name"] for tool in tools.get("tools", ()) if "toolSpec" in tool]
     if "tool" in choice and choice["tool"]["name"] not in names:
         raise invalid(
-            f"The tool {choice['tool']['name']} in toolConfig.toolChoice.tool is not one of the tools "
-            "in toolConfig.tools. Add it and try again."
+            f"The tool {choice['tool']['name']} in toolConfig.toolChoice.tool is not one of the "
+            "tools in toolConfig.tools. Add it and try again."
         )
 
 
@@ -132,7 +135,8 @@ def _check_sampling(traits: Traits, config: JsonObject) -> None:
     words = {"temperature": "temperature", "topP": "top_p"}
     if traits.sampling == "none" and sent:
         raise invalid(
-            f"The model returned the following errors: `{words[sent[0]]}` is deprecated for this model."
+            f"The model returned the following errors: `{words[sent[0]]}` is deprecated "
+            "for this model."
         )
     if traits.sampling == "no_temperature" and "temperature" in sent:
         raise _unsupported("inferenceConfig.temperature")
@@ -154,8 +158,8 @@ def _check_cache_points(traits: Traits, body: JsonObject, messages: list[JsonObj
         )
     if count > CACHE_POINTS:
         raise invalid(
-            "The model returned the following errors: A maximum of 4 blocks with cache_control may be "
-            f"provided. Found {count}."
+            "The model returned the following errors: A maximum of 4 blocks with cache_control "
+            f"may be provided. Found {count}."
         )
 
 

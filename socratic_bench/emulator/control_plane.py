@@ -10,6 +10,7 @@ from socratic_bench.emulator.errors import ServiceError, invalid
 REGION = "us-east-1"
 ACCOUNT = "123456789012"
 PROFILE_REGIONS = ("us", "eu")
+_PROFILE_ARN = f"arn:aws:bedrock:{REGION}:{ACCOUNT}:inference-profile"
 PAGE = 100
 
 
@@ -54,7 +55,7 @@ def _summary(traits: Traits) -> JsonObject:
     return {
         "modelArn": _arn(traits),
         "modelId": traits.base_id,
-        "modelName": traits.name or traits.base_id.partition(".")[2].partition("-v1")[0][:20],
+        "modelName": traits.name or traits.base_id.partition(".")[2].partition("-v1")[0],
         "providerName": traits.base_id.partition(".")[0].capitalize(),
         "inputModalities": ["TEXT"],
         "outputModalities": ["TEXT"],
@@ -66,12 +67,12 @@ def _summary(traits: Traits) -> JsonObject:
 
 
 def _asked(row: JsonObject, arguments: dict[str, str]) -> bool:
-    provider = arguments.get("byProvider", row["providerName"])
+    provider: str = row["providerName"]
+    (inference,) = row["inferenceTypesSupported"]
     return (
-        provider.lower() == row["providerName"].lower()
+        arguments.get("byProvider", provider).lower() == provider.lower()
         and arguments.get("byOutputModality", "TEXT") in row["outputModalities"]
-        and arguments.get("byInferenceType", row["inferenceTypesSupported"][0])
-        in row["inferenceTypesSupported"]
+        and arguments.get("byInferenceType", inference) == inference
         and arguments.get("byCustomizationType") is None
     )
 
@@ -92,7 +93,7 @@ def _profiles(models: tuple[Traits, ...]) -> Iterator[JsonObject]:
             profile = f"{region}.{traits.base_id}"
             yield {
                 "inferenceProfileName": f"{region.upper()} {traits.name}".replace(".", "-"),
-                "inferenceProfileArn": f"arn:aws:bedrock:{REGION}:{ACCOUNT}:inference-profile/{profile}",
+                "inferenceProfileArn": f"{_PROFILE_ARN}/{profile}",
                 "inferenceProfileId": profile,
                 "models": [{"modelArn": _arn(traits)}],
                 "status": "ACTIVE",

@@ -74,10 +74,11 @@ def base_model_id(model_id: str) -> str:
 
 
 def shown_reply(user_texts: list[str]) -> str | None:
-    """The text between the delimiters that a judge is given, or `None` if this is no judge's request.
+    """The text between the delimiters that a judge is given; `None` if this is no judge's request.
 
-    The last message counts, else the first (a judge asked again after an unreadable verdict). A
-    tutor's text may hold delimiters too, but it cannot guess the number, and what encloses ends last.
+    The last message counts, else the first (a judge asked again after an unreadable verdict).
+    A tutor's text may hold delimiters too, but it cannot guess the number, and what encloses it
+    ends last.
     """
     for text in (*user_texts[-1:], *user_texts[:1]):
         for match in reversed(list(_REPLY_END.finditer(text)) if "</reply-" in text else ()):

@@ -2,9 +2,9 @@
 
 
 class ServiceError(Exception):
-    """An answer other than 200: status, the name for `x-amzn-ErrorType`, and the message.
+    """An answer other than 200: its status, its name for `x-amzn-ErrorType`, its message.
 
-    `retry_after_ms` becomes the header `x-amz-retry-after`; `details` are further members of the body.
+    `retry_after_ms` becomes the header `x-amz-retry-after`; `details` are further fields.
     """
 
     def __init__(

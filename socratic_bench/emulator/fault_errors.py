@@ -83,8 +83,8 @@ _ERRORS: dict[str, _Make] = {
     "denied_streaming": lambda _fault, model_id: ServiceError(
         403,
         "AccessDeniedException",
-        "User: arn:aws:sts::123456789012:assumed-role/emulated/session is not authorized to perform: "
-        f"bedrock:InvokeModelWithResponseStream on resource: {model_id} because no identity-based "
-        "policy allows the bedrock:InvokeModelWithResponseStream action",
+        "User: arn:aws:sts::123456789012:assumed-role/emulated/session is not authorized "
+        f"to perform: bedrock:InvokeModelWithResponseStream on resource: {model_id} "
+        "because no identity-based policy allows the bedrock:InvokeModelWithResponseStream action",
     ),
 }

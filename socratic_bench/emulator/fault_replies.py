@@ -40,15 +40,11 @@ def _verdict_with(change: Callable[[JsonObject], JsonObject]) -> Callable[[Reply
 
 
 def _wrapped(reply: Reply) -> Reply:
-    """The verdict inside a code fence, with words before and after: text even where a tool was named."""
+    """The verdict inside a code fence between words: text even where a tool was named."""
     block = reply.content[-1]
     text = json.dumps(block["toolUse"]["input"], indent=1) if "toolUse" in block else block["text"]
     return Reply(
-        (
-            {
-                "text": f"Here is my verdict:\n```json\n{text}\n```\nLet me know if more detail would help."
-            },
-        )
+        ({"text": f"Here is my verdict:\n```json\n{text}\n```\nLet me know if this helps."},)
     )
 
 
@@ -80,7 +76,7 @@ _ALTERATIONS: dict[str, Callable[[Reply], Reply]] = {
     "malformed_output": lambda _reply: Reply((), "malformed_model_output"),
     "huge_reply": lambda _reply: Reply(({"text": "What follows? " * (HUGE // 14 + 1)},)),
     "prose_verdict": _text(
-        "The tutor does rather well here: a good question, though it could go deeper. I would call it solid.",
+        "The tutor does rather well here: a good question, though it could go deeper. Solid.",
         "end_turn",
     ),
     "wrapped_verdict": _wrapped,

@@ -65,7 +65,7 @@ FaultRole = Literal["tutor", "student", "judge", "any"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A fault and the calls it strikes. `count=None`: every one; `ms` is a wait, or the advice to wait."""
+    """A fault and the calls it strikes. `count=None`: all; `ms` is a wait, or advice to wait."""
 
     kind: str
     role: FaultRole = "any"

@@ -17,7 +17,7 @@ from socratic_bench.emulator.settings import Settings
 from socratic_bench.emulator.stream import reply_events
 from socratic_bench.emulator.throttle import Throttle
 from socratic_bench.emulator.tokens import input_tokens, output_tokens
-from socratic_bench.emulator.validation import validate
+from socratic_bench.emulator.validation import service_validator
 
 # Token counting is free of the other operations' limits, and no fault strikes it.
 OPERATIONS = {
@@ -28,10 +28,11 @@ OPERATIONS = {
 
 
 class Runtime:
-    """The models behind one endpoint, with what it remembers: caches, faults, and the rate of calls."""
+    """The models behind one endpoint, and what it remembers: prefixes, faults, the rate."""
 
     def __init__(self, settings: Settings, clock: Callable[[], float]) -> None:
         self._settings = settings
+        self.validator = service_validator()
         self._cache = PromptCache(clock)
         rate = settings.requests_per_minute
         self._throttle = Throttle(rate, clock) if rate else None
@@ -46,7 +47,7 @@ class Runtime:
         """Fill in the outcome, or raise the service's error."""
         outcome.model_id = model_id
         body = _parsed(raw)
-        validate(outcome.operation, model_id, body)
+        self.validator.check(outcome.operation, model_id, body)
         if outcome.operation == "CountTokens":
             outcome.send_json({"inputTokens": _count(model_id, body)})
         else:
@@ -125,7 +126,7 @@ def _count(model_id: str, body: JsonObject) -> int:
 
 
 def _extra_fields(body: JsonObject) -> JsonObject | None:
-    """The fields of the model's own answer that were asked for; here only the stop sequence exists."""
+    """The fields of the model's own answer that were asked for: only the stop sequence exists."""
     paths = body.get("additionalModelResponseFieldPaths") or ()
     return {"stop_sequence": None} if "/stop_sequence" in paths else None
 

@@ -18,7 +18,7 @@ _BACKLOG = 1024
 
 
 class Emulator:
-    """A running endpoint. It starts listening when it is made, and stops at `close` or at the exit."""
+    """A running endpoint. It listens as soon as it is made, until `close` or the block's end."""
 
     def __init__(
         self, settings: Settings | None = None, host: str = "127.0.0.1", port: int = 0
@@ -100,5 +100,5 @@ async def _listen(
     server.close()
     for connection in tuple(live):
         connection.abort()
-    while live:
-        await asyncio.sleep(0)
+    # An aborted connection closes its socket on the loop's next round.
+    await asyncio.sleep(0)

@@ -15,7 +15,6 @@ from socratic_bench.emulator.faults import FaultBox, parse_fault
 from socratic_bench.emulator.records import RequestRecord
 from socratic_bench.emulator.runtime import OPERATIONS, Runtime
 from socratic_bench.emulator.settings import Settings
-from socratic_bench.emulator.validation import service_model
 from socratic_bench.emulator.wire import Answer, HttpRequest, response
 
 
@@ -84,10 +83,11 @@ class Service:
 
     def _inspect(self, request: HttpRequest, segments: list[str]) -> Answer:
         """The emulator's own pages, for tests that run it in another process."""
-        status, body = 200, {}
+        status = 200
+        body: object = {}
         match request.method, segments:
             case "GET", ["health"]:
-                body = {"status": "ok", "validation": service_model() is not None}
+                body = {"status": "ok", "validation": self._runtime.validator.active}
             case "GET", ["requests"]:
                 body = [_row(record) for record in tuple(self.records)]
             case "POST", ["reset"]:

@@ -130,7 +130,7 @@ class Connection(asyncio.Protocol):
         return HttpRequest(head.method, head.target, head.headers, body, self._number)
 
     def _play(self, answer: Answer, position: int = 0, *, waited: bool = False) -> None:
-        """Send the pieces from `position` on: at once where no wait is asked for, else by a timer."""
+        """Send the pieces from `position` on: at once where there is no wait, else by a timer."""
         for number in range(position, len(answer.pieces)):
             wait, data = answer.pieces[number]
             if wait > 0 and not (waited and number == position):

@@ -1,4 +1,4 @@
-"""Sentences from patterns: `[a|b|c]` is a choice, `{name}` a slot; choices nest and may be empty."""
+"""Sentences from patterns: `[a|b]` is a choice, `{name}` a slot; choices nest and may be empty."""
 
 import json
 import re
@@ -38,19 +38,19 @@ def _render(nodes: tuple[Node, ...], random: Random) -> str:
 
 @cache
 def _parsed(pattern: str) -> tuple[Node, ...]:
-    tokens = _PART.findall(pattern)[::-1]
-    branches = _branches(tokens)
+    pieces = _PART.findall(pattern)[::-1]
+    branches = _branches(pieces)
     return branches[0]
 
 
-def _branches(tokens: list[str]) -> tuple[tuple[Node, ...], ...]:
-    """Read up to the closing bracket, or the end, as branches; `tokens` is a stack."""
+def _branches(pieces: list[str]) -> tuple[tuple[Node, ...], ...]:
+    """Read up to the closing bracket, or the end, as branches; `pieces` is a stack."""
     branches: list[list[Node]] = [[]]
-    while tokens and (token := tokens.pop()) != "]":
-        if token == "|":
+    while pieces and (piece := pieces.pop()) != "]":
+        if piece == "|":
             branches.append([])
-        elif token == "[":
-            branches[-1].append(_branches(tokens))
+        elif piece == "[":
+            branches[-1].append(_branches(pieces))
         else:
-            branches[-1].append(token)
+            branches[-1].append(piece)
     return tuple(tuple(branch) for branch in branches)

@@ -1,6 +1,6 @@
 """The simulated judge: reads a tutor's reply by rules of its own and scores it by the rubric.
 
-It is told nothing but the text, and shares no code with the tutors, against whose plan it is tested.
+It is told nothing but the text, and shares no code with the tutors that it is tested against.
 """
 
 import re

@@ -21,7 +21,7 @@ _LAPSES: tuple[Move, ...] = ("clarify", "facts", "closed", "leading", "advice", 
 
 
 def plan(model_id: str, turn: int, seed_text: str) -> Move:
-    """The move of a tutor at a turn (from 0) of the dialogue that `seed_text`, its first message, opens."""
+    """The move of a tutor at a turn, from 0, of the dialogue that opens with `seed_text`."""
     base = base_model_id(model_id)
     if base in _STEADY:
         return _STEADY[base]

@@ -21,7 +21,7 @@ def noun_phrases(text: str, *, own: bool) -> Iterator[str]:
 
 
 def _phrase_at(tokens: list[str], at: int, *, own: bool) -> tuple[str | None, int]:
-    """The noun phrase that begins at a token, if there is evidence for one, and where to read on."""
+    """The noun phrase that begins at a token, if one is evident, and where to read on."""
     lead = _lead(tokens[at].lower(), own=own)
     start = at if lead is None else at + 1
     end = start

@@ -37,7 +37,7 @@ def limited(reply: Reply, body: JsonObject, traits: Traits) -> Reply:
     content = []
     for block in reply.content:
         if "text" in block:
-            text, stop = _cut_at(block["text"], config.get("stopSequences") or (), room)
+            text, stop = _cut_at(block["text"], config.get("stopSequences") or [], room)
             content.append({"text": text})
         else:
             size = len(json.dumps(block))

@@ -12,7 +12,8 @@ _BAD = re.compile(
 )
 _CLOSING = re.compile(r"emulator\.student-closing-(\d+)-v1:0")
 _ASKED_TO_CLOSE = re.compile(
-    r"\b(?:close|end|finish) (?:the|this) (?:dialogue|conversation) (?:now|in this reply)\b", re.I
+    r"\b(?:close|end|finish) (?:the|this) (?:dialogue|conversation) (?:now|in this reply)\b",
+    re.IGNORECASE,
 )
 _LONG = 12
 _TRIES = 12
