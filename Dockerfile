@@ -1,0 +1,85 @@
+# docker build -t socratic-runner .                   the command, and nothing else
+# docker build -t socratic-tests --target tests .     the test suite with all that it needs
+# docker/ and docs/docker.md say more. Needs BuildKit, which Docker uses by itself since version 23.
+
+ARG BASE_IMAGE=python:3.12-slim
+
+
+# Third-party packages under /opt/socratic-runner, cut down and compiled. Depends on requirements.txt.
+FROM ${BASE_IMAGE} AS packages
+ENV PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 \
+    PIP_ROOT_USER_ACTION=ignore
+WORKDIR /build
+COPY requirements.txt ./
+# The two secrets are for networks with a package index or a certificate of their own.
+RUN --mount=type=secret,id=pipconf,target=/etc/pip.conf --mount=type=secret,id=cabundle \
+    python -m pip install --quiet --require-hashes --only-binary=:all: --no-deps --no-compile \
+        --target /root-fs/opt/socratic-runner/lib/python3.12/site-packages -r requirements.txt
+COPY docker/trim.py docker/compile.py docker/layout.sh ./
+RUN sh layout.sh /root-fs
+
+
+# The program itself. Depends on its source.
+FROM packages AS program
+WORKDIR /program/opt/socratic-runner/lib/python3.12/site-packages
+COPY cli ./cli
+COPY socratic_bench ./socratic_bench
+ARG SOURCE_DATE_EPOCH=315532800
+RUN python /build/compile.py /program \
+    && chmod -R u=rwX,go=rX /program \
+    && find /program -exec touch -h -d "@${SOURCE_DATE_EPOCH}" {} +
+
+
+# moto's server, which stands in for S3 where there is no account.
+FROM ${BASE_IMAGE} AS s3
+ENV PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 \
+    PIP_ROOT_USER_ACTION=ignore
+WORKDIR /build
+COPY requirements-dev.txt docker/closure.py ./
+RUN --mount=type=secret,id=pipconf,target=/etc/pip.conf --mount=type=secret,id=cabundle \
+    python closure.py requirements-dev.txt moto > moto.txt \
+    && python -m pip install --quiet --require-hashes --only-binary=:all: --no-deps -r moto.txt
+COPY docker/bucket.py ./
+USER 10001:10001
+ENV HOME=/tmp
+EXPOSE 5000
+ENTRYPOINT ["python", "-m", "moto.server"]
+CMD ["-H", "0.0.0.0", "-p", "5000"]
+
+
+# The test suite. Everything that is pinned, then the source.
+FROM s3 AS tests
+USER 0:0
+COPY requirements.txt ./
+RUN --mount=type=secret,id=pipconf,target=/etc/pip.conf --mount=type=secret,id=cabundle \
+    python -m pip install --quiet --require-hashes --only-binary=:all: --no-deps \
+        -r requirements.txt -r requirements-dev.txt
+WORKDIR /src
+COPY . .
+USER 10001:10001
+ENV HYPOTHESIS_STORAGE_DIRECTORY=/tmp/hypothesis
+ENTRYPOINT ["python", "-m", "pytest", "-p", "no:cacheprovider"]
+CMD ["-n", "auto", "-q"]
+
+
+FROM ${BASE_IMAGE} AS runner
+# The base brings an installer; nothing is installed here any more. Times are set for equal layers.
+RUN cd /usr/local && rm -rf bin/pip* bin/idle* lib/python3*/ensurepip lib/python3*/site-packages/* \
+    && touch -d @315532800 bin lib/python3* lib/python3*/site-packages
+COPY --from=packages /root-fs/ /
+COPY --from=program /program/ /
+ENV PATH=/opt/socratic-runner/bin:/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin \
+    HOME=/home/runner
+USER 10001:10001
+WORKDIR /work
+# -I: neither PYTHON* variables nor a mounted work folder can put other code in the program's place.
+ENTRYPOINT ["python", "-I", "-m", "cli"]
+ARG BASE_IMAGE
+ARG VERSION=unknown
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="socratic-runner" \
+      org.opencontainers.image.description="Measures how well a language model on Amazon Bedrock keeps to the Socratic method" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.licenses="MIT" \
+      org.opencontainers.image.base.name="${BASE_IMAGE}"

@@ -1,0 +1,51 @@
+"""Compiles Python files to bytecode that is the same in every build. For the image's build only.
+
+    python docker/compile.py ROOT        everything under ROOT, as it will lie under /
+    python docker/compile.py ROOT stdlib the standard library, its bytecode written under ROOT
+
+Bytecode is found unchecked: the image is read-only, so that no source changes under it.
+"""
+
+import os
+import sys
+import sysconfig
+from pathlib import Path
+from py_compile import PycInvalidationMode, compile  # noqa: A004 -- its name
+
+# Large parts that no run comes near; what is left out is still compiled when it is imported.
+SKIPPED = {
+    "config", "ctypes", "curses", "dbm", "distutils", "ensurepip", "idlelib", "lib2to3", "msilib",
+    "pydoc_data", "site-packages", "sqlite3", "test", "tests", "tkinter", "turtledemo", "unittest",
+    "venv", "wsgiref", "xmlrpc",
+}  # fmt: skip
+
+
+def main(root: Path, *, stdlib: bool) -> None:
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        sys.exit("PYTHONHASHSEED=0 is needed: the order inside sets goes into the bytecode.")
+    top = Path(sysconfig.get_path("stdlib")) if stdlib else root
+    for source in sorted(top.rglob("*.py")):
+        parts = source.relative_to(top).parts
+        if stdlib and SKIPPED.intersection(parts):
+            continue
+        place = source if stdlib else Path("/", source.relative_to(root))
+        _compile(source, place, root)
+
+
+def _compile(source: Path, place: Path, root: Path) -> None:
+    target = Path(root, *place.parts[1:-1], "__pycache__", f"{place.stem}.{_tag()}.pyc")
+    compile(
+        str(source),
+        cfile=str(target),
+        dfile=str(place),
+        doraise=True,
+        invalidation_mode=PycInvalidationMode.UNCHECKED_HASH,
+    )
+
+
+def _tag() -> str:
+    return str(sys.implementation.cache_tag)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), stdlib=sys.argv[2:] == ["stdlib"])
