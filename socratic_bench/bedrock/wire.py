@@ -3,11 +3,13 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import isfinite
 from typing import Any
 
 from socratic_bench.bedrock.capabilities import Capabilities
 from socratic_bench.types import (
     Block,
+    Json,
     Message,
     Reasoning,
     Request,
@@ -100,11 +102,23 @@ def _block(block: Text | ToolUse | ToolResult) -> Wire:
     if isinstance(block, Text):
         return {"text": block.text}
     if isinstance(block, ToolUse):
-        return {"toolUse": {"toolUseId": block.id, "name": block.name, "input": block.arguments}}
+        arguments = _strict(block.arguments)
+        return {"toolUse": {"toolUseId": block.id, "name": block.name, "input": arguments or {}}}
     result: Wire = {"toolUseId": block.id, "content": [{"text": block.text}]}
     if block.is_error:
         result["status"] = "error"
     return {"toolResult": result}
+
+
+def _strict(value: Json) -> Json:
+    """The value as any JSON reader takes it: a model's own JSON may hold NaN or half characters."""
+    if isinstance(value, dict):
+        return {clean(name): _strict(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_strict(item) for item in value]
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
+    return clean(value) if isinstance(value, str) else value
 
 
 class UnreadableAnswerError(Exception):
@@ -117,7 +131,7 @@ def read_message(response: Mapping[str, Any]) -> tuple[Message, str]:
         content = response["output"]["message"]["content"]
         stop_reason = response["stopReason"]
         blocks = tuple(block for part in content for block in _read_block(part))
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise UnreadableAnswerError("the answer has no message") from error
     if not isinstance(stop_reason, str):
         raise UnreadableAnswerError("the answer has no stop reason")
@@ -137,15 +151,18 @@ def _read_block(part: Mapping[str, Any]) -> tuple[Block, ...]:
 
 
 def read_usage(response: Mapping[str, Any]) -> Usage | None:
-    """The token counters; input counts what was read from and written to the cache, too."""
+    """The token counters, `None` if one of them is no number; input counts the cache's, too."""
     usage = response.get("usage")
-    if not isinstance(usage, Mapping) or "inputTokens" not in usage:
+    if not isinstance(usage, Mapping):
         return None
-    read = usage.get("cacheReadInputTokens", 0)
-    write = usage.get("cacheWriteInputTokens", 0)
+    counts: list[Any] = [usage.get("inputTokens"), usage.get("outputTokens")]
+    counts += [usage.get(f"cache{kind}InputTokens", 0) for kind in ("Read", "Write")]
+    if not all(isinstance(count, int) for count in counts):
+        return None
+    new, out, read, write = counts
     return Usage(
-        input_tokens=usage["inputTokens"] + read + write,
-        output_tokens=usage.get("outputTokens", 0),
+        input_tokens=new + read + write,
+        output_tokens=out,
         cache_read_tokens=read,
         cache_write_tokens=write,
     )
