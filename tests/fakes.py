@@ -249,6 +249,11 @@ class FakeBedrock:
         with self._lock:
             return [sent for sent in self.sent if sent.model_id == model_id]
 
+    def reset(self) -> None:
+        """Forget the scripts and the requests."""
+        with self._lock:
+            self.scripts, self.sent, self._given = {}, [], {}
+
     def take(self, sent: Sent) -> Said:
         with self._lock:
             self.sent.append(sent)

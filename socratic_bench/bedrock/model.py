@@ -1,7 +1,7 @@
 """A model on Bedrock as a `Model`: shape, call, read, retry, remember what it refuses."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -92,12 +92,13 @@ class BedrockModel:
             )
             return duration_ms
 
+        arguments = wire.converse_arguments(self.model_id, request, can)
         try:
-            response = self._client.converse(**wire.converse_arguments(self.model_id, request, can))
+            response = self._converse(arguments)
             message, stop_reason = wire.read_message(response)
         except TRANSLATED as error:
             failure = translate(error, model_id=self.model_id)
-            failure.retry_after_s = retry_after_s(_headers(getattr(error, "response", {})))
+            failure.retry_after_s = retry_after_s(_headers(error))
             note(failure.code)
             raise failure from error
         latency_ms = note(None)
@@ -112,6 +113,13 @@ class BedrockModel:
             finished_at=self._around.now(),
         )
 
+    def _converse(self, arguments: wire.Wire) -> Mapping[str, Any]:
+        try:
+            return self._client.converse(**arguments)
+        except (AttributeError, KeyError, TypeError, RecursionError) as error:
+            # The SDK's parser expects the service's own shapes, and trips over any others.
+            raise wire.UnreadableAnswerError("the answer has another shape") from error
+
     def _forgoes(self, error: ModelError, tried: Capabilities) -> bool:
         """Whether the error refuses a field that can be left out; it is remembered if so."""
         refused = refused_field(error.message) if error.code == "invalid_request" else None
@@ -125,6 +133,8 @@ class BedrockModel:
         return True
 
 
-def _headers(response: dict[str, Any]) -> dict[str, str]:
+def _headers(error: Exception) -> dict[str, str]:
+    # Errors of the connection have a response, too, which is None.
+    response: Mapping[str, Any] = getattr(error, "response", None) or {}
     headers: dict[str, str] = response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
     return headers
