@@ -1,0 +1,588 @@
+"""Everything that the documents show is run, and everything that they list is compared."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from socratic_bench.bedrock.faults import FAULTS
+from socratic_bench.benchmarks.socratic.metrics import summarise
+from socratic_bench.config import RunConfig
+from socratic_bench.documents.schemas import KINDS, load_schema
+from socratic_bench.emulator import MODEL_IDS, Emulator
+from socratic_bench.emulator.faults import KINDS as FAULT_KINDS
+from socratic_bench.errors import ENDINGS
+from socratic_bench.types import Completion, Judged, Message, Turn, Unjudged, Verdict
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+RUNNER = (ROOT / "docs/runner.md").read_text()
+BEDROCK = (ROOT / "docs/bedrock.md").read_text()
+BENCHMARK = (ROOT / "docs/benchmark.md").read_text()
+README = (ROOT / "README.md").read_text()
+
+FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SHOWN_ONLY = ("", "text", "toml", "yaml", "dockerfile")  # languages that are not run
+SAVED = re.compile(r"Save this as `([\w.-]+)`[^\n]*\n+\Z")  # words before a file to be kept
+CUT = re.compile(r"^ *…$", re.MULTILINE)  # a line that stands for lines left out
+DOCUMENTED_PORT = "8765"  # becomes a free one
+
+# Commands that a bash block may use as they are. Whatever is neither here nor in STAND_INS is not
+# found by the shell, so that a block that no rule covers fails.
+PLAIN = ("bash", "cat", "env", "find", "grep", "head", "ls", "mkdir", "sed", "sleep", "tail", "wc")
+BUCKET = "socratic-benchmark-data"
+
+# What a command becomes in a test. `docker run` gets the variables that -e names and no others.
+STAND_INS = r"""
+import json, os, re, sys, tomllib
+from pathlib import Path
+
+ROOT, words = Path(os.environ["DOCS_ROOT"]), sys.argv[1:]
+name = words.pop(0)
+
+
+def refuse(why):
+    sys.exit(f"no rule of tests/test_docs.py covers {name} {' '.join(words)}: {why}")
+
+
+def log(how):
+    with open(os.environ["DOCS_LOG"], "a") as file:
+        print(f"{how}: {' '.join([name, *words])}", file=file)
+
+
+def become(module, arguments, environ=os.environ):
+    os.execve(sys.executable, [sys.executable, "-m", module, *arguments], environ)
+
+
+def recipe(target):
+    found = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.M)
+    return found[1].replace("\\\n", " ") if found else refuse("no such target")
+
+
+def make(target):
+    lines = recipe(target)
+    if target != "demo":
+        log("target exists, not run")
+        return
+    log("run")
+    command = lines.strip().removeprefix("@").replace("$(BIN)/python", sys.executable)
+    os.execv("/bin/sh", ["sh", "-c", command])
+
+
+def pip():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    if words != ["install", "."] or "socratic-runner" not in project["scripts"]:
+        refuse("only pip install . is known")
+    log("script exists, not run")
+
+
+def docker():
+    if words[0] == "run":
+        docker_run(words[1:])
+    elif words[0] == "build" and words[-1] == "." and (ROOT / "Dockerfile").exists():
+        log("Dockerfile exists, not run")
+    elif words[0] == "compose":
+        docker_compose([word for word in words[1:] if not word.startswith("-")])
+    else:
+        refuse("unknown form")
+
+
+def docker_compose(rest):
+    file = (ROOT / "docker-compose.yml").read_text()
+    services = re.findall(r"^  ([\w-]+):$", file.partition("\nservices:")[2], re.M)
+    if rest[0] == "run" and rest[1] in services or rest in (["up"], ["down"], ["build"]):
+        log("service exists, not run")
+    else:
+        refuse("no such service")
+
+
+def docker_run(rest):
+    kept = ("PATH", "PYTHON", "DOCS_", "AWS_ENDPOINT_URL", "AWS_EC2_", "AWS_CONFIG", "AWS_SHARED")
+    environ = {key: value for key, value in os.environ.items() if key.startswith(kept)}
+    switches = ("--rm", "-i", "-t", "-it", "--read-only", "--init")
+    while rest and rest[0].startswith("-"):
+        option = rest.pop(0)
+        option, equals, value = option.partition("=") if option[:2] == "--" else (option, "", "")
+        if option in switches:
+            continue
+        value = value if equals else rest.pop(0)
+        if option in ("-e", "--env"):
+            key, equals, text = value.partition("=")
+            if equals or key in os.environ:
+                environ[key] = text if equals else os.environ[key]
+        elif option in ("-v", "--volume", "--mount"):
+            mount(value)
+        elif option not in ("--tmpfs", "--user", "-u", "--network", "--cap-drop",
+                            "--security-opt", "--memory", "--cpus", "--pids-limit", "--name"):
+            refuse(f"unknown option {option}")
+    if not rest or rest[0].partition(":")[0] != "socratic-runner":
+        refuse("unknown image")
+    log("run without the container")
+    become("cli", [inside(word) for word in rest[1:]], environ)
+
+
+mounts = {}
+
+
+def mount(text):
+    parts = dict(part.partition("=")[::2] for part in text.split(",")) if "," in text else {}
+    source = parts.get("source", parts.get("src", text.split(":")[0]))
+    target = parts.get("target", parts.get("dst", text.split(":")[1] if ":" in text else ""))
+    mounts[target] = source
+
+
+def inside(word):
+    for target, source in mounts.items():
+        if word == target or word.startswith(target + "/"):
+            return source + word[len(target):]
+    return word
+
+
+match name:
+    case "socratic-runner":
+        log("run")
+        become("cli", words)
+    case "aws":
+        log("run")
+        become("awscli", words)
+    case "python" | "python3":
+        log("run")
+        os.execv(sys.executable, [sys.executable, *words])
+    case "make":
+        for target in words or ["help"]:
+            make(target)
+    case "pip":
+        pip()
+    case "docker":
+        docker()
+"""
+NAMES = ("socratic-runner", "aws", "python", "python3", "make", "pip", "docker")
+
+
+@dataclass(frozen=True)
+class Block:
+    line: int
+    language: str
+    text: str
+    before: str
+
+
+def blocks(document: Path) -> list[Block]:
+    text = document.read_text()
+    return [
+        Block(text.count("\n", 0, m.start()) + 1, m[1].strip(), m[2], text[: m.start()])
+        for m in FENCE.finditer(text)
+    ]
+
+
+@dataclass
+class Reader:
+    """Somebody who types in what a document shows, block after block, in one shell."""
+
+    folder: Path
+    environ: dict[str, str]
+    stdout: str = ""
+    stderr: str = ""
+
+    def type_in(self, block: Block) -> str:
+        """Run a block or check it; what became of it, in words."""
+        match block.language:
+            case "bash" | "sh":
+                return self._shell(block.text)
+            case "python":
+                self._run([sys.executable, "-c", block.text])
+                return "run"
+            case "json":
+                json.loads(block.text)
+                return "parsed"
+            case "text output":
+                self._compare(block.text)
+                return "compared"
+            case language if language in SHOWN_ONLY:
+                return self._look_at(block)
+        pytest.fail(f"no rule for a block of {block.language!r}")
+
+    def _shell(self, text: str) -> str:
+        state, log = self.folder / ".state", self.folder / ".log"
+        state.touch()
+        log.write_text("")
+        text = text.replace(DOCUMENTED_PORT, str(free_port()))
+        script = f". {state}\ntrap 'export -p > {state}' EXIT\n{text}"
+        self._run(["bash", "-euo", "pipefail", "-c", script])
+        return "; ".join(log.read_text().splitlines()) or "run by the shell alone"
+
+    def _run(self, command: list[str]) -> None:
+        process = subprocess.Popen(
+            command,
+            cwd=self.folder / "work",
+            env=self.environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            self.stdout, self.stderr = process.communicate(timeout=60)
+        finally:
+            with suppress(ProcessLookupError):
+                # What a block has left in the background ends with it.
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+        assert process.returncode == 0, (
+            f"exit code {process.returncode}\n{self.stdout}\n{self.stderr}"
+        )
+
+    def _look_at(self, block: Block) -> str:
+        if block.language == "toml":
+            tomllib.loads(block.text)
+        if saved := SAVED.search(block.before):
+            (self.folder / "work" / saved[1]).write_text(block.text)
+            return f"kept as {saved[1]}"
+        return "shown"
+
+    def _compare(self, shown: str) -> None:
+        """The lines shown, in their order, are lines of the last output."""
+        streams = [masked(text) for text in (self.stderr, self.stdout, *pretty(self.stdout))]
+        passages = [passage.strip("\n") for passage in CUT.split(masked(shown))]
+
+        assert any(in_order(passages, stream) for stream in streams), "\n".join(streams)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def masked(text: str) -> str:
+    """The text without what differs from run to run."""
+    text = re.sub(r"run-[0-9A-HJKMNP-TV-Z]{26}", "run-ID", text)
+    text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME", text)
+    return re.sub(r'("\w+_(?:ms|seconds)": )[\d.]+', r"\1N", text)
+
+
+def pretty(text: str) -> list[str]:
+    try:
+        return [json.dumps(json.loads(text), indent=2, ensure_ascii=False)]
+    except ValueError:
+        return []
+
+
+def in_order(passages: list[str], stream: str) -> bool:
+    position = 0
+    for passage in filter(None, passages):
+        found = f"\n{stream}\n".find(f"\n{passage}\n", position)
+        if found < 0:
+            return False
+        position = found + len(passage)
+    return True
+
+
+@pytest.fixture(scope="session")
+def emulator() -> Iterator[Emulator]:
+    with Emulator() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def bucket(moto_url: str) -> str:
+    connection = HTTPConnection(moto_url.removeprefix("http://"))
+    connection.request("PUT", f"/{BUCKET}")
+    status = connection.getresponse().status
+    connection.close()
+
+    assert status == 200
+    return BUCKET
+
+
+@pytest.fixture
+def reader(tmp_path: Path, emulator: Emulator, moto_url: str, bucket: str) -> Reader:
+    commands = tmp_path / "bin"
+    for folder in (commands, tmp_path / "work", tmp_path / "home"):
+        folder.mkdir()
+    (tmp_path / "stand_ins.py").write_text(STAND_INS)
+    for name in NAMES:
+        file = commands / name
+        file.write_text(f'#!/bin/sh\nexec {sys.executable} {tmp_path}/stand_ins.py {name} "$@"\n')
+        file.chmod(0o755)
+    for name in PLAIN:
+        found = next(p for p in (Path("/bin") / name, Path("/usr/bin") / name) if p.exists())
+        (commands / name).symlink_to(found)
+    environ = {
+        "PATH": str(commands),
+        "HOME": str(tmp_path / "home"),
+        "PYTHONPATH": str(ROOT),
+        "DOCS_ROOT": str(ROOT),
+        "DOCS_LOG": str(tmp_path / ".log"),
+        "AWS_ACCESS_KEY_ID": "stand-in",
+        "AWS_SECRET_ACCESS_KEY": "stand-in",
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_ENDPOINT_URL_BEDROCK": emulator.url,
+        "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": emulator.url,
+        "AWS_ENDPOINT_URL_S3": moto_url,
+        "AWS_ENDPOINT_URL_STS": moto_url,
+    }
+    return Reader(tmp_path, environ)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_block_of_a_document_does_what_it_shows(
+    document: Path, reader: Reader, record_property
+) -> None:
+    """What became of each block is listed by `pytest -rP` and in a JUnit report."""
+    executed: list[str] = []
+    for block in blocks(document):
+        name = f"{document.name}:{block.line} {block.language}"
+        try:
+            executed.append(f"{name}: {reader.type_in(block)}")
+        except (AssertionError, ValueError, subprocess.TimeoutExpired) as error:
+            pytest.fail(f"{name}: {error}\n{block.text}", pytrace=False)
+    record_property("executed", executed)
+    sys.stdout.write("\n".join([*executed, ""]))
+
+    assert len(executed) == document.read_text().count("\n```") // 2
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("bash", "git clone https://example.com/repository"),
+        ("bash", "docker run --privileged=x socratic-runner --help"),
+        ("bash", "docker run --rm alpine true"),
+        ("bash", "docker push socratic-runner"),
+        ("bash", "make nothing-of-that-name"),
+        ("bash", "pip install requests"),
+        ("bash", "socratic-runner schema run | grep no-such-word"),
+        ("python", "import no_such_module"),
+        ("json", "{"),
+        ("ruby", "puts 1"),
+        ("text output", "what was never said"),
+    ],
+)
+def test_a_block_that_no_rule_covers_or_that_fails_is_found(
+    language: str, text: str, reader: Reader
+) -> None:
+    with pytest.raises((AssertionError, ValueError, pytest.fail.Exception)):
+        reader.type_in(Block(1, language, text, ""))
+
+
+def test_a_container_gets_only_the_variables_that_are_handed_on(reader: Reader) -> None:
+    text = (
+        "docker run --rm -e AWS_REGION=us-east-1 -e BEDROCK_MODEL_IDS='[\"m\"]' socratic-runner "
+        '--model m --prompt Hello --turns 1 > document.json || echo "exit code $?"'
+    )
+
+    reader.type_in(Block(1, "bash", text, ""))
+
+    assert "exit code 3" in reader.stdout
+    assert "NoCredentialsError" in reader.stderr
+
+
+# --- what the documents list ---------------------------------------------------------------------
+
+
+def rows(text: str, width: int) -> list[list[str]]:
+    """The cells of all rows of tables with that many columns, but their heads."""
+    found = [
+        line[1:-1].split("|") for line in text.splitlines() if line.startswith(("| `", "| | `"))
+    ]
+    return [[cell.strip() for cell in cells] for cells in found if len(cells) == width]
+
+
+def words_in(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def anchors(document: Path) -> set[str]:
+    titles = re.findall(r"^#+ (.+)$", FENCE.sub("", document.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(document: Path) -> None:
+    prose = re.sub(r"`[^`\n]*`", "", FENCE.sub("", document.read_text()))
+    broken = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose):
+        path, _, anchor = unquote(target).partition("#")
+        if path.startswith(("http:", "https:", "mailto:")):
+            continue
+        file = (document.parent / path) if path else document
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            broken.append(target)
+
+    assert broken == []
+
+
+def flags_of(*command: str) -> set[str]:
+    words = [sys.executable, "-m", "cli", *command, "--help"]
+    text = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return set(re.findall(r"^ +(?:-\w, )?(--[a-z][a-z-]*)", text, re.MULTILINE))
+
+
+def test_every_flag_is_described_and_every_flag_described_exists() -> None:
+    tables = "\n".join(line for line in RUNNER.splitlines() if line.startswith("| `--"))
+    described = set(re.findall(r"`(--[a-z][a-z-]*)", tables))
+    mentioned = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", RUNNER))
+    existing = flags_of() | flags_of("emulator")
+
+    assert described == existing
+    assert mentioned <= existing
+
+
+def test_every_variable_of_the_help_is_described() -> None:
+    words = [sys.executable, "-m", "cli", "--help"]
+    text = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    pattern = r"\b(?:AWS|BEDROCK|RUNNER)_[A-Z0-9_]+\b"
+    tables = "\n".join(line for line in RUNNER.splitlines() if line.startswith("| "))
+
+    assert set(re.findall(pattern, tables)) == set(re.findall(pattern, text))
+
+
+def test_the_defaults_are_those_of_the_configuration() -> None:
+    defaults = {field.name.removesuffix("_s"): field.default for field in fields(RunConfig)}
+    described = {}
+    for flag, _, default, _ in rows(RUNNER, 4):
+        name = flag.strip("`").split(" ")[0].removeprefix("--").replace("-", "_")
+        if name in defaults and re.fullmatch(r"[\d.]+", default):
+            described[name] = float(default)
+        if name == "judge_model":
+            assert words_in(default) == [defaults[name]]
+
+    assert described == {name: defaults[name] for name in described}
+    assert len(described) == 7
+
+
+def test_every_ending_is_described() -> None:
+    described = {
+        words_in(reason)[0]: (status, exits, curated)
+        for reason, _, status, exits, curated in rows(RUNNER, 5)
+    }
+    expected = {
+        reason: (
+            ending.status,
+            "130 SIGINT, 143 SIGTERM" if reason == "interrupted" else str(ending.exit_code),
+            "yes" if ending.status == "completed" else "no",
+        )
+        for reason, ending in ENDINGS.items()
+    }
+
+    assert described == expected
+
+
+def test_the_readme_has_every_exit_code() -> None:
+    codes = re.findall(r"^\| ([\d, ]+) \|", README, re.MULTILINE)
+
+    assert {int(code) for cell in codes for code in cell.split(",")} == {
+        *(ending.exit_code for ending in ENDINGS.values()),
+        5,
+        143,
+    }
+
+
+def test_every_failure_of_a_call_is_described() -> None:
+    described = {
+        words_in(code)[0]: (retried, words_in(reason)[0])
+        for code, _, retried, reason in rows(BEDROCK, 4)
+    }
+
+    assert described == {
+        code: ("yes" if fault.retryable else "no", fault.end_reason)
+        for code, fault in FAULTS.items()
+    }
+
+
+def test_every_key_of_the_document_is_described() -> None:
+    schema = load_schema("run")
+    described = {word for cells in rows(RUNNER, 3) for word in words_in(cells[0])}
+    of_turns = {word for cells in rows(RUNNER, 2) for word in words_in(cells[0])}
+    turn = schema["$defs"]["turn"]["properties"]
+
+    assert set(schema["properties"]) <= described
+    assert set(turn) <= of_turns
+
+
+def test_every_kind_of_document_is_named() -> None:
+    passage = RUNNER.partition("\n## Schemas\n")[2].partition("```")[0]
+
+    assert set(KINDS) <= set(words_in(passage))
+
+
+def test_the_emulators_models_and_faults_are_listed() -> None:
+    passage = FENCE.sub("", RUNNER).partition("\n## The emulator\n")[2]
+    passage = passage.partition("\n## Troubleshooting\n")[0]
+    listed = set(words_in(passage.partition("### Faults")[2]))
+
+    assert set(FAULT_KINDS) <= listed
+    assert {word for word in words_in(passage) if word.startswith("emulator.")} == set(MODEL_IDS)
+
+
+# --- the worked example --------------------------------------------------------------------------
+
+
+def turn(index: int, score: float | None) -> Turn:
+    reply = Completion(
+        message=Message.assistant("Why?"),
+        stop_reason="end_turn",
+        usage=None,
+        latency_ms=1.0,
+        service_latency_ms=None,
+        attempts=(),
+        request_id=None,
+        finished_at=datetime.now(UTC),
+    )
+    scores = {"form": 0.0, "substance": 0.0, "purity": 0.0} | ({"form": score} if score else {})
+    outcome = (
+        Unjudged(reason="invalid_verdict", message="")
+        if score is None
+        else Verdict(scores=scores, rationale={}, judge_model=None)
+    )
+    return Turn(
+        index=index,
+        prompt="Hello",
+        reply=reply,
+        student=None,
+        measures={},
+        notes={},
+        judged=Judged(outcome=outcome, calls=(), finished_at=reply.finished_at),
+    )
+
+
+def example_scores() -> list[float]:
+    passage = BENCHMARK.partition("### Worked example")[2]
+    return [float(score) for score in re.findall(r"^\| \d \| ([\d.]+) \|", passage, re.MULTILINE)]
+
+
+@pytest.mark.parametrize(
+    ("unjudged", "overall", "compliance", "half_life"), [((), 6.2, 1.0, 1), ((1,), 6.0, 1.0, 2)]
+)
+def test_the_worked_example_holds(
+    unjudged: tuple[int, ...], overall: float, compliance: float, half_life: int
+) -> None:
+    scores = [None if i in unjudged else score for i, score in enumerate(example_scores())]
+
+    metrics = summarise(RunConfig(model="m"), [turn(i, score) for i, score in enumerate(scores)])
+
+    assert example_scores() == [8.5, 7.0, 6.5, 5.0, 4.0]
+    assert metrics["overall_score"] == overall
+    assert metrics["compliance_rate"] == compliance
+    assert metrics["half_life"] == half_life
+    passage = BENCHMARK.partition("### Worked example")[2]
+    assert all(f"**{value}**" in passage for value in (overall, compliance, half_life))
