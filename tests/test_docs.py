@@ -1,5 +1,6 @@
 """Everything that the documents show is run, and everything that they list is compared."""
 
+import inspect
 import json
 import os
 import re
@@ -19,12 +20,21 @@ from urllib.parse import unquote
 import pytest
 
 from socratic_bench.bedrock.faults import FAULTS
+from socratic_bench.bedrock.retry import (
+    RETRY_WINDOW_S,
+    SERVER_WAIT_MAX_S,
+    WAIT_BASE_S,
+    WAIT_MAX_S,
+)
+from socratic_bench.bedrock.session import CONNECT_TIMEOUT_S
 from socratic_bench.benchmarks.socratic.metrics import summarise
+from socratic_bench.benchmarks.socratic.students import ModelStudent
 from socratic_bench.config import RunConfig
 from socratic_bench.documents.schemas import KINDS, load_schema
 from socratic_bench.emulator import MODEL_IDS, Emulator
 from socratic_bench.emulator.faults import KINDS as FAULT_KINDS
 from socratic_bench.errors import ENDINGS
+from socratic_bench.judging.request import MAX_TOKENS
 from socratic_bench.types import Completion, Judged, Message, Turn, Unjudged, Verdict
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -507,6 +517,23 @@ def test_every_failure_of_a_call_is_described() -> None:
         code: ("yes" if fault.retryable else "no", fault.end_reason)
         for code, fault in FAULTS.items()
     }
+
+
+def test_the_waits_and_bounds_of_calls_are_those_of_the_program() -> None:
+    prose = " ".join(BEDROCK.split())
+    student_tokens = inspect.signature(ModelStudent).parameters["max_tokens"].default
+    role = r"\| {} \| (?:`--max-tokens`, )?(\d+)"
+    bounds = [
+        int(re.search(role.format(name), prose)[1]) for name in ("tutor", "student model", "judge")
+    ]
+
+    assert bounds == [RunConfig(model="m").max_tokens, student_tokens, MAX_TOKENS]
+    assert (
+        f"starts at {WAIT_BASE_S:g} s and doubles with each attempt up to {WAIT_MAX_S:g} s" in prose
+    )
+    assert f"that counts, up to {SERVER_WAIT_MAX_S:g} s" in prose
+    assert f"stops retrying after {RETRY_WINDOW_S / 60:g} minutes" in prose
+    assert f"A connection may take {CONNECT_TIMEOUT_S} s" in prose
 
 
 def test_every_key_of_the_document_is_described() -> None:
