@@ -235,6 +235,7 @@ class FakeBedrock:
     def __init__(self, scripts: Mapping[str, Script] | None = None) -> None:
         self.scripts = dict(scripts or {})
         self.sent: list[Sent] = []
+        self.n_connections = 0
         self._lock = threading.Lock()
         self._given: dict[str, int] = {}
         self._closing = threading.Event()
@@ -307,6 +308,7 @@ class _Handler(BaseHTTPRequestHandler):
     def setup(self) -> None:
         super().setup()
         self.server.live.add(self.connection)
+        self.server.service.n_connections += 1
 
     def finish(self) -> None:
         self.server.live.discard(self.connection)

@@ -74,7 +74,9 @@ FAULTS: dict[str, Fault] = {
         "Give credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or a role; "
         "--offline needs none.",
     ),
-    "expired_credentials": _lasting("credentials", "Renew the credentials and run again."),
+    "expired_credentials": _lasting(
+        "credentials", "Renew the credentials and run again; if they are new, check the clock here."
+    ),
     "expired_login": _lasting("credentials", "Log in again with: aws sso login"),
     "tls": _lasting("refused_request", "Check the CA bundle (AWS_CA_BUNDLE) and the endpoint."),
 }
@@ -132,15 +134,18 @@ _BY_TYPE: tuple[tuple[type[Exception], str], ...] = (
     (ResponseParserError, "unreadable_answer"),
     (sdk.BotoCoreError, "invalid_request"),
     (ValueError, "unreadable_answer"),
+    (RuntimeError, "expired_credentials"),
 )
 
-# ValueError: a body that the SDK's JSON reader chokes on.
+# ValueError: a body that the SDK's JSON reader chokes on. RuntimeError: credentials that the SDK
+# has just refreshed, and that have expired all the same.
 TRANSLATED = (
     sdk.ClientError,
     sdk.BotoCoreError,
     ResponseParserError,
     UnreadableAnswerError,
     ValueError,
+    RuntimeError,
 )
 
 

@@ -15,7 +15,10 @@ from botocore.credentials import (
     CredentialResolver,
     DeferredRefreshableCredentials,
 )
+from botocore.exceptions import BotoCoreError, NoCredentialsError
 
+from socratic_bench.bedrock.faults import FAULTS, translate
+from socratic_bench.errors import ModelError
 from socratic_bench.version import VERSION
 
 if TYPE_CHECKING:
@@ -41,10 +44,24 @@ def runtime_client(
 ) -> "BedrockRuntimeClient":
     """A client that sends each request once: every retry is decided, counted and seen here.
 
-    Raises botocore's errors, which the caller translates.
+    Raises `ModelError` where the SDK's own environment allows no client.
     """
-    if endpoint.url:
-        return _embedded_client(endpoint, endpoint.url)
+    try:
+        if endpoint.url:
+            return _embedded_client(endpoint, endpoint.url)
+        return _users_client(endpoint, environ)
+    except ValueError as error:
+        raise ModelError(
+            f"{error}.".replace("..", "."),
+            code="invalid_endpoint",
+            end_reason="refused_request",
+            hint=FAULTS["connection"].hint,
+        ) from error
+    except BotoCoreError as error:
+        raise translate(error, model_id="Amazon Bedrock") from error
+
+
+def _users_client(endpoint: Endpoint, environ: Mapping[str, str]) -> "BedrockRuntimeClient":
     session = boto3.Session(
         botocore_session=_role_session(endpoint.assume_role_arn, endpoint.region)
         if endpoint.assume_role_arn
@@ -61,20 +78,35 @@ def runtime_client(
 
 def profile_region() -> str | None:
     """The region of the SDK's configuration files for the active profile, if there is one."""
-    region = botocore.session.Session().get_config_variable("region")
+    try:
+        region = botocore.session.Session().get_config_variable("region")
+    except BotoCoreError:
+        return None
     return region if isinstance(region, str) else None
 
 
 def _embedded_client(endpoint: Endpoint, url: str) -> "BedrockRuntimeClient":
-    # Nothing of the user's goes there: no keys, no token, no proxy.
+    # Nothing of the user's goes there: no profile, no keys, no token, no proxy.
+    nobody = {
+        "profile": (None, None, None, None),
+        "config_file": (None, None, os.devnull, None),
+        "credentials_file": (None, None, os.devnull, None),
+    }
     return boto3.Session(
+        botocore_session=botocore.session.Session(session_vars=nobody),
         aws_access_key_id="embedded",
         aws_secret_access_key="embedded",  # noqa: S106 -- a stand-in
         region_name=endpoint.region,
     ).client(
         "bedrock-runtime",
         endpoint_url=url,
-        config=_config(endpoint, proxies={}, auth_scheme_preference="sigv4"),
+        config=_config(
+            endpoint,
+            proxies={},
+            auth_scheme_preference="sigv4",
+            use_fips_endpoint=False,
+            use_dualstack_endpoint=False,
+        ),
     )
 
 
@@ -107,10 +139,13 @@ class _AssumeRole(CredentialProvider):
 
 def _role_session(role_arn: str, region: str) -> botocore.session.Session:
     own = botocore.session.Session()
+    credentials = own.get_credentials()
+    if credentials is None:
+        raise NoCredentialsError
     # The session length is left to the service: near 15 min, the SDK refreshes on every call.
     fetcher = AssumeRoleCredentialFetcher(
         client_creator=partial(own.create_client, region_name=region),
-        source_credentials=own.get_credentials(),
+        source_credentials=credentials,
         role_arn=role_arn,
         extra_args={"RoleSessionName": ROLE_SESSION_NAME},
     )
