@@ -48,10 +48,16 @@ class Runtime:
         outcome.model_id = model_id
         body = _parsed(raw)
         self.validator.check(outcome.operation, model_id, body)
-        if outcome.operation == "CountTokens":
-            outcome.send_json({"inputTokens": _count(model_id, body)})
-        else:
-            self._converse(outcome, model_id, body)
+        try:
+            if outcome.operation == "CountTokens":
+                outcome.send_json({"inputTokens": _count(model_id, body)})
+            else:
+                self._converse(outcome, model_id, body)
+        except (KeyError, TypeError, AttributeError):
+            if self.validator.active:
+                raise
+            # Nobody has looked at the body's shape.
+            raise invalid("The request's body is malformed.") from None
 
     def _converse(self, outcome: Outcome, model_id: str, body: JsonObject) -> None:
         dialogue = read_dialogue(model_id, body)
@@ -138,4 +144,13 @@ def _parsed(raw: bytes) -> JsonObject:
         raise ServiceError(400, "SerializationException", "The body is not valid JSON.") from None
     if not isinstance(body, dict):
         raise ServiceError(400, "SerializationException", "The body is not a JSON object.")
+    if b"null" in raw:
+        body = {name: _without_nulls(value) for name, value in body.items() if value is not None}
     return body
+
+
+def _without_nulls(value: object) -> object:
+    """A null member counts as an absent one."""
+    if isinstance(value, dict):
+        return {name: _without_nulls(part) for name, part in value.items() if part is not None}
+    return [_without_nulls(part) for part in value] if isinstance(value, list) else value

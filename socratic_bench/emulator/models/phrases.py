@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from socratic_bench.emulator.models.subjects import words
+from socratic_bench.emulator.models.words import words
 
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W_]+(?:['-][^\W_]+)*|[^\w\s]|\n")
 _LONGEST = 3

@@ -4,12 +4,13 @@ A few word lists stand in for a grammar. Where they cannot tell, the words are q
 since a quotation reads well in any sentence; so do code, other languages and mere punctuation.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from pathlib import Path
+from functools import lru_cache
+
+from socratic_bench.emulator.models.phrases import noun_phrases
+from socratic_bench.emulator.models.words import words
 
 READ_LIMIT = 1500
 NOTHING = {False: "what you wrote", True: "what I wrote"}
@@ -46,8 +47,6 @@ class Subject:
 @lru_cache(maxsize=4096)
 def subject_of(text: str, *, own: bool = False) -> Subject:
     """Read a text of the other side, whose "my" becomes "your", or one's own."""
-    from socratic_bench.emulator.models.phrases import noun_phrases
-
     text = text[-READ_LIMIT:].replace("\u2019", "'")
     if len(_CODE_MARK.findall(text)) > max(3, len(text) // 25):
         return Subject((CODE[own],), (), ())
@@ -57,18 +56,6 @@ def subject_of(text: str, *, own: bool = False) -> Subject:
     phrases = tuple(dict.fromkeys(noun_phrases(text, own=own)))[:5]
     phrases = phrases or quotes[:1] or (_title(text) or NOTHING[own],)
     return Subject(phrases, quotes, tuple(_claims(text))[:4])
-
-
-@lru_cache
-def words(*names: str) -> frozenset[str]:
-    """The words of some lists of the data file."""
-    return frozenset(word for name in names for word in _lists()[name].split())
-
-
-@cache
-def _lists() -> dict[str, str]:
-    data: dict[str, str] = json.loads((Path(__file__).parent / "words.json").read_text("utf-8"))
-    return data
 
 
 def _is_english(text: str) -> bool:
