@@ -1,0 +1,132 @@
+"""A real engine, the image under test, and stand-ins for Amazon's services on the host's loopback."""
+
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from tests.image.doubles import Relay, emulator, relay, serving
+from tests.image.engine import DOCKER, RUNNER, build, build_network, command
+
+BUCKET = "socratic-benchmark-data"
+REGION = "us-east-1"
+STAND_IN_KEYS = {"aws_access_key_id": "AKIASTANDIN", "aws_secret_access_key": "secret"}
+
+# The documented commands are run word for word; what reaches the stand-ins is added behind their back.
+WRAPPER = """\
+#!/bin/bash
+verb=$1
+shift
+case $verb in
+  build) exec {docker} build --network={network} "$@" ;;
+  run) case " $* " in
+      *" --network"*) exec {docker} run --env-file {environment} "$@" ;;
+      *) exec {docker} run --network=host --env-file {environment} "$@" ;;
+    esac ;;
+  *) exec {docker} "$verb" "$@" ;;
+esac
+"""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def image() -> str:
+    """The image of the working tree. Without an engine nothing here can be told."""
+    if command([DOCKER, "version"]).code != 0:
+        pytest.exit(f"No Docker engine answers to '{DOCKER} version'; see docs/docker.md.", 1)
+    build(RUNNER)
+    return RUNNER
+
+
+@pytest.fixture(scope="session")
+def emulator_url() -> Iterator[str]:
+    with emulator() as url:
+        yield url
+
+
+@pytest.fixture
+def bedrock(emulator_url: str) -> Iterator[Relay]:
+    """The emulator, behind a relay that remembers this test's requests."""
+    with relay(emulator_url) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def moto_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """moto's server, which plays S3 and STS."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    words = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    with serving(words, folder=tmp_path_factory.mktemp("moto")):
+        _wait_for(port)
+        yield f"http://127.0.0.1:{port}"
+
+
+def _wait_for(port: int) -> None:
+    for _ in range(300):
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    pytest.fail(f"Nothing listens on port {port}.")
+
+
+@pytest.fixture
+def s3(moto_url: str) -> Iterator[Any]:
+    """A client for the stand-in's S3, with an empty bucket."""
+    client = boto3.client("s3", endpoint_url=moto_url, region_name=REGION, **STAND_IN_KEYS)
+    client.create_bucket(Bucket=BUCKET)
+    yield client
+    for key in keys_in(client):
+        client.delete_object(Bucket=BUCKET, Key=key)
+    client.delete_bucket(Bucket=BUCKET)
+    client.close()
+
+
+def keys_in(client: Any) -> list[str]:
+    pages = client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET)
+    return [entry["Key"] for page in pages for entry in page.get("Contents", [])]
+
+
+@pytest.fixture
+def stand_ins(bedrock: Relay, moto_url: str) -> dict[str, str]:
+    """The variables that send a run to the stand-ins."""
+    return {
+        "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": bedrock.url,
+        "AWS_ENDPOINT_URL_S3": moto_url,
+        "AWS_ENDPOINT_URL_STS": moto_url,
+        "AWS_ACCESS_KEY_ID": STAND_IN_KEYS["aws_access_key_id"],
+        "AWS_SECRET_ACCESS_KEY": STAND_IN_KEYS["aws_secret_access_key"],
+    }
+
+
+@pytest.fixture
+def shell(stand_ins: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> "Shell":
+    """Runs commands as documented, with a `docker` before the real one in the path."""
+    folder = tmp_path_factory.mktemp("shell")
+    environment = folder / "environment"
+    environment.write_text("".join(f"{name}={value}\n" for name, value in stand_ins.items()))
+    wrapper = folder / "docker"
+    wrapper.write_text(
+        WRAPPER.format(docker=DOCKER, network=build_network(), environment=environment)
+    )
+    wrapper.chmod(0o755)
+    return Shell(folder)
+
+
+class Shell:
+    def __init__(self, folder: Path) -> None:
+        self._path = f"{folder}:{os.environ['PATH']}"
+
+    def __call__(self, script: str, *, folder: Path | None = None) -> Any:
+        more = {"folder": folder} if folder else {}
+        return command(
+            ["bash", "-euo", "pipefail", "-c", script], environ={"PATH": self._path}, **more
+        )

@@ -1,0 +1,266 @@
+"""What is in the image, and what is not."""
+
+import gzip
+import json
+import re
+import shutil
+import ssl
+import subprocess
+import sys
+import tarfile
+import time
+
+import pytest
+
+from tests.image.engine import (
+    BASE,
+    DOCKER,
+    HARDENED,
+    REPOSITORY,
+    RUNNER,
+    build,
+    docker,
+    inspect,
+    layers,
+    run,
+)
+
+pytestmark = pytest.mark.image
+
+SIZE_LIMIT_MB = 12
+REBUILD_LIMIT_S = 20
+PYTHON = ("--entrypoint=python", "--network=none")
+
+# Runs a program's main function, then names the loaded modules that were compiled on the spot.
+UNCOMPILED = """
+import sys
+from pathlib import Path
+from cli.runner import main
+main(sys.argv[1:])
+import boto3
+for service in ("s3", "sts", "sso", "sso-oidc", "bedrock"):
+    boto3.client(service, region_name="us-east-1")
+specs = [vars(module).get("__spec__") for module in list(sys.modules.values())]
+print([s.name for s in specs if s and s.cached and not Path(s.cached).exists()], file=sys.stderr)
+"""
+# Where each service is called in different parts of the world, and what can be called there.
+ENDPOINTS = """
+import json, sys
+import botocore.session
+from botocore import UNSIGNED
+from botocore.config import Config
+regions = ("us-east-1", "eu-central-1", "ap-southeast-3", "us-gov-west-1", "cn-north-1", "aws-global")
+session = botocore.session.Session()
+found = {}
+for service in ("bedrock", "bedrock-runtime", "s3", "signin", "sso", "sso-oidc", "sts"):
+    found[service] = {"regions": session.get_available_regions(service)}
+    for region in regions:
+        client = session.create_client(
+            service, region_name=region, config=Config(signature_version=UNSIGNED)
+        )
+        found[service][region] = client.meta.endpoint_url
+    found[service]["operations"] = sorted(client.meta.service_model.operation_names)
+    found[service]["shapes"] = sorted(client.meta.service_model.shape_names)
+    found[service]["waiters"] = client.waiter_names
+json.dump(found, sys.stdout, sort_keys=True)
+"""
+
+
+def test_size_over_the_base(tmp_path, record_testsuite_property, capsys):
+    """What a pull downloads beyond the base: the own layers, compressed as a registry keeps them."""
+    own = set(layers(RUNNER)) - set(layers(BASE))
+    archive = tmp_path / "image.tar"
+    docker("save", "-o", archive, RUNNER)
+
+    with tarfile.open(archive) as saved:
+        manifest = json.load(saved.extractfile("manifest.json"))[0]
+        names = dict(zip(layers(RUNNER), manifest["Layers"], strict=True))
+        contents = {digest: saved.extractfile(names[digest]).read() for digest in own}
+    size_mb = sum(len(gzip.compress(content, 6)) for content in contents.values()) / 1e6
+
+    record_testsuite_property("size_over_base_mb", round(size_mb, 2))
+    with capsys.disabled():
+        print(f"\nsize over the base, compressed: {size_mb:.2f} MB (limit {SIZE_LIMIT_MB})")  # noqa: T201
+    assert size_mb <= SIZE_LIMIT_MB
+
+
+def test_no_installer_and_no_tests():
+    listed = run(
+        "-c",
+        "find / -xdev \\( -name pip -o -name 'pip[-3]*' -o -name ensurepip -o -name setuptools -o -name wheel "
+        "-o -name pytest -o -name moto -o -name tests \\) -not -path '/proc/*' 2>/dev/null; true",
+        options=("--entrypoint=sh", "--user=0"),
+    )
+
+    unwanted = [path for path in listed.stdout.split() if not path.startswith("/etc/pip.conf")]
+    assert unwanted == []
+
+
+@pytest.mark.parametrize("module", ["pip", "ensurepip", "setuptools", "pytest", "moto", "awscrt"])
+def test_module_is_not_there(module):
+    done = run("-Ic", f"import {module}", options=PYTHON)
+
+    assert "ModuleNotFoundError" in done.stderr
+
+
+def test_everything_that_a_run_loads_is_compiled():
+    words = ("--offline", "--model=emulator.socratic-v1:0", "--prompt=Why?", "--turns=2", "--quiet")
+
+    done = run("-Ic", UNCOMPILED, *words, options=(*PYTHON, "--read-only"))
+
+    assert done.code == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_cut_service_descriptions_lead_to_the_same_endpoints():
+    whole = subprocess.check_output([sys.executable, "-c", ENDPOINTS], text=True)
+
+    cut = run("-Ic", ENDPOINTS, options=PYTHON)
+
+    assert cut.code == 0, cut.stderr
+    assert json.loads(cut.stdout) == json.loads(whole)
+
+
+def test_services_that_no_run_uses_are_gone():
+    done = run("-Ic", "import boto3; boto3.client('ec2', 'us-east-1')", options=PYTHON)
+
+    assert "UnknownServiceError" in done.stderr
+
+
+def test_configuration():
+    config = inspect(RUNNER)["Config"]
+
+    assert config["Entrypoint"] == ["python", "-I", "-m", "cli"]
+    assert config["User"] == "10001:10001"
+    assert "HOME=/home/runner" in config["Env"]
+    assert config.get("ExposedPorts") is None
+    assert not config["Cmd"]
+
+
+def test_labels(tmp_path):
+    """By plain build arguments, at no cost: every layer stays as it is."""
+    build("socratic-labels", "--build-arg=VERSION=1.2.3", "--build-arg=REVISION=abc123")
+
+    found = inspect("socratic-labels")["Config"]["Labels"]
+    docker("image", "rm", "socratic-labels")
+    assert {name.removeprefix("org.opencontainers.image."): found[name] for name in found} == {
+        "title": "socratic-runner",
+        "description": "Measures how well a language model on Amazon Bedrock keeps to the "
+        "Socratic method",
+        "version": "1.2.3",
+        "revision": "abc123",
+        "licenses": "MIT",
+        "base.name": BASE,
+    }
+
+
+def test_build_from_nothing_gives_the_same_layers(tmp_path):
+    """Secrets for a package index and a certificate of one's own take part, and leave no trace."""
+    certificates = ssl.get_default_verify_paths().cafile
+    (tmp_path / "pip.conf").write_text("[global]\ncert = /run/secrets/cabundle\n")
+
+    build(
+        "socratic-again",
+        "--no-cache",
+        f"--secret=id=pipconf,src={tmp_path / 'pip.conf'}",
+        f"--secret=id=cabundle,src={certificates}",
+    )
+
+    again = layers("socratic-again")
+    docker("image", "rm", "socratic-again")
+    # The layer over the base holds deletions only; this engine gives those the time of the build.
+    contents = slice(len(layers(BASE)) + 1, None)
+    assert again[contents] == layers(RUNNER)[contents]
+
+
+def test_installer_obeys_the_secret(tmp_path):
+    """A mistaken certificate is enough to stop the build, so the secret is what is used."""
+    (tmp_path / "pip.conf").write_text("[global]\ncert = /nowhere\n")
+
+    with pytest.raises(AssertionError, match="/nowhere"):
+        build(
+            "socratic-never",
+            "--no-cache",
+            "--target=packages",
+            f"--secret=id=pipconf,src={tmp_path / 'pip.conf'}",
+        )
+
+
+def test_changed_hash_stops_the_build(tmp_path):
+    context = _copied_context(tmp_path)
+    pinned = context / "requirements.txt"
+    pinned.write_text(re.sub("sha256:[0-9a-f]+", f"sha256:{'0' * 64}", pinned.read_text()))
+
+    with pytest.raises(AssertionError, match="DO NOT MATCH THE HASHES"):
+        build("socratic-never", "--target=packages", context=context)
+
+
+def test_code_change_rebuilds_in_seconds(tmp_path, capsys):
+    context = _copied_context(tmp_path)
+    build("socratic-changed", context=context)
+    before = set(layers("socratic-changed"))
+    with (context / "cli/runner.py").open("a") as source:
+        source.write(f"# changed at {time.time()}\n")
+    started_s = time.monotonic()
+
+    build("socratic-changed", context=context)
+
+    took_s = time.monotonic() - started_s
+    after = set(layers("socratic-changed"))
+    docker("image", "rm", "socratic-changed")
+    with capsys.disabled():
+        print(f"\nrebuild after a change of code: {took_s:.1f} s")  # noqa: T201
+    assert took_s < REBUILD_LIMIT_S
+    assert len(after - before) == 1
+
+
+def _copied_context(tmp_path):
+    """What the runner is built from, in a folder that may be changed."""
+    context = tmp_path / "context"
+    for name in ("cli", "socratic_bench", "docker"):
+        shutil.copytree(REPOSITORY / name, context / name)
+    for name in ("Dockerfile", ".dockerignore", "requirements.txt"):
+        shutil.copy2(REPOSITORY / name, context / name)
+    return context
+
+
+def test_context_leaves_the_surroundings_out():
+    listed = docker("run", "--rm", "--entrypoint=ls", "socratic-tests", "-A", "/src").split()
+
+    assert {"cli", "tests", "pyproject.toml"} <= set(listed)
+    assert not {".git", ".venv", ".coverage", ".ci"} & set(listed)
+
+
+def test_every_package_has_a_wheel_for_arm64(tmp_path):
+    """The image of the other architecture is built from the same file, and compiles nothing."""
+    platforms = [f"--platform=manylinux_2_{minor}_aarch64" for minor in (17, 28)]
+    words = ["--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes"]
+
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "download", *words, "--python-version=3.12", *platforms]
+        + ["--platform=manylinux2014_aarch64", "-r", "requirements.txt", "-d", str(tmp_path)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    wheels = {path.name for path in tmp_path.iterdir()}
+    assert all("none-any" in name or "aarch64" in name for name in wheels)
+
+
+def test_own_code_is_pure_python():
+    done = run(
+        "-c",
+        "find /opt/socratic-runner/lib/python3.12/site-packages/cli "
+        "/opt/socratic-runner/lib/python3.12/site-packages/socratic_bench -name '*.so'",
+        options=("--entrypoint=sh", *HARDENED),
+    )
+
+    assert (done.code, done.stdout) == (0, "")
+
+
+def test_docker_command_is_the_one_that_was_asked_for():
+    """`DOCKER` and `DOCKER_HOST` decide; what is measured here is that engine."""
+    assert shutil.which(DOCKER)

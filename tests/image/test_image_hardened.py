@@ -1,0 +1,156 @@
+"""The image under the strictest flags, under any user, and as process 1."""
+
+import json
+import os
+import time
+
+import pytest
+
+from tests.image.doubles import emulator
+from tests.image.engine import DOCKER, HARDENED, RUNNER, command, docker, run
+
+pytestmark = pytest.mark.image
+
+OFFLINE = ("--offline", "--model=emulator.socratic-v1:0", "--prompt=I am stuck.", "--turns=3")
+CALM_STOP_S = 6
+
+
+@pytest.mark.parametrize("user", ["10001:10001", "4321:8765", "0:0", "65534"])
+def test_whole_run_without_a_network(user, tmp_path):
+    """No account, no capability, no writable root: the bound folder is the only way out."""
+    tmp_path.chmod(0o777)
+
+    done = run(
+        *OFFLINE,
+        "--output-dir=out",
+        options=(*HARDENED, "--network=none", f"--user={user}", f"--volume={tmp_path}:/work"),
+    )
+
+    assert done.code == 0, done.stderr
+    document = done.document
+    assert (document["status"], document["n_turns"]) == ("completed", 3)
+    curated = tmp_path / "out" / "curated" / "runs" / f"{document['run_id']}.json"
+    assert json.loads(curated.read_text())["overall_score"] == document["overall_score"]
+    assert curated.stat().st_uid == int(user.split(":")[0])
+
+
+def test_folder_of_somebody_else_is_refused_in_plain_words(tmp_path):
+    tmp_path.chmod(0o755)
+    os.chown(tmp_path, 0, 0)
+
+    done = run(
+        *OFFLINE, "--output-dir=out", options=("--network=none", f"--volume={tmp_path}:/work")
+    )
+
+    assert done.code in (2, 4)
+    assert done.document["status"] == "failed"
+    assert "Traceback" not in done.stderr
+
+
+def test_volume_that_docker_makes_can_be_written_by_any_user():
+    docker("volume", "create", "socratic-volume")
+    try:
+        for user in ("10001:10001", "4321:8765"):
+            done = run(
+                *OFFLINE,
+                f"--output-dir=out-{user[0]}",
+                options=(*HARDENED, "--network=none", f"--user={user}", "-vsocratic-volume:/work"),
+            )
+
+            assert done.code == 0, done.stderr
+    finally:
+        docker("volume", "rm", "socratic-volume")
+
+
+def test_fixed_user_without_privileges():
+    program = (
+        "import os; print(os.getuid(), os.getgid(), "
+        "[l.split()[1] for l in open('/proc/self/status') if l.startswith(('CapEff', 'NoNewPrivs'))])"
+    )
+
+    done = run("-Ic", program, options=("--entrypoint=python", *HARDENED))
+
+    assert done.stdout.split("\n")[0] == "10001 10001 ['0000000000000000', '1']"
+
+
+def test_run_reaches_its_endpoint_under_the_strictest_flags(stand_ins, bedrock):
+    variables = [f"--env={name}={value}" for name, value in stand_ins.items()]
+    own = ["--env=AWS_REGION=us-east-1", '--env=BEDROCK_MODEL_IDS=["emulator.socratic-v1:0"]']
+
+    done = run(*OFFLINE[1:], options=(*HARDENED, "--network=host", *variables, *own))
+
+    assert done.code == 0, done.stderr
+    assert bedrock.calls
+
+
+def test_work_folder_cannot_take_the_programs_place(tmp_path):
+    """Python usually prefers modules in the current folder; the image does not."""
+    (tmp_path / "json.py").write_text("raise SystemExit('taken over')")
+    (tmp_path / "cli.py").write_text("raise SystemExit('taken over')")
+
+    done = run(
+        *OFFLINE,
+        options=("--network=none", f"--volume={tmp_path}:/work", "--env=PYTHONPATH=/work"),
+    )
+
+    assert done.code == 0, done.stderr
+
+
+@pytest.fixture
+def slow_run(stand_ins):
+    """A run whose every reply takes a second, a turn or two into the dialogue."""
+    with emulator("--latency-ms=1000") as url:
+        variables = {
+            **stand_ins,
+            "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": url,
+            "AWS_REGION": "us-east-1",
+            "BEDROCK_MODEL_IDS": '["emulator.socratic-v1:0"]',
+        }
+        options = [f"--env={name}={value}" for name, value in variables.items()]
+        words = ["--model=emulator.socratic-v1:0", "--prompt=I am stuck.", "--turns=100"]
+        name = docker("run", "-d", "--network=host", *HARDENED, *options, RUNNER, *words)
+        _wait_for_turn(name)
+        yield name
+        docker("rm", "-f", name)
+
+
+def _wait_for_turn(name):
+    for _ in range(200):
+        if "turn   1" in command([DOCKER, "logs", name]).stderr:
+            return
+        time.sleep(0.1)
+    pytest.fail("The run did not get to its second turn.")
+
+
+@pytest.mark.parametrize(("signal", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
+def test_stopped_run_reports_what_it_has(slow_run, signal, code):
+    """Process 1 gets no default handling of signals; the program handles them itself."""
+    started_s = time.monotonic()
+
+    if signal == "SIGTERM":
+        docker("stop", slow_run)
+    else:
+        docker("kill", f"--signal={signal}", slow_run)
+
+    assert docker("wait", slow_run) == str(code)
+    assert time.monotonic() - started_s < CALM_STOP_S
+    document = command([DOCKER, "logs", slow_run]).document
+    assert (document["status"], document["end_reason"]) == ("partial", "interrupted")
+    assert document["n_turns"] >= 1
+
+
+def test_emulator_is_stopped_calmly():
+    name = docker("run", "-d", "--network=none", *HARDENED, RUNNER, "emulator", "--port=8080")
+    try:
+        for _ in range(100):
+            if "endpoint_url" in command([DOCKER, "logs", name]).stdout:
+                break
+            time.sleep(0.1)
+        started_s = time.monotonic()
+
+        docker("stop", name)
+
+        assert time.monotonic() - started_s < CALM_STOP_S
+        assert docker("inspect", "--format={{.State.ExitCode}}", name) == "0"
+    finally:
+        docker("rm", "-f", name)
