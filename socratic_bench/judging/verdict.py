@@ -1,6 +1,7 @@
 """Reads a verdict out of a judge's answer: a whole, valid one, or the reason why there is none."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -12,9 +13,14 @@ STOPS: Mapping[str, str] = {
     "guardrail_intervened": "guardrail",
     "model_context_window_exceeded": "context_window",
     "max_tokens": "cut_off",
+    "malformed_model_output": "malformed_output",
+    "malformed_tool_use": "malformed_output",
 }
 MAX_REPLY_CHARS = 200_000
 MAX_REASON_CHARS = 4_000
+
+# Other braces belong to prose.
+_OBJECT = re.compile(r'\{\s*["}]')
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,10 @@ def _candidates(answer: Completion) -> dict[str, Json] | Unreadable:
             return Unreadable("empty_verdict", "it is empty.")
         if len(text) > MAX_REPLY_CHARS:
             return Unreadable("unreadable_verdict", f"it has {len(text)} characters.")
-        objects = list(_json_objects(text))
+        try:
+            objects = list(_json_objects(text))
+        except (ValueError, RecursionError) as error:
+            return Unreadable("unreadable_verdict", f"its JSON is broken ({error}).")
     if not objects:
         return Unreadable("unreadable_verdict", "it holds no JSON object.")
     if any(other != objects[0] for other in objects[1:]):
@@ -71,17 +80,22 @@ def _candidates(answer: Completion) -> dict[str, Json] | Unreadable:
 
 
 def _json_objects(text: str) -> Iterator[dict[str, Json]]:
-    """The outermost JSON objects in a text; prose and code fences around them are passed over."""
-    decoder = json.JSONDecoder(parse_constant=_refuse_constant)
-    position = text.find("{")
-    while position >= 0:
-        try:
-            value, end = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            end = position + 1
-        else:
-            yield value
-        position = text.find("{", end)
+    """The outermost JSON objects in a text; prose and code fences around them are passed over.
+
+    Raises for an object that is broken: what lies within it is no verdict of its own.
+    """
+    decoder = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_no_name_twice)
+    end = 0
+    while start := _OBJECT.search(text, end):
+        value, end = decoder.raw_decode(text, start.start())
+        yield value
+
+
+def _no_name_twice(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands twice in one object")
+    return found
 
 
 def _refuse_constant(word: str) -> Json:
