@@ -44,7 +44,7 @@ def run(code, *arguments):
 def test_the_package_is_light_until_it_is_started():
     code = (
         "import sys; from socratic_bench.emulator import Settings, parse_fault, MODEL_IDS;"
-        "print([name for name in ('asyncio', 'botocore', 'json') if name in sys.modules])"
+        "print([name for name in ('asyncio', 'botocore', 'ssl') if name in sys.modules])"
     )
 
     assert run(code) == "[]\n"

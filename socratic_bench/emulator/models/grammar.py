@@ -29,6 +29,14 @@ def expand(pattern: str, random: Random, slots: Mapping[str, str]) -> str:
     return text
 
 
+def sayable(text: str, phrase: str) -> str:
+    """The text with a quotation given once, and then referred to."""
+    if not phrase.startswith('"'):
+        return text
+    before, found, after = text.partition(phrase)
+    return before + found + after.replace(phrase, "that")
+
+
 def _render(nodes: tuple[Node, ...], random: Random) -> str:
     return "".join(
         node if isinstance(node, str) else _render(node[int(random.random() * len(node))], random)

@@ -70,6 +70,8 @@ def _is_evident(tokens: list[str], at: int, end: int) -> bool:
     after = tokens[end].lower() if end < len(tokens) else "."
     if before in words("prepositions"):
         return True
+    if before in ("is", "are"):
+        return after == "?"
     if before in words("objects_of"):
         return after in ".!?,;\n"
     if before in _STOPS or before in ("that", "and", "but", "because", "if", "whether"):
@@ -93,7 +95,8 @@ def _acceptable(found: list[str], lead: str | None) -> bool:
     if lead in ("my", "your", "our"):
         return last.lower() not in words("generic")
     named = len(last) > 2 or (last.isupper() and len(last) > 1)  # noqa: PLR2004
-    return named and last.lower() not in words("generic", "vague") and not found[0].isdigit()
+    vague = len(found) == 1 and last.lower() in words("vague")
+    return named and not vague and last.lower() not in words("generic") and not found[0].isdigit()
 
 
 def _joined(tokens: list[str], found: list[str], end: int, *, own: bool) -> tuple[str, int]:

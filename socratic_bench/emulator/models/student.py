@@ -4,7 +4,7 @@ import re
 from random import Random
 
 from socratic_bench.emulator.dialogue import END_OF_DIALOGUE, Dialogue
-from socratic_bench.emulator.models.grammar import book, expand
+from socratic_bench.emulator.models.grammar import book, expand, sayable
 from socratic_bench.emulator.models.subjects import subject_of
 
 _BAD = re.compile(
@@ -58,7 +58,12 @@ def _fresh(dialogue: Dialogue, random: Random) -> str:
     parts = [_unsaid(kind, said, dialogue, random) for kind in random.choice(shapes)]
     while " ".join(parts) in said and len(parts) < _LONG:
         parts.append(_unsaid("other", said, dialogue, random))
-    return " ".join(parts)
+    return sayable(" ".join(parts), _quotation(dialogue))
+
+
+def _quotation(dialogue: Dialogue) -> str:
+    own = dialogue.own_texts
+    return subject_of(own[0], own=True).phrases[0] if own else ""
 
 
 def _unsaid(kind: str, said: str, dialogue: Dialogue, random: Random) -> str:
@@ -76,10 +81,11 @@ def _asked_for(dialogue: Dialogue) -> str:
 
 
 def _line(kind: str, dialogue: Dialogue, random: Random) -> str:
-    """A pattern of a kind, about the student's own opening, or about what the tutor just said."""
+    """A pattern of a kind, about the student's own opening."""
     own = dialogue.own_texts
-    subject = subject_of(own[0], own=True) if own else subject_of(_heard(dialogue), own=True)
-    slots = {"np": random.choice(subject.phrases)}
+    phrases = subject_of(own[0], own=True).phrases if own else ("this question",)
+    # The first phrase is the likeliest subject.
+    slots = {"np": phrases[int(random.random() ** 2 * len(phrases))]}
     text = expand(random.choice(book("student")[kind]), random, slots)
     return text[0].upper() + text[1:]
 

@@ -26,7 +26,7 @@ _AND = re.compile(r"\band\b", re.IGNORECASE)
 _ENGLISH_SHARE = 0.15
 _ASCII_SHARE = 0.9
 _CODE_MARK = re.compile(r"[{}();=<>]|\bdef |\breturn\b|=>|::|</")
-_QUOTE_WORDS = (2, 8)
+_QUOTE_WORDS = (3, 8)
 _CLAIM_WORDS = (3, 9)
 _FEW_WORDS = 3
 
@@ -53,7 +53,7 @@ def subject_of(text: str, *, own: bool = False) -> Subject:
     if not _is_english(text):
         return Subject((_title(text) or NOTHING[own],), (), ())
     quotes = tuple(dict.fromkeys(_quotes(text)))[:6]
-    phrases = tuple(dict.fromkeys(noun_phrases(text, own=own)))[:5]
+    phrases = tuple(dict.fromkeys(noun_phrases(text, own=own)))[:3]
     phrases = phrases or quotes[:1] or (_title(text) or NOTHING[own],)
     return Subject(phrases, quotes, tuple(_claims(text))[:4])
 

@@ -3,7 +3,7 @@
 from random import Random
 
 from socratic_bench.emulator.dialogue import Dialogue
-from socratic_bench.emulator.models.grammar import book, expand
+from socratic_bench.emulator.models.grammar import book, expand, sayable
 from socratic_bench.emulator.models.moves import Move, plan
 from socratic_bench.emulator.models.subjects import subject_of
 
@@ -45,13 +45,19 @@ class _Speaker:
         phrases = about.phrases if random.random() < _FROM_OPENING else _sound(now.phrases)
         quotes, claims = now.quotes or about.quotes, now.claims or about.claims
         self._slots = {
-            "np": random.choice(phrases or about.phrases),
+            # The first phrase is the likeliest subject.
+            "np": (phrases or about.phrases)[
+                int(random.random() ** 2 * len(phrases or about.phrases))
+            ],
             "claim": random.choice(claims) if claims else "that",
         }
         if quotes:
             self._slots["q"] = random.choice(quotes)
 
     def say(self, move: Move) -> str:
+        return sayable(self._said(move), self._slots["np"])
+
+    def _said(self, move: Move) -> str:
         match move:
             case "socratic":
                 return self._socratic()
