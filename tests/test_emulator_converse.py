@@ -148,7 +148,8 @@ def test_a_tutor_fills_a_tool_that_is_forced_on_it(bedrock):
         "properties": {
             "question": {"type": "string"},
             "tags": {"type": "array", "items": {"enum": ["a", "b"]}},
-            "sure": {"type": "boolean"},
+            "sure": {"type": ["boolean", "null"]},
+            "odd": True,
             "score": {"type": "number"},
         },
     }
@@ -161,7 +162,7 @@ def test_a_tutor_fills_a_tool_that_is_forced_on_it(bedrock):
     )
 
     use = answer["output"]["message"]["content"][0]["toolUse"]
-    assert use["input"].pop("question").endswith("?")
+    assert use["input"].pop("question") == use["input"].pop("odd")
     assert use["input"] == {"tags": ["a"], "sure": False, "score": 0}
 
 
@@ -313,6 +314,10 @@ def tool_use(number):
             ),
         ),
         (
+            [user("a"), {**tool_use("t1"), "content": [{"text": ""}, *tool_use("t1")["content"]]}],
+            "The text field in the ContentBlock object at messages.1.content.0 is blank",
+        ),
+        (
             [user("a"), tool_use("t1"), user("b")],
             "Expected toolResult blocks at messages.2.content",
         ),
@@ -326,6 +331,35 @@ def test_a_conversation_has_an_order(bedrock, messages, message):
     tools = {"tools": TOOL["tools"]}
 
     assert message in refusal(bedrock, messages=messages, toolConfig=tools)
+
+
+def test_a_blank_system_text_is_refused(bedrock):
+    message = refusal(bedrock, system=[{"text": "Ask."}, {"text": " "}])
+
+    assert message.startswith(
+        "The text field in the SystemContentBlock object at system.1 is blank"
+    )
+
+
+@pytest.mark.parametrize(
+    "body", [b"[]", b"{", b"\xff", b"[" * 200_000, b'{"messages": ' + b"9" * 5000 + b"}"]
+)
+def test_a_body_that_is_no_json_object_is_refused(emulator, body):
+    with Raw(emulator.url) as raw:
+        raw.send(http(body))
+        status, headers, _ = raw.answer()
+
+    assert (status, headers["x-amzn-errortype"]) == (400, "SerializationException")
+
+
+def test_text_that_is_no_valid_unicode_is_taken_and_answered(emulator):
+    body = b'{"messages": [{"role": "user", "content": [{"text": "what is a \\ud800 letter?"}]}]}'
+    with Raw(emulator.url) as raw:
+        raw.send(http(body))
+        status, _, answer = raw.answer()
+
+    assert status == 200
+    assert json.loads(answer)["output"]["message"]["content"][0]["text"].endswith("?")
 
 
 def test_a_tool_call_may_be_answered_where_tools_are_defined(bedrock):

@@ -18,6 +18,7 @@ def check_request(model_id: str, traits: Traits, body: JsonObject) -> None:
     if traits.profile_only and model_id.rpartition("foundation-model/")[2] == traits.base_id:
         raise traits.needs_profile()
     _check_roles(messages)
+    _check_system(body)
     _check_texts(messages)
     _check_tools(messages, body)
     _check_model(traits, body, messages)
@@ -39,6 +40,15 @@ def _check_roles(messages: list[JsonObject]) -> None:
         )
 
 
+def _check_system(body: JsonObject) -> None:
+    for number, block in enumerate(body.get("system") or ()):
+        if "text" in block and not block["text"].strip():
+            raise invalid(
+                f"The text field in the SystemContentBlock object at system.{number} is blank. "
+                "Add text to the text field, and try again."
+            )
+
+
 def _check_texts(messages: list[JsonObject]) -> None:
     """Refuse empty messages, and assistant messages without a word.
 
@@ -54,7 +64,7 @@ def _check_texts(messages: list[JsonObject]) -> None:
             )
         if message["role"] == "assistant":
             texts = [(at, block["text"]) for at, block in enumerate(content) if "text" in block]
-            if texts and len(texts) == len(content) and not any(text.strip() for _, text in texts):
+            if texts and not any(text.strip() for _, text in texts):
                 raise invalid(
                     f"The text field in the ContentBlock object at messages.{number}.content."
                     f"{texts[0][0]} is blank. Add text to the text field, and try again."

@@ -140,7 +140,7 @@ def _extra_fields(body: JsonObject) -> JsonObject | None:
 def _parsed(raw: bytes) -> JsonObject:
     try:
         body = json.loads(raw or b"{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ServiceError(400, "SerializationException", "The body is not valid JSON.") from None
     if not isinstance(body, dict):
         raise ServiceError(400, "SerializationException", "The body is not a JSON object.")

@@ -73,8 +73,7 @@ def _spoken(dialogue: Dialogue, tool: JsonObject | None) -> Reply:
         )
     text = student_reply(dialogue) if dialogue.role == "student" else tutor_reply(dialogue)
     if tool:
-        schema = tool["inputSchema"].get("json") or {}
-        return _tool_reply(dialogue, tool, _filled(schema, text))
+        return _tool_reply(dialogue, tool, _filled(tool["inputSchema"].get("json"), text))
     return Reply(({"text": text},))
 
 
@@ -108,19 +107,21 @@ def _tool(dialogue: Dialogue, body: JsonObject) -> JsonObject | None:
     return next((spec for spec in specs if name in (None, spec["name"])), None)
 
 
-def _filled(schema: JsonObject, text: str) -> object:
+def _filled(schema: object, text: str) -> object:
     """A small value that fits a JSON Schema, with the reply as its strings."""
+    if not isinstance(schema, dict):
+        return text
     kind = schema.get("type")
-    if "enum" in schema:
+    if isinstance(kind, list):
+        kind = next(iter(kind), None)
+    if schema.get("enum"):
         return schema["enum"][0]
     if kind == "object":
-        return {
-            name: _filled(part, text) for name, part in (schema.get("properties") or {}).items()
-        }
+        properties = schema.get("properties") or {}
+        return {name: _filled(part, text) for name, part in properties.items()}
     if kind == "array":
-        return [_filled(schema.get("items") or {}, text)]
-    simple: dict[object, object] = {"integer": 0, "number": 0, "boolean": False, "null": None}
-    return simple.get(kind, text)
+        return [_filled(schema.get("items"), text)]
+    return {"integer": 0, "number": 0, "boolean": False, "null": None}.get(str(kind), text)
 
 
 def _thinks(body: JsonObject) -> bool:
