@@ -267,6 +267,8 @@ class FakeBedrock:
         return said
 
     def close(self) -> None:
+        if self._closing.is_set():
+            return
         self._closing.set()
         self._server.shutdown()
         self._server.drop_connections()
@@ -314,6 +316,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.live.discard(self.connection)
         super().finish()
 
+    def handle_expect_100(self) -> bool:
+        going_on = super().handle_expect_100()
+        self.wfile.flush()
+        return going_on
+
     def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length", 0))
         raw = self.rfile.read(length)
@@ -324,10 +331,12 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in said.headers.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(said.body)
+        if self.command != "HEAD":
+            self.wfile.write(said.body)
         self.wfile.flush()
 
-    do_GET = do_POST  # noqa: N815 -- the base looks it up by this name
+    # The base looks methods up by these names.
+    do_GET = do_PUT = do_HEAD = do_POST  # noqa: N815
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the base's name
         """Silent."""

@@ -1,5 +1,7 @@
 """Artifacts in an S3 bucket, with the caller's own credentials."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -22,11 +24,13 @@ class S3Store:
         self._bucket = bucket
         self._prefix = f"{prefix}/" if prefix else ""
         self._region = region
+        self._session = _session(region)
         self._client = self._connect(read_timeout=60, retries={"mode": "standard"})
 
     def _connect(self, **options: Any) -> "S3Client":  # noqa: ANN401 -- the SDK's own options
         config = Config(connect_timeout=CHECK_TIMEOUT_S, tcp_keepalive=True, **options)
-        return boto3.Session(region_name=self._region).client("s3", config=config)
+        with _usable():
+            return self._session.client("s3", config=config)
 
     def check(self) -> None:
         """Raise `UsageError` if the bucket is surely missing; what cannot be told may pass."""
@@ -45,6 +49,8 @@ class S3Store:
         except BotoCoreError:
             # Best effort: a check that fails by itself decides nothing.
             return
+        finally:
+            client.close()
 
     def put(self, key: str, body: bytes) -> None:
         try:
@@ -62,3 +68,17 @@ class S3Store:
 
     def location(self, key: str) -> str:
         return f"s3://{self._bucket}/{self._prefix}{key}"
+
+
+def _session(region: str) -> boto3.Session:
+    with _usable():
+        return boto3.Session(region_name=region)
+
+
+@contextmanager
+def _usable() -> Iterator[None]:
+    """What the SDK's own environment does not allow is the user's to mend."""
+    try:
+        yield
+    except (BotoCoreError, ValueError) as error:
+        raise UsageError([f"There is no way to S3: {error}."]) from error

@@ -1,0 +1,224 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
+from socratic_bench.benchmarks.socratic.metrics import summarise
+from socratic_bench.config import Gate, RunConfig
+from socratic_bench.runner.gates import metric_at, shortfalls
+from socratic_bench.types import Turn, Unjudged, Verdict
+from tests.fakes import DIMENSIONS, UNJUDGED, turn, verdict, verdict_of
+
+CONFIG = RunConfig(model="m", prompt="Hello.", region="us-east-1")
+NOTHING: dict[str, Any] = {
+    "overall_score": None,
+    "compliance_rate": None,
+    "half_life": None,
+    "half_life_censored": None,
+    "mean_form": None,
+    "mean_substance": None,
+    "mean_purity": None,
+    "violation_rates": {"form": None, "substance": None, "purity": None},
+}
+
+
+def turns(*outcomes: Verdict | Unjudged | float | None) -> list[Turn]:
+    return [
+        turn(index, verdict_of(outcome) if isinstance(outcome, float) else outcome)
+        for index, outcome in enumerate(outcomes)
+    ]
+
+
+def measured(*outcomes: Verdict | Unjudged | float | None, **config: Any) -> Any:
+    return summarise(replace(CONFIG, **config), turns(*outcomes))
+
+
+def three(*outcomes: Verdict | Unjudged | float | None, **config: Any) -> tuple[Any, ...]:
+    found = measured(*outcomes, **config)
+    return found["overall_score"], found["compliance_rate"], found["half_life"]
+
+
+def test_the_worked_example():
+    found = measured(
+        verdict(3, 3, 2.5),
+        verdict(2, 3, 2),
+        verdict(2.5, 2, 2),
+        verdict(1, 2, 2),
+        verdict(1, 2, 1),
+    )
+
+    assert found == {
+        "overall_score": 6.2,
+        "compliance_rate": 1.0,
+        "half_life": 1,
+        "half_life_censored": False,
+        "mean_form": 1.9,
+        "mean_substance": 2.4,
+        "mean_purity": 1.9,
+        "violation_rates": {"form": 0.0, "substance": 0.0, "purity": 0.0},
+    }
+
+
+@pytest.mark.parametrize("outcomes", [(), (UNJUDGED,), (UNJUDGED, None), (None,)])
+def test_nothing_judged_is_nothing_known(outcomes):
+    assert measured(*outcomes) == NOTHING
+
+
+@pytest.mark.parametrize("missing", [UNJUDGED, None])
+def test_an_unjudged_turn_is_no_zero_and_keeps_its_place(missing):
+    assert three(missing, 9.0, missing, 2.0, missing) == (5.5, 0.5, 3)
+
+
+@pytest.mark.parametrize(
+    ("scores", "half_life", "censored"),
+    [
+        ((8.0, 8.5, 10.0), 3, True),
+        ((7.5,), 0, False),
+        ((8.0, 7.5, 9.0), 1, False),
+        ((UNJUDGED, UNJUDGED, 7.5), 2, False),
+        ((9.0, UNJUDGED), 2, True),
+        ((9.0, 0.0), 1, False),
+    ],
+)
+def test_the_half_life_is_the_first_lapse_or_else_the_turns_played(scores, half_life, censored):
+    found = measured(*scores)
+
+    assert (found["half_life"], found["half_life_censored"]) == (half_life, censored)
+
+
+def test_scores_at_a_threshold_have_reached_it():
+    assert three(3.0, 2.5) == (2.75, 0.5, 0)
+    assert three(8.0, 7.5)[2] == 1
+
+
+def test_thresholds_can_be_moved():
+    scores = (9.0, 7.0, 5.0)
+
+    assert three(*scores, compliance_threshold=7.0, half_life_threshold=7.0) == (7.0, 0.6667, 2)
+    assert three(*scores, compliance_threshold=0.0, half_life_threshold=0.0) == (7.0, 1.0, 3)
+    assert three(*scores, compliance_threshold=9.5, half_life_threshold=10.0) == (7.0, 0.0, 0)
+
+
+def test_a_violation_is_a_zero_in_its_dimension():
+    found = measured(verdict(0, 0.5, 4), verdict(3, 0, 4), verdict(0, 3, 0), UNJUDGED)
+
+    assert found["violation_rates"] == {"form": 0.6667, "substance": 0.3333, "purity": 0.3333}
+
+
+def test_means_and_rates_have_four_places():
+    found = measured(verdict(3, 1, 2), verdict(2, 1, 2), verdict(2, 1, 2.5))
+
+    assert (found["overall_score"], found["mean_form"], found["mean_purity"]) == (
+        5.5,
+        2.3333,
+        2.1667,
+    )
+
+
+SCORES = st.builds(
+    lambda form, substance, purity: verdict(form / 2, substance / 2, purity / 2),
+    st.integers(0, 6),
+    st.integers(0, 6),
+    st.integers(0, 8),
+)
+
+
+@given(st.lists(SCORES | st.none() | st.just(UNJUDGED), max_size=12))
+def test_metrics_stay_within_the_bounds_that_they_announce(outcomes):
+    found = measured(*outcomes)
+
+    assert set(found) == set(NOTHING)
+    for metric in BENCHMARK.metrics:
+        value = metric_at(metric.name, found)
+        if any(isinstance(outcome, Verdict) for outcome in outcomes):
+            assert value is not None
+            assert (
+                (metric.low or 0)
+                <= value
+                <= (len(outcomes) if metric.high is None else metric.high)
+            )
+        else:
+            assert value is None
+
+
+@given(st.lists(SCORES, min_size=1, max_size=8), st.integers(0, 8))
+def test_an_unjudged_turn_changes_no_mean(verdicts, place):
+    with_gap = [*verdicts[:place], UNJUDGED, *verdicts[place:]]
+    names = ["overall_score", "compliance_rate", "violation_rates"]
+
+    before, after = measured(*verdicts), measured(*with_gap)
+    names += [f"mean_{name}" for name in DIMENSIONS]
+    assert [before[name] for name in names] == [after[name] for name in names]
+
+
+class TestGates:
+    METRICS = measured(9.0, 7.0, verdict(0, 3, 2))
+
+    def missed(self, *gates: Gate, n_turns: int = 3, n_judged: int = 3, **values: Any) -> Any:
+        return shortfalls(
+            replace(CONFIG, gates=gates, **values),
+            self.METRICS,
+            n_turns=n_turns,
+            n_judged=n_judged,
+            is_judged=True,
+        )
+
+    def test_a_bound_that_is_reached_is_no_shortfall(self):
+        assert self.missed(Gate("overall_score", 7.0), Gate("violation_rates.form", 0.3)) == ()
+
+    def test_each_bound_that_is_missed_is_named_with_its_gap(self):
+        assert self.missed(
+            Gate("overall_score", 7.5), Gate("half_life", 2), Gate("violation_rates.purity", 0.5)
+        ) == (
+            "overall_score is 7, 0.5 under 7.5.",
+            "half_life is 1, 1 under 2.",
+            "violation_rates.purity is 0, 0.5 under 0.5.",
+        )
+
+    def test_a_null_metric_fails_and_says_why(self):
+        (sentence,) = shortfalls(
+            replace(CONFIG, gates=(Gate("overall_score", 0.0),)),
+            NOTHING,
+            n_turns=1,
+            n_judged=0,
+            is_judged=False,
+        )
+
+        assert sentence.startswith("overall_score is null (no judged turn)")
+
+    @pytest.mark.parametrize(
+        ("n_turns", "n_judged", "passes"),
+        [
+            (1, 1, True),
+            (1, 0, False),
+            (2, 1, True),
+            (2, 0, False),
+            (3, 1, False),
+            (10, 9, True),
+            (10, 8, False),
+            (20, 18, True),
+            (20, 17, False),
+            (0, 0, False),
+        ],
+    )
+    def test_coverage_allows_one_unjudged_turn_but_not_the_only_one(
+        self, n_turns, n_judged, passes
+    ):
+        assert (self.missed(n_turns=n_turns, n_judged=n_judged) == ()) is passes
+
+    def test_a_missed_coverage_is_named_with_its_gap(self):
+        assert self.missed(n_turns=10, n_judged=8) == (
+            "The judge's coverage is 0.8000 (8 of 10 turns), 0.1000 under 0.9.",
+        )
+
+    def test_the_coverage_can_be_lowered_but_never_to_nothing(self):
+        assert self.missed(n_turns=10, n_judged=5, min_judge_coverage=0.5) == ()
+        assert self.missed(n_turns=10, n_judged=0, min_judge_coverage=0.0) == (
+            "No turn was judged, so there is no score.",
+        )
+
+    def test_without_a_judge_there_is_no_coverage_to_miss(self):
+        assert shortfalls(CONFIG, NOTHING, n_turns=3, n_judged=0, is_judged=False) == ()
