@@ -16,10 +16,10 @@ _STATIVE = w.listed("be see hear have tell imagine get")
 _GOOD = w.listed(
     "good nice great better best easier useful helpful interesting worth ideal wise smart"
 )
-# Commands to the mind: to follow them is to think, not to do.
+# Commands to the mind or for words: to follow them is to think or to answer, not to do.
 _TO_THE_MIND = w.listed(
     "imagine suppose assume guess hope mean note hear believe thank excuse forgive wish picture"
-    " know remember recall notice worry"
+    " know remember recall notice worry think describe explain elaborate"
 )
 # "I would think" says what the speaker feels, "I would ask" what the speaker would do.
 _FEELING = w.listed(
@@ -76,11 +76,11 @@ def commands(sentence: Sentence) -> bool:
 
 
 def _commands(clause: Clause) -> bool:
-    return (
-        clause.command != ""
-        and clause.command not in _TO_THE_MIND
-        and clause.body[1:2] not in {("me",), ("us",)}
-    )
+    after = clause.body[1:2]
+    if clause.command == "consider":
+        return after != () and after[0].endswith("ing")
+    told = clause.command != "" and clause.command not in _TO_THE_MIND
+    return told and after not in {("me",), ("us",), ("yourself",)}
 
 
 def commands_late(sentence: Sentence) -> bool:

@@ -52,22 +52,22 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
+    """`line` has all words between single spaces, one at either end: `" you should " in line`."""
+
     words: tuple[str, ...]
+    line: str
     clauses: tuple[Clause, ...]
     mark: str
     ask: Ask | None
     followed_by: str
 
-    @property
-    def line(self) -> str:
-        """All words between single spaces, with one at either end: so `" you should " in line`."""
-        return f" {' '.join(self.words)} "
-
 
 def sentences(block: str) -> list[Sentence]:
     """The sentences of one paragraph, heading, list item or cell."""
     split = [(tuple(_clauses(_tokens(text))), mark) for text, mark in _split(block)]
-    kept = [(parts, mark) for parts, mark in split if parts or mark == "?"]
+    kept = [(parts, mark) for parts, mark in split if parts]
+    if not kept and any(mark == "?" for _, mark in split):
+        kept = [((), "?")]
     firsts = [parts[0][1][0] if parts else "" for parts, _ in kept[1:]]
     following = [*firsts, ""][: len(kept)]
     return [_sentence(*each, word) for each, word in zip(kept, following, strict=True)]
@@ -98,11 +98,8 @@ def _tokens(text: str) -> Iterator[str]:
     """Lower-case words, contractions in two; no fillers, cut-off words or stammered repeats."""
     last = ""
     for token in _TOKEN.findall(text.lower()):
-        if (
-            token in w.FILLER
-            or (token[-1] == "-" and token != "-" and token != "--")
-            or token == last
-        ):
+        cut_off = token.endswith("-") and token not in _BREAKS
+        if token in w.FILLER or cut_off or token == last:
             continue
         last = token
         if "'" not in token or token in w.NEGATED:
@@ -144,7 +141,9 @@ def _sentence(parts: _Parts, mark: str, followed_by: str) -> Sentence:
         may_command = may_command and _may_precede_command(words, start)
     asks = [clause.ask for clause in clauses if clause.ask]
     every = tuple(word for _, words in parts for word in words)
-    return Sentence(every, tuple(clauses), mark, asks[-1] if asks else None, followed_by)
+    line = f" {' '.join(every)} "
+    last = asks[-1] if asks else None
+    return Sentence(every, line, tuple(clauses), mark, last, followed_by)
 
 
 def _may_precede_command(words: Sequence[str], start: int) -> bool:

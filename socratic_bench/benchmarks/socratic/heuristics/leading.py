@@ -58,7 +58,7 @@ def _check(sentence: Sentence) -> bool:
         return True
     if not words or words[-1] not in _TAG_WORDS or sentence.ask is not None:
         return False
-    return len(words) > 1 or words[-1] in _ALONE
+    return words[-2] != "or" if len(words) > 1 else words[-1] in _ALONE
 
 
 def _negated(sentence: Sentence) -> bool:

@@ -14,7 +14,7 @@ _HEADING = re.compile(r" {0,3}#{1,6}\s")
 _BULLET = re.compile(r"\s*(?:[-*+\u2022]|\(?(?:\d{1,3}|[A-Za-z])[.)])\s+")
 _QUOTED_LINE = re.compile(r" {0,3}>\s?")
 _RULE_LINE = re.compile(r"[\s|:=*_-]+$")
-_INDENTED_CODE = re.compile(r"(?: {4}|\t).*(?:[;{}=]|\)$)")
+_INDENTED_CODE = re.compile(r"(?: {4}|\t).*(?:[;{}=]|\):?$)")
 _TICKS = re.compile(r"`+")
 _URL = re.compile(r"(?:https?://|www\.)\S*[\w/=&#%]")
 _LINK = re.compile(r"!?\[([^\[\]\n]*)\](?:\([^()\s]*\)|\[[^\[\]\n]*\])")
@@ -30,15 +30,17 @@ _POSES = re.compile(
     r"[^.?!]{0,40}$",
     re.IGNORECASE,
 )
-_WIDE = str.maketrans({"\uff1f": "? ", "\uff01": "! ", "\u061f": "? ", "\u203d": "?! ",
-                       "\u2048": "?! ", "\u2047": "?? ", "\u00bf": " ", "\u00a1": " ",
-                       "\u00a0": " ", "\u2026": "..."})  # fmt: skip
+_MARKS = str.maketrans({
+    "\uff1f": "?", "\u061f": "?", "\u2047": "??", "\u203d": "?!", "\u2048": "?!", "\uff01": "!",
+    "\u00bf": " ", "\u00a1": " ", "\u00a0": " ", "\u2026": "...",
+})  # fmt: skip
+_WIDE_END = re.compile(r"(?<=[\uff1f\uff01\u061f])(?=\w)")
 
 
 def blocks(text: str) -> Iterator[str]:
     """Paragraphs, list items, table cells; a heading only where nothing follows to answer it."""
     heading = ""
-    for kind, lines in _joined(text.translate(_WIDE)):
+    for kind, lines in _joined(_WIDE_END.sub(" ", text).translate(_MARKS)):
         if kind == "heading":
             heading = lines
             continue
@@ -90,6 +92,7 @@ def _without_fences(lines: list[str]) -> Iterator[str]:
             yield ""
         elif (blank and _INDENTED_CODE.match(line)) or _QUOTED_LINE.match(line):
             yield ""
+            blank = True
         else:
             yield line
             blank = not line.strip()
@@ -136,8 +139,8 @@ def _without_quotations(block: str) -> str:
     kept, start = [], 0
     for opening, closing in _quotations(block):
         inner = block[opening + 1 : closing]
-        whole = not block[start:opening].strip() and not block[closing + 1 :].strip(" .")
-        if (whole and not start) or _POSES.search(block, max(start, opening - 80), opening):
+        whole = start == 0 and not (block[:opening] + block[closing + 1 :]).strip(" .")
+        if whole or _POSES.search(block, max(start, opening - 80), opening):
             kept += [block[start:opening], " ", inner, " "]
         else:
             ends = inner[-1:] in {".", "?", "!"} and _sentence_follows(block, closing + 1)

@@ -17,6 +17,7 @@ _TELL_ME = (
 _LISTENER = w.listed("you we it this there he she they")
 # "Had I known", "Should it rain", "may you": inverted, but not asking.
 _CONDITIONAL = w.listed("had were should may 's 'd 'll 've 're 'm")
+_BE = w.listed("is are was were 's")
 _WONDERING = w.listed("wonder wondered wondering curious")
 _WISH = w.listed("like love want wanted need")
 _LEARN = w.listed("know hear understand find learn")
@@ -26,7 +27,7 @@ _IDIOMS = (
     " who knows ", " who cares ", " you know what ", " guess what ", " know what i mean ",
     " what can i say ", " how dare you ",
 )  # fmt: skip
-_NODS = w.listed("yeah yes okay ok really huh oh all mm-hmm uh")
+_NODS = w.listed("yeah yes really huh oh all mm-hmm uh")
 
 
 def asks(sentence: Sentence) -> bool:
@@ -47,7 +48,7 @@ def _asks_unmarked(clause: Clause, ask: Ask) -> bool:
     if not (ask.initial and ask.inverted):
         return False
     if not ask.polar:
-        named = ask.wh != "which" or ask.head != ""
+        named = ask.wh != "which" or ask.head != "" or ask.auxiliary not in _BE
         return named and (subject in w.SUBJECT_START or subject == w.HOLE)
     if ask.auxiliary in _CONDITIONAL or "so" in clause.words[: clause.start]:
         return False
