@@ -35,6 +35,7 @@ from socratic_bench.emulator import MODEL_IDS, Emulator
 from socratic_bench.emulator.faults import KINDS as FAULT_KINDS
 from socratic_bench.errors import ENDINGS
 from socratic_bench.judging.request import MAX_TOKENS
+from socratic_bench.judging.verdict import STOPS
 from socratic_bench.types import Completion, Judged, Message, Turn, Unjudged, Verdict
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -52,7 +53,21 @@ DOCUMENTED_PORT = "8765"  # becomes a free one
 
 # Commands that a bash block may use as they are. Whatever is neither here nor in STAND_INS is not
 # found by the shell, so that a block that no rule covers fails.
-PLAIN = ("bash", "cat", "env", "find", "grep", "head", "ls", "mkdir", "sed", "sleep", "tail", "wc")
+PLAIN = (
+    "bash",
+    "cat",
+    "env",
+    "find",
+    "grep",
+    "head",
+    "id",
+    "ls",
+    "mkdir",
+    "sed",
+    "sleep",
+    "tail",
+    "wc",
+)
 BUCKET = "socratic-benchmark-data"
 
 # What a command becomes in a test. `docker run` gets the variables that -e names and no others.
@@ -102,12 +117,18 @@ def pip():
 def docker():
     if words[0] == "run":
         docker_run(words[1:])
-    elif words[0] == "build" and words[-1] == "." and (ROOT / "Dockerfile").exists():
+    elif words[0] in ("build", "buildx") and words[-1] == "." and (ROOT / "Dockerfile").exists():
         log("Dockerfile exists, not run")
+    elif words[0] in ("image", "history", "inspect", "save", "tag") and ours(words[-1]):
+        log("looks at an image, not run")
     elif words[0] == "compose":
         docker_compose([word for word in words[1:] if not word.startswith("-")])
     else:
         refuse("unknown form")
+
+
+def ours(image):
+    return image.partition(":")[0] in ("socratic-runner", "socratic-tests")
 
 
 def docker_compose(rest):
@@ -138,8 +159,11 @@ def docker_run(rest):
         elif option not in ("--tmpfs", "--user", "-u", "--network", "--cap-drop",
                             "--security-opt", "--memory", "--cpus", "--pids-limit", "--name"):
             refuse(f"unknown option {option}")
-    if not rest or rest[0].partition(":")[0] != "socratic-runner":
+    if not rest or not ours(rest[0]):
         refuse("unknown image")
+    if rest[0] == "socratic-tests":
+        log("the image of the tests, not run")
+        return
     log("run without the container")
     become("cli", [inside(word) for word in rest[1:]], environ)
 
@@ -559,6 +583,14 @@ def test_the_emulators_models_and_faults_are_listed() -> None:
 
     assert set(FAULT_KINDS) <= listed
     assert set(MODEL_IDS) <= set(words_in(passage))
+
+
+def test_every_reason_for_a_missing_verdict_is_described() -> None:
+    passage = BENCHMARK.partition("## Turns without a score")[2].partition("What becomes")[0]
+    described = {word for cells in rows(passage, 2) for word in words_in(cells[0])}
+    ours = {"unreadable_verdict", "empty_verdict", "invalid_verdict"}
+
+    assert described == {*STOPS.values(), *ours, "empty_reply", "unavailable", "run_ended"}
 
 
 # --- the worked example --------------------------------------------------------------------------
