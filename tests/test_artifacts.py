@@ -416,3 +416,19 @@ class TestDelivery:
         with pytest.raises(KeyError):
             delivery.settle()
         delivery.close()
+
+    def test_the_last_file_goes_to_the_bucket_first_and_nowhere_after_a_failure(self):
+        folder, bucket = FlakyStore(), FlakyStore(last=2)
+        delivery = Delivery([folder, bucket])
+
+        assert isinstance(delivery.conclude("last", b""), ArtifactError)
+        assert (bucket.puts, folder.puts) == (["last", "last"], [])
+        delivery.close()
+
+    def test_the_last_file_goes_everywhere(self):
+        stores = [FlakyStore(), FlakyStore(last=1)]
+        delivery = Delivery(stores)
+
+        assert delivery.conclude("last", b"1") is None
+        assert [store.kept for store in stores] == [{"last": b"1"}] * 2
+        delivery.close()

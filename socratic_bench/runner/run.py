@@ -159,8 +159,7 @@ class _Performance:
         if result.status != "completed" or not self.stores:
             return result
         document = curated_document(result.document)
-        self.delivery.send(self.keys.curated, encode(document))
-        late = self.delivery.settle()
+        late = self.delivery.conclude(self.keys.curated, encode(document))
         return self._summed_up(finale, late, turns) if late else result
 
     def _summed_up(
