@@ -1,0 +1,437 @@
+import json
+from dataclasses import replace
+from datetime import timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from socratic_bench.benchmarks.socratic.metrics import summarise
+from socratic_bench.config import Gate, RunConfig
+from socratic_bench.documents import RunResult, encode
+from socratic_bench.documents.artifacts import curated_document, judge_document, turn_document
+from socratic_bench.documents.clock import milliseconds, seconds, utc
+from socratic_bench.documents.result import Place
+from socratic_bench.documents.run import brief_document, unstarted_document
+from socratic_bench.documents.schemas import KINDS, load_schema
+from socratic_bench.documents.tally import Tally, percentile, sum_usage, tally_latency, tally_usage
+from socratic_bench.errors import ENDINGS, ModelError, Stopped, UsageError
+from socratic_bench.ports import Opening
+from socratic_bench.types import Completion, Reasoning, Text, Turn, Usage
+from tests.fakes import (
+    DIMENSIONS,
+    NOON,
+    RUBRIC,
+    UNJUDGED,
+    attempt,
+    breaches,
+    completion,
+    turn,
+    verdict,
+)
+
+CONFIG = RunConfig(
+    model="m",
+    prompt="Hello.",
+    judge_model="judge",
+    seed=7,
+    region="us-east-1",
+    gates=(Gate("overall_score", 5.0),),
+)
+USAGE = Usage(input_tokens=10, output_tokens=5, cache_read_tokens=4, cache_write_tokens=2)
+RUN_ID = "run-01H7X8K2P9Q4R6S7T8V9W0X1Y2"
+EMPTY = {"input_tokens": 0, "output_tokens": 0, "cache_read_tokens": 0, "cache_write_tokens": 0}
+
+
+def called(text: str = "Why?", **more: Any) -> Completion:
+    return completion(text, usage=USAGE, **more)
+
+
+TURNS = (
+    turn(0, verdict(3, 3, 2.5), reply=called(), calls=[called()]),
+    turn(1, UNJUDGED, reply=called(), student=called("Hm."), calls=[called(), called()]),
+    turn(2, reply=called(), student=called("So.")),
+)
+
+
+def result(turns: tuple[Turn, ...] = TURNS, **values: Any) -> RunResult:
+    fields: dict[str, Any] = {
+        "run_id": RUN_ID,
+        "benchmark": "socratic",
+        "config": CONFIG,
+        "opening": Opening(scenario="custom", prompt="Hello.", hashes={"a_sha256": "0" * 64}),
+        "rubric": RUBRIC,
+        "turns": turns,
+        "end_reason": "max_turns",
+        "closing": None,
+        "error": None,
+        "metrics": summarise(CONFIG, turns),
+        "shortfalls": (),
+        "tallies": {
+            "tutor": Tally(completions=tuple(one.reply for one in turns)),
+            "student": Tally(completions=tuple(one.student for one in turns if one.student)),
+            "judge": Tally(),
+        },
+        "s3": None,
+        "folder": None,
+        "notices": (),
+        "started_at": NOON,
+        "completed_at": NOON + timedelta(seconds=12),
+        "duration_s": 12.3456,
+    }
+    return RunResult(**{**fields, **values})
+
+
+class TestRunDocument:
+    KEYS = [
+        "kind",
+        "schema_version",
+        "run_id",
+        "status",
+        "benchmark",
+        "model",
+        "scenario",
+        "prompt",
+        "n_turns",
+        "overall_score",
+        "compliance_rate",
+        "half_life",
+        "metrics",
+        "turns",
+        "s3_artifacts",
+        "timestamps",
+        "usage",
+        "cost",
+        "latency",
+        "judge",
+        "student",
+        "end_reason",
+        "seed",
+        "error",
+    ]
+
+    def test_it_fits_its_schema_and_has_every_key(self):
+        document = result().document
+
+        assert breaches("run", document) == []
+        assert set(self.KEYS) <= set(document)
+        assert document["timestamps"] == {
+            "started_at": "2026-11-20T12:00:00Z",
+            "completed_at": "2026-11-20T12:00:12Z",
+            "duration_seconds": 12.346,
+        }
+        assert (document["overall_score"], document["metrics"]["overall_score"]) == (8.5, 8.5)
+
+    @pytest.mark.parametrize("end_reason", [name for name in ENDINGS if name != "usage"])
+    @pytest.mark.parametrize("turns", [(), TURNS], ids=["no turns", "turns"])
+    def test_every_ending_fits_the_schema(self, end_reason, turns):
+        error = ModelError("No.", code="code", end_reason=end_reason)
+        whole = result(turns, end_reason=end_reason, error=error)
+
+        assert breaches("run", whole.document) == []
+        expected = ENDINGS[end_reason].status
+        assert whole.status == ("partial" if expected == "failed" and turns else expected)
+        assert breaches("brief", whole.brief) == []
+
+    def test_each_turn_has_its_scores_or_the_reason_why_not(self):
+        entries = result().document["turns"]
+
+        assert [
+            (e["turn"], e["score"], e["form"], e["substance"], e["purity"], e["unjudged_reason"])
+            for e in entries
+        ] == [
+            (0, 8.5, 3, 3, 2.5, None),
+            (1, None, None, None, None, "unreadable_verdict"),
+            (2, None, None, None, None, "run_ended"),
+        ]
+
+    def test_without_a_judge_there_is_no_reason_to_give(self):
+        whole = result((turn(0),), config=replace(CONFIG, judge_model=None))
+
+        assert breaches("run", whole.document) == []
+        assert whole.document["turns"][0]["unjudged_reason"] is None
+        assert whole.document["judge"] is None
+
+    def test_a_turn_counts_both_calls_of_a_mended_verdict(self):
+        usage = result().document["turns"][1]["usage"]
+
+        assert usage["judge"]["input_tokens"] == 20
+        assert usage["student"]["input_tokens"] == 10
+
+    def test_a_missed_gate_is_the_error_of_a_complete_run(self):
+        whole = result(shortfalls=("overall_score is 4, 1 under 5.", "Another."))
+
+        assert whole.exit_code == 5
+        assert whole.document["error"] == {
+            "code": "gate",
+            "message": "overall_score is 4, 1 under 5. Another.",
+            "hint": "The run itself is complete; its scores fall short of what was asked for.",
+            "retryable": False,
+        }
+
+    @pytest.mark.parametrize(("number", "code"), [(2, 130), (15, 143)])
+    def test_a_signal_sets_the_exit_code(self, number, code):
+        stopped = Stopped("Stopped.", end_reason="interrupted", signal_number=number)
+
+        assert result(end_reason="interrupted", error=stopped).exit_code == code
+
+    def test_places_say_where_the_artifacts_are(self):
+        whole = result(s3=Place("s3://b/raw/", "s3://b/c.json"), folder=Place("/o/raw/", None))
+
+        assert whole.document["s3_artifacts"] == {"raw": "s3://b/raw/", "curated": "s3://b/c.json"}
+        assert whole.document["output_artifacts"] == {"raw": "/o/raw/", "curated": None}
+
+    def test_the_short_form_has_the_documented_keys_only(self):
+        assert list(brief_document(result().document)) == [
+            "run_id",
+            "model",
+            "scenario",
+            "n_turns",
+            "overall_score",
+            "compliance_rate",
+            "half_life",
+            "s3_artifacts",
+        ]
+
+    def test_a_command_that_was_refused_has_the_same_keys(self):
+        refused = unstarted_document(UsageError(["No."]), model=None, prompt="x", scenario=None)
+
+        assert breaches("run", refused) == []
+        assert set(refused) == set(result().document)
+        assert (refused["run_id"], refused["turns"], refused["error"]["code"]) == (
+            None,
+            [],
+            "usage",
+        )
+
+    def test_it_can_be_written_and_read_again(self):
+        document = result().document
+
+        assert json.loads(encode(document)) == document
+
+
+class TestFiles:
+    def test_a_turn_has_the_documented_keys_first(self):
+        thinking = completion([Reasoning("Hm."), Text("Why?")], usage=USAGE)
+        document = turn_document(RUN_ID, turn(4, reply=thinking, student=called("So.")))
+
+        assert breaches("turn", document) == []
+        assert list(document)[:7] == [
+            "run_id",
+            "turn",
+            "student_prompt",
+            "ai_response",
+            "tokens",
+            "latency_ms",
+            "timestamp",
+        ]
+        assert (document["ai_response"], document["reasoning"]) == ("Why?", "Hm.")
+        assert document["tokens"] == {"input": 10, "output": 5}
+
+    def test_unknown_tokens_are_null(self):
+        document = turn_document(RUN_ID, turn(0))
+
+        assert breaches("turn", document) == []
+        assert document["tokens"] == {"input": None, "output": None}
+
+    def judged(self, one: Turn) -> dict[str, Any]:
+        return judge_document(
+            RUN_ID, one, one.outcome, judge_model="judge", dimensions=list(DIMENSIONS)
+        )
+
+    def test_a_verdict_has_the_documented_keys_first(self):
+        document = self.judged(TURNS[0])
+
+        assert breaches("judge", document) == []
+        assert list(document)[:9] == [
+            "run_id",
+            "turn",
+            "overall_score",
+            "form",
+            "substance",
+            "purity",
+            "heuristics",
+            "rationale",
+            "judge_model",
+        ]
+        assert (document["overall_score"], document["unjudged_reason"]) == (8.5, None)
+
+    def test_an_unjudged_turn_has_a_file_too(self):
+        document = self.judged(TURNS[1])
+
+        assert breaches("judge", document) == []
+        assert [document[name] for name in ("overall_score", *DIMENSIONS)] == [None] * 4
+        assert (document["unjudged_reason"], document["raw_reply"], len(document["calls"])) == (
+            "unreadable_verdict",
+            "Well done!",
+            2,
+        )
+
+    def test_a_turn_that_nobody_was_asked_about_has_one_as_well(self):
+        document = self.judged(replace(turn(0), unjudgeable=UNJUDGED))
+
+        assert breaches("judge", document) == []
+        assert (document["calls"], document["usage"]) == ([], None)
+
+    def test_the_curated_file_begins_as_documented(self):
+        document = curated_document(result().document)
+
+        assert breaches("curated", document) == []
+        assert list(document)[:8] == [
+            "run_id",
+            "model",
+            "scenario",
+            "n_turns",
+            "overall_score",
+            "compliance_rate",
+            "half_life",
+            "timestamps",
+        ]
+        assert document["kind"] == "curated"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_a_schema_that_refuses_something(kind):
+    assert load_schema(kind)["title"]
+    assert breaches(kind, {}) != []
+
+
+class TestEncode:
+    @pytest.mark.parametrize(
+        ("value", "body"),
+        [
+            ({"a": [1, 2.5, None, True, "é"]}, '{"a":[1,2.5,null,true,"é"]}'),
+            ("a\ud800b", '"a\ufffdb"'),
+            ({"\udfff": "\ud83d\ude00"}, '{"\ufffd":"😀"}'),
+            ("\0\x1f\x7f\u2028", '"\\u0000\\u001f\x7f\u2028"'),
+            (2**63 - 1, "9223372036854775807"),
+            (-(2**63) + 1, "-9223372036854775807"),
+            ([], "[]"),
+            (6.2, "6.2"),
+            (0.1 + 0.2, "0.30000000000000004"),
+        ],
+        ids=repr,
+    )
+    def test_what_json_can_carry_is_written_compactly(self, value, body):
+        assert encode(value) == body.encode()
+
+    @pytest.mark.parametrize(
+        "value",
+        [float("nan"), float("inf"), -float("inf"), 2**63, -(2**64), 10**400],
+        ids=str,
+    )
+    def test_a_number_that_json_cannot_carry_is_a_defect_and_no_null(self, value):
+        for wrapped in (value, [value], {"a": {"b": value}}):
+            with pytest.raises(ValueError):
+                encode(wrapped)
+
+    def test_pretty_is_indented(self):
+        assert encode({"a": [1]}, pretty=True) == b'{\n  "a": [\n    1\n  ]\n}'
+
+    @given(
+        st.recursive(
+            st.none()
+            | st.booleans()
+            | st.integers(-(2**62), 2**62)
+            | st.floats(allow_nan=False, allow_infinity=False)
+            | st.text(max_size=8),
+            lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=5), inner),
+            max_leaves=10,
+        )
+    )
+    def test_it_reads_back_the_same(self, value):
+        assert json.loads(encode(value)) == value
+
+    @given(st.text(st.characters(exclude_categories=[]), max_size=20))
+    def test_any_text_is_one_line_of_utf8(self, text):
+        line = encode({"text": text, text: 1}).decode()
+
+        assert "\n" not in line
+        assert json.loads(line)
+
+
+class TestTally:
+    def test_an_idle_role_has_measured_zeros_and_no_latency(self):
+        assert tally_usage([Tally()]) == {**EMPTY, "calls": 0, "attempts": 0}
+        assert tally_latency(Tally()) is None
+
+    def test_calls_and_requests_are_counted_apart(self):
+        tally = Tally(
+            completions=(called(attempts=[attempt("throttled"), attempt()]), called()),
+            failed=(attempt("throttled"), attempt("throttled")),
+        )
+
+        assert tally_usage([tally]) == {
+            "input_tokens": 20,
+            "output_tokens": 10,
+            "cache_read_tokens": 8,
+            "cache_write_tokens": 4,
+            "calls": 2,
+            "attempts": 5,
+        }
+
+    def test_one_uncounted_call_makes_the_sum_unknown_but_not_the_calls(self):
+        tallies = [
+            Tally(completions=(called(), completion("Why?"))),
+            Tally(completions=(called(),)),
+        ]
+
+        assert tally_usage(tallies) == {**dict.fromkeys(EMPTY), "calls": 3, "attempts": 3}
+        assert tally_usage(tallies[1:])["input_tokens"] == 10
+
+    def test_sums(self):
+        assert sum_usage([]) == Usage()
+        assert sum_usage([USAGE, USAGE]) == USAGE + USAGE
+        assert sum_usage([USAGE, None]) is None
+
+    def test_latency_is_of_the_answers_and_waits_are_apart(self):
+        calls = [
+            completion(latency_ms=float(ms), attempts=[attempt(wait_ms=5.0)])
+            for ms in (400, 100, 300, 200)
+        ]
+        failed = (attempt("throttled", wait_ms=7.0),)
+
+        assert tally_latency(Tally(completions=tuple(calls), failed=failed)) == {
+            "p50_ms": 250.0,
+            "p90_ms": 370.0,
+            "p99_ms": 397.0,
+            "max_ms": 400.0,
+            "wait_ms": 27.0,
+        }
+
+    @pytest.mark.parametrize(
+        ("ordered", "share", "value"),
+        [
+            ([5.0], 0.0, 5.0),
+            ([5.0], 0.99, 5.0),
+            ([1.0, 2.0], 0.5, 1.5),
+            ([1.0, 2.0, 4.0], 0.5, 2.0),
+            ([1.0, 2.0, 4.0], 1.0, 4.0),
+            ([1.0, 2.0, 4.0], 0.75, 3.0),
+        ],
+    )
+    def test_percentiles_are_interpolated(self, ordered, share, value):
+        assert percentile(ordered, share) == value
+
+    @given(
+        st.lists(st.floats(0, 1e6), min_size=1, max_size=20).map(sorted),
+        st.floats(0, 1),
+        st.floats(0, 1),
+    )
+    def test_percentiles_grow_and_stay_within(self, ordered, one, other):
+        low, high = sorted((one, other))
+
+        assert percentile(ordered, low) <= percentile(ordered, high) + 0.001
+        assert ordered[0] - 0.001 <= percentile(ordered, one) <= ordered[-1] + 0.001
+
+
+class TestClock:
+    def test_times_are_utc_in_whole_seconds(self):
+        east = NOON.astimezone(timezone(timedelta(hours=5, minutes=30)))
+
+        assert utc(NOON) == utc(east) == "2026-11-20T12:00:00Z"
+        assert utc(NOON + timedelta(milliseconds=999)) == "2026-11-20T12:00:00Z"
+
+    def test_durations_keep_milliseconds(self):
+        assert (seconds(1.23456), milliseconds(1.23456)) == (1.235, 1.235)
