@@ -1,3 +1,4 @@
+# ruff: noqa: INP001 -- a script of the image's build, not a part of a package
 """Makes a bucket in the S3 stand-in, or lists what a run has left in it.
 
     python bucket.py make|list NAME

@@ -1,3 +1,4 @@
+# ruff: noqa: INP001 -- a script of the image's build, not a part of a package
 """Prints the part of a compiled requirements file that one package needs, with versions and hashes.
 
     python docker/closure.py requirements-dev.txt moto

@@ -1,3 +1,4 @@
+# ruff: noqa: INP001 -- a script of the image's build, not a part of a package
 """Compiles Python files to bytecode that is the same in every build. For the image's build only.
 
     python docker/compile.py ROOT        everything under ROOT, as it will lie under /

@@ -1,9 +1,10 @@
+# ruff: noqa: INP001 -- a script of the image's build, not a part of a package
 """Cuts installed packages down to what the program uses at run time. For the image's build only.
 
     python docker/trim.py SITE_PACKAGES
 
-The SDK ships a description of every AWS service; a run talks to a few. What stays behaves as before:
-only text that nobody reads at run time is left out of the service descriptions.
+The SDK ships a description of every AWS service; a run talks to a few. What stays behaves as
+before: only texts that nobody reads at run time are emptied.
 """
 
 import gzip
@@ -37,7 +38,9 @@ def main(site_packages: Path) -> None:
 
 def _endpoint_prefix(folder: Path) -> str:
     description = max(folder.glob("*/service-2.json.gz"))
-    prefix: str = json.loads(gzip.decompress(description.read_bytes()))["metadata"]["endpointPrefix"]
+    prefix: str = json.loads(gzip.decompress(description.read_bytes()))["metadata"][
+        "endpointPrefix"
+    ]
     return prefix
 
 
@@ -49,7 +52,7 @@ def _unused(site_packages: Path) -> Iterator[Path]:
 
 
 def _without_prose(node: object) -> object:
-    """The same description with empty texts. A member that happens to have that name is a mapping."""
+    """The same description with empty texts. A member of that name is a mapping, and stays."""
     if isinstance(node, dict):
         return {
             key: "" if key == "documentation" and isinstance(value, str) else _without_prose(value)

@@ -1,4 +1,4 @@
-"""A real engine, the image under test, and stand-ins for Amazon's services on the host's loopback."""
+"""A real engine, the image under test, and stand-ins for Amazon's services on the loopback."""
 
 import os
 import socket
@@ -12,13 +12,13 @@ import boto3
 import pytest
 
 from tests.image.doubles import Relay, emulator, relay, serving
-from tests.image.engine import DOCKER, RUNNER, build, build_network, command
+from tests.image.engine import DOCKER, RUNNER, Ended, build, build_network, command
 
 BUCKET = "socratic-benchmark-data"
 REGION = "us-east-1"
 STAND_IN_KEYS = {"aws_access_key_id": "AKIASTANDIN", "aws_secret_access_key": "secret"}
 
-# The documented commands are run word for word; what reaches the stand-ins is added behind their back.
+# Documented commands are run word for word; the way to the stand-ins is added behind their back.
 WRAPPER = """\
 #!/bin/bash
 verb=$1
@@ -110,23 +110,25 @@ def stand_ins(bedrock: Relay, moto_url: str) -> dict[str, str]:
 @pytest.fixture
 def shell(stand_ins: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> "Shell":
     """Runs commands as documented, with a `docker` before the real one in the path."""
-    folder = tmp_path_factory.mktemp("shell")
-    environment = folder / "environment"
-    environment.write_text("".join(f"{name}={value}\n" for name, value in stand_ins.items()))
-    wrapper = folder / "docker"
-    wrapper.write_text(
-        WRAPPER.format(docker=DOCKER, network=build_network(), environment=environment)
-    )
-    wrapper.chmod(0o755)
-    return Shell(folder)
+    return Shell(tmp_path_factory.mktemp("shell"), stand_ins)
 
 
 class Shell:
-    def __init__(self, folder: Path) -> None:
-        self._path = f"{folder}:{os.environ['PATH']}"
-
-    def __call__(self, script: str, *, folder: Path | None = None) -> Any:
-        more = {"folder": folder} if folder else {}
-        return command(
-            ["bash", "-euo", "pipefail", "-c", script], environ={"PATH": self._path}, **more
+    def __init__(self, folder: Path, variables: dict[str, str]) -> None:
+        self._folder = folder
+        self._variables = variables
+        wrapper = folder / "docker"
+        wrapper.write_text(
+            WRAPPER.format(docker=DOCKER, network=build_network(), environment=folder / "env")
         )
+        wrapper.chmod(0o755)
+
+    def __call__(self, script: str, *, keys: bool = True) -> Ended:
+        """The variables of the stand-ins, with or without keys, are in every container."""
+        given = {
+            name: value for name, value in self._variables.items() if keys or "_KEY" not in name
+        }
+        lines = "".join(f"{name}={value}\n" for name, value in given.items())
+        (self._folder / "env").write_text(lines)
+        path = f"{self._folder}:{os.environ['PATH']}"
+        return command(["bash", "-euo", "pipefail", "-c", script], environ={"PATH": path})

@@ -54,7 +54,7 @@ class Relay:
 
 @contextmanager
 def relay(target: str, *, certificate: Path | None = None) -> Iterator[Relay]:
-    """Pass Bedrock's calls on to `target`; over TLS with a certificate (and its key in one file)."""
+    """Pass Bedrock's calls on to `target`; over TLS with a certificate (its key in one file)."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     server.daemon_threads = True
     if certificate:
@@ -115,19 +115,22 @@ def _passed_on(target: str, path: str, headers: Mapping[str, str], body: bytes) 
 
 
 def _credentials(path: str, headers: Mapping[str, str]) -> Answer:
-    if path == "/task-role" and headers.get("authorization") == "task-token":
-        return _json(_role_keys("ASIATASKROLE"))
-    if path == "/latest/api/token":
-        return 200, {"x-aws-ec2-metadata-token-ttl-seconds": "21600"}, b"instance-token"
-    if path.endswith("/security-credentials/"):
-        return 200, {}, b"instance-role"
-    if path.endswith("/security-credentials/instance-role"):
-        return _json({"Code": "Success", "Type": "AWS-HMAC", **_role_keys("ASIAINSTANCE")})
-    if path.startswith("/federation/credentials"):
-        return _signed_on(headers.get("x-amz-sso_bearer_token", ""))
-    if path == "/token":
-        return _json({"accessToken": "fresh", "expiresIn": 3600, "refreshToken": "next"})
-    return 404, {}, b""
+    match path.partition("?")[0].split("/")[1:]:
+        case ["task-role"] if headers.get("authorization") == "task-token":
+            answer = _json(_role_keys("ASIATASKROLE"))
+        case ["latest", "api", "token"]:
+            answer = 200, {"x-aws-ec2-metadata-token-ttl-seconds": "21600"}, b"instance-token"
+        case [*_, "security-credentials", ""]:
+            answer = 200, {}, b"instance-role"
+        case [*_, "security-credentials", "instance-role"]:
+            answer = _json({"Code": "Success", "Type": "AWS-HMAC", **_role_keys("ASIAINSTANCE")})
+        case ["federation", "credentials"]:
+            answer = _signed_on(headers.get("x-amz-sso_bearer_token", ""))
+        case ["token"]:
+            answer = _json({"accessToken": "fresh", "expiresIn": 3600, "refreshToken": "next"})
+        case _:
+            answer = 404, {}, b""
+    return answer
 
 
 def _role_keys(access_key: str) -> dict[str, str]:

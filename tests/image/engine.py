@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -67,14 +68,38 @@ def docker(*words: str | Path) -> str:
 
 
 def run(*words: str | Path, image: str = RUNNER, options: Sequence[str | Path] = ()) -> Ended:
-    """`docker run --rm` with the engine's options before the image and the program's words after."""
+    """`docker run --rm`, the engine's options before the image and the program's words after."""
     return command([DOCKER, "run", "--rm", *options, image, *words])
 
 
 def build(tag: str, *options: str | Path, context: Path = REPOSITORY) -> None:
+    arguments = {name: os.environ[name] for name in ("VERSION", "REVISION") if name in os.environ}
+    given = [
+        f"--build-arg={name}={value}" for name, value in {"BASE_IMAGE": BASE, **arguments}.items()
+    ]
     network = f"--network={build_network()}"
-    base = f"--build-arg=BASE_IMAGE={BASE}"
-    docker("build", network, base, "--progress=plain", "-t", tag, *options, context)
+    docker("build", network, "--progress=plain", "-t", tag, *given, *options, context)
+
+
+@cache
+def compose_words() -> list[str]:
+    """Either generation of compose."""
+    for words in ([DOCKER, "compose"], ["docker-compose"]):
+        if shutil.which(words[0]) and command([*words, "version"]).code == 0:
+            return words
+    raise AssertionError("Neither 'docker compose' nor 'docker-compose' is there.")
+
+
+def compose(*words: str, folder: Path = REPOSITORY) -> Ended:
+    settings = {
+        "BASE_IMAGE": BASE,
+        "BUILD_NETWORK": build_network(),
+        "COMPOSE_PROJECT_NAME": "socratic-image-test",
+        # The first generation runs the command to build, and would take the first that it finds.
+        "COMPOSE_DOCKER_CLI_BUILD": "1",
+        "PATH": f"{Path(shutil.which(DOCKER) or '.').parent}:{os.environ['PATH']}",
+    }
+    return command([*compose_words(), *words], environ=settings, folder=folder)
 
 
 @cache

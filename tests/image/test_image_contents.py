@@ -49,7 +49,7 @@ import json, sys
 import botocore.session
 from botocore import UNSIGNED
 from botocore.config import Config
-regions = ("us-east-1", "eu-central-1", "ap-southeast-3", "us-gov-west-1", "cn-north-1", "aws-global")
+regions = "us-east-1 eu-central-1 ap-southeast-3 us-gov-west-1 cn-north-1 aws-global".split()
 session = botocore.session.Session()
 found = {}
 for service in ("bedrock", "bedrock-runtime", "s3", "signin", "sso", "sso-oidc", "sts"):
@@ -67,7 +67,7 @@ json.dump(found, sys.stdout, sort_keys=True)
 
 
 def test_size_over_the_base(tmp_path, record_testsuite_property, capsys):
-    """What a pull downloads beyond the base: the own layers, compressed as a registry keeps them."""
+    """What a pull downloads beyond the base: own layers, compressed as a registry keeps them."""
     own = set(layers(RUNNER)) - set(layers(BASE))
     archive = tmp_path / "image.tar"
     docker("save", "-o", archive, RUNNER)
@@ -87,8 +87,8 @@ def test_size_over_the_base(tmp_path, record_testsuite_property, capsys):
 def test_no_installer_and_no_tests():
     listed = run(
         "-c",
-        "find / -xdev \\( -name pip -o -name 'pip[-3]*' -o -name ensurepip -o -name setuptools -o -name wheel "
-        "-o -name pytest -o -name moto -o -name tests \\) -not -path '/proc/*' 2>/dev/null; true",
+        "find / -xdev \\( -name pip -o -name 'pip[-3]*' -o -name ensurepip -o -name setuptools "
+        "-o -name wheel -o -name pytest -o -name moto -o -name tests \\) -not -path '/proc/*' 2>/dev/null; true",
         options=("--entrypoint=sh", "--user=0"),
     )
 
@@ -225,6 +225,8 @@ def _copied_context(tmp_path):
 
 
 def test_context_leaves_the_surroundings_out():
+    build("socratic-tests", "--target=tests")
+
     listed = docker("run", "--rm", "--entrypoint=ls", "socratic-tests", "-A", "/src").split()
 
     assert {"cli", "tests", "pyproject.toml"} <= set(listed)
@@ -233,12 +235,13 @@ def test_context_leaves_the_surroundings_out():
 
 def test_every_package_has_a_wheel_for_arm64(tmp_path):
     """The image of the other architecture is built from the same file, and compiles nothing."""
-    platforms = [f"--platform=manylinux_2_{minor}_aarch64" for minor in (17, 28)]
+    names = ("manylinux2014", "manylinux_2_17", "manylinux_2_28")
+    platforms = [f"--platform={name}_aarch64" for name in names]
     words = ["--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes"]
+    words += ["-r", "requirements.txt", "--python-version=3.12"]
 
     done = subprocess.run(
-        [sys.executable, "-m", "pip", "download", *words, "--python-version=3.12", *platforms]
-        + ["--platform=manylinux2014_aarch64", "-r", "requirements.txt", "-d", str(tmp_path)],
+        [sys.executable, "-m", "pip", "download", *words, *platforms, "-d", tmp_path],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -54,8 +55,6 @@ def mounted(home, mode="ro"):
 
 
 def _own(path):
-    import os
-
     os.chown(path, *map(int, USER.split(":")))
     path.chmod(0o700 if path.is_dir() else 0o600)
 

@@ -3,10 +3,16 @@
 import json
 import os
 import time
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from tests.image.doubles import emulator
+from tests.image.doubles import emulator, relay
 from tests.image.engine import DOCKER, HARDENED, RUNNER, command, docker, run
 
 pytestmark = pytest.mark.image
@@ -65,7 +71,8 @@ def test_volume_that_docker_makes_can_be_written_by_any_user():
 def test_fixed_user_without_privileges():
     program = (
         "import os; print(os.getuid(), os.getgid(), "
-        "[l.split()[1] for l in open('/proc/self/status') if l.startswith(('CapEff', 'NoNewPrivs'))])"
+        "[row.split()[1] for row in open('/proc/self/status') "
+        "if row.startswith(('CapEff', 'NoNewPrivs'))])"
     )
 
     done = run("-Ic", program, options=("--entrypoint=python", *HARDENED))
@@ -94,6 +101,51 @@ def test_work_folder_cannot_take_the_programs_place(tmp_path):
     )
 
     assert done.code == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A key and a certificate of our own making for the loopback address, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False
+        )
+        .sign(key, hashes.SHA256())
+    )
+    plain = (PrivateFormat.PKCS8, NoEncryption())
+    file = tmp_path_factory.mktemp("tls") / "certificate.pem"
+    file.write_bytes(key.private_bytes(Encoding.PEM, *plain) + made.public_bytes(Encoding.PEM))
+    file.chmod(0o644)
+    return file
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_certificates_are_checked_and_can_be_added(trusted, certificate, emulator_url, stand_ins):
+    with relay(emulator_url, certificate=certificate) as bedrock:
+        variables = {
+            **stand_ins,
+            "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": bedrock.url,
+            "AWS_REGION": "us-east-1",
+            "BEDROCK_MODEL_IDS": '["emulator.socratic-v1:0"]',
+            **({"AWS_CA_BUNDLE": "/certificate.pem"} if trusted else {}),
+        }
+        options = [f"--env={name}={value}" for name, value in variables.items()]
+
+        done = run(
+            *OFFLINE[1:],
+            "--max-attempts=1",
+            options=("--network=host", f"-v{certificate}:/certificate.pem:ro", *options),
+        )
+
+    assert (done.code == 0) == trusted, done.stderr
+    assert bool(bedrock.calls) == trusted
+    assert trusted or "CERTIFICATE_VERIFY_FAILED" in done.stderr
 
 
 @pytest.fixture

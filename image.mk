@@ -1,0 +1,31 @@
+# make image       builds the image socratic-runner
+# make image-test  builds it and runs it for real, with all that the documents show; needs a Docker engine
+# DOCKER, DOCKER_HOST, IMAGE, BASE_IMAGE and IMAGE_OPTIONS (more options of docker build) are respected.
+
+DOCKER ?= docker
+IMAGE ?= socratic-runner
+BASE_IMAGE ?= python:3.12-slim
+IMAGE_OPTIONS ?=
+export DOCKER BASE_IMAGE
+
+IMAGE_ENVIRONMENT = DOCKER_BUILDKIT=1 \
+	VERSION=$$(sed -n 's/^VERSION = "\(.*\)"/\1/p' socratic_bench/version.py) \
+	REVISION=$$(git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null || echo unknown)
+
+.PHONY: image image-test image-engine
+
+image-engine:
+	@$(DOCKER) version >/dev/null 2>&1 || { \
+		echo "No Docker engine answers to '$(DOCKER) version'. Start one, or set DOCKER and DOCKER_HOST." >&2; \
+		exit 1; }
+
+# An engine that is set up without its default bridge builds on the host's network.
+image: image-engine
+	@network=default; $(DOCKER) network inspect bridge >/dev/null 2>&1 || network=host; \
+	export $(IMAGE_ENVIRONMENT); \
+	$(DOCKER) build --network=$$network --build-arg BASE_IMAGE --build-arg VERSION --build-arg REVISION \
+		$(IMAGE_OPTIONS) -t $(IMAGE) .
+
+image-test: IMAGE = socratic-runner
+image-test: image $(VENV)/.dev
+	@export $(IMAGE_ENVIRONMENT); $(BIN)/python -m pytest tests/image -m image -q

@@ -1,0 +1,96 @@
+"""Both compose commands, each as the only command after a clone."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from tests.image import engine
+from tests.image.engine import DOCKER, REPOSITORY, RUNNER, build, command
+
+pytestmark = pytest.mark.image
+
+NAMES = ("socratic-runner", "socratic-emulator", "socratic-s3", "socratic-bucket", "socratic-tests")
+
+
+@pytest.fixture(scope="module")
+def compose(tmp_path_factory):
+    """Runs compose in a copy of the repository, as a clone would have it, without any image."""
+    clone = tmp_path_factory.mktemp("clone")
+    words = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    for name in subprocess.check_output(words, cwd=REPOSITORY, text=True).split("\0"):
+        if name and (REPOSITORY / name).exists():
+            (clone / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(REPOSITORY / name, clone / name)
+    command([DOCKER, "image", "rm", "--force", *NAMES])
+
+    def start(*words):
+        return engine.compose(*words, folder=clone)
+
+    yield start
+    start("down", "--volumes", "--timeout=5")
+    build(RUNNER)  # of this tree, for whoever comes next
+
+
+def test_full_run_without_an_account(compose):
+    done = compose("run", "--rm", "-T", "runner")
+
+    assert done.code == 0, done.stderr
+    line = next(line for line in done.stdout.splitlines() if line.startswith("{"))
+    document = json.loads(line)
+    assert (document["status"], document["n_turns"]) == ("completed", 8)
+    assert document["s3_artifacts"]["curated"].startswith("s3://socratic-runs/curated/runs/")
+
+    listed = compose("run", "--rm", "-T", "bucket", "list", "socratic-runs")
+
+    assert listed.code == 0, listed.stderr
+    assert document["s3_artifacts"]["curated"] in listed.stdout
+    assert listed.stdout.count(f"{document['run_id']}/judge_") == 8
+
+
+def test_own_words_take_the_place_of_the_shown_run(compose):
+    done = compose(
+        "run",
+        "--rm",
+        "-T",
+        "runner",
+        "--model=emulator.lecturer-v1:0",
+        "--prompt=Why?",
+        "--turns=2",
+    )
+
+    assert done.code == 0, done.stderr
+    assert '"model":"emulator.lecturer-v1:0"' in done.stdout
+
+
+def test_every_container_is_hardened_and_publishes_nothing(compose):
+    names = compose("ps", "-q").stdout.split()
+    assert len(names) >= 2
+
+    for found in json.loads(command([DOCKER, "inspect", *names]).stdout):
+        host = found["HostConfig"]
+        assert host["ReadonlyRootfs"]
+        assert host["CapDrop"] == ["ALL"]
+        assert host["SecurityOpt"] == ["no-new-privileges:true"]
+        assert not host["PortBindings"]
+        assert found["Config"]["User"] == "10001:10001"
+
+
+def test_run_can_reach_nothing_else(compose):
+    program = (
+        "import socket; socket.create_connection(('emulator', 8080)).close();"
+        "print([row.split()[1] for row in open('/proc/net/route')].count('00000000'))"
+    )
+
+    done = compose("run", "--rm", "-T", "--entrypoint", "python", "runner", "-Ic", program)
+
+    assert done.code == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "0", "a default route leads out"
+
+
+def test_test_suite(compose):
+    done = compose("run", "--rm", "-T", "tests")
+
+    assert done.code == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    assert " passed" in done.stdout
