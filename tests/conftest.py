@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 from hypothesis import settings
@@ -15,8 +16,18 @@ OURS = ("AWS_", "BEDROCK_", "RUNNER_")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def shared_loader() -> Iterator[None]:
+    """The SDK reads its data files once here, and not anew for each of hundreds of clients."""
+    import botocore.session
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(botocore.session, "create_loader", cache(botocore.session.create_loader))
+        yield
+
+
 @pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory) -> None:
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No account, no configuration, no proxy; nothing is asked of the instance's metadata."""
     for name in os.environ:
         if name.startswith(OURS) or name.upper() in PROXIES:
