@@ -33,7 +33,7 @@ _SUBORDINATE = w.listed(
 )
 _ADVERB = w.listed(
     "just always also really probably actually still definitely maybe perhaps all both simply only"
-    " then certainly even"
+    " then certainly even guys"
 )
 _VERDICT_MODAL = w.listed("would might could may 'd")
 _HEDGE = frozenset({"maybe", "perhaps"})

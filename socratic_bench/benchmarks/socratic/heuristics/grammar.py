@@ -15,12 +15,13 @@ _ABBREVIATIONS = w.listed(
 )
 # A wh-word and its auxiliary are rarely further apart than "what kind of thing do".
 _WH_PHRASE_MAX = 5
+_COMPOUND = 2
 _Parts = Sequence[tuple[str, tuple[str, ...]]]
 _PREPOSED = w.listed("if when once after before since as while for in on at instead until unless "
                       "to with whenever during depending by given instead even")  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
     """The interrogative part of a clause: "how often do you ..." has wh, head and auxiliary.
 
@@ -172,8 +173,20 @@ def _ask(words: Sequence[str], start: int, *, asked: bool) -> Ask | None:
     if not asked and rest[0] in {"do", "have"} and rest[1:2] and rest[1] not in _SUBJECTS:
         return None
     if rest[0] in w.AUXILIARY and len(rest) > 1 and (asked or rest[1] in w.SUBJECT_START):
-        return Ask(True, "", "", rest[0], tuple(rest[1:]), True, True)
+        return _polar(rest, 0)
     return _wh(words, start, asked=asked) or (_late_polar(words, start) if asked else None)
+
+
+def _polar(words: Sequence[str], at: int) -> Ask:
+    return Ask(
+        polar=True,
+        wh="",
+        head="",
+        auxiliary=words[at],
+        rest=tuple(words[at + 1 :]),
+        inverted=True,
+        initial=at == 0,
+    )
 
 
 def _wh(words: Sequence[str], start: int, *, asked: bool) -> Ask | None:
@@ -181,15 +194,29 @@ def _wh(words: Sequence[str], start: int, *, asked: bool) -> Ask | None:
     for at in range(start, len(words)):
         if words[at] not in w.WH:
             continue
-        found = _inversion(words, at)
+        found = _inversion(words, at, asked=asked)
         if found:
             head = words[at + 1] if found > at + 1 else ""
             return Ask(
-                False, words[at], head, words[found], tuple(words[found + 1 :]), True, at == start
+                polar=False,
+                wh=words[at],
+                head=head,
+                auxiliary=words[found],
+                rest=tuple(words[found + 1 :]),
+                inverted=True,
+                initial=at == start,
             )
         if at == start and asked and not _embedded(words, at):
             head = words[at + 1] if at + 1 < len(words) else ""
-            return Ask(False, words[at], head, "", tuple(words[at + 1 :]), False, True)
+            return Ask(
+                polar=False,
+                wh=words[at],
+                head=head,
+                auxiliary="",
+                rest=tuple(words[at + 1 :]),
+                inverted=False,
+                initial=True,
+            )
     return None
 
 
@@ -198,11 +225,15 @@ def _embedded(words: Sequence[str], at: int) -> bool:
     return at + 2 < len(words) and words[at + 1] in w.PRONOUN and words[at] != "what's"
 
 
-def _inversion(words: Sequence[str], at: int) -> int:
-    """Where the auxiliary of the wh-word at `at` stands, if a subject follows it; else 0."""
+def _inversion(words: Sequence[str], at: int, *, asked: bool) -> int:
+    """Where the auxiliary of the wh-word at `at` stands, if a subject follows it; else 0.
+
+    Under a question mark any word may be the subject, as in "what is virtue".
+    """
     for here in range(at + 1, min(at + 1 + _WH_PHRASE_MAX, len(words) - 1)):
         if words[here] in w.AUXILIARY:
-            return here if words[here + 1] in w.SUBJECT_START or words[here + 1] == w.HOLE else 0
+            subject = words[here + 1] in w.SUBJECT_START or words[here + 1] == w.HOLE
+            return here if asked or subject else 0
         if words[here] in w.PRONOUN or words[here] in w.WH:
             return 0
     return 0
@@ -211,7 +242,7 @@ def _inversion(words: Sequence[str], at: int) -> int:
 def _late_polar(words: Sequence[str], start: int) -> Ask | None:
     for at in range(start, len(words) - 1):
         if words[at] in w.AUXILIARY and words[at + 1] == "you" and words[at][0] != "'":
-            return Ask(True, "", "", words[at], tuple(words[at + 1 :]), True, False)
+            return _polar(words, at)
     return None
 
 
@@ -232,12 +263,20 @@ def _command(body: Sequence[str]) -> str:
     if rest[0] == "be":
         return "be" if following else ""
     if rest[0] in w.VERB and following not in w.NOT_AFTER_COMMAND:
-        return rest[0]
+        return "" if _compound_subject(rest) else rest[0]
     return rest[0] if _like_a_verb(rest[0]) and following in _OBJECTS else ""
 
 
 _SUBJECTS = w.listed("you i we they he she people")
 _OBJECTS = frozenset({"your", "yourself", "them", "him", "it", "me"})
+
+
+def _compound_subject(words: Sequence[str]) -> bool:
+    """As in "study habits are": two nouns and their verb."""
+    if len(words) <= _COMPOUND or words[_COMPOUND] not in {"is", "are", "was", "were"}:
+        return False
+    noun = words[_COMPOUND - 1]
+    return not (noun in w.SUBJECT_START or noun in w.WH or noun in w.PREPOSITION)
 
 
 def _like_a_verb(word: str) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 from . import words as w
 
@@ -35,7 +36,7 @@ _ENGLISH = w.listed(
     " as by from about me"
 )
 # Scripts that English is never written in; letters beyond these count as Latin.
-_OTHER_SCRIPT = re.compile(
+_OTHER_SCRIPT = (
     r"[\u0370-\u03ff\u0400-\u052f\u0530-\u058f\u0590-\u05ff\u0600-\u06ff\u0700-\u1cff"
     r"\u1f00-\u1fff\u2c80-\u2dff\u3040-\u30ff\u3100-\u9fff\uac00-\ud7af\uf900-\ufaff"
     r"\ufb1d-\ufdff\ufe70-\ufeff\uff66-\uff9f\U00020000-\U0002fa1f]"
@@ -53,11 +54,19 @@ def is_foreign(text: str) -> bool:
     return _other_words(words, spanish="\u00bf" in sample or "\u00a1" in sample)
 
 
+@cache
+def _other_script_pattern() -> re.Pattern[str]:
+    """Compiled at the first letter beyond ASCII: most runs never meet one."""
+    return re.compile(_OTHER_SCRIPT)
+
+
 def _other_script(words: Sequence[str]) -> bool:
     """Single letters of an alphabet are symbols, as in a formula; single ideographs are words."""
     letters = sum(len(word) for word in words)
     other = sum(
-        len(_OTHER_SCRIPT.findall(word)) for word in words if len(word) > 1 or word >= "\u3040"
+        len(_other_script_pattern().findall(word))
+        for word in words
+        if len(word) > 1 or word >= "\u3040"
     )
     return other > letters / 2
 

@@ -17,6 +17,7 @@ _FACT_NOUN = w.listed(
     "word name number answer result value sum total difference product time date color colour"
     " longest most unit formula"
 )
+_AMOUNTS = tuple(f" how {head} " for head in sorted(_FACT_HEAD))
 _OFFER = w.listed("can could would will")
 _STORY = w.listed("tell describe explain share elaborate walk expand give")
 _STORY_PAIRS = frozenset(
@@ -69,6 +70,10 @@ def _storytelling(words: tuple[str, ...], at: int) -> bool:
     return words[at] in _STORY or words[at : at + 2] in _STORY_PAIRS
 
 
+def _tells_wide(sentence: Sentence) -> bool:
+    return telling(sentence) and not says_any(sentence, _AMOUNTS)
+
+
 def _wonders_wide(sentence: Sentence) -> bool:
     """Such as "I wonder what", "I'd like to hear about", but not "I wonder if"."""
     if not wondering(sentence) or (sentence.ask and sentence.ask.polar):
@@ -99,7 +104,7 @@ OPENING = (
         because="what is told is as long as the teller likes",
         example="Walk me through your second step.",
         counterexample="Walk the dog, will you?",
-        holds=telling,
+        holds=_tells_wide,
     ),
     Rule(
         name="invitation",

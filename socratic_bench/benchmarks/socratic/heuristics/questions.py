@@ -56,7 +56,9 @@ def _asks_unmarked(clause: Clause, ask: Ask) -> bool:
 
 
 def telling(sentence: Sentence) -> bool:
-    return says_any(sentence, _TELL_ME) or any(_demands(clause) for clause in sentence.clauses)
+    polite = sentence.ask is not None and sentence.ask.polar
+    told = not polite and says_any(sentence, _TELL_ME)
+    return told or any(_demands(clause) for clause in sentence.clauses)
 
 
 def _demands(clause: Clause) -> bool:

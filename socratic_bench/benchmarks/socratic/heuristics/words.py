@@ -104,6 +104,18 @@ VERB = listed(
     vary verify view visit volunteer vote
     wait wake walk warn wash watch wear weigh wipe wish work worry wrap wrestle write
     yell
+    abandon abstain aspire assess assign assure await ban behave bend beware bind bless boil
+    bother bounce breed brew bypass cancel cease chill chop claim clarify cling commit compliment
+    conduct confess consume cooperate dare debate dedicate delay delegate derive detach devote dip
+    disable discard disclose dive dodge dump echo elect embed enable endure enforce engrave enhance
+    entertain equip erase escape exclude execute exploit fetch flush foster fund gain glance greet
+    grind harvest heat highlight host inspect inspire install invent iron justify lighten loosen
+    memorise motivate multitask nurture omit oppose outline overcome peel persevere persist persuade
+    plug polish postpone pretend preserve pursue quiet rank recite reconcile recruit recycle refrain
+    refresh rehearse reject rely renew repair reserve reset resolve restart restore restrict rethink
+    retry reverse review reuse rewatch sacrifice scrape settle shift simmer soak spell squeeze stack
+    steer step stir substitute summarize supply surround swim tape tie tighten toss transform
+    translate trace unfold unite utilize venture vent widen wrap zoom
     """
 )
 # What cannot follow a command's verb: then the first word was a noun, or a clause without subject.
@@ -114,5 +126,5 @@ NOT_AFTER_COMMAND = listed(
 
 
 def is_adverb(word: str) -> bool:
-    """Yes to "gently", no to "fly"."""
-    return len(word) > len("ally") and word.endswith("ly")
+    """Yes to "gently", no to "fly" and "multiply"."""
+    return len(word) > len("ally") and word.endswith("ly") and word not in VERB

@@ -1,0 +1,277 @@
+"""What `analyse` says of whole utterances; every sentence here is the project's own."""
+
+from dataclasses import FrozenInstanceError, astuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from socratic_bench.benchmarks.socratic.heuristics import Heuristics, analyse
+
+NOTHING = Heuristics(
+    has_question=False, question_count=0, open_ended=False, has_advice=False, is_leading=False
+)
+UNKNOWN = Heuristics(
+    has_question=None, question_count=None, open_ended=None, has_advice=None, is_leading=None
+)
+
+
+def count(text: str) -> int | None:
+    return analyse(text).question_count
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n\n", "\x00", "...", "!", "🙂", "---"])
+def test_nothing_said(text: str) -> None:
+    assert analyse(text) == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("text", "n"),
+    [
+        ("Why?", 1),
+        ("Why?? Really, why?!", 2),
+        ("What is courage? Can it be taught?", 2),
+        ("?", 1),
+        ("???", 1),
+        ("Is it red ?", 1),
+        ("2+2?", 1),
+        ("Maria?", 1),
+        ("Why 🤔?", 1),
+        ("Is it fair\uff1f", 1),
+        ("Is it fair\uff1fWho says so\uff1f", 2),
+        ("Do you agree? (I do.)", 1),
+        ("He was born in 1984 (?) or so.", 0),
+        ("Take e.g. two numbers, or five.", 0),
+        ("What is it? ?", 1),
+        ("Do you trust Dr. Who or Mrs. Peel?", 1),
+        ("The sum is 5. What is next?", 1),
+        ("Well... what then?", 1),
+        ("Okay. You said so.", 0),
+    ],
+)
+def test_questions_are_counted_by_sentence(text: str, n: int) -> None:
+    assert count(text) == n
+
+
+@pytest.mark.parametrize(
+    ("text", "n"),
+    [
+        ("The line `x ? 1 : 2` is fine.", 0),
+        ("Does `a ?? b` differ from `a || b`?", 1),
+        ("What does ``a ` b?`` print?", 1),
+        ("```python\n# why?\nprint('who?')\n```\nRun it.", 0),
+        ("```\nwhat?", 0),
+        ("~~~\nwhat?\n~~~\nWhat does it print?", 1),
+        ("sign = n > 0 ? 1 : -1;", 0),
+        ("\n    ask(what?);\n\nDone.", 0),
+        ("Unclosed ` tick, is it fine?", 1),
+        ("user?.name is safe.", 0),
+    ],
+)
+def test_code_asks_nothing(text: str, n: int) -> None:
+    assert count(text) == n
+
+
+@pytest.mark.parametrize(
+    ("text", "n"),
+    [
+        ("He asked 'why?' and left.", 0),
+        ('She asked, "Who are you?"', 0),
+        ("“Is it late?” was all he said.", 0),
+        ("You wrote \u2018is it?\u2019 twice.", 0),
+        ('"What is justice?"', 1),
+        ('What do you mean by "good?"', 1),
+        ('What do you mean by "good"?', 1),
+        ('Ask yourself: "What would I lose?"', 1),
+        ("Here is my question: 'Who decides?'", 1),
+        ("It's the students' idea, isn't it?", 1),
+        ("> Why is it so?\n\nThat is what you wrote.", 0),
+    ],
+)
+def test_what_is_quoted_is_not_asked(text: str, n: int) -> None:
+    assert count(text) == n
+
+
+@pytest.mark.parametrize(
+    ("text", "n"),
+    [
+        ("- What is A?\n- What is B?\n\n1. And C?\n2) And D?", 4),
+        ("**What** would _you_ do?", 1),
+        ("*Why?*", 1),
+        ("## What is recursion?\n\nA function that calls itself.", 0),
+        ("Think it over.\n\n## What would you change?", 1),
+        ("| Step | Question |\n|------|----------|\n| 1 | What is known? |", 1),
+        ("See https://example.com/find?q=why for more.", 0),
+        ("Have you read https://example.com/find?q=why?", 1),
+        ("It is in [the notes](https://example.com/?p=1).", 0),
+        ("Is it in [the notes](https://example.com/?p=1)?", 1),
+        ("Which would you take:\n- the bus\n- the train", 1),
+        ("What would change\nif you were wrong?", 1),
+        ("It ends here.<br>Does it?", 1),
+    ],
+)
+def test_markdown(text: str, n: int) -> None:
+    assert count(text) == n
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "为什么\uff1f",
+        "Почему ты так думаешь?",
+        "なぜそう思いますか\uff1f",
+        "هل أنت متأكد؟",
+        "¿Por qué?",
+        "¿Qué es la justicia?",
+        "Pourquoi penses-tu que la justice est utile pour les citoyens ?",
+        "Was meinst du, warum ist das so und nicht anders?",
+        "Che cosa pensi della giustizia e perché non lo dici?",
+        "O que você acha que é a justiça e por que não?",
+        "Wat is rechtvaardigheid en waarom denk je dat het zo is?",
+    ],
+)
+def test_another_language_is_unknown_and_not_no(text: str) -> None:
+    assert analyse(text) == UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Okay.",
+        "2+2?",
+        "Zoë?",
+        "Naïve, no?",
+        "\u03b1 > β?",
+        "Where is Δx?",
+        "What does the word 'perché' mean in Italian?",
+        "Why is 道 called the way?",
+        "El Niño, Los Angeles, La Paz, Las Vegas and San José?",
+        "o o o o o o o",
+        "xyzzy",
+        "¿What do you think of the Spanish mark?",
+    ],
+)
+def test_short_or_mixed_english_is_never_unknown(text: str) -> None:
+    assert analyse(text).has_question is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "is_open"),
+    [
+        ("What makes a law just?", True),
+        ("If that is so what is virtue?", True),
+        ("When you think of a friend, what comes to mind?", True),
+        ("Could you explain how you got there?", True),
+        ("Explain how you got there.", True),
+        ("I'm curious what led you there.", True),
+        ("Is there anything else?", True),
+        ("Is virtue a kind of knowledge?", False),
+        ("How many kinds are there?", False),
+        ("When did that happen?", False),
+        ("Do you know what he meant?", False),
+        ("So you believe that might makes right?", False),
+        ("What is the value of x?", False),
+        ("Could you tell me how many there are?", False),
+        ("What makes a law just is hard to say.", False),
+    ],
+)
+def test_open_ended(text: str, *, is_open: bool) -> None:
+    assert analyse(text).open_ended is is_open
+
+
+@pytest.mark.parametrize(
+    ("text", "advises"),
+    [
+        ("Multiply both sides by two.", True),
+        ("If it hurts, see a doctor.", True),
+        ("You should start again.", True),
+        ("Perhaps you could ask your sister.", True),
+        ("Have you considered writing to them?", True),
+        ("Why not ask her?", True),
+        ("Don't give up.", True),
+        ("What should you do next?", False),
+        ("What do you think you could do?", False),
+        ("Imagine a city without laws.", False),
+        ("Think about what a friend is.", False),
+        ("Consider a city without laws.", False),
+        ("Consider moving to a city.", True),
+        ("Explain your second step.", False),
+        ("Tell me more.", False),
+        ("It sounds like you should have been told.", False),
+        ("You said you need to leave.", False),
+        ("We go home, watch a film and sleep.", False),
+        ("Study habits are personal.", False),
+        ("That is an interesting thought.", False),
+    ],
+)
+def test_advice(text: str, *, advises: bool) -> None:
+    assert analyse(text).has_advice is advises
+
+
+@pytest.mark.parametrize(
+    ("text", "leads"),
+    [
+        ("That is fair, isn't it?", True),
+        ("So it grows, right?", True),
+        ("Don't you think he was wrong?", True),
+        ("Wouldn't it be better to wait?", True),
+        ("Is that clearly a mistake?", True),
+        ("Could it be that you forgot a sign?", True),
+        ("You don't need it, do you?", True),
+        ("Why don't you believe him?", False),
+        ("What is it?", False),
+        ("Can you do that?", False),
+        ("Is this statement correct?", False),
+        ("Yes or no?", False),
+        ("That is clearly a mistake.", False),
+        ("How would you tell the two apart?", False),
+    ],
+)
+def test_leading(text: str, *, leads: bool) -> None:
+    assert analyse(text).is_leading is leads
+
+
+def test_the_answer_is_one_frozen_value() -> None:
+    answer = analyse("What do you mean by that?")
+
+    assert astuple(answer) == (True, 1, True, False, False)
+    with pytest.raises(FrozenInstanceError):
+        answer.has_question = False  # type: ignore[misc]
+
+
+ANYTHING = st.text(alphabet=st.characters(exclude_categories=()), max_size=80)
+PIECES = st.lists(
+    st.sampled_from(
+        ["?", "what", "do", "you", " ", "\n", '"', "'", "`", "```", "(", ")", "[", "](", "*", "_",
+         "> ", "- ", "# ", "|", "don't", "should", "maybe", "if", ",", "...", "e.g.", "\uff1f", "¿",
+         "\ud800", "\x00", "be", "I", "would", "just", "wondering", "to", "me", "let's", "0"]
+    ),
+    max_size=30,
+).map("".join)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(ANYTHING | PIECES)
+def test_any_text_has_an_answer_that_agrees_with_itself(text: str) -> None:
+    answer = analyse(text)
+
+    if answer.has_question is None:
+        assert answer == UNKNOWN
+        return
+    assert answer == analyse(text)
+    assert answer.question_count is not None
+    assert answer.has_question == (answer.question_count > 0)
+    assert answer.has_question or not (answer.open_ended or answer.is_leading)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["?", "? ", " ", "a", "\n", '"', "'a ", '" \'', "`", "` ``", "```\n", "so so ", "what you ",
+     "[a](", "<a", "http://", "*", "_a ", "|a", "> a\n", "a. ", "= a ? ", "\uff1f",
+     "a, ", "\uff1fa"],
+)  # fmt: skip
+def test_long_and_odd_texts_are_read_to_the_end(unit: str) -> None:
+    """Quadratic work would be felt here; tools/validity.py --growth measures it."""
+    answer = analyse(unit * (20_000 // len(unit)))
+
+    assert answer.question_count is not None
