@@ -47,6 +47,12 @@ def test_nothing_said(text: str) -> None:
         ("The sum is 5. What is next?", 1),
         ("Well... what then?", 1),
         ("Okay. You said so.", 0),
+        ("Had I known, I would have stayed.", 0),
+        ("He left. So did she.", 0),
+        ("Which is why he left.", 0),
+        ("Can I ask you something else.", 1),
+        ("Are you sure of that.", 1),
+        ("I need you to tell me where it broke.", 1),
     ],
 )
 def test_questions_are_counted_by_sentence(text: str, n: int) -> None:
@@ -202,6 +208,11 @@ def test_open_ended(text: str, *, is_open: bool) -> None:
         ("We go home, watch a film and sleep.", False),
         ("Study habits are personal.", False),
         ("That is an interesting thought.", False),
+        ("Don't they know?", False),
+        ("Shall we draw it?", True),
+        ("I would never sign that.", True),
+        ("I would be sad.", False),
+        ("Could try a smaller case.", True),
     ],
 )
 def test_advice(text: str, *, advises: bool) -> None:
@@ -223,6 +234,7 @@ def test_advice(text: str, *, advises: bool) -> None:
         ("Can you do that?", False),
         ("Is this statement correct?", False),
         ("Yes or no?", False),
+        ("How many are there, then?", False),
         ("That is clearly a mistake.", False),
         ("How would you tell the two apart?", False),
     ],

@@ -13,6 +13,7 @@ from socratic_bench.benchmarks.socratic.heuristics.grammar import Sentence, sent
 from socratic_bench.benchmarks.socratic.heuristics.prose import blocks
 from socratic_bench.benchmarks.socratic.heuristics.rule import Rule
 
+DOCUMENT = (Path(__file__).parent.parent / "docs" / "heuristics.md").read_text(encoding="utf-8")
 FOR = {
     "has_question": asking.ASKING,
     "open_ended": openness.OPENING,
@@ -55,6 +56,11 @@ def test_rules_are_few_named_and_reasoned() -> None:
     assert len(names) <= 48
     assert set(names.values()) == {1}
     assert all(rule.because and rule.example != rule.counterexample for _, rule in YES + NO)
+
+
+@pytest.mark.parametrize(("field", "rule"), cases(YES + NO))
+def test_the_document_shows_every_rule(field: str, rule: Rule) -> None:
+    assert f"| {rule.name} | {rule.example} | {rule.counterexample} |" in DOCUMENT
 
 
 def test_the_rules_need_only_the_standard_library() -> None:
