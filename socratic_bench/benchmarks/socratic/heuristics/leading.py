@@ -98,7 +98,7 @@ LEADING = (
         name="tag",
         because="a statement with a tag asks only to be confirmed",
         example="That settles it, doesn't it?",
-        counterexample="How old is it?",
+        counterexample="How heavy was it?",
         holds=_tag,
     ),
     Rule(

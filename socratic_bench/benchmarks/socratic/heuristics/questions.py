@@ -148,7 +148,7 @@ NOT_ASKING = (
     Rule(
         name="idiom",
         because="nobody answers these",
-        example="Who knows?",
+        example="But then, who knows?",
         counterexample="Who knows the way?",
         holds=_idiom,
     ),
