@@ -99,6 +99,7 @@ def ending(result: RunResult, out: Path) -> Ending:
     }
     assert turns <= raw
     assert ENDINGS[result.end_reason].exit_code == result.exit_code or result.shortfalls
+    assert (document["error"] is None) is (result.exit_code == 0)
     curated = f"curated/runs/{result.run_id}.json" in kept
     assert (document["output_artifacts"]["curated"] is not None) is curated
     return Ending(result.end_reason, result.status, result.exit_code, document["n_turns"], curated)
@@ -540,7 +541,10 @@ class TestEndingEarly:
             threading.Timer(0.05, halt.interrupt, [2]).start()
             return slow
 
-        result = play(tutor=tutor, halt=halt, max_attempts=5)
+        with ThreadPoolExecutor(1) as pool:
+            playing = pool.submit(play, tutor=tutor, halt=halt, max_attempts=5)
+            result = playing.result(PATIENCE_S)
+
         assert (result.exit_code, len(service.of("tutor"))) == (130, 1)
 
     def test_only_the_first_order_to_end_counts(self, play):
