@@ -31,7 +31,7 @@ RUN python /build/compile.py /program \
 
 
 # moto's server, which stands in for S3 where there is no account.
-FROM ${BASE_IMAGE} AS s3
+FROM ${BASE_IMAGE} AS moto
 ENV PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 \
     PIP_ROOT_USER_ACTION=ignore
 WORKDIR /build
@@ -39,6 +39,8 @@ COPY requirements-dev.txt docker/closure.py ./
 RUN --mount=type=secret,id=pipconf,target=/etc/pip.conf --mount=type=secret,id=cabundle \
     python closure.py requirements-dev.txt moto > moto.txt \
     && python -m pip install --quiet --require-hashes --only-binary=:all: --no-deps -r moto.txt
+
+FROM moto AS s3
 COPY docker/bucket.py ./
 USER 10001:10001
 ENV HOME=/tmp
@@ -48,8 +50,7 @@ CMD ["-H", "0.0.0.0", "-p", "5000"]
 
 
 # The test suite. Everything that is pinned, then the source.
-FROM s3 AS tests
-USER 0:0
+FROM moto AS tests
 COPY requirements.txt ./
 RUN --mount=type=secret,id=pipconf,target=/etc/pip.conf --mount=type=secret,id=cabundle \
     python -m pip install --quiet --require-hashes --only-binary=:all: --no-deps \
