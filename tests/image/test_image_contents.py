@@ -14,7 +14,6 @@ import pytest
 
 from tests.image.engine import (
     BASE,
-    DOCKER,
     HARDENED,
     REPOSITORY,
     RUNNER,
@@ -137,7 +136,7 @@ def test_configuration():
     assert not config["Cmd"]
 
 
-def test_labels(tmp_path):
+def test_labels():
     """By plain build arguments, at no cost: every layer stays as it is."""
     build("socratic-labels", "--build-arg=VERSION=1.2.3", "--build-arg=REVISION=abc123")
 
@@ -265,8 +264,3 @@ def test_own_code_is_pure_python():
     )
 
     assert (done.code, done.stdout) == (0, "")
-
-
-def test_docker_command_is_the_one_that_was_asked_for():
-    """`DOCKER` and `DOCKER_HOST` decide; what is measured here is that engine."""
-    assert shutil.which(DOCKER)
