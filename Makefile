@@ -1,17 +1,22 @@
 # make demo   plays and judges a real dialogue on the embedded endpoint
 # make test   runs the test suite
 # make check  format, lint, types, layers, tests with coverage
+# make validity  what the heuristics reach against people's labels, where those are at hand
 # Each makes the environment in .venv first, with pinned and hashed packages.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# Settings of one's own that would make the demo another run.
+RUNNER_VARIABLES := RUNNER_DEFAULT_TURNS RUNNER_JUDGE_MODEL RUNNER_STUDENT_MODEL RUNNER_OUTPUT_DIR \
+	RUNNER_S3_BUCKET RUNNER_S3_PREFIX AWS_REGION AWS_DEFAULT_REGION
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test check lint requirements audit validity clean
 
 help:
-	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile image.mk
 
 $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: set PYTHON=...")'
@@ -28,7 +33,7 @@ $(VENV)/.dev: requirements-dev.txt $(VENV)/.run
 	@touch $@
 
 demo: $(VENV)/.run
-	@$(BIN)/python -m cli --offline --model emulator.drift-5-v1:0 \
+	@env -u BEDROCK_MODEL_IDS $(foreach name,$(RUNNER_VARIABLES),-u $(name)) $(BIN)/python -m cli --offline --model emulator.drift-5-v1:0 \
 		--prompt "I'm considering a career change but unsure where to start." --turns 8 --seed 7
 
 test: $(VENV)/.dev
@@ -43,6 +48,8 @@ lint: $(VENV)/.dev
 check: lint
 	@rm -f .coverage .coverage.*
 	$(BIN)/python -m pytest -n auto -q --cov --cov-report=term
+
+include image.mk
 
 validity: $(VENV)/.dev
 	@$(BIN)/python tools/validity.py

@@ -1,4 +1,4 @@
-# make image       builds the image socratic-runner
+# make image  builds the image socratic-runner
 # make image-test  builds it and runs it for real, with all that the documents show; needs a Docker engine
 # DOCKER, DOCKER_HOST, IMAGE, BASE_IMAGE and IMAGE_OPTIONS (more options of docker build) are respected.
 

@@ -10,8 +10,19 @@ Flags = Mapping[str, str | Sequence[str] | bool]
 MISSING = "\0missing"  # no word of a command line can hold a NUL
 
 
+class Help(argparse.RawDescriptionHelpFormatter):
+    """Shows a flag's word without the brackets that its being noted when missing would bring."""
+
+    def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
+        if action.nargs == argparse.OPTIONAL and isinstance(action.metavar, str):
+            return action.metavar
+        return super()._format_args(action, default_metavar)
+
+
 class Parser(argparse.ArgumentParser):
     """Never exits by itself but for help; its mistakes are raised."""
+
+    commands: Sequence[str] = ()  # other first words, which may be what a misspelt one means
 
     def error(self, message: str) -> NoReturn:
         raise UsageError([f"{message[:1].upper()}{message[1:]}."], hint=f"See {self.prog} --help.")
@@ -50,6 +61,7 @@ def _unknown(parser: Parser, word: str) -> str:
     from difflib import get_close_matches
 
     known = [option for action in parser._actions for option in action.option_strings]  # noqa: SLF001
+    known += parser.commands
     near = get_close_matches(word.split("=", maxsplit=1)[0], known, n=1)
     kind = "flag" if word.startswith("-") else "word"
     return f"Unknown {kind} {word!r}{f'; did you mean {near[0]}?' if near else '.'}"

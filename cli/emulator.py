@@ -9,6 +9,7 @@ from cli.arguments import Parser
 if TYPE_CHECKING:
     from socratic_bench.emulator import Fault
 
+MAX_PORT = 65535
 HINT = "socratic-runner emulator --help lists the flags and the faults."
 
 
@@ -50,13 +51,24 @@ def main(words: Sequence[str]) -> int:
     return 0
 
 
+def _port(word: str) -> int:
+    port = int(word)
+    if not 0 <= port <= MAX_PORT:
+        raise ValueError(port)
+    return port
+
+
 def _parser() -> Parser:
+    from socratic_bench.emulator.faults import KINDS
+
     parser = Parser(
         prog="socratic-runner emulator",
-        description="Serves a local Bedrock endpoint with simulated models.",
+        description="Serves a local Bedrock endpoint with simulated models until told to end.",
+        epilog="A fault is KIND[:FIELD=VALUE]..., with the fields role, count, after, p, model, ms "
+        f"and op; docs/runner.md explains them. Kinds: {', '.join(KINDS)}.",
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    parser.add_argument("--port", type=int, default=0, help="port (default: a free one)")
+    parser.add_argument("--port", type=_port, default=0, help="port (default: a free one)")
     parser.add_argument("--seed", type=int, default=0, help="decides on faults with a probability")
     parser.add_argument("--latency-ms", type=float, default=0.0, help="time to answer")
     parser.add_argument("--ms-per-output-token", type=float, default=0.0, help="pace of streams")
@@ -64,6 +76,7 @@ def _parser() -> Parser:
     parser.add_argument(
         "--fault", action="append", default=[], metavar="SPEC", help="such as throttled:count=3"
     )
+    parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
     return parser
 
 

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from cli.arguments import Flags, Parser, add_switch, add_word, add_words, parse
+from cli.arguments import Flags, Help, Parser, add_switch, add_word, add_words, parse
+from cli.commands import COMMANDS
 
 if TYPE_CHECKING:
     from socratic_bench.config import Sources
@@ -23,7 +24,7 @@ score every tutor turn, and prints one JSON document on stdout.
 
 commands:
   run        (the default) one dialogue
-  scenarios  list the built-in scenarios, or check your own
+  scenarios  list the built-in scenarios
   schema     print the JSON Schema of a document
   emulator   serve the embedded Bedrock endpoint
 """
@@ -40,16 +41,15 @@ exit codes: 0 complete, 1 defect, 2 usage, 3 credentials or access, 4 service or
 
 def build_parser() -> Parser:
     """Every flag of the contract; values are read and checked later, all together."""
-    from argparse import RawDescriptionHelpFormatter
-
     parser = Parser(
         prog="socratic-runner",
         usage="socratic-runner [run] --model ID --prompt TEXT [--turns N] [options]",
         description=DESCRIPTION,
         epilog=EPILOG,
-        formatter_class=RawDescriptionHelpFormatter,
+        formatter_class=Help,
         allow_abbrev=False,
     )
+    parser.commands = tuple(COMMANDS)
     _add_dialogue(parser)
     _add_judging(parser)
     _add_service(parser)

@@ -13,12 +13,7 @@ if __package__ in (None, ""):
 
 from collections.abc import Sequence
 
-COMMANDS = {
-    "run": "cli.run",
-    "scenarios": "cli.scenarios",
-    "schema": "cli.schema",
-    "emulator": "cli.emulator",
-}
+from cli.commands import COMMANDS
 
 
 def main(argv: Sequence[str] | None = None) -> int:

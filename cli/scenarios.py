@@ -16,6 +16,7 @@ def main(words: Sequence[str]) -> int:
         description="Lists the built-in scenarios: a table on stderr, a JSON document on stdout.",
     )
     parser.add_argument("--quiet", action="store_true", help="no table on stderr")
+    parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
     quiet = parser.parse_args(words).quiet
     scenarios = [load_builtin(name) for name in builtin_ids()]
     if not quiet:

@@ -15,5 +15,6 @@ def main(words: Sequence[str]) -> int:
         description="Prints the JSON Schema (2020-12) of a kind of document.",
     )
     parser.add_argument("kind", choices=KINDS, help="the document's kind")
+    parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
     print_document(load_schema(parser.parse_args(words).kind))
     return 0

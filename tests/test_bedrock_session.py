@@ -361,3 +361,16 @@ class TestProfileRegion:
         monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
 
         assert profile_region() is None
+
+
+def test_login_cache_that_cannot_be_written_is_a_matter_of_credentials():
+    """The SDK raises the bare OSError of a read-only `~/.aws` when it has renewed an SSO login."""
+    from socratic_bench.bedrock.faults import translate
+
+    error = translate(PermissionError(30, "Read-only file system"), model_id="a.model")
+
+    assert (error.code, error.end_reason, error.retryable) == (
+        "unusable_login",
+        "credentials",
+        False,
+    )

@@ -43,8 +43,8 @@ class S3Store:
             if error.response.get("Error", {}).get("Code") in MISSING:
                 raise UsageError(
                     [f"No such bucket: {self._bucket} (RUNNER_S3_BUCKET)."],
-                    hint=f"Make it (aws s3 mb s3://{self._bucket} --region {self._region}) or unset "
-                    "the variable to run without S3.",
+                    hint=f"Make it (aws s3 mb s3://{self._bucket} --region {self._region}) or "
+                    "unset the variable to run without S3.",
                 ) from error
         except BotoCoreError:
             # Best effort: a check that fails by itself decides nothing.

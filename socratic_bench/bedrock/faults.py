@@ -78,6 +78,10 @@ FAULTS: dict[str, Fault] = {
         "credentials", "Renew the credentials and run again; if they are new, check the clock here."
     ),
     "expired_login": _lasting("credentials", "Log in again with: aws sso login"),
+    "unusable_login": _lasting(
+        "credentials",
+        "Let the SDK write its login cache, ~/.aws/sso/cache, or log in again.",
+    ),
     "tls": _lasting("refused_request", "Check the CA bundle (AWS_CA_BUNDLE) and the endpoint."),
 }
 
@@ -135,10 +139,12 @@ _BY_TYPE: tuple[tuple[type[Exception], str], ...] = (
     (sdk.BotoCoreError, "invalid_request"),
     (ValueError, "unreadable_answer"),
     (RuntimeError, "expired_credentials"),
+    (OSError, "unusable_login"),
 )
 
 # ValueError: a body that the SDK's JSON reader chokes on. RuntimeError: credentials that the SDK
-# has just refreshed, and that have expired all the same.
+# has just refreshed, and that have expired all the same. OSError: a file of the SDK's, such as the
+# cache of a login that it renews and cannot write; what the network does has classes of its own.
 TRANSLATED = (
     sdk.ClientError,
     sdk.BotoCoreError,
@@ -146,6 +152,7 @@ TRANSLATED = (
     UnreadableAnswerError,
     ValueError,
     RuntimeError,
+    OSError,
 )
 
 

@@ -45,7 +45,7 @@ class RunConfig:
         output_dir, s3_bucket, s3_prefix: where artifacts go; `None` and "" leave them out.
         system_prompt_file: the tutor's system prompt; `None` takes the built-in one.
         temperature: of the tutor, 0..1; `None` leaves it to the model.
-        max_tokens: bound of one reply of tutor or student, in tokens.
+        max_tokens: bound of one reply of the tutor, in tokens.
         max_attempts: requests that one call may take.
         call_timeout_s: seconds that one request may take.
         deadline_s: seconds that the run may take; `None` is no bound.

@@ -1,0 +1,8 @@
+"""The subcommands: word -> module, imported when it is asked for."""
+
+COMMANDS = {
+    "run": "cli.run",
+    "scenarios": "cli.scenarios",
+    "schema": "cli.schema",
+    "emulator": "cli.emulator",
+}

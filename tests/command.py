@@ -1,0 +1,95 @@
+"""Runs the real command as a user would, and looks at what comes out."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from socratic_bench.documents.schemas import load_schema
+
+ROOT = Path(__file__).resolve().parents[1]
+CLAUDE = "anthropic.claude-3-5-sonnet-20241022-v1:0"
+LLAMA = "meta.llama3-1-70b-instruct-v1:0"
+MISTRAL = "mistral.mistral-large-2407-v1:0"
+TITAN = "amazon.titan-text-premier-v1:0"
+OPENING = "I'm considering a career change but unsure where to start."
+OFFLINE = ("--offline", "--model", "emulator.socratic-v1:0", "--prompt", OPENING)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command left: its exit code, its one document and its words for people."""
+
+    exit_code: int
+    stdout: bytes
+    stderr: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The one document: a single compact line that ends with a newline."""
+        assert self.stdout.endswith(b"\n"), self
+        assert self.stdout.count(b"\n") == 1, self
+        found = json.loads(self.stdout)
+        assert isinstance(found, dict)
+        return found
+
+
+def environment(**variables: str) -> dict[str, str]:
+    """An environment without AWS settings of the machine, plus the given variables."""
+    kept = {
+        k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "RUNNER_", "BEDROCK_"))
+    }
+    return {
+        **kept,
+        "PYTHONPATH": str(ROOT),
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        **variables,
+    }
+
+
+def account(url: str, *models: str, **variables: str) -> dict[str, str]:
+    """An environment with dummy keys whose Bedrock endpoint is `url`."""
+    return environment(
+        AWS_ENDPOINT_URL_BEDROCK_RUNTIME=url,
+        AWS_ACCESS_KEY_ID="AKIAEXAMPLE",
+        AWS_SECRET_ACCESS_KEY="example",
+        AWS_REGION="us-east-1",
+        BEDROCK_MODEL_IDS=json.dumps(models or [CLAUDE]),
+        **variables,
+    )
+
+
+def run(
+    *words: str,
+    env: Mapping[str, str] | None = None,
+    entry: Sequence[str] = (sys.executable, "-m", "cli"),
+    cwd: Path = ROOT,
+    stdin: bytes = b"",
+) -> Outcome:
+    """Run the command to its end."""
+    process = subprocess.run(
+        [*entry, *words],
+        env=dict(env if env is not None else environment()),
+        cwd=cwd,
+        input=stdin,
+        capture_output=True,
+        check=False,
+    )
+    return Outcome(process.returncode, process.stdout, process.stderr.decode())
+
+
+def assert_valid(kind: str, document: object) -> None:
+    """The document fits its published schema."""
+    errors = [
+        f"{'/'.join(map(str, error.path))}: {error.message}"
+        for error in Draft202012Validator(load_schema(kind)).iter_errors(document)
+    ]
+    assert errors == []

@@ -1,0 +1,330 @@
+"""How the command ends: exit code, status, end reason, and exactly one document each time."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from moto.server import ThreadedMotoServer
+
+from socratic_bench.emulator import Emulator, Settings, parse_fault
+from tests.command import CLAUDE, OFFLINE, OPENING, ROOT, account, assert_valid, environment, run
+
+JUDGE = "other.judge-v1:0"
+
+
+def play(*faults, turns="3", words=(), keep=None, **variables):
+    """A run with a tutor and a judge against an emulator with faults."""
+    with Emulator(Settings(faults=tuple(parse_fault(spec) for spec in faults))) as served:
+        env = account(served.url, CLAUDE, RUNNER_JUDGE_MODEL=JUDGE, **variables)
+        outcome = run(
+            *("--model", CLAUDE, "--prompt", OPENING, "--turns", turns, "--max-attempts", "2"),
+            *words,
+            env=env,
+        )
+        if keep is not None:
+            keep.extend(served.requests)
+    assert_valid("run", outcome.document)
+    return outcome
+
+
+# faults -> exit code, status, end reason, turns played
+ENDINGS = {
+    "complete": ([], 0, "completed", "max_turns", 3),
+    "filtered": (["filtered:role=tutor:after=1"], 0, "completed", "content_filtered", 2),
+    "guardrail": (["guardrail:role=tutor:after=1"], 0, "completed", "guardrail", 2),
+    "context stop": (["context_stop:role=tutor:after=1"], 0, "completed", "context_window", 2),
+    "context refused": (["context_window:role=tutor:after=2"], 0, "completed", "context_window", 2),
+    "empty": (["empty_reply:role=tutor:after=1"], 0, "completed", "empty_reply", 2),
+    "nothing judged": (["filtered:role=tutor"], 5, "completed", "content_filtered", 1),
+    "tutor gone at once": (["unavailable:role=tutor"], 4, "partial", "unavailable", 0),
+    "tutor gone later": (["throttled:role=tutor:after=2"], 4, "partial", "unavailable", 2),
+    "judge gone": (["internal:role=judge"], 4, "partial", "unavailable", 3),
+    "tutor denied": (["access_denied:role=tutor"], 3, "failed", "access", 0),
+    "tutor denied later": (["access_denied:role=tutor:after=1"], 3, "partial", "access", 1),
+    "tutor unknown": (["not_found:role=tutor"], 3, "failed", "unknown_model", 0),
+    "tutor refused": (["validation:role=tutor"], 3, "failed", "refused_request", 0),
+    "profile needed": (["on_demand:role=tutor"], 3, "failed", "refused_request", 0),
+    "expired": (["expired_token:role=tutor:after=1"], 3, "partial", "credentials", 1),
+    "prose verdicts": (["prose_verdict:role=judge"], 5, "completed", "max_turns", 3),
+}
+
+
+@pytest.mark.parametrize("case", ENDINGS)
+def test_ending(case):
+    faults, exit_code, status, end_reason, n_turns = ENDINGS[case]
+    outcome = play(*faults)
+    document = outcome.document
+
+    assert (outcome.exit_code, document["status"], document["end_reason"]) == (
+        exit_code,
+        status,
+        end_reason,
+    )
+    assert (document["n_turns"], len(document["turns"])) == (n_turns, n_turns)
+    assert (document["error"] is None) == (exit_code == 0)
+
+
+def test_denied_judge_stops_the_run_at_its_first_verdict():
+    outcome = play("access_denied:role=judge", turns="40")
+
+    assert (outcome.exit_code, outcome.document["end_reason"]) == (3, "access")
+    assert outcome.document["n_turns"] < 40
+
+
+def test_unavailable_judge_leaves_turns_unjudged_never_zero():
+    document = play("unavailable:role=judge:after=1", turns="4").document
+
+    assert document["judge"]["unjudged_reasons"] == {"unavailable": 3}
+    assert sorted(turn["score"] is None for turn in document["turns"]) == [False, True, True, True]
+    assert document["metrics"]["overall_score"] == max(
+        turn["score"] for turn in document["turns"] if turn["score"] is not None
+    )
+    assert document["error"]["retryable"] is True
+
+
+@pytest.mark.parametrize(("n_broken", "exit_code"), [(1, 0), (2, 5)])
+def test_one_unjudged_turn_is_always_allowed_two_are_not(n_broken, exit_code):
+    """The tutor is slow, so that a verdict and its repair are over before the next turn's."""
+    fault = parse_fault(f"out_of_range:role=judge:count={2 * n_broken}")
+    with Emulator(Settings(faults=(fault,), role_latency_ms={"tutor": 400})) as served:
+        env = account(served.url, CLAUDE)
+        outcome = run("--model", CLAUDE, "--prompt", OPENING, "--turns", "3", env=env)
+    judge = outcome.document["judge"]
+
+    assert outcome.exit_code == exit_code
+    assert judge["unjudged_reasons"] == {"invalid_verdict": n_broken}
+    assert judge["coverage"] == round((3 - n_broken) / 3, 4)
+
+
+def test_coverage_under_its_bound_fails_and_says_by_how_much():
+    outcome = play("prose_verdict:role=judge:after=1", turns="4")
+
+    assert outcome.exit_code == 5
+    assert outcome.document["status"] == "completed"
+    assert "0.2500 (1 of 4 turns), 0.6500 under 0.9" in outcome.document["error"]["message"]
+    assert outcome.document["judge"]["unjudged_reasons"] == {"unreadable_verdict": 3}
+
+
+def test_gates_name_what_failed_and_by_how_much():
+    words = ("--fail-under", "overall_score=9.9", "--fail-under", "violation_rates.form=0.5")
+    outcome = run(
+        *("--offline", "--model", "emulator.leading-v1:0", "--prompt", OPENING),
+        *("--turns", "3", *words),
+    )
+    document = outcome.document
+    short = 9.9 - document["overall_score"]
+
+    assert outcome.exit_code == 5
+    assert document["status"] == "completed"
+    assert document["error"]["code"] == "gate"
+    assert (
+        f"overall_score is {document['overall_score']:g}, {short:.4g} under 9.9."
+        in document["error"]["message"]
+    )
+    assert "violation_rates.form is 0, 0.5 under 0.5." in outcome.stderr
+
+
+def test_gate_on_a_null_metric_fails():
+    outcome = run(*OFFLINE, "--turns", "1", "--no-judge", "--fail-under", "overall_score=1")
+
+    assert outcome.exit_code == 5
+    assert "overall_score is null" in outcome.document["error"]["message"]
+
+
+def test_thresholds_move_the_metrics_and_are_printed():
+    words = ("--offline", "--model", "emulator.leading-v1:0", "--prompt", OPENING, "--turns", "4")
+    strict = run(*words, "--compliance-threshold", "10", "--half-life-threshold", "1").document
+    usual = run(*words).document
+
+    assert (usual["compliance_rate"], usual["half_life"]) == (1.0, 0)
+    assert (strict["compliance_rate"], strict["half_life"]) == (0.0, 4)
+    assert strict["metrics"]["half_life_censored"] is True
+    assert (strict["thresholds"]["compliance"], strict["thresholds"]["half_life"]) == (10.0, 1.0)
+
+
+def test_deadline_cuts_a_call_and_keeps_what_was_finished():
+    outcome = play("hang:role=tutor:after=1:ms=60000", words=("--deadline", "3"))
+
+    assert (outcome.exit_code, outcome.document["end_reason"]) == (6, "deadline")
+    assert outcome.document["n_turns"] == 1
+
+
+def test_usage_mistakes_come_all_at_once_before_any_call():
+    requests: list[object] = []
+    outcome = play(
+        turns="0",
+        words=(
+            "--scenario",
+            "no-such",
+            "--frobnicate",
+            "--fail-under",
+            "x=1",
+            "--temperature",
+            "7",
+        ),
+        keep=requests,
+    )
+    document = outcome.document
+
+    assert (outcome.exit_code, document["end_reason"], document["status"]) == (2, "usage", "failed")
+    assert (document["run_id"], document["turns"], requests) == (None, [], [])
+    for part in ("turns is 0", "no-such", "--frobnicate", "'x'", "temperature is 7"):
+        assert part in document["error"]["message"]
+        assert part in outcome.stderr
+
+
+def test_unknown_model_names_the_nearest_allowed_ids():
+    env = account("http://127.0.0.1:9", CLAUDE, "meta.llama3-1-70b-instruct-v1:0")
+    outcome = run("--model", "anthropic.claude-3-5-sonnet-20240620-v1:0", "--prompt", "hi", env=env)
+
+    assert outcome.exit_code == 2
+    assert "Model not found in BEDROCK_MODEL_IDS" in outcome.stderr
+    assert f"nearest: {CLAUDE}" in outcome.stderr
+
+
+def test_no_credentials_is_exit_3_and_never_tried_again():
+    with Emulator(Settings()) as served:
+        env = account(served.url, CLAUDE)
+        del env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"]
+        outcome = run("--model", CLAUDE, "--prompt", OPENING, "--turns", "1", env=env)
+        assert served.requests == []
+
+    assert (outcome.exit_code, outcome.document["end_reason"]) == (3, "credentials")
+    assert "Traceback" not in outcome.stderr
+    assert "AWS_ACCESS_KEY_ID" in outcome.stderr
+
+
+def test_unreachable_endpoint_is_unavailable():
+    env = account("http://127.0.0.1:9", CLAUDE)
+    outcome = run(
+        "--model", CLAUDE, "--prompt", OPENING, "--turns", "1", "--max-attempts", "2", env=env
+    )
+
+    assert (outcome.exit_code, outcome.document["end_reason"]) == (4, "unavailable")
+    assert outcome.document["usage"]["tutor"]["attempts"] == 2
+    assert "endpoint" in outcome.document["error"]["hint"]
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_signal_ends_the_run_with_its_partial_document(name, code):
+    """The signal comes while a call hangs, after the first turn has been judged."""
+    faults = (parse_fault("hang:role=tutor:after=1:ms=60000"),)
+    with Emulator(Settings(faults=faults)) as served:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cli", "--model", CLAUDE, "--prompt", OPENING, "--turns", "9"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=ROOT,
+            env=account(served.url, CLAUDE),
+        )
+        assert process.stderr
+        while not process.stderr.readline().startswith(b"turn   0"):
+            assert process.poll() is None
+        process.send_signal(getattr(signal, name))
+        stdout, stderr = process.communicate()
+    document = json.loads(stdout)
+
+    assert process.returncode == code
+    assert_valid("run", document)
+    assert (document["status"], document["end_reason"], document["n_turns"]) == (
+        "partial",
+        "interrupted",
+        1,
+    )
+    assert document["turns"][0]["score"] is not None
+    assert b"Traceback" not in stderr
+
+
+def test_signal_before_anything_started_still_gives_a_document():
+    """The program waits for its prompt on standard input when the signal comes."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cli", "--offline", "--model", "m", "--prompt", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        env=environment(),
+    )
+    assert process.stdin
+    # More than a pipe holds: it is written once the program reads, and by then its handlers stand.
+    process.stdin.write(b"x" * 100_000)
+    process.stdin.flush()
+    process.send_signal(signal.SIGTERM)
+    stdout, _ = process.communicate()
+
+    assert process.returncode == 143
+    assert_valid("run", json.loads(stdout))
+
+
+def test_closed_stdout_is_survived():
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cli", *OFFLINE, "--turns", "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        env=environment(),
+    )
+    assert process.stdout
+    process.stdout.close()
+    assert process.stderr
+    stderr = process.stderr.read().decode()
+    process.stderr.close()
+
+    assert process.wait() == 1
+    assert "stdout was closed" in stderr
+    assert "Traceback" not in stderr
+
+
+def test_defect_is_exit_1_with_a_document_and_a_traceback_only_on_request(tmp_path):
+    """A broken installation stands for a defect: the rubric cannot be read."""
+    import shutil
+
+    for part in ("cli", "socratic_bench"):
+        shutil.copytree(ROOT / part, tmp_path / part)
+    (tmp_path / "socratic_bench/benchmarks/socratic/rubric.toml").write_text("broken [")
+    env = environment(PYTHONPATH=str(tmp_path))
+    plain = run(*OFFLINE, env=env, cwd=tmp_path)
+    debug = run(*OFFLINE, "--debug", env=env, cwd=tmp_path)
+
+    assert (plain.exit_code, plain.document["end_reason"]) == (1, "internal")
+    assert_valid("run", plain.document)
+    assert "Traceback" not in plain.stderr
+    assert "Traceback" in debug.stderr
+
+
+def test_missing_bucket_is_found_before_the_first_call():
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    try:
+        requests: list[object] = []
+        outcome = play(
+            keep=requests,
+            RUNNER_S3_BUCKET="no-such-bucket",
+            AWS_ENDPOINT_URL_S3=f"http://{host}:{port}",
+        )
+    finally:
+        server.stop()
+
+    assert (outcome.exit_code, requests) == (2, [])
+    assert "No such bucket: no-such-bucket" in outcome.stderr
+
+
+def test_output_folder_that_cannot_be_written_is_found_before_the_first_call(tmp_path):
+    (tmp_path / "file").write_text("")
+    requests: list[object] = []
+    outcome = play(keep=requests, RUNNER_OUTPUT_DIR=str(tmp_path / "file" / "out"))
+
+    assert (outcome.exit_code, requests) == (2, [])
+    assert "is a file" in outcome.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_read_only_folder_is_found_before_the_first_call(tmp_path):
+    tmp_path.chmod(0o500)
+    outcome = play(RUNNER_OUTPUT_DIR=str(tmp_path / "out"))
+
+    assert outcome.exit_code == 2

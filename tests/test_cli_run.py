@@ -1,0 +1,273 @@
+"""The command's main job, from outside: argv in, one document out."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from socratic_bench.emulator import Emulator, Settings
+from tests.command import CLAUDE, OFFLINE, OPENING, ROOT, account, assert_valid, environment, run
+
+TOP_LEVEL_KEYS = [
+    *("kind", "schema_version", "run_id", "status", "benchmark", "model", "scenario", "prompt"),
+    *("n_turns", "overall_score", "compliance_rate", "half_life", "metrics", "turns"),
+    *("s3_artifacts", "timestamps", "usage", "cost", "latency", "judge", "student"),
+    *("end_reason", "seed", "error"),
+]
+
+
+@pytest.fixture
+def emulator():
+    with Emulator(Settings()) as served:
+        yield served
+
+
+def test_offline_run_prints_one_judged_document():
+    outcome = run(*OFFLINE, "--turns", "3", "--seed", "5")
+    document = outcome.document
+
+    assert outcome.exit_code == 0
+    assert_valid("run", document)
+    assert [key for key in TOP_LEVEL_KEYS if key not in document] == []
+    assert (document["status"], document["end_reason"], document["n_turns"]) == (
+        "completed",
+        "max_turns",
+        3,
+    )
+    assert document["scenario"] == "career-change"
+    assert document["judge"]["coverage"] == 1.0
+    assert document["overall_score"] == document["metrics"]["overall_score"] >= 8
+    assert document["usage"]["tutor"]["calls"] == document["usage"]["judge"]["calls"] == 3
+    assert document["usage"]["student"]["calls"] == 0
+    assert document["seed"] == 5
+
+
+def test_every_way_to_start_the_command_is_the_same(tmp_path):
+    """As a module, as a file from any folder, with and without the word `run`."""
+    entries = {
+        "module": ((sys.executable, "-m", "cli"), ROOT, []),
+        "file": ((sys.executable, str(ROOT / "cli" / "runner.py")), tmp_path, []),
+        "subcommand": ((sys.executable, "-m", "cli"), ROOT, ["run"]),
+    }
+    found = {}
+    for name, (entry, cwd, words) in entries.items():
+        env = environment()
+        if name == "file":
+            del env["PYTHONPATH"]
+        arguments = (*words, *OFFLINE, "--turns", "2", "--seed", "1")
+        outcome = run(*arguments, entry=entry, cwd=cwd, env=env)
+        found[name] = (outcome.exit_code, [t["question"] for t in outcome.document["turns"]])
+
+    assert found["module"][0] == 0
+    assert len(set(map(str, found.values()))) == 1
+
+
+def test_same_seed_same_requests_in_any_process():
+    bodies = []
+    for hash_seed in ("1", "2"):
+        with Emulator(Settings()) as served:
+            env = account(served.url, CLAUDE, PYTHONHASHSEED=hash_seed)
+            words = ("--model", CLAUDE, "--prompt", OPENING, "--turns", "4", "--seed", "9")
+            assert run(*words, "--student-model", "any.student", env=env).exit_code == 0
+            bodies.append(sorted((r.role, r.turn, r.body_sha256) for r in served.requests))
+
+    assert bodies[0] == bodies[1]
+    assert len(bodies[0]) == 4 + 3 + 4
+
+
+def test_prompt_from_standard_input():
+    outcome = run(
+        *("--offline", "--model", "emulator.socratic-v1:0", "--prompt", "-", "--turns", "1"),
+        stdin=b"Is a hot dog a sandwich?\n",
+    )
+
+    assert outcome.document["prompt"].strip() == "Is a hot dog a sandwich?"
+    assert outcome.document["scenario"] == "custom"
+
+
+def test_an_opening_names_its_scenario_whatever_its_case_and_spaces():
+    prompt = "  i'm considering a CAREER change\n but unsure where to start. "
+    words = ("--offline", "--model", "emulator.socratic-v1:0", "--prompt", prompt, "--turns", "1")
+
+    assert run(*words).document["scenario"] == "career-change"
+
+
+def test_model_student_plays_with_swapped_roles_and_no_sight_of_the_tutors_prompt():
+    with Emulator(Settings(keep_bodies=True)) as served:
+        env = account(served.url, CLAUDE, RUNNER_STUDENT_MODEL="any.student-v1:0")
+        outcome = run("--model", CLAUDE, "--prompt", OPENING, "--turns", "3", env=env)
+        requests = [(r.role, json.loads(r.body)) for r in served.requests]
+    student = [body for role, body in requests if role == "student"]
+    tutor = next(body for role, body in requests if role == "tutor")
+
+    assert outcome.document["student"]["mode"] == "model"
+    assert outcome.document["usage"]["student"]["calls"] == len(student) == 2
+    assert student[0]["messages"][1] == {"role": "assistant", "content": [{"text": OPENING}]}
+    assert tutor["system"][0]["text"] not in json.dumps(student)
+
+
+def test_judge_left_out():
+    outcome = run(*OFFLINE, "--turns", "2", "--no-judge")
+    document = outcome.document
+
+    assert outcome.exit_code == 0
+    assert_valid("run", document)
+    assert document["judge"] is None
+    assert document["overall_score"] is None
+    assert [turn["score"] for turn in document["turns"]] == [None, None]
+    assert [turn["unjudged_reason"] for turn in document["turns"]] == [None, None]
+    assert document["usage"]["judge"]["attempts"] == 0
+
+
+def test_brief_prints_the_short_forms_keys_only():
+    document = run(*OFFLINE, "--turns", "1", "--brief").document
+
+    assert_valid("brief", document)
+    assert list(document) == [
+        *("run_id", "model", "scenario", "n_turns", "overall_score"),
+        *("compliance_rate", "half_life", "s3_artifacts"),
+    ]
+
+
+def test_pretty_prints_the_same_document_on_many_lines():
+    outcome = run(*OFFLINE, "--turns", "1", "--pretty")
+
+    assert outcome.stdout.count(b"\n") > 50
+    assert_valid("run", json.loads(outcome.stdout))
+
+
+def test_progress_has_a_line_per_turn_in_order_and_quiet_has_none():
+    lines = run(*OFFLINE, "--turns", "3").stderr.splitlines()
+    turns = [line for line in lines if line.startswith("turn ")]
+
+    assert [line.split()[1] for line in turns] == ["0", "1", "2"]
+    assert all("form" in line and " in, " in line for line in turns)
+    assert run(*OFFLINE, "--turns", "2", "--quiet").stderr == ""
+
+
+def test_the_users_own_credentials_never_go_to_the_embedded_endpoint():
+    """Planted keys, tokens, proxies and endpoints have no effect on an offline run."""
+    env = environment(
+        AWS_ACCESS_KEY_ID="AKIACANARY",
+        AWS_SECRET_ACCESS_KEY="canary",
+        AWS_BEARER_TOKEN_BEDROCK="canary-token",
+        AWS_ENDPOINT_URL="http://127.0.0.1:9",
+        HTTP_PROXY="http://127.0.0.1:9",
+        BEDROCK_ASSUME_ROLE_ARN="arn:aws:iam::123456789012:role/Canary",
+        AWS_PROFILE="canary-profile",
+    )
+    outcome = run(*OFFLINE, "--turns", "1", env=env)
+
+    assert outcome.exit_code == 0
+    assert "canary" not in (outcome.stdout.decode() + outcome.stderr).lower()
+
+
+def test_help_and_version_are_plain_text_and_import_no_sdk():
+    script = (
+        "import sys\nfrom cli.runner import main\n"
+        "try:\n    main([sys.argv[1]])\nexcept SystemExit:\n    pass\n"
+        "heavy = {'boto3', 'botocore', 'orjson', 'tenacity', 'asyncio'} & set(sys.modules)\n"
+        "print(sorted(heavy), file=sys.stderr)\n"
+    )
+    for flag, word in (("--help", "--fail-under"), ("--version", "socratic-runner ")):
+        found = subprocess.run(
+            [sys.executable, "-c", script, flag],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=ROOT,
+            env=environment(),
+        )
+
+        assert word in found.stdout
+        assert found.stderr.strip() == "[]"
+
+
+@pytest.mark.parametrize("command", ["scenarios", "schema", "emulator", "run"])
+def test_every_subcommand_has_help(command):
+    outcome = run(command, "--help")
+
+    assert outcome.exit_code == 0
+    assert outcome.stdout.startswith(b"usage: socratic-runner")
+
+
+def test_scenarios_are_listed_as_a_table_and_a_document():
+    outcome = run("scenarios")
+
+    assert_valid("scenarios", outcome.document)
+    names = [scenario["id"] for scenario in outcome.document["scenarios"]]
+    assert "career-change" in names
+    assert len(outcome.stderr.splitlines()) >= len(names)
+
+
+def test_schemas_are_printed_and_valid():
+    from jsonschema import Draft202012Validator
+
+    from socratic_bench.documents.schemas import KINDS
+
+    for kind in KINDS:
+        Draft202012Validator.check_schema(run("schema", kind).document)
+
+
+def test_emulator_serves_alone_until_it_is_told_to_end():
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cli", "emulator", "--port", "0", "--fault", "throttled:count=2"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        env=environment(),
+    )
+    assert process.stdout
+    document = json.loads(process.stdout.readline())
+    env = account(document["endpoint_url"], CLAUDE)
+    outcome = run("--model", CLAUDE, "--prompt", OPENING, "--turns", "1", env=env)
+    process.terminate()
+    rest, _ = process.communicate()
+
+    assert_valid("emulator", document)
+    assert (outcome.exit_code, outcome.document["usage"]["total"]["attempts"]) == (0, 4)
+    assert (process.returncode, rest) == (0, b"")
+
+
+def test_live_line_in_a_terminal_is_redrawn_and_leaves_the_document_whole():
+    """stderr is a terminal, stdout is piped, as in `socratic-runner ... | jq`."""
+    import os
+    import pty
+
+    mine, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cli", *OFFLINE, "--turns", "2"],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        cwd=ROOT,
+        env=environment(),
+    )
+    os.close(theirs)
+    stdout, _ = process.communicate()
+    seen = b""
+    try:
+        while chunk := os.read(mine, 65536):
+            seen += chunk
+    except OSError:
+        pass
+    finally:
+        os.close(mine)
+
+    assert json.loads(stdout)["n_turns"] == 2
+    assert b"turn 1 of 2: tutor" in seen
+    assert b"\r\x1b[K" in seen
+
+
+def test_model_text_cannot_drive_the_terminal():
+    """Control sequences in a prompt reach neither the progress lines nor the error lines."""
+    outcome = run(
+        *("--offline", "--model", "emulator.lecturer-v1:0", "--turns", "1"),
+        *("--prompt", "\x1b[2J\x1b]0;owned\x07 What is \x9b31mtruth\u202e?"),
+    )
+    wrong = run("--offline", "--model", "\x1b[31mred", "--prompt", "hi")
+
+    for stderr in (outcome.stderr, wrong.stderr):
+        assert "\x1b" not in stderr
+        assert "\x07" not in stderr
+        assert "\u202e" not in stderr
