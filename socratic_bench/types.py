@@ -160,12 +160,16 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One request on the wire. `wait_ms` was slept before it; `error` is `None` if it answered."""
+    """One request on the wire. `wait_ms` was slept before it; `error` is `None` if it answered.
+
+    `may_have_been_billed` is false only if it is sure that no model worked on the request.
+    """
 
     started_at: datetime
     duration_ms: float
     wait_ms: float
     error: str | None
+    may_have_been_billed: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,7 +52,13 @@ RUBRIC = Rubric(
 
 
 def attempt(error: str | None = None, *, wait_ms: float = 0.0) -> Attempt:
-    return Attempt(started_at=NOON, duration_ms=250.0, wait_ms=wait_ms, error=error)
+    return Attempt(
+        started_at=NOON,
+        duration_ms=250.0,
+        wait_ms=wait_ms,
+        error=error,
+        may_have_been_billed=error != "throttled",
+    )
 
 
 def completion(

@@ -149,7 +149,15 @@ class TestAnswer:
             usage=Usage(input_tokens=7, output_tokens=5),
             latency_ms=1000.0,
             service_latency_ms=100.0,
-            attempts=(Attempt(started_at=NOON, duration_ms=1000.0, wait_ms=0.0, error=None),),
+            attempts=(
+                Attempt(
+                    started_at=NOON,
+                    duration_ms=1000.0,
+                    wait_ms=0.0,
+                    error=None,
+                    may_have_been_billed=True,
+                ),
+            ),
             request_id=found.request_id,
             finished_at=NOON + timedelta(seconds=1),
         )
@@ -277,29 +285,39 @@ def test_odd_counters_do_not_cost_the_answer(fake, bench, usage):
 class Kind:
     code: str
     end_reason: str
-    retryable: bool
+    retried: bool
+    billed: bool = False
 
 
-THROTTLED = Kind("throttled", "unavailable", retryable=True)
-UNREADABLE_KIND = Kind("unreadable_answer", "unavailable", retryable=True)
-CONNECTION = Kind("connection", "unavailable", retryable=True)
-SERVER = Kind("server_error", "unavailable", retryable=True)
+def kind_of(error: ModelError) -> Kind:
+    """What became of a call with more than one attempt: seen by its requests, not by the table."""
+    billed = {one.may_have_been_billed for one in error.attempts}
+    assert len(billed) == 1
+    return Kind(error.code, error.end_reason, len(error.attempts) > 1, billed.pop())
+
+
+THROTTLED = Kind("throttled", "unavailable", retried=True)
+DAILY_QUOTA = Kind("daily_quota", "unavailable", retried=False)
+UNREADABLE_KIND = Kind("unreadable_answer", "unavailable", retried=True, billed=True)
+LOST = Kind("connection_lost", "unavailable", retried=True, billed=True)
+SERVER = Kind("server_error", "unavailable", retried=True, billed=True)
+LEGACY = Kind("legacy_model", "unknown_model", retried=False)
 FAULT_KINDS = {
     "throttled": THROTTLED,
-    "daily_quota": THROTTLED,
-    "not_ready": Kind("not_ready", "unavailable", retryable=True),
+    "daily_quota": DAILY_QUOTA,
+    "not_ready": Kind("not_ready", "unavailable", retried=True),
     "internal": SERVER,
     "unavailable": SERVER,
-    "model_timeout": Kind("model_timeout", "unavailable", retryable=True),
-    "model_error": Kind("model_error", "unavailable", retryable=True),
-    "validation": Kind("invalid_request", "refused_request", retryable=False),
-    "access_denied": Kind("access_denied", "access", retryable=False),
-    "not_found": Kind("unknown_model", "unknown_model", retryable=False),
-    "expired_token": Kind("expired_credentials", "credentials", retryable=False),
-    "on_demand": Kind("needs_profile", "refused_request", retryable=False),
-    "legacy": Kind("unknown_model", "unknown_model", retryable=False),
-    "context_window": Kind("context_window", "context_window", retryable=False),
-    "reset": CONNECTION,
+    "model_timeout": Kind("model_timeout", "unavailable", retried=True, billed=True),
+    "model_error": Kind("model_error", "unavailable", retried=True, billed=True),
+    "validation": Kind("invalid_request", "refused_request", retried=False),
+    "access_denied": Kind("access_denied", "access", retried=False),
+    "not_found": Kind("unknown_model", "unknown_model", retried=False),
+    "expired_token": Kind("expired_credentials", "credentials", retried=False),
+    "on_demand": Kind("needs_profile", "refused_request", retried=False),
+    "legacy": LEGACY,
+    "context_window": Kind("context_window", "context_window", retried=False),
+    "reset": LOST,
     "cut": UNREADABLE_KIND,
     "corrupt": UNREADABLE_KIND,
     "empty_body": UNREADABLE_KIND,
@@ -316,8 +334,9 @@ def test_each_fault_has_its_meaning_and_costs_no_request_too_many(kind):
         error = bench.fail(max_attempts=3)
 
         n_requests = len(emulator.requests)
-    assert Kind(error.code, error.end_reason, error.retryable) == FAULT_KINDS[kind]
-    assert n_requests == len(error.attempts) == (3 if error.retryable else 1)
+    assert kind_of(error) == FAULT_KINDS[kind]
+    assert error.retryable is (error.end_reason == "unavailable")
+    assert n_requests == len(error.attempts) == (3 if FAULT_KINDS[kind].retried else 1)
     assert {one.error for one in error.attempts} == {error.code}
     assert len(bench.around.waits) == n_requests - 1
     assert error.hint
@@ -331,7 +350,7 @@ def test_a_service_that_hangs_is_a_read_timeout():
         error = Bench(client).fail(max_attempts=2)
 
         assert len(emulator.requests) == 2
-    assert (error.code, error.end_reason) == ("read_timeout", "unavailable")
+    assert kind_of(error) == Kind("read_timeout", "unavailable", retried=True, billed=True)
 
 
 def test_nobody_at_the_port_is_a_connection_error():
@@ -340,7 +359,8 @@ def test_nobody_at_the_port_is_a_connection_error():
     with connected(url) as client:
         error = Bench(client).fail(max_attempts=2)
 
-    assert (error.code, error.end_reason, len(error.attempts)) == ("connection", "unavailable", 2)
+    assert kind_of(error) == Kind("connection", "unavailable", retried=True)
+    assert len(error.attempts) == 2
 
 
 @pytest.mark.parametrize(
@@ -352,36 +372,56 @@ def test_nobody_at_the_port_is_a_connection_error():
         (429, "", "", THROTTLED),
         (502, "", "", SERVER),
         (504, "", "", SERVER),
-        (403, "", "", Kind("access_denied", "access", retryable=False)),
-        (404, "", "", Kind("unknown_model", "unknown_model", retryable=False)),
-        (403, "UnrecognizedClientException", "", Kind("no_credentials", "credentials", False)),
-        (403, "InvalidSignatureException", "", Kind("no_credentials", "credentials", False)),
-        (403, "ExpiredToken", "", Kind("expired_credentials", "credentials", False)),
+        (403, "", "", Kind("access_denied", "access", retried=False)),
+        (404, "", "", Kind("unknown_model", "unknown_model", retried=False)),
+        (
+            403,
+            "UnrecognizedClientException",
+            "",
+            Kind("no_credentials", "credentials", retried=False),
+        ),
+        (
+            403,
+            "InvalidSignatureException",
+            "",
+            Kind("no_credentials", "credentials", retried=False),
+        ),
+        (403, "ExpiredToken", "", Kind("expired_credentials", "credentials", retried=False)),
         (
             400,
             "ValidationException",
             "The provided model identifier is invalid.",
-            Kind("unknown_model", "unknown_model", False),
+            Kind("unknown_model", "unknown_model", retried=False),
         ),
         (
             400,
             "ValidationException",
             "prompt is too long: 210000 tokens > 200000 maximum",
-            Kind("context_window", "context_window", False),
+            Kind("context_window", "context_window", retried=False),
         ),
         (
             400,
             "ValidationException",
             "Invocation of model ID x with on-demand throughput isn't supported.",
-            Kind("needs_profile", "refused_request", False),
+            Kind("needs_profile", "refused_request", retried=False),
         ),
         (
             400,
             "ValidationException",
             "The maximum tokens you requested exceeds the model limit of 4096.",
-            Kind("invalid_request", "refused_request", False),
+            Kind("invalid_request", "refused_request", retried=False),
         ),
-        (418, "TeapotException", "", Kind("invalid_request", "refused_request", False)),
+        (429, "ThrottlingException", "Too many tokens per day, please wait.", DAILY_QUOTA),
+        (400, "ThrottlingException", "Too many tokens, please wait.", THROTTLED),
+        (
+            404,
+            "ResourceNotFoundException",
+            "This model version has reached the end of its life.",
+            LEGACY,
+        ),
+        (403, "AccessDeniedException", "This Model is marked by provider as Legacy.", LEGACY),
+        (400, "ValidationException", "This Model is marked by provider as Legacy.", LEGACY),
+        (418, "TeapotException", "", Kind("invalid_request", "refused_request", retried=False)),
     ],
 )
 def test_errors_are_told_apart_by_code_then_words_then_status(
@@ -390,8 +430,8 @@ def test_errors_are_told_apart_by_code_then_words_then_status(
     fake.scripts[TUTOR] = [refusal(status, code, message)]
 
     error = bench.fail(max_attempts=2)
-    assert Kind(error.code, error.end_reason, error.retryable) == kind
-    assert len(fake.of(TUTOR)) == (2 if kind.retryable else 1)
+    assert kind_of(error) == kind
+    assert len(fake.of(TUTOR)) == (2 if kind.retried else 1)
 
 
 def test_the_message_names_the_model_and_what_the_service_said(fake, bench):
@@ -406,7 +446,8 @@ def test_every_kind_of_failure_says_what_to_do_next_and_ends_a_run(name):
 
     assert fault.hint
     assert fault.end_reason in ENDINGS
-    assert fault.retryable is (fault.end_reason == "unavailable")
+    assert fault.retried is (fault.end_reason == "unavailable" and name != "daily_quota")
+    assert fault.retried or not fault.maybe_billed
 
 
 class TestRetries:

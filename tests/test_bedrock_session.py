@@ -3,12 +3,15 @@
 import json
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 from urllib.request import Request as HttpRequest
 from urllib.request import urlopen
 
 import pytest
+from botocore.exceptions import SSLError
 
+from socratic_bench.bedrock.faults import translate
 from socratic_bench.bedrock.model import BedrockModel
 from socratic_bench.bedrock.session import Endpoint, profile_region, runtime_client
 from socratic_bench.errors import ModelError
@@ -307,6 +310,27 @@ class TestRole:
         assert (error.code, len(sts.sent), service.sent) == ("role_denied", 1, [])
         assert "not authorized to perform sts:AssumeRole" in error.message
 
+    @pytest.mark.parametrize(
+        ("status", "code", "kind"),
+        [
+            (403, "AccessDenied", ("role_denied", False)),
+            (403, "InvalidClientTokenId", ("role_denied", False)),
+            (400, "Throttling", ("throttled", True)),
+            (503, "ServiceUnavailable", ("server_error", True)),
+            (403, "ExpiredToken", ("expired_credentials", False)),
+        ],
+    )
+    def test_what_the_roles_service_says_costs_no_tokens(
+        self, service, monkeypatch, status, code, kind
+    ):
+        said = replace(refusal_of_sts(code, "No."), status=status)
+        with FakeBedrock({"": [said]}) as sts:
+            monkeypatch.setenv("AWS_ENDPOINT_URL_STS", sts.url)
+            error = failure(assume_role_arn=ROLE, max_attempts=1)
+
+        assert (error.code, error.retryable) == kind
+        assert [one.may_have_been_billed for one in error.attempts] == [False]
+
     def test_without_credentials_there_is_nobody_to_take_a_role(
         self, no_keys, moto_url, monkeypatch
     ):
@@ -365,8 +389,6 @@ class TestProfileRegion:
 
 def test_login_cache_that_cannot_be_written_is_a_matter_of_credentials():
     """The SDK raises the bare OSError of a read-only `~/.aws` when it has renewed an SSO login."""
-    from socratic_bench.bedrock.faults import translate
-
     error = translate(PermissionError(30, "Read-only file system"), model_id="a.model")
 
     assert (error.code, error.end_reason, error.retryable) == (
@@ -374,3 +396,19 @@ def test_login_cache_that_cannot_be_written_is_a_matter_of_credentials():
         "credentials",
         False,
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (
+            "[SSL: UNEXPECTED_EOF_WHILE_READING] EOF occurred in violation of protocol",
+            "connection_lost",
+        ),
+        ("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed", "tls"),
+    ],
+)
+def test_a_connection_that_breaks_inside_tls_is_told_from_a_certificate(words, code):
+    broken = SSLError(endpoint_url="https://bedrock.invalid", error=words)
+
+    assert translate(broken, model_id="m").code == code

@@ -533,12 +533,13 @@ def test_the_readme_has_every_exit_code() -> None:
 
 def test_every_failure_of_a_call_is_described() -> None:
     described = {
-        words_in(code)[0]: (retried, words_in(reason)[0])
-        for code, _, retried, reason in rows(BEDROCK, 4)
+        words_in(code)[0]: (retried, billed, words_in(reason)[0])
+        for code, _, retried, billed, reason in rows(BEDROCK, 5)
     }
+    said = {True: "yes", False: "no"}
 
     assert described == {
-        code: ("yes" if fault.retryable else "no", fault.end_reason)
+        code: (said[fault.retried], said[fault.maybe_billed], fault.end_reason)
         for code, fault in FAULTS.items()
     }
 

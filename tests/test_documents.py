@@ -333,13 +333,18 @@ class TestEncode:
 
 class TestTally:
     def test_an_idle_role_has_measured_zeros_and_no_latency(self):
-        assert tally_usage([Tally()]) == {**EMPTY, "calls": 0, "attempts": 0}
+        assert tally_usage([Tally()]) == {
+            **EMPTY,
+            "calls": 0,
+            "attempts": 0,
+            "unanswered_maybe_billed": 0,
+        }
         assert tally_latency(Tally()) is None
 
     def test_calls_and_requests_are_counted_apart(self):
         tally = Tally(
-            completions=(called(attempts=[attempt("throttled"), attempt()]), called()),
-            failed=(attempt("throttled"), attempt("throttled")),
+            completions=(called(attempts=[attempt("read_timeout"), attempt()]), called()),
+            failed=(attempt("throttled"), attempt("server_error")),
         )
 
         assert tally_usage([tally]) == {
@@ -349,6 +354,7 @@ class TestTally:
             "cache_write_tokens": 4,
             "calls": 2,
             "attempts": 5,
+            "unanswered_maybe_billed": 2,
         }
 
     def test_one_uncounted_call_makes_the_sum_unknown_but_not_the_calls(self):
@@ -357,7 +363,12 @@ class TestTally:
             Tally(completions=(called(),)),
         ]
 
-        assert tally_usage(tallies) == {**dict.fromkeys(EMPTY), "calls": 3, "attempts": 3}
+        assert tally_usage(tallies) == {
+            **dict.fromkeys(EMPTY),
+            "calls": 3,
+            "attempts": 3,
+            "unanswered_maybe_billed": 0,
+        }
         assert tally_usage(tallies[1:])["input_tokens"] == 10
 
     def test_sums(self):

@@ -13,35 +13,64 @@ from socratic_bench.types import EndReason
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A kind of failure: whether it is tried again, how the run ends by it, what to do next."""
+    """A kind of failure, and the one place that says what is done about it.
 
-    retryable: bool
+    Attributes:
+        retried: whether the call is tried again, within its attempts.
+        maybe_billed: whether the request can have cost tokens: its fate is unknown, or it failed
+            after it had reached the model.
+        end_reason: how the run ends if the failure stays.
+        hint: what to do next.
+    """
+
+    retried: bool
+    maybe_billed: bool
     end_reason: EndReason
     hint: str
 
 
-def _passing(hint: str) -> Fault:
-    return Fault(retryable=True, end_reason="unavailable", hint=hint)
+def _passing(hint: str, *, maybe_billed: bool) -> Fault:
+    return Fault(retried=True, maybe_billed=maybe_billed, end_reason="unavailable", hint=hint)
 
 
 def _lasting(end_reason: EndReason, hint: str) -> Fault:
-    return Fault(retryable=False, end_reason=end_reason, hint=hint)
+    return Fault(retried=False, maybe_billed=False, end_reason=end_reason, hint=hint)
 
 
 FAULTS: dict[str, Fault] = {
     "throttled": _passing(
-        "Run again later, raise --max-attempts, or ask for a higher quota in the AWS console."
+        "Run again later, raise --max-attempts, or ask for a higher quota in the AWS console.",
+        maybe_billed=False,
     ),
-    "not_ready": _passing("The model was not ready; run again in a few minutes."),
-    "server_error": _passing("The service failed; run again later."),
-    "model_timeout": _passing("The model took too long; lower --max-tokens or run again later."),
-    "model_error": _passing("The model failed on the service's side; run again later."),
+    "not_ready": _passing(
+        "The model was not ready; run again in a few minutes.", maybe_billed=False
+    ),
+    "server_error": _passing("The service failed; run again later.", maybe_billed=True),
+    "model_timeout": _passing(
+        "The model took too long; lower --max-tokens or run again later.", maybe_billed=True
+    ),
+    "model_error": _passing(
+        "The model failed on the service's side; run again later.", maybe_billed=True
+    ),
     "connection": _passing(
-        "Check the network, the proxy and the endpoint (AWS_ENDPOINT_URL_BEDROCK_RUNTIME)."
+        "Check the network, the proxy and the endpoint (AWS_ENDPOINT_URL_BEDROCK_RUNTIME).",
+        maybe_billed=False,
     ),
-    "read_timeout": _passing("No answer came in time; raise --call-timeout or lower --max-tokens."),
+    "connection_lost": _passing(
+        "The connection broke before an answer was there; check the network and the proxy.",
+        maybe_billed=True,
+    ),
+    "read_timeout": _passing(
+        "No answer came in time; raise --call-timeout or lower --max-tokens.", maybe_billed=True
+    ),
     "unreadable_answer": _passing(
-        "What answered was no Converse response; check the endpoint and any proxy before it."
+        "What answered was no Converse response; check the endpoint and any proxy before it.",
+        maybe_billed=True,
+    ),
+    "daily_quota": _lasting(
+        "unavailable",
+        "The account's tokens for this model are used up for the day: run again tomorrow, take "
+        "another model or region, or ask for a higher quota in the AWS console.",
     ),
     "context_window": _lasting(
         "context_window", "The dialogue outgrew the model's context window; play fewer --turns."
@@ -55,6 +84,11 @@ FAULTS: dict[str, Fault] = {
         "unknown_model",
         "Check the model id and that the model is offered in the region "
         "(aws bedrock list-foundation-models); it may be retired or have another version.",
+    ),
+    "legacy_model": _lasting(
+        "unknown_model",
+        "The model is legacy or at the end of its life; take a newer version "
+        "(aws bedrock list-foundation-models, modelLifecycle).",
     ),
     "invalid_request": _lasting(
         "refused_request", "The model refuses a field of the request; --debug shows which."
@@ -87,16 +121,21 @@ FAULTS: dict[str, Fault] = {
 
 _BY_CODE = {
     "ThrottlingException": "throttled",
+    "Throttling": "throttled",
     "TooManyRequestsException": "throttled",
     "ServiceQuotaExceededException": "throttled",
     "ModelNotReadyException": "not_ready",
+    "InternalServerException": "server_error",
+    "ServiceUnavailableException": "server_error",
     "ModelTimeoutException": "model_timeout",
     "ModelErrorException": "model_error",
+    "ModelStreamErrorException": "model_error",
     "AccessDeniedException": "access_denied",
     "ResourceNotFoundException": "unknown_model",
     "ValidationException": "invalid_request",
     "ExpiredTokenException": "expired_credentials",
     "ExpiredToken": "expired_credentials",
+    "RequestExpired": "expired_credentials",
     "UnrecognizedClientException": "no_credentials",
     "InvalidSignatureException": "no_credentials",
     "InvalidClientTokenId": "no_credentials",
@@ -104,11 +143,22 @@ _BY_CODE = {
     "MissingAuthenticationTokenException": "no_credentials",
 }
 
-# What a ValidationException means stands in its words only.
+# What stands in an error's words only: the code that has them, `None` for any, and the meaning.
 _BY_WORDS = (
-    (re.compile(r"on-demand throughput", re.IGNORECASE), "needs_profile"),
-    (re.compile(r"model identifier is invalid|invalid model", re.IGNORECASE), "unknown_model"),
+    ("throttled", re.compile(r"tokens per day", re.IGNORECASE), "daily_quota"),
     (
+        None,
+        re.compile(r"marked by provider as legacy|end of its life", re.IGNORECASE),
+        "legacy_model",
+    ),
+    ("invalid_request", re.compile(r"on-demand throughput", re.IGNORECASE), "needs_profile"),
+    (
+        "invalid_request",
+        re.compile(r"model identifier is invalid|invalid model", re.IGNORECASE),
+        "unknown_model",
+    ),
+    (
+        "invalid_request",
         re.compile(
             r"input is too long|prompt is too long|context (window|length)|too many input tokens"
             r"|exceed.{0,40}max(imum)?.{0,20}(context|input|tokens)",
@@ -126,13 +176,14 @@ _BY_TYPE: tuple[tuple[type[Exception], str], ...] = (
     (sdk.TokenRetrievalError, "expired_login"),
     (sdk.SSOTokenLoadError, "expired_login"),
     (sdk.UnauthorizedSSOTokenError, "expired_login"),
+    (sdk.LoginError, "expired_login"),
     (sdk.CredentialRetrievalError, "no_credentials"),
     (sdk.MetadataRetrievalError, "no_credentials"),
     (sdk.SSLError, "tls"),
     (sdk.ReadTimeoutError, "read_timeout"),
     (sdk.ConnectTimeoutError, "connection"),
     (sdk.ConnectionError, "connection"),
-    (sdk.HTTPClientError, "connection"),
+    (sdk.HTTPClientError, "connection_lost"),
     (sdk.ParamValidationError, "invalid_request"),
     (UnreadableAnswerError, "unreadable_answer"),
     (ResponseParserError, "unreadable_answer"),
@@ -164,15 +215,23 @@ def translate(error: Exception, *, model_id: str) -> ModelError:
         f"{model_id}: {said}",
         code=name,
         end_reason=fault.end_reason,
-        retryable=fault.retryable,
+        retryable=fault.end_reason == "unavailable",
         hint=fault.hint,
     )
+
+
+def maybe_billed(error: Exception, code: str) -> bool:
+    """Whether a request that failed so can have cost tokens; what refuses a role costs none."""
+    return FAULTS[code].maybe_billed and not _is_about_the_role(error)
 
 
 def _classify(error: Exception) -> tuple[str, str]:
     if isinstance(error, sdk.ClientError):
         return _classify_answer(error)
     name = next(name for kind, name in _BY_TYPE if isinstance(error, kind))
+    if name == "tls" and "EOF" in str(error):
+        # A connection that breaks inside TLS; a certificate that is not trusted reads otherwise.
+        name = "connection_lost"
     return name, f"{type(error).__name__}: {error}"
 
 
@@ -181,12 +240,16 @@ def _classify_answer(error: sdk.ClientError) -> tuple[str, str]:
     code, message = details.get("Code", ""), details.get("Message", "")
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     said = f"{code}: {message}" if message else f"{code} (HTTP {status})"
-    if error.operation_name == "AssumeRole" and status < 500:  # noqa: PLR2004 -- HTTP classes
-        return "role_denied", said
-    name = _BY_CODE.get(code)
-    if name in {"invalid_request", None}:
-        name = next((n for words, n in _BY_WORDS if words.search(message)), name)
-    return name or _by_status(status), said
+    name = _BY_CODE.get(code) or _by_status(status)
+    if _is_about_the_role(error):
+        passes_or_expired = FAULTS[name].retried or name == "expired_credentials"
+        return name if passes_or_expired else "role_denied", said
+    told = (n for of, words, n in _BY_WORDS if of in {name, None} and words.search(message))
+    return next(told, name), said
+
+
+def _is_about_the_role(error: Exception) -> bool:
+    return isinstance(error, sdk.ClientError) and error.operation_name.startswith("AssumeRole")
 
 
 def _by_status(status: int) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from socratic_bench.bedrock import wire
 from socratic_bench.bedrock.capabilities import Capabilities, capabilities_of, refused_field
-from socratic_bench.bedrock.faults import TRANSLATED, translate
+from socratic_bench.bedrock.faults import TRANSLATED, maybe_billed, translate
 from socratic_bench.bedrock.retry import Uniform, retry_after_s, retrying
 from socratic_bench.errors import ModelError
 from socratic_bench.types import Attempt, CallKey, Completion, Request
@@ -83,11 +83,15 @@ class BedrockModel:
         started_at, started_s = self._around.now(), self._around.monotonic_s()
         wait_ms, trail.wait_ms = trail.wait_ms, 0.0
 
-        def note(error: str | None) -> float:
+        def note(error: str | None, *, may_have_been_billed: bool) -> float:
             duration_ms = (self._around.monotonic_s() - started_s) * 1000
             trail.attempts.append(
                 Attempt(
-                    started_at=started_at, duration_ms=duration_ms, wait_ms=wait_ms, error=error
+                    started_at=started_at,
+                    duration_ms=duration_ms,
+                    wait_ms=wait_ms,
+                    error=error,
+                    may_have_been_billed=may_have_been_billed,
                 )
             )
             return duration_ms
@@ -99,9 +103,9 @@ class BedrockModel:
         except TRANSLATED as error:
             failure = translate(error, model_id=self.model_id)
             failure.retry_after_s = retry_after_s(_headers(error))
-            note(failure.code)
+            note(failure.code, may_have_been_billed=maybe_billed(error, failure.code))
             raise failure from error
-        latency_ms = note(None)
+        latency_ms = note(None, may_have_been_billed=True)
         return Completion(
             message=message,
             stop_reason=stop_reason,

@@ -7,6 +7,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 from tenacity.stop import stop_after_delay
 from tenacity.wait import wait_base
 
+from socratic_bench.bedrock.faults import FAULTS
 from socratic_bench.errors import ModelError
 
 WAIT_BASE_S = 0.5
@@ -46,10 +47,14 @@ def _asked_wait_s(state: RetryCallState) -> float | None:
     return error.retry_after_s if isinstance(error, ModelError) else None
 
 
+def _passes(error: BaseException) -> bool:
+    return isinstance(error, ModelError) and FAULTS[error.code].retried
+
+
 def retrying(*, max_attempts: int, sleep: Callable[[float], None], uniform: Uniform) -> Retrying:
     """Tenacity's loop for one call: bounded in tries and in time, re-raising the last error."""
     return Retrying(
-        retry=retry_if_exception(lambda error: isinstance(error, ModelError) and error.retryable),
+        retry=retry_if_exception(_passes),
         stop=stop_after_attempt(max_attempts) | stop_after_delay(RETRY_WINDOW_S),
         wait=FullJitter(uniform),
         sleep=sleep,

@@ -84,6 +84,7 @@ def _attempt(attempt: Attempt) -> dict[str, Json]:
         "duration_ms": milliseconds(attempt.duration_ms),
         "wait_ms": milliseconds(attempt.wait_ms),
         "error": attempt.error,
+        "may_have_been_billed": attempt.may_have_been_billed,
     }
 
 

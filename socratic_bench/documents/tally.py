@@ -17,8 +17,9 @@ class Tally:
     failed: tuple[Attempt, ...] = ()
 
     @property
-    def n_attempts(self) -> int:
-        return sum(len(call.attempts) for call in self.completions) + len(self.failed)
+    def attempts(self) -> tuple[Attempt, ...]:
+        """Every request, whether its call was answered in the end or not."""
+        return (*(one for call in self.completions for one in call.attempts), *self.failed)
 
     @property
     def usage(self) -> Usage | None:
@@ -43,10 +44,14 @@ def usage_fields(usage: Usage | None) -> dict[str, Json]:
 
 def tally_usage(tallies: Sequence[Tally]) -> dict[str, Json]:
     """The usage entry of one role, or of several together."""
+    attempts = [one for tally in tallies for one in tally.attempts]
     return {
         **usage_fields(sum_usage([tally.usage for tally in tallies])),
         "calls": sum(len(tally.completions) for tally in tallies),
-        "attempts": sum(tally.n_attempts for tally in tallies),
+        "attempts": len(attempts),
+        "unanswered_maybe_billed": sum(
+            one.error is not None and one.may_have_been_billed for one in attempts
+        ),
     }
 
 
@@ -55,13 +60,12 @@ def tally_latency(tally: Tally) -> dict[str, Json] | None:
     times = sorted(call.latency_ms for call in tally.completions)
     if not times:
         return None
-    attempts = [attempt for call in tally.completions for attempt in call.attempts]
     return {
         "p50_ms": percentile(times, 0.50),
         "p90_ms": percentile(times, 0.90),
         "p99_ms": percentile(times, 0.99),
         "max_ms": milliseconds(times[-1]),
-        "wait_ms": milliseconds(sum(a.wait_ms for a in (*attempts, *tally.failed))),
+        "wait_ms": milliseconds(sum(one.wait_ms for one in tally.attempts)),
     }
 
 
