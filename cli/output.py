@@ -15,22 +15,28 @@ from socratic_bench.documents.run import (
     unstarted_document,
 )
 from socratic_bench.errors import BenchError, UsageError
+from socratic_bench.secrecy import redact
 from socratic_bench.types import Json, clean
 
-# Control characters, which a terminal would obey, and marks that turn the direction of writing.
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# Control characters, which a terminal would obey, marks that turn the direction of writing, and
+# characters that show nothing.
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
 _ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-Z\\-_])")
 
 
 def print_document(document: Mapping[str, Json], *, pretty: bool = False) -> bool:
-    """Write the one document; `False` if nobody was there to read it."""
+    """Write the one document; `False` if nobody was there to read it, or nothing to write it on."""
     try:
         sys.stdout.buffer.write(encode(dict(document), pretty=pretty) + b"\n")
         sys.stdout.buffer.flush()
-    except BrokenPipeError:
+    except OSError as error:
         # The interpreter would try to flush once more on its way out, and complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        say("socratic-runner: stdout was closed before the document was written.")
+        why = "was closed" if isinstance(error, BrokenPipeError) else f"failed ({error.strerror})"
+        say(f"socratic-runner: stdout {why} before the document was written.")
         return False
     return True
 
@@ -38,17 +44,19 @@ def print_document(document: Mapping[str, Json], *, pretty: bool = False) -> boo
 def say(text: str, *, end: str = "\n") -> None:
     """A line for people. What models and users wrote must have gone through `plain`."""
     try:
-        sys.stderr.write(text + end)
+        sys.stderr.write(redact(text) + end)
         sys.stderr.flush()
-    except (BrokenPipeError, ValueError):
+    except (OSError, ValueError):
         # Nobody listens; the document is what counts.
         return
 
 
 def plain(text: str) -> str:
-    """One line of text that a terminal only shows: no escapes, no controls, no line breaks."""
-    without = _CONTROLS.sub("", _ESCAPES.sub("", clean(text).replace("\n", " ").replace("\t", " ")))
-    return " ".join(without.split())
+    """One line of text that a terminal only shows: no escapes, no controls, no line breaks.
+
+    Free of secrets, too, since half a secret that a caller cuts off is not found any more.
+    """
+    return " ".join(_shown(redact(text).replace("\n", " ").replace("\t", " ")).split())
 
 
 def say_error(error: BenchError) -> None:
@@ -65,7 +73,12 @@ def say_error(error: BenchError) -> None:
 
 def print_traceback(error: BaseException) -> None:
     """For `--debug` only."""
-    say("".join(traceback.format_exception(error)), end="")
+    for line in redact("".join(traceback.format_exception(error))).split("\n")[:-1]:
+        say(_shown(line))
+
+
+def _shown(text: str) -> str:
+    return _CONTROLS.sub("", _ESCAPES.sub("", clean(text)))
 
 
 def print_failure(error: BenchError) -> None:

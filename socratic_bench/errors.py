@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from socratic_bench.secrecy import redact
 from socratic_bench.types import Attempt, EndReason
 
 Status = Literal["completed", "partial", "failed"]
@@ -64,10 +65,10 @@ class BenchError(Exception):
     retryable: bool = False
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = redact(message)
+        super().__init__(self.message)
         if hint is not None:
-            self.hint = hint
+            self.hint = redact(hint)
 
     @property
     def exit_code(self) -> int:
@@ -82,7 +83,7 @@ class UsageError(BenchError):
 
     def __init__(self, problems: Sequence[str], *, hint: str | None = None) -> None:
         super().__init__(" ".join(problems), hint=hint)
-        self.problems = tuple(problems)
+        self.problems = tuple(redact(problem) for problem in problems)
 
 
 class ModelError(BenchError):

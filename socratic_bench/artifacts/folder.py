@@ -15,7 +15,13 @@ class FolderStore:
 
     def check(self) -> None:
         """Raise `UsageError` if the folder can neither be used nor made."""
-        nearest = next(path for path in (self._root, *self._root.parents) if path.exists())
+        try:
+            nearest = next(path for path in (self._root, *self._root.parents) if path.exists())
+        except (OSError, ValueError) as error:
+            # A name that is too long, or holds what no name can.
+            raise UsageError(
+                [f"The output folder {str(self._root)[:200]} cannot be used: {_why(error)}."]
+            ) from error
         if not nearest.is_dir():
             raise UsageError(
                 [f"The output folder {self._root} cannot be used: {nearest} is a file."]
@@ -29,16 +35,29 @@ class FolderStore:
     def put(self, key: str, body: bytes) -> None:
         path = self._root / key
         try:
+            self._keep_inside(path)
             path.parent.mkdir(parents=True, exist_ok=True)
             _write_whole(path, body)
-        except OSError as error:
+        except (OSError, RuntimeError, ValueError) as error:
             raise ArtifactError(
-                f"{path} could not be written: {error.strerror or error}.",
+                f"{path} could not be written: {_why(error)}.",
                 hint="Free space or mend the permissions of the output folder, then run again.",
             ) from error
 
+    def _keep_inside(self, path: Path) -> None:
+        # Whoever else may write here must not choose what this run overwrites.
+        if not path.parent.resolve().is_relative_to(self._root.resolve()):
+            raise ArtifactError(
+                f"{path} was not written: it leads out of the output folder.",
+                hint="Remove the links within the output folder, then run again.",
+            )
+
     def location(self, key: str) -> str:
         return str(self._root / key) + ("/" if key.endswith("/") else "")
+
+
+def _why(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
 
 
 def _write_whole(path: Path, body: bytes) -> None:

@@ -1,13 +1,25 @@
 """The names of a run's artifacts, the same in a bucket and in a folder."""
 
+import re
 from dataclasses import dataclass
+
+from socratic_bench.errors import UsageError
+
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}")
 
 
 @dataclass(frozen=True, slots=True)
 class RunKeys:
-    """Keys of one run. Turn numbers have three digits and grow past 999."""
+    """Keys of one run. Turn numbers have three digits and grow past 999.
+
+    Raises `UsageError` for an id that is no plain name: it may come from outside.
+    """
 
     run_id: str
+
+    def __post_init__(self) -> None:
+        if not _RUN_ID.fullmatch(self.run_id):
+            raise UsageError([f"This is no run id: {self.run_id[:100]!r}."])
 
     @property
     def raw(self) -> str:

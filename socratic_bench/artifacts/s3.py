@@ -1,5 +1,6 @@
 """Artifacts in an S3 bucket, with the caller's own credentials."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from socratic_bench.errors import ArtifactError, UsageError
+from socratic_bench.secrecy import learn_headers
 
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
@@ -16,11 +18,17 @@ if TYPE_CHECKING:
 MISSING = ("404", "NoSuchBucket", "NotFound")
 CHECK_TIMEOUT_S = 2
 
+# What no key can carry whole, and parts of a path that some readers would resolve.
+_UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]|(^|/)\.\.?(/|$)")
+
 
 class S3Store:
     """Keeps each key as an object under `prefix`. The SDK's standard retries serve uploads."""
 
     def __init__(self, bucket: str, *, prefix: str, region: str) -> None:
+        if prefix and _UNFIT.search(prefix):
+            problem = "must hold no control characters, and neither '.' nor '..' as a part."
+            raise UsageError([f"The S3 prefix {prefix!r} {problem}"])
         self._bucket = bucket
         self._prefix = f"{prefix}/" if prefix else ""
         self._region = region
@@ -72,7 +80,13 @@ class S3Store:
 
 def _session(region: str) -> boto3.Session:
     with _usable():
-        return boto3.Session(region_name=region)
+        session = boto3.Session(region_name=region)
+    session.events.register("before-send", _note_secrets)
+    return session
+
+
+def _note_secrets(**event: Any) -> None:  # noqa: ANN401 -- the SDK's own fields
+    learn_headers(dict(event["request"].headers))
 
 
 @contextmanager

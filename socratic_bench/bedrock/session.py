@@ -19,6 +19,7 @@ from botocore.exceptions import BotoCoreError, NoCredentialsError
 
 from socratic_bench.bedrock.faults import FAULTS, translate
 from socratic_bench.errors import ModelError
+from socratic_bench.secrecy import learn_headers
 from socratic_bench.version import VERSION
 
 if TYPE_CHECKING:
@@ -68,12 +69,17 @@ def _users_client(endpoint: Endpoint, environ: Mapping[str, str]) -> "BedrockRun
         else None,
         region_name=endpoint.region,
     )
+    session.events.register("before-send", _note_secrets)
     client = session.client("bedrock-runtime", config=_config(endpoint))
     if client.meta.endpoint_url.startswith("http://") and environ.get("AWS_BEARER_TOKEN_BEDROCK"):
         # The SDK refuses bearer tokens without TLS, even where keys are at hand.
         config = _config(endpoint, auth_scheme_preference="sigv4")
         client = session.client("bedrock-runtime", config=config)
     return client
+
+
+def _note_secrets(**event: Any) -> None:  # noqa: ANN401 -- the SDK's own fields
+    learn_headers(dict(event["request"].headers))
 
 
 def profile_region() -> str | None:
@@ -139,6 +145,7 @@ class _AssumeRole(CredentialProvider):
 
 def _role_session(role_arn: str, region: str) -> botocore.session.Session:
     own = botocore.session.Session()
+    own.register("before-send", _note_secrets)
     credentials = own.get_credentials()
     if credentials is None:
         raise NoCredentialsError

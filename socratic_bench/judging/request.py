@@ -1,7 +1,10 @@
 """Puts one reply before the judge: the rubric first, the reply between secret delimiters."""
 
+import json
+import re
 from hashlib import sha256
 
+from socratic_bench.judging.verdict import is_shallow, raw_text
 from socratic_bench.ports import Exhibit
 from socratic_bench.types import (
     Block,
@@ -21,6 +24,9 @@ from socratic_bench.types import (
 
 TOOL_NAME = "record_verdict"
 MAX_TOKENS = 1024
+MAX_QUOTED_CHARS = 20_000  # several times what MAX_TOKENS allow
+
+_TOOL_USE_ID = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
 
 _RULES = """\
 You get one user message. It holds the end of a dialogue between <context-…> and </context-…> and \
@@ -41,11 +47,14 @@ def verdict_request(rubric: Rubric, exhibit: Exhibit, *, code: str) -> Request:
 
 
 def repair_request(request: Request, reply: Completion, problem: str) -> Request:
-    """The same request, continued: what the judge said, what is wrong with it, and once more."""
+    """The same request, continued: what the judge said, what is wrong with it, and once more.
+
+    Tool calls are repeated as such only if the service would take them back; else in words.
+    """
     uses = [block for block in reply.message.content if isinstance(block, ToolUse)]
-    said: tuple[Block, ...] = (
-        tuple(uses) if uses else (Text(reply.message.text.strip() or "(no text)"),)
-    )
+    if len({use.id for use in uses}) < len(uses) or not all(map(_is_repeatable, uses)):
+        uses = []
+    said: tuple[Block, ...] = tuple(uses) or (Text(_quoted(reply)),)
     complaint = (
         f"This verdict cannot be used: {problem} Give the whole verdict again, with every score "
         "within its range and on its step, and a reason for each."
@@ -63,6 +72,23 @@ def repair_request(request: Request, reply: Completion, problem: str) -> Request
     )
 
 
+def _is_repeatable(use: ToolUse) -> bool:
+    return (
+        use.name == TOOL_NAME
+        and _TOOL_USE_ID.fullmatch(use.id) is not None
+        and isinstance(use.arguments, dict)
+        and is_shallow(use.arguments)
+        and len(json.dumps(use.arguments)) <= MAX_QUOTED_CHARS
+    )
+
+
+def _quoted(reply: Completion) -> str:
+    said = raw_text(reply)
+    if len(said) > MAX_QUOTED_CHARS:
+        return f"(an answer of {len(said)} characters, left out here)"
+    return said or "(no text)"
+
+
 def delimiter_code(seed: int, key: CallKey) -> str:
     """16 hex digits that the run's seed and the call fix, and that no tutor can know."""
     return sha256(f"{seed}/{key.role}/{key.part}/{key.index}".encode()).hexdigest()[:16]
@@ -70,6 +96,9 @@ def delimiter_code(seed: int, key: CallKey) -> str:
 
 def _material(exhibit: Exhibit, code: str) -> str:
     context = "\n\n".join(f"[{speaker}]\n{text}" for speaker, text in exhibit.context)
+    while code in context or code in exhibit.reply:
+        # Whoever knows the seed could have foretold it.
+        code = sha256(code.encode()).hexdigest()[:16]
     return (
         f"<context-{code}>\n{context}\n</context-{code}>\n\n"
         f"<reply-{code}>\n{exhibit.reply}\n</reply-{code}>\n\n"

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from socratic_bench.types import Completion, Json, Rubric, ToolUse, Verdict, clean
@@ -18,6 +18,7 @@ STOPS: Mapping[str, str] = {
 }
 MAX_REPLY_CHARS = 200_000
 MAX_REASON_CHARS = 4_000
+MAX_DEPTH = 32
 
 # Other braces belong to prose.
 _OBJECT = re.compile(r'\{\s*["}]')
@@ -53,15 +54,31 @@ def raw_text(answer: Completion) -> str:
     """What the judge said, tool arguments as JSON, bounded in length."""
     parts = [
         json.dumps(block.arguments, ensure_ascii=False)
+        if is_shallow(block.arguments)
+        else "(JSON that is nested too deeply to be kept)"
         for block in answer.message.content
         if isinstance(block, ToolUse)
     ]
     return clean("\n".join([*parts, answer.message.text]).strip())[:MAX_REPLY_CHARS]
 
 
+def is_shallow(value: Json) -> bool:
+    """Whether a JSON value is nested no deeper than a verdict may be, so that it can be handled."""
+    level: list[Json] = [value]
+    for _ in range(MAX_DEPTH):
+        level = [inner for outer in level for inner in _inner(outer)]
+    return not level
+
+
+def _inner(value: Json) -> Iterable[Json]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
 def _candidates(answer: Completion) -> dict[str, Json] | Unreadable:
     uses = [block.arguments for block in answer.message.content if isinstance(block, ToolUse)]
-    objects = [use for use in uses if isinstance(use, dict)]
+    objects = [use for use in uses if isinstance(use, dict) and is_shallow(use)]
     if not uses:
         text = answer.message.text
         if not text.strip():
