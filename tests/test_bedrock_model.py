@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from socratic_bench.bedrock import retry
 from socratic_bench.bedrock.faults import FAULTS
 from socratic_bench.bedrock.model import BedrockModel, Surroundings
+from socratic_bench.bedrock.pace import Pace
 from socratic_bench.bedrock.retry import retry_after_s, retrying
 from socratic_bench.bedrock.session import Endpoint, runtime_client
 from socratic_bench.emulator import Emulator, Settings, parse_fault
@@ -54,12 +55,27 @@ REQUEST = Request(
 
 @dataclass
 class Around:
-    """Surroundings that keep what was waited and said. Each look at the clock is one second on."""
+    """Surroundings that keep what was waited and said. Each look at the clock is one second on, and
+    each wait as long as it is.
+    """
 
     waits: list[float] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     bounds: list[tuple[float, float]] = field(default_factory=list)
     share: float = 1.0
+    now_s: float = -1.0
+
+    def monotonic_s(self) -> float:
+        self.now_s += 1
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        self.now_s += seconds
+
+    @property
+    def pace(self) -> Pace:
+        return Pace(monotonic_s=self.monotonic_s, sleep=self.sleep)
 
     def uniform(self, low: float, high: float) -> float:
         self.bounds.append((low, high))
@@ -67,11 +83,11 @@ class Around:
 
     @property
     def surroundings(self) -> Surroundings:
-        seconds, moments = itertools.count(), itertools.count()
+        moments = itertools.count()
         return Surroundings(
             now=lambda: NOON + timedelta(seconds=next(moments)),
-            monotonic_s=lambda: float(next(seconds)),
-            sleep=self.waits.append,
+            monotonic_s=self.monotonic_s,
+            sleep=self.sleep,
             uniform=self.uniform,
             notice=self.notices.append,
         )
@@ -97,6 +113,7 @@ class Bench:
         return BedrockModel(
             self.client,
             model_id,
+            pace=self.around.pace,
             max_attempts=max_attempts,
             surroundings=self.around.surroundings,
         )

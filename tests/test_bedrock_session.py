@@ -26,8 +26,13 @@ REQUEST = Request(messages=(Message.user("Hello."),), config=GenerateConfig(max_
 def ask(*, times: int = 1, max_attempts: int = 1, **endpoint: Any) -> Completion:
     """Call as a run does, with a client of its own. Raises what a run would get to see."""
     with closing(runtime_client(Endpoint(region="us-east-1", **endpoint))) as client:
+        around = Around()
         model = BedrockModel(
-            client, "m", max_attempts=max_attempts, surroundings=Around().surroundings
+            client,
+            "m",
+            pace=around.pace,
+            max_attempts=max_attempts,
+            surroundings=around.surroundings,
         )
         for _ in range(times - 1):
             model.complete(REQUEST, CallKey(role="tutor", index=0))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from socratic_bench.bedrock import wire
 from socratic_bench.bedrock.capabilities import Capabilities, capabilities_of, refused_field
 from socratic_bench.bedrock.faults import TRANSLATED, maybe_billed, translate
+from socratic_bench.bedrock.pace import Pace
 from socratic_bench.bedrock.retry import Uniform, retry_after_s, retrying
 from socratic_bench.errors import ModelError
 from socratic_bench.types import Attempt, CallKey, Completion, Request
@@ -44,11 +45,13 @@ class BedrockModel:
         client: "BedrockRuntimeClient",
         model_id: str,
         *,
+        pace: Pace,
         max_attempts: int,
         surroundings: Surroundings,
     ) -> None:
         self.model_id = model_id
         self._client = client
+        self._pace = pace
         self._max_attempts = max_attempts
         self._around = surroundings
         self._can = capabilities_of(model_id)
@@ -59,7 +62,7 @@ class BedrockModel:
         trail = _Trail()
 
         def pause(seconds: float) -> None:
-            trail.wait_ms = seconds * 1000
+            trail.wait_ms += seconds * 1000
             self._around.sleep(seconds)
 
         loop = retrying(max_attempts=self._max_attempts, sleep=pause, uniform=self._around.uniform)
@@ -80,6 +83,7 @@ class BedrockModel:
                     raise
 
     def _send(self, request: Request, can: Capabilities, trail: _Trail) -> Completion:
+        trail.wait_ms += self._pace.enter() * 1000
         started_at, started_s = self._around.now(), self._around.monotonic_s()
         wait_ms, trail.wait_ms = trail.wait_ms, 0.0
 
@@ -104,7 +108,10 @@ class BedrockModel:
             failure = translate(error, model_id=self.model_id)
             failure.retry_after_s = retry_after_s(_headers(error))
             note(failure.code, may_have_been_billed=maybe_billed(error, failure.code))
+            if failure.code == "throttled":
+                self._pace.throttled(sent_at_s=started_s, asked_s=failure.retry_after_s)
             raise failure from error
+        self._pace.answered()
         latency_ms = note(None, may_have_been_billed=True)
         return Completion(
             message=message,

@@ -35,6 +35,7 @@ def _factory(
     config: RunConfig, url: str | None, halt: Halt, notice: Callable[[str], None]
 ) -> ModelFactory:
     from socratic_bench.bedrock.model import BedrockModel, Surroundings
+    from socratic_bench.bedrock.pace import Pace
     from socratic_bench.bedrock.session import Endpoint, runtime_client
 
     client = runtime_client(
@@ -52,12 +53,17 @@ def _factory(
         uniform=random.Random().uniform,
         notice=notice,
     )
+    pace = Pace(monotonic_s=surroundings.monotonic_s, sleep=surroundings.sleep)
     made: dict[str, Model] = {}
 
     def model(model_id: str) -> Model:
         if model_id not in made:
             made[model_id] = BedrockModel(
-                client, model_id, max_attempts=config.max_attempts, surroundings=surroundings
+                client,
+                model_id,
+                pace=pace,
+                max_attempts=config.max_attempts,
+                surroundings=surroundings,
             )
         return made[model_id]
 

@@ -1,0 +1,291 @@
+"""One pace for all that send: what it waits, and what it spares, in a time that tests turn."""
+
+import heapq
+import itertools
+import threading
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import pytest
+
+from socratic_bench.bedrock.model import BedrockModel, Surroundings
+from socratic_bench.bedrock.pace import GAP_CLEAR_S, GAP_FIRST_S, GAP_MAX_S, Pace
+from socratic_bench.bedrock.retry import SERVER_WAIT_MAX_S
+from socratic_bench.bedrock.session import Endpoint, runtime_client
+from socratic_bench.emulator.throttle import Throttle
+from socratic_bench.errors import ModelError
+from socratic_bench.types import CallKey, Completion, GenerateConfig, Message, Request
+from tests.fakes import NOON, FakeBedrock, Said, Sent, answer, refusal
+
+REQUEST = Request(messages=(Message.user("Hello."),), config=GenerateConfig(max_tokens=100))
+
+
+@dataclass
+class Clock:
+    """A time that only sleeping moves on."""
+
+    now_s: float = 1000.0
+    slept: list[float] = field(default_factory=list)
+    n_looks: int = 0
+
+    def look(self) -> float:
+        self.n_looks += 1
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now_s += seconds
+
+    def pace(self) -> Pace:
+        return Pace(monotonic_s=self.look, sleep=self.sleep)
+
+
+class TestPace:
+    def test_it_costs_nothing_until_somebody_is_throttled(self):
+        clock = Clock()
+        pace = clock.pace()
+        for _ in range(100):
+            assert pace.enter() == 0
+            pace.answered()
+
+        assert (clock.n_looks, clock.slept) == (0, [])
+
+    def test_nobody_sends_before_the_servers_wait_is_over(self):
+        clock = Clock()
+        pace = clock.pace()
+        pace.throttled(sent_at_s=clock.now_s, asked_s=7.0)
+
+        assert pace.enter() == 7.0
+        assert clock.slept == [7.0]
+
+    def test_an_absurd_wait_of_the_servers_is_bounded(self):
+        clock = Clock()
+        pace = clock.pace()
+        pace.throttled(sent_at_s=clock.now_s, asked_s=86_400.0)
+
+        assert pace.enter() == SERVER_WAIT_MAX_S
+
+    def test_without_the_servers_word_the_gap_is_waited_and_then_kept(self):
+        clock = Clock()
+        pace = clock.pace()
+        pace.throttled(sent_at_s=clock.now_s, asked_s=None)
+
+        assert [pace.enter() for _ in range(3)] == [GAP_FIRST_S] * 3
+
+    def test_time_that_passed_otherwise_is_not_waited_again(self):
+        clock = Clock()
+        pace = clock.pace()
+        pace.throttled(sent_at_s=clock.now_s, asked_s=7.0)
+        clock.now_s += 5.0
+
+        assert pace.enter() == 2.0
+        clock.now_s += 100.0
+        assert pace.enter() == 0.0
+
+    def test_the_gap_doubles_up_to_a_bound_while_nothing_gets_through(self):
+        clock = Clock()
+        pace = clock.pace()
+        waits = []
+        for _ in range(12):
+            pace.throttled(sent_at_s=clock.now_s, asked_s=None)
+            waits.append(pace.enter())
+
+        assert waits == [min(GAP_MAX_S, GAP_FIRST_S * 2**number) for number in range(12)]
+
+    def test_requests_that_were_under_way_together_widen_it_once(self):
+        clock = Clock()
+        pace = clock.pace()
+        sent_at_s = clock.now_s
+        for _ in range(5):
+            clock.now_s += 0.01
+            pace.throttled(sent_at_s=sent_at_s, asked_s=None)
+
+        assert pace.enter() == pytest.approx(GAP_FIRST_S)
+        assert pace.enter() == pytest.approx(GAP_FIRST_S)
+
+    def test_answers_narrow_it_until_it_is_gone(self):
+        clock = Clock()
+        pace = clock.pace()
+        pace.throttled(sent_at_s=clock.now_s, asked_s=None)
+        gaps = []
+        while wait_s := pace.enter():
+            gaps.append(wait_s)
+            pace.answered()
+
+        assert gaps == sorted(gaps, reverse=True)
+        assert gaps[0] == GAP_FIRST_S
+        assert gaps[20] == pytest.approx(GAP_FIRST_S / 2, rel=0.06)
+        assert gaps[-1] == pytest.approx(GAP_CLEAR_S, rel=0.01)
+
+    def test_after_an_answer_it_widens_by_half(self):
+        clock = Clock()
+        pace = clock.pace()
+        for _ in range(5):
+            pace.throttled(sent_at_s=clock.now_s, asked_s=None)
+            wide = pace.enter()
+        pace.answered()
+        pace.enter()
+        narrower = pace.enter()
+        pace.throttled(sent_at_s=clock.now_s, asked_s=None)
+
+        assert narrower < wide
+        assert pace.enter() == pytest.approx(1.5 * narrower)
+
+    def test_who_is_told_to_end_does_not_wait_on(self):
+        def ended(seconds: float) -> None:
+            raise KeyError(seconds)
+
+        pace = Pace(monotonic_s=lambda: 0.0, sleep=ended)
+        pace.throttled(sent_at_s=0.0, asked_s=3.0)
+
+        with pytest.raises(KeyError):
+            pace.enter()
+
+
+class SharedTime:
+    """A time that several threads sleep in: it moves to the next waking once all of them sleep."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self._awake = 0
+        self._wakings: list[tuple[float, int, threading.Event]] = []
+        self._numbers = itertools.count()
+        self._lock = threading.Lock()
+
+    def sleep(self, seconds: float) -> None:
+        woken = threading.Event()
+        with self._lock:
+            at_s = self.now_s + seconds
+            heapq.heappush(self._wakings, (at_s, next(self._numbers), woken))
+            self._rest()
+        woken.wait()
+
+    def start(self, pool: ThreadPoolExecutor, work: Callable[[], Any]) -> "Future[Any]":
+        """Work in another thread, which counts as awake from now on."""
+        with self._lock:
+            self._awake += 1
+
+        def whole() -> Any:
+            try:
+                return work()
+            finally:
+                with self._lock:
+                    self._rest()
+
+        return pool.submit(whole)
+
+    def _rest(self) -> None:
+        self._awake -= 1
+        if self._awake == 0 and self._wakings:
+            self.now_s, _, woken = heapq.heappop(self._wakings)
+            self._awake = 1
+            woken.set()
+
+
+class NoPace(Pace):
+    """As it was without: everyone for themselves."""
+
+    def enter(self) -> float:
+        return 0.0
+
+
+@dataclass(frozen=True)
+class Played:
+    """What twenty turns with a judge came to."""
+
+    answered: dict[str, int]
+    n_failed: int
+    n_requests: int
+    lasted_s: float
+    completions: tuple[Completion, ...]
+
+
+TURNS = 20
+CALL_S = 2.0
+
+
+def play(kind: type[Pace], *, per_minute: float, advice: bool) -> Played:
+    """Twenty turns of a tutor, each judged beside the next, on a service with a tight quota."""
+    shared = SharedTime()
+    throttle = Throttle(per_minute, lambda: shared.now_s)
+
+    def serve(sent: Sent) -> Said:
+        wait_ms = throttle.wait_ms()
+        if wait_ms is None:
+            return answer("Why?")
+        headers = {"x_amz_retry_after": f"{wait_ms:.0f}"} if advice else {}
+        return refusal(429, "ThrottlingException", **headers)
+
+    around = Surroundings(
+        now=lambda: NOON,
+        monotonic_s=lambda: shared.now_s,
+        sleep=shared.sleep,
+        uniform=Random(7).uniform,
+        notice=print,
+    )
+    pace = kind(monotonic_s=around.monotonic_s, sleep=around.sleep)
+    with FakeBedrock({"tutor": serve, "judge": serve}) as service:
+        client = runtime_client(Endpoint(region="us-east-1", url=service.url))
+        models = {
+            role: BedrockModel(client, role, pace=pace, max_attempts=10, surroundings=around)
+            for role in ("tutor", "judge")
+        }
+        found = _perform(shared, models)
+        client.close()
+    completions = tuple(one for one in found if isinstance(one, Completion))
+    return Played(
+        answered=Counter(one.message.text for one in completions),
+        n_failed=len(found) - len(completions),
+        n_requests=len(service.sent),
+        lasted_s=shared.now_s,
+        completions=completions,
+    )
+
+
+def _perform(shared: SharedTime, models: dict[str, BedrockModel]) -> list[Completion | ModelError]:
+    found: list[Completion | ModelError] = []
+    judging: list[Future[Any]] = []
+
+    def call(role: Any, index: int) -> None:
+        try:
+            found.append(models[role].complete(REQUEST, CallKey(role=role, index=index)))
+        except ModelError as error:
+            found.append(error)
+        shared.sleep(CALL_S)
+
+    def dialogue() -> None:
+        for index in range(TURNS):
+            call("tutor", index)
+            judging.append(shared.start(judges, lambda index=index: call("judge", index)))
+
+    with ThreadPoolExecutor(TURNS) as judges, ThreadPoolExecutor(1) as tutor:
+        shared.start(tutor, dialogue).result()
+        for one in judging:
+            one.result()
+    return found
+
+
+@pytest.mark.parametrize("advice", [True, False], ids=["advised", "unadvised"])
+@pytest.mark.parametrize("per_minute", [6, 12, 20])
+def test_a_run_under_a_tight_quota_is_slowed_and_burns_few_attempts(per_minute, advice):
+    """Forty calls where the quota allows one in 3 to 10 s, with the pace and without it."""
+    paced = play(Pace, per_minute=per_minute, advice=advice)
+    hasty = play(NoPace, per_minute=per_minute, advice=advice)
+
+    assert (paced.answered, paced.n_failed) == ({"Why?": 2 * TURNS}, 0)
+    assert paced.n_requests <= 1.5 * 2 * TURNS
+    assert paced.n_requests <= hasty.n_requests / 2
+    quota_s = 2 * TURNS * 60 / per_minute
+    assert paced.lasted_s <= 1.5 * quota_s
+
+
+def test_what_the_pace_costs_is_in_the_attempts():
+    paced = play(Pace, per_minute=12, advice=False)
+
+    attempts = [one for call in paced.completions for one in call.attempts]
+    assert len(attempts) == paced.n_requests
+    assert max(one.wait_ms for one in attempts if one.error is None) >= 1000
