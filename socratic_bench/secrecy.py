@@ -36,7 +36,7 @@ _PATTERNS = (
     ),
     re.compile(
         r"((?:x-amz-security-token|secret_?access_?key|session_?token|authorization)"
-        r"\\?[\"']?\s*[:=]\s*b?\\?[\"']?(?:Basic |Bearer )?)(?!AWS4-)[^\s\\\"'&,<>}]+",
+        r"\\?[\"']?\s*[:=]\s*(?:b(?=[\"']))?\\?[\"']?(?:Basic |Bearer )?)(?!AWS4-)[^\s\\\"'&,<>}]+",
         re.IGNORECASE,
     ),
     re.compile(r"(\bBearer )[\w.~+/=-]{20,}"),
