@@ -24,6 +24,7 @@ _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
+_BREAKS = re.compile("[\x85\u2028\u2029]")
 _ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-Z\\-_])")
 
 
@@ -78,7 +79,7 @@ def print_traceback(error: BaseException) -> None:
 
 
 def _shown(text: str) -> str:
-    return _CONTROLS.sub("", _ESCAPES.sub("", clean(text)))
+    return _CONTROLS.sub("", _ESCAPES.sub("", _BREAKS.sub(" ", clean(text))))
 
 
 def print_failure(error: BenchError) -> None:
