@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
+from socratic_bench.bedrock.connection import Connection
 from socratic_bench.bedrock.model import BedrockModel, Surroundings
 from socratic_bench.bedrock.pace import GAP_CLEAR_S, GAP_FIRST_S, GAP_MAX_S, Pace
 from socratic_bench.bedrock.retry import SERVER_WAIT_MAX_S
-from socratic_bench.bedrock.session import Endpoint, runtime_client
+from socratic_bench.bedrock.session import Endpoint
 from socratic_bench.emulator.throttle import Throttle
 from socratic_bench.errors import ModelError
 from socratic_bench.types import CallKey, Completion, GenerateConfig, Message, Request
@@ -229,13 +230,13 @@ def play(kind: type[Pace], *, per_minute: float, advice: bool) -> Played:
     )
     pace = kind(monotonic_s=around.monotonic_s, sleep=around.sleep)
     with FakeBedrock({"tutor": serve, "judge": serve}) as service:
-        client = runtime_client(Endpoint(region="us-east-1", url=service.url))
+        connection = Connection(Endpoint(region="us-east-1", url=service.url), notice=print)
         models = {
-            role: BedrockModel(client, role, pace=pace, max_attempts=10, surroundings=around)
+            role: BedrockModel(connection, role, pace=pace, max_attempts=10, surroundings=around)
             for role in ("tutor", "judge")
         }
         found = _perform(shared, models)
-        client.close()
+        connection.close()
     completions = tuple(one for one in found if isinstance(one, Completion))
     return Played(
         answered=Counter(one.message.text for one in completions),

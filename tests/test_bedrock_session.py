@@ -11,9 +11,10 @@ from urllib.request import urlopen
 import pytest
 from botocore.exceptions import SSLError
 
+from socratic_bench.bedrock.connection import Connection
 from socratic_bench.bedrock.faults import translate
 from socratic_bench.bedrock.model import BedrockModel
-from socratic_bench.bedrock.session import Endpoint, profile_region, runtime_client
+from socratic_bench.bedrock.session import Endpoint, profile_region
 from socratic_bench.errors import ModelError
 from socratic_bench.types import CallKey, Completion, GenerateConfig, Message, Request
 from tests.fakes import FakeBedrock, Said, Sent, answer, refusal
@@ -25,10 +26,11 @@ REQUEST = Request(messages=(Message.user("Hello."),), config=GenerateConfig(max_
 
 def ask(*, times: int = 1, max_attempts: int = 1, **endpoint: Any) -> Completion:
     """Call as a run does, with a client of its own. Raises what a run would get to see."""
-    with closing(runtime_client(Endpoint(region="us-east-1", **endpoint))) as client:
-        around = Around()
+    around = Around()
+    there = Endpoint(region="us-east-1", **endpoint)
+    with closing(Connection(there, notice=around.notices.append)) as connection:
         model = BedrockModel(
-            client,
+            connection,
             "m",
             pace=around.pace,
             max_attempts=max_attempts,
@@ -334,7 +336,7 @@ class TestRole:
             error = failure(assume_role_arn=ROLE, max_attempts=1)
 
         assert (error.code, error.retryable) == kind
-        assert [one.may_have_been_billed for one in error.attempts] == [False]
+        assert {one.may_have_been_billed for one in error.attempts} == {False}
 
     def test_without_credentials_there_is_nobody_to_take_a_role(
         self, no_keys, moto_url, monkeypatch

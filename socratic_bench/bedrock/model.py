@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from socratic_bench.bedrock import wire
 from socratic_bench.bedrock.capabilities import Capabilities, capabilities_of, refused_field
+from socratic_bench.bedrock.connection import RENEWABLE, Connection
 from socratic_bench.bedrock.faults import TRANSLATED, maybe_billed, translate
 from socratic_bench.bedrock.pace import Pace
 from socratic_bench.bedrock.retry import Uniform, retry_after_s, retrying
@@ -31,18 +32,19 @@ class Surroundings:
 
 @dataclass(slots=True)
 class _Trail:
-    """The requests that one call has sent so far."""
+    """The requests that one call has sent so far, and what it has waited since the last one."""
 
     attempts: list[Attempt] = field(default_factory=list)
     wait_ms: float = 0.0
+    has_renewed: bool = False
 
 
 class BedrockModel:
-    """One model id on one client; calls may come from several threads."""
+    """One model id on one connection; calls may come from several threads."""
 
     def __init__(
         self,
-        client: "BedrockRuntimeClient",
+        connection: Connection,
         model_id: str,
         *,
         pace: Pace,
@@ -50,7 +52,7 @@ class BedrockModel:
         surroundings: Surroundings,
     ) -> None:
         self.model_id = model_id
-        self._client = client
+        self._connection = connection
         self._pace = pace
         self._max_attempts = max_attempts
         self._around = surroundings
@@ -70,19 +72,22 @@ class BedrockModel:
             return loop(self._try, request, trail)
         except ModelError as error:
             error.attempts = tuple(trail.attempts)
+            error.hint = self._connection.hint(error)
             raise
 
     def _try(self, request: Request, trail: _Trail) -> Completion:
-        """One try of the retry budget; being refused a field costs a request, but no try."""
+        """One try of the retry budget; a field refused or a credential spent uses up none of it."""
         while True:
-            can = self._can
+            can, client = self._can, self._connection.client
             try:
-                return self._send(request, can, trail)
+                return self._send(client, request, can, trail)
             except ModelError as error:
-                if not self._forgoes(error, can):
+                if not self._forgoes(error, can) and not self._renews(error, client, trail):
                     raise
 
-    def _send(self, request: Request, can: Capabilities, trail: _Trail) -> Completion:
+    def _send(
+        self, client: "BedrockRuntimeClient", request: Request, can: Capabilities, trail: _Trail
+    ) -> Completion:
         trail.wait_ms += self._pace.enter() * 1000
         started_at, started_s = self._around.now(), self._around.monotonic_s()
         wait_ms, trail.wait_ms = trail.wait_ms, 0.0
@@ -102,7 +107,7 @@ class BedrockModel:
 
         arguments = wire.converse_arguments(self.model_id, request, can)
         try:
-            response = self._converse(arguments)
+            response = _converse(client, arguments)
             message, stop_reason = wire.read_message(response)
         except TRANSLATED as error:
             failure = translate(error, model_id=self.model_id)
@@ -112,6 +117,7 @@ class BedrockModel:
                 self._pace.throttled(sent_at_s=started_s, asked_s=failure.retry_after_s)
             raise failure from error
         self._pace.answered()
+        self._connection.answered(client)
         latency_ms = note(None, may_have_been_billed=True)
         return Completion(
             message=message,
@@ -124,13 +130,6 @@ class BedrockModel:
             finished_at=self._around.now(),
         )
 
-    def _converse(self, arguments: wire.Wire) -> Mapping[str, Any]:
-        try:
-            return self._client.converse(**arguments)
-        except (AttributeError, KeyError, TypeError, RecursionError) as error:
-            # The SDK's parser expects the service's own shapes, and trips over any others.
-            raise wire.UnreadableAnswerError("the answer has another shape") from error
-
     def _forgoes(self, error: ModelError, tried: Capabilities) -> bool:
         """Whether the error refuses a field that can be left out; it is remembered if so."""
         refused = refused_field(error.message) if error.code == "invalid_request" else None
@@ -142,6 +141,21 @@ class BedrockModel:
         if news:
             self._around.notice(f"{self.model_id} refuses {refused}: the run goes on without it.")
         return True
+
+    def _renews(self, error: ModelError, spent: "BedrockRuntimeClient", trail: _Trail) -> bool:
+        """Whether there are credentials to go on with; a call asks for them once."""
+        if error.code not in RENEWABLE or trail.has_renewed:
+            return False
+        trail.has_renewed = True
+        return self._connection.renew(spent)
+
+
+def _converse(client: "BedrockRuntimeClient", arguments: wire.Wire) -> Mapping[str, Any]:
+    try:
+        return client.converse(**arguments)
+    except (AttributeError, KeyError, TypeError, RecursionError) as error:
+        # The SDK's parser expects the service's own shapes, and trips over any others.
+        raise wire.UnreadableAnswerError("the answer has another shape") from error
 
 
 def _headers(error: Exception) -> dict[str, str]:

@@ -1,7 +1,8 @@
-"""SDK sessions, credentials and clients: one runtime client per region and credentials."""
+"""SDK sessions, credentials and clients: who a call is made as, and which way it goes."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT_S = 10
 POOL_CONNECTIONS = 16
 ROLE_SESSION_NAME = "socratic-runner"
+BEARER_TOKEN = "AWS_BEARER_TOKEN_BEDROCK"  # noqa: S105 -- the variable's name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,17 +42,37 @@ class Endpoint:
     call_timeout_s: float = 300.0
 
 
+def open_session(endpoint: Endpoint) -> boto3.Session:
+    """A session with the credentials that calls to the endpoint are signed with, read afresh.
+
+    Raises `ModelError` where the SDK's own environment allows none.
+    """
+    with _translated():
+        return _stand_in_session(endpoint) if endpoint.url else _users_session(endpoint)
+
+
 def runtime_client(
-    endpoint: Endpoint, environ: Mapping[str, str] = os.environ
+    session: boto3.Session, endpoint: Endpoint, environ: Mapping[str, str]
 ) -> "BedrockRuntimeClient":
     """A client that sends each request once: every retry is decided, counted and seen here.
 
     Raises `ModelError` where the SDK's own environment allows no client.
     """
-    try:
+    with _translated():
         if endpoint.url:
-            return _embedded_client(endpoint, endpoint.url)
-        return _users_client(endpoint, environ)
+            return _embedded_client(session, endpoint, endpoint.url)
+        client = session.client("bedrock-runtime", config=_config(endpoint))
+        if client.meta.endpoint_url.startswith("http://") and environ.get(BEARER_TOKEN):
+            # The SDK refuses bearer tokens without TLS, even where keys are at hand.
+            config = _config(endpoint, auth_scheme_preference="sigv4")
+            client = session.client("bedrock-runtime", config=config)
+        return client
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
     except ValueError as error:
         raise ModelError(
             f"{error}.".replace("..", "."),
@@ -62,7 +84,7 @@ def runtime_client(
         raise translate(error, model_id="Amazon Bedrock") from error
 
 
-def _users_client(endpoint: Endpoint, environ: Mapping[str, str]) -> "BedrockRuntimeClient":
+def _users_session(endpoint: Endpoint) -> boto3.Session:
     session = boto3.Session(
         botocore_session=_role_session(endpoint.assume_role_arn, endpoint.region)
         if endpoint.assume_role_arn
@@ -70,12 +92,7 @@ def _users_client(endpoint: Endpoint, environ: Mapping[str, str]) -> "BedrockRun
         region_name=endpoint.region,
     )
     session.events.register("before-send", _note_secrets)
-    client = session.client("bedrock-runtime", config=_config(endpoint))
-    if client.meta.endpoint_url.startswith("http://") and environ.get("AWS_BEARER_TOKEN_BEDROCK"):
-        # The SDK refuses bearer tokens without TLS, even where keys are at hand.
-        config = _config(endpoint, auth_scheme_preference="sigv4")
-        client = session.client("bedrock-runtime", config=config)
-    return client
+    return session
 
 
 def _note_secrets(**event: Any) -> None:  # noqa: ANN401 -- the SDK's own fields
@@ -91,7 +108,7 @@ def profile_region() -> str | None:
     return region if isinstance(region, str) else None
 
 
-def _embedded_client(endpoint: Endpoint, url: str) -> "BedrockRuntimeClient":
+def _stand_in_session(endpoint: Endpoint) -> boto3.Session:
     # Nothing of the user's goes there: no profile, no keys, no token, no proxy.
     nobody = {
         "profile": (None, None, None, None),
@@ -103,7 +120,13 @@ def _embedded_client(endpoint: Endpoint, url: str) -> "BedrockRuntimeClient":
         aws_access_key_id="embedded",
         aws_secret_access_key="embedded",  # noqa: S106 -- a stand-in
         region_name=endpoint.region,
-    ).client(
+    )
+
+
+def _embedded_client(
+    session: boto3.Session, endpoint: Endpoint, url: str
+) -> "BedrockRuntimeClient":
+    return session.client(
         "bedrock-runtime",
         endpoint_url=url,
         config=_config(

@@ -34,17 +34,19 @@ def bedrock_models(
 def _factory(
     config: RunConfig, url: str | None, halt: Halt, notice: Callable[[str], None]
 ) -> ModelFactory:
+    from socratic_bench.bedrock.connection import Connection
     from socratic_bench.bedrock.model import BedrockModel, Surroundings
     from socratic_bench.bedrock.pace import Pace
-    from socratic_bench.bedrock.session import Endpoint, runtime_client
+    from socratic_bench.bedrock.session import Endpoint
 
-    client = runtime_client(
+    connection = Connection(
         Endpoint(
             region=config.region or OFFLINE_REGION,
             url=url,
             assume_role_arn=config.assume_role_arn,
             call_timeout_s=config.call_timeout_s,
-        )
+        ),
+        notice=notice,
     )
     surroundings = Surroundings(
         now=utc_now,
@@ -59,7 +61,7 @@ def _factory(
     def model(model_id: str) -> Model:
         if model_id not in made:
             made[model_id] = BedrockModel(
-                client,
+                connection,
                 model_id,
                 pace=pace,
                 max_attempts=config.max_attempts,

@@ -1,0 +1,65 @@
+"""The one client that tutor, student and judge call through, and its credentials' renewal."""
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from socratic_bench.bedrock.advice import better_hint
+from socratic_bench.bedrock.session import Endpoint, open_session, runtime_client
+from socratic_bench.errors import ModelError
+
+if TYPE_CHECKING:
+    from types_boto3_bedrock_runtime import BedrockRuntimeClient
+
+RENEWABLE = ("expired_credentials", "expired_login")
+
+
+class Connection:
+    """Opens a client at once. Raises `ModelError` where the SDK's environment allows none."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        notice: Callable[[str], None],
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self._endpoint = endpoint
+        self._notice = notice
+        self._environ = environ
+        self._lock = threading.Lock()
+        self._may_renew = True
+        self.client = self._open()
+
+    def answered(self, client: "BedrockRuntimeClient") -> None:
+        """A client whose credentials serve may be renewed when they run out later."""
+        if client is self.client:
+            self._may_renew = True
+
+    def renew(self, spent: "BedrockRuntimeClient") -> bool:
+        """Whether there is another client than the one whose credentials have run out.
+
+        The first to ask has the SDK read its credentials afresh, once for all; a client that never
+        got an answer is not replaced, so that this comes to an end. Raises `ModelError` where there
+        are no credentials any more.
+        """
+        with self._lock:
+            if self.client is not spent:
+                return True
+            if not self._may_renew:
+                return False
+            self._may_renew = False
+            self._notice("The credentials have run out: the SDK was asked for new ones.")
+            self.client = self._open()
+            return True
+
+    def hint(self, error: ModelError) -> str | None:
+        """What to do about a failure, as far as it takes to know more than its kind."""
+        return better_hint(error, self._environ) or error.hint
+
+    def close(self) -> None:
+        self.client.close()
+
+    def _open(self) -> "BedrockRuntimeClient":
+        return runtime_client(open_session(self._endpoint), self._endpoint, self._environ)
