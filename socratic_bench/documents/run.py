@@ -15,6 +15,7 @@ from socratic_bench.documents.tally import (
 )
 from socratic_bench.errors import BenchError
 from socratic_bench.ports import Metrics
+from socratic_bench.secrecy import redact
 from socratic_bench.types import ROLES, Completion, Json, Turn, Unjudged
 from socratic_bench.version import VERSION
 
@@ -129,7 +130,7 @@ def describe(error: BenchError) -> dict[str, Json]:
     return {
         "code": error.code,
         "message": error.message,
-        "hint": error.hint,
+        "hint": redact(error.hint) if error.hint else None,  # it may have been set later
         "retryable": error.retryable,
     }
 
