@@ -8,12 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from botocore.exceptions import LoginRefreshRequired
 
 from socratic_bench import RunConfig, run
-from socratic_bench.bedrock.advice import better_hint
 from socratic_bench.bedrock.connection import Connection
-from socratic_bench.bedrock.faults import translate
 from socratic_bench.bedrock.model import BedrockModel
 from socratic_bench.bedrock.session import Endpoint
 from socratic_bench.errors import ModelError
@@ -211,18 +208,3 @@ class TestLogin:
         assert error.hint == "Log in again with: aws sso login --profile 'my work'"
         assert sso.sent == []
         assert len(roles.around.notices) == 1
-
-    @pytest.mark.parametrize(
-        ("environ", "hint"),
-        [
-            ({}, "Log in again with: aws login"),
-            ({"AWS_DEFAULT_PROFILE": "work"}, "Log in again with: aws login --profile work"),
-        ],
-    )
-    def test_a_login_to_the_console_has_a_command_of_its_own(self, environ, hint):
-        cause = LoginRefreshRequired()
-        error = translate(cause, model_id="m")
-        error.__cause__ = cause
-
-        assert error.code == "expired_login"
-        assert better_hint(error, environ) == hint

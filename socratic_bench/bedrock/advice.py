@@ -2,17 +2,31 @@
 
 import shlex
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
 from botocore.exceptions import LoginError
 
+from socratic_bench.bedrock.listing import Listing
 from socratic_bench.errors import ModelError
 
 
-def better_hint(error: ModelError, environ: Mapping[str, str]) -> str | None:
-    """A hint that fits this very failure, or `None` if its kind's hint says all."""
-    if error.code == "expired_login":
-        return _login_hint(error, environ)
-    return None
+def better_hint(
+    error: ModelError, *, model_id: str, environ: Mapping[str, str], listing: Listing
+) -> str | None:
+    """The hint that fits this very failure; that of its kind, if no more is known."""
+    match error.code:
+        case "expired_login":
+            return _login_hint(error, environ)
+        case "needs_profile":
+            return _profile_hint(error, listing.profiles_of(model_id))
+        case "unknown_model" | "legacy_model":
+            near = listing.near(model_id)
+            return f"{error.hint} Near matches here: {', '.join(near)}." if near else error.hint
+        case "connection" | "connection_lost" | "read_timeout" | "tls":
+            origin = _origin(error)
+            return f"{error.hint} The endpoint is {origin}" if origin else error.hint
+        case _:
+            return error.hint
 
 
 def _login_hint(error: ModelError, environ: Mapping[str, str]) -> str:
@@ -21,3 +35,16 @@ def _login_hint(error: ModelError, environ: Mapping[str, str]) -> str:
     return f"Log in again with: {command}" + (
         f" --profile {shlex.quote(profile)}" if profile else ""
     )
+
+
+def _profile_hint(error: ModelError, profiles: tuple[str, ...]) -> str | None:
+    if not profiles:
+        return error.hint
+    return f"Use an inference profile of the model in place of its id: {', '.join(profiles)}."
+
+
+def _origin(error: ModelError) -> str | None:
+    """Scheme, host and port of what did not answer: Bedrock, or the service that gives the role."""
+    said: Mapping[str, object] = getattr(error.__cause__, "kwargs", {})
+    url = urlsplit(str(said.get("endpoint_url", "")))
+    return f"{url.scheme}://{url.netloc.rpartition('@')[2]}" if url.netloc else None

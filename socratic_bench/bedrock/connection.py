@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from socratic_bench.bedrock.advice import better_hint
+from socratic_bench.bedrock.listing import Listing
 from socratic_bench.bedrock.session import Endpoint, open_session, runtime_client
 from socratic_bench.errors import ModelError
 
@@ -30,7 +31,7 @@ class Connection:
         self._environ = environ
         self._lock = threading.Lock()
         self._may_renew = True
-        self.client = self._open()
+        self._open()
 
     def answered(self, client: "BedrockRuntimeClient") -> None:
         """A client whose credentials serve may be renewed when they run out later."""
@@ -51,15 +52,17 @@ class Connection:
                 return False
             self._may_renew = False
             self._notice("The credentials have run out: the SDK was asked for new ones.")
-            self.client = self._open()
+            self._open()
             return True
 
-    def hint(self, error: ModelError) -> str | None:
-        """What to do about a failure, as far as it takes to know more than its kind."""
-        return better_hint(error, self._environ) or error.hint
+    def hint(self, error: ModelError, model_id: str) -> str | None:
+        """What to do about a failure of a call, as far as it can be known."""
+        return better_hint(error, model_id=model_id, environ=self._environ, listing=self._listing)
 
     def close(self) -> None:
         self.client.close()
 
-    def _open(self) -> "BedrockRuntimeClient":
-        return runtime_client(open_session(self._endpoint), self._endpoint, self._environ)
+    def _open(self) -> None:
+        session = open_session(self._endpoint)
+        self.client: BedrockRuntimeClient = runtime_client(session, self._endpoint, self._environ)
+        self._listing = Listing(session, self._endpoint)

@@ -72,7 +72,7 @@ class BedrockModel:
             return loop(self._try, request, trail)
         except ModelError as error:
             error.attempts = tuple(trail.attempts)
-            error.hint = self._connection.hint(error)
+            error.hint = self._connection.hint(error, self.model_id)
             raise
 
     def _try(self, request: Request, trail: _Trail) -> Completion:
