@@ -14,7 +14,7 @@ import pytest
 
 from socratic_bench.bedrock.connection import Connection
 from socratic_bench.bedrock.model import BedrockModel, Surroundings
-from socratic_bench.bedrock.pace import GAP_CLEAR_S, GAP_FIRST_S, GAP_MAX_S, Pace
+from socratic_bench.bedrock.pace import ANSWERS_TO_DOUBLE, GAP_CLEAR_S, GAP_FIRST_S, GAP_MAX_S, Pace
 from socratic_bench.bedrock.retry import SERVER_WAIT_MAX_S
 from socratic_bench.bedrock.session import Endpoint
 from socratic_bench.emulator.throttle import Throttle
@@ -119,7 +119,7 @@ class TestPace:
 
         assert gaps == sorted(gaps, reverse=True)
         assert gaps[0] == GAP_FIRST_S
-        assert gaps[20] == pytest.approx(GAP_FIRST_S / 2, rel=0.06)
+        assert gaps[ANSWERS_TO_DOUBLE] == pytest.approx(GAP_FIRST_S / 2, rel=0.1)
         assert gaps[-1] == pytest.approx(GAP_CLEAR_S, rel=0.01)
 
     def test_after_an_answer_it_widens_by_half(self):
@@ -279,9 +279,9 @@ def test_a_run_under_a_tight_quota_is_slowed_and_burns_few_attempts(per_minute, 
 
     assert (paced.answered, paced.n_failed) == ({"Why?": 2 * TURNS}, 0)
     assert paced.n_requests <= 1.5 * 2 * TURNS
-    assert paced.n_requests <= hasty.n_requests / 2
+    assert 1.5 * paced.n_requests <= hasty.n_requests
     quota_s = 2 * TURNS * 60 / per_minute
-    assert paced.lasted_s <= 1.5 * quota_s
+    assert paced.lasted_s <= 1.6 * quota_s
 
 
 def test_what_the_pace_costs_is_in_the_attempts():

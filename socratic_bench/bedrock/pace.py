@@ -8,14 +8,16 @@ from socratic_bench.bedrock.retry import SERVER_WAIT_MAX_S
 GAP_FIRST_S = 0.25
 GAP_MAX_S = 60.0
 GAP_CLEAR_S = 0.02
-ANSWERS_TO_DOUBLE = 20
+# More of them find a quota with fewer throttled requests; fewer of them get over throttling that is
+# none of this run's doing, such as that of another program on the same account.
+ANSWERS_TO_DOUBLE = 10
 
 
 class Pace:
     """The gap between two requests, for all that send to one account: tutor, student and judge.
 
     A throttled request widens the gap: by half, or to twice as much if nothing was answered since
-    it was widened last. Each answer adds a twentieth of the rate of that time, so that a quota is
+    it was widened last. Each answer adds a tenth of the rate of that time, so that a quota is
     found from below (additive increase, multiplicative decrease). A gap under `GAP_CLEAR_S` is
     none. After a throttled request nobody sends until the gap, or the server's wait, is over.
     """
