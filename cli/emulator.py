@@ -1,10 +1,11 @@
 """`socratic-runner emulator`: the embedded Bedrock endpoint, served alone."""
 
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from cli.arguments import Parser
+from socratic_bench.config.reader import parse_number
 
 if TYPE_CHECKING:
     from socratic_bench.emulator import Fault
@@ -43,19 +44,33 @@ def main(words: Sequence[str]) -> int:
 
     try:
         serve(settings, host=found.host, port=found.port, ready=ready)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or "it is no host name"
         raise UsageError(
-            [f"Cannot listen on {found.host}:{found.port}: {error.strerror}."],
+            [f"Cannot listen on {found.host}:{found.port}: {why}."],
             hint="Choose another --port, or 0 for a free one.",
         ) from error
     return 0
 
 
 def _port(word: str) -> int:
-    port = int(word)
-    if not 0 <= port <= MAX_PORT:
-        raise ValueError(port)
-    return port
+    if not (word.isascii() and word.isdigit() and int(word) <= MAX_PORT):
+        raise ArgumentTypeError(f"{word!r} is no port: it takes 0 to {MAX_PORT}")
+    return int(word)
+
+
+def _milliseconds(word: str) -> float:
+    number = parse_number(word)
+    if number is None or number < 0:
+        raise ArgumentTypeError(f"{word!r} is no time: it takes milliseconds, 0 or more")
+    return number
+
+
+def _rate(word: str) -> float:
+    number = parse_number(word)
+    if number is None or number <= 0:
+        raise ArgumentTypeError(f"{word!r} is no rate: it takes a number over 0")
+    return number
 
 
 def _parser() -> Parser:
@@ -70,9 +85,11 @@ def _parser() -> Parser:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument("--port", type=_port, default=0, help="port (default: a free one)")
     parser.add_argument("--seed", type=int, default=0, help="decides on faults with a probability")
-    parser.add_argument("--latency-ms", type=float, default=0.0, help="time to answer")
-    parser.add_argument("--ms-per-output-token", type=float, default=0.0, help="pace of streams")
-    parser.add_argument("--requests-per-minute", type=float, help="throttle above this rate")
+    parser.add_argument("--latency-ms", type=_milliseconds, default=0.0, help="time to answer")
+    parser.add_argument(
+        "--ms-per-output-token", type=_milliseconds, default=0.0, help="pace of streams"
+    )
+    parser.add_argument("--requests-per-minute", type=_rate, help="throttle above this rate")
     parser.add_argument(
         "--fault", action="append", default=[], metavar="SPEC", help="such as throttled:count=3"
     )

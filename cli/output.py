@@ -6,6 +6,7 @@ import sys
 import traceback
 from collections.abc import Mapping
 
+from cli import signals
 from socratic_bench.config import RunConfig
 from socratic_bench.documents import encode
 from socratic_bench.documents.run import (
@@ -29,10 +30,16 @@ _ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-
 
 
 def print_document(document: Mapping[str, Json], *, pretty: bool = False) -> bool:
-    """Write the one document; `False` if nobody was there to read it, or nothing to write it on."""
+    """Write the one document; `False` if nobody was there to read it, or nothing to write it on.
+
+    A signal while it is written ends the process; a command that was interrupted says so before.
+    """
+    if sys.stdout is None:
+        say("socratic-runner: stdout is closed, so the document cannot be written.")
+        return False
+    signals.from_now_on_final()
     try:
-        sys.stdout.buffer.write(encode(dict(document), pretty=pretty) + b"\n")
-        sys.stdout.buffer.flush()
+        _write_whole(encode(dict(document), pretty=pretty) + b"\n")
     except OSError as error:
         # The interpreter would try to flush once more on its way out, and complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -42,8 +49,17 @@ def print_document(document: Mapping[str, Json], *, pretty: bool = False) -> boo
     return True
 
 
+def _write_whole(content: bytes) -> None:
+    """Write to the end: an unbuffered stdout takes only a part when a signal comes in between."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(sys.stdout.fileno(), rest) :]
+
+
 def say(text: str, *, end: str = "\n") -> None:
     """A line for people. What models and users wrote must have gone through `plain`."""
+    if sys.stderr is None:
+        return
     try:
         sys.stderr.write(redact(text) + end)
         sys.stderr.flush()

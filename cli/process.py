@@ -1,49 +1,28 @@
 """The boundary of the process: whatever happens, one document, one exit code, no traceback."""
 
 import os
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
-from types import FrameType
 from typing import TYPE_CHECKING
+
+from cli import signals
 
 if TYPE_CHECKING:
     from socratic_bench.errors import BenchError
 
 
-class SignalledError(BaseException):
-    """A signal came before a run was under way; not an `Exception`, so that nobody swallows it."""
-
-    def __init__(self, signal_number: int) -> None:
-        super().__init__(signal_number)
-        self.signal_number = signal_number
-
-
 def guarded(module: str, words: Sequence[str]) -> int:
     """Run a subcommand's module; what it does not handle becomes a document of its own."""
-    with _early_signals():
-        try:
-            code: int = import_module(module).main(words)
-        except SignalledError as signalled:
-            return _report_signal(module, signalled.signal_number)
-        except Exception as defect:  # noqa: BLE001 -- the boundary
-            return _report_defect(module, defect, debug="--debug" in words)
-    return code
-
-
-@contextmanager
-def _early_signals() -> Iterator[None]:
-    def leave(number: int, _frame: FrameType | None) -> None:
-        raise SignalledError(number)
-
-    before = {n: signal.signal(n, leave) for n in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        signals.interrupting()
+        code: int = import_module(module).main(words)
+    except signals.SignalledError as signalled:
+        return _report_signal(module, signalled.signal_number)
+    except Exception as defect:  # noqa: BLE001 -- the boundary
+        return _report_defect(module, defect, debug="--debug" in words)
+    return code
 
 
 def _report_signal(module: str, number: int) -> int:
@@ -88,6 +67,8 @@ def _print_failure(module: str, error: "BenchError") -> None:
 
 def leave_now(code: int) -> None:
     """End the process without waiting for calls that were given up."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            with suppress(OSError, ValueError):
+                stream.flush()
     os._exit(code)

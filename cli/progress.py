@@ -17,7 +17,7 @@ def progress(config: RunConfig, *, quiet: bool) -> Listener:
     """A listener for this stderr: silent, line by line, or with a live line."""
     if quiet:
         return Silence()
-    return Progress(config, live=sys.stderr.isatty())
+    return Progress(config, live=sys.stderr is not None and sys.stderr.isatty())
 
 
 class Progress(Silence):
@@ -53,6 +53,12 @@ class Progress(Silence):
 
     def on_notice(self, text: str) -> None:
         self._line(f"note: {plain(text)}")
+
+    def on_end(self) -> None:
+        with self._lock:
+            self._doing = ""
+            if self._live:
+                say(CLEAR_LINE, end="")
 
     def _line(self, text: str) -> None:
         with self._lock:

@@ -4,9 +4,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -159,11 +158,20 @@ def _sources(flags: Flags) -> "Sources":
     return Sources(
         flags=flags,
         environ=os.environ,
-        read_stdin=lambda: sys.stdin.buffer.read().decode("utf-8", "replace"),
+        read_stdin=_read_stdin,
         profile_region=_profile_region,
         draw_seed=draw_seed,
         offline_models=_offline_models,
     )
+
+
+def _read_stdin() -> str:
+    """As much as a prompt may have, and one byte more, by which one that is too long is told."""
+    from socratic_bench.config import MAX_TEXT_BYTES
+
+    if sys.stdin is None:
+        return ""
+    return sys.stdin.buffer.read(MAX_TEXT_BYTES + 1).decode("utf-8", "replace")
 
 
 def _profile_region() -> str | None:
@@ -193,24 +201,24 @@ def _perform(plan: "Plan", halt: "Halt", *, quiet: bool) -> "RunResult":
             outcome.set_exception(error)
 
     thread = threading.Thread(target=play, name="run", daemon=True)
-    with _ending_by_signals(halt):
-        thread.start()
-        thread.join()
+    _take_signals(halt)
+    thread.start()
+    thread.join()
     return outcome.result()
 
 
-@contextmanager
-def _ending_by_signals(halt: "Halt") -> Iterator[None]:
-    """The first signal ends the run, which is then reported; a second one ends the process."""
+def _take_signals(halt: "Halt") -> None:
+    """The first signal ends the run, which is then reported; a second one ends the process.
+
+    The handlers stay to the end: what comes while the document is written changes nothing in it.
+    """
+    taken: list[int] = []
 
     def take(number: int, _frame: FrameType | None) -> None:
-        if halt.error is not None:
+        if taken:
             os._exit(128 + number)
+        taken.append(number)
         halt.interrupt(number)
 
-    before = {n: signal.signal(n, take) for n in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, take)

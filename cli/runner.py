@@ -20,14 +20,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code is the contract of docs/runner.md."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["--version"]:
-        from socratic_bench.version import VERSION
+        return _print_version()
+    from cli import signals
 
-        print(f"socratic-runner {VERSION}")
-        return 0
+    signals.remember()
     from cli.process import guarded
 
     name = words.pop(0) if words and words[0] in COMMANDS else "run"
     return guarded(COMMANDS[name], words)
+
+
+def _print_version() -> int:
+    from socratic_bench.version import VERSION
+
+    try:
+        print(f"socratic-runner {VERSION}", flush=True)
+    except OSError:
+        return 1
+    return 0
 
 
 if __name__ == "__main__":

@@ -22,11 +22,11 @@ def main(words: Sequence[str]) -> int:
     if not quiet:
         for scenario in scenarios:
             say(f"{scenario.id:28s} {scenario.family:18s} {plain(scenario.title)}")
-    print_document(
+    printed = print_document(
         {
             "kind": "scenarios",
             "schema_version": SCHEMA_VERSION,
             "scenarios": [dict(scenario.summary()) for scenario in scenarios],
         }
     )
-    return 0
+    return 0 if printed else 1

@@ -16,5 +16,4 @@ def main(words: Sequence[str]) -> int:
     )
     parser.add_argument("kind", choices=KINDS, help="the document's kind")
     parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
-    print_document(load_schema(parser.parse_args(words).kind))
-    return 0
+    return 0 if print_document(load_schema(parser.parse_args(words).kind)) else 1

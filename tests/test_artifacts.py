@@ -399,7 +399,7 @@ class TestDelivery:
         delivery = Delivery([store])
         delivery.send("a", b"")
 
-        error = delivery.settle(0.01)
+        error = delivery.give_up(0.01)
         store.released.set()
         delivery.close()
         assert isinstance(error, ArtifactError)

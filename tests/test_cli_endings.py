@@ -328,3 +328,174 @@ def test_read_only_folder_is_found_before_the_first_call(tmp_path):
     outcome = play(RUNNER_OUTPUT_DIR=str(tmp_path / "out"))
 
     assert outcome.exit_code == 2
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_signal_while_the_document_is_written_adds_nothing_to_it(name):
+    """Nobody reads a pipe that holds less than the document, so that the write stands still."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cli", *OFFLINE, "--turns", "150", "--quiet"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        cwd=ROOT,
+        env=environment(),
+    )
+    assert process.stdout
+    assert process.stderr
+    first = process.stdout.read(1)
+    process.send_signal(getattr(signal, name))
+    rest, stderr = process.communicate()
+
+    assert_valid("run", json.loads(first + rest))
+    assert process.returncode == 0
+    assert stderr == b""
+
+
+@pytest.mark.parametrize("redirect", ["2>&-", "2>/dev/full"])
+@pytest.mark.parametrize("words", [("--turns", "1"), ("--turns", "0")], ids=["run", "usage"])
+def test_document_comes_whatever_stderr_is(redirect, words):
+    quoted = [sys.executable, "-m", "cli", *OFFLINE, *words]
+    done = subprocess.run(
+        ["bash", "-c", f'"$@" {redirect}', "bash", *quoted],
+        capture_output=True,
+        cwd=ROOT,
+        env=environment(),
+        check=False,
+    )
+
+    assert_valid("run", json.loads(done.stdout))
+    assert done.returncode == (2 if words[1] == "0" else 0)
+
+
+@pytest.mark.parametrize("redirect", [">&-", ">/dev/full"])
+@pytest.mark.parametrize("words", [["run", *OFFLINE, "--turns", "1"], ["schema", "run"]], ids=str)
+def test_stdout_that_takes_nothing_is_exit_1_without_a_traceback(redirect, words):
+    done = subprocess.run(
+        ["bash", "-c", f'"$@" {redirect}', "bash", sys.executable, "-m", "cli", *words],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=environment(),
+        check=False,
+    )
+
+    assert done.returncode == 1
+    assert "stdout" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "defect" not in done.stderr
+
+
+@pytest.fixture
+def silent_server():
+    """A server that takes connections and never says a word."""
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+S3_WORDS = ("--turns", "1", "--s3-bucket", "a-bucket")
+KEYS = {"AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": "example"}
+
+
+def test_deadline_holds_while_a_store_does_not_answer(silent_server):
+    env = environment(AWS_ENDPOINT_URL_S3=silent_server, **KEYS)
+    outcome = run(*OFFLINE, *S3_WORDS, "--deadline", "6", env=env)
+
+    assert (outcome.exit_code, outcome.document["end_reason"]) == (6, "deadline")
+    assert outcome.document["n_turns"] == 1
+    assert outcome.document["s3_artifacts"]["curated"] is None
+
+
+def test_signal_ends_a_run_that_waits_for_its_store(silent_server):
+    env = environment(AWS_ENDPOINT_URL_S3=silent_server, **KEYS)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cli", *OFFLINE, *S3_WORDS],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        env=env,
+    )
+    assert process.stderr
+    while not process.stderr.readline().startswith(b"turn   0"):
+        assert process.poll() is None
+    process.terminate()
+    stdout, _ = process.communicate()
+
+    assert process.returncode == 143
+    assert json.loads(stdout)["end_reason"] == "interrupted"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (*OFFLINE, "--system-prompt-file", "/dev/zero"),
+        (*OFFLINE, "--scenario-file", "/dev/zero"),
+        (*OFFLINE, "--output-dir", "/dev/null/x"),
+        (*OFFLINE, "--output-dir", "/proc/none"),
+        (*OFFLINE, "--output-dir", "x" * 300),
+    ],
+    ids=["system prompt", "scenario", "under a file", "unwritable", "long name"],
+)
+def test_odd_files_and_folders_are_usage_mistakes(words):
+    outcome = run(*words)
+
+    assert (outcome.exit_code, outcome.document["end_reason"]) == (2, "usage")
+
+
+def test_closed_standard_input_is_an_empty_prompt():
+    words = [sys.executable, "-m", "cli", "--offline", "--model", "m", "--prompt", "-"]
+    done = subprocess.run(
+        ["bash", "-c", '"$@" <&-', "bash", *words],
+        capture_output=True,
+        cwd=ROOT,
+        env=environment(),
+        check=False,
+    )
+
+    assert done.returncode == 2
+    assert "The prompt is empty" in json.loads(done.stdout)["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--port", "99999"),
+        ("--host", "a..b"),
+        ("--latency-ms", "-5"),
+        ("--latency-ms", "nan"),
+        ("--requests-per-minute", "0"),
+        ("--fault", "no-such-kind"),
+    ],
+    ids=str,
+)
+def test_mistakes_of_the_emulator_are_refused(words):
+    outcome = run("emulator", *words)
+
+    assert outcome.exit_code == 2
+    assert_valid("error", outcome.document)
+    assert "defect" not in outcome.stderr
+
+
+def test_live_line_is_cleared_before_a_run_that_ended_early_is_reported():
+    import os
+    import pty
+
+    mine, theirs = pty.openpty()
+    with Emulator(Settings(faults=(parse_fault("access_denied:role=tutor:after=1"),))) as served:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cli", "--model", CLAUDE, "--prompt", OPENING, "--turns", "5"],
+            stdout=subprocess.PIPE,
+            stderr=theirs,
+            cwd=ROOT,
+            env=account(served.url, CLAUDE),
+        )
+        os.close(theirs)
+        process.communicate()
+    seen = os.read(mine, 65536).decode()
+    os.close(mine)
+    before, _, _ = seen.partition("socratic-runner: ")
+
+    assert process.returncode == 3
+    assert before.endswith("\r\x1b[K")

@@ -490,6 +490,9 @@ class Ear:
     def on_notice(self, text: str) -> None:
         self.heard.append(text)
 
+    def on_end(self) -> None:
+        self.heard.append("end")
+
 
 class TestEndingEarly:
     def test_an_interrupt_returns_at_once_from_a_call_that_hangs(self, play, out, service):
@@ -586,13 +589,14 @@ class TestListener:
         play(listener=ear, turns=2)
 
         assert ear.heard[0] == "start custom"
-        assert sorted(ear.heard[1:]) == ["judged 0", "judged 1", "turn 0", "turn 1"]
+        assert sorted(ear.heard[1:-1]) == ["judged 0", "judged 1", "turn 0", "turn 1"]
+        assert ear.heard[-1] == "end"
 
     def test_it_hears_of_turns_that_nobody_judges(self, play):
         ear = Ear()
         play(listener=ear, turns=1, judge_model=None)
 
-        assert ear.heard == ["start custom", "turn 0", "judged 0"]
+        assert ear.heard == ["start custom", "turn 0", "judged 0", "end"]
 
     def test_notices_are_heard_and_printed(self, play):
         ear = Ear()

@@ -198,8 +198,8 @@ def test_a_summary_is_a_row_of_a_listing(tmp_path):
         ),
         (
             'openings = ["Ice is heavier than water.", "Ice must sink."]',
-            'openings = ["Ice must sink."]',
-            "openings: 1 given; 2 to 10 needed",
+            "openings = []",
+            "openings: 0 given; 1 to 10 needed",
         ),
         (
             '"Lead sinks."',

@@ -1,7 +1,7 @@
 """Writes artifacts beside the dialogue and knows, in the end, whether all of them arrived."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
@@ -9,6 +9,8 @@ from socratic_bench.errors import ArtifactError
 from socratic_bench.ports import ArtifactStore
 
 WRITERS = 4
+
+WaitFor = Callable[[Sequence[Future[None]]], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +34,30 @@ class Delivery:
         for store in self._stores:
             self._start(_Parcel(store, key, body))
 
-    def settle(self, timeout_s: float | None = None) -> ArtifactError | None:
-        """Wait for all that was sent, try once more what failed; an error if some stays missing."""
-        wait(self._unsettled(), timeout=timeout_s)
-        if timeout_s is None:
-            for parcel in self._take_failed():
-                self._start(parcel)
-            wait(self._unsettled())
+    def settle(self, wait_for: WaitFor = wait) -> ArtifactError | None:
+        """Wait for all that was sent, try once more what failed; an error if some stays missing.
+
+        `wait_for` returns when all it is given is done, or raises what ends the waiting.
+        """
+        wait_for(self._unsettled())
+        for parcel in self._take_failed():
+            self._start(parcel)
+        wait_for(self._unsettled())
         return self._missing()
 
-    def conclude(self, key: str, body: bytes) -> ArtifactError | None:
+    def give_up(self, after_s: float) -> ArtifactError | None:
+        """Wait a last moment for what is on its way; an error if something is missing then."""
+        wait(self._unsettled(), timeout=after_s)
+        return self._missing()
+
+    def conclude(self, key: str, body: bytes, wait_for: WaitFor = wait) -> ArtifactError | None:
         """Keep the file that vouches for all others: the bucket first, and nowhere after a failure.
 
         A folder seldom fails where a bucket did not, so that all stores tell the same.
         """
         for store in reversed(self._stores):
             self._start(_Parcel(store, key, body))
-            if error := self.settle():
+            if error := self.settle(wait_for):
                 return error
         return None
 

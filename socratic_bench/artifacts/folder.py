@@ -14,23 +14,31 @@ class FolderStore:
         self._root = Path(root).absolute()
 
     def check(self) -> None:
-        """Raise `UsageError` if the folder can neither be used nor made."""
+        """Make the folder and a file that vanishes; raise `UsageError` if that cannot be done."""
         try:
-            nearest = next(path for path in (self._root, *self._root.parents) if path.exists())
-        except (OSError, ValueError) as error:
-            # A name that is too long, or holds what no name can.
+            self._root.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self._root) as file:
+                file.write(b"\n")
+        except (FileExistsError, NotADirectoryError) as error:
+            paths = (self._root, *self._root.parents)
+            file_there = next((path for path in paths if path.exists()), self._root)
             raise UsageError(
-                [f"The output folder {str(self._root)[:200]} cannot be used: {_why(error)}."]
+                [f"The output folder {self._shown()} cannot be used: {file_there} is a file."]
             ) from error
-        if not nearest.is_dir():
+        except PermissionError as error:
             raise UsageError(
-                [f"The output folder {self._root} cannot be used: {nearest} is a file."]
-            )
-        if not os.access(nearest, os.W_OK | os.X_OK):
-            raise UsageError(
-                [f"The output folder {self._root} cannot be written: no permission on {nearest}."],
+                [f"The output folder {self._shown()} cannot be written: no permission."],
                 hint="Choose another --output-dir, or run as a user who may write there.",
-            )
+            ) from error
+        except (OSError, ValueError) as error:
+            # Read-only or full, a name that is too long, or one that no file can have.
+            raise UsageError(
+                [f"The output folder {self._shown()} cannot be used: {_why(error)}."],
+                hint="Choose another --output-dir.",
+            ) from error
+
+    def _shown(self) -> str:
+        return str(self._root)[:200]
 
     def put(self, key: str, body: bytes) -> None:
         path = self._root / key

@@ -1,14 +1,17 @@
 """Flags and environment become one frozen `RunConfig`; every mistake is found here, all at once."""
 
+from socratic_bench.config.files import MAX_TEXT_BYTES, read_bounded
 from socratic_bench.config.loading import OFFLINE_REGION, read_config
 from socratic_bench.config.reader import Sources
 from socratic_bench.config.run_config import DEFAULT_JUDGE_MODEL, Gate, RunConfig
 
 __all__ = [
     "DEFAULT_JUDGE_MODEL",
+    "MAX_TEXT_BYTES",
     "OFFLINE_REGION",
     "Gate",
     "RunConfig",
     "Sources",
+    "read_bounded",
     "read_config",
 ]

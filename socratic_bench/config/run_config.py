@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from socratic_bench.config.files import MAX_TEXT_BYTES
+
 DEFAULT_JUDGE_MODEL = "anthropic.claude-3-5-sonnet-20241022-v1:0"
 MAX_TURNS = 500
 MAX_SEED = 2**53 - 1  # the largest integer that every JSON reader keeps exact
@@ -121,6 +123,8 @@ def _nearest(config: RunConfig) -> str:
 def _opening_problems(config: RunConfig) -> Iterator[str]:
     if config.prompt is not None and not config.prompt.strip():
         yield "The prompt is empty: give the student's opening words."
+    if config.prompt and len(config.prompt.encode(errors="replace")) > MAX_TEXT_BYTES:
+        yield f"The prompt has more than {MAX_TEXT_BYTES} bytes."
     if config.prompt is None and not config.scenario and not config.scenario_file:
         yield "Nothing to open the dialogue with: give --prompt or --scenario."
     if config.scenario and config.scenario_file:

@@ -1,7 +1,7 @@
 """The one way to end a run from outside: everything that waits in a run waits on it, too."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, InvalidStateError, wait
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -72,6 +72,14 @@ class Halt:
         if not future.done():
             self.check()
         return future.result()
+
+    def wait_for(self, futures: "Sequence[Future[None]]") -> None:
+        """Return when all are done, or raise what ends the run before."""
+        for future in futures:
+            both: list[Future[Any]] = [future, self._ended]
+            wait(both, timeout=self._remaining_s(), return_when=FIRST_COMPLETED)
+            if not future.done():
+                self.check()
 
     def _remaining_s(self) -> float | None:
         if self._deadline_at_s is None:

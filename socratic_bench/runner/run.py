@@ -14,9 +14,11 @@ from socratic_bench.documents.artifacts import curated_document
 from socratic_bench.documents.result import Place, RunResult
 from socratic_bench.errors import (
     ENDINGS,
+    ArtifactError,
     BenchError,
     InternalError,
     ModelError,
+    Stopped,
     UsageError,
 )
 from socratic_bench.judging import Judge
@@ -75,25 +77,32 @@ class _Performance:
         self.halt.start_deadline(self.config.deadline_s)
         self.folder, self.bucket = open_folder(self.config), open_bucket(self.config)
         self.stores: list[ArtifactStore] = [s for s in (self.folder, self.bucket) if s]
-        _check(self.stores)
         self.delivery = Delivery(self.stores)
         self.record: Record | None = None
+        self.pool = ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="call")
+        try:
+            return self._settled(*self._checked_and_played())
+        finally:
+            self.pool.shutdown(wait=False, cancel_futures=True)
+            self.delivery.close()
+            self.listener.on_end()
+
+    def _checked_and_played(self) -> tuple[Finale, BenchError | None]:
+        try:
+            self.halt.result(self.pool.submit(_check, self.stores))
+        except Stopped as ended:
+            return Finale(end_reason=ended.end_reason), ended
         self.listener.on_start(self.keys.run_id, self.config, self.plan.episode.opening)
-        finale, error = self._play()
-        outcome = self._settled(finale, error)
-        self.delivery.close()
-        return outcome
+        return self._play()
 
     def _play(self) -> tuple[Finale, BenchError | None]:
         """Play and judge; what cut it short comes back as an error, with all that was finished."""
         with ExitStack() as stack:
             try:
                 model_of = stack.enter_context(bedrock_models(self.config, self.halt, self._notice))
-                pool = ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="call")
-                stack.callback(pool.shutdown, wait=False, cancel_futures=True)
                 self.record = self._new_record(model_of)
                 stack.callback(self.record.close)
-                return self._play_and_judge(self._stage(model_of, pool), self.record)
+                return self._play_and_judge(self._stage(model_of), self.record)
             except BenchError as error:
                 return Finale(end_reason=error.end_reason), error
             except Exception as defect:  # noqa: BLE001 -- the boundary: finished turns are reported
@@ -127,9 +136,9 @@ class _Performance:
             halt=self.halt,
         )
 
-    def _stage(self, model_of: ModelFactory, pool: ThreadPoolExecutor) -> LiveStage:
+    def _stage(self, model_of: ModelFactory) -> LiveStage:
         def endable(model_id: str) -> Endable:
-            return Endable(self._counted(model_of, model_id), pool, self.halt)
+            return Endable(self._counted(model_of, model_id), self.pool, self.halt)
 
         student = self.config.student_model
         assert self.record is not None  # noqa: S101 -- made just before
@@ -150,8 +159,7 @@ class _Performance:
         """Deliver all files, the curated one last and only for a complete run."""
         turns = self.record.turns if self.record else ()
         error = error or _unavailable_judge(turns)
-        ended_early = self.halt.error is not None
-        lost = self.delivery.settle(LAST_WRITES_S if ended_early else None)
+        error, lost = self._delivered(error)
         result = self._summed_up(finale, error or lost, turns)
         if lost and error:
             self._notice(lost.message)
@@ -159,8 +167,24 @@ class _Performance:
         if result.status != "completed" or not self.stores:
             return result
         document = curated_document(result.document)
-        late = self.delivery.conclude(self.keys.curated, encode(document))
+        late: BenchError | None
+        try:
+            late = self.delivery.conclude(self.keys.curated, encode(document), self.halt.wait_for)
+        except BenchError as ended:
+            late = ended
         return self._summed_up(finale, late, turns) if late else result
+
+    def _delivered(
+        self, error: BenchError | None
+    ) -> tuple[BenchError | None, ArtifactError | None]:
+        """What ended the run, be it while files are delivered, and what was not delivered."""
+        if self.halt.error is None:
+            try:
+                return error, self.delivery.settle(self.halt.wait_for)
+            except BenchError as ended:
+                error = error or ended
+        lost = self.delivery.give_up(LAST_WRITES_S)
+        return error or (self.halt.error if lost else None), lost
 
     def _summed_up(
         self, finale: Finale, error: BenchError | None, turns: tuple[Turn, ...]

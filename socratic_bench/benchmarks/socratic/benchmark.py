@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
-from pathlib import Path
 
 from socratic_bench.benchmarks.socratic import metrics
 from socratic_bench.benchmarks.socratic.episode import SocraticEpisode
@@ -17,7 +16,7 @@ from socratic_bench.benchmarks.socratic.scenarios import (
     load_file,
 )
 from socratic_bench.benchmarks.socratic.students import prompt_sha256
-from socratic_bench.config import RunConfig
+from socratic_bench.config import RunConfig, read_bounded
 from socratic_bench.errors import UsageError
 from socratic_bench.judging import load_rubric
 from socratic_bench.ports import MetricInfo, Metrics, Opening
@@ -93,7 +92,7 @@ def _tutor_prompt(config: RunConfig, problems: list[str]) -> str:
     if not config.system_prompt_file:
         return files(__package__).joinpath("tutor_prompt.md").read_text(encoding="utf-8").strip()
     try:
-        text = Path(config.system_prompt_file).read_text(encoding="utf-8").strip()
+        text = read_bounded(config.system_prompt_file).decode("utf-8").strip()
     except OSError as error:
         problems.append(
             f"The system prompt {config.system_prompt_file} cannot be read: {error.strerror}."

@@ -44,7 +44,7 @@ FIELDS = (
     Field(path="family", allowed=FAMILIES),
     Field(path="subject", longest=40),
     Field(path="age", allowed=AGES),
-    Field(path="openings", kind="texts", longest=600, count=(2, 10)),
+    Field(path="openings", kind="texts", longest=600, count=(1, 10)),
     Field(path="draws_out", kind="texts", longest=300, count=(2, 4)),
     Field(path="replies", kind="texts", longest=600, count=(6, 10)),
     Field(path="closes_after", kind="number", required=False),

@@ -8,6 +8,7 @@ from typing import Any
 
 from socratic_bench.benchmarks.socratic.scenarios.fields import FIELDS, find_problems, flatten
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, ScenarioError, normal
+from socratic_bench.config import read_bounded
 
 DATA = Path(__file__).with_name("data")
 
@@ -55,7 +56,7 @@ def find_by_opening(prompt: str) -> Scenario | None:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_bounded(path)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise ScenarioError((f"{path.name}: cannot be read: {reason}",)) from error
@@ -67,7 +68,8 @@ def _parse(path: Path, content: bytes) -> dict[str, object]:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ScenarioError((f"{path.name}: not UTF-8 text (line {line})",)) from error
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
+        # ValueError: TOML's own error, and a number too long for Python to read.
         raise ScenarioError((f"{path.name}: not valid TOML: {error}",)) from error
 
 

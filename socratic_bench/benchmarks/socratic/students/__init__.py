@@ -7,7 +7,6 @@ from socratic_bench.benchmarks.socratic.students.model import (
     system_prompt,
 )
 from socratic_bench.benchmarks.socratic.students.scripted import ScriptedStudent
-from socratic_bench.benchmarks.socratic.students.seeded import pick_opening
 from socratic_bench.benchmarks.socratic.students.student import (
     Exchange,
     Policy,
@@ -23,7 +22,6 @@ __all__ = [
     "ScriptedStudent",
     "Student",
     "StudentReply",
-    "pick_opening",
     "prompt_sha256",
     "system_prompt",
 ]

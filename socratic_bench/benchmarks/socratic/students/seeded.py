@@ -13,8 +13,3 @@ def draw(*reasons: object) -> int:
 def shuffled(items: Sequence[str], *reasons: object) -> tuple[str, ...]:
     order = sorted(range(len(items)), key=lambda i: (draw(*reasons, i), i))
     return tuple(items[i] for i in order)
-
-
-def pick_opening(openings: Sequence[str], seed: int) -> str:
-    """One of a scenario's openings, for a run that brings no prompt of its own."""
-    return openings[draw(seed, "opening", *openings) % len(openings)]
