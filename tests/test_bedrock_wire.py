@@ -440,3 +440,13 @@ class TestClean:
     @given(st.text(max_size=30))
     def test_text_that_can_be_written_stays_as_it_is(self, text):
         assert clean(text) == text
+
+
+@pytest.mark.parametrize("count", [-1, True, 10**30, 1.5, "7", None])
+def test_counters_that_are_no_counts_are_unknown(count):
+    assert read_usage({"usage": {"inputTokens": count, "outputTokens": 3}}) is None
+
+
+@pytest.mark.parametrize("latency", [-1, 10**400, float("inf"), float("nan"), "7", None])
+def test_latencies_that_are_no_times_are_unknown(latency):
+    assert read_service_latency({"metrics": {"latencyMs": latency}}) is None

@@ -121,6 +121,10 @@ def _strict(value: Json) -> Json:
     return clean(value) if isinstance(value, str) else value
 
 
+# No call has more tokens or milliseconds; what is larger counts nothing and could break a document.
+COUNT_MAX = 10**12
+
+
 class UnreadableAnswerError(Exception):
     """A 200 whose body is not an answer: truncated, empty, HTML or of another shape."""
 
@@ -151,13 +155,13 @@ def _read_block(part: Mapping[str, Any]) -> tuple[Block, ...]:
 
 
 def read_usage(response: Mapping[str, Any]) -> Usage | None:
-    """The token counters, `None` if one of them is no number; input counts the cache's, too."""
+    """The token counters, `None` if one of them is no count; input counts the cache's, too."""
     usage = response.get("usage")
     if not isinstance(usage, Mapping):
         return None
     counts: list[Any] = [usage.get("inputTokens"), usage.get("outputTokens")]
     counts += [usage.get(f"cache{kind}InputTokens", 0) for kind in ("Read", "Write")]
-    if not all(isinstance(count, int) for count in counts):
+    if not all(type(count) is int and 0 <= count <= COUNT_MAX for count in counts):
         return None
     new, out, read, write = counts
     return Usage(
@@ -172,4 +176,6 @@ def read_service_latency(response: Mapping[str, Any]) -> float | None:
     """Milliseconds that the service says it took, if it says so."""
     metrics = response.get("metrics")
     latency = metrics.get("latencyMs") if isinstance(metrics, Mapping) else None
-    return float(latency) if isinstance(latency, int | float) else None
+    if isinstance(latency, int | float) and 0 <= latency <= COUNT_MAX:
+        return float(latency)
+    return None
