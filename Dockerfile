@@ -1,6 +1,6 @@
 # docker build -t socratic-runner .                   the command, and nothing else
 # docker build -t socratic-tests --target tests .     the test suite with all that it needs
-# docker/ and docs/docker.md say more. Needs BuildKit, which Docker uses by itself since version 23.
+# docker/ and docs/docker.md say more. Any builder will do: BuildKit, and the one that was before it.
 
 ARG BASE_IMAGE=python:3.12-slim
 
@@ -11,9 +11,7 @@ ENV PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1 P
     PIP_ROOT_USER_ACTION=ignore
 WORKDIR /build
 COPY requirements.txt ./
-# The two secrets are for networks with a package index or a certificate of their own.
-RUN --mount=type=secret,id=pipconf,target=/etc/pip.conf --mount=type=secret,id=cabundle \
-    python -m pip install --quiet --require-hashes --only-binary=:all: --no-deps --no-compile \
+RUN python -m pip install --quiet --require-hashes --only-binary=:all: --no-deps --no-compile \
         --target /root-fs/opt/socratic-runner/lib/python3.12/site-packages -r requirements.txt
 COPY docker/trim.py docker/compile.py docker/layout.sh ./
 RUN sh layout.sh /root-fs
@@ -36,12 +34,12 @@ ENV PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
     PIP_ROOT_USER_ACTION=ignore
 WORKDIR /build
 COPY requirements-dev.txt docker/closure.py ./
-RUN --mount=type=secret,id=pipconf,target=/etc/pip.conf --mount=type=secret,id=cabundle \
-    python closure.py requirements-dev.txt moto > moto.txt \
+RUN python closure.py requirements-dev.txt moto > moto.txt \
     && python -m pip install --quiet --require-hashes --only-binary=:all: --no-deps -r moto.txt
 
 FROM moto AS s3
 COPY docker/bucket.py ./
+RUN chmod -R u=rwX,go=rX /build
 USER 10001:10001
 ENV HOME=/tmp
 EXPOSE 5000
@@ -52,11 +50,12 @@ CMD ["-H", "0.0.0.0", "-p", "5000"]
 # The test suite. Everything that is pinned, then the source.
 FROM moto AS tests
 COPY requirements.txt ./
-RUN --mount=type=secret,id=pipconf,target=/etc/pip.conf --mount=type=secret,id=cabundle \
-    python -m pip install --quiet --require-hashes --only-binary=:all: --no-deps \
+RUN python -m pip install --quiet --require-hashes --only-binary=:all: --no-deps \
         -r requirements.txt -r requirements-dev.txt
 WORKDIR /src
 COPY . .
+# Copied files keep the modes that they have on the host, which may be for their owner alone.
+RUN chmod -R u=rwX,go=rX /src
 USER 10001:10001
 ENV HYPOTHESIS_STORAGE_DIRECTORY=/tmp/hypothesis
 ENTRYPOINT ["python", "-m", "pytest", "-p", "no:cacheprovider"]
@@ -76,7 +75,8 @@ WORKDIR /work
 # -I: neither PYTHON* variables nor a mounted work folder can put other code in the program's place.
 ENTRYPOINT ["python", "-I", "-m", "cli"]
 ARG BASE_IMAGE
-ARG VERSION=unknown
+# As in socratic_bench/version.py; a test holds them equal.
+ARG VERSION=0.1.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="socratic-runner" \
       org.opencontainers.image.description="Measures how well a language model on Amazon Bedrock keeps to the Socratic method" \

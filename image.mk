@@ -8,9 +8,7 @@ BASE_IMAGE ?= python:3.12-slim
 IMAGE_OPTIONS ?=
 export DOCKER BASE_IMAGE
 
-IMAGE_ENVIRONMENT = DOCKER_BUILDKIT=1 \
-	VERSION=$$(sed -n 's/^VERSION = "\(.*\)"/\1/p' socratic_bench/version.py) \
-	REVISION=$$(git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null || echo unknown)
+IMAGE_ENVIRONMENT = REVISION=$$(git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null || echo unknown)
 
 .PHONY: image image-test image-engine
 
@@ -23,9 +21,9 @@ image-engine:
 image: image-engine
 	@network=default; $(DOCKER) network inspect bridge >/dev/null 2>&1 || network=host; \
 	export $(IMAGE_ENVIRONMENT); \
-	$(DOCKER) build --network=$$network --build-arg BASE_IMAGE --build-arg VERSION --build-arg REVISION \
+	$(DOCKER) build --network=$$network --build-arg BASE_IMAGE --build-arg REVISION \
 		$(IMAGE_OPTIONS) -t $(IMAGE) .
 
-image-test: IMAGE = socratic-runner
-image-test: image $(VENV)/.dev
+# Under tags of its own, which are removed again.
+image-test: image-engine $(VENV)/.dev
 	@export $(IMAGE_ENVIRONMENT); $(BIN)/python -m pytest tests/image -m image -q

@@ -23,6 +23,7 @@ WRAPPER = """\
 #!/bin/bash
 verb=$1
 shift
+set -- "${{@/#socratic-runner/{runner}}}"  # a tag of the tests' own
 case $verb in
   build) exec {docker} build --network={network} "$@" ;;
   run) case " $* " in
@@ -35,12 +36,15 @@ esac
 
 
 @pytest.fixture(scope="session", autouse=True)
-def image() -> str:
+def image() -> Iterator[str]:
     """The image of the working tree. Without an engine nothing here can be told."""
     if command([DOCKER, "version"]).code != 0:
         pytest.exit(f"No Docker engine answers to '{DOCKER} version'; see docs/docker.md.", 1)
     build(RUNNER)
-    return RUNNER
+    yield RUNNER
+    made = command([DOCKER, "images", "--format={{.Repository}}:{{.Tag}}"]).stdout.split()
+    own = [tag for tag in made if tag.startswith(RUNNER)]
+    command([DOCKER, "image", "rm", *own])
 
 
 @pytest.fixture(scope="session")
@@ -119,7 +123,12 @@ class Shell:
         self._variables = variables
         wrapper = folder / "docker"
         wrapper.write_text(
-            WRAPPER.format(docker=DOCKER, network=build_network(), environment=folder / "env")
+            WRAPPER.format(
+                docker=DOCKER,
+                network=build_network(),
+                environment=folder / "env",
+                runner=RUNNER,
+            )
         )
         wrapper.chmod(0o755)
 

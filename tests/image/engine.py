@@ -13,7 +13,8 @@ from typing import Any
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCKER = os.environ.get("DOCKER", "docker")
 BASE = os.environ.get("BASE_IMAGE", "python:3.12-slim")
-RUNNER = "socratic-runner"
+# Tags of the tests' own: no image of the user's is replaced.
+RUNNER = "socratic-image-test"
 PATIENCE_S = 600
 HARDENED = (
     "--read-only",
@@ -95,8 +96,9 @@ def compose(*words: str, folder: Path = REPOSITORY) -> Ended:
         "BASE_IMAGE": BASE,
         "BUILD_NETWORK": build_network(),
         "COMPOSE_PROJECT_NAME": "socratic-image-test",
-        # The first generation runs the command to build, and would take the first that it finds.
-        "COMPOSE_DOCKER_CLI_BUILD": "1",
+        # The older of the two builders, where there still is a choice.
+        "COMPOSE_DOCKER_CLI_BUILD": "0",
+        "DOCKER_BUILDKIT": "0" if compose_words()[0] == "docker-compose" else "1",
         "PATH": f"{Path(shutil.which(DOCKER) or '.').parent}:{os.environ['PATH']}",
     }
     return command([*compose_words(), *words], environ=settings, folder=folder)

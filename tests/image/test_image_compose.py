@@ -7,11 +7,9 @@ import subprocess
 import pytest
 
 from tests.image import engine
-from tests.image.engine import DOCKER, REPOSITORY, RUNNER, build, command, docker
+from tests.image.engine import DOCKER, REPOSITORY, RUNNER, command, docker
 
 pytestmark = pytest.mark.image
-
-NAMES = ("socratic-runner", "socratic-emulator", "socratic-s3", "socratic-bucket", "socratic-tests")
 
 
 @pytest.fixture(scope="module")
@@ -23,14 +21,16 @@ def compose(tmp_path_factory):
         if name and (REPOSITORY / name).exists():
             (clone / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(REPOSITORY / name, clone / name)
-    command([DOCKER, "image", "rm", "--force", *NAMES])
+    services = clone / "docker-compose.yml"
+    services.write_text(
+        services.read_text().replace("image: socratic-", f"image: {RUNNER}-compose-")
+    )
 
     def start(*words):
         return engine.compose(*words, folder=clone)
 
     yield start
     start("down", "--volumes", "--timeout=5")
-    build(RUNNER)  # of this tree, for whoever comes next
 
 
 def test_full_run_without_an_account(compose):

@@ -4,7 +4,6 @@ import gzip
 import json
 import re
 import shutil
-import ssl
 import subprocess
 import sys
 import tarfile
@@ -12,6 +11,7 @@ import time
 
 import pytest
 
+from socratic_bench.version import VERSION
 from tests.image.engine import (
     BASE,
     HARDENED,
@@ -136,12 +136,16 @@ def test_configuration():
     assert not config["Cmd"]
 
 
+def test_version_is_right_without_build_arguments():
+    assert inspect(RUNNER)["Config"]["Labels"]["org.opencontainers.image.version"] == VERSION
+
+
 def test_labels():
     """By plain build arguments, at no cost: every layer stays as it is."""
-    build("socratic-labels", "--build-arg=VERSION=1.2.3", "--build-arg=REVISION=abc123")
+    build("socratic-image-test-labels", "--build-arg=VERSION=1.2.3", "--build-arg=REVISION=abc123")
 
-    found = inspect("socratic-labels")["Config"]["Labels"]
-    docker("image", "rm", "socratic-labels")
+    found = inspect("socratic-image-test-labels")["Config"]["Labels"]
+    docker("image", "rm", "socratic-image-test-labels")
     assert {name.removeprefix("org.opencontainers.image."): found[name] for name in found} == {
         "title": "socratic-runner",
         "description": "Measures how well a language model on Amazon Bedrock keeps to the "
@@ -153,39 +157,18 @@ def test_labels():
     }
 
 
-def test_build_from_nothing_gives_the_same_layers(tmp_path):
-    """Secrets for a package index and a certificate of one's own take part, and leave no trace."""
-    certificates = ssl.get_default_verify_paths().cafile
-    (tmp_path / "pip.conf").write_text("[global]\ncert = /run/secrets/cabundle\n")
-    secrets = [
-        f"--secret=id=pipconf,src={tmp_path / 'pip.conf'}",
-        f"--secret=id=cabundle,src={certificates}",
-    ]
-
-    made = [_layers_from_nothing(*options) for options in ([], secrets)]
+def test_build_from_nothing_gives_the_same_layers():
+    made = [_layers_from_nothing() for _ in range(2)]
 
     assert made[0] == made[1]
 
 
-def _layers_from_nothing(*options):
-    build("socratic-again", "--no-cache", *options)
+def _layers_from_nothing():
+    build("socratic-image-test-again", "--no-cache")
     # The layer over the base holds deletions only; this engine gives those the time of the build.
-    own = layers("socratic-again")[len(layers(BASE)) + 1 :]
-    docker("image", "rm", "socratic-again")
+    own = layers("socratic-image-test-again")[len(layers(BASE)) + 1 :]
+    docker("image", "rm", "socratic-image-test-again")
     return own
-
-
-def test_installer_obeys_the_secret(tmp_path):
-    """A mistaken certificate is enough to stop the build, so the secret is what is used."""
-    (tmp_path / "pip.conf").write_text("[global]\ncert = /nowhere\n")
-
-    with pytest.raises(AssertionError, match="/nowhere"):
-        build(
-            "socratic-never",
-            "--no-cache",
-            "--target=packages",
-            f"--secret=id=pipconf,src={tmp_path / 'pip.conf'}",
-        )
 
 
 def test_changed_hash_stops_the_build(tmp_path):
@@ -194,22 +177,22 @@ def test_changed_hash_stops_the_build(tmp_path):
     pinned.write_text(re.sub("sha256:[0-9a-f]+", f"sha256:{'0' * 64}", pinned.read_text()))
 
     with pytest.raises(AssertionError, match="DO NOT MATCH THE HASHES"):
-        build("socratic-never", "--target=packages", context=context)
+        build("socratic-image-test-never", "--target=packages", context=context)
 
 
 def test_code_change_rebuilds_in_seconds(tmp_path, capsys):
     context = _copied_context(tmp_path)
-    build("socratic-changed", context=context)
-    before = set(layers("socratic-changed"))
+    build("socratic-image-test-changed", context=context)
+    before = set(layers("socratic-image-test-changed"))
     with (context / "cli/runner.py").open("a") as source:
         source.write(f"# changed at {time.time()}\n")
     started_s = time.monotonic()
 
-    build("socratic-changed", context=context)
+    build("socratic-image-test-changed", context=context)
 
     took_s = time.monotonic() - started_s
-    after = set(layers("socratic-changed"))
-    docker("image", "rm", "socratic-changed")
+    after = set(layers("socratic-image-test-changed"))
+    docker("image", "rm", "socratic-image-test-changed")
     with capsys.disabled():
         print(f"\nrebuild after a change of code: {took_s:.1f} s")  # noqa: T201
     assert took_s < REBUILD_LIMIT_S
@@ -226,13 +209,44 @@ def _copied_context(tmp_path):
     return context
 
 
-def test_context_leaves_the_surroundings_out():
-    build("socratic-tests", "--target=tests")
+def _clone(folder):
+    """The files that are, or could be, under version control."""
+    words = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    for name in subprocess.check_output(words, cwd=REPOSITORY, text=True).split("\0"):
+        if name and (REPOSITORY / name).exists():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(REPOSITORY / name, folder / name)
+    return folder
 
-    listed = docker("run", "--rm", "--entrypoint=ls", "socratic-tests", "-A", "/src").split()
 
+def test_context_takes_neither_secrets_nor_modes_of_the_host(tmp_path):
+    """Files of the host that lie about, and a clone that was made under `umask 077`."""
+    context = _clone(tmp_path / "context")
+    planted = [".env.py", "x/.aws/credentials", "pip.conf", "id_rsa", "notes.py~", "runs/run.json"]
+    for name in planted:
+        for folder in (".", "cli", "tests"):
+            (context / folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (context / folder / name).write_text("PLANTED")
+    subprocess.run(["chmod", "-R", "go-rwx", context], check=True)
+    tag = "socratic-image-test-tests"
+
+    build(tag, "--target=tests", context=context)
+
+    found = run("-rl", "PLANTED", "/src", image=tag, options=("--entrypoint=grep",))
+    assert found.stdout.split() == ["/src/tests/image/test_image_contents.py"]
+    listed = run("-A", "/src", image=tag, options=("--entrypoint=ls",)).stdout.split()
     assert {"cli", "tests", "pyproject.toml"} <= set(listed)
-    assert not {".git", ".venv", ".coverage", ".ci"} & set(listed)
+    assert not [name for name in listed if name.startswith(".")]
+    collected = run(
+        "-q", "--collect-only", "tests/test_docs.py", image=tag, options=("--network=none",)
+    )
+    assert collected.code == 0, collected.stdout + collected.stderr
+
+    build(f"{tag}-s3", "--target=s3", context=context)
+
+    words = ("-c", "open('/build/bucket.py').read()")
+    read = run(*words, image=f"{tag}-s3", options=("--entrypoint=python",))
+    assert read.code == 0, read.stderr
 
 
 def test_every_package_has_a_wheel_for_arm64(tmp_path):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.image.conftest import BUCKET, keys_in
-from tests.image.engine import inspect
+from tests.image.engine import RUNNER, inspect
 
 pytestmark = pytest.mark.image
 
@@ -124,7 +124,8 @@ def test_build(shell, tag):
     done = shell(f"docker build -t {tag} .")
 
     assert done.code == 0, done.stderr
-    assert inspect(tag)["Config"]["Entrypoint"] == ["python", "-I", "-m", "cli"]
+    own = tag.replace("socratic-runner", RUNNER)
+    assert inspect(own)["Config"]["Entrypoint"] == ["python", "-I", "-m", "cli"]
 
 
 def test_basic_run(shell, bedrock):

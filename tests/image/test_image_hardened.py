@@ -68,6 +68,30 @@ def test_volume_that_docker_makes_can_be_written_by_any_user():
         docker("volume", "rm", "socratic-volume")
 
 
+def test_volume_belongs_to_root_elsewhere_and_to_the_first_user_where_it_wrote():
+    volume = f"{RUNNER}-owned"
+    docker("volume", "create", volume)
+    options = (*HARDENED, "--network=none")
+    try:
+        refused = run(*OFFLINE, "--output-dir=/data", options=(*options, f"-v{volume}:/data"))
+        docker("volume", "rm", volume)
+        codes = [
+            run(
+                *OFFLINE,
+                "--output-dir=out",
+                options=(*options, f"--user={user}", f"-v{volume}:/work"),
+            ).code
+            for user in ("10001:10001", "4321:8765")
+        ]
+    finally:
+        docker("volume", "rm", volume)
+
+    assert refused.document["status"] == "failed"
+    assert "Traceback" not in refused.stderr
+    assert codes[0] == 0
+    assert codes[1] in (2, 4)
+
+
 def test_fixed_user_without_privileges():
     program = (
         "import os; print(os.getuid(), os.getgid(), "

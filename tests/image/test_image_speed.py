@@ -29,8 +29,10 @@ with socket.create_connection(({host!r}, {port})) as connection:
 
 @pytest.fixture(scope="module")
 def reference():
-    build("socratic-reference", "--file", REPOSITORY / "tests/image/reference.Dockerfile")
-    return "socratic-reference"
+    build(
+        "socratic-image-test-reference", "--file", REPOSITORY / "tests/image/reference.Dockerfile"
+    )
+    return "socratic-image-test-reference"
 
 
 def test_first_request(reference, bedrock, stand_ins, capsys):
