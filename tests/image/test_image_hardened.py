@@ -53,6 +53,18 @@ def test_folder_of_somebody_else_is_refused_in_plain_words(tmp_path):
     assert "Traceback" not in done.stderr
 
 
+def test_closed_folder_of_somebody_else_is_a_mistake_of_usage(tmp_path):
+    closed = tmp_path / "out"
+    closed.mkdir(mode=0o700)
+    os.chown(closed, 4321, 4321)
+
+    done = run(*OFFLINE, "--output-dir=/out", options=("--network=none", f"--volume={closed}:/out"))
+
+    assert done.code == 2
+    assert done.document["end_reason"] == "usage"
+    assert "no permission" in done.stderr
+
+
 def test_volume_that_docker_makes_can_be_written_by_any_user():
     docker("volume", "create", "socratic-volume")
     try:
