@@ -63,8 +63,12 @@ def say(text: str, *, end: str = "\n") -> None:
     try:
         sys.stderr.write(redact(text) + end)
         sys.stderr.flush()
-    except (OSError, ValueError):
-        # Nobody listens; the document is what counts.
+    except OSError:
+        # Nobody listens, and the document is what counts. The interpreter would try to flush once
+        # more on its way out, and change the exit code.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    except ValueError:
+        # The stream is closed on this side.
         return
 
 

@@ -43,7 +43,9 @@ class Outcome:
 def environment(**variables: str) -> dict[str, str]:
     """An environment without AWS settings of the machine, plus the given variables."""
     kept = {
-        k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "RUNNER_", "BEDROCK_"))
+        k: v
+        for k, v in os.environ.items()
+        if not k.startswith(("AWS_", "RUNNER_", "BEDROCK_", "PYTHON"))
     }
     return {
         **kept,
