@@ -40,11 +40,18 @@ def image() -> Iterator[str]:
     """The image of the working tree. Without an engine nothing here can be told."""
     if command([DOCKER, "version"]).code != 0:
         pytest.exit(f"No Docker engine answers to '{DOCKER} version'; see docs/docker.md.", 1)
+    # A run that was killed leaves its tags, and older composes never build what has one.
+    _remove_own_images()
     build(RUNNER)
     yield RUNNER
+    _remove_own_images()
+
+
+def _remove_own_images() -> None:
     made = command([DOCKER, "images", "--format={{.Repository}}:{{.Tag}}"]).stdout.split()
     own = [tag for tag in made if tag.startswith(RUNNER)]
-    command([DOCKER, "image", "rm", *own])
+    if own:
+        command([DOCKER, "image", "rm", "--force", *own])
 
 
 @pytest.fixture(scope="session")
