@@ -1,11 +1,11 @@
 """The seams: what a run needs from models, benchmarks, stores and listeners, and nothing more."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from socratic_bench.config import RunConfig
-from socratic_bench.types import CallKey, Completion, EndReason, Request, Rubric, Turn
+from socratic_bench.types import CallKey, Completion, EndReason, Json, Request, Rubric, Turn
 
 
 class Model(Protocol):
@@ -146,3 +146,48 @@ class Listener(Protocol):
     def on_notice(self, text: str) -> None: ...
 
     def on_end(self) -> None: ...
+
+
+Entry = Mapping[str, Json]
+
+
+class Journal(Protocol):
+    """What one run has done so far, entry by entry; held by one process at a time."""
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """What was there when the journal was opened, oldest first."""
+        ...
+
+    @property
+    def repairs(self) -> Sequence[str]:
+        """What had to be repaired to read it, a sentence each."""
+        ...
+
+    def append(self, entry: Entry) -> None:
+        """Keep an entry: durable on return in a folder, on its way in a bucket."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the run, so that another process may take it up."""
+        ...
+
+
+class Journals(Protocol):
+    """The journals of one store."""
+
+    def newest(self, identity: str) -> Iterator[str]:
+        """Run ids whose first entry has this `identity` digest, the newest first."""
+        ...
+
+    def create(self, run_id: str, identity: str) -> Journal:
+        """A new, empty journal, held by this process."""
+        ...
+
+    def open(self, run_id: str) -> Journal:
+        """The journal of a run, held by this process from now on.
+
+        Raises `UsageError` if there is none, if another process holds it (naming the owner), or if
+        it is no journal.
+        """
+        ...
