@@ -95,17 +95,37 @@ class Message:
         return cls("assistant", (Text(text),))
 
 
+ServiceTier = Literal["default", "priority", "flex"]
+SERVICE_TIERS: tuple[ServiceTier, ...] = ("default", "priority", "flex")
+
+LatencyProfile = Literal["standard", "optimized"]
+LATENCY_PROFILES: tuple[LatencyProfile, ...] = ("standard", "optimized")
+
+
+@dataclass(frozen=True, slots=True)
+class Guardrail:
+    """A guardrail of Bedrock: its id or ARN, and its version, a number or `DRAFT`."""
+
+    id: str
+    version: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateConfig:
     """How a model is asked to generate. `None`: the field is not sent.
 
     `temperature` and `top_p` lie in 0..1; `max_tokens` is always sent, since the service counts it
-    against the quota up front and its own default can be the model's whole output limit.
+    against the quota up front and its own default can be the model's whole output limit. It bounds
+    reasoning and text together, so `thinking_budget_tokens` (at least 1024) is less.
     """
 
     max_tokens: int
     temperature: float | None = None
     top_p: float | None = None
+    service_tier: ServiceTier | None = None
+    latency_profile: LatencyProfile | None = None
+    thinking_budget_tokens: int | None = None
+    guardrail: Guardrail | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,8 +196,11 @@ class Attempt:
 class Completion:
     """A model's answer to one call.
 
-    `latency_ms` is the answering attempt as seen from here, `service_latency_ms` as the service
-    reports it. `usage` is `None` if the service sent no counters. `stop_reason` is its word.
+    All times are of the attempt that answered, from its sending: `ttft_ms` to the first content of
+    a stream (`None` if the answer was not streamed), `latency_ms` to the last byte;
+    `service_latency_ms` is what the service reports. What was waited before and between attempts
+    stands in `attempts` alone. `usage` is `None` if the service sent no counters. `stop_reason` is
+    its word, as are `served_tier` and `served_latency_profile`, `None` if it does not say them.
     """
 
     message: Message
@@ -188,6 +211,34 @@ class Completion:
     attempts: tuple[Attempt, ...]
     request_id: str | None
     finished_at: datetime
+    streamed: bool = False
+    ttft_ms: float | None = None
+    served_tier: str | None = None
+    served_latency_profile: str | None = None
+
+    @property
+    def overhead_ms(self) -> float | None:
+        """What network and client took: the latency seen from here less the service's own."""
+        if self.service_latency_ms is None:
+            return None
+        return self.latency_ms - self.service_latency_ms
+
+    @property
+    def output_tokens_per_s(self) -> float | None:
+        """Output tokens over the whole time from sending to the last byte, streamed or not."""
+        if self.usage is None or self.latency_ms <= 0:
+            return None
+        return self.usage.output_tokens / self.latency_ms * 1000
+
+    @property
+    def wait_before_ms(self) -> float:
+        """What was waited before the first attempt, to keep the run's pace."""
+        return self.attempts[0].wait_ms if self.attempts else 0.0
+
+    @property
+    def wait_between_ms(self) -> float:
+        """What was waited between attempts."""
+        return sum(attempt.wait_ms for attempt in self.attempts[1:])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
