@@ -256,11 +256,15 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unjudged:
-    """Why a turn has no verdict: `reason` is a word for machines, `message` is for people."""
+    """Why a turn has no verdict: `reason` is a word for machines, `message` is for people.
+
+    `hint` says what to do about a judge that could not be reached.
+    """
 
     reason: str
     message: str
     raw_reply: str | None = None
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -185,6 +185,24 @@ def test_unknown_model_names_the_nearest_allowed_ids():
     assert f"nearest: {CLAUDE}" in outcome.stderr
 
 
+def test_hint_of_a_judge_that_is_gone_says_what_to_do_about_it():
+    document = play("daily_quota:role=judge").document
+
+    assert (document["end_reason"], document["error"]["code"]) == (
+        "unavailable",
+        "judge_unavailable",
+    )
+    assert "run again tomorrow" in document["error"]["hint"]
+
+
+@pytest.mark.parametrize("model", ["judge\n", "judge\x1b[2J", b"judge\xff"])
+def test_model_id_that_drives_a_terminal_or_is_no_text_is_a_usage_error(model):
+    outcome = run(*OFFLINE, "--judge-model", os.fsdecode(model))
+
+    assert outcome.exit_code == 2
+    assert "--judge-model holds a character that no model id has" in outcome.stderr
+
+
 def test_no_credentials_is_exit_3_and_never_tried_again():
     with Emulator(Settings()) as served:
         env = account(served.url, CLAUDE)

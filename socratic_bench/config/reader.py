@@ -1,8 +1,11 @@
 """Looks settings up, flag first, then variable, and notes what cannot be read."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
+
+_PLAIN_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 
 Flags = Mapping[str, str | Sequence[str] | bool]
 
@@ -53,11 +56,11 @@ class Reader:
         name, value = self._find(flag, variables)
         if value is None:
             return default
-        try:
-            return int(value)
-        except ValueError:
+        number = parse_integer(value)
+        if number is None:
             self.problems.append(f"{name} is {value!r}, which is no whole number.")
             return default
+        return number
 
     def number(self, flag: str, default: float) -> float:
         value = self.optional_number(flag)
@@ -82,8 +85,19 @@ class Reader:
         return f"--{flag}", None
 
 
+def parse_integer(word: str) -> int | None:
+    """The whole number that `word` spells in plain digits, with or without a sign, else `None`."""
+    # Python itself also reads the digits of other scripts, and underscores between them.
+    try:
+        return int(word) if _PLAIN_INTEGER.fullmatch(word) else None
+    except ValueError:  # more digits than Python reads
+        return None
+
+
 def parse_number(word: str) -> float | None:
-    """The finite number that `word` spells, else `None`."""
+    """The finite number that `word` spells in plain digits, else `None`."""
+    if not word.isascii() or "_" in word:
+        return None
     try:
         number = float(word)
     except ValueError:

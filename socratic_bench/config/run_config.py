@@ -14,6 +14,7 @@ MAX_SEED = 2**53 - 1  # the largest integer that every JSON reader keeps exact
 _ARN = re.compile(r"arn:aws[\w-]*:bedrock:(?P<region>[a-z0-9-]*):\d*:[\w.-]+/.+")
 _ROLE_ARN = re.compile(r"arn:aws[\w-]*:iam::\d{12}:role/.+")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_STRANGE = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]")
 _REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-\d+")
 
 
@@ -111,6 +112,8 @@ def _model_problems(config: RunConfig) -> Iterator[str]:
             yield f"{name} names an ARN in {region}, but the region is {config.region}."
         if model and not match and model.startswith("arn:"):
             yield f"{name} is no Bedrock ARN: {model!r}."
+        if model and (strange := _STRANGE.search(model)):
+            yield f"{name} holds a character that no model id has ({strange[0]!r}): {model!r}."
 
 
 def _nearest(config: RunConfig) -> str:

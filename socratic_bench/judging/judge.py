@@ -65,4 +65,5 @@ def _unjudged_by(error: ModelError, calls: list[Completion]) -> Unjudged:
         reason=error.end_reason,
         message=error.message,
         raw_reply=raw_text(calls[-1]) if calls else None,
+        hint=error.hint,
     )

@@ -254,7 +254,7 @@ def _unavailable_judge(turns: tuple[Turn, ...]) -> BenchError | None:
         code="judge_unavailable",
         end_reason="unavailable",
         retryable=True,
-        hint="Run again later, or raise --max-attempts.",
+        hint=gone[0].hint or "Run again later, or raise --max-attempts.",
     )
 
 
