@@ -56,13 +56,15 @@ class BenchError(Exception):
     """An error that the document reports.
 
     `code` is a stable word for machines, `hint` says what to do next, `retryable` whether the same
-    command may succeed later, `end_reason` how the run ends by it.
+    command may succeed later, `end_reason` how the run ends by it. `attempts` are the requests of
+    the call that it ended, if it ended one.
     """
 
     code: str = "internal"
     end_reason: EndReason = "internal"
     hint: str | None = None
     retryable: bool = False
+    attempts: tuple[Attempt, ...] = ()
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         self.message = redact(message)
@@ -87,8 +89,8 @@ class UsageError(BenchError):
 
 
 class ModelError(BenchError):
-    """A model call failed for good, or (while `retryable`) for now; `attempts` are its requests and
-    `retry_after_s` is the wait that the server asked for.
+    """A model call failed for good, or (while `retryable`) for now; `retry_after_s` is the wait
+    that the server asked for.
     """
 
     def __init__(
@@ -104,7 +106,6 @@ class ModelError(BenchError):
         self.code = code
         self.end_reason = end_reason
         self.retryable = retryable
-        self.attempts: tuple[Attempt, ...] = ()
         self.retry_after_s: float | None = None
 
 

@@ -5,7 +5,16 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from socratic_bench.config import RunConfig
-from socratic_bench.types import CallKey, Completion, EndReason, Json, Request, Rubric, Turn
+from socratic_bench.types import (
+    Attempt,
+    CallKey,
+    Completion,
+    EndReason,
+    Json,
+    Request,
+    Rubric,
+    Turn,
+)
 
 
 class Model(Protocol):
@@ -16,6 +25,22 @@ class Model(Protocol):
 
     def complete(self, request: Request, key: CallKey) -> Completion:
         """Answer, or raise `ModelError` (for good) or `Stopped` (the run is ending)."""
+        ...
+
+
+class Admission(Protocol):
+    """Leave to send one request; one of the two is called once its fate is known."""
+
+    def answered(self, completion: Completion) -> None: ...
+
+    def failed(self, attempt: Attempt) -> None: ...
+
+
+class Purse(Protocol):
+    """Decides before each request, retries included, whether it may still be sent."""
+
+    def admit(self, model_id: str, request: Request, key: CallKey) -> Admission:
+        """Set aside what the request can cost at most, or raise `Stopped`."""
         ...
 
 

@@ -182,7 +182,8 @@ class Usage:
 class Attempt:
     """One request on the wire. `wait_ms` was slept before it; `error` is `None` if it answered.
 
-    `may_have_been_billed` is false only if it is sure that no model worked on the request.
+    `may_have_been_billed` is false only if it is sure that no model worked on the request. If it
+    failed and may be billed, the two bounds say what for at most; `None` is no known bound.
     """
 
     started_at: datetime
@@ -190,6 +191,8 @@ class Attempt:
     wait_ms: float
     error: str | None
     may_have_been_billed: bool
+    input_tokens_at_most: int | None = None
+    output_tokens_at_most: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,9 @@ from socratic_bench.bedrock.connection import RENEWABLE, Connection
 from socratic_bench.bedrock.faults import TRANSLATED, maybe_billed, translate
 from socratic_bench.bedrock.pace import Pace
 from socratic_bench.bedrock.retry import Uniform, retry_after_s, retrying
-from socratic_bench.errors import ModelError
+from socratic_bench.errors import ModelError, Stopped
+from socratic_bench.ports import Purse
+from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.types import Attempt, CallKey, Completion, Request
 
 if TYPE_CHECKING:
@@ -28,12 +30,14 @@ class Surroundings:
     sleep: Callable[[float], None]
     uniform: Uniform
     notice: Callable[[str], None]
+    purse: Purse | None = None
 
 
 @dataclass(slots=True)
 class _Trail:
     """The requests that one call has sent so far, and what it has waited since the last one."""
 
+    key: CallKey
     attempts: list[Attempt] = field(default_factory=list)
     wait_ms: float = 0.0
     has_renewed: bool = False
@@ -59,9 +63,9 @@ class BedrockModel:
         self._can = capabilities_of(model_id)
         self._lock = threading.Lock()
 
-    def complete(self, request: Request, key: CallKey) -> Completion:  # noqa: ARG002 -- the port's
-        """See `Model.complete`. A `ModelError` carries the requests that were sent."""
-        trail = _Trail()
+    def complete(self, request: Request, key: CallKey) -> Completion:
+        """See `Model.complete`. An error carries the requests that were sent."""
+        trail = _Trail(key)
 
         def pause(seconds: float) -> None:
             trail.wait_ms += seconds * 1000
@@ -70,6 +74,10 @@ class BedrockModel:
         loop = retrying(max_attempts=self._max_attempts, sleep=pause, uniform=self._around.uniform)
         try:
             return loop(self._try, request, trail)
+        except Stopped as stopped:
+            if stopped.end_reason == "budget":  # another end is one object for all calls
+                stopped.attempts = tuple(trail.attempts)
+            raise
         except ModelError as error:
             error.attempts = tuple(trail.attempts)
             error.hint = self._connection.hint(error, self.model_id)
@@ -88,21 +96,27 @@ class BedrockModel:
     def _send(
         self, client: "BedrockRuntimeClient", request: Request, can: Capabilities, trail: _Trail
     ) -> Completion:
+        purse = self._around.purse
+        admission = purse.admit(self.model_id, request, trail.key) if purse else None
         trail.wait_ms += self._pace.enter() * 1000
         started_at, started_s = self._around.now(), self._around.monotonic_s()
         wait_ms, trail.wait_ms = trail.wait_ms, 0.0
 
         def note(error: str | None, *, may_have_been_billed: bool) -> float:
             duration_ms = (self._around.monotonic_s() - started_s) * 1000
-            trail.attempts.append(
-                Attempt(
-                    started_at=started_at,
-                    duration_ms=duration_ms,
-                    wait_ms=wait_ms,
-                    error=error,
-                    may_have_been_billed=may_have_been_billed,
-                )
+            lost = error is not None and may_have_been_billed
+            attempt = Attempt(
+                started_at=started_at,
+                duration_ms=duration_ms,
+                wait_ms=wait_ms,
+                error=error,
+                may_have_been_billed=may_have_been_billed,
+                input_tokens_at_most=most_input_tokens(request) if lost else None,
+                output_tokens_at_most=request.config.max_tokens if lost else None,
             )
+            trail.attempts.append(attempt)
+            if admission and error is not None:
+                admission.failed(attempt)
             return duration_ms
 
         arguments = wire.converse_arguments(self.model_id, request, can)
@@ -119,7 +133,7 @@ class BedrockModel:
         self._pace.answered()
         self._connection.answered(client)
         latency_ms = note(None, may_have_been_billed=True)
-        return Completion(
+        completion = Completion(
             message=message,
             stop_reason=stop_reason,
             usage=wire.read_usage(response),
@@ -129,6 +143,9 @@ class BedrockModel:
             request_id=response.get("ResponseMetadata", {}).get("RequestId"),
             finished_at=self._around.now(),
         )
+        if admission:
+            admission.answered(completion)
+        return completion
 
     def _forgoes(self, error: ModelError, tried: Capabilities) -> bool:
         """Whether the error refuses a field that can be left out; it is remembered if so."""

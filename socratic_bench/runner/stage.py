@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from socratic_bench.documents.tally import Tally
-from socratic_bench.errors import ModelError
+from socratic_bench.errors import BenchError
 from socratic_bench.ports import Model
 from socratic_bench.runner.halt import Halt
 from socratic_bench.types import ROLES, Attempt, CallKey, Completion, Request, Role, Turn
@@ -24,7 +24,7 @@ class Ledger:
         with self._lock:
             self._completions[role].append(completion)
 
-    def add_failure(self, role: Role, error: ModelError) -> None:
+    def add_failure(self, role: Role, error: BenchError) -> None:
         with self._lock:
             self._failed[role].extend(error.attempts)
 
@@ -54,7 +54,7 @@ class Counted:
         self.on_call(key)
         try:
             completion = self.inner.complete(request, key)
-        except ModelError as error:
+        except BenchError as error:
             self.ledger.add_failure(key.role, error)
             raise
         self.ledger.add(key.role, completion)

@@ -1,0 +1,111 @@
+"""What tokens cost at a model's rates, by kind."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from socratic_bench.types import Usage
+
+DEFAULT_TIER = "default"
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """Other rates for calls of more than `input_tokens` input tokens, cached ones included."""
+
+    input_tokens: int
+    rates: "Rates"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """USD per million tokens.
+
+    `cache_read` is `None` where no price is known. Without a price of its own, writing to the cache
+    costs what input costs, as with models that charge for reading alone.
+    """
+
+    input: float
+    output: float
+    cache_read: float | None = None
+    cache_write: float | None = None
+    over: Step | None = None
+
+    def of(self, input_tokens: int) -> "Rates":
+        """The rates of a call with so many input tokens."""
+        return self.over.rates if self.over and input_tokens > self.over.input_tokens else self
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPrices:
+    """A model's rates by service tier. `stand_in`: made up, for models that nobody bills."""
+
+    tiers: Mapping[str, Rates]
+    stand_in: bool = False
+
+    def rates(self, tier: str | None) -> Rates | None:
+        """The rates of a tier as the service names it; `None` if they are not known."""
+        return self.tiers.get(tier or DEFAULT_TIER)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """USD of one or more calls, by kind of token; each token is in one kind only."""
+
+    input_usd: float = 0.0
+    output_usd: float = 0.0
+    cache_read_usd: float = 0.0
+    cache_write_usd: float = 0.0
+
+    @property
+    def total_usd(self) -> float:
+        return self.input_usd + self.output_usd + self.cache_read_usd + self.cache_write_usd
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(
+            input_usd=self.input_usd + other.input_usd,
+            output_usd=self.output_usd + other.output_usd,
+            cache_read_usd=self.cache_read_usd + other.cache_read_usd,
+            cache_write_usd=self.cache_write_usd + other.cache_write_usd,
+        )
+
+
+def price(usage: Usage, rates: Rates) -> Cost | None:
+    """What one call cost; `None` if it read from a cache at a price that is not known."""
+    rates = rates.of(usage.input_tokens)
+    if usage.cache_read_tokens and rates.cache_read is None:
+        return None
+    cached = usage.cache_read_tokens + usage.cache_write_tokens
+    return Cost(
+        input_usd=(usage.input_tokens - cached) * rates.input / _MILLION,
+        output_usd=usage.output_tokens * rates.output / _MILLION,
+        cache_read_usd=usage.cache_read_tokens * (rates.cache_read or 0.0) / _MILLION,
+        cache_write_usd=usage.cache_write_tokens * _write_rate(rates) / _MILLION,
+    )
+
+
+def dearest_usd(input_tokens: int, output_tokens: int, prices: ModelPrices, tier: str) -> float:
+    """The most that a call of at most so many tokens can cost.
+
+    The service may serve another tier than it was asked for, and the input may be written to a
+    cache or not; the dearest of all counts. Raises `KeyError` if the tier has no rates.
+    """
+    asked, default = prices.tiers[tier], prices.tiers.get(DEFAULT_TIER)
+    possible = [rates for tier_rates in (asked, default) for rates in _with_steps(tier_rates)]
+    return (
+        max(
+            input_tokens * max(rates.input, _write_rate(rates)) + output_tokens * rates.output
+            for rates in possible
+        )
+        / _MILLION
+    )
+
+
+def _with_steps(rates: Rates | None) -> Iterator[Rates]:
+    while rates:
+        yield rates
+        rates = rates.over.rates if rates.over else None
+
+
+def _write_rate(rates: Rates) -> float:
+    return rates.input if rates.cache_write is None else rates.cache_write

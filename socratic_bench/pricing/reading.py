@@ -1,0 +1,94 @@
+"""Everything that can be wrong with a price file, each mistake in a sentence."""
+
+import re
+from collections.abc import Iterator
+from math import isfinite
+
+from socratic_bench.types import SERVICE_TIERS, Json
+
+KINDS = ("input", "output", "cache_read", "cache_write")
+MAX_USD = 1_000_000
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+def price_problems(found: Json) -> tuple[str, ...]:
+    """The mistakes in the parsed file; empty if it can be used. Its schema is `prices`."""
+    return tuple(_problems(found))
+
+
+def _problems(found: Json) -> Iterator[str]:
+    if not isinstance(found, dict):
+        yield "it must be a JSON object."
+        return
+    yield from _unknown("", found, ("kind", "schema_version", "source", "models"))
+    if found.get("kind", "prices") != "prices":
+        yield f"kind is {found['kind']!r}, but must be 'prices'."
+    if found.get("schema_version", 1) != 1:
+        yield f"schema_version is {found['schema_version']!r}, but must be 1."
+    yield from _source(found.get("source"))
+    models = found.get("models")
+    if not isinstance(models, dict) or not models:
+        yield "models must be an object with an entry for each model id."
+        return
+    for name, row in models.items():
+        yield from _model(f"models[{name!r}]", row)
+
+
+def _source(source: Json) -> Iterator[str]:
+    if source is None:
+        return
+    if not isinstance(source, dict):
+        yield "source must be an object."
+        return
+    yield from _unknown("source.", source, ("name", "version", "date"))
+    for name in ("name", "version", "date"):
+        if not isinstance(source.get(name), str | None):
+            yield f"source.{name} must be a text."
+    date = source.get("date")
+    if isinstance(date, str) and not _DATE.fullmatch(date):
+        yield f"source.date is {date!r}, but must be of the form 2026-01-31."
+
+
+def _model(where: str, row: Json) -> Iterator[str]:
+    if not isinstance(row, dict):
+        yield f"{where} must be an object of service tiers."
+        return
+    yield from _unknown(f"{where}.", row, (*SERVICE_TIERS, "stand_in"))
+    if not isinstance(row.get("stand_in", False), bool):
+        yield f"{where}.stand_in must be true or false."
+    if not any(tier in row for tier in SERVICE_TIERS):
+        yield f"{where} has no tier: give {', '.join(SERVICE_TIERS)}."
+    for tier in SERVICE_TIERS:
+        if tier in row:
+            yield from _rates(f"{where}.{tier}", row[tier], ("input", "output"))
+
+
+def _rates(where: str, rates: Json, required: tuple[str, ...]) -> Iterator[str]:
+    if not isinstance(rates, dict):
+        yield f"{where} must be an object."
+        return
+    is_step = not required
+    yield from _unknown(f"{where}.", rates, (*KINDS, "input_tokens" if is_step else "over"))
+    for kind in KINDS:
+        if kind in rates and not _is_price(rates[kind]):
+            yield f"{where}.{kind} must be a number from 0 to {MAX_USD}, in USD per million tokens."
+        elif kind in required and kind not in rates:
+            yield f"{where}.{kind} is missing."
+    if is_step:
+        tokens = rates.get("input_tokens")
+        if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 1:
+            yield f"{where}.input_tokens must be a whole number from 1."
+    elif "over" in rates:
+        yield from _rates(f"{where}.over", rates["over"], ())
+
+
+def _is_price(value: Json) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isfinite(value) and 0 <= value <= MAX_USD
+
+
+def _unknown(where: str, found: dict[str, Json], known: tuple[str, ...]) -> Iterator[str]:
+    for name in found:
+        if name not in known:
+            yield f"{where}{name} is not known: there is {', '.join(known)}."

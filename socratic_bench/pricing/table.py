@@ -1,0 +1,109 @@
+"""Finds a model's prices by its id: a user's own file first, then the table in the package."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from socratic_bench.errors import UsageError
+from socratic_bench.pricing.rates import ModelPrices, Rates, Step
+from socratic_bench.pricing.reading import price_problems
+
+_ARN = re.compile(
+    r"arn:[\w-]+:bedrock:(?P<region>[a-z0-9-]*):\d*:(?P<kind>[\w-]+)/(?P<id>.+)", re.DOTALL
+)
+# Other kinds, such as application profiles, have names that say nothing of the model.
+_NAMED_KINDS = ("foundation-model", "inference-profile")
+
+
+@dataclass(frozen=True, slots=True)
+class PriceSource:
+    """Where prices come from: a name, its version, and the day they were taken."""
+
+    name: str
+    version: str | None
+    date: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PriceTable:
+    """Prices by model id. A key may have a region and a slash before it, or end with `*`."""
+
+    models: Mapping[str, ModelPrices]
+    source: PriceSource
+    below: "PriceTable | None" = None
+
+    def of(self, model_id: str, region: str | None = None) -> ModelPrices | None:
+        """The prices of a model id, profile id or ARN; `None` if they are not known.
+
+        A price for the region counts before one for all regions, and a whole name before one that
+        ends with `*`. No price is taken over from the same model in another region's profile.
+        """
+        names = _names(model_id, region)
+        found = next((self.models[name] for name in names if name in self.models), None)
+        found = found or self._by_pattern(model_id)
+        return found or (self.below.of(model_id, region) if self.below else None)
+
+    def _by_pattern(self, model_id: str) -> ModelPrices | None:
+        keys = [key for key in self.models if key.endswith("*") and model_id.startswith(key[:-1])]
+        return self.models[max(keys, key=len)] if keys else None
+
+
+def _names(model_id: str, region: str | None) -> tuple[str, ...]:
+    """What a model may stand under, the most special first."""
+    arn = _ARN.fullmatch(model_id)
+    if arn is None:
+        return (f"{region}/{model_id}", model_id)
+    if arn["kind"] not in _NAMED_KINDS:
+        return (model_id,)
+    return (model_id, f"{arn['region'] or region}/{arn['id']}", arn["id"])
+
+
+@cache
+def builtin_prices() -> PriceTable:
+    """The table in the package; tools/prices.py makes it."""
+    return _table(json.loads(files(__package__).joinpath("prices.json").read_bytes()), None)
+
+
+def load_prices(content: bytes, name: str) -> PriceTable:
+    """A user's price file over the built-in table. Raises `UsageError` with all its mistakes."""
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise UsageError([f"--prices {name}: no JSON ({error})."]) from error
+    if problems := price_problems(found):
+        raise UsageError([f"--prices {name}: {problem}" for problem in problems])
+    return _table(found, builtin_prices(), name=name)
+
+
+def _table(found: Mapping[str, Any], below: PriceTable | None, name: str = "") -> PriceTable:
+    source = found.get("source") or {}
+    return PriceTable(
+        models={model: _model(row) for model, row in found["models"].items()},
+        source=PriceSource(source.get("name") or name, source.get("version"), source.get("date")),
+        below=below,
+    )
+
+
+def _model(row: Mapping[str, Any]) -> ModelPrices:
+    tiers = {tier: _rates(rates) for tier, rates in row.items() if isinstance(rates, dict)}
+    return ModelPrices(tiers, stand_in=row.get("stand_in", False))
+
+
+def _rates(row: Mapping[str, Any]) -> Rates:
+    step = row.get("over")
+    over = None
+    if step:
+        kinds = {kind: step.get(kind, row.get(kind)) for kind in ("input", "output")}
+        cached = {kind: step.get(kind) for kind in ("cache_read", "cache_write")}
+        over = Step(input_tokens=step["input_tokens"], rates=Rates(**kinds, **cached))
+    return Rates(
+        input=row["input"],
+        output=row["output"],
+        cache_read=row.get("cache_read"),
+        cache_write=row.get("cache_write"),
+        over=over,
+    )
