@@ -4,6 +4,7 @@ BenchError
 ├── UsageError        the request itself is wrong: every mistake found, before the first call
 ├── ModelError        a call to a model failed
 ├── ArtifactError     a store could not keep what it was given
+│   └── StoreOutageError  the store did not answer or failed by itself
 ├── Stopped           the run was told to end: signal, deadline, budget
 └── InternalError     a defect in this program
 """
@@ -115,6 +116,10 @@ class ArtifactError(BenchError):
     code = "artifacts"
     end_reason: EndReason = "artifacts"
     retryable = True
+
+
+class StoreOutageError(ArtifactError):
+    """The store cannot be reached, or fails for now: the same write may pass when it is back."""
 
 
 class Stopped(BenchError):  # noqa: N818 -- an order to end, not a fault

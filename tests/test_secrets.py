@@ -220,7 +220,7 @@ def test_nor_what_the_endpoint_of_a_bucket_holds(case, tmp_path):
     env = surroundings("", AWS_ENDPOINT_URL_S3=ENDPOINTS[case], RUNNER_S3_BUCKET="a-bucket")
     del env["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"], env["BEDROCK_MODEL_IDS"], env["RUNNER_JUDGE_MODEL"]
     words = ("--offline", "--model", "emulator.socratic-v1:0", "--prompt", OPENING, "--turns", "1")
-    outcome = run(*words, "--debug", "--output-dir", str(tmp_path), env=env)
+    outcome = run(*words, "--debug", "--max-attempts", "2", "--output-dir", str(tmp_path), env=env)
 
     assert (outcome.exit_code, outcome.document["end_reason"]) == (4, "artifacts")
     assert "could not be written" in outcome.stderr

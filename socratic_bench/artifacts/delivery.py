@@ -2,43 +2,72 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from concurrent.futures import Future, wait
+from typing import Protocol
 
+from socratic_bench.artifacts.lane import Lane, Parcel, Patience
 from socratic_bench.errors import ArtifactError
 from socratic_bench.ports import ArtifactStore
 
-WRITERS = 4
+MEMORY_BYTES = 256 * 2**20
+NAMES_TOLD = 5
 
 WaitFor = Callable[[Sequence[Future[None]]], object]
 
 
-@dataclass(frozen=True, slots=True)
-class _Parcel:
-    store: ArtifactStore
-    key: str
-    body: bytes
+class Backing(ArtifactStore, Protocol):
+    """A store that can give back what it keeps, so that it need not be kept in memory."""
+
+    def read(self, key: str) -> bytes:
+        """What was put under `key`. Raises `ArtifactError`."""
+        ...
 
 
 class Delivery:
-    """Hands files to every store, in the background; safe to use from several threads."""
+    """Hands files to every store, in the background; safe to use from several threads.
 
-    def __init__(self, stores: Sequence[ArtifactStore]) -> None:
+    What a store does not take waits: in `backing`, if that has taken it, else in memory, and there
+    up to `memory_bytes`. Beyond that `on_full` is told, once, why the run cannot go on.
+    """
+
+    def __init__(
+        self,
+        stores: Sequence[ArtifactStore],
+        *,
+        backing: Backing | None = None,
+        patience: Patience | None = None,
+        memory_bytes: int = MEMORY_BYTES,
+        on_full: Callable[[ArtifactError], object] = lambda _: None,
+    ) -> None:
         self._stores = tuple(stores)
-        self._pool = ThreadPoolExecutor(WRITERS, thread_name_prefix="delivery")
+        self._backing = backing
+        self._patience = patience or Patience()
+        self._memory_bytes = memory_bytes
+        self._on_full = on_full
         self._lock = threading.Lock()
-        self._pending: dict[Future[None], _Parcel] = {}
+        self._lanes: dict[int, Lane] = {}
+        self._held_bytes = 0
+        self._pending: dict[Future[None], Parcel] = {}
+        self._refused: list[Parcel] = []
 
     def send(self, key: str, body: bytes) -> None:
         """Start keeping `body` everywhere; returns at once."""
-        for store in self._stores:
-            self._start(_Parcel(store, key, body))
+        parcels = [self._parcel(store, key, body) for store in self._stores]
+        for parcel in parcels:
+            others = [other for other in parcels if other is not parcel]
+            backed = others if parcel.store is self._backing else []
+            self._start(parcel, backed)
+
+    def send_to(self, store: ArtifactStore, key: str, body: bytes) -> None:
+        """Start keeping `body` in one store, be it one of the run's or another; returns at once."""
+        self._start(self._parcel(store, key, body))
 
     def settle(self, wait_for: WaitFor = wait) -> ArtifactError | None:
         """Wait for all that was sent, try once more what failed; an error if some stays missing.
 
         `wait_for` returns when all it is given is done, or raises what ends the waiting.
         """
+        self._settle_lanes()
         wait_for(self._unsettled())
         for parcel in self._take_failed():
             self._start(parcel)
@@ -47,6 +76,7 @@ class Delivery:
 
     def give_up(self, after_s: float) -> ArtifactError | None:
         """Wait a last moment for what is on its way; an error if something is missing then."""
+        self._settle_lanes()
         wait(self._unsettled(), timeout=after_s)
         return self._missing()
 
@@ -56,27 +86,74 @@ class Delivery:
         A folder seldom fails where a bucket did not, so that all stores tell the same.
         """
         for store in reversed(self._stores):
-            self._start(_Parcel(store, key, body))
+            self._start(self._parcel(store, key, body))
             if error := self.settle(wait_for):
                 return error
         return None
 
     def close(self) -> None:
-        """Give up what has not started."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
-
-    def _start(self, parcel: _Parcel) -> None:
-        future = self._pool.submit(parcel.store.put, parcel.key, parcel.body)
+        """Give up what has not arrived."""
         with self._lock:
+            lanes = list(self._lanes.values())
+        for lane in lanes:
+            lane.close()
+
+    def _settle_lanes(self) -> None:
+        with self._lock:
+            lanes = list(self._lanes.values())
+        for lane in lanes:
+            lane.settle()
+
+    def _parcel(self, store: ArtifactStore, key: str, body: bytes) -> Parcel:
+        reread = self._backing.read if self._backing else None
+        parcel = Parcel(store, key, body, reread)
+        with self._lock:
+            is_full = self._held_bytes + len(body) > self._memory_bytes
+            is_refused = is_full and store is not self._backing
+            is_first = is_refused and not self._refused
+            if is_refused:
+                self._refused.append(parcel)
+                parcel.let_go()
+            else:
+                self._held_bytes += len(body)
+        if is_first:
+            self._on_full(self._too_much(parcel))
+        return parcel
+
+    def _too_much(self, parcel: Parcel) -> ArtifactError:
+        return ArtifactError(
+            f"Over {self._memory_bytes // 2**20} MiB wait for {parcel.store.location('')}, which "
+            "does not take them.",
+            hint="Give an --output-dir, too, where artifacts can wait.",
+        )
+
+    def _start(self, parcel: Parcel, backed: Sequence[Parcel] = ()) -> None:
+        with self._lock:
+            if parcel in self._refused:
+                return
+            lane = self._lanes.get(id(parcel.store))
+            if lane is None:
+                lane = self._lanes[id(parcel.store)] = Lane(parcel.store, self._patience)
+            future = lane.submit(parcel, then=lambda: self._release(parcel, *backed))
             self._pending[future] = parcel
+
+    def _release(self, *parcels: Parcel) -> None:
+        """What has arrived, or can be read again, needs no memory."""
+        with self._lock:
+            self._held_bytes -= sum(parcel.let_go() for parcel in parcels)
 
     def _unsettled(self) -> list[Future[None]]:
         with self._lock:
             return list(self._pending)
 
-    def _take_failed(self) -> list[_Parcel]:
+    def _take_failed(self) -> list[Parcel]:
+        """What failed otherwise than by an outage, which was waited for already."""
         with self._lock:
-            failed = {f: p for f, p in self._pending.items() if f.exception() is not None}
+            failed = {
+                future: parcel
+                for future, parcel in self._pending.items()
+                if future.exception() is not None and not parcel.was_outage
+            }
             for future in failed:
                 del self._pending[future]
         return list(failed.values())
@@ -84,16 +161,30 @@ class Delivery:
     def _missing(self) -> ArtifactError | None:
         with self._lock:
             pending = dict(self._pending)
-        late = [p.store.location(p.key) for f, p in pending.items() if not f.done()]
-        errors = [f.exception() for f in pending if f.done() and not f.cancelled()]
-        failed = [error for error in errors if isinstance(error, ArtifactError)]
-        defect = next((e for e in errors if e and not isinstance(e, ArtifactError)), None)
-        if defect:
-            raise defect
-        if not failed and not late:
-            return None
-        first = failed[0].message if failed else f"{late[0]} was not delivered in time."
-        return ArtifactError(
-            f"{len(failed) + len(late)} artifacts are missing. {first}",
-            hint=failed[0].hint if failed else "Run again, or give the store more time.",
-        )
+            missing = list(self._refused)
+        for future, parcel in pending.items():
+            error = future.exception() if future.done() and not future.cancelled() else None
+            if error and not isinstance(error, ArtifactError):
+                raise error
+            if error or not future.done():
+                missing.append(parcel)
+        return _told(missing) if missing else None
+
+
+def _told(missing: Sequence[Parcel]) -> ArtifactError:
+    """How many are missing and why the first one is, and the places of the next ones."""
+    first = next((parcel for parcel in missing if parcel.error), missing[0])
+    others = [p.store.location(p.key) for p in missing if p is not first]
+    words = [f"{len(missing)} artifacts are missing. {_why(first)}"]
+    if others:
+        more = len(others) - NAMES_TOLD
+        tail = f" and {more} more" if more > 0 else ""
+        words.append(f"Missing, too: {', '.join(others[:NAMES_TOLD])}{tail}.")
+    hint = first.error.hint if first.error else "Run again, or give the store more time."
+    return ArtifactError(" ".join(words), hint=hint)
+
+
+def _why(parcel: Parcel) -> str:
+    if parcel.error:
+        return parcel.error.message
+    return f"{parcel.store.location(parcel.key)} was not delivered in time."

@@ -52,6 +52,18 @@ class FolderStore:
                 hint="Free space or mend the permissions of the output folder, then run again.",
             ) from error
 
+    def read(self, key: str) -> bytes:
+        """What was put under `key`. Raises `ArtifactError`."""
+        path = self._root / key
+        try:
+            self._keep_inside(path)
+            return path.read_bytes()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise ArtifactError(
+                f"{path} could not be read: {_why(error)}.",
+                hint="Leave the output folder of a run alone while it is under way.",
+            ) from error
+
     def _keep_inside(self, path: Path) -> None:
         # Whoever else may write here must not choose what this run overwrites.
         if not path.parent.resolve().is_relative_to(self._root.resolve()):

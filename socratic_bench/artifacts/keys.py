@@ -8,6 +8,19 @@ from socratic_bench.errors import UsageError
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}")
 
 
+_IDENTITY = re.compile(r"[A-Za-z0-9-]{1,128}")
+
+
+def index_of(identity: str) -> str:
+    """The folder that names the runs of one identity in a bucket.
+
+    Raises `ValueError` for an identity that is no plain digest.
+    """
+    if not _IDENTITY.fullmatch(identity):
+        raise ValueError(f"not a digest: {identity[:100]!r}")
+    return f"journal/identities/{identity}/"
+
+
 @dataclass(frozen=True, slots=True)
 class RunKeys:
     """Keys of one run. Turn numbers have three digits and grow past 999.
@@ -28,6 +41,22 @@ class RunKeys:
     @property
     def curated(self) -> str:
         return f"curated/runs/{self.run_id}.json"
+
+    @property
+    def journal(self) -> str:
+        """The folder of a run's journal in a bucket."""
+        return f"journal/runs/{self.run_id}/"
+
+    @property
+    def lease(self) -> str:
+        return f"{self.journal}lease.json"
+
+    def entry(self, sequence: int) -> str:
+        return f"{self.journal}{sequence:06d}.json"
+
+    def index(self, identity: str) -> str:
+        """The object that names this run among those of one identity."""
+        return f"{index_of(identity)}{self.run_id}"
 
     def turn(self, index: int) -> str:
         return f"{self.raw}turn_{index:03d}.json"

@@ -1,8 +1,16 @@
-"""Opens the stores that a configuration names."""
+"""Opens the stores that a configuration names, and the journals in them."""
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from socratic_bench.artifacts.delivery import Delivery
 from socratic_bench.artifacts.folder import FolderStore
 from socratic_bench.config import OFFLINE_REGION, RunConfig
-from socratic_bench.ports import ArtifactStore
+from socratic_bench.errors import BenchError
+from socratic_bench.ports import Journals
+
+if TYPE_CHECKING:
+    from socratic_bench.artifacts.s3 import S3Store
 
 
 def open_folder(config: RunConfig) -> FolderStore | None:
@@ -10,12 +18,50 @@ def open_folder(config: RunConfig) -> FolderStore | None:
     return FolderStore(config.output_dir) if config.output_dir else None
 
 
-def open_bucket(config: RunConfig) -> ArtifactStore | None:
-    """The bucket, if one is asked for; the SDK's S3 part is loaded only then."""
+def open_bucket(
+    config: RunConfig, notice: Callable[[str], None] = lambda _: None
+) -> "S3Store | None":
+    """The bucket, if one is asked for; the SDK's S3 part is loaded only then.
+
+    `notice` hears, from any thread, of what goes another way than asked for, such as a region.
+    """
     if not config.s3_bucket:
         return None
     from socratic_bench.artifacts.s3 import S3Store
 
     return S3Store(
-        config.s3_bucket, prefix=config.s3_prefix, region=config.region or OFFLINE_REGION
+        config.s3_bucket,
+        prefix=config.s3_prefix,
+        region=config.region or OFFLINE_REGION,
+        notice=notice,
     )
+
+
+def bucket_journals(
+    store: "S3Store | None",
+    delivery: Delivery,
+    *,
+    sleep: Callable[[float], None],
+    on_lost: Callable[[BenchError], object],
+    notice: Callable[[str], None],
+    waits: bool = True,
+) -> Journals | None:
+    """The journals in the bucket that `open_bucket` opened; `None` without one.
+
+    `sleep` is `Halt.sleep`, so that waiting ends with the run; `on_lost` is `Halt.end`: it hears
+    from another thread that somebody else holds the run now, which then ends with exit code 4.
+    `notice` tells the user that there is waiting (at most 60 s) for what may be a dead process's
+    lease; without `waits` such a run is refused at once.
+
+    Entries travel with `delivery`: its `settle` waits for them, too, so that no curated file comes
+    before them. `create` and `append` ask nothing of S3 and never fail; `newest` and `open` do, and
+    raise `UsageError` (exit code 2) or, if S3 cannot be read, `ArtifactError` (exit code 4).
+    `close` the journal only after `settle` or `give_up`: it lets go of the run.
+    """
+    if store is None:
+        return None
+    from socratic_bench.artifacts.bucket_journal import BucketJournals
+    from socratic_bench.artifacts.lease import LeaseTerms
+
+    terms = LeaseTerms(on_lost=on_lost, notice=notice, sleep=sleep, waits=waits)
+    return BucketJournals(store.bucket, delivery, terms)

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from socratic_bench.artifacts.delivery import Delivery
 from socratic_bench.artifacts.keys import RunKeys
+from socratic_bench.artifacts.lane import Patience
 from socratic_bench.artifacts.places import open_bucket, open_folder
 from socratic_bench.config import RunConfig
 from socratic_bench.documents import encode
@@ -75,9 +76,15 @@ class _Performance:
 
     def result(self) -> RunResult:
         self.halt.start_deadline(self.config.deadline_s)
-        self.folder, self.bucket = open_folder(self.config), open_bucket(self.config)
+        self.folder = open_folder(self.config)
+        self.bucket = open_bucket(self.config, self._notice)
         self.stores: list[ArtifactStore] = [s for s in (self.folder, self.bucket) if s]
-        self.delivery = Delivery(self.stores)
+        self.delivery = Delivery(
+            self.stores,
+            backing=self.folder,
+            patience=Patience(tries=self.config.max_attempts),
+            on_full=self.halt.end,
+        )
         self.record: Record | None = None
         self.pool = ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="call")
         try:

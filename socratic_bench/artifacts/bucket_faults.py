@@ -1,0 +1,180 @@
+"""What the SDK says about a failed request to S3, as one error with a hint of its own."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from botocore import exceptions as sdk
+from botocore.parsers import ResponseParserError
+
+from socratic_bench.errors import ArtifactError, StoreOutageError
+
+# RuntimeError: credentials that the SDK has just refreshed, and that have expired all the same.
+# ValueError: an answer that the SDK's readers choke on. OSError: a file of the SDK's own.
+SDK_ERRORS = (
+    sdk.ClientError,
+    sdk.BotoCoreError,
+    ResponseParserError,
+    RuntimeError,
+    ValueError,
+    OSError,
+)
+
+_FIRST_SERVER_ERROR = 500
+
+
+@dataclass(frozen=True, slots=True)
+class BucketContext:
+    """Where a request went and what it did, for the words of its error.
+
+    `action` is the IAM action that allows it, such as `s3:PutObject`.
+    """
+
+    bucket: str
+    location: str
+    action: str
+    kms_key_id: str | None = None
+
+
+ACTIONS: Mapping[str, str] = {
+    "put_object": "s3:PutObject",
+    "get_object": "s3:GetObject",
+    "list_objects_v2": "s3:ListBucket",
+    "head_bucket": "s3:ListBucket",
+}
+
+_EXPIRED = ("ExpiredToken", "ExpiredTokenException", "RequestExpired", "TokenRefreshRequired")
+_PASSING = (
+    *("429", "SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded"),
+    *("RequestTimeout", "OperationAborted", "ConditionalRequestConflict", "TemporaryRedirect"),
+    *("BadDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch", "IncompleteBody"),
+)
+_ELSEWHERE = (
+    *("301", "PermanentRedirect", "AuthorizationHeaderMalformed"),
+    "IllegalLocationConstraintException",
+)
+_BAD_KEYS = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "InvalidSecurity")
+_LOGIN = (
+    sdk.TokenRetrievalError,
+    sdk.SSOTokenLoadError,
+    sdk.UnauthorizedSSOTokenError,
+)
+_NO_KEYS = (
+    sdk.NoCredentialsError,
+    sdk.PartialCredentialsError,
+    sdk.CredentialRetrievalError,
+    sdk.MetadataRetrievalError,
+)
+
+_BROKEN_WIRE = (
+    *(sdk.ConnectionError, sdk.HTTPClientError, sdk.IncompleteReadError),
+    *(sdk.FlexibleChecksumError, ResponseParserError, ValueError),
+)
+
+_PRINCIPAL = re.compile(r"User: (arn:[\w:/.@=+,-]{1,200})")
+_ACTION = re.compile(r"perform: ((?:s3|kms):\w{1,60})")
+_KMS_ARN = re.compile(r"arn:aws[\w-]*:kms:[\w:/-]{1,200}")
+
+
+def is_expired(error: Exception) -> bool:
+    """Whether credentials that were good have run out, so that new ones may serve."""
+    return _code(error) in _EXPIRED or isinstance(error, RuntimeError)
+
+
+def explain(error: Exception, context: BucketContext) -> ArtifactError:
+    """The error that stands for an SDK's: an outage if a later try may pass, with what to do."""
+    verb = "written" if context.action == "s3:PutObject" else "read"
+    message = f"{context.location} could not be {verb}: {error}"
+    if _is_passing(error):
+        return StoreOutageError(
+            message, hint="S3 did not take it in time: run again when S3 can be reached."
+        )
+    return ArtifactError(message, hint=_hint(error, context))
+
+
+def _is_passing(error: Exception) -> bool:
+    if isinstance(error, sdk.ClientError):
+        return _code(error) in _PASSING or _status(error) >= _FIRST_SERVER_ERROR
+    if isinstance(error, sdk.SSLError):
+        # A connection that breaks inside TLS; a certificate that is not trusted reads otherwise.
+        return "EOF" in str(error)
+    return isinstance(error, _BROKEN_WIRE)
+
+
+def _hint(error: Exception, context: BucketContext) -> str:
+    code, said = _code(error), str(error)
+    for known, hint in (
+        (code == "NoSuchBucket", f"Make the bucket: aws s3 mb s3://{context.bucket}"),
+        (code in _ELSEWHERE, _elsewhere(error, context)),
+        (code in _EXPIRED or isinstance(error, RuntimeError), _EXPIRED_HINT),
+        (code == "RequestTimeTooSkewed", "Set this machine's clock: S3 refuses its time."),
+        (code in _BAD_KEYS, "Check the access key, its secret and the session token."),
+        (isinstance(error, _LOGIN), "Log in again with: aws sso login"),
+        (isinstance(error, _NO_KEYS), "Give credentials for S3: keys, a profile or a role."),
+        (isinstance(error, sdk.SSLError), "Check the CA bundle (AWS_CA_BUNDLE) and the endpoint."),
+        (code.startswith("KMS.") or "kms:" in said, _about_the_key(said, context)),
+        (_status(error) == _FORBIDDEN, _denied(said, context)),
+    ):
+        if known:
+            return hint
+    return f"Check that the bucket is there and that {context.action} is allowed on it."
+
+
+_FORBIDDEN = 403
+_EXPIRED_HINT = "The credentials for S3 have run out: renew them."
+
+
+def _elsewhere(error: Exception, context: BucketContext) -> str:
+    response = error.response if isinstance(error, sdk.ClientError) else {}
+    headers = response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+    details: Mapping[str, object] = {**response.get("Error", {})}
+    region = named_region(headers) or named_region({REGION_HEADER: str(details.get("Region", ""))})
+    where = f"in {region}" if region else "in another region"
+    return (
+        f"The bucket {context.bucket} is {where}: give that as --region, or take a bucket in the "
+        "region of the run."
+    )
+
+
+def _about_the_key(said: str, context: BucketContext) -> str:
+    arn = _KMS_ARN.search(said)
+    key = arn[0] if arn else context.kms_key_id or "the bucket's own key"
+    action = _ACTION.search(said)
+    if action:
+        return f"Allow {_who(said)} {action[1]} on the KMS key {key}, in its policy and in IAM."
+    return (
+        f"Check the KMS key {key} (RUNNER_S3_KMS_KEY_ID): it must be enabled, in the bucket's "
+        "region, and allow kms:GenerateDataKey for writing and kms:Decrypt for reading."
+    )
+
+
+def _denied(said: str, context: BucketContext) -> str:
+    action = _ACTION.search(said)
+    return f"Allow {_who(said)} {action[1] if action else context.action} on {context.location}."
+
+
+def _who(said: str) -> str:
+    principal = _PRINCIPAL.search(said)
+    return principal[1] if principal else "the credentials in use"
+
+
+REGION_HEADER = "x-amz-bucket-region"
+_REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-\d+")
+
+
+def named_region(headers: Mapping[str, str]) -> str | None:
+    """The region that S3 says a bucket is in, if it says so."""
+    region = headers.get(REGION_HEADER, "")
+    return region if _REGION.fullmatch(region) else None
+
+
+def _code(error: Exception) -> str:
+    if not isinstance(error, sdk.ClientError):
+        return ""
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def _status(error: Exception) -> int:
+    if not isinstance(error, sdk.ClientError):
+        return 0
+    return error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)

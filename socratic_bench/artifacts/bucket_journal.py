@@ -1,0 +1,263 @@
+"""The journal in a bucket: one object an entry, chained, each written once and only once."""
+
+import hashlib
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import orjson
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+from socratic_bench.artifacts.bucket import Bucket, Stored
+from socratic_bench.artifacts.delivery import Delivery
+from socratic_bench.artifacts.keys import RunKeys, index_of
+from socratic_bench.artifacts.lease import Lease, LeaseTerms
+from socratic_bench.documents import encode
+from socratic_bench.errors import StoreOutageError, UsageError
+from socratic_bench.ports import Entry
+from socratic_bench.types import Json
+
+READERS = 8
+READ_TRIES = 6
+READ_WAIT_MAX_S = 8.0
+
+Result = TypeVar("Result")
+
+_ENTRY = re.compile(r"(\d{6,9})\.json")
+
+
+@dataclass(slots=True)
+class _Found:
+    """What could be read of a journal: its entries, and what lies in the way of new ones."""
+
+    entries: list[Entry] = field(default_factory=list)
+    last: str | None = None
+    leftovers: dict[str, str] = field(default_factory=dict)
+    repairs: list[str] = field(default_factory=list)
+
+
+class BucketJournals:
+    """The journals below `journal/` of a bucket, held by leases.
+
+    Reading waits out a short outage, and raises `ArtifactError` if S3 cannot be read.
+    """
+
+    def __init__(self, bucket: Bucket, delivery: Delivery, terms: LeaseTerms) -> None:
+        self._bucket = bucket
+        self._delivery = delivery
+        self._terms = terms
+
+    def newest(self, identity: str) -> Iterator[str]:
+        """Run ids whose first entry has this `identity` digest, the newest first."""
+        folder = index_of(identity)
+        named = self._patiently(lambda: [key for key, _ in self._bucket.keys(folder)])
+        for run_id in sorted((key.removeprefix(folder) for key in named), reverse=True):
+            keys = _keys_of(run_id)
+            if keys and self._get(keys.entry(0)):
+                yield run_id
+
+    def create(self, run_id: str, identity: str) -> "BucketJournal":
+        """A new, empty journal, held by this process; returns at once, whatever S3 does."""
+        keys = RunKeys(run_id)
+        lease = self._lease(keys)
+        lease.start()
+        return self._journal(keys, lease, _Found(), index=keys.index(identity))
+
+    def open(self, run_id: str) -> "BucketJournal":
+        """The journal of a run, held by this process from now on.
+
+        Raises `UsageError` if there is none, if another process holds it (naming the owner), or if
+        it is no journal, and `ArtifactError` if S3 cannot be asked.
+        """
+        keys = RunKeys(run_id)
+        if not self._sequences(keys):
+            raise UsageError(
+                [f"There is no run {run_id} in {self._bucket.location(keys.journal)}."],
+                hint="Check the run id, --s3-bucket and --s3-prefix.",
+            )
+        lease = self._lease(keys)
+        self._patiently(lease.take)
+        try:
+            found = self._read(keys)
+        except BaseException:
+            lease.release()
+            raise
+        return self._journal(keys, lease, found)
+
+    def _lease(self, keys: RunKeys) -> Lease:
+        return Lease(self._bucket, keys.lease, keys.run_id, self._terms)
+
+    def _journal(
+        self, keys: RunKeys, lease: Lease, found: _Found, index: str | None = None
+    ) -> "BucketJournal":
+        shelf = _Shelf(self._bucket, lease, found.leftovers, keys.entry(0), index)
+        return BucketJournal(keys, shelf, self._delivery, lease, found)
+
+    def _sequences(self, keys: RunKeys) -> dict[int, tuple[str, str]]:
+        """Key and ETag of every object that is named like an entry, by its number."""
+        listed = self._patiently(lambda: list(self._bucket.keys(keys.journal)))
+        found = {}
+        for key, etag in listed:
+            name = _ENTRY.fullmatch(key.removeprefix(keys.journal))
+            if name and keys.entry(int(name[1])) == key:
+                found[int(name[1])] = (key, etag)
+        return dict(sorted(found.items()))
+
+    def _read(self, keys: RunKeys) -> _Found:
+        listed = self._sequences(keys)
+        with ThreadPoolExecutor(READERS, thread_name_prefix="journal") as pool:
+            stored = pool.map(self._get, [key for key, _ in listed.values()])
+            objects = dict(zip(listed, stored, strict=True))
+        found = _chained(keys, objects)
+        if not found.entries:
+            location = self._bucket.location(keys.journal)
+            raise UsageError(
+                [f"{location} is no journal of {keys.run_id}: {' '.join(found.repairs)}"]
+            )
+        n_entries = len(found.entries)
+        found.leftovers = {key: etag for n, (key, etag) in listed.items() if n >= n_entries}
+        return found
+
+    def _get(self, key: str) -> Stored | None:
+        return self._patiently(lambda: self._bucket.get(key))
+
+    def _patiently(self, ask: Callable[[], Result]) -> Result:
+        retrying = Retrying(
+            retry=retry_if_exception_type(StoreOutageError),
+            stop=stop_after_attempt(READ_TRIES),
+            wait=wait_random_exponential(multiplier=0.5, max=READ_WAIT_MAX_S),
+            sleep=self._terms.sleep,
+            reraise=True,
+        )
+        return retrying(ask)
+
+
+class BucketJournal:
+    """The journal of one run. Appending returns at once; the objects follow beside the dialogue."""
+
+    def __init__(
+        self, keys: RunKeys, shelf: "_Shelf", delivery: Delivery, lease: Lease, found: _Found
+    ) -> None:
+        self._keys = keys
+        self._shelf = shelf
+        self._delivery = delivery
+        self._lease = lease
+        self._found = tuple(found.entries)
+        self._repairs = tuple(found.repairs)
+        self._lock = threading.Lock()
+        self._last = found.last
+        self._n_entries = len(found.entries)
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """What was there when the journal was opened, oldest first."""
+        return self._found
+
+    @property
+    def repairs(self) -> Sequence[str]:
+        """What had to be repaired to read it, a sentence each."""
+        return self._repairs
+
+    def append(self, entry: Entry) -> None:
+        """Start keeping an entry; whether it arrived the run's delivery knows."""
+        with self._lock:
+            body = encode(
+                {
+                    "kind": "journal_entry",
+                    "run_id": self._keys.run_id,
+                    "sequence": self._n_entries,
+                    "previous": self._last,
+                    "entry": dict(entry),
+                }
+            )
+            key = self._keys.entry(self._n_entries)
+            self._last = hashlib.sha256(body).hexdigest()
+            self._n_entries += 1
+        self._delivery.send_to(self._shelf, key, body)
+
+    def close(self) -> None:
+        """Let go of the run, so that another process may take it up."""
+        self._lease.release()
+
+
+class _Shelf:
+    """Where a journal's entries go: never over one that somebody else has written meanwhile.
+
+    `leftovers` are objects, by ETag, that were found behind the end of the journal, and may go.
+    """
+
+    def __init__(
+        self,
+        bucket: Bucket,
+        lease: Lease,
+        leftovers: Mapping[str, str],
+        first_key: str,
+        index: str | None,
+    ) -> None:
+        self._bucket = bucket
+        self._lease = lease
+        self._leftovers = leftovers
+        self._first_key = first_key
+        self._index = index
+
+    def check(self) -> None:
+        """The run's own store of the same bucket is checked."""
+
+    def location(self, key: str) -> str:
+        return self._bucket.location(key)
+
+    def put(self, key: str, body: bytes) -> None:
+        if self._bucket.put_if(key, body, etag=self._leftovers.get(key)) is None:
+            there = self._bucket.get(key)
+            # An earlier try may have arrived, and only its answer was lost.
+            if there is None or there.body != body:
+                raise self._lease.lost()
+        if key == self._first_key and self._index:
+            # Only now is there something to find.
+            self._bucket.put(self._index, b"")
+
+
+def _keys_of(run_id: str) -> RunKeys | None:
+    try:
+        return RunKeys(run_id)
+    except UsageError:
+        return None
+
+
+def _chained(keys: RunKeys, objects: Mapping[int, Stored | None]) -> _Found:
+    """The entries up to the first one that is missing, broken, or not the next of its chain."""
+    found = _Found()
+    for sequence in range(max(objects, default=-1) + 1):
+        stored = objects.get(sequence)
+        entry, fault = _entry(keys, sequence, found.last, stored)
+        if entry is None or stored is None:
+            n_left = sum(1 for number in objects if number > sequence)
+            behind = f" {n_left} entries behind it were left out." if n_left else ""
+            found.repairs.append(f"Entry {sequence} of the journal {fault}.{behind}")
+            break
+        found.entries.append(entry)
+        found.last = hashlib.sha256(stored.body).hexdigest()
+    return found
+
+
+def _entry(
+    keys: RunKeys, sequence: int, previous: str | None, stored: Stored | None
+) -> tuple[Entry | None, str]:
+    """The entry that an object holds, or what is wrong with it."""
+    if stored is None:
+        return None, "is missing"
+    try:
+        envelope: Json = orjson.loads(stored.body)
+    except orjson.JSONDecodeError:
+        return None, "is cut or broken"
+    if not isinstance(envelope, dict) or envelope.get("kind") != "journal_entry":
+        return None, "is something else"
+    entry = envelope.get("entry")
+    if (envelope.get("run_id"), envelope.get("sequence")) != (keys.run_id, sequence):
+        return None, "belongs elsewhere"
+    if envelope.get("previous") != previous or not isinstance(entry, dict):
+        return None, "does not follow the one before"
+    return entry, ""

@@ -1,0 +1,158 @@
+"""What waits for one store: its writers, and how long they try."""
+
+import hashlib
+import random
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from tenacity import RetryCallState, Retrying, retry_if_exception_type
+
+from socratic_bench.errors import ArtifactError, StoreOutageError
+from socratic_bench.ports import ArtifactStore
+
+WRITERS = 4
+WAIT_BASE_S = 0.5
+WAIT_MAX_S = 20.0
+DOUBLINGS_MAX = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long a store that is out of order is waited for.
+
+    While the dialogue goes on, without end. After it each write gets `tries` more, and all of them
+    are given up once none has arrived for `grace_s`.
+    """
+
+    tries: int = 10
+    grace_s: float = 60.0
+    monotonic_s: Callable[[], float] = time.monotonic
+    uniform: Callable[[float, float], float] = random.uniform
+
+
+class Parcel:
+    """One file on its way to one store; what has been let go is read again when it is sent."""
+
+    def __init__(
+        self,
+        store: ArtifactStore,
+        key: str,
+        body: bytes,
+        reread: Callable[[str], bytes] | None,
+    ) -> None:
+        self.store = store
+        self.key = key
+        self.error: ArtifactError | None = None
+        self.late_tries = 0
+        self._body: bytes | None = body
+        self._digest = hashlib.sha256(body).digest()
+        self._reread = reread
+
+    @property
+    def was_outage(self) -> bool:
+        return isinstance(self.error, StoreOutageError)
+
+    @property
+    def body(self) -> bytes:
+        """The file's bytes. Raises `ArtifactError` if they are not any more what was sent."""
+        body = self._body
+        if body is not None:
+            return body
+        read = self._reread(self.key) if self._reread else b""
+        if hashlib.sha256(read).digest() != self._digest:
+            raise ArtifactError(
+                f"{self.store.location(self.key)} was not written: the file in the output folder "
+                "was changed meanwhile.",
+                hint="Leave the output folder of a run alone while it is under way.",
+            )
+        return read
+
+    def let_go(self) -> int:
+        """Keep the body no longer; how many bytes that frees."""
+        freed = len(self._body or b"")
+        self._body = None
+        return freed
+
+
+@dataclass(slots=True)
+class _Patient:
+    """When the waiting for the end began, and when the store last took something."""
+
+    since_s: float = 0.0
+    error: StoreOutageError | None = field(default=None)
+
+
+class Lane:
+    """The writers of one store. A store that stands still holds no other one up."""
+
+    def __init__(self, store: ArtifactStore, patience: Patience) -> None:
+        self._store = store
+        self._patience = patience
+        self._pool = ThreadPoolExecutor(WRITERS, thread_name_prefix="delivery")
+        self._settling = threading.Event()
+        self._closed = threading.Event()
+        self._waiting = _Patient()
+
+    def submit(self, parcel: Parcel, then: Callable[[], None]) -> Future[None]:
+        """Deliver, and call `then` once the store has it."""
+        return self._pool.submit(self._deliver, parcel, then)
+
+    def settle(self) -> None:
+        """From now on patience counts; writers that sleep try at once."""
+        self._waiting.since_s = self._patience.monotonic_s()
+        self._settling.set()
+
+    def close(self) -> None:
+        self._closed.set()
+        self._settling.set()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _deliver(self, parcel: Parcel, then: Callable[[], None]) -> None:
+        parcel.late_tries = 0
+        retrying = Retrying(
+            retry=retry_if_exception_type(StoreOutageError),
+            stop=lambda _: self._is_enough(parcel),
+            wait=self._wait_s,
+            sleep=self._sleep,
+            reraise=True,
+        )
+        retrying(self._try, parcel)
+        then()
+
+    def _try(self, parcel: Parcel) -> None:
+        if self._waiting.error and self._is_out_of_time():
+            # Others have waited in vain already: no need to find that out for each.
+            parcel.error = self._waiting.error
+            raise parcel.error
+        parcel.late_tries += self._settling.is_set()
+        try:
+            self._store.put(parcel.key, parcel.body)
+        except ArtifactError as error:
+            parcel.error = error
+            if isinstance(error, StoreOutageError):
+                self._waiting.error = error
+            raise
+        parcel.error = self._waiting.error = None
+        self._waiting.since_s = self._patience.monotonic_s()
+
+    def _is_enough(self, parcel: Parcel) -> bool:
+        if self._closed.is_set():
+            return True
+        return parcel.late_tries >= self._patience.tries or self._is_out_of_time()
+
+    def _is_out_of_time(self) -> bool:
+        if not self._settling.is_set():
+            return False
+        waited_s = self._patience.monotonic_s() - self._waiting.since_s
+        return self._closed.is_set() or waited_s > self._patience.grace_s
+
+    def _wait_s(self, state: RetryCallState) -> float:
+        # Full jitter, as for calls of models.
+        doublings = min(state.attempt_number - 1, DOUBLINGS_MAX)
+        return self._patience.uniform(0, min(WAIT_MAX_S, WAIT_BASE_S * 2**doublings))
+
+    def _sleep(self, seconds: float) -> None:
+        (self._closed if self._settling.is_set() else self._settling).wait(seconds)
