@@ -2,6 +2,7 @@
 # make test   runs the test suite
 # make check  format, lint, types, layers, tests with coverage
 # make validity  what the heuristics reach against people's labels, where those are at hand
+# make bench  measures the program's own speed, and fills in docs/performance.md
 # Each makes the environment in .venv first, with pinned and hashed packages.
 
 PYTHON ?= python3
@@ -13,7 +14,7 @@ RUNNER_VARIABLES := RUNNER_DEFAULT_TURNS RUNNER_JUDGE_MODEL RUNNER_STUDENT_MODEL
 	RUNNER_S3_BUCKET RUNNER_S3_PREFIX AWS_REGION AWS_DEFAULT_REGION
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint requirements audit validity clean
+.PHONY: help demo test check lint requirements audit validity bench clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile image.mk
@@ -50,6 +51,9 @@ check: lint
 	$(BIN)/python -m pytest -n auto -q --cov --cov-report=term
 
 include image.mk
+
+bench: $(VENV)/.run
+	@$(BIN)/python -m bench --page docs/performance.md
 
 validity: $(VENV)/.dev
 	@$(BIN)/python tools/validity.py

@@ -1,0 +1,1 @@
+"""Benchmarks of the program itself: `python -m bench` measures, `bench.peers` compares."""

@@ -1,0 +1,60 @@
+"""Client CPU per call with a short and a long history, in a process of its own.
+
+    python -m bench.calls URL [--calls 40] [--rounds 5]
+
+The model is the one that a run calls through. Rounds of short and long calls take turns. Prints
+JSON: `short_ms` and `long_ms`, the CPU milliseconds per call of each round.
+"""
+
+import argparse
+import json
+import time
+
+from bench.contenders import TUTOR
+from socratic_bench import RunConfig
+from socratic_bench.ports import Model
+from socratic_bench.runner.backend import bedrock_models
+from socratic_bench.runner.halt import Halt
+from socratic_bench.types import CallKey, GenerateConfig, Message, Request, Text
+
+SHORT, LONG = 1, 81
+# 60 tokens of a student and 200 of a tutor, at five characters each.
+WORDS = {"user": "and " * 75, "assistant": "and " * 250}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("url")
+    parser.add_argument("--calls", type=int, default=40)
+    parser.add_argument("--rounds", type=int, default=5)
+    found = parser.parse_args()
+    config = RunConfig(model=TUTOR, prompt="I am stuck.", region="us-east-1", seed=1)
+    with bedrock_models(config, Halt(), print) as model_of:
+        model = model_of(TUTOR)
+        short, long = _request(SHORT), _request(LONG)
+        _cpu_ms(model, long, found.calls)
+        rounds = [
+            (_cpu_ms(model, short, found.calls), _cpu_ms(model, long, found.calls))
+            for _ in range(found.rounds)
+        ]
+    print(json.dumps({"short_ms": [r[0] for r in rounds], "long_ms": [r[1] for r in rounds]}))
+
+
+def _request(n_messages: int) -> Request:
+    roles = ("user", "assistant")
+    messages = tuple(
+        Message(roles[number % 2], (Text(f"{number} {WORDS[roles[number % 2]]}"),))
+        for number in range(n_messages)
+    )
+    return Request(system="and " * 500, messages=messages, config=GenerateConfig(max_tokens=1024))
+
+
+def _cpu_ms(model: Model, request: Request, calls: int) -> float:
+    started_s = time.process_time()
+    for number in range(calls):
+        model.complete(request, CallKey(role="tutor", index=number))
+    return (time.process_time() - started_s) / calls * 1000
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""The benchmark harness, run small through its real command. Its figures are not looked at."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.command import ROOT
+
+SMALL = ("--turns", "2", "--latency-ms", "5", "--runs", "1", "--rounds", "1", "--calls", "2")
+NAMES = [
+    "2 turns at 5 ms",
+    "2 turns at 5 ms",
+    "2 turns at 5 ms",
+    "5 turns at 0 ms",
+    "first byte at the server",
+    "--version",
+    "--help",
+    "CPU per call",
+    "the emulator at 0 ms",
+]
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bench")
+    page = folder / "performance.md"
+    shutil.copy(ROOT / "docs/performance.md", page)
+    places = ("--json", str(folder / "kept" / "bench.json"), "--page", str(page))
+    done = subprocess.run(
+        [sys.executable, "-m", "bench", *SMALL, "--load-s", "0.2", *places],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert (folder / "kept").is_dir(), done.stderr
+    return done, json.loads((folder / "kept" / "bench.json").read_text()), page.read_text()
+
+
+def test_bench_rows(bench):
+    done, kept, page = bench
+    rows = kept["rows"]
+
+    assert [row["name"].partition(" (")[0] for row in rows] == NAMES
+    for row in rows:
+        assert row["median"] > 0
+        assert row["name"] in done.stdout
+        assert f"| {row['name']} | {row['measure']} |" in page
+
+
+def test_bench_exit_code_is_that_of_its_rows(bench):
+    done, kept, _ = bench
+
+    assert done.returncode == (0 if all(row["passes"] for row in kept["rows"]) else 1), done.stderr
+
+
+def test_bench_names_no_host_and_no_path(bench):
+    _, kept, page = bench
+
+    assert set(kept["machine"]) == {"cores", "cpu", "system"}
+    assert str(ROOT) not in json.dumps(kept) + page
