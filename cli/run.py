@@ -30,7 +30,8 @@ commands:
 EPILOG = """\
 variables: BEDROCK_MODEL_IDS (required: a JSON array of the ids that may be tested), AWS_REGION,
 AWS_DEFAULT_REGION, BEDROCK_ASSUME_ROLE_ARN, RUNNER_DEFAULT_TURNS, RUNNER_JUDGE_MODEL,
-RUNNER_STUDENT_MODEL, RUNNER_S3_BUCKET, RUNNER_S3_PREFIX, RUNNER_OUTPUT_DIR. A flag beats its
+RUNNER_STUDENT_MODEL, RUNNER_S3_BUCKET, RUNNER_S3_PREFIX, RUNNER_S3_KMS_KEY_ID,
+RUNNER_OUTPUT_DIR. A flag beats its
 variable.
 
 exit codes: 0 complete, 1 defect, 2 usage, 3 credentials or access, 4 service or store unavailable,
@@ -98,6 +99,7 @@ def _add_output(parser: Parser) -> None:
     add_word(group, "--output-dir", "DIR", "keep the artifacts in a folder")
     add_word(group, "--s3-bucket", "NAME", "keep the artifacts in a bucket")
     add_word(group, "--s3-prefix", "PREFIX", "before every key in the bucket")
+    add_word(group, "--s3-kms-key-id", "KEY", "encrypt objects with this KMS key")
     add_switch(group, "--pretty", "indent the document")
     add_switch(group, "--brief", "print the short form of the document")
     add_switch(group, "--quiet", "no progress on stderr")

@@ -172,6 +172,7 @@ class Sent:
     path: str
     headers: Mapping[str, str]
     raw: bytes
+    method: str = "POST"
 
     @property
     def model_id(self) -> str:
@@ -330,7 +331,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length", 0))
         raw = self.rfile.read(length)
-        said = self.server.service.take(Sent(self.path, dict(self.headers), raw))
+        said = self.server.service.take(Sent(self.path, dict(self.headers), raw, self.command))
         self.send_response(said.status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(said.body)))

@@ -76,6 +76,7 @@ def test_the_documented_command_gets_the_documented_defaults():
         output_dir=None,
         s3_bucket=None,
         s3_prefix="",
+        s3_kms_key_id=None,
         system_prompt_file=None,
         temperature=None,
         max_tokens=1024,
@@ -108,6 +109,7 @@ BY_FLAG: dict[str, tuple[Any, Any]] = {
     "output_dir": ("out", "out"),
     "s3_bucket": ("bucket", "bucket"),
     "s3_prefix": ("/a/b/", "a/b"),
+    "s3_kms_key_id": ("alias/artifacts", "alias/artifacts"),
     "system_prompt_file": ("tutor.md", "tutor.md"),
     "temperature": ("0.5", 0.5),
     "max_tokens": ("99", 99),
@@ -146,6 +148,7 @@ BY_VARIABLE = {
     "RUNNER_OUTPUT_DIR": ("output_dir", "a", "a", "b", "b"),
     "RUNNER_S3_BUCKET": ("s3_bucket", "aaa", "aaa", "bbb", "bbb"),
     "RUNNER_S3_PREFIX": ("s3_prefix", "a/", "a", "b", "b"),
+    "RUNNER_S3_KMS_KEY_ID": ("s3_kms_key_id", "alias/a", "alias/a", "alias/b", "alias/b"),
     "BEDROCK_ASSUME_ROLE_ARN": ("assume_role_arn", "a", "a", "b", "b"),
     "AWS_REGION": ("region", "eu-west-1", "eu-west-1", "eu-west-2", "eu-west-2"),
 }
@@ -423,6 +426,8 @@ MISTAKES: dict[str, tuple[dict[str, Any], dict[str, str], str]] = {
     "odd bucket": ({"s3-bucket": "My_Bucket"}, {}, "'My_Bucket'"),
     "prefix without bucket": ({"s3-prefix": "p"}, {}, "without a bucket"),
     "prefix that climbs": ({"s3-bucket": "bucket", "s3-prefix": "a/../b"}, {}, "'..'"),
+    "odd KMS key": ({"s3-bucket": "bucket", "s3-kms-key-id": "my key"}, {}, "'my key'"),
+    "KMS key without bucket": ({"s3-kms-key-id": "alias/a"}, {}, "without a bucket"),
     "odd student": ({"student": "human"}, {}, "scripted or model"),
     "student model without id": ({"student": "model"}, {}, "--student-model"),
     "two students": ({"student": "scripted", "student-model": "s"}, {}, "keep one"),
@@ -596,3 +601,42 @@ def refused(config: RunConfig, misread: tuple[str, ...]) -> tuple[str, ...]:
     except UsageError as error:
         return error.problems
     return ()
+
+
+KEY_ID = "1234abcd-12ab-34cd-56ef-1234567890ab"
+REGION_AND_ACCOUNT = "arn:aws:kms:eu-west-1:111122223333"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        KEY_ID,
+        f"mrk-{'0a' * 16}",
+        "alias/artifacts",
+        "alias/aws/s3",
+        f"{REGION_AND_ACCOUNT}:key/{KEY_ID}",
+        f"{REGION_AND_ACCOUNT}:alias/artifacts",
+        f"arn:aws-us-gov:kms:us-gov-west-1:111122223333:key/{KEY_ID}",
+    ],
+)
+def test_a_kms_key_is_an_id_an_alias_or_an_arn(key):
+    assert replace(CONFIG, s3_bucket="bucket", s3_kms_key_id=key).problems() == ()
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        f"{KEY_ID}0",
+        f"key/{KEY_ID}",
+        "artifacts",
+        "alias/",
+        "alias/a b",
+        f"{REGION_AND_ACCOUNT}:{KEY_ID}",
+        f"arn:aws:s3:eu-west-1:111122223333:key/{KEY_ID}",
+        f"{KEY_ID}\n",
+    ],
+)
+def test_what_is_no_kms_key_is_a_mistake(key):
+    (problem,) = replace(CONFIG, s3_bucket="bucket", s3_kms_key_id=key).problems()
+
+    assert repr(key) in problem

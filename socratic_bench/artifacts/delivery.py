@@ -50,6 +50,12 @@ class Delivery:
         self._pending: dict[Future[None], Parcel] = {}
         self._refused: list[Parcel] = []
 
+    @property
+    def held_bytes(self) -> int:
+        """What waits in memory, and in no store yet."""
+        with self._lock:
+            return self._held_bytes
+
     def send(self, key: str, body: bytes) -> None:
         """Start keeping `body` everywhere; returns at once."""
         parcels = [self._parcel(store, key, body) for store in self._stores]

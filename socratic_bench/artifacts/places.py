@@ -33,6 +33,7 @@ def open_bucket(
         config.s3_bucket,
         prefix=config.s3_prefix,
         region=config.region or OFFLINE_REGION,
+        kms_key_id=config.s3_kms_key_id,
         notice=notice,
     )
 

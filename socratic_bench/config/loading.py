@@ -38,6 +38,7 @@ def _read(reader: Reader) -> RunConfig:
         output_dir=reader.word("output-dir", "RUNNER_OUTPUT_DIR"),
         s3_bucket=reader.word("s3-bucket", "RUNNER_S3_BUCKET"),
         s3_prefix=(reader.word("s3-prefix", "RUNNER_S3_PREFIX") or "").strip("/"),
+        s3_kms_key_id=reader.word("s3-kms-key-id", "RUNNER_S3_KMS_KEY_ID"),
         system_prompt_file=reader.word("system-prompt-file"),
         temperature=reader.optional_number("temperature"),
         max_tokens=reader.integer("max-tokens", default=1024),

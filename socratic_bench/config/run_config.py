@@ -15,6 +15,11 @@ _ARN = re.compile(r"arn:aws[\w-]*:bedrock:(?P<region>[a-z0-9-]*):\d*:[\w.-]+/.+"
 _ROLE_ARN = re.compile(r"arn:aws[\w-]*:iam::\d{12}:role/.+")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _STRANGE = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]")
+_KMS_ALIAS = r"alias/[A-Za-z0-9/_-]{1,250}"
+_KMS_ID = r"([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|mrk-[0-9a-f]{32})"
+_KMS_KEY = re.compile(
+    rf"{_KMS_ID}|{_KMS_ALIAS}|arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{{12}}:(key/{_KMS_ID}|{_KMS_ALIAS})"
+)
 _REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-\d+")
 
 
@@ -46,6 +51,8 @@ class RunConfig:
         region: AWS region of the Bedrock endpoint.
         assume_role_arn: IAM role taken for Bedrock calls only.
         output_dir, s3_bucket, s3_prefix: where artifacts go; `None` and "" leave them out.
+        s3_kms_key_id: KMS key that objects are encrypted with, an id, alias or ARN; `None` leaves
+            that to the bucket.
         system_prompt_file: the tutor's system prompt; `None` takes the built-in one.
         temperature: of the tutor, 0..1; `None` leaves it to the model.
         max_tokens: bound of one reply of the tutor, in tokens.
@@ -73,6 +80,7 @@ class RunConfig:
     output_dir: str | None = None
     s3_bucket: str | None = None
     s3_prefix: str = ""
+    s3_kms_key_id: str | None = None
     system_prompt_file: str | None = None
     temperature: float | None = None
     max_tokens: int = 1024
@@ -163,5 +171,14 @@ def _place_problems(config: RunConfig) -> Iterator[str]:
         yield f"The bucket name {config.s3_bucket!r} is not a valid S3 bucket name."
     if config.s3_prefix and not config.s3_bucket:
         yield "An S3 prefix is given without a bucket: set RUNNER_S3_BUCKET or give --s3-bucket."
+    yield from _key_problems(config)
     if ".." in config.s3_prefix.split("/"):
         yield f"The S3 prefix {config.s3_prefix!r} must not contain '..'."
+
+
+def _key_problems(config: RunConfig) -> Iterator[str]:
+    key = config.s3_kms_key_id
+    if key and not _KMS_KEY.fullmatch(key):
+        yield f"The KMS key {key!r} is neither a key id, nor alias/NAME, nor an ARN of these."
+    if key and not config.s3_bucket:
+        yield "A KMS key is given without a bucket: set RUNNER_S3_BUCKET or give --s3-bucket."

@@ -1,0 +1,286 @@
+"""Delivery while a store is out of order: what waits, where, for how long, and what is told."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from socratic_bench.artifacts.delivery import Delivery
+from socratic_bench.artifacts.folder import FolderStore
+from socratic_bench.artifacts.lane import Patience
+from socratic_bench.errors import ArtifactError, StoreOutageError
+from tests.fakes import PATIENCE_S
+
+SOON = {"uniform": lambda _low, _high: 0.001}
+
+
+class Store:
+    """Is out of order until it is told otherwise, and remembers what was tried."""
+
+    def __init__(self, *, is_up: bool = False) -> None:
+        self.up = threading.Event()
+        if is_up:
+            self.up.set()
+        self.puts: list[str] = []
+        self.kept: dict[str, bytes] = {}
+        self.tried = threading.Condition()
+
+    def check(self) -> None: ...
+
+    def location(self, key: str) -> str:
+        return f"s3://bucket/{key}"
+
+    def put(self, key: str, body: bytes) -> None:
+        with self.tried:
+            self.puts.append(key)
+            self.tried.notify_all()
+        if not self.up.is_set():
+            raise StoreOutageError(f"{key} failed.", hint="Run again.")
+        self.kept[key] = body
+
+    def wait_for_tries(self, count: int) -> None:
+        with self.tried:
+            assert self.tried.wait_for(lambda: len(self.puts) >= count, PATIENCE_S)
+
+
+class Held(Store):
+    """Says nothing before it is told to."""
+
+    def put(self, key: str, body: bytes) -> None:
+        assert self.up.wait(PATIENCE_S)
+        super().put(key, body)
+
+
+class Fading(Held):
+    """Says nothing before it is told to, and then that it is out of order."""
+
+    def put(self, key: str, body: bytes) -> None:
+        assert self.up.wait(PATIENCE_S)
+        self.puts.append(key)
+        raise StoreOutageError(f"{key} failed.", hint="Run again.")
+
+
+class Clock:
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def closing() -> Iterator[list[Delivery]]:
+    made: list[Delivery] = []
+    yield made
+    for delivery in made:
+        delivery.close()
+
+
+@pytest.fixture
+def deliver(closing: list[Delivery]) -> Any:
+    def make(*stores: Any, tries: int = 3, grace_s: float = 60.0, **more: Any) -> Delivery:
+        clock = more.pop("monotonic_s", Clock())
+        patience = Patience(tries=tries, grace_s=grace_s, monotonic_s=clock, **SOON)
+        closing.append(Delivery(stores, patience=patience, **more))
+        return closing[-1]
+
+    return make
+
+
+def test_a_store_that_comes_back_gets_everything(deliver):
+    store = Store()
+    delivery = deliver(store, tries=1)
+    for number in range(20):
+        delivery.send(str(number), str(number).encode())
+    store.wait_for_tries(50)
+    assert store.kept == {}
+    store.up.set()
+
+    assert delivery.settle() is None
+    assert store.kept == {str(number): str(number).encode() for number in range(20)}
+
+
+def test_a_store_that_stays_away_is_tried_so_often_and_told_with_a_count(deliver):
+    store = Store()
+    delivery = deliver(store)
+    for number in range(10):
+        delivery.send(str(number), b"")
+
+    error = delivery.settle()
+    assert isinstance(error, ArtifactError)
+    assert error.message.startswith("10 artifacts are missing. ")
+    assert error.message.endswith(" and 4 more.")
+    assert error.message.count("s3://bucket/") == 5
+    assert (error.hint, error.exit_code) == ("Run again.", 4)
+    assert delivery.settle() is not None
+
+
+def test_after_the_dialogue_each_write_gets_its_tries_and_no_more(deliver):
+    """The first try is under way when the dialogue ends; three more follow it."""
+    store = Fading()
+    delivery = deliver(store, tries=3)
+    delivery.send("a", b"")
+
+    def end(futures: list[Future[None]]) -> None:
+        store.up.set()
+        for future in futures:
+            future.exception()
+
+    assert delivery.settle(end) is not None
+    assert store.puts == ["a"] * 4
+
+
+def test_a_store_that_takes_nothing_for_long_is_given_up_without_trying_every_write(deliver):
+    clock, store = Clock(), Store()
+    delivery = deliver(store, tries=10**9, grace_s=60.0, monotonic_s=clock)
+    for number in range(100):
+        delivery.send(str(number), b"")
+    store.wait_for_tries(8)
+
+    def wait_and_look(futures: list[Future[None]]) -> None:
+        clock.now_s += 61
+        for future in futures:
+            future.exception()
+
+    error = delivery.settle(wait_and_look)
+    assert isinstance(error, ArtifactError)
+    assert error.message.startswith("100 artifacts are missing.")
+    # The four writers had one each, and nobody tried the ones behind them.
+    assert len(set(store.puts)) == 4
+
+
+def test_a_slow_store_that_takes_something_now_and_then_is_not_given_up(deliver):
+    clock = Clock()
+
+    class Slow(Store):
+        def put(self, key: str, body: bytes) -> None:
+            clock.now_s += 40
+            super().put(key, body)
+
+    store = Slow(is_up=True)
+    delivery = deliver(store, monotonic_s=clock, grace_s=60.0)
+    for number in range(12):
+        delivery.send(str(number), b"")
+
+    assert delivery.settle() is None
+    assert len(store.kept) == 12
+
+
+def test_a_store_that_stands_still_holds_no_other_one_up(deliver, tmp_path):
+    held, folder = Held(), FolderStore(str(tmp_path))
+    delivery = deliver(folder, held)
+    for number in range(20):
+        delivery.send(str(number), b"x")
+
+    wait_until(lambda: len(list(tmp_path.iterdir())) == 20)
+    assert held.kept == {}
+    held.up.set()
+    assert delivery.settle() is None
+    assert len(held.kept) == 20
+
+
+def test_memory_is_bounded_and_said_once(deliver):
+    told: list[ArtifactError] = []
+    held = Held()
+    delivery = deliver(held, memory_bytes=1000, on_full=told.append)
+    for number in range(15):
+        delivery.send(str(number), b"x" * 100)
+
+    (error,) = told
+    assert "wait for s3://bucket/" in error.message
+    assert "--output-dir" in (error.hint or "")
+    assert error.exit_code == 4
+    held.up.set()
+    missing = delivery.settle()
+    assert isinstance(missing, ArtifactError)
+    assert missing.message.startswith("5 artifacts are missing.")
+    assert len(held.kept) == 10
+
+
+def test_what_has_arrived_takes_no_memory(deliver):
+    told: list[ArtifactError] = []
+    store = Store(is_up=True)
+    delivery = deliver(store, memory_bytes=1000, on_full=told.append)
+    for number in range(50):
+        delivery.send(str(number), b"x" * 100)
+        assert delivery.settle() is None
+
+    assert told == []
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    while not is_so():
+        threading.Event().wait(0.001)
+
+
+class TestBacking:
+    """With a folder, what a bucket does not take waits there."""
+
+    def test_it_takes_no_memory_and_arrives_as_it_was(self, deliver, tmp_path):
+        told: list[ArtifactError] = []
+        held, folder = Held(), FolderStore(str(tmp_path))
+        delivery = deliver(folder, held, backing=folder, memory_bytes=1000, on_full=told.append)
+        bodies = {str(number): bytes([number]) * 500 for number in range(30)}
+        for number, body in bodies.items():
+            delivery.send(number, body)
+            wait_until(lambda: delivery.held_bytes == 0)
+        held.up.set()
+
+        assert delivery.settle() is None
+        assert (told, held.kept) == ([], bodies)
+
+    @pytest.fixture
+    def held(self, deliver, tmp_path):
+        """Eight files wait in the folder: four more than a bucket has writers."""
+        store, folder = Held(), FolderStore(str(tmp_path))
+        delivery = deliver(folder, store, backing=folder)
+        for number in range(8):
+            delivery.send(str(number), b"mine")
+        wait_until(lambda: delivery.held_bytes == 0)
+        return delivery, store
+
+    def test_what_somebody_changed_there_is_not_passed_on(self, held, tmp_path):
+        delivery, store = held
+        (tmp_path / "7").write_bytes(b"yours")
+        store.up.set()
+
+        error = delivery.settle()
+        assert isinstance(error, ArtifactError)
+        assert "s3://bucket/7 was not written" in error.message
+        assert "was changed meanwhile" in error.message
+        assert store.kept == {str(number): b"mine" for number in range(7)}
+
+    def test_what_is_gone_there_is_told(self, held, tmp_path):
+        delivery, store = held
+        (tmp_path / "7").unlink()
+        store.up.set()
+
+        error = delivery.settle()
+        assert isinstance(error, ArtifactError)
+        assert "could not be read" in error.message
+        assert "7" not in store.kept
+
+
+def test_the_file_that_vouches_is_kept_nowhere_over_missing_parts(deliver):
+    bucket, folder = Store(), Store(is_up=True)
+    delivery = deliver(folder, bucket)
+    delivery.send("part", b"")
+
+    assert isinstance(delivery.conclude("curated", b""), ArtifactError)
+    assert "curated" not in folder.kept
+    assert bucket.kept == {}
+
+
+def test_closing_ends_the_waiting(deliver):
+    store = Store()
+    patience = Patience(uniform=lambda _low, _high: 3600.0)
+    delivery = Delivery([store], patience=patience)
+    delivery.send("a", b"")
+    store.wait_for_tries(1)
+    (thread,) = [t for t in threading.enumerate() if t.name.startswith("delivery")][-1:]
+    delivery.close()
+
+    thread.join(PATIENCE_S)
+    assert not thread.is_alive()
+    assert len(store.puts) <= 2
