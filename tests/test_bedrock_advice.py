@@ -4,13 +4,13 @@ import json
 from contextlib import closing
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import LoginRefreshRequired
 
 from socratic_bench import RunConfig, run
 from socratic_bench.bedrock.advice import better_hint
 from socratic_bench.bedrock.connection import Connection
+from socratic_bench.bedrock.data import new_session
 from socratic_bench.bedrock.faults import FAULTS, translate
 from socratic_bench.bedrock.listing import Listing
 from socratic_bench.bedrock.model import BedrockModel
@@ -138,13 +138,13 @@ class TestWhetherToAsk:
         assert (asked(service), asked(control)) == ([], ["/inference-profiles"])
 
     def test_where_no_endpoint_is_given_the_services_own_is_asked(self, keys):
-        listing = Listing(boto3.Session(region_name="us-east-1"), Endpoint(region="us-east-1"))
+        listing = Listing(new_session(), Endpoint(region="us-east-1"))
 
         assert listing._client.meta.endpoint_url == "https://bedrock.us-east-1.amazonaws.com"
 
     def test_once_for_many_failures(self, service, monkeypatch):
         monkeypatch.setenv("AWS_ENDPOINT_URL_BEDROCK", service.url)
-        listing = Listing(boto3.Session(region_name="us-east-1"), Endpoint(region="us-east-1"))
+        listing = Listing(new_session(), Endpoint(region="us-east-1"))
         for _ in range(3):
             listing.near(SONNET)
             listing.profiles_of(SONNET)
@@ -152,7 +152,7 @@ class TestWhetherToAsk:
         assert sorted(asked(service)) == ["/foundation-models", "/inference-profiles"]
 
     def test_with_two_seconds_of_patience_and_one_try(self, keys):
-        listing = Listing(boto3.Session(region_name="us-east-1"), Endpoint(region="us-east-1"))
+        listing = Listing(new_session(), Endpoint(region="us-east-1"))
         config = listing._client.meta.config
 
         assert (config.connect_timeout, config.read_timeout) == (2, 2)
@@ -272,7 +272,7 @@ class TestLogin:
         cause = LoginRefreshRequired()
         error = translate(cause, model_id="m")
         error.__cause__ = cause
-        listing = Listing(boto3.Session(region_name="us-east-1"), Endpoint(region="us-east-1"))
+        listing = Listing(new_session(), Endpoint(region="us-east-1"))
 
         assert error.code == "expired_login"
         assert better_hint(error, model_id="m", environ=environ, listing=listing) == hint

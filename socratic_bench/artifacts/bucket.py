@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
-import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.session import Session
 
 from socratic_bench.artifacts.bucket_faults import (
     ACTIONS,
@@ -21,6 +21,7 @@ from socratic_bench.artifacts.bucket_faults import (
     is_expired,
     named_region,
 )
+from socratic_bench.bedrock.data import new_session
 from socratic_bench.errors import UsageError
 from socratic_bench.secrecy import learn_headers
 
@@ -174,7 +175,9 @@ class Clients:
             retries={"total_max_attempts": 1, "mode": "standard"},
         )
         with _usable():
-            return self._session.client("s3", region_name=self.region, config=config)
+            make: Any = self._session.create_client  # makes its classes while it runs
+            client: S3Client = make("s3", region_name=self.region, config=config)
+            return client
 
     def send(
         self,
@@ -217,11 +220,11 @@ class Clients:
             self._client = self.connect(READ_TIMEOUT_S)
             return True
 
-    def _open_session(self) -> boto3.Session:
+    def _open_session(self) -> Session:
         with _usable():
-            session = boto3.Session(region_name=self.region)
-        session.events.register("before-send", _note_secrets)
-        session.events.register("needs-retry.s3", self._heed_region)
+            session = new_session()
+        session.register("before-send", _note_secrets)
+        session.register("needs-retry.s3", self._heed_region)
         return session
 
     def _heed_region(self, response: Any = None, **_: Any) -> None:  # noqa: ANN401 -- the SDK's

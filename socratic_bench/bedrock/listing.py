@@ -9,8 +9,8 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
-import boto3
 from botocore.config import Config
+from botocore.session import Session
 
 from socratic_bench.bedrock.capabilities import base_id
 from socratic_bench.bedrock.faults import TRANSLATED
@@ -20,7 +20,7 @@ PATIENCE_S = 2
 NAMES = 5
 PAGE = 1000
 
-# Boundary to boto3, whose shapes are plain dictionaries.
+# Boundary to the SDK, whose shapes are plain dictionaries.
 _Row = Mapping[str, Any]
 _UNKNOWN = (*TRANSLATED, KeyError, TypeError, AttributeError, RecursionError)
 
@@ -28,7 +28,7 @@ _UNKNOWN = (*TRANSLATED, KeyError, TypeError, AttributeError, RecursionError)
 class Listing:
     """The models and inference profiles of an account; each is asked for once, when needed."""
 
-    def __init__(self, session: boto3.Session, endpoint: Endpoint) -> None:
+    def __init__(self, session: Session, endpoint: Endpoint) -> None:
         self._session = session
         self._endpoint = endpoint
         self._lock = threading.Lock()
@@ -95,8 +95,9 @@ class Listing:
             read_timeout=PATIENCE_S,
             **more,
         )
-        connect: Any = self._session.client
-        return connect(service, config=config)
+        return self._session.create_client(
+            service, region_name=self._endpoint.region, config=config
+        )
 
 
 def _read_profiles(rows: list[_Row]) -> Iterator[tuple[str, frozenset[str]]]:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import boto3
-import botocore.session
 from botocore.config import Config
 from botocore.credentials import (
     AssumeRoleCredentialFetcher,
@@ -17,7 +15,9 @@ from botocore.credentials import (
     DeferredRefreshableCredentials,
 )
 from botocore.exceptions import BotoCoreError, NoCredentialsError
+from botocore.session import Session
 
+from socratic_bench.bedrock.data import new_session
 from socratic_bench.bedrock.faults import FAULTS, translate
 from socratic_bench.errors import ModelError
 from socratic_bench.secrecy import learn_headers
@@ -42,17 +42,17 @@ class Endpoint:
     call_timeout_s: float = 300.0
 
 
-def open_session(endpoint: Endpoint) -> boto3.Session:
+def open_session(endpoint: Endpoint) -> Session:
     """A session with the credentials that calls to the endpoint are signed with, read afresh.
 
     Raises `ModelError` where the SDK's own environment allows none.
     """
     with _translated():
-        return _stand_in_session(endpoint) if endpoint.url else _users_session(endpoint)
+        return _stand_in_session() if endpoint.url else _users_session(endpoint)
 
 
 def runtime_client(
-    session: boto3.Session, endpoint: Endpoint, environ: Mapping[str, str]
+    session: Session, endpoint: Endpoint, environ: Mapping[str, str]
 ) -> "BedrockRuntimeClient":
     """A client that sends each request once: every retry is decided, counted and seen here.
 
@@ -61,11 +61,11 @@ def runtime_client(
     with _translated():
         if endpoint.url:
             return _embedded_client(session, endpoint, endpoint.url)
-        client = session.client("bedrock-runtime", config=_config(endpoint))
+        client = _client(session, endpoint, _config(endpoint))
         if client.meta.endpoint_url.startswith("http://") and environ.get(BEARER_TOKEN):
             # The SDK refuses bearer tokens without TLS, even where keys are at hand.
             config = _config(endpoint, auth_scheme_preference="sigv4")
-            client = session.client("bedrock-runtime", config=config)
+            client = _client(session, endpoint, config)
         return client
 
 
@@ -84,14 +84,10 @@ def _translated() -> Iterator[None]:
         raise translate(error, model_id="Amazon Bedrock") from error
 
 
-def _users_session(endpoint: Endpoint) -> boto3.Session:
-    session = boto3.Session(
-        botocore_session=_role_session(endpoint.assume_role_arn, endpoint.region)
-        if endpoint.assume_role_arn
-        else None,
-        region_name=endpoint.region,
-    )
-    session.events.register("before-send", _note_secrets)
+def _users_session(endpoint: Endpoint) -> Session:
+    arn = endpoint.assume_role_arn
+    session = _role_session(arn, endpoint.region) if arn else new_session()
+    session.register("before-send", _note_secrets)
     return session
 
 
@@ -102,41 +98,43 @@ def _note_secrets(**event: Any) -> None:  # noqa: ANN401 -- the SDK's own fields
 def profile_region() -> str | None:
     """The region of the SDK's configuration files for the active profile, if there is one."""
     try:
-        region = botocore.session.Session().get_config_variable("region")
+        region = new_session().get_config_variable("region")
     except BotoCoreError:
         return None
     return region if isinstance(region, str) else None
 
 
-def _stand_in_session(endpoint: Endpoint) -> boto3.Session:
+def _stand_in_session() -> Session:
     # Nothing of the user's goes there: no profile, no keys, no token, no proxy.
     nobody = {
         "profile": (None, None, None, None),
         "config_file": (None, None, os.devnull, None),
         "credentials_file": (None, None, os.devnull, None),
     }
-    return boto3.Session(
-        botocore_session=botocore.session.Session(session_vars=nobody),
-        aws_access_key_id="embedded",
-        aws_secret_access_key="embedded",  # noqa: S106 -- a stand-in
-        region_name=endpoint.region,
+    session = new_session(session_vars=nobody)
+    session.set_credentials("embedded", "embedded")
+    return session
+
+
+def _embedded_client(session: Session, endpoint: Endpoint, url: str) -> "BedrockRuntimeClient":
+    config = _config(
+        endpoint,
+        proxies={},
+        auth_scheme_preference="sigv4",
+        use_fips_endpoint=False,
+        use_dualstack_endpoint=False,
     )
+    return _client(session, endpoint, config, url=url)
 
 
-def _embedded_client(
-    session: boto3.Session, endpoint: Endpoint, url: str
+def _client(
+    session: Session, endpoint: Endpoint, config: Config, *, url: str | None = None
 ) -> "BedrockRuntimeClient":
-    return session.client(
-        "bedrock-runtime",
-        endpoint_url=url,
-        config=_config(
-            endpoint,
-            proxies={},
-            auth_scheme_preference="sigv4",
-            use_fips_endpoint=False,
-            use_dualstack_endpoint=False,
-        ),
+    made: Any = session.create_client  # makes its classes while it runs
+    client: BedrockRuntimeClient = made(
+        "bedrock-runtime", region_name=endpoint.region, config=config, endpoint_url=url
     )
+    return client
 
 
 def _config(endpoint: Endpoint, **more: Any) -> Config:  # noqa: ANN401 -- the SDK's own options
@@ -166,8 +164,8 @@ class _AssumeRole(CredentialProvider):
         )
 
 
-def _role_session(role_arn: str, region: str) -> botocore.session.Session:
-    own = botocore.session.Session()
+def _role_session(role_arn: str, region: str) -> Session:
+    own = new_session()
     own.register("before-send", _note_secrets)
     credentials = own.get_credentials()
     if credentials is None:
@@ -179,6 +177,6 @@ def _role_session(role_arn: str, region: str) -> botocore.session.Session:
         role_arn=role_arn,
         extra_args={"RoleSessionName": ROLE_SESSION_NAME},
     )
-    session = botocore.session.Session()
+    session = new_session()
     session.register_component("credential_provider", CredentialResolver([_AssumeRole(fetcher)]))
     return session
