@@ -2,10 +2,12 @@
 
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
+from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self
@@ -332,7 +334,10 @@ class _Handler(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length", 0))
         raw = self.rfile.read(length)
         said = self.server.service.take(Sent(self.path, dict(self.headers), raw, self.command))
-        self.send_response(said.status)
+        if "Date" in said.headers:
+            self.send_response_only(said.status)
+        else:
+            self.send_response(said.status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(said.body)))
         for name, value in said.headers.items():
@@ -347,3 +352,51 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the base's name
         """Silent."""
+
+
+# --- S3 with faults: a server before moto's ---
+
+
+@contextmanager
+def relayed(
+    moto_url: str,
+    instead: Callable[[Sent], Said | None],
+    *,
+    passing: bool = False,
+    headers: Mapping[str, str] | None = None,
+) -> Iterator[FakeBedrock]:
+    """A server that passes requests on to moto's, but for those that `instead` answers.
+
+    With `passing` these arrive there all the same; `headers` are put on every answer.
+    """
+
+    def answer_to(sent: Sent) -> Said:
+        said = instead(sent)
+        if said is not None and not passing:
+            return said
+        passed = _passed_on(moto_url, sent)
+        return said or replace(passed, headers={**passed.headers, **(headers or {})})
+
+    with FakeBedrock({"": answer_to}) as fake:
+        yield fake
+
+
+def _passed_on(moto_url: str, sent: Sent) -> Said:
+    connection = HTTPConnection(moto_url.partition("://")[2])
+    with closing(connection):
+        known = {n: v for n, v in sent.headers.items() if n.lower() not in {"expect", "connection"}}
+        connection.request(sent.method, sent.path, sent.raw, known)
+        told = connection.getresponse()
+        body = told.read()
+        kept = {n: v for n, v in told.getheaders() if n.lower() in _PASSED_ON}
+        return Said(body, told.status, kept)
+
+
+_PASSED_ON = ("etag", "last-modified", "x-amz-bucket-region")
+
+
+def xml(status: int, code: str, message: str = "No.", **headers: str) -> Said:
+    """An error as S3 tells it."""
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    body = f"<Error><Code>{code}</Code><Message>{message}</Message></Error>"
+    return Said(body.encode(), status, given)

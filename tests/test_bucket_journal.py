@@ -1,9 +1,14 @@
 """The journal in a bucket and the lease on it, over S3 as moto plays it."""
 
+import json
+import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from email.utils import formatdate
 from typing import Any
 from uuid import uuid4
 
@@ -16,7 +21,8 @@ from socratic_bench.artifacts.lease import LeaseTerms
 from socratic_bench.artifacts.places import bucket_journals, open_bucket
 from socratic_bench.artifacts.s3 import S3Store
 from socratic_bench.config import RunConfig
-from socratic_bench.errors import BenchError
+from socratic_bench.errors import ArtifactError, BenchError, Stopped, UsageError
+from tests.fakes import PATIENCE_S, FakeBedrock, Said, Sent, relayed, xml
 
 RUN = "run-01M7XXKJ610ZKRZ0Q3VR382HZG"
 LATER = "run-01M7XXKJ610ZKRZ0Q3VR382HZH"
@@ -127,6 +133,402 @@ class TestEntries:
             assert one.delivery.settle() is None
 
         assert reopened(host()) == ([*ENTRIES, {"more": True}], [])
+
+    def test_the_newest_run_of_an_identity_comes_first(self, host, written):
+        play(host(), LATER)
+
+        assert list(host().journals.newest(IDENTITY)) == [LATER, RUN]
+        assert list(host().journals.newest("e" * 64)) == []
+
+    def test_appending_and_creating_ask_nothing_of_the_bucket(self, host, keys, monkeypatch):
+        """Every answer is held back until the run has said all that it has to say."""
+        spoken = threading.Event()
+        taken: list[str] = []
+
+        def hold(sent: Sent) -> Said:
+            assert spoken.wait(PATIENCE_S)
+            taken.append(sent.path)
+            return Said(b"", 200, {"ETag": '"1"'})
+
+        with FakeBedrock({"": hold}) as s3:
+            monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3.url)
+            one = host()
+            journal = one.journals.create(RUN, IDENTITY)
+            for entry in ENTRIES:
+                journal.append(entry)
+            assert taken == []
+            spoken.set()
+            assert one.delivery.settle() is None
+            journal.close()
+            one.close()
+        assert sum(path.endswith(".json?x-id=PutObject") or "/0" in path for path in taken) >= 12
+
+    def test_entries_that_cannot_be_kept_are_missing_in_the_end(self, host, keys, monkeypatch):
+        def deny(sent: Sent) -> Said:
+            return xml(403, "AccessDenied") if "/journal/" in sent.path else Said(b"")
+
+        with FakeBedrock({"": deny}) as s3:
+            monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3.url)
+            one = host()
+            journal = one.journals.create(RUN, IDENTITY)
+            journal.append({})
+            error = one.delivery.settle()
+            journal.close()
+            one.close()
+        assert isinstance(error, ArtifactError)
+        assert "/000000.json could not be written" in error.message
+        assert any("Others cannot see" in text for text in one.heard)
+
+
+class TestFaults:
+    """Whatever lies there: the entries before it are used, and the repair says so."""
+
+    CUT = '{"kind": "journal_entry", "run_id": '
+
+    @pytest.mark.parametrize(
+        ("body", "words"),
+        [
+            (None, "is missing"),
+            (CUT, "is cut or broken"),
+            ("", "is cut or broken"),
+            ("[]", "is something else"),
+            ('{"turn": 7}', "is something else"),
+            ("\u00ff\u00fe", "is cut or broken"),
+        ],
+        ids=["gap", "cut", "empty", "foreign kind", "foreign object", "no json"],
+    )
+    def test_a_broken_entry_ends_what_is_used(self, client, bucket, host, written, body, words):
+        key = f"{FOLDER}000007.json"
+        client.delete_object(Bucket=bucket, Key=key)
+        if body is not None:
+            client.put_object(Bucket=bucket, Key=key, Body=body.encode())
+
+        assert reopened(host()) == (
+            ENTRIES[:7],
+            [f"Entry 7 of the journal {words}. 4 entries behind it were left out."],
+        )
+
+    @pytest.mark.parametrize("number", [6, 8])
+    def test_an_entry_in_anothers_place_is_not_taken_for_it(
+        self, client, bucket, host, written, number
+    ):
+        source = {"Bucket": bucket, "Key": f"{FOLDER}{number:06d}.json"}
+        client.copy_object(Bucket=bucket, Key=f"{FOLDER}000007.json", CopySource=source)
+
+        entries, (repair,) = reopened(host())
+        assert entries == ENTRIES[:7]
+        assert "belongs elsewhere" in repair
+
+    def test_nor_one_of_another_run(self, client, bucket, host, written):
+        play(host(), LATER, [{"other": n} for n in range(9)])
+        source = {"Bucket": bucket, "Key": f"p/journal/runs/{LATER}/000007.json"}
+        client.copy_object(Bucket=bucket, Key=f"{FOLDER}000007.json", CopySource=source)
+
+        entries, (repair,) = reopened(host())
+        assert (entries, "belongs elsewhere" in repair) == (ENTRIES[:7], True)
+
+    def test_nor_one_that_follows_a_changed_entry(self, client, bucket, host, written):
+        key = f"{FOLDER}000003.json"
+        body = client.get_object(Bucket=bucket, Key=key)["Body"].read()
+        client.put_object(Bucket=bucket, Key=key, Body=body.replace(b"Why 3", b"Why 9"))
+
+        entries, (repair,) = reopened(host())
+        assert len(entries) == 4
+        assert "Entry 4 of the journal does not follow the one before." in repair
+
+    def test_a_repaired_journal_grows_over_what_was_left_out(self, client, bucket, host, written):
+        client.put_object(Bucket=bucket, Key=f"{FOLDER}000007.json", Body=b"broken")
+        one = host()
+        with closing(one.journals.open(RUN)) as journal:
+            for number in range(3):
+                journal.append({"again": number})
+            assert one.delivery.settle() is None
+
+        entries, (repair,) = reopened(host())
+        assert entries == [*ENTRIES[:7], *({"again": number} for number in range(3))]
+        assert "Entry 10 of the journal does not follow the one before." in repair
+
+    def test_odd_objects_beside_the_entries_are_nothing(self, client, bucket, host, written):
+        for name in (
+            "README",
+            "1.json",
+            "0000001.json",
+            "000003.json.bak",
+            "../x",
+            "a/000012.json",
+        ):
+            client.put_object(Bucket=bucket, Key=f"{FOLDER}{name}", Body=b"x")
+
+        assert reopened(host()) == (ENTRIES, [])
+
+    def test_a_run_that_is_not_there_is_a_usage_mistake_that_leaves_nothing(
+        self, client, bucket, host
+    ):
+        with pytest.raises(UsageError) as refused:
+            host().journals.open(RUN)
+        assert f"There is no run {RUN} in s3://{bucket}/{FOLDER}" in refused.value.problems[0]
+        assert client.list_objects_v2(Bucket=bucket)["KeyCount"] == 0
+
+    def test_what_is_no_journal_is_a_usage_mistake_and_is_let_go(self, client, bucket, host):
+        client.put_object(Bucket=bucket, Key=f"{FOLDER}000000.json", Body=b"{}")
+
+        with pytest.raises(UsageError, match="is no journal"):
+            host().journals.open(RUN)
+        assert json.loads(client.get_object(Bucket=bucket, Key=LEASE)["Body"].read())["released"]
+
+    @pytest.mark.parametrize("run_id", ["../x", "a/b", "", ".", "run-1/../../x", "x" * 101, "a\n"])
+    def test_a_run_id_leads_nowhere_else(self, host, run_id):
+        one = host()
+        with pytest.raises(UsageError, match="no run id"):
+            one.journals.open(run_id)
+        with pytest.raises(UsageError, match="no run id"):
+            one.journals.create(run_id, IDENTITY)
+
+    def test_nor_does_one_that_lies_in_the_index(self, client, bucket, host, written):
+        for name in ("zzz/x", "zz..", "z" * 200, "zzzz"):
+            key = f"p/journal/identities/{IDENTITY}/{name}"
+            client.put_object(Bucket=bucket, Key=key, Body=b"")
+
+        assert list(host().journals.newest(IDENTITY)) == [RUN]
+
+    def test_nor_does_an_identity(self, host):
+        with pytest.raises(ValueError, match="digest"):
+            list(host().journals.newest("../runs"))
+
+    def test_a_short_outage_is_waited_out(self, host, written, bucket, moto_url, monkeypatch):
+        down = iter([True, False, True, True])
+        with relayed(moto_url, lambda _: xml(503, "SlowDown") if next(down, False) else None) as s3:
+            monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3.url)
+            one = host(sleep=lambda _: None)
+            assert reopened(one) == (ENTRIES, [])
+        assert len(one.slept) == 3
+
+    def test_a_long_one_is_an_error_that_says_what_could_not_be_read(self, host, keys, monkeypatch):
+        with FakeBedrock({"": [xml(503, "SlowDown")]}) as s3:
+            monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3.url)
+            with pytest.raises(ArtifactError) as failed:
+                host(sleep=lambda _: None).journals.open(RUN)
+        assert "could not be read" in failed.value.message
+        assert len(s3.sent) == 6
+
+    def test_no_leave_to_read_names_the_action(self, host, keys, monkeypatch):
+        with FakeBedrock({"": [xml(403, "AccessDenied")]}) as s3:
+            monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3.url)
+            with pytest.raises(ArtifactError) as failed:
+                host(sleep=lambda _: None).journals.open(RUN)
+        assert "s3:ListBucket" in (failed.value.hint or "")
+        assert len(s3.sent) == 1
+
+
+class TestLease:
+    """Two processes are two hosts here: nothing is shared but the bucket."""
+
+    def lease(self, client: Any, bucket: str) -> Any:
+        return json.loads(client.get_object(Bucket=bucket, Key=LEASE)["Body"].read())
+
+    def test_it_names_who_holds_the_run_and_is_let_go_in_the_end(
+        self, client, bucket, host, written
+    ):
+        one = host()
+        journal = one.journals.open(RUN)
+        held = self.lease(client, bucket)
+        journal.close()
+
+        assert (held["pid"], held["run_id"], held["released"]) == (os.getpid(), RUN, False)
+        assert self.lease(client, bucket)["released"] is True
+
+    def test_a_run_that_is_held_is_refused_and_its_owner_named(self, host, written):
+        with closing(host().journals.open(RUN)):
+            other = host(waits=False)
+            with pytest.raises(UsageError) as refused:
+                other.journals.open(RUN)
+        assert f"process {os.getpid()} on {socket.gethostname()}" in refused.value.problems[0]
+        assert (refused.value.exit_code, other.slept) == (2, [])
+
+    def test_so_is_a_new_run_of_another_process(self, client, bucket, host):
+        one = host()
+        with closing(one.journals.create(RUN, IDENTITY)) as journal:
+            journal.append({})
+            assert one.delivery.settle() is None
+            until(lambda: client.list_objects_v2(Bucket=bucket, Prefix=LEASE)["KeyCount"] == 1)
+            with pytest.raises(UsageError, match="is under way"):
+                host(waits=False).journals.open(RUN)
+
+    def test_waiting_sees_that_the_owner_is_alive(self, host, written):
+        """The owner renews every quarter of a second; its lease would last for a second."""
+        with closing(host(ttl_s=1.0).journals.open(RUN)):
+            other = host(poll_s=0.05)
+            with pytest.raises(UsageError, match="is under way"):
+                other.journals.open(RUN)
+        assert any("waiting up to 1 s" in text for text in other.heard)
+
+    def test_a_dead_owners_lease_is_waited_for_and_taken(self, client, bucket, host, written):
+        dead_lease(client, bucket)
+        clock = Clock()
+        one = host(sleep=clock.pass_by, monotonic_s=clock, poll_s=3.0)
+
+        assert reopened(one) == (ENTRIES, [])
+        assert 50 <= clock.now_s <= 60
+        (heard,) = one.heard
+        assert f"{RUN} is held by process 7 on elsewhere (since 2026-11-20T12:00:00Z)" in heard
+        assert "waiting up to 60 s" in heard
+
+    def test_one_that_lapsed_long_ago_by_the_servers_clock_needs_no_waiting(
+        self, client, bucket, host, written, moto_url, monkeypatch
+    ):
+        dead_lease(client, bucket)
+        an_hour_on = {"Date": formatdate(time.time() + 3600, usegmt=True)}
+        with relayed(moto_url, lambda _: None, headers=an_hour_on) as s3:
+            monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3.url)
+            one = host()
+            assert reopened(one) == (ENTRIES, [])
+        assert (one.slept, one.heard) == ([], [])
+
+    @pytest.mark.parametrize(
+        "body",
+        [b"", b"{", b"[]", b'{"ttl_s": 1e9}', b'{"ttl_s": "x", "pid": {}, "host": "\\u001b[31m"}'],
+    )
+    def test_a_lease_that_is_none_lapses_too(self, client, bucket, host, written, body):
+        client.put_object(Bucket=bucket, Key=LEASE, Body=body)
+        clock = Clock()
+        one = host(sleep=clock.pass_by, monotonic_s=clock)
+
+        assert reopened(one) == (ENTRIES, [])
+        assert clock.now_s <= 60
+        assert "\x1b" not in one.heard[0]
+
+    def test_one_that_is_let_go_meanwhile_is_taken_at_once(self, client, bucket, host, written):
+        dead_lease(client, bucket)
+        clock = Clock()
+
+        def let_go(seconds: float) -> None:
+            clock.pass_by(seconds)
+            dead_lease(client, bucket, released=True)
+
+        assert reopened(host(sleep=let_go, monotonic_s=clock, poll_s=3.0)) == (ENTRIES, [])
+        assert clock.now_s == 3.0
+
+    def test_what_ends_the_run_ends_the_waiting(self, client, bucket, host, written):
+        dead_lease(client, bucket)
+
+        def interrupted(_: float) -> None:
+            raise Stopped("Interrupted.", end_reason="interrupted")
+
+        with pytest.raises(Stopped):
+            host(sleep=interrupted).journals.open(RUN)
+        assert self.lease(client, bucket)["host"] == "elsewhere"
+
+    def test_of_many_that_wait_for_a_dead_one_a_single_one_gets_it(
+        self, client, bucket, host, written
+    ):
+        dead_lease(client, bucket, ttl_s=1.0)
+        hosts = [host(ttl_s=1.0, poll_s=0.1) for _ in range(4)]
+
+        def take(one: Host) -> Any:
+            try:
+                return one.journals.open(RUN)
+            except UsageError:
+                return None
+
+        with ThreadPoolExecutor(4) as pool:
+            journals = [journal for journal in pool.map(take, hosts) if journal]
+        for journal in journals:
+            journal.close()
+        assert len(journals) == 1
+        assert [one.lost for one in hosts] == [[], [], [], []]
+
+    def test_a_holder_that_was_taken_over_is_told_by_its_next_renewal(
+        self, client, bucket, host, written
+    ):
+        one = host(ttl_s=0.4)
+        with closing(one.journals.open(RUN)):
+            dead_lease(client, bucket)
+            assert one.is_lost.wait(PATIENCE_S)
+        (error,) = one.lost
+        assert f"Another process holds {RUN} now: process 7 on elsewhere" in error.message
+        assert (error.end_reason, error.exit_code) == ("artifacts", 4)
+        assert self.lease(client, bucket)["host"] == "elsewhere"
+
+    def test_it_writes_over_no_entry_of_the_one_that_took_it_over(
+        self, client, bucket, host, written
+    ):
+        one, other = host(), host()
+        late = one.journals.open(RUN)
+        dead_lease(client, bucket, released=True)
+        with closing(other.journals.open(RUN)) as journal:
+            journal.append({"by": "the new one"})
+            assert other.delivery.settle() is None
+            late.append({"by": "the old one"})
+            error = one.delivery.settle()
+        late.close()
+
+        assert isinstance(error, ArtifactError)
+        assert one.is_lost.is_set()
+        assert reopened(host())[0] == [*ENTRIES, {"by": "the new one"}]
+
+    def test_a_write_whose_answer_was_lost_is_its_own(
+        self, client, bucket, host, written, moto_url, monkeypatch
+    ):
+        """The first write of each object arrives, but its answer is a 500."""
+        seen: set[str] = set()
+
+        def lose(sent: Sent) -> Said | None:
+            is_first = sent.method == "PUT" and sent.path not in seen
+            seen.add(sent.path)
+            return xml(500, "InternalError") if is_first else None
+
+        with relayed(moto_url, lose, passing=True) as s3:
+            monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3.url)
+            one = host(sleep=lambda _: None)
+            with closing(one.journals.open(RUN)) as journal:
+                journal.append({"more": 1})
+                assert one.delivery.settle() is None
+        assert one.lost == []
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", moto_url)
+        assert reopened(host())[0] == [*ENTRIES, {"more": 1}]
+
+    def test_an_outage_costs_no_lease_and_no_run(self, host, written, moto_url, monkeypatch):
+        down = threading.Event()
+        with relayed(moto_url, lambda _: xml(503, "SlowDown") if down.is_set() else None) as s3:
+            monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3.url)
+            one = host(ttl_s=0.4)
+            with closing(one.journals.open(RUN)):
+                down.set()
+                threading.Event().wait(0.5)
+                down.clear()
+                threading.Event().wait(0.3)
+        assert (one.lost, one.heard) == ([], [])
+
+    def test_a_host_that_is_gone_is_not_asked_about_its_clock(self, client, bucket, host, written):
+        """The lease says that it was taken in a year to come; nobody believes it."""
+        dead_lease(client, bucket, since="2999-01-01T00:00:00Z")
+        clock = Clock()
+
+        assert reopened(host(sleep=clock.pass_by, monotonic_s=clock)) == (ENTRIES, [])
+
+
+def dead_lease(client: Any, bucket: str, **more: Any) -> None:
+    """What a process that was killed has left."""
+    lease = {"kind": "lease", "run_id": RUN, "holder": "somebody", "host": "elsewhere", "pid": 7}
+    lease |= {"since": "2026-11-20T12:00:00Z", "ttl_s": 60.0, "released": False, **more}
+    client.put_object(Bucket=bucket, Key=LEASE, Body=json.dumps(lease).encode())
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    while not is_so():
+        threading.Event().wait(0.01)
+
+
+class Clock:
+    """Passes only while somebody sleeps."""
+
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+    def pass_by(self, seconds: float) -> None:
+        self.now_s += seconds
 
 
 def test_places_offer_the_journals_of_the_bucket(bucket):

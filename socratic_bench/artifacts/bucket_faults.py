@@ -20,6 +20,8 @@ SDK_ERRORS = (
     OSError,
 )
 
+_FORBIDDEN = 403
+_TOO_MANY = 429
 _FIRST_SERVER_ERROR = 500
 
 
@@ -45,7 +47,7 @@ ACTIONS: Mapping[str, str] = {
 
 _EXPIRED = ("ExpiredToken", "ExpiredTokenException", "RequestExpired", "TokenRefreshRequired")
 _PASSING = (
-    *("429", "SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded"),
+    *("SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded"),
     *("RequestTimeout", "OperationAborted", "ConditionalRequestConflict", "TemporaryRedirect"),
     *("BadDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch", "IncompleteBody"),
 )
@@ -71,6 +73,10 @@ _BROKEN_WIRE = (
     *(sdk.FlexibleChecksumError, ResponseParserError, ValueError),
 )
 
+_EXPIRED_HINT = "The credentials for S3 have run out: renew them."
+# The SDK asks for the region itself, and trips over an answer without one.
+_NO_REGION = "S3 says that the bucket is in another region, and not in which."
+
 _PRINCIPAL = re.compile(r"User: (arn:[\w:/.@=+,-]{1,200})")
 _ACTION = re.compile(r"perform: ((?:s3|kms):\w{1,60})")
 _KMS_ARN = re.compile(r"arn:aws[\w-]*:kms:[\w:/-]{1,200}")
@@ -84,7 +90,8 @@ def is_expired(error: Exception) -> bool:
 def explain(error: Exception, context: BucketContext) -> ArtifactError:
     """The error that stands for an SDK's: an outage if a later try may pass, with what to do."""
     verb = "written" if context.action == "s3:PutObject" else "read"
-    message = f"{context.location} could not be {verb}: {error}"
+    said = _NO_REGION if isinstance(error, sdk.InvalidRegionError) else str(error)
+    message = f"{context.location} could not be {verb}: {said}"
     if _is_passing(error):
         return StoreOutageError(
             message, hint="S3 did not take it in time: run again when S3 can be reached."
@@ -94,18 +101,22 @@ def explain(error: Exception, context: BucketContext) -> ArtifactError:
 
 def _is_passing(error: Exception) -> bool:
     if isinstance(error, sdk.ClientError):
-        return _code(error) in _PASSING or _status(error) >= _FIRST_SERVER_ERROR
+        status = _status(error)
+        return _code(error) in _PASSING or status >= _FIRST_SERVER_ERROR or status == _TOO_MANY
     if isinstance(error, sdk.SSLError):
         # A connection that breaks inside TLS; a certificate that is not trusted reads otherwise.
         return "EOF" in str(error)
-    return isinstance(error, _BROKEN_WIRE)
+    return isinstance(error, _BROKEN_WIRE) and not isinstance(error, sdk.InvalidRegionError)
 
 
 def _hint(error: Exception, context: BucketContext) -> str:
     code, said = _code(error), str(error)
     for known, hint in (
         (code == "NoSuchBucket", f"Make the bucket: aws s3 mb s3://{context.bucket}"),
-        (code in _ELSEWHERE, _elsewhere(error, context)),
+        (
+            code in _ELSEWHERE or isinstance(error, sdk.InvalidRegionError),
+            _elsewhere(error, context),
+        ),
         (code in _EXPIRED or isinstance(error, RuntimeError), _EXPIRED_HINT),
         (code == "RequestTimeTooSkewed", "Set this machine's clock: S3 refuses its time."),
         (code in _BAD_KEYS, "Check the access key, its secret and the session token."),
@@ -118,10 +129,6 @@ def _hint(error: Exception, context: BucketContext) -> str:
         if known:
             return hint
     return f"Check that the bucket is there and that {context.action} is allowed on it."
-
-
-_FORBIDDEN = 403
-_EXPIRED_HINT = "The credentials for S3 have run out: renew them."
 
 
 def _elsewhere(error: Exception, context: BucketContext) -> str:
