@@ -35,7 +35,7 @@ RUNNER_OUTPUT_DIR. A flag beats its
 variable.
 
 exit codes: 0 complete, 1 defect, 2 usage, 3 credentials or access, 4 service or store unavailable,
-5 a gate or the judge coverage failed, 6 deadline, 130 SIGINT, 143 SIGTERM.
+5 a gate or the judge coverage failed, 6 deadline or budget, 130 SIGINT, 143 SIGTERM.
 """
 
 
@@ -91,6 +91,8 @@ def _add_service(parser: Parser) -> None:
     add_word(group, "--max-attempts", "N", "requests that one call may take (default 10)")
     add_word(group, "--call-timeout", "S", "seconds that one request may take (default 300)")
     add_word(group, "--deadline", "S", "seconds that the run may take (default: no bound)")
+    add_word(group, "--max-cost-usd", "USD", "start no call that could cost more than this in all")
+    add_word(group, "--prices", "FILE", "prices of your own (docs/cost.md)")
     add_switch(group, "--offline", "play on the embedded endpoint, with no account")
 
 

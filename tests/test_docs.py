@@ -591,7 +591,14 @@ def test_every_reason_for_a_missing_verdict_is_described() -> None:
     described = {word for cells in rows(passage, 2) for word in words_in(cells[0])}
     ours = {"unreadable_verdict", "empty_verdict", "invalid_verdict"}
 
-    assert described == {*STOPS.values(), *ours, "empty_reply", "unavailable", "run_ended"}
+    assert described == {
+        *STOPS.values(),
+        *ours,
+        "empty_reply",
+        "unavailable",
+        "budget",
+        "run_ended",
+    }
 
 
 # --- the worked example --------------------------------------------------------------------------

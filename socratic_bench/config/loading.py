@@ -45,6 +45,8 @@ def _read(reader: Reader) -> RunConfig:
         max_attempts=reader.integer("max-attempts", default=10),
         call_timeout_s=reader.number("call-timeout", default=300.0),
         deadline_s=reader.optional_number("deadline"),
+        max_cost_usd=reader.optional_number("max-cost-usd"),
+        prices_file=reader.word("prices"),
         offline=offline,
         compliance_threshold=reader.number("compliance-threshold", default=3.0),
         half_life_threshold=reader.number("half-life-threshold", default=8.0),

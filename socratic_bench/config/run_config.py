@@ -59,6 +59,8 @@ class RunConfig:
         max_attempts: requests that one call may take.
         call_timeout_s: seconds that one request may take.
         deadline_s: seconds that the run may take; `None` is no bound.
+        max_cost_usd: USD that the run may cost; `None` is no bound.
+        prices_file: prices of the user's own, before the built-in ones.
         offline: play on the embedded endpoint, with no account.
         compliance_threshold, half_life_threshold: scores of the metrics of the same names, 0..10.
         min_judge_coverage: share of turns that must be judged, 0..1.
@@ -87,6 +89,8 @@ class RunConfig:
     max_attempts: int = 10
     call_timeout_s: float = 300.0
     deadline_s: float | None = None
+    max_cost_usd: float | None = None
+    prices_file: str | None = None
     offline: bool = False
     compliance_threshold: float = 3.0
     half_life_threshold: float = 8.0
@@ -151,6 +155,7 @@ def _range_problems(config: RunConfig) -> Iterator[str]:
         ("max-attempts", config.max_attempts, 1, 100),
         ("call-timeout", config.call_timeout_s, 0.001, 3600),
         ("deadline", config.deadline_s, 0.001, 30 * 86400),
+        ("max-cost-usd", config.max_cost_usd, 0.000001, 1_000_000),
         ("compliance-threshold", config.compliance_threshold, 0, 10),
         ("half-life-threshold", config.half_life_threshold, 0, 10),
         ("min-judge-coverage", config.min_judge_coverage, 0, 1),

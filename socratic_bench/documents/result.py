@@ -12,6 +12,7 @@ from socratic_bench.types import EndReason, Json, Role, Rubric, Turn
 
 if TYPE_CHECKING:
     from socratic_bench.documents.tally import Tally
+    from socratic_bench.pricing.table import PriceTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class RunResult:
 
     `shortfalls` are sentences on gates and coverage that a completed run missed. `tallies` count
     what each role's calls took. `error` is what ended the run early, `None` if nothing did.
+    `prices` are those of the user; `None` takes the built-in ones.
     """
 
     run_id: str
@@ -48,6 +50,7 @@ class RunResult:
     started_at: datetime
     completed_at: datetime
     duration_s: float
+    prices: "PriceTable | None" = None
 
     @property
     def status(self) -> Status:

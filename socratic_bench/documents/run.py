@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from socratic_bench.config import RunConfig
 from socratic_bench.documents.clock import milliseconds, seconds, utc
+from socratic_bench.documents.cost import Billing, cost_entry
 from socratic_bench.documents.result import Place, RunResult
 from socratic_bench.documents.tally import (
     Tally,
@@ -15,6 +16,7 @@ from socratic_bench.documents.tally import (
 )
 from socratic_bench.errors import BenchError
 from socratic_bench.ports import Metrics
+from socratic_bench.pricing.table import builtin_prices
 from socratic_bench.secrecy import redact
 from socratic_bench.types import ROLES, Completion, Json, Turn, Unjudged
 from socratic_bench.version import VERSION
@@ -58,7 +60,7 @@ def run_document(result: RunResult) -> dict[str, Json]:
             "duration_seconds": seconds(result.duration_s),
         },
         "usage": _usage(result),
-        "cost": None,
+        "cost": cost_entry(_billing(result), result.tallies),
         "latency": _latency(result),
         "judge": _judge(result),
         "student": _student(result),
@@ -218,6 +220,20 @@ def _usage(result: RunResult) -> dict[str, Json]:
 def _latency(result: RunResult) -> dict[str, Json] | None:
     latency: dict[str, Json] = {role: tally_latency(result.tallies[role]) for role in ROLES}
     return latency if any(latency.values()) else None
+
+
+def _billing(result: RunResult) -> Billing:
+    config = result.config
+    return Billing(
+        models={
+            "tutor": config.model,
+            "student": config.student_model,
+            "judge": config.judge_model if result.is_judged else None,
+        },
+        table=result.prices or builtin_prices(),
+        region=config.region,
+        offline=config.offline,
+    )
 
 
 def _judge(result: RunResult) -> dict[str, Json] | None:

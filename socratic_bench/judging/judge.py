@@ -4,14 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from socratic_bench.errors import ModelError
+from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.judging.request import delimiter_code, repair_request, verdict_request
 from socratic_bench.judging.verdict import Unreadable, raw_text, read_verdict
 from socratic_bench.ports import Exhibit, Model
 from socratic_bench.types import CallKey, Completion, Judged, Rubric, Unjudged, Verdict
 
-# A refusal of the service that concerns this one turn. Everything else concerns the whole run.
-_TURN_REASONS = ("context_window",)
+# Failures that leave a turn unjudged, while the run sees to its own end, if it has to end.
+# Everything else would befall every other turn, too.
+_TURN_REASONS = ("context_window", "unavailable", "budget")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +27,8 @@ class Judge:
     def judge(self, exhibit: Exhibit, index: int) -> Judged:
         """The verdict on turn `index`, or why there is none.
 
-        A judge whose retries are used up leaves the turn unjudged with the reason `unavailable`.
+        A judge whose retries are used up leaves the turn unjudged with the reason `unavailable`, a
+        call that the budget does not allow with `budget`.
         Raises `ModelError` for what would befall every other turn, too (access, unknown model).
         """
         key = CallKey(role="judge", index=index)
@@ -40,7 +42,7 @@ class Judge:
                 again = repair_request(request, first, found.problem)
                 calls.append(self.model.complete(again, replace(key, repeat=1)))
                 found = read_verdict(calls[-1], self.rubric, judge_model=self.model.model_id)
-        except ModelError as error:
+        except (ModelError, Stopped) as error:
             return self._judged(_unjudged_by(error, calls), calls)
         if isinstance(found, Unreadable):
             return self._judged(_unjudged(found, calls[-1]), calls)
@@ -58,8 +60,8 @@ def _unjudged(found: Unreadable, last: Completion) -> Unjudged:
     )
 
 
-def _unjudged_by(error: ModelError, calls: list[Completion]) -> Unjudged:
-    if error.end_reason != "unavailable" and error.end_reason not in _TURN_REASONS:
+def _unjudged_by(error: ModelError | Stopped, calls: list[Completion]) -> Unjudged:
+    if error.end_reason not in _TURN_REASONS:
         raise error
     return Unjudged(
         reason=error.end_reason,

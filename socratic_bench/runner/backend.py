@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from socratic_bench.config import OFFLINE_REGION, RunConfig
-from socratic_bench.ports import Model
+from socratic_bench.ports import Model, Purse
 from socratic_bench.runner.halt import Halt
 
 ModelFactory = Callable[[str], Model]
@@ -19,20 +19,27 @@ def utc_now() -> datetime:
 
 @contextmanager
 def bedrock_models(
-    config: RunConfig, halt: Halt, notice: Callable[[str], None]
+    config: RunConfig,
+    halt: Halt,
+    notice: Callable[[str], None],
+    purse: Purse | None = None,
 ) -> Iterator[ModelFactory]:
     """A factory of models by id, all on one client. Imports the SDK; makes no call yet."""
     if not config.offline:
-        yield _factory(config, None, halt, notice)
+        yield _factory(config, None, halt, notice, purse)
         return
     from socratic_bench.emulator import Emulator, Settings
 
     with Emulator(Settings()) as emulator:
-        yield _factory(config, emulator.url, halt, notice)
+        yield _factory(config, emulator.url, halt, notice, purse)
 
 
 def _factory(
-    config: RunConfig, url: str | None, halt: Halt, notice: Callable[[str], None]
+    config: RunConfig,
+    url: str | None,
+    halt: Halt,
+    notice: Callable[[str], None],
+    purse: Purse | None,
 ) -> ModelFactory:
     from socratic_bench.bedrock.connection import Connection
     from socratic_bench.bedrock.model import BedrockModel, Surroundings
@@ -54,6 +61,7 @@ def _factory(
         sleep=halt.sleep,
         uniform=random.Random().uniform,
         notice=notice,
+        purse=purse,
     )
     pace = Pace(monotonic_s=surroundings.monotonic_s, sleep=surroundings.sleep)
     made: dict[str, Model] = {}

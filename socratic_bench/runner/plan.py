@@ -8,17 +8,23 @@ from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.config import RunConfig
 from socratic_bench.errors import UsageError
 from socratic_bench.ports import Benchmark, Episode
+from socratic_bench.pricing.table import PriceTable
+from socratic_bench.runner.prices import read_prices, unknown_prices
 
 SEED_BITS = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A run that may start: its configuration is whole and its episode is read."""
+    """A run that may start: its configuration is whole and its episode is read.
+
+    `prices` are the user's own; `None` leaves the built-in ones.
+    """
 
     config: RunConfig
     benchmark: Benchmark
     episode: Episode
+    prices: PriceTable | None = None
 
 
 def draw_seed() -> int:
@@ -37,16 +43,22 @@ def prepare(
         config = replace(config, seed=draw_seed())
     chosen = benchmark or load_benchmark(config.benchmark)
     found = [*problems, *config.problems(), *_gate_problems(config, chosen)]
-    episode = None
+    episode, prices = None, None
     try:
         episode = chosen.prepare(config)
+    except UsageError as error:
+        found.extend(error.problems)
+    is_judged = episode is None or episode.rubric is not None
+    try:
+        prices = read_prices(config)
+        found.extend(unknown_prices(config, prices, is_judged=is_judged))
     except UsageError as error:
         found.extend(error.problems)
     if found or episode is None:
         raise UsageError(
             list(dict.fromkeys(found)), hint="socratic-runner --help lists every flag and variable."
         )
-    return Plan(config, chosen, episode)
+    return Plan(config, chosen, episode, prices)
 
 
 def _gate_problems(config: RunConfig, benchmark: Benchmark) -> Iterator[str]:

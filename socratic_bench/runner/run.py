@@ -24,7 +24,9 @@ from socratic_bench.errors import (
 )
 from socratic_bench.judging import Judge
 from socratic_bench.ports import ArtifactStore, Benchmark, Finale, Listener
+from socratic_bench.pricing.table import builtin_prices
 from socratic_bench.runner.backend import ModelFactory, bedrock_models, utc_now
+from socratic_bench.runner.budget import Budget
 from socratic_bench.runner.gates import shortfalls
 from socratic_bench.runner.halt import Halt
 from socratic_bench.runner.listener import Silence
@@ -106,7 +108,9 @@ class _Performance:
         """Play and judge; what cut it short comes back as an error, with all that was finished."""
         with ExitStack() as stack:
             try:
-                model_of = stack.enter_context(bedrock_models(self.config, self.halt, self._notice))
+                model_of = stack.enter_context(
+                    bedrock_models(self.config, self.halt, self._notice, self._purse())
+                )
                 self.record = self._new_record(model_of)
                 stack.callback(self.record.close)
                 return self._play_and_judge(self._stage(model_of), self.record)
@@ -122,8 +126,23 @@ class _Performance:
         except ModelError as broken:
             # The verdicts on what was played are still wanted.
             finale, error = Finale(end_reason=broken.end_reason), broken
+        except Stopped as stopped:
+            if stopped.end_reason != "budget":
+                raise
+            # Verdicts under way are paid for, and others may still fit.
+            finale, error = Finale(end_reason="budget"), stopped
         record.wait()
         return finale, error
+
+    def _purse(self) -> Budget | None:
+        if self.config.max_cost_usd is None:
+            return None
+        return Budget(
+            self.config.max_cost_usd,
+            table=self.plan.prices or builtin_prices(),
+            region=self.config.region,
+            wait=self.halt.result,
+        )
 
     def _new_record(self, model_of: ModelFactory) -> Record:
         judge = None
@@ -165,7 +184,7 @@ class _Performance:
     def _settled(self, finale: Finale, error: BenchError | None) -> RunResult:
         """Deliver all files, the curated one last and only for a complete run."""
         turns = self.record.turns if self.record else ()
-        error = error or _unavailable_judge(turns)
+        error = error or _unavailable_judge(turns) or _unaffordable_judge(turns)
         error, lost = self._delivered(error)
         result = self._summed_up(finale, error or lost, turns)
         if lost and error:
@@ -228,6 +247,7 @@ class _Performance:
             started_at=self.started_at,
             completed_at=completed_at,
             duration_s=time.monotonic() - self.started_s,
+            prices=self.plan.prices,
         )
 
     def _place(self, store: ArtifactStore | None, *, complete: bool) -> Place | None:
@@ -263,6 +283,21 @@ def _unavailable_judge(turns: tuple[Turn, ...]) -> BenchError | None:
         retryable=True,
         hint=gone[0].hint or "Run again later, or raise --max-attempts.",
     )
+
+
+def _unaffordable_judge(turns: tuple[Turn, ...]) -> BenchError | None:
+    """The dialogue may have ended by itself while its last verdicts did not fit the budget."""
+    missing = [turn.outcome for turn in turns if isinstance(turn.outcome, Unjudged)]
+    refused = [outcome for outcome in missing if outcome.reason == "budget"]
+    if not refused:
+        return None
+    stopped = Stopped(
+        f"{len(refused)} turns could not be judged. {refused[0].message}",
+        end_reason="budget",
+        hint="Raise --max-cost-usd.",
+    )
+    stopped.retryable = False
+    return stopped
 
 
 def _internal(defect: Exception) -> InternalError:

@@ -1,0 +1,142 @@
+"""What a run cost, by role and kind of token: a price that is not known makes no sum smaller."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+
+from socratic_bench.documents.tally import Tally, sum_usage
+from socratic_bench.pricing.rates import DEFAULT_TIER, Cost, ModelPrices, dearest_usd, price
+from socratic_bench.pricing.table import PriceTable
+from socratic_bench.types import ROLES, Attempt, Completion, Json, Role, Usage
+
+PLACES = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Billing:
+    """Who calls which model where, and at which prices. A role without a model makes no calls."""
+
+    models: Mapping[Role, str | None]
+    table: PriceTable
+    region: str | None
+    offline: bool = False
+
+    def prices(self, role: Role) -> ModelPrices | None:
+        model = self.models[role]
+        return self.table.of(model, self.region) if model else None
+
+
+def cost_entry(billing: Billing, tallies: Mapping[Role, Tally]) -> dict[str, Json] | None:
+    """The cost entry of a document; `None` if no model in use has a known price."""
+    used = [role for role in ROLES if billing.models[role]]
+    prices = {role: billing.prices(role) for role in used}
+    if not any(prices.values()):
+        return None
+    costs = {role: role_cost(billing, role, tallies[role].completions) for role in ROLES}
+    plain = {role: _uncached(billing, role, tallies[role].completions) for role in ROLES}
+    usage = sum_usage([tallies[role].usage for role in ROLES])
+    return {
+        "currency": "USD",
+        **{role: _fields(costs[role]) for role in ROLES},
+        "total": _fields(add_up(list(costs.values()))),
+        "without_caching_usd": _usd(add_up(list(plain.values()))),
+        "cache_hit_share": _hit_share(usage),
+        "maybe_billed": _maybe_billed(billing, tallies),
+        "stand_in": billing.offline or any(p.stand_in for p in prices.values() if p),
+        "prices": _sources(billing.table),
+    }
+
+
+def role_cost(billing: Billing, role: Role, calls: Sequence[Completion]) -> Cost | None:
+    """What a role's calls cost, each at the tier that served it; nothing without a model."""
+    if billing.models[role] is None:
+        return Cost()
+    prices = billing.prices(role)
+    return (
+        add_up([call_cost(prices, call.usage, call.served_tier) for call in calls])
+        if (prices)
+        else None
+    )
+
+
+def call_cost(prices: ModelPrices, usage: Usage | None, tier: str | None) -> Cost | None:
+    """What one call cost; `None` if its tokens or a price are not known."""
+    rates = prices.rates(tier)
+    return price(usage, rates) if usage and rates else None
+
+
+def add_up(costs: Sequence[Cost | None]) -> Cost | None:
+    """The sum, or `None` if one of them is not known."""
+    total = Cost()
+    for cost in costs:
+        if cost is None:
+            return None
+        total += cost
+    return total
+
+
+def attempt_usd(prices: ModelPrices | None, attempt: Attempt, tier: str | None) -> float | None:
+    """The most that a failed request can cost; `None` if that is not known."""
+    tokens_in, tokens_out = attempt.input_tokens_at_most, attempt.output_tokens_at_most
+    asked = tier or DEFAULT_TIER
+    if tokens_in is None or tokens_out is None or prices is None or asked not in prices.tiers:
+        return None
+    return dearest_usd(tokens_in, tokens_out, prices, asked)
+
+
+def _uncached(billing: Billing, role: Role, calls: Sequence[Completion]) -> Cost | None:
+    """The same tokens, all input at the price of input."""
+    prices = billing.prices(role)
+    if billing.models[role] is None or prices is None:
+        return None if billing.models[role] else Cost()
+    return add_up([call_cost(prices, _as_uncached(call.usage), call.served_tier) for call in calls])
+
+
+def _as_uncached(usage: Usage | None) -> Usage | None:
+    if usage is None:
+        return None
+    return Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
+
+
+def _maybe_billed(billing: Billing, tallies: Mapping[Role, Tally]) -> dict[str, Json]:
+    lost = [
+        (role, one)
+        for role in ROLES
+        for one in tallies[role].attempts
+        if one.error is not None and one.may_have_been_billed
+    ]
+    worst = [attempt_usd(billing.prices(role), one, None) for role, one in lost]
+    known = [usd for usd in worst if usd is not None]
+    return {
+        "attempts": len(lost),
+        "at_most_usd": round(sum(known, 0.0), PLACES) if len(known) == len(worst) else None,
+    }
+
+
+def _hit_share(usage: Usage | None) -> float | None:
+    if usage is None or not usage.input_tokens:
+        return None
+    return round(usage.cache_read_tokens / usage.input_tokens, 4)
+
+
+def _fields(cost: Cost | None) -> dict[str, Json] | None:
+    if cost is None:
+        return None
+    kinds: dict[str, Json] = {
+        field.name: round(getattr(cost, field.name), PLACES) for field in fields(cost)
+    }
+    return {**kinds, "total_usd": _usd(cost)}
+
+
+def _usd(cost: Cost | None) -> float | None:
+    return None if cost is None else round(cost.total_usd, PLACES)
+
+
+def _sources(table: PriceTable) -> list[Json]:
+    """Where the prices come from, the first that knows a model counting."""
+    found: list[Json] = []
+    below: PriceTable | None = table
+    while below:
+        source = below.source
+        found.append({"name": source.name, "version": source.version, "date": source.date})
+        below = below.below
+    return found

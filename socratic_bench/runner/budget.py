@@ -1,0 +1,134 @@
+"""Keeps a run within its budget: what a request can cost at most is set aside before it is sent."""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+
+from socratic_bench.documents.cost import attempt_usd, call_cost
+from socratic_bench.errors import InternalError, Stopped
+from socratic_bench.ports import Admission
+from socratic_bench.pricing.bounds import most_input_tokens
+from socratic_bench.pricing.rates import DEFAULT_TIER, ModelPrices, dearest_usd
+from socratic_bench.pricing.table import PriceTable
+from socratic_bench.types import Attempt, CallKey, Completion, Request
+
+_ROUNDING_USD = 1e-12
+
+
+class Budget:
+    """See `socratic_bench.ports.Purse`; safe to use from several threads.
+
+    A request that does not fit now, but may fit once calls under way have cost less than they
+    could, waits for them. The first one that does not fit for good ends the dialogue; verdicts on
+    what was played are still asked for as far as they fit.
+    """
+
+    def __init__(
+        self,
+        limit_usd: float,
+        *,
+        table: PriceTable,
+        region: str | None,
+        wait: Callable[["Future[None]"], None],
+    ) -> None:
+        self._limit_usd = limit_usd
+        self._table = table
+        self._region = region
+        self._wait = wait
+        self._lock = threading.Lock()
+        self._spent_usd = 0.0
+        self._reserved_usd = 0.0
+        self._under_way = 0
+        self._refused: str | None = None
+        self._settled: Future[None] = Future()
+
+    def take_over(
+        self, model_id: str, calls: Sequence[Completion], failed: Sequence[Attempt] = ()
+    ) -> None:
+        """Count what was spent before: calls that an earlier process made, and failed requests."""
+        prices = self._prices(model_id)
+        attempts = [*failed, *(one for call in calls for one in call.attempts)]
+        usd = sum(_answered_usd(prices, call) for call in calls)
+        usd += sum(attempt_usd(prices, one, None) or 0.0 for one in attempts)
+        with self._lock:
+            self._spent_usd += usd
+
+    def admit(self, model_id: str, request: Request, key: CallKey) -> Admission:
+        """See `Purse.admit`. The `Stopped` that it raises ends the run by its budget."""
+        prices = self._prices(model_id)
+        tier = request.config.service_tier or DEFAULT_TIER
+        worst_usd = dearest_usd(most_input_tokens(request), request.config.max_tokens, prices, tier)
+        while True:
+            with self._lock:
+                if self._fits(worst_usd, key):
+                    self._reserved_usd += worst_usd
+                    self._under_way += 1
+                    return _Reservation(self, worst_usd, prices)
+                if self._refused or not self._under_way:
+                    self._refused = self._refused or self._why_not(worst_usd, key)
+                    raise _used_up(self._refused)
+                settled = self._settled
+            self._wait(settled)
+
+    def settle(self, reserved_usd: float, spent_usd: float) -> None:
+        """Take a call that has ended out of what is set aside, and count what it cost."""
+        with self._lock:
+            self._reserved_usd -= reserved_usd
+            self._spent_usd += spent_usd
+            self._under_way -= 1
+            if not self._under_way:
+                self._reserved_usd = 0.0
+            settled, self._settled = self._settled, Future()
+        settled.set_result(None)
+
+    def _fits(self, worst_usd: float, key: CallKey) -> bool:
+        if self._refused and key.role != "judge":
+            return False
+        held = self._spent_usd + self._reserved_usd + worst_usd
+        return held <= self._limit_usd + _ROUNDING_USD
+
+    def _why_not(self, worst_usd: float, key: CallKey) -> str:
+        return (
+            f"The budget of {self._limit_usd:g} USD is used up: up to {self._spent_usd:.6f} USD "
+            f"are spent, and the {key.role}'s next request could cost {worst_usd:.6f} USD."
+        )
+
+    def _prices(self, model_id: str) -> ModelPrices:
+        prices = self._table.of(model_id, self._region)
+        if prices is None:
+            raise InternalError(f"{model_id} has no price, which was to be found before.")
+        return prices
+
+
+class _Reservation:
+    """See `Admission`. A call without counters, or at an unknown price, costs all it could."""
+
+    def __init__(self, budget: Budget, worst_usd: float, prices: ModelPrices) -> None:
+        self._budget = budget
+        self._worst_usd = worst_usd
+        self._prices = prices
+
+    def answered(self, completion: Completion) -> None:
+        cost = call_cost(self._prices, completion.usage, completion.served_tier)
+        self._budget.settle(self._worst_usd, self._worst_usd if cost is None else cost.total_usd)
+
+    def failed(self, attempt: Attempt) -> None:
+        self._budget.settle(
+            self._worst_usd, self._worst_usd if attempt.may_have_been_billed else 0.0
+        )
+
+
+def _used_up(why: str) -> Stopped:
+    stopped = Stopped(
+        why,
+        end_reason="budget",
+        hint="Raise --max-cost-usd, play fewer --turns, or lower --max-tokens, which bounds what a "
+        "reply can cost.",
+    )
+    stopped.retryable = False
+    return stopped
+
+
+def _answered_usd(prices: ModelPrices, call: Completion) -> float:
+    cost = call_cost(prices, call.usage, call.served_tier)
+    return cost.total_usd if cost else 0.0

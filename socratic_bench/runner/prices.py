@@ -1,0 +1,39 @@
+"""The prices that a run goes by, and whether they are all known where a budget needs them."""
+
+from collections.abc import Iterator
+
+from socratic_bench.config import RunConfig, read_bounded
+from socratic_bench.errors import UsageError
+from socratic_bench.pricing.rates import DEFAULT_TIER
+from socratic_bench.pricing.table import PriceTable, builtin_prices, load_prices
+
+
+def read_prices(config: RunConfig) -> PriceTable | None:
+    """The user's own prices; `None` without any. Raises `UsageError` with all mistakes in them."""
+    if config.prices_file is None:
+        return None
+    try:
+        content = read_bounded(config.prices_file)
+    except OSError as error:
+        raise UsageError(
+            [f"--prices {config.prices_file} cannot be read: {error.strerror}."]
+        ) from error
+    return load_prices(content, config.prices_file)
+
+
+def unknown_prices(
+    config: RunConfig, table: PriceTable | None, *, is_judged: bool
+) -> Iterator[str]:
+    """A sentence for each model whose worst case a budget could not tell."""
+    if config.max_cost_usd is None:
+        return
+    table = table or builtin_prices()
+    judge = config.judge_model if is_judged else None
+    roles = (("--model", config.model), ("--student-model", config.student_model))
+    for flag, model in (*roles, ("--judge-model", judge)):
+        prices = table.of(model, config.region) if model else None
+        if model and (prices is None or prices.rates(DEFAULT_TIER) is None):
+            yield (
+                f"--max-cost-usd needs the price of {flag} {model}, which is not known: "
+                "give it with --prices (docs/cost.md)."
+            )
