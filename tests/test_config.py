@@ -83,6 +83,8 @@ def test_the_documented_command_gets_the_documented_defaults():
         max_attempts=10,
         call_timeout_s=300.0,
         deadline_s=None,
+        max_cost_usd=None,
+        prices_file=None,
         offline=False,
         compliance_threshold=3.0,
         half_life_threshold=8.0,
@@ -116,6 +118,8 @@ BY_FLAG: dict[str, tuple[Any, Any]] = {
     "max_attempts": ("2", 2),
     "call_timeout": ("9.5", 9.5),
     "deadline": ("60", 60.0),
+    "max_cost_usd": ("0.5", 0.5),
+    "prices": ("prices.json", "prices.json"),
     "compliance_threshold": ("4", 4.0),
     "half_life_threshold": ("7.5", 7.5),
     "min_judge_coverage": ("0.5", 0.5),
@@ -124,7 +128,12 @@ BY_FLAG: dict[str, tuple[Any, Any]] = {
         (Gate("overall_score", 7.0), Gate("violation_rates.form", -0.1)),
     ),
 }
-FIELD_OF = {"call_timeout": "call_timeout_s", "deadline": "deadline_s", "fail_under": "gates"}
+FIELD_OF = {
+    "call_timeout": "call_timeout_s",
+    "deadline": "deadline_s",
+    "prices": "prices_file",
+    "fail_under": "gates",
+}
 
 
 @pytest.mark.parametrize("flag", BY_FLAG)
@@ -411,6 +420,8 @@ MISTAKES: dict[str, tuple[dict[str, Any], dict[str, str], str]] = {
     "no timeout": ({"call-timeout": "0"}, {}, "call-timeout is 0"),
     "endless timeout": ({"call-timeout": "inf"}, {}, "--call-timeout is 'inf'"),
     "no deadline": ({"deadline": "0"}, {}, "deadline is 0"),
+    "no money": ({"max-cost-usd": "0"}, {}, "max-cost-usd is 0"),
+    "odd money": ({"max-cost-usd": "5 USD"}, {}, "--max-cost-usd is '5 USD'"),
     "compliance threshold": ({"compliance-threshold": "10.5"}, {}, "compliance-threshold is 10.5"),
     "half-life threshold": ({"half-life-threshold": "-1"}, {}, "half-life-threshold is -1"),
     "coverage": ({"min-judge-coverage": "90"}, {}, "min-judge-coverage is 90"),
