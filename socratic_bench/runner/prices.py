@@ -25,8 +25,8 @@ def unknown_prices(
     config: RunConfig, table: PriceTable | None, *, is_judged: bool
 ) -> Iterator[str]:
     """A sentence for each model whose worst case a budget could not tell."""
-    if config.max_cost_usd is None:
-        return
+    if not config.max_cost_usd or config.max_cost_usd < 0:
+        return  # no bound, or a mistake of its own
     table = table or builtin_prices()
     judge = config.judge_model if is_judged else None
     roles = (("--model", config.model), ("--student-model", config.student_model))
