@@ -1,17 +1,26 @@
 """Parsing that finds every mistake: argparse, with its errors kept instead of fatal."""
 
 import argparse
+import os
 from collections.abc import Mapping, Sequence
-from typing import NoReturn
 
-from socratic_bench.errors import UsageError
+TYPE_CHECKING = False  # see cli/process.py
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 Flags = Mapping[str, str | Sequence[str] | bool]
+STDOUT = 1
 MISSING = "\0missing"  # no word of a command line can hold a NUL
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
-    """Shows a flag's word without the brackets that its being noted when missing would bring."""
+    """Shows a flag's word without the brackets that its being noted when missing would bring.
+
+    It asks for the terminal's width by itself: argparse imports five modules for that, each time.
+    """
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
 
     def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
         if action.nargs == argparse.OPTIONAL and isinstance(action.metavar, str):
@@ -24,8 +33,21 @@ class Parser(argparse.ArgumentParser):
 
     commands: Sequence[str] = ()  # other first words, which may be what a misspelt one means
 
-    def error(self, message: str) -> NoReturn:
+    def error(self, message: str) -> "NoReturn":
+        from socratic_bench.errors import UsageError
+
         raise UsageError([f"{message[:1].upper()}{message[1:]}."], hint=f"See {self.prog} --help.")
+
+
+def _columns() -> int:
+    """As `shutil.get_terminal_size` has it."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdigit() and int(given) > 0:
+        return int(given)
+    try:
+        return os.get_terminal_size(STDOUT).columns or 80
+    except OSError:
+        return 80
 
 
 def add_word(group: argparse._ArgumentGroup, flag: str, metavar: str, text: str) -> None:

@@ -5,10 +5,10 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from cli import signals
 
+TYPE_CHECKING = False  # known to type checkers; the module of that name takes long to import
 if TYPE_CHECKING:
     from socratic_bench.errors import BenchError
 

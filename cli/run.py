@@ -3,16 +3,15 @@
 import os
 import signal
 import sys
-import threading
 from collections.abc import Sequence
-from concurrent.futures import Future
-from types import FrameType
-from typing import TYPE_CHECKING
 
 from cli.arguments import Flags, Help, Parser, add_switch, add_word, add_words, parse
 from cli.commands import COMMANDS
 
+TYPE_CHECKING = False  # see cli/process.py
 if TYPE_CHECKING:
+    from types import FrameType
+
     from socratic_bench.config import Sources
     from socratic_bench.documents import RunResult
     from socratic_bench.runner import Halt, Plan
@@ -192,6 +191,9 @@ def _offline_models() -> tuple[str, ...]:
 
 def _perform(plan: "Plan", halt: "Halt", *, quiet: bool) -> "RunResult":
     """Play beside the main thread, which stays free to take signals."""
+    import threading
+    from concurrent.futures import Future
+
     from cli.progress import progress
     from socratic_bench.runner import perform
 
@@ -218,7 +220,7 @@ def _take_signals(halt: "Halt") -> None:
     """
     taken: list[int] = []
 
-    def take(number: int, _frame: FrameType | None) -> None:
+    def take(number: int, _frame: "FrameType | None") -> None:
         if taken:
             os._exit(128 + number)
         taken.append(number)

@@ -5,10 +5,9 @@
 `run(config)` plays one dialogue and returns a `RunResult`. Nothing is imported before it is used.
 """
 
-from typing import TYPE_CHECKING
-
 from socratic_bench.version import VERSION as __version__  # noqa: N811 -- the customary name
 
+TYPE_CHECKING = False  # the module of that name takes longer to import than all that is here
 if TYPE_CHECKING:
     from socratic_bench.config import Gate, RunConfig
     from socratic_bench.documents import RunResult

@@ -32,6 +32,7 @@ from socratic_bench.runner.halt import Halt
 from socratic_bench.runner.listener import Silence
 from socratic_bench.runner.plan import Plan, prepare
 from socratic_bench.runner.record import Record
+from socratic_bench.runner.run_id import new_run_id
 from socratic_bench.runner.stage import Counted, Endable, Ledger, LiveStage
 from socratic_bench.types import Turn, Unjudged
 
@@ -64,13 +65,11 @@ class _Performance:
     """One run under way: the parts that its steps share."""
 
     def __init__(self, plan: Plan, listener: Listener, halt: Halt) -> None:
-        from ulid import ULID
-
         self.plan = plan
         self.config = plan.config
         self.listener = listener
         self.halt = halt
-        self.keys = RunKeys(f"run-{ULID()}")
+        self.keys = RunKeys(new_run_id())
         self.ledger = Ledger()
         self.notices: list[str] = []
         self.started_at: datetime = utc_now()

@@ -10,12 +10,11 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import FAMILIES, Scen
 _ALIKE = 0.8
 _FEWEST_WORDS = {"persona": 15, "belief": 4, "because": 4}
 _MOST_WORDS = 70
-_UNASKED = re.compile(
+_UNASKED = (
     r"^(yes|no|yeah|exactly|right|correct|because)\b"
     r"|\b(good|great|interesting) (question|point)\b"
     r"|\byou(r| just|'ve)? (ask|asked|asking|question|said|say|mentioned|suggested|suggestion)\b"
-    r"|\bto answer (you|that)\b",
-    re.IGNORECASE,
+    r"|\bto answer (you|that)\b"
 )
 _CUSTOM = "custom"
 
@@ -37,7 +36,7 @@ def _each(scenario: Scenario) -> Iterator[str]:
     for position, reply in enumerate(scenario.replies, start=1):
         if "?" in reply:
             yield f"replies, item {position}: asks a question; asking is the tutor's part"
-        if _UNASKED.search(reply):
+        if re.search(_UNASKED, reply, re.IGNORECASE):
             yield f"replies, item {position}: answers something that may not have been asked"
 
 
