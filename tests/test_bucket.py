@@ -74,7 +74,7 @@ def test_each_refusal_has_a_hint_of_its_own_and_is_sent_once(s3, store, name):
     assert [word for word in words if word not in (error.hint or "")] == []
     assert not isinstance(error, StoreOutageError)
     assert error.exit_code == 4
-    assert sum(sent.method == "PUT" for sent in s3.sent) == 1
+    assert [sent.method for sent in s3.sent] in (["PUT"], ["PUT", "HEAD"])
 
 
 @pytest.mark.parametrize(

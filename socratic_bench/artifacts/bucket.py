@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, InvalidRegionError
 from botocore.session import Session
 
 from socratic_bench.artifacts.bucket_faults import (
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT_S = 2
 READ_TIMEOUT_S = 30
 POOL_CONNECTIONS = 16
+# The request itself, and one that asks for the bucket's region.
+CALLS_PER_REQUEST = 2
 
 # What no key can carry whole, and parts of a path that some readers would resolve.
 _UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]|(^|/)\.\.?(/|$)")
@@ -160,6 +162,7 @@ class Clients:
         self.region = region
         self._notice = notice
         self._lock = threading.Lock()
+        self._calls = threading.local()
         self._session = self._open_session()
         self._may_renew = False
         self._told_region: str | None = None
@@ -187,18 +190,29 @@ class Clients:
     ) -> tuple[Any, Any]:
         client = self._current()
         try:
-            told = getattr(client, operation)(**parameters)
+            told = self.ask(client, operation, **parameters)
             done = told, finish(told)
         except SDK_ERRORS as error:
             if not is_expired(error) or not self._renew(client):
                 raise
-            told = getattr(self._client, operation)(**parameters)
+            told = self.ask(self._client, operation, **parameters)
             done = told, finish(told)
         self._may_renew = True
         return done
 
+    def ask(self, client: "S3Client", operation: str, **parameters: Any) -> Any:  # noqa: ANN401
+        """One call of the SDK's, with the few that it makes by itself to follow a bucket."""
+        self._calls.count = 0
+        return getattr(client, operation)(**parameters)
+
     def close(self) -> None:
         self._client.close()
+
+    def _count(self, **_: Any) -> None:  # noqa: ANN401 -- the SDK's own fields
+        # Without this bound the SDK follows a server that names no region for ever.
+        self._calls.count = getattr(self._calls, "count", 0) + 1
+        if self._calls.count > CALLS_PER_REQUEST:
+            raise InvalidRegionError(region_name="")
 
     def _current(self) -> "S3Client":
         with self._lock:
@@ -224,6 +238,7 @@ class Clients:
         with _usable():
             session = new_session()
         session.register("before-send", _note_secrets)
+        session.register("before-parameter-build.s3", self._count)
         session.register("needs-retry.s3", self._heed_region)
         return session
 

@@ -32,7 +32,7 @@ class S3Store:
         """Raise `UsageError` if the bucket is surely missing; what cannot be told may pass."""
         client = self.bucket.clients.connect(CHECK_TIMEOUT_S)
         try:
-            client.head_bucket(Bucket=self.bucket.name)
+            self.bucket.clients.ask(client, "head_bucket", Bucket=self.bucket.name)
         except ClientError as error:
             if error.response.get("Error", {}).get("Code") in MISSING:
                 raise UsageError(
