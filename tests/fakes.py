@@ -275,6 +275,10 @@ class FakeBedrock:
             pass
         return said
 
+    def drop_connections(self) -> None:
+        """Break off whatever is being said."""
+        self._server.drop_connections()
+
     def close(self) -> None:
         if self._closing.is_set():
             return

@@ -1,0 +1,236 @@
+"""The real command while S3 is slow, failing, gone, elsewhere or refusing."""
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+from uuid import uuid4
+
+import boto3
+import pytest
+
+from tests.command import OFFLINE, ROOT, assert_valid, environment, run
+from tests.fakes import FakeBedrock, Said, Sent, relayed, xml
+
+KEYS = {"AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": "example"}
+TURNS = 3
+WORDS = (*OFFLINE, "--turns", str(TURNS), "--seed", "7", "--max-attempts", "2")
+DOWN = xml(503, "ServiceUnavailable")
+
+
+@pytest.fixture(scope="module")
+def client(moto_url: str) -> Iterator[Any]:
+    session = boto3.Session("AKIATESTKEY", "secret", region_name="us-east-1")
+    with closing(session.client("s3", endpoint_url=moto_url)) as client:
+        yield client
+
+
+@pytest.fixture
+def bucket(client: Any) -> str:
+    name = f"bucket-{uuid4().hex}"
+    client.create_bucket(Bucket=name)
+    return name
+
+
+def kept(client: Any, bucket: str) -> dict[str, Any]:
+    """The artifacts in the bucket, without the journal."""
+    rows = client.list_objects_v2(Bucket=bucket).get("Contents", [])
+    keys = [row["Key"] for row in rows if not row["Key"].startswith("journal/")]
+    return {
+        key: json.loads(client.get_object(Bucket=bucket, Key=key)["Body"].read()) for key in keys
+    }
+
+
+def names(run_id: str) -> set[str]:
+    parts = [f"{kind}_{n:03d}.json" for kind in ("turn", "judge") for n in range(TURNS)]
+    return {f"raw/runs/{run_id}/{name}" for name in parts}
+
+
+def start(url: str, bucket: str, *words: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "cli", *WORDS, "--s3-bucket", bucket, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        env=environment(AWS_ENDPOINT_URL_S3=url, **KEYS),
+    )
+
+
+def await_turns(process: subprocess.Popen[bytes]) -> None:
+    """The whole dialogue has been played and judged."""
+    assert process.stderr
+    while not process.stderr.readline().startswith(f"turn   {TURNS - 1}".encode()):
+        assert process.poll() is None
+
+
+@pytest.mark.parametrize("folder", [True, False], ids=["with a folder", "in memory"])
+def test_a_bucket_that_is_gone_during_the_dialogue_gets_all_when_it_is_back(
+    client, bucket, moto_url, tmp_path, folder
+):
+    up = threading.Event()
+    with relayed(moto_url, lambda _: None if up.is_set() else DOWN) as s3:
+        words = ("--output-dir", str(tmp_path)) if folder else ()
+        # The tries after the dialogue are many, for the bucket comes back only then.
+        process = start(s3.url, bucket, *words, "--max-attempts", "100")
+        await_turns(process)
+        assert kept(client, bucket) == {}
+        up.set()
+        stdout, _ = process.communicate()
+
+    document = json.loads(stdout)
+    assert process.returncode == 0
+    run_id = document["run_id"]
+    found = kept(client, bucket)
+    assert set(found) == {*names(run_id), f"curated/runs/{run_id}.json"}
+    if folder:
+        files = {p for p in tmp_path.rglob("*.json") if "journal" not in p.name}
+        on_disk = {str(p.relative_to(tmp_path)): json.loads(p.read_bytes()) for p in files}
+        assert on_disk == found
+
+
+def broken_off(s3: FakeBedrock) -> Said:
+    s3.drop_connections()
+    return DOWN
+
+
+@pytest.mark.parametrize("fault", ["503", "reset", "nobody"])
+def test_a_bucket_that_stays_away_is_exit_4_with_a_count(tmp_path, fault):
+    with FakeBedrock({"": [DOWN]}) as s3:
+        url = s3.url
+        if fault == "nobody":
+            s3.close()
+        if fault == "reset":
+            s3.scripts[""] = lambda _: broken_off(s3)
+        outcome = run(
+            *WORDS,
+            *("--s3-bucket", "a-bucket", "--output-dir", str(tmp_path)),
+            env=environment(AWS_ENDPOINT_URL_S3=url, **KEYS),
+        )
+    document = outcome.document
+
+    assert_valid("run", document)
+    assert (outcome.exit_code, document["end_reason"]) == (4, "artifacts")
+    assert (document["status"], document["n_turns"]) == ("partial", TURNS)
+    assert document["error"]["message"].split()[1:4] == ["artifacts", "are", "missing."]
+    assert int(document["error"]["message"].split()[0]) >= 2 * TURNS
+    assert document["error"]["retryable"] is True
+    assert document["s3_artifacts"]["curated"] is None
+    on_disk = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.json")}
+    assert names(document["run_id"]) <= on_disk
+    assert not any(name.startswith("curated/") for name in on_disk)
+
+
+def test_each_write_gets_the_attempts_that_were_asked_for_and_no_more():
+    """Whatever the SDK's own settings say: no other retry stands behind ours."""
+    with FakeBedrock({"": [DOWN]}) as s3:
+        env = environment(AWS_ENDPOINT_URL_S3=s3.url, AWS_MAX_ATTEMPTS="9", **KEYS)
+        outcome = run(*WORDS, "--s3-bucket", "a-bucket", env=env)
+
+    assert outcome.exit_code == 4
+    puts = [sent.path for sent in s3.sent if sent.method == "PUT" and "/raw/" in sent.path]
+    last = [puts.count(path) for path in set(puts) if "judge_002" in path]
+    # At most two once the dialogue is over, and perhaps one before.
+    assert last
+    assert last[0] <= 3
+
+
+def test_one_write_that_fails_for_good_leaves_no_curated_file(client, bucket, moto_url):
+    def refuse(sent: Sent) -> Said | None:
+        return xml(403, "AccessDenied") if "turn_001" in sent.path else None
+
+    with relayed(moto_url, refuse) as s3:
+        env = environment(AWS_ENDPOINT_URL_S3=s3.url, **KEYS)
+        outcome = run(*WORDS, "--s3-bucket", bucket, env=env)
+    run_id = outcome.document["run_id"]
+
+    assert (outcome.exit_code, outcome.document["end_reason"]) == (4, "artifacts")
+    assert outcome.document["error"]["message"].startswith("1 artifacts are missing. ")
+    assert f"s3://{bucket}/raw/runs/{run_id}/turn_001.json" in outcome.document["error"]["message"]
+    assert set(kept(client, bucket)) == names(run_id) - {f"raw/runs/{run_id}/turn_001.json"}
+
+
+def test_a_slow_bucket_does_not_slow_the_dialogue(client, bucket, moto_url):
+    """No write is answered before the last turn has been judged."""
+    played = threading.Event()
+
+    def wait(sent: Sent) -> Said | None:
+        if sent.method == "PUT":
+            played.wait()
+        return None
+
+    with relayed(moto_url, wait) as s3:
+        process = start(s3.url, bucket)
+        await_turns(process)
+        assert kept(client, bucket) == {}
+        played.set()
+        stdout, _ = process.communicate()
+
+    assert process.returncode == 0
+    run_id = json.loads(stdout)["run_id"]
+    assert set(kept(client, bucket)) == {*names(run_id), f"curated/runs/{run_id}.json"}
+
+
+def test_every_object_is_encrypted_with_the_key_that_was_asked_for(client, bucket, moto_url):
+    env = environment(AWS_ENDPOINT_URL_S3=moto_url, RUNNER_S3_KMS_KEY_ID="alias/mine", **KEYS)
+    outcome = run(*WORDS, "--s3-bucket", bucket, env=env)
+
+    assert outcome.exit_code == 0
+    rows = client.list_objects_v2(Bucket=bucket)["Contents"]
+    heads = [client.head_object(Bucket=bucket, Key=row["Key"]) for row in rows]
+    assert {(h["ServerSideEncryption"], h["SSEKMSKeyId"]) for h in heads} == {
+        ("aws:kms", "alias/mine")
+    }
+
+
+def test_a_bucket_in_another_region_is_used_and_said(client, bucket, moto_url):
+    def elsewhere(sent: Sent) -> Said | None:
+        if "/eu-west-1/s3/" in sent.headers["Authorization"]:
+            return None
+        return xml(301, "PermanentRedirect", x_amz_bucket_region="eu-west-1")
+
+    with relayed(moto_url, elsewhere) as s3:
+        env = environment(AWS_ENDPOINT_URL_S3=s3.url, **KEYS)
+        outcome = run(*WORDS, "--s3-bucket", bucket, env=env)
+    notice = f"The bucket {bucket} is in eu-west-1, not in us-east-1: S3 is asked there."
+
+    assert outcome.exit_code == 0
+    assert outcome.document["notices"] == [notice]
+    assert notice in outcome.stderr
+    assert f"curated/runs/{outcome.document['run_id']}.json" in kept(client, bucket)
+
+
+WHO = "arn:aws:iam::111122223333:user/teacher"
+REFUSALS: dict[str, tuple[Said, str]] = {
+    "no access": (
+        xml(403, "AccessDenied", f"User: {WHO} is not authorized to perform: s3:PutObject on x"),
+        f"Allow {WHO} s3:PutObject on s3://a-bucket/",
+    ),
+    "no key": (xml(400, "KMS.NotFoundException", "Key 'alias/mine' does not exist"), "alias/mine"),
+    "no leave for the key": (
+        xml(403, "AccessDenied", f"User: {WHO} is not authorized to perform: kms:GenerateDataKey"),
+        f"Allow {WHO} kms:GenerateDataKey on the KMS key alias/mine",
+    ),
+    "expired credentials": (xml(400, "ExpiredToken"), "The credentials for S3 have run out"),
+    "no bucket after all": (xml(404, "NoSuchBucket"), "aws s3 mb s3://a-bucket"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_refusal_is_exit_4_with_a_hint_that_helps(name):
+    """The check before the run is denied, so that only the writes find out."""
+    said, words = REFUSALS[name]
+
+    def answer(sent: Sent) -> Said:
+        return Said(b"", 403) if sent.method == "HEAD" else said
+
+    with FakeBedrock({"": answer}) as s3:
+        env = environment(AWS_ENDPOINT_URL_S3=s3.url, **KEYS)
+        kms = ("--s3-kms-key-id", "alias/mine")
+        outcome = run(*WORDS, "--s3-bucket", "a-bucket", *kms, env=env)
+
+    assert (outcome.exit_code, outcome.document["end_reason"]) == (4, "artifacts")
+    assert words in outcome.document["error"]["hint"]
+    assert words in outcome.stderr
