@@ -19,6 +19,11 @@ from urllib.parse import unquote
 
 import pytest
 
+from socratic_bench.artifacts import bucket, lane
+from socratic_bench.artifacts.delivery import MEMORY_BYTES
+from socratic_bench.artifacts.lane import Patience
+from socratic_bench.artifacts.lease import RENEWALS_PER_TTL, TTL_MAX_S
+from socratic_bench.artifacts.s3 import CHECK_TIMEOUT_S
 from socratic_bench.bedrock.faults import FAULTS
 from socratic_bench.bedrock.retry import (
     RETRY_WINDOW_S,
@@ -559,6 +564,23 @@ def test_the_waits_and_bounds_of_calls_are_those_of_the_program() -> None:
     assert f"that counts, up to {SERVER_WAIT_MAX_S:g} s" in prose
     assert f"stops retrying after {RETRY_WINDOW_S / 60:g} minutes" in prose
     assert f"A connection may take {CONNECT_TIMEOUT_S} s" in prose
+
+
+def test_the_waits_and_bounds_of_s3_are_those_of_the_program() -> None:
+    text = " ".join((ROOT / "docs/s3.md").read_text().split())
+    patience = Patience()
+
+    for words in (
+        f"may take {bucket.CONNECT_TIMEOUT_S} s to connect and {bucket.READ_TIMEOUT_S} s to be",
+        f"starts at {lane.WAIT_BASE_S} s and doubles up to {lane.WAIT_MAX_S:g} s",
+        f"no longer than {patience.grace_s:g} s after the last write that arrived",
+        f"up to {MEMORY_BYTES // 2**20} MiB",
+        f"one try, {CHECK_TIMEOUT_S} s",
+        f"renews it every {TTL_MAX_S / RENEWALS_PER_TTL:g} s",
+        f"not renewed for {TTL_MAX_S:g} s",
+    ):
+        assert words in text, words
+    assert patience.tries == RunConfig(model="m").max_attempts
 
 
 def test_every_key_of_the_document_is_described() -> None:
