@@ -1,6 +1,8 @@
 # make demo   plays and judges a real dialogue on the embedded endpoint
 # make test   runs the test suite
 # make check  format, lint, types, layers, tests with coverage
+# make torture  kills, storms of failures and odd verdicts by the thousand
+# make reliability  plays every fault for every role, and writes what happens into docs/reliability.md
 # make validity  what the heuristics reach against people's labels, where those are at hand
 # make bench  measures the program's own speed, and fills in docs/performance.md
 # Each makes the environment in .venv first, with pinned and hashed packages.
@@ -14,7 +16,7 @@ RUNNER_VARIABLES := RUNNER_DEFAULT_TURNS RUNNER_JUDGE_MODEL RUNNER_STUDENT_MODEL
 	RUNNER_S3_BUCKET RUNNER_S3_PREFIX RUNNER_S3_KMS_KEY_ID AWS_REGION AWS_DEFAULT_REGION
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint requirements audit validity bench clean
+.PHONY: help demo test torture reliability check lint requirements audit validity bench clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile image.mk
@@ -39,6 +41,12 @@ demo: $(VENV)/.run
 
 test: $(VENV)/.dev
 	@$(BIN)/python -m pytest -n auto -q
+
+torture: $(VENV)/.dev
+	@$(BIN)/python -m pytest -n auto -q -m torture tests/torture
+
+reliability: $(VENV)/.dev
+	@$(BIN)/python -m tests.matrix
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .

@@ -5,7 +5,13 @@ from contextlib import closing
 
 import pytest
 from botocore.eventstream import ChecksumMismatch
-from botocore.exceptions import BotoCoreError, ClientError, EventStreamError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectionClosedError,
+    EndpointConnectionError,
+    EventStreamError,
+)
 from urllib3.exceptions import ProtocolError
 
 from socratic_bench.emulator import Emulator, Fault, Settings, parse_fault
@@ -45,6 +51,7 @@ def bedrock(emulator):
     [
         ("throttled", 429, "ThrottlingException", "Too many requests"),
         ("daily_quota", 429, "ThrottlingException", "Too many tokens per day"),
+        ("quota_exceeded", 400, "ServiceQuotaExceededException", "service quota"),
         ("not_ready", 429, "ModelNotReadyException", "not ready"),
         ("internal", 500, "InternalServerException", "unexpected error"),
         ("unavailable", 503, "ServiceUnavailableException", "unable to process"),
@@ -54,6 +61,7 @@ def bedrock(emulator):
         ("access_denied", 403, "AccessDeniedException", "don't have access to the model"),
         ("not_found", 404, "ResourceNotFoundException", "Could not resolve"),
         ("expired_token", 403, "ExpiredTokenException", "token included in the request is expired"),
+        ("unrecognized_key", 403, "UnrecognizedClientException", "token included in the request"),
         ("on_demand", 400, "ValidationException", f"{SOCRATIC} with on-demand throughput"),
         ("legacy", 404, "ResourceNotFoundException", "marked by provider as Legacy"),
         ("context_window", 400, "ValidationException", "Input is too long for requested model."),
@@ -79,6 +87,42 @@ def test_a_throttled_call_may_be_told_how_long_to_wait(emulator, bedrock):
 
     headers = caught.value.response["ResponseMetadata"]["HTTPHeaders"]
     assert headers["x-amz-retry-after"] == "1500"
+
+
+@pytest.mark.parametrize("kind", ["internal", "unavailable", "not_ready", "model_error"])
+def test_any_error_may_say_how_long_to_wait(emulator, bedrock, kind):
+    with ordered(emulator.url, f"{kind}:ms=7"), pytest.raises(ClientError) as caught:
+        bedrock.converse(**QUESTION)
+
+    headers = caught.value.response["ResponseMetadata"]["HTTPHeaders"]
+    assert headers["x-amz-retry-after"] == "7"
+
+
+def test_a_proxy_may_answer_in_its_place(emulator, bedrock):
+    with ordered(emulator.url, "bad_gateway"), pytest.raises(ClientError) as caught:
+        bedrock.converse(**QUESTION)
+
+    assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 502
+
+
+def test_nobody_may_connect_for_a_while():
+    with Emulator(Settings(faults=(parse_fault("refused:count=1:ms=1500"),))) as served:
+        first, second = client(served.url), client(served.url)
+        with pytest.raises(ConnectionClosedError):
+            first.converse(**QUESTION)
+        with pytest.raises(EndpointConnectionError):
+            second.converse(**QUESTION)
+        while True:
+            try:
+                answer = second.converse(**QUESTION)
+            except EndpointConnectionError:
+                continue
+            break
+        first.close()
+        second.close()
+
+        assert answer["stopReason"] == "end_turn"
+        assert [request.fault for request in served.requests] == ["refused", None]
 
 
 def test_streaming_alone_may_be_denied(emulator, bedrock):

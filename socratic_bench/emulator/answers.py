@@ -11,7 +11,9 @@ from socratic_bench.emulator.faults import Fault
 from socratic_bench.emulator.frames import corrupted, exception
 from socratic_bench.emulator.wire import Answer, chunk, response
 
+REFUSED_S = 0.2
 _HTML = b"<html><body><h1>Welcome</h1><p>Please sign in to the network.</p></body></html>"
+_BAD_GATEWAY = b"<html><body><h1>502 Bad Gateway</h1></body></html>"
 _STREAM_ERRORS = ("internalServerException", "throttlingException", "modelStreamErrorException")
 _LAST_CHUNK = b"0\r\n\r\n"
 
@@ -32,10 +34,11 @@ class Outcome:
     pieces: tuple[tuple[float, bytes], ...] = ()
     end: Literal["keep", "close", "reset"] = "keep"
     began: Callable[[], None] | None = field(default=None)
+    shut_s: float = 0
 
     @property
     def answer(self) -> Answer:
-        return Answer(self.pieces, self.end, self.began)
+        return Answer(self.pieces, self.end, self.began, self.shut_s)
 
     def refuse(self, error: ServiceError) -> None:
         """Answer with an error. A fault that fakes one is as slow as an answer would have been."""
@@ -62,9 +65,17 @@ class Outcome:
 
     def send_without_body(self) -> bool:
         """Whether the fault leaves nothing of the model's answer; if so it is sent."""
-        match self.fault.kind if self.fault else "":
+        if self.fault is None:
+            return False
+        match self.fault.kind:
             case "reset":
                 self.pieces, self.end = ((self.wait_s, b""),), "reset"
+            case "refused":
+                self.pieces, self.end = ((self.wait_s, b""),), "reset"
+                self.shut_s = REFUSED_S if self.fault.ms is None else self.fault.ms / 1000
+            case "bad_gateway":
+                self.status = 502
+                self.pieces = ((self.wait_s, self._http(_BAD_GATEWAY, "text/html")),)
             case "empty_body":
                 self.pieces = ((self.wait_s, self._http(b"")),)
             case "html":

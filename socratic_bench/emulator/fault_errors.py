@@ -10,18 +10,17 @@ _Make = Callable[[Fault, str], ServiceError]
 
 
 def error_of(fault: Fault, model_id: str) -> ServiceError | None:
-    """The error of a fault, or `None` for a fault of another sort."""
+    """The error of a fault, with its advice to wait; `None` for a fault of another sort."""
     make = _ERRORS.get(fault.kind)
-    return make(fault, model_id) if make else None
+    if make is None:
+        return None
+    error = make(fault, model_id)
+    error.retry_after_ms = fault.ms
+    return error
 
 
 def _plain(status: int, name: str, message: str) -> _Make:
     return lambda _fault, _model_id: ServiceError(status, name, message)
-
-
-def _throttled(fault: Fault, model_id: str) -> ServiceError:
-    del model_id
-    return throttling(fault.ms)
 
 
 def throttling(retry_after_ms: float | None) -> ServiceError:
@@ -30,9 +29,14 @@ def throttling(retry_after_ms: float | None) -> ServiceError:
 
 
 _ERRORS: dict[str, _Make] = {
-    "throttled": _throttled,
+    "throttled": lambda _fault, _model_id: throttling(None),
     "daily_quota": _plain(
         429, "ThrottlingException", "Too many tokens per day, please wait before trying again."
+    ),
+    "quota_exceeded": _plain(
+        400,
+        "ServiceQuotaExceededException",
+        "Your request exceeds the service quota for your account.",
     ),
     "not_ready": _plain(
         429,
@@ -71,6 +75,11 @@ _ERRORS: dict[str, _Make] = {
     ),
     "expired_token": _plain(
         403, "ExpiredTokenException", "The security token included in the request is expired"
+    ),
+    "unrecognized_key": _plain(
+        403,
+        "UnrecognizedClientException",
+        "The security token included in the request is invalid.",
     ),
     "on_demand": lambda _fault, model_id: on_demand(model_id),
     "legacy": _plain(

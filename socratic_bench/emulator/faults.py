@@ -9,6 +9,7 @@ from typing import Literal, get_args
 ERROR_KINDS = (
     "throttled",
     "daily_quota",
+    "quota_exceeded",
     "not_ready",
     "internal",
     "unavailable",
@@ -18,6 +19,7 @@ ERROR_KINDS = (
     "access_denied",
     "not_found",
     "expired_token",
+    "unrecognized_key",
     "on_demand",
     "legacy",
     "context_window",
@@ -25,6 +27,8 @@ ERROR_KINDS = (
 )
 WIRE_KINDS = (
     "reset",
+    "refused",
+    "bad_gateway",
     "cut",
     "cut_frame",
     "corrupt",
@@ -65,7 +69,10 @@ FaultRole = Literal["tutor", "student", "judge", "any"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A fault and the calls it strikes. `count=None`: all; `ms` is a wait, or advice to wait."""
+    """A fault and the calls it strikes. `count=None`: all; `ms` is a wait, or advice to wait.
+
+    `refused` resets the connection and lets nobody connect for `ms`.
+    """
 
     kind: str
     role: FaultRole = "any"

@@ -90,15 +90,45 @@ async def _listen(
     stopped = asyncio.Event()
     numbers = iter(range(1, 2**63))
 
-    def connect() -> Connection:
-        return Connection(service.handle, live, next(numbers))
-
-    server = await asyncio.get_running_loop().create_server(connect, host, port, backlog=_BACKLOG)
-    name, number = server.sockets[0].getsockname()[:2]
+    door = _Door(lambda: Connection(service.handle, live, next(numbers), door.shut))
+    name, number = await door.open(host, port)
     ready(f"http://{f'[{name}]' if ':' in name else name}:{number}", stopped.set)
     await stopped.wait()
-    server.close()
+    door.close()
     for connection in tuple(live):
         connection.abort()
     # An aborted connection closes its socket on the loop's next round.
     await asyncio.sleep(0)
+
+
+class _Door:
+    """The listening socket. While it is shut, the system refuses whoever wants to connect."""
+
+    def __init__(self, connect: Callable[[], Connection]) -> None:
+        self._connect = connect
+        self._opening: asyncio.Task[tuple[str, int]] | None = None
+        self._server: asyncio.Server | None = None
+
+    async def open(self, host: str, port: int) -> tuple[str, int]:
+        """Listen; where, in numbers."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(self._connect, host, port, backlog=_BACKLOG)
+        name, number = self._server.sockets[0].getsockname()[:2]
+        return name, number
+
+    def shut(self, seconds: float) -> None:
+        """Let nobody in for a while; who is in already stays."""
+        if self._server is None:
+            return
+        name, number = self._server.sockets[0].getsockname()[:2]
+        self.close()
+        self._opening = asyncio.get_running_loop().create_task(self._reopen(name, number, seconds))
+
+    async def _reopen(self, host: str, port: int, seconds: float) -> tuple[str, int]:
+        await asyncio.sleep(seconds)
+        return await self.open(host, port)
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            self._server = None

@@ -22,6 +22,7 @@ REASONS = {
     429: "Too Many Requests",
     431: "Request Header Fields Too Large",
     500: "Internal Server Error",
+    502: "Bad Gateway",
     503: "Service Unavailable",
 }
 
@@ -39,11 +40,15 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Bytes to send, each after a wait in seconds; `began` is called as the first of them leave."""
+    """Bytes to send, each after a wait in seconds; `began` is called as the first of them leave.
+
+    After the answer nobody can connect for `shut_s` seconds.
+    """
 
     pieces: tuple[tuple[float, bytes], ...]
     end: Literal["keep", "close", "reset"] = "keep"
     began: Callable[[], None] | None = None
+    shut_s: float = 0
 
 
 def response(status: int, headers: str, body: bytes) -> bytes:
@@ -68,9 +73,14 @@ class Connection(asyncio.Protocol):
     """One client's connection: reads a request, plays the answer, and only then reads the next."""
 
     def __init__(
-        self, handle: Callable[[HttpRequest], Answer], live: "set[Connection]", number: int
+        self,
+        handle: Callable[[HttpRequest], Answer],
+        live: "set[Connection]",
+        number: int,
+        shut: Callable[[float], None],
     ) -> None:
         self._handle = handle
+        self._shut = shut
         self._live = live
         self._number = number
         self._buffer = bytearray()
@@ -140,6 +150,8 @@ class Connection(asyncio.Protocol):
             if number == 0 and answer.began is not None:
                 answer.began()
             self._write(data)
+        if answer.shut_s > 0:
+            self._shut(answer.shut_s)
         self._finish(answer.end)
 
     def _write(self, data: bytes) -> None:
