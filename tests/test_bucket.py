@@ -61,6 +61,7 @@ HINTS: dict[str, tuple[Said, list[str]]] = {
     "no such keys": (xml(403, "InvalidAccessKeyId"), ["Check the access key"]),
     "clock": (xml(403, "RequestTimeTooSkewed"), ["clock"]),
     "elsewhere, unnamed": (xml(301, "PermanentRedirect"), ["in another region", "--region"]),
+    "no conditional writes": (xml(501, "NotImplemented"), ["conditional writes"]),
     "something else": (xml(400, "InvalidRequest"), ["s3:PutObject is allowed"]),
 }
 
@@ -262,6 +263,16 @@ class TestCredentials:
         assert "have run out" in (second.hint or "")
         # One request with the old ones, one after reading them afresh, and then one for each write.
         assert len(s3.sent) == 4
+
+    def test_a_profile_that_is_gone_meanwhile_is_no_other_ending(self, s3, profile, monkeypatch):
+        notices: list[str] = []
+        store = S3Store("bucket", prefix="", region="us-east-1", notice=notices.append)
+        store.put(KEY, b"{}")
+        s3.scripts[""] = [xml(400, "ExpiredToken")]
+        monkeypatch.setenv("AWS_PROFILE", "gone")
+
+        assert "have run out" in (failure(store).hint or "")
+        assert "gone" in notices[-1]
 
     def test_none_at_all(self, s3, profile, tmp_path):
         (tmp_path / "credentials").write_text("")

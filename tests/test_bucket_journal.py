@@ -507,6 +507,12 @@ class TestLease:
         assert reopened(host(sleep=clock.pass_by, monotonic_s=clock)) == (ENTRIES, [])
 
 
+@pytest.mark.parametrize("ttl_s", [0.0, -1.0, 61.0])
+def test_no_lease_lasts_longer_than_a_minute(host, ttl_s):
+    with pytest.raises(ValueError, match="at most 60"):
+        host(ttl_s=ttl_s)
+
+
 def dead_lease(client: Any, bucket: str, **more: Any) -> None:
     """What a process that was killed has left."""
     lease = {"kind": "lease", "run_id": RUN, "holder": "somebody", "host": "elsewhere", "pid": 7}

@@ -19,8 +19,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from socratic_bench.artifacts import bucket as s3_bucket
-from socratic_bench.artifacts import lane
+from socratic_bench.artifacts import bucket_clients, lane
 from socratic_bench.artifacts.delivery import MEMORY_BYTES
 from socratic_bench.artifacts.lane import Patience
 from socratic_bench.artifacts.lease import RENEWALS_PER_TTL, TTL_MAX_S
@@ -572,7 +571,7 @@ def test_the_waits_and_bounds_of_s3_are_those_of_the_program() -> None:
     patience = Patience()
 
     for words in (
-        f"may take {s3_bucket.CONNECT_TIMEOUT_S} s to connect and {s3_bucket.READ_TIMEOUT_S} s",
+        f"may take {bucket_clients.CONNECT_TIMEOUT_S} s to connect and {bucket_clients.READ_TIMEOUT_S} s",
         f"starts at {lane.WAIT_BASE_S} s and doubles up to {lane.WAIT_MAX_S:g} s",
         f"no longer than {patience.grace_s:g} s after the last write that arrived",
         f"up to {MEMORY_BYTES // 2**20} MiB",

@@ -22,6 +22,7 @@ SDK_ERRORS = (
 
 _FORBIDDEN = 403
 _TOO_MANY = 429
+_NOT_IMPLEMENTED = 501
 _FIRST_SERVER_ERROR = 500
 
 
@@ -74,6 +75,7 @@ _BROKEN_WIRE = (
 )
 
 _EXPIRED_HINT = "The credentials for S3 have run out: renew them."
+_NO_CONDITIONS = "The service has to know conditional writes (If-Match, If-None-Match), as S3 does."
 # The SDK asks for the region itself, and trips over an answer without one.
 _NO_REGION = "S3 says that the bucket is in another region, and not in which."
 
@@ -102,7 +104,8 @@ def explain(error: Exception, context: BucketContext) -> ArtifactError:
 def _is_passing(error: Exception) -> bool:
     if isinstance(error, sdk.ClientError):
         status = _status(error)
-        return _code(error) in _PASSING or status >= _FIRST_SERVER_ERROR or status == _TOO_MANY
+        is_servers = status >= _FIRST_SERVER_ERROR and status != _NOT_IMPLEMENTED
+        return _code(error) in _PASSING or is_servers or status == _TOO_MANY
     if isinstance(error, sdk.SSLError):
         # A connection that breaks inside TLS; a certificate that is not trusted reads otherwise.
         return "EOF" in str(error)
@@ -124,6 +127,7 @@ def _hint(error: Exception, context: BucketContext) -> str:
         (isinstance(error, _NO_KEYS), "Give credentials for S3: keys, a profile or a role."),
         (isinstance(error, sdk.SSLError), "Check the CA bundle (AWS_CA_BUNDLE) and the endpoint."),
         (code.startswith("KMS.") or "kms:" in said, _about_the_key(said, context)),
+        (_status(error) == _NOT_IMPLEMENTED, _NO_CONDITIONS),
         (_status(error) == _FORBIDDEN, _denied(said, context)),
     ):
         if known:

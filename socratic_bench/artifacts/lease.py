@@ -18,7 +18,8 @@ from typing import cast
 
 import orjson
 
-from socratic_bench.artifacts.bucket import Bucket, Notice, Stored
+from socratic_bench.artifacts.bucket import Bucket, Stored
+from socratic_bench.artifacts.bucket_clients import Notice
 from socratic_bench.errors import ArtifactError, BenchError, UsageError
 from socratic_bench.types import Json
 
@@ -52,6 +53,10 @@ class LeaseTerms:
     ttl_s: float = TTL_MAX_S
     poll_s: float = 3.0
     monotonic_s: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        if not 0 < self.ttl_s <= TTL_MAX_S:
+            raise ValueError(f"a lease of {self.ttl_s} s, not of at most {TTL_MAX_S:g}")
 
 
 @dataclass(frozen=True, slots=True)

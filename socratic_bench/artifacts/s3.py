@@ -2,7 +2,8 @@
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from socratic_bench.artifacts.bucket import Bucket, Notice
+from socratic_bench.artifacts.bucket import Bucket
+from socratic_bench.artifacts.bucket_clients import Notice
 from socratic_bench.errors import UsageError
 
 MISSING = ("404", "NoSuchBucket", "NotFound")
