@@ -571,7 +571,8 @@ def test_the_waits_and_bounds_of_s3_are_those_of_the_program() -> None:
     patience = Patience()
 
     for words in (
-        f"may take {bucket_clients.CONNECT_TIMEOUT_S} s to connect and {bucket_clients.READ_TIMEOUT_S} s",
+        f"may take {bucket_clients.CONNECT_TIMEOUT_S} s to connect",
+        f"and {bucket_clients.READ_TIMEOUT_S} s to be answered",
         f"starts at {lane.WAIT_BASE_S} s and doubles up to {lane.WAIT_MAX_S:g} s",
         f"no longer than {patience.grace_s:g} s after the last write that arrived",
         f"up to {MEMORY_BYTES // 2**20} MiB",

@@ -1,4 +1,4 @@
-"""The SDK's clients of one bucket: in its region, with credentials that serve, each request once."""
+"""The SDK's client of one bucket: in its region, with good credentials, each request once."""
 
 import threading
 from collections.abc import Callable, Iterator
