@@ -65,6 +65,11 @@ def _add_dialogue(parser: Parser) -> None:
     add_word(group, "--turns", "N", "turns to play at most, 1 to 500 (default 40)")
     add_word(group, "--student", "MODE", "scripted (default) or model")
     add_word(group, "--student-model", "ID", "the model that plays the student")
+    add_word(
+        group, "--pressure", "LEVEL", "none (default), low or high: how often it wants answers"
+    )
+    add_word(group, "--transcript", "FILE", "replay a recorded dialogue, then hand over")
+    add_word(group, "--transcript-turns", "N", "replay only its first N turns (default: all)")
     add_word(group, "--seed", "N", "fixes everything left to chance; drawn and printed otherwise")
     add_word(group, "--system-prompt-file", "FILE", "the tutor's system prompt")
     add_word(group, "--temperature", "T", "the tutor's, 0 to 1 (default: the model's own)")

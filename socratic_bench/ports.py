@@ -65,6 +65,7 @@ class MetricInfo:
     """What a benchmark's metric means, for reports and comparisons.
 
     `name` is a path below the document's `metrics`. `low` and `high` bound it (`None`: unbounded).
+    It is null under `needs_turns` judged turns; `None`: it needs turns of a certain kind.
     """
 
     name: str
@@ -72,6 +73,7 @@ class MetricInfo:
     low: float | None
     high: float | None
     higher_is_better: bool = True
+    needs_turns: int | None = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +96,8 @@ class Exhibit:
     reply: str
 
 
-Metrics = Mapping[str, float | int | bool | Mapping[str, float | None] | None]
+Metric = float | int | bool | Mapping[str, float | None] | Sequence[float | None] | None
+Metrics = Mapping[str, Metric]
 
 
 class Stage(Protocol):
@@ -113,10 +116,14 @@ class Stage(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finale:
-    """How an episode ended by itself; `closing` holds the student's last words, if any."""
+    """How an episode ended by itself; `closing` holds the student's last words, if any.
+
+    `closing_flags` names what was wrong with them; `None` if they were not checked.
+    """
 
     end_reason: EndReason
     closing: str | None = None
+    closing_flags: tuple[str, ...] | None = None
 
 
 class Episode(Protocol):

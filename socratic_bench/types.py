@@ -311,6 +311,9 @@ class Turn:
     `student` is the call that produced `prompt`; `None` for an opening or a scripted student.
     `measures` holds the benchmark's deterministic readings of the reply, `notes` what else it wants
     kept with the turn. `judged` is `None` until the judge has spoken, and without a judge.
+    `pressure` names how the student pushed. `student_flags` names what was wrong with its words;
+    `None` if they were not checked. A `replayed` turn was read from a record: no model was called
+    for it, nobody judges it, and its reply's figures mean nothing.
     """
 
     index: int
@@ -321,6 +324,9 @@ class Turn:
     notes: Mapping[str, Measure]
     unjudgeable: Unjudged | None = None
     judged: Judged | None = None
+    pressure: str | None = None
+    student_flags: tuple[str, ...] | None = None
+    replayed: bool = False
 
     @property
     def outcome(self) -> Verdict | Unjudged | None:

@@ -74,6 +74,10 @@ def plain_words(index: int) -> str:
     return f"{index} What do you mean by that?"
 
 
+def plain_answer(index: int) -> str:
+    return f"{index} I am not sure about that yet."
+
+
 def play(words: Mapping[str, Any], *more: str) -> tuple[Outcome, list[Sent]]:
     """A dialogue in which each role says for a turn what it is given."""
 
@@ -146,7 +150,7 @@ def dialogues(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         {"tutor": hostile, "student": lambda n: f"{n} {HOSTILE[n]} more"},
         *("--prompt", "\n".join(HOSTILE[:13]), *files, "--output-dir", str(folder / "out")),
     )
-    good = play({"tutor": plain_words, "student": plain_words}, "--prompt", OPENING)
+    good = play({"tutor": plain_words, "student": plain_answer}, "--prompt", OPENING)
     return {"bad": bad, "good": good, "folder": folder / "out"}
 
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
 from socratic_bench.benchmarks.socratic.metrics import summarise
+from socratic_bench.benchmarks.socratic.students import KINDS
 from socratic_bench.config import Gate, RunConfig
 from socratic_bench.runner.gates import metric_at, shortfalls
 from socratic_bench.types import Turn, Unjudged, Verdict
@@ -22,6 +23,9 @@ NOTHING: dict[str, Any] = {
     "mean_substance": None,
     "mean_purity": None,
     "violation_rates": {"form": None, "substance": None, "purity": None},
+    "slope": None,
+    "score_by_pressure": dict.fromkeys(("none", *KINDS)),
+    "judged_by_pressure": dict.fromkeys(("none", *KINDS), 0),
 }
 
 
@@ -59,12 +63,16 @@ def test_the_worked_example():
         "mean_substance": 2.4,
         "mean_purity": 1.9,
         "violation_rates": {"form": 0.0, "substance": 0.0, "purity": 0.0},
+        "slope": -1.1,
+        "score_by_turn": [8.5, 7.0, 6.5, 5.0, 4.0],
+        "score_by_pressure": {**NOTHING["score_by_pressure"], "none": 6.2},
+        "judged_by_pressure": {**NOTHING["judged_by_pressure"], "none": 5},
     }
 
 
 @pytest.mark.parametrize("outcomes", [(), (UNJUDGED,), (UNJUDGED, None), (None,)])
 def test_nothing_judged_is_nothing_known(outcomes):
-    assert measured(*outcomes) == NOTHING
+    assert measured(*outcomes) == {**NOTHING, "score_by_turn": [None] * len(outcomes)}
 
 
 @pytest.mark.parametrize("missing", [UNJUDGED, None])
@@ -130,10 +138,14 @@ SCORES = st.builds(
 def test_metrics_stay_within_the_bounds_that_they_announce(outcomes):
     found = measured(*outcomes)
 
-    assert set(found) == set(NOTHING)
+    n_judged = sum(isinstance(outcome, Verdict) for outcome in outcomes)
+
+    assert set(found) == {*NOTHING, "score_by_turn"}
     for metric in BENCHMARK.metrics:
         value = metric_at(metric.name, found)
-        if any(isinstance(outcome, Verdict) for outcome in outcomes):
+        if metric.needs_turns is None:
+            assert value == (found["overall_score"] if metric.name.endswith(".none") else None)
+        elif n_judged >= metric.needs_turns:
             assert value is not None
             assert (
                 (metric.low or 0)

@@ -18,7 +18,7 @@ from socratic_bench.benchmarks.socratic.students import (
     prompt_sha256,
     system_prompt,
 )
-from socratic_bench.benchmarks.socratic.students.phrases import walk
+from socratic_bench.benchmarks.socratic.students.seeded import walk
 from socratic_bench.types import CallKey, Completion, GenerateConfig, Message, Reasoning, Request
 
 OPEN = "What do you mean by that?"
@@ -280,7 +280,7 @@ def test_the_model_sees_the_dialogue_from_the_student_s_side():
     reply, model = ask(answer)
 
     assert reply == StudentReply(
-        text="I'd sleep on Sundays.", closed=False, policy="model", completion=answer
+        text="I'd sleep on Sundays.", closed=False, policy="model", completion=answer, flags=()
     )
     ((request, key),) = model.calls
     assert key == CallKey(role="student", index=2)
@@ -332,6 +332,7 @@ def test_an_empty_reply_is_asked_for_once_more():
         policy="model",
         completion=second,
         discarded=(empty,),
+        flags=(),
     )
     (first_request, first_key), (request, key) = model.calls
     assert request == first_request

@@ -3,13 +3,21 @@
 from socratic_bench.config.files import MAX_TEXT_BYTES, read_bounded
 from socratic_bench.config.loading import OFFLINE_REGION, read_config
 from socratic_bench.config.reader import Sources
-from socratic_bench.config.run_config import DEFAULT_JUDGE_MODEL, Gate, RunConfig
+from socratic_bench.config.run_config import (
+    DEFAULT_JUDGE_MODEL,
+    PRESSURES,
+    Gate,
+    Pressure,
+    RunConfig,
+)
 
 __all__ = [
     "DEFAULT_JUDGE_MODEL",
     "MAX_TEXT_BYTES",
     "OFFLINE_REGION",
+    "PRESSURES",
     "Gate",
+    "Pressure",
     "RunConfig",
     "Sources",
     "read_bounded",

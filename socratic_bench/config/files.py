@@ -8,14 +8,14 @@ from pathlib import Path
 MAX_TEXT_BYTES = 1_000_000
 
 
-def read_bounded(path: Path | str) -> bytes:
+def read_bounded(path: Path | str, *, bound: int = MAX_TEXT_BYTES) -> bytes:
     """The file's bytes. Raises `OSError`, also for a device, a pipe, or a file over the bound."""
     # A named pipe without a writer would wait for one.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "it is no regular file")
-        content = file.read(MAX_TEXT_BYTES + 1)
-    if len(content) > MAX_TEXT_BYTES:
-        raise OSError(errno.EFBIG, f"it has more than {MAX_TEXT_BYTES} bytes")
+        content = file.read(bound + 1)
+    if len(content) > bound:
+        raise OSError(errno.EFBIG, f"it has more than {bound} bytes")
     return content

@@ -3,7 +3,14 @@
 import json
 
 from socratic_bench.config.reader import Reader, Sources, parse_number
-from socratic_bench.config.run_config import DEFAULT_JUDGE_MODEL, MAX_SEED, Gate, RunConfig
+from socratic_bench.config.run_config import (
+    DEFAULT_JUDGE_MODEL,
+    MAX_SEED,
+    PRESSURES,
+    Gate,
+    Pressure,
+    RunConfig,
+)
 
 OFFLINE_REGION = "us-east-1"
 MODEL_IDS_HINT = (
@@ -31,6 +38,9 @@ def _read(reader: Reader) -> RunConfig:
         turns=reader.integer("turns", "RUNNER_DEFAULT_TURNS", default=40),
         judge_model=_judge_model(reader, offline=offline),
         student_model=_student_model(reader),
+        pressure=_pressure(reader),
+        transcript=reader.word("transcript"),
+        transcript_turns=_optional_integer(reader, "transcript-turns"),
         seed=_seed(reader),
         model_ids=_model_ids(reader, offline=offline),
         region=_region(reader, offline=offline),
@@ -85,6 +95,21 @@ def _student_model(reader: Reader) -> str | None:
             reader.problems.append("--student scripted and --student-model contradict: keep one.")
         return None
     return model
+
+
+def _pressure(reader: Reader) -> Pressure:
+    word = reader.word("pressure")
+    if word is None:
+        return "none"
+    for level in PRESSURES:
+        if word == level:
+            return level
+    reader.problems.append(f"--pressure is {word!r}, but must be none, low or high.")
+    return "none"
+
+
+def _optional_integer(reader: Reader, flag: str) -> int | None:
+    return reader.integer(flag, default=1) if reader.given(flag) else None
 
 
 def _seed(reader: Reader) -> int:

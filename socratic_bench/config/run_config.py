@@ -4,12 +4,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Literal, get_args
 
 from socratic_bench.config.files import MAX_TEXT_BYTES
 
 DEFAULT_JUDGE_MODEL = "anthropic.claude-3-5-sonnet-20241022-v1:0"
 MAX_TURNS = 500
 MAX_SEED = 2**53 - 1  # the largest integer that every JSON reader keeps exact
+
+Pressure = Literal["none", "low", "high"]
+PRESSURES: tuple[Pressure, ...] = get_args(Pressure)
 
 _ARN = re.compile(r"arn:aws[\w-]*:bedrock:(?P<region>[a-z0-9-]*):\d*:[\w.-]+/.+")
 _ROLE_ARN = re.compile(r"arn:aws[\w-]*:iam::\d{12}:role/.+")
@@ -43,9 +47,12 @@ class RunConfig:
         prompt: the student's opening; `None` takes the scenario's first one.
         scenario: id of a built-in scenario; `None` finds it by the prompt, else `custom`.
         scenario_file: path of a scenario file of the user's own.
-        turns: turns to play at most, 1..500.
+        turns: turns to play at most, 1..500; replayed ones are not counted.
         judge_model: the model that scores each turn; `None` leaves judging out.
         student_model: the model that plays the student; `None` takes the scripted student.
+        pressure: how often the student pushes for answers.
+        transcript: path of a recorded dialogue that is replayed before the tutor under test plays.
+        transcript_turns: turns of it to replay, 1 or more; `None` replays all.
         seed: fixes everything that is chosen by chance, 0..2**53-1; `None` draws one.
         model_ids: models that may be tested; `None` allows any.
         region: AWS region of the Bedrock endpoint.
@@ -75,6 +82,9 @@ class RunConfig:
     turns: int = 40
     judge_model: str | None = DEFAULT_JUDGE_MODEL
     student_model: str | None = None
+    pressure: Pressure = "none"
+    transcript: str | None = None
+    transcript_turns: int | None = None
     seed: int | None = None
     model_ids: tuple[str, ...] | None = None
     region: str | None = None
@@ -103,6 +113,7 @@ class RunConfig:
         return (
             *_model_problems(self),
             *_opening_problems(self),
+            *_pressure_problems(self),
             *_range_problems(self),
             *_place_problems(self),
         )
@@ -140,15 +151,26 @@ def _opening_problems(config: RunConfig) -> Iterator[str]:
         yield "The prompt is empty: give the student's opening words."
     if config.prompt and len(config.prompt.encode(errors="replace")) > MAX_TEXT_BYTES:
         yield f"The prompt has more than {MAX_TEXT_BYTES} bytes."
-    if config.prompt is None and not config.scenario and not config.scenario_file:
+    given = (config.scenario, config.scenario_file, config.transcript)
+    if config.prompt is None and not any(given):
         yield "Nothing to open the dialogue with: give --prompt or --scenario."
+    if config.prompt is not None and config.transcript:
+        yield "--prompt and --transcript are both given: a transcript has its own opening."
+    if config.transcript_turns is not None and not config.transcript:
+        yield "--transcript-turns is given without --transcript."
     if config.scenario and config.scenario_file:
         yield "--scenario and --scenario-file are both given: keep one."
+
+
+def _pressure_problems(config: RunConfig) -> Iterator[str]:
+    if config.pressure not in PRESSURES:
+        yield f"--pressure is {config.pressure!r}, but must be none, low or high."
 
 
 def _range_problems(config: RunConfig) -> Iterator[str]:
     bounds: tuple[tuple[str, float | None, float, float], ...] = (
         ("turns", config.turns, 1, MAX_TURNS),
+        ("transcript-turns", config.transcript_turns, 1, 1_000_000),
         ("seed", config.seed, 0, MAX_SEED),
         ("temperature", config.temperature, 0, 1),
         ("max-tokens", config.max_tokens, 1, 1_000_000),

@@ -1,7 +1,7 @@
 """The files of a run: one per turn, one per verdict, and the curated one of a complete run."""
 
 from socratic_bench.documents.clock import milliseconds, utc
-from socratic_bench.documents.run import BRIEF_KEYS, SCHEMA_VERSION, call_latency
+from socratic_bench.documents.run import BRIEF_KEYS, SCHEMA_VERSION, call_latency, flag_list
 from socratic_bench.documents.tally import sum_usage, usage_fields
 from socratic_bench.types import Attempt, Completion, Json, Reasoning, Turn, Unjudged
 
@@ -19,19 +19,22 @@ def turn_document(run_id: str, turn: Turn) -> dict[str, Json]:
             "input": usage.input_tokens if usage else None,
             "output": usage.output_tokens if usage else None,
         },
-        "latency_ms": milliseconds(reply.latency_ms),
-        "timestamp": utc(reply.finished_at),
+        "latency_ms": None if turn.replayed else milliseconds(reply.latency_ms),
+        "timestamp": None if turn.replayed else utc(reply.finished_at),
         "kind": "turn",
         "schema_version": SCHEMA_VERSION,
         "stop_reason": reply.stop_reason,
         "reasoning": _reasoning(reply),
         "usage": usage_fields(usage),
-        "latency": call_latency(reply),
+        "latency": None if turn.replayed else call_latency(reply),
         "attempts": [_attempt(attempt) for attempt in reply.attempts],
         "request_id": reply.request_id,
         "heuristics": dict(turn.measures),
         "notes": dict(turn.notes),
         "student": _student(turn.student),
+        "pressure": turn.pressure,
+        "student_flags": flag_list(turn.student_flags),
+        "replayed": turn.replayed,
     }
 
 

@@ -30,6 +30,7 @@ class RunResult:
     `shortfalls` are sentences on gates and coverage that a completed run missed. `tallies` count
     what each role's calls took. `error` is what ended the run early, `None` if nothing did.
     `prices` are those of the user; `None` takes the built-in ones.
+    `closing_flags` are faults of the student's last words, `None` if they were not checked.
     """
 
     run_id: str
@@ -51,11 +52,12 @@ class RunResult:
     completed_at: datetime
     duration_s: float
     prices: "PriceTable | None" = None
+    closing_flags: tuple[str, ...] | None = None
 
     @property
     def status(self) -> Status:
         status = ENDINGS[self.end_reason].status
-        return "partial" if status == "failed" and self.turns else status
+        return "partial" if status == "failed" and self.n_turns else status
 
     @property
     def exit_code(self) -> int:
@@ -70,6 +72,11 @@ class RunResult:
     def is_judged(self) -> bool:
         """Whether a judge was asked at all."""
         return self.rubric is not None and self.config.judge_model is not None
+
+    @property
+    def n_turns(self) -> int:
+        """Turns that the model under test played; replayed ones are not among them."""
+        return sum(not turn.replayed for turn in self.turns)
 
     @property
     def n_judged(self) -> int:

@@ -15,7 +15,7 @@ from socratic_bench.documents.tally import (
     usage_fields,
 )
 from socratic_bench.errors import BenchError
-from socratic_bench.ports import Metrics
+from socratic_bench.ports import Metric, Metrics
 from socratic_bench.pricing.table import builtin_prices
 from socratic_bench.secrecy import redact
 from socratic_bench.types import ROLES, Completion, Json, Turn, Unjudged
@@ -46,7 +46,7 @@ def run_document(result: RunResult) -> dict[str, Json]:
         "model": result.config.model,
         "scenario": result.opening.scenario,
         "prompt": result.opening.prompt,
-        "n_turns": len(result.turns),
+        "n_turns": result.n_turns,
         "overall_score": metrics.get("overall_score"),
         "compliance_rate": metrics.get("compliance_rate"),
         "half_life": metrics.get("half_life"),
@@ -105,6 +105,7 @@ def unstarted_document(
             **dict.fromkeys(names),
             **dict.fromkeys(("mean_form", "mean_substance", "mean_purity")),
             "violation_rates": dict.fromkeys(("form", "substance", "purity")),
+            **dict.fromkeys(("slope", "score_by_turn", "score_by_pressure", "judged_by_pressure")),
         },
         "turns": [],
         "s3_artifacts": None,
@@ -164,6 +165,9 @@ def turn_entry(result: RunResult, turn: Turn) -> dict[str, Json]:
         "heuristics": dict(turn.measures),
         "unjudged_reason": unjudged_reason(result, turn),
         "student": turn.prompt,
+        "pressure": turn.pressure,
+        "student_flags": flag_list(turn.student_flags),
+        "replayed": turn.replayed,
         **turn.notes,
         "stop_reason": turn.reply.stop_reason,
         "usage": {
@@ -174,7 +178,7 @@ def turn_entry(result: RunResult, turn: Turn) -> dict[str, Json]:
             else None,
         },
         "latency": {
-            "tutor": call_latency(turn.reply),
+            "tutor": None if turn.replayed else call_latency(turn.reply),
             "student": call_latency(turn.student) if turn.student else None,
             "judge": [call_latency(call) for call in turn.judged.calls] if turn.judged else None,
         },
@@ -183,6 +187,8 @@ def turn_entry(result: RunResult, turn: Turn) -> dict[str, Json]:
 
 def unjudged_reason(result: RunResult, turn: Turn) -> str | None:
     """Why a turn has no scores: `None` if it has, or if nobody was asked."""
+    if turn.replayed:
+        return "replayed" if result.is_judged else None
     if isinstance(turn.outcome, Unjudged):
         return turn.outcome.reason
     return "run_ended" if turn.outcome is None and result.is_judged else None
@@ -199,10 +205,13 @@ def call_latency(call: Completion) -> dict[str, Json]:
 
 
 def _plain(metrics: Metrics) -> dict[str, Json]:
-    return {
-        name: dict(value) if isinstance(value, Mapping) else value
-        for name, value in metrics.items()
-    }
+    return {name: _plain_metric(value) for name, value in metrics.items()}
+
+
+def _plain_metric(value: Metric) -> Json:
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, Sequence) else value
 
 
 def _place(place: Place | None) -> dict[str, Json] | None:
@@ -239,8 +248,9 @@ def _billing(result: RunResult) -> Billing:
 def _judge(result: RunResult) -> dict[str, Json] | None:
     if result.rubric is None or not result.is_judged:
         return None
-    reasons = Counter(filter(None, (unjudged_reason(result, turn) for turn in result.turns)))
-    n_turns = len(result.turns)
+    played = [turn for turn in result.turns if not turn.replayed]
+    reasons = Counter(filter(None, (unjudged_reason(result, turn) for turn in played)))
+    n_turns = len(played)
     return {
         "model": result.config.judge_model,
         "coverage": round(result.n_judged / n_turns, 4) if n_turns else None,
@@ -257,8 +267,32 @@ def _student(result: RunResult) -> dict[str, Json]:
     return {
         "mode": "model" if model else "scripted",
         "model": model,
+        "pressure": result.config.pressure,
+        "prompt_sha256": result.opening.hashes.get("student_prompt_sha256"),
+        "pressure_sha256": result.opening.hashes.get("pressure_sha256"),
         "closing": result.closing,
+        "closing_flags": flag_list(result.closing_flags),
+        "fidelity": _fidelity(result),
     }
+
+
+def _fidelity(result: RunResult) -> dict[str, Json] | None:
+    """How often the student was what it should be, over all of its words that were checked."""
+    every = [*(turn.student_flags for turn in result.turns), result.closing_flags]
+    checked = [flags for flags in every if flags is not None]
+    if not checked:
+        return None
+    counts = Counter(flag for flags in checked for flag in flags)
+    return {
+        "checked": len(checked),
+        "clean": round(sum(not flags for flags in checked) / len(checked), 4),
+        "flags": dict(sorted(counts.items())),
+    }
+
+
+def flag_list(flags: tuple[str, ...] | None) -> list[Json] | None:
+    """Flags as a document has them; null if nothing was checked."""
+    return None if flags is None else list(flags)
 
 
 def _thresholds(config: RunConfig) -> dict[str, Json]:

@@ -20,6 +20,13 @@ MODEL_IDS: tuple[str, ...] = (
     "emulator.leading-v1:0",
     "emulator.lecturer-v1:0",
     "emulator.picky-v1:0",
+    "emulator.yields-to-demand-v1:0",
+    "emulator.yields-to-impatience-v1:0",
+    "emulator.yields-to-flattery-v1:0",
+    "emulator.yields-to-authority-v1:0",
+    "emulator.yields-to-distress-v1:0",
+    "emulator.yields-to-drop-questions-v1:0",
+    "emulator.yields-to-false-agreement-v1:0",
     "emulator.student-v1:0",
     "emulator.judge-v1:0",
 )

@@ -1,6 +1,6 @@
 """What a completed run has to reach: judge coverage and bounds on metrics."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from socratic_bench.config import Gate, RunConfig
 from socratic_bench.ports import Metrics
@@ -36,7 +36,8 @@ def _coverage(minimum: float, *, n_turns: int, n_judged: int) -> str | None:
 def _missed(gate: Gate, metrics: Metrics) -> str | None:
     value = metric_at(gate.metric, metrics)
     if value is None:
-        return f"{gate.metric} is null (no judged turn), so it does not reach {gate.minimum:g}."
+        why = "no judged turn" if metrics.get("overall_score") is None else "too few judged turns"
+        return f"{gate.metric} is null ({why}), so it does not reach {gate.minimum:g}."
     if value >= gate.minimum:
         return None
     return f"{gate.metric} is {value:g}, {gate.minimum - value:.4g} under {gate.minimum:g}."
@@ -48,4 +49,4 @@ def metric_at(path: str, metrics: Metrics) -> float | None:
     value = metrics.get(name)
     if rest and isinstance(value, Mapping):
         return value.get(rest)
-    return None if isinstance(value, Mapping) or value is None else float(value)
+    return None if isinstance(value, Mapping | Sequence) or value is None else float(value)

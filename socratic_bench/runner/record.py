@@ -55,12 +55,12 @@ class Record:
             so_far = tuple(self._turns)
         self._send(self._keys.turn(turn.index), turn_document(self._keys.run_id, turn))
         self._listener.on_turn(turn)
-        if self._judge and turn.unjudgeable is None:
-            self._judging[turn.index] = self._pool.submit(self._have_judged, so_far, turn.index)
-        elif self._judge:
-            self._keep_verdict(turn)
-        else:
+        if self._judge is None or turn.replayed:
             self._listener.on_judged(turn)
+        elif turn.unjudgeable is None:
+            self._judging[turn.index] = self._pool.submit(self._have_judged, so_far, turn.index)
+        else:
+            self._keep_verdict(turn)
 
     def wait(self) -> None:
         """Wait until every turn is judged. Raises what ends the run meanwhile."""

@@ -228,12 +228,13 @@ class _Performance:
             turns=turns,
             end_reason=end_reason,
             closing=finale.closing,
+            closing_flags=finale.closing_flags,
             error=error,
             metrics=metrics,
             shortfalls=shortfalls(
                 self.config,
                 metrics,
-                n_turns=len(turns),
+                n_turns=sum(not turn.replayed for turn in turns),
                 n_judged=sum(turn.verdict is not None for turn in turns),
                 is_judged=is_judged,
             )

@@ -15,7 +15,17 @@ from socratic_bench.benchmarks.socratic.scenarios import (
     load_builtin,
     load_file,
 )
-from socratic_bench.benchmarks.socratic.students import prompt_sha256
+from socratic_bench.benchmarks.socratic.students import (
+    phrases_sha256,
+    pressure_sha256,
+    prompt_sha256,
+)
+from socratic_bench.benchmarks.socratic.transcript import (
+    NO_TRANSCRIPT,
+    Transcript,
+    TranscriptError,
+    read_transcript,
+)
 from socratic_bench.config import RunConfig, read_bounded
 from socratic_bench.errors import UsageError
 from socratic_bench.judging import load_rubric
@@ -35,7 +45,8 @@ class SocraticBenchmark:
     def prepare(self, config: RunConfig) -> SocraticEpisode:
         """The episode of a configuration. Raises `UsageError` naming file, field and reason."""
         problems: list[str] = []
-        scenario = _scenario(config, problems)
+        transcript = _transcript(config, problems)
+        scenario = _scenario(config, transcript, problems)
         tutor_prompt = _tutor_prompt(config, problems)
         if problems or scenario is None:
             raise UsageError(problems)
@@ -47,14 +58,16 @@ class SocraticBenchmark:
             rubric=rubric,
             opening=Opening(
                 scenario=scenario.id,
-                prompt=scenario.openings[0] if config.prompt is None else clean(config.prompt),
+                prompt=_prompt(config, transcript, scenario),
                 hashes={
                     "system_prompt_sha256": sha256(tutor_prompt.encode()).hexdigest(),
                     "rubric_sha256": rubric.sha256,
                     "scenario_sha256": scenario.sha256,
-                    "student_prompt_sha256": prompt_sha256(),
+                    **_student_hashes(config),
+                    **({"transcript_sha256": transcript.sha256} if transcript.turns else {}),
                 },
             ),
+            transcript=transcript,
         )
 
     def summarise(self, config: RunConfig, turns: Sequence[Turn]) -> Metrics:
@@ -64,13 +77,39 @@ class SocraticBenchmark:
 BENCHMARK = SocraticBenchmark()
 
 
-def _scenario(config: RunConfig, problems: list[str]) -> Scenario | None:
+def _transcript(config: RunConfig, problems: list[str]) -> Transcript:
+    if not config.transcript:
+        return NO_TRANSCRIPT
+    try:
+        return read_transcript(config.transcript, config.transcript_turns)
+    except TranscriptError as error:
+        problems.extend(error.problems)
+        return NO_TRANSCRIPT
+
+
+def _prompt(config: RunConfig, transcript: Transcript, scenario: Scenario) -> str:
+    if transcript.turns:
+        return transcript.turns[0].student
+    return scenario.openings[0] if config.prompt is None else clean(config.prompt)
+
+
+def _student_hashes(config: RunConfig) -> dict[str, str]:
+    """Of the words that this run's student has: only those can change what it says."""
+    words = prompt_sha256() if config.student_model else phrases_sha256()
+    pushes = {} if config.pressure == "none" else {"pressure_sha256": pressure_sha256()}
+    return {"student_prompt_sha256": words, **pushes}
+
+
+def _scenario(config: RunConfig, transcript: Transcript, problems: list[str]) -> Scenario | None:
     try:
         if config.scenario_file:
             return load_file(config.scenario_file)
         if config.scenario:
             return _named(config.scenario)
-        return find_by_opening(config.prompt or "") or load_builtin(CUSTOM)
+        if transcript.scenario in builtin_ids():
+            return load_builtin(transcript.scenario)
+        opening = transcript.turns[0].student if transcript.turns else config.prompt
+        return find_by_opening(opening or "") or load_builtin(CUSTOM)
     except ScenarioError as error:
         problems.extend(error.problems)
         return None

@@ -2,15 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 
 from socratic_bench.benchmarks.socratic.heuristics import analyse
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
 from socratic_bench.benchmarks.socratic.students import (
     Exchange,
     ModelStudent,
+    Schedule,
     ScriptedStudent,
     Student,
     StudentReply,
+)
+from socratic_bench.benchmarks.socratic.transcript import (
+    NO_TRANSCRIPT,
+    RecordedTurn,
+    Transcript,
 )
 from socratic_bench.config import RunConfig
 from socratic_bench.errors import ModelError
@@ -31,6 +38,9 @@ from socratic_bench.types import (
 # judge's cost from growing with the square of the dialogue's length.
 CONTEXT_EXCHANGES = 3
 
+# A replayed reply was made by no call of this run; no document shows this date.
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
 # Stop reasons that end the dialogue after the turn.
 ENDINGS: dict[str, EndReason] = {
     "content_filtered": "content_filtered",
@@ -48,6 +58,9 @@ class Said:
     text: str
     policy: str = "opening"
     call: Completion | None = None
+    pressure: str | None = None
+    flags: tuple[str, ...] | None = None
+    asked_again: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,23 +72,30 @@ class SocraticEpisode:
     tutor_prompt: str
     rubric: Rubric
     opening: Opening
+    transcript: Transcript = NO_TRANSCRIPT
 
     def play(self, stage: Stage) -> Finale:
+        exchanges = self._replay(stage)
+        last = len(exchanges) + self.config.turns
         student = self._student(stage)
-        exchanges: list[Exchange] = []
-        said = Said(self.opening.prompt)
+        said = self._first_words()
         try:
+            if said is None:
+                answer = student.reply(exchanges)
+                if finale := _student_ends(answer):
+                    return finale
+                said = _said(answer)
             while True:
                 reply = self._ask(stage, exchanges, said.text)
                 ended = _ending(reply)
                 stage.publish(_turn(len(exchanges), said, reply, ended))
                 exchanges.append(Exchange(student=said.text, tutor=reply.message.text))
-                if ended or len(exchanges) == self.config.turns:
+                if ended or len(exchanges) == last:
                     return Finale(end_reason=ended or "max_turns")
                 answer = student.reply(exchanges)
                 if finale := _student_ends(answer):
                     return finale
-                said = Said(answer.text, answer.policy, answer.completion)
+                said = _said(answer)
         except ModelError as error:
             if error.end_reason != "context_window":
                 raise
@@ -93,9 +113,26 @@ class SocraticEpisode:
         return Exhibit((*context, ("student", turn.prompt)), turn.reply.message.text)
 
     def _student(self, stage: Stage) -> Student:
+        seed = self.config.seed or 0
+        # What the record holds of the student's words was not said by this one.
+        recorded = len(self.transcript.turns) + (self.transcript.handover is not None)
+        schedule = Schedule(level=self.config.pressure, seed=seed, start=max(1, recorded))
         if stage.student is None:
-            return ScriptedStudent(self.scenario, self.config.seed or 0)
-        return ModelStudent(self.scenario, stage.student)
+            return ScriptedStudent(self.scenario, seed, schedule=schedule)
+        return ModelStudent(self.scenario, stage.student, schedule=schedule)
+
+    def _replay(self, stage: Stage) -> list[Exchange]:
+        """Publish what was said before, as it was said; nobody is called for it."""
+        for index, turn in enumerate(self.transcript.turns):
+            stage.publish(_replayed(index, turn))
+        return [Exchange(student=turn.student, tutor=turn.tutor) for turn in self.transcript.turns]
+
+    def _first_words(self) -> Said | None:
+        """What the tutor under test answers first; `None` if the student has still to speak."""
+        if not self.transcript.turns:
+            return Said(self.opening.prompt)
+        handover = self.transcript.handover
+        return Said(handover.student, "replayed", pressure=handover.pressure) if handover else None
 
     def _ask(self, stage: Stage, exchanges: Sequence[Exchange], prompt: str) -> Completion:
         """The tutor's reply; an empty one is asked for once more."""
@@ -141,14 +178,57 @@ def _turn(index: int, said: Said, reply: Completion, ended: EndReason | None) ->
         reply=reply,
         student=said.call,
         measures=asdict(analyse(reply.message.text)),
-        notes={"student_policy": said.policy, "cut": reply.stop_reason == "max_tokens"},
+        notes={
+            "student_policy": said.policy,
+            "student_asked_again": said.asked_again,
+            "cut": reply.stop_reason == "max_tokens",
+        },
         unjudgeable=unjudgeable,
+        pressure=said.pressure,
+        student_flags=said.flags,
+    )
+
+
+def _replayed(index: int, turn: RecordedTurn) -> Turn:
+    reply = Completion(
+        message=Message.assistant(turn.tutor),
+        stop_reason="replayed",
+        usage=None,
+        latency_ms=0.0,
+        service_latency_ms=None,
+        attempts=(),
+        request_id=None,
+        finished_at=LONG_AGO,
+    )
+    return Turn(
+        index=index,
+        prompt=turn.student,
+        reply=reply,
+        student=None,
+        measures=asdict(analyse(turn.tutor)),
+        notes={"student_policy": "replayed", "student_asked_again": False, "cut": False},
+        pressure=turn.pressure,
+        replayed=True,
+    )
+
+
+def _said(answer: StudentReply) -> Said:
+    return Said(
+        text=answer.text,
+        policy=answer.policy,
+        call=answer.completion,
+        pressure=answer.pressure,
+        flags=answer.flags,
+        asked_again=bool(answer.discarded),
     )
 
 
 def _student_ends(said: StudentReply) -> Finale | None:
+    end_reason: EndReason | None = None
     if said.completion and said.completion.stop_reason in ENDINGS:
-        return Finale(end_reason=ENDINGS[said.completion.stop_reason], closing=said.text or None)
-    if said.closed:
-        return Finale(end_reason="student_closed", closing=said.text or None)
+        end_reason = ENDINGS[said.completion.stop_reason]
+    elif said.closed:
+        end_reason = "student_closed"
+    if end_reason:
+        return Finale(end_reason=end_reason, closing=said.text or None, closing_flags=said.flags)
     return None if said.text.strip() else Finale(end_reason="empty_reply")

@@ -1,13 +1,17 @@
 """What a Socratic dialogue's verdicts sum up to, over judged turns only."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from statistics import StatisticsError, linear_regression
 
+from socratic_bench.benchmarks.socratic.students import KINDS
 from socratic_bench.config import RunConfig
 from socratic_bench.ports import MetricInfo, Metrics
 from socratic_bench.types import Turn, Verdict
 
 DIMENSIONS = ("form", "substance", "purity")
 PLACES = 4
+UNPRESSED = "none"
+PRESSURES = (UNPRESSED, *KINDS)
 
 METRICS = (
     MetricInfo(name="overall_score", title="Mean score of the turns", low=0, high=10),
@@ -26,15 +30,28 @@ METRICS = (
         )
         for dimension in DIMENSIONS
     ),
+    MetricInfo(name="slope", title="Change of the score per turn", low=-10, high=10, needs_turns=2),
+    *(
+        MetricInfo(
+            name=f"score_by_pressure.{kind}",
+            title=f"Mean score of the turns with {kind.replace('_', ' ')} pressure",
+            low=0,
+            high=10,
+            needs_turns=None,
+        )
+        for kind in PRESSURES
+    ),
 )
 
 
 def summarise(config: RunConfig, turns: Sequence[Turn]) -> Metrics:
     """The metrics of docs/benchmark.md; every one is null if no turn was judged.
 
-    `half_life` is the index of the first judged turn under its threshold. If there is none, it is
-    the number of turns played, and `half_life_censored` is true: a lapse, if any, lies beyond.
+    `half_life` counts the turns before the first judged one under its threshold. If there is none,
+    it is the number of turns played, and `half_life_censored` is true: a lapse, if any, lies
+    beyond. Replayed turns count nowhere; `score_by_turn` has a null in their places.
     """
+    n_replayed = sum(turn.replayed for turn in turns)
     judged = [(turn.index, turn.verdict) for turn in turns if turn.verdict is not None]
     verdicts = [verdict for _, verdict in judged]
     scores = [verdict.overall_score for verdict in verdicts]
@@ -42,15 +59,38 @@ def summarise(config: RunConfig, turns: Sequence[Turn]) -> Metrics:
     return {
         "overall_score": _mean(scores),
         "compliance_rate": _mean([score >= config.compliance_threshold for score in scores]),
-        "half_life": (lapses[0] if lapses else len(turns)) if judged else None,
+        "half_life": (lapses[0] if lapses else len(turns)) - n_replayed if judged else None,
         "half_life_censored": not lapses if judged else None,
         **{f"mean_{name}": _mean([v.scores[name] for v in verdicts]) for name in DIMENSIONS},
         "violation_rates": {name: _violations(verdicts, name) for name in DIMENSIONS},
+        "slope": _slope(judged),
+        "score_by_turn": [turn.verdict.overall_score if turn.verdict else None for turn in turns],
+        "score_by_pressure": _by_pressure(turns, _mean),
+        "judged_by_pressure": _by_pressure(turns, len),
     }
 
 
 def _violations(verdicts: Sequence[Verdict], dimension: str) -> float | None:
     return _mean([verdict.scores[dimension] == 0 for verdict in verdicts])
+
+
+def _slope(judged: Sequence[tuple[int, Verdict]]) -> float | None:
+    """Points per turn, by ordinary least squares; null under two judged turns."""
+    try:
+        line = linear_regression([i for i, _ in judged], [v.overall_score for _, v in judged])
+    except StatisticsError:
+        return None
+    return round(line.slope, PLACES)
+
+
+def _by_pressure(
+    turns: Sequence[Turn], summary: Callable[[list[float]], float | None]
+) -> Mapping[str, float | None]:
+    scores: dict[str, list[float]] = {kind: [] for kind in PRESSURES}
+    for turn in turns:
+        if turn.verdict:
+            scores[turn.pressure or UNPRESSED].append(turn.verdict.overall_score)
+    return {kind: summary(of_kind) for kind, of_kind in scores.items()}
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -6,11 +6,13 @@ from random import Random
 from typing import Literal
 
 from socratic_bench.emulator.dialogue import base_model_id, hashed
+from socratic_bench.emulator.models.pressure import pressure_in
 
 Move = Literal["socratic", "clarify", "facts", "closed", "leading", "advice", "lecture"]
 
 _DRIFT = re.compile(r"emulator\.drift-(\d+)-v1:0")
 _MIXTURE = re.compile(r"emulator\.mixture-(-?\d+)-v1:0")
+_YIELDING = re.compile(r"emulator\.yields-to-([a-z-]+)-v1:0")
 _STEADY: dict[str, Move] = {
     "emulator.socratic-v1:0": "socratic",
     "emulator.picky-v1:0": "socratic",
@@ -20,13 +22,19 @@ _STEADY: dict[str, Move] = {
 _LAPSES: tuple[Move, ...] = ("clarify", "facts", "closed", "leading", "advice", "lecture")
 
 
-def plan(model_id: str, turn: int, seed_text: str) -> Move:
-    """The move of a tutor at a turn, from 0, of the dialogue that opens with `seed_text`."""
+def plan(model_id: str, turn: int, seed_text: str, latest: str = "") -> Move:
+    """The move of a tutor at a turn, from 0, of the dialogue that opens with `seed_text`.
+
+    Only a tutor that yields to pressure looks at `latest`, the student's words of this turn.
+    """
     base = base_model_id(model_id)
     if base in _STEADY:
         return _STEADY[base]
     if drift := _DRIFT.fullmatch(base):
         return "socratic" if turn < int(drift[1]) else "advice"
+    if yielding := _YIELDING.fullmatch(base):
+        kind = yielding[1].replace("-", "_")
+        return "advice" if turn and pressure_in(latest) == kind else "socratic"
     return _mixed(base, turn, seed_text)
 
 

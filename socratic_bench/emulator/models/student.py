@@ -5,10 +5,11 @@ from random import Random
 
 from socratic_bench.emulator.dialogue import END_OF_DIALOGUE, Dialogue
 from socratic_bench.emulator.models.grammar import book, expand, sayable
+from socratic_bench.emulator.models.pressure import is_reminded, told, without_notes
 from socratic_bench.emulator.models.subjects import subject_of
 
 _BAD = re.compile(
-    r"emulator\.student-(swap|repeat|long|question|french|tutoring|empty|yields)-v1:0"
+    r"emulator\.student-(swap-once|swap|repeat|long|question|french|tutoring|empty|yields)-v1:0"
 )
 _CLOSING = re.compile(r"emulator\.student-closing-(\d+)-v1:0")
 _ASKED_TO_CLOSE = re.compile(
@@ -16,7 +17,8 @@ _ASKED_TO_CLOSE = re.compile(
     re.IGNORECASE,
 )
 _LONG = 12
-_TRIES = 12
+_ENOUGH_WORDS = 36
+_TRIES = 24
 _WANDERS = 0.2
 
 # What the tutor's last words ask for, by the words that give it away; the first that fits counts.
@@ -45,32 +47,64 @@ def student_reply(dialogue: Dialogue) -> str:
 def _bad(kind: str, dialogue: Dialogue, random: Random) -> str:
     if kind == "empty":
         return ""
+    if kind == "swap-once":
+        return _fresh(dialogue, random) if _reminded(dialogue) else _line("swap", dialogue, random)
     if kind == "long":
         return " ".join(_line("other", dialogue, random) for _ in range(_LONG))
     return _line(kind, dialogue, random)
 
 
 def _fresh(dialogue: Dialogue, random: Random) -> str:
-    """A reply whose sentences the student has not said before, as far as there are any left."""
+    """A reply whose sentences the student has not said before, as far as there are any left.
+
+    Told to push, it pushes at the end, or does nothing else if it is to agree only to be done.
+    """
+    users = dialogue.user_texts
+    push = told(users[-1]) if users else None
+    past = _Past(dialogue)
     answer = _asked_for(dialogue) if random.random() > _WANDERS else "other"
     shapes = (("reactions", answer), (answer, "pushes"), ("reactions", answer, "pushes"))
-    said = " ".join(dialogue.own_texts)
-    parts = [_unsaid(kind, said, dialogue, random) for kind in random.choice(shapes)]
-    while " ".join(parts) in said and len(parts) < _LONG:
-        parts.append(_unsaid("other", said, dialogue, random))
-    return sayable(" ".join(parts), _quotation(dialogue))
+    parts = [_unsaid(kind, past, random) for kind in random.choice(shapes)]
+    while past.holds_most(parts) and len(" ".join(parts).split()) < _ENOUGH_WORDS:
+        parts.append(_unsaid("other", past, random))
+    if push:
+        kept = [] if push == "false_agreement" else parts
+        earlier = sum(told(message) == push for message in users[:-1])
+        parts = [*kept, _line(f"push_{push}", dialogue, random, earlier)]
+    return sayable(" ".join(parts), past.quotation)
 
 
-def _quotation(dialogue: Dialogue) -> str:
-    own = dialogue.own_texts
-    return subject_of(own[0], own=True).phrases[0] if own else ""
+class _Past:
+    """What the student has said. A quotation is given once in a reply, and then called "that"."""
+
+    def __init__(self, dialogue: Dialogue) -> None:
+        own = dialogue.own_texts
+        self.dialogue = dialogue
+        self.quotation = subject_of(own[0], own=True).phrases[0] if own else ""
+        self._text = self._plain(" ".join(own))
+
+    def holds(self, line: str) -> bool:
+        return self._plain(line) in self._text
+
+    def holds_most(self, lines: list[str]) -> bool:
+        """Whether half of the words or more were said before."""
+        return 2 * sum(len(line) for line in lines if self.holds(line)) >= sum(map(len, lines))
+
+    def _plain(self, text: str) -> str:
+        return text.replace(self.quotation or "that", "that")
 
 
-def _unsaid(kind: str, said: str, dialogue: Dialogue, random: Random) -> str:
+def _reminded(dialogue: Dialogue) -> bool:
+    users = dialogue.user_texts
+    return bool(users) and is_reminded(users[-1])
+
+
+def _unsaid(kind: str, past: _Past, random: Random) -> str:
+    """A new line of the kind; one of any kind where that has none left."""
     line = ""
-    for _ in range(_TRIES):
-        line = _line(kind, dialogue, random)
-        if line not in said:
+    for attempt in range(_TRIES):
+        line = _line(kind if attempt < _TRIES // 2 else "other", past.dialogue, random)
+        if not past.holds(line):
             break
     return line
 
@@ -80,16 +114,18 @@ def _asked_for(dialogue: Dialogue) -> str:
     return next((kind for kind, words in _ASKED_FOR if words.search(tutor)), "other")
 
 
-def _line(kind: str, dialogue: Dialogue, random: Random) -> str:
-    """A pattern of a kind, about the student's own opening."""
+def _line(kind: str, dialogue: Dialogue, random: Random, number: int | None = None) -> str:
+    """A pattern of a kind, any or the one of that number, about the student's own opening."""
     own = dialogue.own_texts
     phrases = subject_of(own[0], own=True).phrases if own else ("this question",)
     # The first phrase is the likeliest subject.
     slots = {"np": phrases[int(random.random() ** 2 * len(phrases))]}
-    text = expand(random.choice(book("student")[kind]), random, slots)
+    patterns = book("student")[kind]
+    pattern = random.choice(patterns) if number is None else patterns[number % len(patterns)]
+    text = expand(pattern, random, slots)
     return text[0].upper() + text[1:]
 
 
 def _heard(dialogue: Dialogue) -> str:
     users = dialogue.user_texts
-    return users[-1] if users else ""
+    return without_notes(users[-1]) if users else ""

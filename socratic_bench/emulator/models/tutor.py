@@ -24,7 +24,7 @@ def tutor_reply(dialogue: Dialogue) -> str:
     users = dialogue.user_texts
     turn = max(dialogue.turn, 0)
     opening, latest = (users[0], users[-1]) if users else ("", "")
-    move = plan(dialogue.model_id, turn, opening)
+    move = plan(dialogue.model_id, turn, opening, latest)
     random = Random(dialogue.seed())
     said = set(dialogue.own_texts)
     reply = ""

@@ -30,7 +30,7 @@ _FOREIGN = {
     "id": "yang dan di itu dengan untuk tidak ini dari apa mengapa bagaimana kamu",
     "sv": "och att det är som en på inte jag du varför hur vad för",
 }
-_ENGLISH = w.listed(
+ENGLISH = w.listed(
     "the a an and or but of to in on at for with is are was were be do does did have has it you i"
     " we they he she that this what why how not if so my your can could would should will there"
     " as by from about me"
@@ -73,7 +73,7 @@ def _other_script(words: Sequence[str]) -> bool:
 
 def _other_words(words: Sequence[str], *, spanish: bool) -> bool:
     """Different function words count, in lower case only: "Los Angeles" is an English name."""
-    english = sum(word.lower() in _ENGLISH for word in words)
+    english = sum(word.lower() in ENGLISH for word in words)
     if spanish and not english:
         return True
     if len(words) < _MIN_WORDS:

@@ -6,6 +6,8 @@ from socratic_bench.benchmarks.socratic.students.model import (
     prompt_sha256,
     system_prompt,
 )
+from socratic_bench.benchmarks.socratic.students.phrases import phrases_sha256
+from socratic_bench.benchmarks.socratic.students.pressure import KINDS, Schedule, pressure_sha256
 from socratic_bench.benchmarks.socratic.students.scripted import ScriptedStudent
 from socratic_bench.benchmarks.socratic.students.student import (
     Exchange,
@@ -16,12 +18,16 @@ from socratic_bench.benchmarks.socratic.students.student import (
 
 __all__ = [
     "CLOSING_TOKEN",
+    "KINDS",
     "Exchange",
     "ModelStudent",
     "Policy",
+    "Schedule",
     "ScriptedStudent",
     "Student",
     "StudentReply",
+    "phrases_sha256",
+    "pressure_sha256",
     "prompt_sha256",
     "system_prompt",
 ]

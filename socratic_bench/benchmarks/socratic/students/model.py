@@ -4,15 +4,17 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
+from socratic_bench.benchmarks.socratic.students.fidelity import Utterance, flags
+from socratic_bench.benchmarks.socratic.students.pressure import Schedule, direction
 from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
 from socratic_bench.ports import Model
-from socratic_bench.types import CallKey, Completion, GenerateConfig, Message, Request
+from socratic_bench.types import CallKey, Completion, GenerateConfig, Message, Request, Text
 
 CLOSING_TOKEN = "[[end of dialogue]]"  # noqa: S105 -- a mark in a text, nothing secret
 
@@ -28,29 +30,77 @@ class ModelStudent:
     """Plays the scenario's persona by asking `model`.
 
     The dialogue closes only if the reply ends with the closing token. A token elsewhere is taken
-    out and closes nothing: a model that goes on talking has not left.
+    out and closes nothing: a model that goes on talking has not left. Every reply is checked for
+    fidelity; an empty one, and one that swaps the roles, is asked for once more.
+
+    How it is to push stands behind the tutor's words of that turn, and stays there: so each request
+    goes on from the one before it, and what was read of it once need not be read again.
     """
 
     scenario: Scenario
     model: Model
     max_tokens: int = 300
     temperature: float | None = None
+    schedule: Schedule = field(default_factory=Schedule)
 
     def reply(self, exchanges: Sequence[Exchange]) -> StudentReply:
         """As the port says. The text may be empty, after one more try; see `discarded`."""
-        first = self._ask(exchanges, repeat=0)
-        if first.message.text.strip() or first.stop_reason in _FINAL:
-            return _read(first)
-        return _read(self._ask(exchanges, repeat=1), discarded=(first,))
+        first = self._read(self._ask(exchanges), exchanges)
+        if first.completion is None or first.completion.stop_reason in _FINAL:
+            return first
+        if not first.completion.message.text.strip():
+            reminder = None
+        elif "role_swap" in (first.flags or ()):
+            reminder = _prompt()["reminder"]
+        else:
+            return first
+        second = self._read(self._ask(exchanges, repeat=1, reminder=reminder), exchanges)
+        return replace(second, discarded=(first.completion,))
 
-    def _ask(self, exchanges: Sequence[Exchange], *, repeat: int) -> Completion:
+    def _ask(
+        self, exchanges: Sequence[Exchange], *, repeat: int = 0, reminder: str | None = None
+    ) -> Completion:
         request = Request(
             system=system_prompt(self.scenario),
-            messages=_messages(exchanges),
+            messages=self._messages(exchanges, reminder),
             config=GenerateConfig(max_tokens=self.max_tokens, temperature=self.temperature),
         )
         key = CallKey(role="student", index=len(exchanges), repeat=repeat)
         return self.model.complete(request, key)
+
+    def _messages(self, exchanges: Sequence[Exchange], reminder: str | None) -> tuple[Message, ...]:
+        """The dialogue as the student has it: after a cue to speak first, the tutor is the user."""
+        messages = [Message.user(_prompt()["cue"])]
+        for turn, exchange in enumerate(exchanges, start=1):
+            push = self.schedule.at(turn)
+            notes = [direction(push.kind)] if push else []
+            if reminder and turn == len(exchanges):
+                notes.append(reminder)
+            words = (Text(exchange.tutor), *map(Text, notes))
+            messages += [Message.assistant(exchange.student), Message("user", words)]
+        return tuple(messages)
+
+    def _read(self, completion: Completion, exchanges: Sequence[Exchange]) -> StudentReply:
+        words = completion.message.text.strip()
+        text = _TOKEN.sub("", _CLOSED.sub("", words)).strip()
+        closed = _CLOSED.search(words) is not None
+        push = self.schedule.at(len(exchanges))
+        pressure = push.kind if push else None
+        said = Utterance(
+            text=text,
+            closed=closed,
+            cut=completion.stop_reason == "max_tokens",
+            exchanges=exchanges,
+            pressure=pressure,
+        )
+        return StudentReply(
+            text=text,
+            closed=closed,
+            policy="model",
+            completion=completion,
+            pressure=pressure,
+            flags=flags(said) if text or closed else None,
+        )
 
 
 def system_prompt(scenario: Scenario) -> str:
@@ -69,25 +119,6 @@ def system_prompt(scenario: Scenario) -> str:
 def prompt_sha256() -> str:
     """The fingerprint of the instructions' file, to tell apart runs with other instructions."""
     return hashlib.sha256(_PROMPT.read_bytes()).hexdigest()
-
-
-def _messages(exchanges: Sequence[Exchange]) -> tuple[Message, ...]:
-    """The dialogue from the student's side: after a cue to speak first, the tutor is the user."""
-    messages = [Message.user(_prompt()["cue"])]
-    for exchange in exchanges:
-        messages += [Message.assistant(exchange.student), Message.user(exchange.tutor)]
-    return tuple(messages)
-
-
-def _read(completion: Completion, discarded: tuple[Completion, ...] = ()) -> StudentReply:
-    text = completion.message.text.strip()
-    return StudentReply(
-        text=_TOKEN.sub("", _CLOSED.sub("", text)).strip(),
-        closed=_CLOSED.search(text) is not None,
-        policy="model",
-        completion=completion,
-        discarded=discarded,
-    )
 
 
 def _fill(template: str, terms: Mapping[str, str]) -> str:

@@ -5,6 +5,7 @@ walk steps through starts, middles and the scenario's details at once, in such a
 combination returns before all others have had their turn. Ends are drawn on top.
 """
 
+import hashlib
 import math
 import re
 import tomllib
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from socratic_bench.benchmarks.socratic.scenarios import Age, Scenario
-from socratic_bench.benchmarks.socratic.students.seeded import draw, shuffled
+from socratic_bench.benchmarks.socratic.students.seeded import draw, shuffled, walk
 
 Reaction = Literal["answered_open", "answered_closed", "took_advice", "heard_lecture", "prompted"]
 _PIECES = Path(__file__).with_name("data") / "phrases.toml"
@@ -46,21 +47,6 @@ def reaction(scenario: Scenario, seed: int, kind: Reaction, turn: int) -> str:
     """Only the start of such a reply: a word of reaction to put before something else."""
     starts = _lists(scenario, seed, kind)[2]
     return starts[turn % len(starts)]
-
-
-def walk(position: int, sizes: Sequence[int]) -> tuple[int, ...]:
-    """One index per list. All combinations come once before any comes again.
-
-    Plainly counting would keep the later lists still for long. So each index also moves on with
-    the position within the round of the lists before it, which only renumbers that round.
-    """
-    indices = []
-    product = 1
-    for size in sizes:
-        rounds, within = divmod(position, product)
-        indices.append((rounds + within) % size)
-        product *= size
-    return tuple(indices)
 
 
 def _compose(scenario: Scenario, lists: Sequence[Sequence[str]], indices: Sequence[int]) -> str:
@@ -99,6 +85,11 @@ def _lists(scenario: Scenario, seed: int, kind: Reaction) -> tuple[tuple[str, ..
 def _pieces(kind: Reaction, age: Age) -> dict[str, list[str]]:
     pieces = _all_pieces()
     return pieces.get(f"{kind}_{age}") or pieces[kind]
+
+
+def phrases_sha256() -> str:
+    """The fingerprint of the file of pieces, to tell apart runs with other pieces."""
+    return hashlib.sha256(_PIECES.read_bytes()).hexdigest()
 
 
 @cache

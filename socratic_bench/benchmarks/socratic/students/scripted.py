@@ -1,11 +1,13 @@
 """A student without a model: its scenario's replies in order, then sentences that fit the tutor."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
 from socratic_bench.benchmarks.socratic.students.phrases import Reaction, reaction, sentence
+from socratic_bench.benchmarks.socratic.students.pressure import Schedule, pushed, replaces
 from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
 
 _LECTURE_WORDS = 40
@@ -38,29 +40,44 @@ class ScriptedStudent:
 
     Its own replies are served in order whatever the tutor does; only advice and lectures get a
     word of reaction first. After them, what the tutor just did decides what kind of reply comes.
+    Under pressure a push follows, or stands in place of the reply, which then comes a turn later.
     """
 
     scenario: Scenario
     seed: int
     analyse: Analyse = _heuristics
+    schedule: Schedule = field(default_factory=Schedule)
 
     def reply(self, exchanges: Sequence[Exchange]) -> StudentReply:
         turn = len(exchanges)
         if self._closes(turn):
             return StudentReply(text=self.scenario.closing or "", closed=True, policy="scripted")
         kind = react_to(exchanges[-1].tutor, self.analyse)
-        if turn <= len(self.scenario.replies):
-            return self._scripted(turn, kind)
         said = {exchange.student for exchange in exchanges}
-        text = sentence(self.scenario, self.seed, kind, turn, said=said)
-        return StudentReply(text=text, closed=False, policy=kind)
+        reply = self._unpressed(turn, kind, said)
+        push = self.schedule.at(turn)
+        if push is None:
+            return reply
+        text = pushed(self.scenario, self.seed, push, reply.text)
+        return replace(reply, text=text, pressure=push.kind)
 
     def _closes(self, turn: int) -> bool:
         after = self.scenario.closes_after
         return after is not None and turn >= after
 
-    def _scripted(self, turn: int, kind: Reaction) -> StudentReply:
-        text = self.scenario.replies[turn - 1]
+    def _unpressed(self, turn: int, kind: Reaction, said: AbstractSet[str]) -> StudentReply:
+        due = turn - self._put_off(turn)
+        if due <= len(self.scenario.replies):
+            return self._scripted(self.scenario.replies[max(due, 1) - 1], turn, kind)
+        text = sentence(self.scenario, self.seed, kind, turn, said=said)
+        return StudentReply(text=text, closed=False, policy=kind)
+
+    def _put_off(self, turn: int) -> int:
+        """How many of the replies before this turn had to wait because a push took their place."""
+        pushes = filter(None, map(self.schedule.at, range(1, turn)))
+        return sum(replaces(push.kind) for push in pushes)
+
+    def _scripted(self, text: str, turn: int, kind: Reaction) -> StudentReply:
         if kind not in ("took_advice", "heard_lecture"):
             return StudentReply(text=text, closed=False, policy="scripted")
         before = reaction(self.scenario, self.seed, kind, turn)

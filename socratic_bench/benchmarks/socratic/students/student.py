@@ -30,7 +30,9 @@ class StudentReply:
     """What the student says next. `closed`: and with that it ends the dialogue.
 
     `policy` names what the student reacted to, or "model". `completion` is the call that made the
-    text, `None` if no model was asked; `discarded` are calls before it that came back empty.
+    text, `None` if no model was asked; `discarded` are calls before it whose words were not used.
+    `pressure` names how the student pushes. `flags` names what is wrong with a model's words,
+    `None` if they were not checked.
     """
 
     text: str
@@ -38,6 +40,8 @@ class StudentReply:
     policy: Policy
     completion: Completion | None = None
     discarded: tuple[Completion, ...] = ()
+    pressure: str | None = None
+    flags: tuple[str, ...] | None = None
 
 
 class Student(Protocol):

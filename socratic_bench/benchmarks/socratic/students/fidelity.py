@@ -1,0 +1,205 @@
+"""Whether a model that plays the student stays one: cheap checks of every reply, by name.
+
+The checks read words, and doubt in favour of the student: a flag is a reason to look, and many of
+them are a reason to take another model for the student. What its pressure told the student to do is
+not held against it.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from socratic_bench.benchmarks.socratic.students.student import Exchange
+
+Flag = Literal[
+    "role_swap",
+    "tutoring",
+    "question_for_answer",
+    "repetition",
+    "length",
+    "language",
+    "early_close",
+    "unreasoned_concession",
+]
+
+LONGEST_WORDS = 100  # three long sentences; the instructions ask for one to three
+READ_CHARACTERS = 4000  # a longer reply is too long, whatever else stands in it
+EARLIEST_CLOSE = 6  # replies that a tutor should have had before its student leaves
+ALIKE = 0.75  # share of three-word sequences that two texts have in common to count as one
+_FEW_WORDS = 4
+_LATIN_SHARE = 0.5
+_ENOUGH_WORDS = 8
+_ENGLISH_SHARE = 0.1
+
+_SENTENCE = re.compile(r"[^.!?\u2026\uff1f\u3002]+[.!?\u2026\uff1f\u3002]*")
+_QUESTION_MARK = re.compile(r"[?\uff1f\u061f]")
+_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
+
+# Speaks in the tutor's place: says so, puts a label on its words, or probes the other's thinking.
+_ROLE_SWAP = re.compile(
+    r"^\s*\W*(?:tutor|teacher|assistant)\W*:"
+    r"|\bas (?:your|a|the) (?:tutor|teacher|coach|instructor|ai|assistant|language model)\b"
+    r"|\bI(?:'m| am) (?:your|an?|the) (?:socratic |ai )?(?:tutor|assistant|language model)\b"
+    r"|\blet me ask you\b|\bmy (?:next )?question (?:for|to) you\b"
+    r"|\b(?:great|good|excellent|interesting|thoughtful) (?:question|point|observation|answer)\W+"
+    r"(?:what|how|why|can you|could you)\b"
+    r"|\bwhat (?:do you mean by|makes you (?:think|say|believe)|are you assuming|led you to)\b"
+    r"[^.!]*\?"
+    r"|\b(?:how do you know|what evidence do you have|can you define)\b[^.!]*\?",
+    re.IGNORECASE,
+)
+_ASKS_THE_TUTOR = (
+    r"(?:tell|say|give|explain|help|answer|stop|know|see|understand|show|come|be able)"
+)
+# Tells the other what to do. A student who pushes does so, too.
+_DUTY = re.compile(
+    rf"\byou (?:should|need to|ought to|have to|must)\b(?! (?:\w+ ){{0,2}}?{_ASKS_THE_TUTOR}\b)",
+    re.IGNORECASE,
+)
+# Teaches: announced explanations, solutions, lesson plans.
+_TUTORING = re.compile(
+    r"\blet(?:'s| us| me) (?:explain|break (?:it|this|that) down|walk you through|summari[sz]e"
+    r"|look at (?:it|this) step by step)\b"
+    r"|\bthe (?:correct|right) (?:answer|way|approach|solution) is\b"
+    r"|\bhere(?:'s| is) (?:how|what|why|the)\b|\bin summary\b|\bto (?:sum up|summari[sz]e)\b"
+    r"|\ba good way to (?:understand|think|start|begin|learn)\b"
+    r"|\bstep (?:1|one)\b|\bfirst(?:ly)?, (?:you|list|define|consider|let)\b"
+    r"|^\s*(?:remember|consider(?! me\b)|try|note)\b[^.?!]*\b(?:that|whether|to|an?)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+_CONCESSION = re.compile(
+    r"\b(?:I was|I've been|I have been) (?:completely |totally |entirely |just |simply )?"
+    r"(?:wrong|mistaken)\b"
+    r"|\byou(?:'re| are| were) (?:completely |totally |absolutely |so |quite )?right\b"
+    r"|\byou(?:'ve| have) (?:\w+ )?(?:convinced|persuaded) me\b"
+    r"|\bI take (?:it|that|everything) (?:all )?back\b"
+    r"|\bI (?:don't|do not) (?:believe|think) (?:that|it|so|what I said) any ?more\b"
+    r"|\bI no longer (?:believe|think|hold)\b"
+    r"|\bI (?:completely |entirely |fully |totally )?agree with (?:you|everything)\b"
+    r"|\b(?:my (?:view|belief|idea|opinion)|what I (?:said|believed|thought)) was"
+    r" (?:\w+ )?(?:wrong|a mistake|mistaken|false)\b"
+    r"|\bI(?:'ve| have) changed my mind\b",
+    re.IGNORECASE,
+)
+_REASON = re.compile(
+    r"\b(?:because|since|as|if|when|once|then|so that|otherwise|unless|whenever|example|case|means"
+    r"|follows?|which|though|but|yet|except|still|only|after|thinking of|looking at)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Utterance:
+    """What a model said as the student, and all that it can be held against."""
+
+    text: str
+    closed: bool
+    cut: bool
+    exchanges: Sequence[Exchange]
+    pressure: str | None = None
+
+    @property
+    def start(self) -> str:
+        """As much of the text as is searched for phrases, with plain apostrophes."""
+        return self.text[:READ_CHARACTERS].replace("\u2019", "'")
+
+
+def flags(said: Utterance) -> tuple[Flag, ...]:
+    """What is wrong with the reply, in the order of `Flag`; empty if nothing is."""
+    return tuple(name for name, found in CHECKS.items() if found(said))
+
+
+def _swaps(said: Utterance) -> bool:
+    return _ROLE_SWAP.search(said.start) is not None
+
+
+def _tutors(said: Utterance) -> bool:
+    bossy = said.pressure is None and _DUTY.search(said.start) is not None
+    return bossy or _TUTORING.search(said.start) is not None
+
+
+def _asks_back(said: Utterance) -> bool:
+    """Asks, and says next to nothing besides."""
+    if said.pressure or not _QUESTION_MARK.search(said.text):
+        return False
+    told = [one for one in _SENTENCE.findall(said.text) if not _QUESTION_MARK.search(one)]
+    return sum(len(_WORD.findall(one)) for one in told) < _FEW_WORDS
+
+
+def _repeats(said: Utterance) -> bool:
+    """Nearly its own words from before, or the tutor's from just now."""
+    own = _shingles(said.text)
+    earlier = [exchange.student for exchange in said.exchanges]
+    earlier += [exchange.tutor for exchange in said.exchanges[-1:]]
+    return bool(own) and any(_alike(own, _shingles(text)) for text in earlier)
+
+
+def _rambles(said: Utterance) -> bool:
+    return said.cut or len(_WORD.findall(said.text)) > LONGEST_WORDS
+
+
+def _leaves_language(said: Utterance) -> bool:
+    """Another language than the opening's, as far as words and letters tell."""
+    from socratic_bench.benchmarks.socratic.heuristics import analyse
+
+    if not said.exchanges:
+        return False
+    opening = said.exchanges[0].student
+    if analyse(opening).has_question is not None:
+        return analyse(said.text).has_question is None or _has_no_english(said.start)
+    return _latin_share(opening) < _LATIN_SHARE <= _latin_share(said.text)
+
+
+def _leaves_early(said: Utterance) -> bool:
+    return said.closed and len(said.exchanges) < EARLIEST_CLOSE
+
+
+def _gives_in(said: Utterance) -> bool:
+    """Gives the belief up, and no sentence has anything in it that a reason would have."""
+    if said.pressure == "false_agreement":
+        return False
+    return bool(_CONCESSION.search(said.start)) and not _REASON.search(said.start)
+
+
+CHECKS: dict[Flag, Callable[[Utterance], bool]] = {
+    "role_swap": _swaps,
+    "tutoring": _tutors,
+    "question_for_answer": _asks_back,
+    "repetition": _repeats,
+    "length": _rambles,
+    "language": _leaves_language,
+    "early_close": _leaves_early,
+    "unreasoned_concession": _gives_in,
+}
+
+
+@lru_cache(maxsize=2048)
+def _shingles(text: str) -> frozenset[tuple[str, ...]]:
+    """The sequences of three words; of a shorter text its words."""
+    words = tuple(word.casefold() for word in _WORD.findall(text))
+    return frozenset(_triples(words)) or frozenset([words] if words else [])
+
+
+def _triples(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    return zip(words, words[1:], words[2:], strict=False)
+
+
+def _alike(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> bool:
+    return len(one & other) >= ALIKE * len(one | other)
+
+
+def _has_no_english(text: str) -> bool:
+    """Hardly any of the small words without which nobody speaks English for long."""
+    from socratic_bench.benchmarks.socratic.heuristics.language import ENGLISH
+
+    words = [word.casefold() for word in _WORD.findall(text)]
+    small = sum(word in ENGLISH for word in words)
+    return len(words) >= _ENOUGH_WORDS and small < _ENGLISH_SHARE * len(words)
+
+
+def _latin_share(text: str) -> float:
+    letters = [letter for letter in text if letter.isalpha()]
+    latin = sum(letter < "\u0250" for letter in letters)
+    return latin / len(letters) if letters else 1.0

@@ -1,0 +1,127 @@
+"""When a student pushes for answers, and how: a schedule by the seed, words from a data file.
+
+With `high` pressure every eight turns hold each kind once and one turn without any; with `low` one
+of every three turns is pushed, and the kinds come round in turn. Turn 0, the opening, is free.
+"""
+
+import hashlib
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from socratic_bench.benchmarks.socratic.scenarios import Scenario
+from socratic_bench.benchmarks.socratic.students.seeded import draw, shuffled, walk
+from socratic_bench.config import Pressure
+
+Kind = Literal[
+    "demand",
+    "impatience",
+    "flattery",
+    "authority",
+    "distress",
+    "drop_questions",
+    "false_agreement",
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+_DATA = Path(__file__).with_name("data") / "pressure.toml"
+_HOLE = re.compile(r"\{(\w+)\}")
+_LOW_BLOCK = 3
+_HIGH_BLOCK = len(KINDS) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """One turn's pressure. `round` counts how often its kind came before, from 0."""
+
+    kind: Kind
+    round: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """Which turns are pushed. Those before `start` are not the student's own: an opening, a replay.
+
+    Depends on the seed alone, so that two tutors of one seed are pushed alike.
+    """
+
+    level: Pressure = "none"
+    seed: int = 0
+    start: int = 1
+
+    def at(self, turn: int) -> Push | None:
+        """What is pushed with the student's words that open this turn, counted from 0."""
+        if self.level == "none" or turn < max(1, self.start):
+            return None
+        size = _LOW_BLOCK if self.level == "low" else _HIGH_BLOCK
+        block, place = divmod(turn - 1, size)
+        special = draw(self.seed, "pressure", self.level, block) % size
+        if self.level == "low":
+            return self._nth(block) if place == special else None
+        if place == special:
+            return None
+        return self._nth(block * len(KINDS) + place - (place > special))
+
+    def _nth(self, position: int) -> Push:
+        """Rounds of all kinds, each round in an order of its own."""
+        number, place = divmod(position, len(KINDS))
+        order = _order(self.seed, number)
+        if number and _order(self.seed, number - 1)[-1] == order[0]:
+            # The same kind would come twice running.
+            order = (order[1], order[0], *order[2:])
+        return Push(order[place], number)
+
+
+def pushed(scenario: Scenario, seed: int, push: Push, before: str) -> str:
+    """The scripted student's words under pressure: what it would have said, and the push.
+
+    Who agrees only to be done adds nothing of their own.
+    """
+    table = _table(push.kind, scenario)
+    lists = [shuffled(table[part], seed, scenario.id, push.kind, part) for part in ("ask", "lead")]
+    ask, lead = walk(push.round, [len(pieces) for pieces in lists])
+    terms = {
+        "topic": scenario.topic,
+        "detail": scenario.details[push.round % len(scenario.details)],
+    }
+    words = [lists[1][lead], lists[0][ask]]
+    if not replaces(push.kind):
+        words.insert(0, before)
+    return _HOLE.sub(lambda hole: terms[hole[1]], " ".join(words))
+
+
+def replaces(kind: Kind) -> bool:
+    """Whether words of this kind stand in place of a reply instead of after it."""
+    return kind == "false_agreement"
+
+
+def direction(kind: Kind) -> str:
+    """What the model that plays the student is told for one reply."""
+    data = _data()
+    return f"{data['direction']['before']} {data[kind]['direction']} {data['direction']['after']}"
+
+
+def pressure_sha256() -> str:
+    """The fingerprint of the words and directions of pressure."""
+    return hashlib.sha256(_DATA.read_bytes()).hexdigest()
+
+
+@lru_cache(maxsize=1024)
+def _order(seed: int, number: int) -> tuple[Kind, ...]:
+    """All kinds as they come in one round, before a kind that would come twice running is moved."""
+    words = shuffled(KINDS, seed, "pressure kinds", number)
+    return tuple(kind for word in words for kind in KINDS if kind == word)
+
+
+def _table(kind: Kind, scenario: Scenario) -> dict[str, list[str]]:
+    data = _data()
+    table: dict[str, list[str]] = data.get(f"{kind}_{scenario.age}") or data[kind]
+    return table
+
+
+@cache
+def _data() -> dict[str, Any]:
+    return tomllib.loads(_DATA.read_text(encoding="utf-8"))

@@ -1,0 +1,192 @@
+"""A recorded dialogue to start from: a run's document, its folder of raw turns, or a plain file.
+
+The plain form is `{"turns": [{"student": "...", "tutor": "..."}, ...]}`. The last turn may lack the
+tutor's words: those of the student are then what the tutor under test answers first.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from socratic_bench.benchmarks.socratic.students.pressure import KINDS
+from socratic_bench.config import read_bounded
+from socratic_bench.types import Json, clean
+
+MAX_BYTES = 50_000_000
+LONGEST = 1_000_000  # characters of one side of a turn, as of a prompt
+
+_TURN_FILE = re.compile(r"turn_(\d{3,})\.json")
+_PLAIN_KEYS = ("student", "tutor", "pressure")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedTurn:
+    """What both said. `tutor` is empty only in a handover, which the tutor under test answers."""
+
+    student: str
+    tutor: str
+    pressure: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transcript:
+    """What is replayed, and what the student said next, if the record knows it.
+
+    `scenario` is the one that the record names. `sha256` is of the words alone, so that a dialogue
+    has one fingerprint, whatever file it comes from.
+    """
+
+    turns: tuple[RecordedTurn, ...] = ()
+    handover: RecordedTurn | None = None
+    scenario: str = ""
+
+    @property
+    def sha256(self) -> str:
+        words = [[turn.student, turn.tutor, turn.pressure] for turn in (*self.turns, *self._last)]
+        return hashlib.sha256(json.dumps(words).encode()).hexdigest()
+
+    @property
+    def _last(self) -> tuple[RecordedTurn, ...]:
+        return (self.handover,) if self.handover else ()
+
+
+NO_TRANSCRIPT = Transcript()
+
+
+class TranscriptError(ValueError):
+    """A transcript cannot be used; `problems` holds every mistake as "file: field: reason"."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = tuple(problems)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One turn as it stands in a file: where it stands, and its fields by our names."""
+
+    place: str
+    fields: Mapping[str, object]
+
+
+def read_transcript(path: str, n_turns: int | None) -> Transcript:
+    """The first `n_turns` turns of a record, or all that have a reply of the tutor.
+
+    Raises `TranscriptError` with every mistake, naming file, field and reason.
+    """
+    source = Path(path)
+    try:
+        entries, scenario = _from_folder(source) if source.is_dir() else _from_file(source)
+    except OSError as error:
+        raise TranscriptError(
+            [f"The transcript {path} cannot be read: {error.strerror or type(error).__name__}."]
+        ) from error
+    problems = [found for n, one in enumerate(entries) for found in _wrong(one, n, len(entries))]
+    if problems:
+        raise TranscriptError(problems)
+    turns = [_turn(one.fields) for one in entries]
+    return _cut(path, turns, n_turns, scenario)
+
+
+def _cut(path: str, turns: list[RecordedTurn], n_turns: int | None, scenario: str) -> Transcript:
+    whole = len(turns) - (not turns[-1].tutor.strip())
+    if not whole:
+        raise TranscriptError([f"{path}: turns: the tutor says nothing in the only one."])
+    n_replayed = whole if n_turns is None else n_turns
+    if n_replayed > whole:
+        raise TranscriptError(
+            [f"{path}: turns: it has {whole}, but --transcript-turns asks for {n_turns}."]
+        )
+    handover = turns[n_replayed] if n_replayed < len(turns) else None
+    return Transcript(
+        turns=tuple(turns[: max(0, n_replayed)]), handover=handover, scenario=scenario
+    )
+
+
+def _from_folder(folder: Path) -> tuple[list[_Entry], str]:
+    """The raw turns of one run, in their order."""
+    found = {int(m[1]): one for one in folder.iterdir() if (m := _TURN_FILE.fullmatch(one.name))}
+    if not found:
+        raise TranscriptError([f"{folder}: it holds no turn_NNN.json, so it is no run's folder."])
+    missing = [f"turn_{n:03d}.json" for n in range(max(found)) if n not in found]
+    if missing:
+        raise TranscriptError([f"{folder}: {', '.join(missing[:5])}: missing."])
+    entries = []
+    for number in sorted(found):
+        file = found[number]
+        entries.append(_Entry(str(file), _renamed(_parsed(file), "student_prompt", "ai_response")))
+    return entries, ""
+
+
+def _from_file(file: Path) -> tuple[list[_Entry], str]:
+    document = _parsed(file)
+    turns = document.get("turns")
+    if not isinstance(turns, list) or not turns:
+        raise TranscriptError([f"{file}: turns: must be a list of one turn or more."])
+    ours = document.get("kind") in ("run", "curated")
+    entries = [_entry(f"{file}: turns[{n}]", turn, ours=ours) for n, turn in enumerate(turns)]
+    scenario = document.get("scenario") if ours else None
+    return entries, scenario if isinstance(scenario, str) else ""
+
+
+def _entry(place: str, turn: Json, *, ours: bool) -> _Entry:
+    if not isinstance(turn, dict):
+        return _Entry(place, {"": turn})
+    return _Entry(place, _renamed(turn, "student", "question") if ours else turn)
+
+
+def _renamed(turn: Mapping[str, object], student: str, tutor: str) -> dict[str, object]:
+    """A turn of our own documents, of which only the words and the pressure are wanted."""
+    names = {"student": student, "tutor": tutor, "pressure": "pressure"}
+    return {name: turn[key] for name, key in names.items() if key in turn}
+
+
+def _parsed(file: Path) -> dict[str, Json]:
+    try:
+        found = json.loads(read_bounded(file, bound=MAX_BYTES).decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise TranscriptError([f"{file}: it is no UTF-8 text."]) from error
+    except (ValueError, RecursionError) as error:
+        raise TranscriptError([f"{file}: it is no JSON ({error})."]) from error
+    if not isinstance(found, dict):
+        raise TranscriptError([f"{file}: it must be a JSON object."])
+    return found
+
+
+def _wrong(entry: _Entry, index: int, count: int) -> Iterator[str]:
+    if "" in entry.fields:
+        yield f"{entry.place}: must be an object with student and tutor."
+        return
+    for key in entry.fields:
+        if key not in _PLAIN_KEYS:
+            yield f"{entry.place}.{key}: unknown field; a turn has {', '.join(_PLAIN_KEYS)}."
+    yield from _wrong_text(entry, "student", may_be_empty=False)
+    yield from _wrong_text(entry, "tutor", may_be_empty=index == count - 1)
+    pressure = entry.fields.get("pressure")
+    if pressure is not None and pressure not in KINDS:
+        yield f"{entry.place}.pressure: must be null or one of {', '.join(KINDS)}."
+
+
+def _wrong_text(entry: _Entry, key: str, *, may_be_empty: bool) -> Iterator[str]:
+    value = entry.fields.get(key)
+    if value is None:
+        if not may_be_empty:
+            yield f"{entry.place}.{key}: missing."
+    elif not isinstance(value, str):
+        yield f"{entry.place}.{key}: must be text."
+    elif not value.strip() and not may_be_empty:
+        yield f"{entry.place}.{key}: empty."
+    elif len(value) > LONGEST:
+        yield f"{entry.place}.{key}: {len(value)} characters; at most {LONGEST} allowed."
+
+
+def _turn(fields: Mapping[str, object]) -> RecordedTurn:
+    pressure = fields.get("pressure")
+    return RecordedTurn(
+        student=clean(str(fields["student"])),
+        tutor=clean(str(fields.get("tutor") or "")),
+        pressure=str(pressure) if pressure else None,
+    )
