@@ -10,11 +10,11 @@ BenchError
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from socratic_bench.secrecy import redact
 from socratic_bench.types import Attempt, EndReason
+from socratic_bench.values import dataclass
 
 Status = Literal["completed", "partial", "failed"]
 

@@ -1,7 +1,6 @@
 """The seams: what a run needs from models, benchmarks, stores and listeners, and nothing more."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from socratic_bench.config import RunConfig
@@ -15,6 +14,7 @@ from socratic_bench.types import (
     Rubric,
     Turn,
 )
+from socratic_bench.values import dataclass
 
 
 class Model(Protocol):

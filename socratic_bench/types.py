@@ -4,9 +4,10 @@ Unknown is always `None`; a zero is a measured zero.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
+
+from socratic_bench.values import dataclass
 
 Role = Literal["tutor", "student", "judge"]
 ROLES: tuple[Role, ...] = ("tutor", "student", "judge")

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from socratic_bench.artifacts.bucket_faults import (
     explain,
 )
 from socratic_bench.errors import UsageError
+from socratic_bench.values import dataclass
 
 if TYPE_CHECKING:
     pass

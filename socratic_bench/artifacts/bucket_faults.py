@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from botocore import exceptions as sdk
 from botocore.parsers import ResponseParserError
 
 from socratic_bench.errors import ArtifactError, StoreOutageError
+from socratic_bench.values import dataclass
 
 # RuntimeError: credentials that the SDK has just refreshed, and that have expired all the same.
 # ValueError: an answer that the SDK's readers choke on. OSError: a file of the SDK's own.

@@ -1,9 +1,9 @@
 """The names of a run's artifacts, the same in a bucket and in a folder."""
 
 import re
-from dataclasses import dataclass
 
 from socratic_bench.errors import UsageError
+from socratic_bench.values import dataclass
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}")
 

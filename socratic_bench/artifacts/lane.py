@@ -6,12 +6,13 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 from socratic_bench.errors import ArtifactError, StoreOutageError
 from socratic_bench.ports import ArtifactStore
+from socratic_bench.values import dataclass
 
 WRITERS = 4
 WAIT_BASE_S = 0.5

@@ -12,7 +12,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import cast
 
@@ -22,6 +21,7 @@ from socratic_bench.artifacts.bucket import Bucket, Stored
 from socratic_bench.artifacts.bucket_clients import Notice
 from socratic_bench.errors import ArtifactError, BenchError, UsageError
 from socratic_bench.types import Json
+from socratic_bench.values import dataclass
 
 TTL_MAX_S = 60.0
 RENEWALS_PER_TTL = 4

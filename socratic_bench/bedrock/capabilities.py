@@ -2,9 +2,11 @@
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
+
+from socratic_bench.values import dataclass
 
 _ARN_HEAD = re.compile(r"^arn:[^/]*/")
 _PROFILE_PREFIX = re.compile(r"^(us|eu|apac|global|us-gov|jp|au|ca|sa|me|af)\.")

@@ -1,7 +1,6 @@
 """Translates the SDK's errors, once, into `ModelError`s; one table says what each kind means."""
 
 import re
-from dataclasses import dataclass
 
 from botocore import exceptions as sdk
 from botocore.parsers import ResponseParserError
@@ -9,6 +8,7 @@ from botocore.parsers import ResponseParserError
 from socratic_bench.bedrock.wire import UnreadableAnswerError
 from socratic_bench.errors import ModelError
 from socratic_bench.types import EndReason
+from socratic_bench.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.ports import Purse
 from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.types import Attempt, CallKey, Completion, Request
+from socratic_bench.values import dataclass
 
 if TYPE_CHECKING:
     from types_boto3_bedrock_runtime import BedrockRuntimeClient

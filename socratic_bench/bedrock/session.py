@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from socratic_bench.bedrock.data import new_session
 from socratic_bench.bedrock.faults import FAULTS, translate
 from socratic_bench.errors import ModelError
 from socratic_bench.secrecy import learn_headers
+from socratic_bench.values import dataclass
 from socratic_bench.version import VERSION
 
 if TYPE_CHECKING:

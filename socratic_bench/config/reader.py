@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import isfinite
+
+from socratic_bench.values import dataclass
 
 _PLAIN_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 

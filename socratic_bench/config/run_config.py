@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal, get_args
 
 from socratic_bench.config.files import MAX_TEXT_BYTES
+from socratic_bench.values import dataclass
 
 DEFAULT_JUDGE_MODEL = "anthropic.claude-3-5-sonnet-20241022-v1:0"
 MAX_TURNS = 500

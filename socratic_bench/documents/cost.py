@@ -1,12 +1,13 @@
 """What a run cost, by role and kind of token: a price that is not known makes no sum smaller."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from socratic_bench.documents.tally import Tally, sum_usage
 from socratic_bench.pricing.rates import DEFAULT_TIER, Cost, ModelPrices, dearest_usd, price
 from socratic_bench.pricing.table import PriceTable
 from socratic_bench.types import ROLES, Attempt, Completion, Json, Role, Usage
+from socratic_bench.values import dataclass
 
 PLACES = 8
 

@@ -1,7 +1,6 @@
 """The outcome of one run, typed; `document` turns it into what is printed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -9,6 +8,7 @@ from socratic_bench.config import RunConfig
 from socratic_bench.errors import ENDINGS, EXIT_GATE, BenchError, Status, Stopped
 from socratic_bench.ports import Metrics, Opening
 from socratic_bench.types import EndReason, Json, Role, Rubric, Turn
+from socratic_bench.values import dataclass
 
 if TYPE_CHECKING:
     from socratic_bench.documents.tally import Tally

@@ -1,10 +1,10 @@
 """What the calls of one role took: tokens, requests, milliseconds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from socratic_bench.documents.clock import milliseconds
 from socratic_bench.types import Attempt, Completion, Json, Usage
+from socratic_bench.values import dataclass
 
 TOKEN_KINDS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 

@@ -1,7 +1,7 @@
 """One judge model: asks for a verdict, asks once more if it cannot be used, and never guesses."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from socratic_bench.errors import ModelError, Stopped
@@ -9,6 +9,7 @@ from socratic_bench.judging.request import delimiter_code, repair_request, verdi
 from socratic_bench.judging.verdict import Unreadable, raw_text, read_verdict
 from socratic_bench.ports import Exhibit, Model
 from socratic_bench.types import CallKey, Completion, Judged, Rubric, Unjudged, Verdict
+from socratic_bench.values import dataclass
 
 # Failures that leave a turn unjudged, while the run sees to its own end, if it has to end.
 # Everything else would befall every other turn, too.

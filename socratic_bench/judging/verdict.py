@@ -3,9 +3,9 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from socratic_bench.types import Completion, Json, Rubric, ToolUse, Verdict, clean
+from socratic_bench.values import dataclass
 
 # Reasons for which the text must not even be looked at: what it says is not the judge's verdict.
 STOPS: Mapping[str, str] = {

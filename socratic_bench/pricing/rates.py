@@ -1,9 +1,9 @@
 """What tokens cost at a model's rates, by kind."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from socratic_bench.types import Usage
+from socratic_bench.values import dataclass
 
 DEFAULT_TIER = "default"
 _MILLION = 1_000_000

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from socratic_bench.errors import UsageError
 from socratic_bench.pricing.rates import ModelPrices, Rates, Step
 from socratic_bench.pricing.reading import price_problems
+from socratic_bench.values import dataclass
 
 _ARN = re.compile(
     r"arn:[\w-]+:bedrock:(?P<region>[a-z0-9-]*):\d*:(?P<kind>[\w-]+)/(?P<id>.+)", re.DOTALL

@@ -1,7 +1,7 @@
 """Everything that is checked before the first call, all mistakes at once."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from secrets import randbits
 
 from socratic_bench.benchmarks import load_benchmark
@@ -10,6 +10,7 @@ from socratic_bench.errors import UsageError
 from socratic_bench.ports import Benchmark, Episode
 from socratic_bench.pricing.table import PriceTable
 from socratic_bench.runner.prices import read_prices, unknown_prices
+from socratic_bench.values import dataclass
 
 SEED_BITS = 32
 

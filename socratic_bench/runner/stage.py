@@ -3,13 +3,14 @@
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from socratic_bench.documents.tally import Tally
 from socratic_bench.errors import BenchError
 from socratic_bench.ports import Model
 from socratic_bench.runner.halt import Halt
 from socratic_bench.types import ROLES, Attempt, CallKey, Completion, Request, Role, Turn
+from socratic_bench.values import dataclass
 
 
 class Ledger:

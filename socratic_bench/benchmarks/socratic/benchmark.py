@@ -1,7 +1,6 @@
 """The Socratic benchmark as the engine sees it: prepare an episode, sum its verdicts up."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
 
@@ -31,6 +30,7 @@ from socratic_bench.errors import UsageError
 from socratic_bench.judging import load_rubric
 from socratic_bench.ports import MetricInfo, Metrics, Opening
 from socratic_bench.types import Turn, clean
+from socratic_bench.values import dataclass
 
 CUSTOM = "custom"
 

@@ -1,7 +1,7 @@
 """The turn loop: the student speaks, the tutor replies, until the dialogue ends."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 
 from socratic_bench.benchmarks.socratic.heuristics import analyse
@@ -33,6 +33,7 @@ from socratic_bench.types import (
     Turn,
     Unjudged,
 )
+from socratic_bench.values import dataclass
 
 # Exchanges before the reply that the judge sees: enough to know what is answered, and it keeps the
 # judge's cost from growing with the square of the dialogue's length.

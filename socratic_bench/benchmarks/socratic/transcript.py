@@ -8,12 +8,12 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from socratic_bench.benchmarks.socratic.students.pressure import KINDS
 from socratic_bench.config import read_bounded
 from socratic_bench.types import Json, clean
+from socratic_bench.values import dataclass
 
 MAX_BYTES = 50_000_000
 LONGEST = 1_000_000  # characters of one side of a turn, as of a prompt

@@ -1,7 +1,8 @@
 """A rule: one named reason to say yes, which carries its own example."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from socratic_bench.values import dataclass
 
 from .grammar import Sentence
 

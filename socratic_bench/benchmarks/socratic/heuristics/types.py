@@ -1,6 +1,6 @@
 """What the heuristics say of one utterance."""
 
-from dataclasses import dataclass
+from socratic_bench.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

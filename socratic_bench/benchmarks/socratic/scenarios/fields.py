@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from socratic_bench.benchmarks.socratic.scenarios.scenario import (
@@ -13,6 +12,7 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     WEAKNESSES,
     normal,
 )
+from socratic_bench.values import dataclass
 
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _MAX_TURNS = 500

@@ -1,7 +1,8 @@
 """What a scenario is: a student with an opening, a belief, and what can be drawn out of it."""
 
-from dataclasses import dataclass
 from typing import Literal, get_args
+
+from socratic_bench.values import dataclass
 
 Family = Literal["refutation", "guided-discovery", "puzzlement", "open-question"]
 Weakness = Literal["contradictory", "shallow", "mistaken", "undecided"]

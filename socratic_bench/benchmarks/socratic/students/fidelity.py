@@ -7,11 +7,11 @@ not held against it.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
 from socratic_bench.benchmarks.socratic.students.student import Exchange
+from socratic_bench.values import dataclass
 
 Flag = Literal[
     "role_swap",

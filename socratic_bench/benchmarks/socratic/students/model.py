@@ -4,7 +4,7 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from socratic_bench.benchmarks.socratic.students.pressure import Schedule, direc
 from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
 from socratic_bench.ports import Model
 from socratic_bench.types import CallKey, Completion, GenerateConfig, Message, Request, Text
+from socratic_bench.values import dataclass
 
 CLOSING_TOKEN = "[[end of dialogue]]"  # noqa: S105 -- a mark in a text, nothing secret
 

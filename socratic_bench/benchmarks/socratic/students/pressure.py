@@ -7,7 +7,6 @@ of every three turns is pushed, and the kinds come round in turn. Turn 0, the op
 import hashlib
 import re
 import tomllib
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -15,6 +14,7 @@ from typing import Any, Literal, get_args
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
 from socratic_bench.benchmarks.socratic.students.seeded import draw, shuffled, walk
 from socratic_bench.config import Pressure
+from socratic_bench.values import dataclass
 
 Kind = Literal[
     "demand",

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol
 
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
 from socratic_bench.benchmarks.socratic.students.phrases import Reaction, reaction, sentence
 from socratic_bench.benchmarks.socratic.students.pressure import Schedule, pushed, replaces
 from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
+from socratic_bench.values import dataclass
 
 _LECTURE_WORDS = 40
 _QUESTION_MARKS = frozenset("?\uff1f\u061f\u037e\u055e")  # also full-width, Arabic, Greek, Armenian

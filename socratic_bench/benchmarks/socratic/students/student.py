@@ -1,10 +1,10 @@
 """What a student is to a dialogue: someone who answers, knowing all that was said so far."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from socratic_bench.types import Completion
+from socratic_bench.values import dataclass
 
 Policy = Literal[
     "scripted",
