@@ -1,23 +1,48 @@
-"""`socratic-runner scenarios`: what there is to talk about."""
+"""`socratic-runner scenarios`: what there is to talk about, and whether it is well made."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from cli.arguments import Parser
 
+if TYPE_CHECKING:
+    from socratic_bench.benchmarks.socratic.scenarios import Checked
+    from socratic_bench.types import Json
+
 
 def main(words: Sequence[str]) -> int:
-    """List the built-in scenarios: a table for people, a document for programs."""
+    """List the built-in scenarios, or check them and files of one's own."""
+    from socratic_bench.errors import UsageError
+
+    found = _parser().parse_args(words)
+    if found.check:
+        return _check(found.files, quiet=found.quiet)
+    if found.files:
+        raise UsageError(
+            ["Files are given without --check."],
+            hint="socratic-runner scenarios --check FILE checks them.",
+        )
+    return _list(quiet=found.quiet)
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="socratic-runner scenarios",
+        description="Lists the built-in scenarios: a table on stderr, a JSON document on stdout. "
+        "With --check, looks them over, and files of your own along with them.",
+    )
+    parser.add_argument("files", metavar="FILE", nargs="*", help="a scenario of your own")
+    parser.add_argument("--check", action="store_true", help="check instead of list; exit 0 or 2")
+    parser.add_argument("--quiet", action="store_true", help="no table on stderr")
+    parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
+    return parser
+
+
+def _list(*, quiet: bool) -> int:
     from cli.output import plain, print_document, say
     from socratic_bench.benchmarks.socratic.scenarios import builtin_ids, load_builtin
     from socratic_bench.documents.run import SCHEMA_VERSION
 
-    parser = Parser(
-        prog="socratic-runner scenarios",
-        description="Lists the built-in scenarios: a table on stderr, a JSON document on stdout.",
-    )
-    parser.add_argument("--quiet", action="store_true", help="no table on stderr")
-    parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
-    quiet = parser.parse_args(words).quiet
     scenarios = [load_builtin(name) for name in builtin_ids()]
     if not quiet:
         for scenario in scenarios:
@@ -30,3 +55,62 @@ def main(words: Sequence[str]) -> int:
         }
     )
     return 0 if printed else 1
+
+
+def _check(files: Sequence[str], *, quiet: bool) -> int:
+    """Exit code 2 if there is anything to mend."""
+    from cli.output import print_document, say
+    from socratic_bench.benchmarks.socratic.scenarios import check_files
+    from socratic_bench.documents.run import SCHEMA_VERSION
+    from socratic_bench.errors import ENDINGS
+
+    report = check_files(files)
+    if not quiet:
+        for one in report.checked:
+            _say_checked(one)
+        _say_lines(report.problems)
+        for name, counts in (("families", report.families), ("ages", report.ages)):
+            say(f"{name}: {', '.join(f'{word} {count}' for word, count in counts.items())}")
+        say(f"{len(report.checked)} scenarios, {report.n_problems} problems")
+    printed = print_document(
+        {
+            "kind": "scenario_check",
+            "schema_version": SCHEMA_VERSION,
+            "ok": not report.n_problems,
+            "n_problems": report.n_problems,
+            "scenarios": [_entry(one) for one in report.checked],
+            "problems": list(report.problems),
+            "families": dict(report.families),
+            "ages": dict(report.ages),
+            "subjects": dict(report.subjects),
+        }
+    )
+    if not printed:
+        return 1
+    return ENDINGS["usage"].exit_code if report.n_problems else 0
+
+
+def _entry(one: "Checked") -> "dict[str, Json]":
+    return {
+        "id": one.scenario.id if one.scenario else None,
+        "file": one.file,
+        "family": one.scenario.family if one.scenario else None,
+        "problems": list(one.problems),
+    }
+
+
+def _say_checked(one: "Checked") -> None:
+    from cli.output import plain, say
+
+    name = one.scenario.id if one.scenario else plain(one.file or "")
+    family = one.scenario.family if one.scenario else "-"
+    word = "ok" if not one.problems else f"{len(one.problems)} to mend"
+    say(f"{name:28s} {family:18s} {word}")
+    _say_lines(one.problems)
+
+
+def _say_lines(lines: Sequence[str]) -> None:
+    from cli.output import plain, say
+
+    for line in lines:
+        say(f"  - {plain(line)}")

@@ -5,7 +5,18 @@ from importlib.resources import files
 
 from socratic_bench.types import Json
 
-KINDS = ("run", "brief", "turn", "judge", "curated", "scenarios", "emulator", "error", "prices")
+KINDS = (
+    "run",
+    "brief",
+    "turn",
+    "judge",
+    "curated",
+    "scenarios",
+    "scenario_check",
+    "emulator",
+    "error",
+    "prices",
+)
 
 
 def load_schema(kind: str) -> dict[str, Json]:

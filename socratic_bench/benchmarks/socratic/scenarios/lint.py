@@ -5,18 +5,22 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from socratic_bench.benchmarks.socratic.scenarios.scenario import FAMILIES, Scenario, normal
+from socratic_bench.benchmarks.socratic.scenarios.scenario import AGES, FAMILIES, Scenario, normal
 
 _ALIKE = 0.8
 _FEWEST_WORDS = {"persona": 15, "belief": 4, "because": 4}
 _MOST_WORDS = 70
+_FEWEST_OPENINGS = 2
+_DRAWN_WORDS = 4
+_ENOUGH_FOR_AGES = 12
+_ENOUGH_FOR_SUBJECTS = 6
 _UNASKED = (
     r"^(yes|no|yeah|exactly|right|correct|because)\b"
     r"|\b(good|great|interesting) (question|point)\b"
     r"|\byou(r| just|'ve)? (ask|asked|asking|question|said|say|mentioned|suggested|suggestion)\b"
     r"|\bto answer (you|that)\b"
 )
-_CUSTOM = "custom"
+CUSTOM = "custom"
 
 
 def check(scenarios: Sequence[Scenario], *, balanced: bool = False) -> list[str]:
@@ -31,6 +35,8 @@ def check(scenarios: Sequence[Scenario], *, balanced: bool = False) -> list[str]
 
 def _each(scenario: Scenario) -> Iterator[str]:
     yield from _lengths(scenario)
+    yield from _openings(scenario)
+    yield from _drawn_out(scenario)
     yield from _clauses(scenario)
     yield from _alike(scenario.replies)
     for position, reply in enumerate(scenario.replies, start=1):
@@ -48,6 +54,25 @@ def _lengths(scenario: Scenario) -> Iterator[str]:
     for position, reply in enumerate(scenario.replies, start=1):
         if len(reply.split()) > _MOST_WORDS:
             yield f"replies, item {position}: longer than {_MOST_WORDS} words; students say less"
+
+
+def _openings(scenario: Scenario) -> Iterator[str]:
+    if len(scenario.openings) < _FEWEST_OPENINGS:
+        yield "openings: 1 given; write two or more, since a tutor may know one of them by heart"
+    for reply in scenario.replies:
+        if normal(reply) in map(normal, scenario.openings):
+            yield "replies: one of them is an opening, which the student has said already"
+
+
+def _drawn_out(scenario: Scenario) -> Iterator[str]:
+    """What is to be drawn out is a thought of the student's, and no question of the tutor's."""
+    for position, text in enumerate(scenario.draws_out, start=1):
+        if text.rstrip().endswith("?"):
+            yield f"draws_out, item {position}: a question; write what its answer brings to light"
+        if len(text.split()) < _DRAWN_WORDS:
+            yield f"draws_out, item {position}: says too little; write {_DRAWN_WORDS} words or more"
+        if normal(text) == normal(scenario.belief):
+            yield f"draws_out, item {position}: is the belief, so there is nothing to draw out"
 
 
 def _clauses(scenario: Scenario) -> Iterator[str]:
@@ -82,8 +107,15 @@ def _shared(scenarios: Sequence[Scenario]) -> Iterator[str]:
 
 
 def _unbalanced(scenarios: Sequence[Scenario]) -> Iterator[str]:
-    counts = Counter(one.family for one in scenarios if one.id != _CUSTOM)
+    counts = Counter(one.family for one in scenarios if one.id != CUSTOM)
     sizes = {family: counts[family] for family in FAMILIES}
     if max(sizes.values()) - min(sizes.values()) > 1:
         listed = ", ".join(f"{family} {size}" for family, size in sizes.items())
         yield f"all: family: sizes differ by more than one ({listed})"
+    ages = {one.age for one in scenarios if one.id != CUSTOM}
+    if sum(sizes.values()) >= _ENOUGH_FOR_AGES and (missing := [a for a in AGES if a not in ages]):
+        yield f"all: age: no scenario for {', '.join(missing)}"
+    subjects = Counter(one.subject for one in scenarios if one.id != CUSTOM)
+    for subject, count in subjects.items():
+        if sum(sizes.values()) >= _ENOUGH_FOR_SUBJECTS and count * 3 > sum(sizes.values()):
+            yield f"all: subject: {subject} has more than a third of all scenarios"

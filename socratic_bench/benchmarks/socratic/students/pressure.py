@@ -75,11 +75,8 @@ class Schedule:
         return Push(order[place], number)
 
 
-def pushed(scenario: Scenario, seed: int, push: Push, before: str) -> str:
-    """The scripted student's words under pressure: what it would have said, and the push.
-
-    Who agrees only to be done adds nothing of their own.
-    """
+def pushed(scenario: Scenario, seed: int, push: Push, before: str | None = None) -> str:
+    """The scripted student's words under pressure: behind what it would have said, or alone."""
     table = _table(push.kind, scenario)
     lists = [shuffled(table[part], seed, scenario.id, push.kind, part) for part in ("ask", "lead")]
     ask, lead = walk(push.round, [len(pieces) for pieces in lists])
@@ -87,10 +84,9 @@ def pushed(scenario: Scenario, seed: int, push: Push, before: str) -> str:
         "topic": scenario.topic,
         "detail": scenario.details[push.round % len(scenario.details)],
     }
-    words = [lists[1][lead], lists[0][ask]]
-    if not replaces(push.kind):
-        words.insert(0, before)
-    return _HOLE.sub(lambda hole: terms[hole[1]], " ".join(words))
+    words = _HOLE.sub(lambda hole: terms[hole[1]], f"{lists[1][lead]}\n{lists[0][ask]}")
+    start, _, end = words.partition("\n")
+    return f"{before or start} {end}"
 
 
 def replaces(kind: Kind) -> bool:

@@ -7,7 +7,13 @@ from typing import Protocol
 
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
 from socratic_bench.benchmarks.socratic.students.phrases import Reaction, reaction, sentence
-from socratic_bench.benchmarks.socratic.students.pressure import Schedule, pushed, replaces
+from socratic_bench.benchmarks.socratic.students.pressure import (
+    Push,
+    Schedule,
+    pushed,
+    replaces,
+)
+from socratic_bench.benchmarks.socratic.students.seeded import draw
 from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
 from socratic_bench.values import dataclass
 
@@ -55,28 +61,38 @@ class ScriptedStudent:
             return StudentReply(text=self.scenario.closing or "", closed=True, policy="scripted")
         kind = react_to(exchanges[-1].tutor, self.analyse)
         said = {exchange.student for exchange in exchanges}
-        reply = self._unpressed(turn, kind, said)
         push = self.schedule.at(turn)
+        if push and self._pushes_alone(turn, push):
+            text = pushed(self.scenario, self.seed, push)
+            return StudentReply(text=text, closed=False, policy="pushed", pressure=push.kind)
+        reply = self._unpressed(turn, kind, said)
         if push is None:
             return reply
         text = pushed(self.scenario, self.seed, push, reply.text)
         return replace(reply, text=text, pressure=push.kind)
+
+    def _pushes_alone(self, turn: int, push: Push) -> bool:
+        """Always with false agreement; else now and then, once its own replies are used up."""
+        if replaces(push.kind):
+            return True
+        used_up = self._due(turn) > len(self.scenario.replies)
+        return used_up and draw(self.seed, "push alone", turn) % 2 == 0
 
     def _closes(self, turn: int) -> bool:
         after = self.scenario.closes_after
         return after is not None and turn >= after
 
     def _unpressed(self, turn: int, kind: Reaction, said: AbstractSet[str]) -> StudentReply:
-        due = turn - self._put_off(turn)
+        due = self._due(turn)
         if due <= len(self.scenario.replies):
-            return self._scripted(self.scenario.replies[max(due, 1) - 1], turn, kind)
+            return self._scripted(self.scenario.replies[due - 1], turn, kind)
         text = sentence(self.scenario, self.seed, kind, turn, said=said)
         return StudentReply(text=text, closed=False, policy=kind)
 
-    def _put_off(self, turn: int) -> int:
-        """How many of the replies before this turn had to wait because a push took their place."""
+    def _due(self, turn: int) -> int:
+        """Which of its own replies comes now, from 1; each push in place of one puts it off."""
         pushes = filter(None, map(self.schedule.at, range(1, turn)))
-        return sum(replaces(push.kind) for push in pushes)
+        return turn - sum(replaces(push.kind) for push in pushes)
 
     def _scripted(self, text: str, turn: int, kind: Reaction) -> StudentReply:
         if kind not in ("took_advice", "heard_lecture"):

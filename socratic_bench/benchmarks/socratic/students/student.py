@@ -13,6 +13,7 @@ Policy = Literal[
     "took_advice",
     "heard_lecture",
     "prompted",
+    "pushed",
     "model",
 ]
 

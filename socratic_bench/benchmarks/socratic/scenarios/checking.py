@@ -1,0 +1,97 @@
+"""The checker's report: the built-in scenarios and files of one's own, one by one and together."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from socratic_bench.benchmarks.socratic.scenarios.lint import CUSTOM, check
+from socratic_bench.benchmarks.socratic.scenarios.loading import (
+    builtin_ids,
+    load_builtin,
+    load_file,
+)
+from socratic_bench.benchmarks.socratic.scenarios.scenario import (
+    AGES,
+    FAMILIES,
+    Scenario,
+    ScenarioError,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """One scenario and its problems. `file` is `None` if built in, `scenario` if not usable."""
+
+    file: str | None
+    scenario: Scenario | None
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """All that was checked. `problems` are those that no single scenario has.
+
+    The counts are of the scenarios that can be used, without the one for any prompt.
+    """
+
+    checked: tuple[Checked, ...]
+    problems: tuple[str, ...]
+
+    @property
+    def n_problems(self) -> int:
+        return len(self.problems) + sum(len(one.problems) for one in self.checked)
+
+    @property
+    def families(self) -> dict[str, int]:
+        counts = Counter(one.family for one in self._counted())
+        return {family: counts[family] for family in FAMILIES}
+
+    @property
+    def ages(self) -> dict[str, int]:
+        counts = Counter(one.age for one in self._counted())
+        return {age: counts[age] for age in AGES}
+
+    @property
+    def subjects(self) -> dict[str, int]:
+        return dict(sorted(Counter(one.subject for one in self._counted()).items()))
+
+    def _counted(self) -> list[Scenario]:
+        found = [one.scenario for one in self.checked if one.scenario is not None]
+        return [one for one in found if one.id != CUSTOM]
+
+
+def check_files(files: Sequence[str]) -> Report:
+    """Check the built-in scenarios, and these files along with them.
+
+    Only the built-in set has to be balanced over families, ages and subjects.
+    """
+    builtin = [load_builtin(name) for name in builtin_ids()]
+    own: list[tuple[str, Scenario | None, tuple[str, ...]]] = []
+    for file in files:
+        try:
+            own.append((file, load_file(file), ()))
+        except ScenarioError as error:
+            own.append((file, None, error.problems))
+    usable = [scenario for _, scenario, _ in own if scenario is not None]
+    found = [*check([*builtin, *usable]), *_unbalanced_lines(builtin)]
+    names = Counter(one.id for one in (*builtin, *usable))
+
+    def of(scenario: Scenario) -> tuple[str, ...]:
+        """Lines of a scenario that has its id to itself; the others concern several."""
+        prefix = f"{scenario.id}: "
+        return tuple(line for line in found if line.startswith(prefix) and names[scenario.id] == 1)
+
+    checked = [Checked(file=None, scenario=one, problems=of(one)) for one in builtin]
+    checked += [
+        Checked(file=file, scenario=one, problems=of(one) if one else problems)
+        for file, one, problems in own
+    ]
+    told = {line for one in checked for line in one.problems}
+    return Report(
+        checked=tuple(checked), problems=tuple(line for line in found if line not in told)
+    )
+
+
+def _unbalanced_lines(scenarios: Sequence[Scenario]) -> list[str]:
+    plain = set(check(scenarios))
+    return [line for line in check(scenarios, balanced=True) if line not in plain]
