@@ -4,7 +4,7 @@ import json
 import re
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from socratic_bench.values import dataclass
 
@@ -69,7 +69,7 @@ class _Table:
 
 @cache
 def _table() -> _Table:
-    data = json.loads(files(__package__).joinpath("capabilities.json").read_bytes())
+    data = json.loads(Path(__file__).with_name("capabilities.json").read_bytes())
     return _Table(
         models=tuple((re.compile(m["match"]), tuple(m["lacks"])) for m in data["models"]),
         refusals=tuple(
