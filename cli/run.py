@@ -12,8 +12,7 @@ TYPE_CHECKING = False  # see cli/process.py
 if TYPE_CHECKING:
     from types import FrameType
 
-    from cli.waiting import Waiting
-    from socratic_bench.config import RunConfig, Sources
+    from socratic_bench.config import Sources
     from socratic_bench.documents import RunResult
     from socratic_bench.runner import Halt, Plan
 
@@ -51,6 +50,7 @@ def build_parser() -> Parser:
     )
     parser.commands = tuple(COMMANDS)
     _add_dialogue(parser)
+    _add_settings(parser)
     _add_judging(parser)
     _add_service(parser)
     _add_output(parser)
@@ -74,7 +74,20 @@ def _add_dialogue(parser: Parser) -> None:
     add_word(group, "--seed", "N", "fixes everything left to chance; drawn and printed otherwise")
     add_word(group, "--system-prompt-file", "FILE", "the tutor's system prompt")
     add_word(group, "--temperature", "T", "the tutor's, 0 to 1 (default: the model's own)")
-    add_word(group, "--max-tokens", "N", "bound of one reply (default 1024)")
+    add_word(group, "--top-p", "P", "the tutor's, 0 to 1 (default: the model's own)")
+    add_word(group, "--max-tokens", "N", "bound of one reply, thinking included (default 1024)")
+
+
+def _add_settings(parser: Parser) -> None:
+    group = parser.add_argument_group("settings of the model under test")
+    add_word(group, "--service-tier", "TIER", "default, priority or flex")
+    add_word(group, "--latency-profile", "NAME", "standard or optimized")
+    add_switch(group, "--enable-thinking", "have it think before it replies")
+    add_word(group, "--thinking-budget-tokens", "N", "at most so much (default 1024, the least)")
+    add_word(group, "--guardrail", "ID:VERSION", "a guardrail on its calls")
+    add_words(group, "--request-metadata", "K=V", "for every role's calls; repeatable, up to 16")
+    add_switch(group, "--no-stream", "have whole replies sent; there is no time to first token")
+    add_switch(group, "--no-prompt-cache", "send no cache points, for any role")
 
 
 def _add_judging(parser: Parser) -> None:
@@ -123,6 +136,7 @@ def _version() -> str:
 def main(words: Sequence[str]) -> int:
     """Parse, play, print, and answer with the exit code."""
     flags, problems = parse(build_parser(), words)
+    from cli.output import print_failed_run
     from socratic_bench.config import read_config
     from socratic_bench.errors import UsageError
     from socratic_bench.runner import Halt, prepare
@@ -133,17 +147,14 @@ def main(words: Sequence[str]) -> int:
         plan = prepare(config, [*problems, *misread])
         result = _perform(plan, halt, quiet=bool(flags.get("quiet")))
     except UsageError as error:
-        from cli.output import print_failed_run
-
         pretty, brief = bool(flags.get("pretty")), bool(flags.get("brief"))
         print_failed_run(error, config, pretty=pretty, brief=brief)
         return error.exit_code
-    return _report(result, flags)
+    return _report(result, halt, flags)
 
 
-def _report(result: "RunResult", flags: Flags) -> int:
+def _report(result: "RunResult", halt: "Halt", flags: Flags) -> int:
     from cli.output import print_document, print_traceback, say_error
-    from cli.process import leave_now
     from socratic_bench.errors import BenchError
 
     if result.error is not None and flags.get("debug"):
@@ -154,8 +165,12 @@ def _report(result: "RunResult", flags: Flags) -> int:
         say_error(BenchError(" ".join(result.shortfalls)))
     document = result.brief if flags.get("brief") else result.document
     printed = print_document(document, pretty=bool(flags.get("pretty")))
-    # Taking the interpreter apart would be the last thing to wait for.
-    leave_now(result.exit_code if printed else max(1, result.exit_code))
+    code = result.exit_code if printed else max(1, result.exit_code)
+    if halt.error is not None:
+        from cli.process import leave_now
+
+        leave_now(code)
+    return code
 
 
 def _sources(flags: Flags) -> "Sources":
@@ -198,10 +213,10 @@ def _perform(plan: "Plan", halt: "Halt", *, quiet: bool) -> "RunResult":
     import threading
     from concurrent.futures import Future
 
-    from cli.waiting import import_beside
+    from cli.progress import progress
     from socratic_bench.runner import perform
 
-    listener = _listener(plan.config, quiet=quiet)
+    listener = progress(plan.config, quiet=quiet)
     outcome: Future[RunResult] = Future()
 
     def play() -> None:
@@ -209,25 +224,12 @@ def _perform(plan: "Plan", halt: "Halt", *, quiet: bool) -> "RunResult":
             outcome.set_result(perform(plan, listener=listener, halt=halt))
         except BaseException as error:  # noqa: BLE001 -- raised again in the main thread
             outcome.set_exception(error)
-        finally:
-            listener.called.set()
 
     thread = threading.Thread(target=play, name="run", daemon=True)
     _take_signals(halt)
     thread.start()
-    import_beside(thread, listener.called)
     thread.join()
     return outcome.result()
-
-
-def _listener(config: "RunConfig", *, quiet: bool) -> "Waiting":
-    if quiet:
-        from cli.waiting import Waiting
-
-        return Waiting()
-    from cli.progress import progress
-
-    return progress(config)
 
 
 def _take_signals(halt: "Halt") -> None:

@@ -110,6 +110,9 @@ class Guardrail:
     id: str
     version: str
 
+    def __str__(self) -> str:
+        return f"{self.id}:{self.version}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateConfig:
@@ -140,12 +143,17 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked of a model. Free of anything that differs between runs of one seed."""
+    """What is asked of a model. Free of anything that differs between runs of one seed.
+
+    `grows`: it is one of a series in which each request begins with all of the one before, so that
+    a model may well keep what it made of it.
+    """
 
     messages: tuple[Message, ...]
     config: GenerateConfig
     system: str | None = None
     tool: Tool | None = None
+    grows: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from urllib.parse import unquote
 from jsonschema import Draft202012Validator
 
 from socratic_bench.documents.schemas import load_schema
+from socratic_bench.emulator.frames import event
 from socratic_bench.types import (
     Attempt,
     Block,
@@ -198,6 +199,38 @@ class Said:
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     held: threading.Event | None = None
+    content_type: str = "application/json"
+
+
+def as_stream(said: Said) -> Said:
+    """What Converse would answer, as the events of a stream; anything else as it is."""
+    try:
+        body = json.loads(said.body)
+        content = body.pop("output")["message"]["content"]
+        stop = event("messageStop", {"stopReason": body.pop("stopReason")})
+        blocks = [frame for index, block in enumerate(content) for frame in _frames(index, block)]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return said
+    frames = [event("messageStart", {"role": "assistant"}), *blocks, stop, event("metadata", body)]
+    kind = "application/vnd.amazon.eventstream"
+    return replace(said, body=b"".join(frames), content_type=kind)
+
+
+def _frames(index: int, block: dict[str, Any]) -> Iterator[bytes]:
+    place = {"contentBlockIndex": index}
+    if "toolUse" in block:
+        use = dict(block["toolUse"])
+        deltas: list[dict[str, Any]] = [{"toolUse": {"input": json.dumps(use.pop("input", {}))}}]
+        yield event("contentBlockStart", {"start": {"toolUse": use}, **place})
+    elif isinstance(block.get("text"), str):
+        text = block["text"]  # in pieces, since a frame has a bound
+        deltas = [{"text": text[at : at + 10**6]} for at in range(0, max(1, len(text)), 10**6)]
+    else:
+        thought = block.get("reasoningContent", {}).get("reasoningText")
+        deltas = [block if thought is None else {"reasoningContent": {"text": thought["text"]}}]
+    for delta in deltas:
+        yield event("contentBlockDelta", {"delta": delta, **place})
+    yield event("contentBlockStop", place)
 
 
 def answer(
@@ -338,11 +371,13 @@ class _Handler(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length", 0))
         raw = self.rfile.read(length)
         said = self.server.service.take(Sent(self.path, dict(self.headers), raw, self.command))
+        if self.path.endswith("/converse-stream"):
+            said = as_stream(said)
         if "Date" in said.headers:
             self.send_response_only(said.status)
         else:
             self.send_response(said.status)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", said.content_type)
         self.send_header("Content-Length", str(len(said.body)))
         for name, value in said.headers.items():
             self.send_header(name, value)

@@ -19,10 +19,11 @@ from hypothesis import strategies as st
 from socratic_bench.bedrock import retry
 from socratic_bench.bedrock.connection import Connection
 from socratic_bench.bedrock.faults import FAULTS
-from socratic_bench.bedrock.model import BedrockModel, Surroundings
+from socratic_bench.bedrock.model import BedrockModel
 from socratic_bench.bedrock.pace import Pace
 from socratic_bench.bedrock.retry import retry_after_s, retrying
 from socratic_bench.bedrock.session import Endpoint
+from socratic_bench.bedrock.surroundings import Surroundings
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import ENDINGS, ModelError
 from socratic_bench.types import (
@@ -41,7 +42,8 @@ from tests.fakes import NOON, FakeBedrock, Said, answer, refusal
 
 TUTOR = "emulator.socratic-v1:0"
 PICKY = "emulator.picky-v1:0"
-KEY = CallKey(role="tutor", index=0)
+KEY = CallKey(role="tutor", index=0)  # streamed
+TOLD_WHOLE = CallKey(role="student", index=0)  # not streamed
 TOOL = Tool(
     name="record",
     description="Records.",
@@ -89,6 +91,7 @@ class Around:
             now=lambda: NOON + timedelta(seconds=next(moments)),
             monotonic_s=self.monotonic_s,
             sleep=self.sleep,
+            result=lambda future, timeout_s: future.result(timeout_s),
             uniform=self.uniform,
             notice=self.notices.append,
         )
@@ -117,12 +120,12 @@ class Bench:
             surroundings=self.around.surroundings,
         )
 
-    def ask(self, request: Request = REQUEST, **model: Any) -> Completion:
-        return self.model(**model).complete(request, KEY)
+    def ask(self, request: Request = REQUEST, key: CallKey = KEY, **model: Any) -> Completion:
+        return self.model(**model).complete(request, key)
 
-    def fail(self, request: Request = REQUEST, **model: Any) -> ModelError:
+    def fail(self, request: Request = REQUEST, key: CallKey = KEY, **model: Any) -> ModelError:
         with pytest.raises(ModelError) as failed:
-            self.ask(request, **model)
+            self.ask(request, key, **model)
         return failed.value
 
 
@@ -163,12 +166,12 @@ class TestAnswer:
             message=Message.assistant("Why?"),
             stop_reason="end_turn",
             usage=Usage(input_tokens=7, output_tokens=5),
-            latency_ms=1000.0,
+            latency_ms=6000.0,
             service_latency_ms=100.0,
             attempts=(
                 Attempt(
                     started_at=NOON,
-                    duration_ms=1000.0,
+                    duration_ms=6000.0,
                     wait_ms=0.0,
                     error=None,
                     may_have_been_billed=True,
@@ -176,6 +179,8 @@ class TestAnswer:
             ),
             request_id=found.request_id,
             finished_at=NOON + timedelta(seconds=1),
+            streamed=True,
+            ttft_ms=3000.0,  # each event is a look at the clock, and so a second
         )
 
     def test_the_request_id_is_the_services(self, fake, bench):
@@ -270,7 +275,7 @@ UNREADABLE = [
 def test_a_good_status_with_no_answer_is_tried_again_and_then_reported(fake, bench, body):
     fake.scripts[TUTOR] = [Said(body)]
 
-    error = bench.fail()
+    error = bench.fail(key=TOLD_WHOLE)
     assert (error.code, error.end_reason, error.retryable) == (
         "unreadable_answer",
         "unavailable",
@@ -344,18 +349,32 @@ FAULT_KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", FAULT_KINDS)
-def test_each_fault_has_its_meaning_and_costs_no_request_too_many(kind):
+STREAM_KINDS = {
+    **FAULT_KINDS,
+    "cut": LOST,
+    "cut_frame": UNREADABLE_KIND,
+    "no_metadata": UNREADABLE_KIND,
+}
+FAULT_CASES = [
+    *((TOLD_WHOLE, kind, expected) for kind, expected in FAULT_KINDS.items()),
+    *((KEY, kind, expected) for kind, expected in STREAM_KINDS.items()),
+]
+
+
+@pytest.mark.parametrize(("key", "kind", "expected"), FAULT_CASES)
+def test_each_fault_has_its_meaning_and_costs_no_request_too_many(key, kind, expected):
     """Counted at the server, so that nobody's hidden retries go unseen."""
     with emulated(kind) as (emulator, bench):
-        error = bench.fail(max_attempts=3)
+        error = bench.fail(key=key, max_attempts=3)
 
         n_requests = len(emulator.requests)
-    assert kind_of(error) == FAULT_KINDS[kind]
+        operations = {record.operation for record in emulator.requests}
+    assert operations == {"ConverseStream" if key == KEY else "Converse"}
+    assert kind_of(error) == expected
     assert error.retryable is (error.end_reason == "unavailable")
     once_more = kind == "expired_token"  # new credentials are asked for once
-    expected = 3 if FAULT_KINDS[kind].retried else 1 + once_more
-    assert n_requests == len(error.attempts) == expected
+    n_expected = 3 if expected.retried else 1 + once_more
+    assert n_requests == len(error.attempts) == n_expected
     assert {one.error for one in error.attempts} == {error.code}
     assert len(bench.around.waits) == n_requests - 1 - once_more
     assert error.hint
@@ -428,7 +447,7 @@ def test_nobody_at_the_port_is_a_connection_error():
             400,
             "ValidationException",
             "The maximum tokens you requested exceeds the model limit of 4096.",
-            Kind("invalid_request", "refused_request", retried=False),
+            Kind("refused_setting", "refused_request", retried=False),
         ),
         (429, "ThrottlingException", "Too many tokens per day, please wait.", DAILY_QUOTA),
         (400, "ThrottlingException", "Too many tokens, please wait.", THROTTLED),
@@ -506,7 +525,9 @@ class TestRetries:
             ("server_error", 500.0),
             (None, 1000.0),
         ]
-        assert found.latency_ms == 1000.0
+        assert (found.wait_before_ms, found.wait_between_ms) == (0.0, 1500.0)
+        assert (found.ttft_ms, found.latency_ms) == (3000.0, 6000.0)
+        assert (found.overhead_ms, found.output_tokens_per_s) == (5900.0, 5 / 6)
 
     def test_what_stays_wrong_is_not_tried_again_after_what_passed(self, fake, bench):
         fake.scripts[TUTOR] = [
@@ -610,7 +631,8 @@ class TestRefusedFields:
     REQUEST = Request(
         system="Ask, never tell.",
         messages=(Message.user("Hello."),),
-        config=GenerateConfig(max_tokens=200, temperature=0.5),
+        config=GenerateConfig(max_tokens=200),
+        grows=True,
     )
 
     def test_it_is_asked_again_without_each_field_that_it_refuses(self):
@@ -618,21 +640,22 @@ class TestRefusedFields:
             found = bench.ask(self.REQUEST, model_id=PICKY, max_attempts=1)
             sent = [json.loads(record.body) for record in emulator.requests]
 
-        config = {"maxTokens": 200, "temperature": 0.5}
+        config = {"maxTokens": 200}
+        point = {"cachePoint": {"type": "default"}}
         folded = [{"text": "Ask, never tell.\n\n"}, {"text": "Hello."}]
         assert found.message.text
         assert [one.error for one in found.attempts] == ["invalid_request"] * 2 + [None]
         assert sent == [
             {
-                "messages": [{"role": "user", "content": [{"text": "Hello."}]}],
+                "messages": [{"role": "user", "content": [{"text": "Hello."}, point]}],
                 "system": [{"text": "Ask, never tell."}],
                 "inferenceConfig": config,
             },
-            {"messages": [{"role": "user", "content": folded}], "inferenceConfig": config},
             {
-                "messages": [{"role": "user", "content": folded}],
-                "inferenceConfig": {"maxTokens": 200},
+                "messages": [{"role": "user", "content": [*folded, point]}],
+                "inferenceConfig": config,
             },
+            {"messages": [{"role": "user", "content": folded}], "inferenceConfig": config},
         ]
         assert bench.around.waits == []
 
@@ -647,7 +670,7 @@ class TestRefusedFields:
         assert [one.error for one in found.attempts] == [None]
         assert bench.around.notices == [
             f"{PICKY} refuses system: the run goes on without it.",
-            f"{PICKY} refuses temperature: the run goes on without it.",
+            f"{PICKY} refuses prompt cache: the run goes on without it.",
         ]
 
     def test_a_forced_tool_becomes_json_in_words(self):
@@ -660,7 +683,7 @@ class TestRefusedFields:
         assert "toolConfig" not in sent[-1]
         assert "JSON Schema" in sent[-1]["messages"][0]["content"][0]["text"]
         assert bench.around.notices[0] == (
-            f"{PICKY} refuses forced_tool: the run goes on without it."
+            f"{PICKY} refuses forced tool: the run goes on without it."
         )
 
     def test_a_refusal_that_goes_on_without_the_field_ends_the_call(self, fake, bench):
@@ -706,32 +729,38 @@ class TestRefusedFields:
         ]
 
 
+MODELS = (
+    "anthropic.claude-3-haiku-20240307-v1:0",
+    "us.anthropic.claude-3-5-haiku-20241022-v1:0",
+    "us.anthropic.claude-3-7-sonnet-20250219-v1:0",
+    "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+    "us.anthropic.claude-opus-4-7",
+    "amazon.nova-lite-v1:0",
+    "amazon.titan-text-express-v1",
+    "meta.llama3-1-8b-instruct-v1:0",
+    "mistral.mistral-7b-instruct-v0:2",
+    "mistral.mistral-large-2402-v1:0",
+    "us.mistral.pixtral-large-2502-v1:0",
+    "us.deepseek.r1-v1:0",
+    "cohere.command-r-v1:0",
+)
+
+
 def test_known_models_need_no_second_request():
     """The capability table and the emulator's own table agree on what models take."""
     request = Request(
-        system="Ask, never tell.",
+        system="Ask, never tell. " * 300,
         messages=(Message.user("Hello."),),
-        config=GenerateConfig(max_tokens=200, temperature=0.5, top_p=0.9),
+        config=GenerateConfig(max_tokens=200),
         tool=TOOL,
+        grows=True,
     )
-    models = [
-        "anthropic.claude-3-haiku-20240307-v1:0",
-        "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
-        "us.anthropic.claude-opus-4-7",
-        "amazon.nova-lite-v1:0",
-        "amazon.titan-text-express-v1",
-        "meta.llama3-1-8b-instruct-v1:0",
-        "mistral.mistral-7b-instruct-v0:2",
-        "mistral.mistral-large-2402-v1:0",
-        "us.mistral.pixtral-large-2502-v1:0",
-        "us.deepseek.r1-v1:0",
-    ]
     with emulated() as (emulator, bench):
-        for model_id in models:
+        for model_id in MODELS:
             bench.ask(request, model_id=model_id)
         counted = Counter(record.model_id for record in emulator.requests)
 
-    assert counted == dict.fromkeys(models, 1)
+    assert counted == dict.fromkeys(MODELS, 1)
 
 
 def test_a_tool_call_is_read_with_its_arguments(fake, bench):

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from socratic_bench.bedrock.connection import Connection
-from socratic_bench.bedrock.model import BedrockModel, Surroundings
+from socratic_bench.bedrock.model import BedrockModel
 from socratic_bench.bedrock.pace import ANSWERS_TO_DOUBLE, GAP_CLEAR_S, GAP_FIRST_S, GAP_MAX_S, Pace
 from socratic_bench.bedrock.retry import SERVER_WAIT_MAX_S
 from socratic_bench.bedrock.session import Endpoint
+from socratic_bench.bedrock.surroundings import Surroundings
 from socratic_bench.emulator.throttle import Throttle
 from socratic_bench.errors import ModelError
 from socratic_bench.types import CallKey, Completion, GenerateConfig, Message, Request
@@ -225,6 +226,7 @@ def play(kind: type[Pace], *, per_minute: float, advice: bool) -> Played:
         now=lambda: NOON,
         monotonic_s=lambda: shared.now_s,
         sleep=shared.sleep,
+        result=lambda future, timeout_s: future.result(timeout_s),
         uniform=Random(7).uniform,
         notice=print,
     )

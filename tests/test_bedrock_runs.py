@@ -46,4 +46,4 @@ def test_no_retry_stands_behind_ours(keys, monkeypatch, mode):
         CONFIG.student_model: usage["student"]["attempts"],
     }
     assert struck == usage["total"]["attempts"] - usage["total"]["calls"] > 20
-    assert usage["total"]["unanswered_maybe_billed"] == struck
+    assert sum(role["unanswered_maybe_billed"] for role in found["latency"].values()) == struck

@@ -146,7 +146,7 @@ class TestWay:
             found = ask()
 
         assert found.message.text == "By the proxy?"
-        assert proxy.sent[0].path == "http://bedrock.invalid/model/m/converse"
+        assert proxy.sent[0].path == "http://bedrock.invalid/model/m/converse-stream"
 
     def test_no_proxy_is_honoured(self, service, monkeypatch):
         with FakeBedrock() as proxy:

@@ -5,16 +5,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from socratic_bench.bedrock.capabilities import base_id, capabilities_of, refused_field
-from socratic_bench.bedrock.wire import (
+from socratic_bench.bedrock.answers import (
     UnreadableAnswerError,
-    converse_arguments,
     read_message,
     read_service_latency,
     read_usage,
 )
+from socratic_bench.bedrock.capabilities import (
+    Capabilities,
+    base_id,
+    capabilities_of,
+    refused_field,
+)
+from socratic_bench.bedrock.wire import converse_arguments
 from socratic_bench.types import (
     GenerateConfig,
+    Guardrail,
     Message,
     Reasoning,
     Request,
@@ -139,23 +145,37 @@ class TestRequest:
             "inferenceConfig": {"maxTokens": 100},
         }
 
-    @pytest.mark.parametrize(
-        ("model_id", "sampling"),
-        [
-            (MODERN, {"temperature": 0.5, "topP": 0.9}),
-            (ONE_SAMPLING, {"temperature": 0.5}),
-            (NO_SAMPLING, {}),
-            ("nobody.knows-v1:0", {"temperature": 0.5, "topP": 0.9}),
-        ],
-    )
-    def test_sampling_is_sent_as_far_as_the_model_takes_it(self, model_id, sampling):
-        assert shaped(model_id)["inferenceConfig"] == {"maxTokens": 100, **sampling}
+    @pytest.mark.parametrize("model_id", [MODERN, ONE_SAMPLING, NO_SAMPLING, "nobody.knows-v1:0"])
+    def test_what_the_user_asked_for_is_sent_whatever_the_model(self, model_id):
+        """A refusal is the user's to know."""
+        assert shaped(model_id)["inferenceConfig"] == {
+            "maxTokens": 100,
+            "temperature": 0.5,
+            "topP": 0.9,
+        }
 
-    def test_top_p_goes_alone_where_only_one_may(self):
-        config = GenerateConfig(max_tokens=100, top_p=0.9)
+    def test_each_setting_has_its_field(self):
+        config = GenerateConfig(
+            max_tokens=3000,
+            service_tier="flex",
+            latency_profile="optimized",
+            thinking_budget_tokens=2000,
+            guardrail=Guardrail("abc123", "DRAFT"),
+        )
+        request = Request(messages=REQUEST.messages, config=config)
 
-        sent = shaped(ONE_SAMPLING, Request(messages=REQUEST.messages, config=config))
-        assert sent["inferenceConfig"] == {"maxTokens": 100, "topP": 0.9}
+        assert converse_arguments(MODERN, request, Capabilities(), (("team", "a"), ("b", ""))) == {
+            "modelId": MODERN,
+            "messages": [{"role": "user", "content": [{"text": "Hello."}]}],
+            "inferenceConfig": {"maxTokens": 3000},
+            "serviceTier": {"type": "flex"},
+            "performanceConfig": {"latency": "optimized"},
+            "additionalModelRequestFields": {
+                "thinking": {"type": "enabled", "budget_tokens": 2000}
+            },
+            "guardrailConfig": {"guardrailIdentifier": "abc123", "guardrailVersion": "DRAFT"},
+            "requestMetadata": {"team": "a", "b": ""},
+        }
 
     def test_a_tool_exchange_goes_back_in_blocks(self):
         use = Message("assistant", (ToolUse("id-1", "record", {"form": 9}),))
@@ -282,13 +302,47 @@ class TestCapabilities:
                 "`temperature` and `top_p` cannot both be specified for this model.",
                 "both_samplings",
             ),
-            ("The maximum tokens you requested exceeds the model limit of 4096.", None),
+            ("The maximum tokens you requested exceeds the model limit of 4096.", "max_tokens"),
+            ("This model doesn't support the ConverseStream operation.", "streaming"),
+            ("This model doesn't support tool use in streaming mode.", "streaming"),
+            ("The model is unsupported for streaming.", "streaming"),
+            (
+                "You invoked an unsupported model or your request did not allow prompt caching.",
+                "prompt_cache",
+            ),
+            ("Extraneous key [cachePoint] is not permitted", "prompt_cache"),
+            ("The guardrail identifier or version provided does not exist.", "guardrail"),
+            ("The service tier provided is invalid.", "service_tier"),
+            ("Latency performance configuration is not supported for x.", "latency_profile"),
+            ("performanceConfig is not supported.", "latency_profile"),
+            ("thinking: Extra inputs are not permitted", "thinking"),
+            ("`temperature` may only be set to 1 when thinking is enabled.", "temperature"),
+            ("requestMetadata is not supported.", "request_metadata"),
             ("The provided request is not valid.", None),
             ("", None),
         ],
     )
     def test_the_services_words_tell_which_field_it_refuses(self, message, field):
-        assert refused_field(message) == field
+        assert refused_field("invalid_request", message) == field
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "field"),
+    [
+        (
+            "access_denied",
+            "User r is not authorized to perform: bedrock:InvokeModelWithResponseStream on: m",
+            "streaming",
+        ),
+        ("access_denied", "is not authorized to perform: bedrock:InvokeModel on resource: m", None),
+        ("access_denied", "is not authorized to perform: bedrock:ApplyGuardrail", "guardrail"),
+        ("access_denied", "This model doesn't support system messages.", None),
+        ("unknown_model", "The guardrail does not exist.", "guardrail"),
+        ("throttled", "guardrail", None),
+    ],
+)
+def test_only_some_errors_refuse_a_field(code, message, field):
+    assert refused_field(code, message) == field
 
 
 def body(*content: object, stop_reason: object = "end_turn") -> dict[str, Any]:

@@ -244,7 +244,7 @@ def test_retries_count_against_the_budget():
     assert (outcome.exit_code, document["end_reason"], len(requests)) == (6, "budget", 2)
     assert document["cost"]["maybe_billed"]["attempts"] == 2
     assert 0.036 < spent_at_most(document) <= 0.05
-    assert document["usage"]["tutor"]["unanswered_maybe_billed"] == 2
+    assert document["latency"]["tutor"]["unanswered_maybe_billed"] == 2
 
 
 def test_throttled_requests_cost_nothing():

@@ -13,6 +13,7 @@ from socratic_bench.config import Gate, RunConfig, Sources, read_config
 from socratic_bench.config.run_config import DEFAULT_JUDGE_MODEL
 from socratic_bench.errors import UsageError
 from socratic_bench.runner import prepare
+from socratic_bench.types import Guardrail
 
 ENVIRON = {"BEDROCK_MODEL_IDS": '["m", "n"]', "AWS_REGION": "us-east-1"}
 FLAGS = {"model": "m", "prompt": "Hello."}
@@ -79,7 +80,15 @@ def test_the_documented_command_gets_the_documented_defaults():
         s3_kms_key_id=None,
         system_prompt_file=None,
         temperature=None,
+        top_p=None,
         max_tokens=1024,
+        thinking_budget_tokens=None,
+        service_tier=None,
+        latency_profile=None,
+        guardrail=None,
+        request_metadata=(),
+        stream=True,
+        prompt_cache=True,
         max_attempts=10,
         call_timeout_s=300.0,
         deadline_s=None,
@@ -117,7 +126,12 @@ BY_FLAG: dict[str, tuple[Any, Any]] = {
     "s3_kms_key_id": ("alias/artifacts", "alias/artifacts"),
     "system_prompt_file": ("tutor.md", "tutor.md"),
     "temperature": ("0.5", 0.5),
+    "top_p": ("0.9", 0.9),
     "max_tokens": ("99", 99),
+    "service_tier": ("flex", "flex"),
+    "latency_profile": ("optimized", "optimized"),
+    "guardrail": ("abc123:DRAFT", Guardrail("abc123", "DRAFT")),
+    "request_metadata": (["team=a", "note=x=y"], (("team", "a"), ("note", "x=y"))),
     "max_attempts": ("2", 2),
     "call_timeout": ("9.5", 9.5),
     "deadline": ("60", 60.0),
@@ -146,11 +160,48 @@ def test_each_flag_sets_its_field_and_no_other(flag):
     assert read(**{flag: word}) == (replace(CONFIG, **{FIELD_OF.get(flag, flag): value}), ())
 
 
+SET_OTHERWISE = {
+    "model_ids",
+    "offline",
+    "benchmark",
+    "thinking_budget_tokens",
+    "stream",
+    "prompt_cache",
+}
+
+
+def test_the_switches_of_the_wire():
+    assert read(no_stream=True) == (replace(CONFIG, stream=False), ())
+    assert read(no_prompt_cache=True) == (replace(CONFIG, prompt_cache=False), ())
+
+
+def test_a_guardrail_may_be_an_arn():
+    arn = "arn:aws:bedrock:us-east-1:123456789012:guardrail/abc123"
+
+    assert read(guardrail=f"{arn}:7") == (replace(CONFIG, guardrail=Guardrail(arn, "7")), ())
+
+
+@pytest.mark.parametrize(
+    ("flags", "budget", "max_tokens"),
+    [
+        ({}, 1024, 2048),
+        ({"thinking_budget_tokens": "4000"}, 4000, 5024),
+        ({"thinking_budget_tokens": "4000", "max_tokens": "4001"}, 4000, 4001),
+        ({"temperature": "1"}, 1024, 2048),
+    ],
+)
+def test_thinking_comes_on_top_of_the_default_bound(flags, budget, max_tokens):
+    config, problems = read(enable_thinking=True, **flags)
+
+    assert (config.thinking_budget_tokens, config.max_tokens) == (budget, max_tokens)
+    assert problems == config.problems() == ()
+
+
 def test_every_field_has_a_flag_or_is_known_to_have_none():
     set_by_flags = {FIELD_OF.get(flag, flag) for flag in BY_FLAG}
 
     left = {field.name for field in fields(RunConfig)} - set_by_flags
-    assert left == {"model_ids", "offline", "benchmark"}
+    assert left == SET_OTHERWISE
 
 
 BY_VARIABLE = {
@@ -418,6 +469,49 @@ MISTAKES: dict[str, tuple[dict[str, Any], dict[str, str], str]] = {
     "temperature nan": ({"temperature": "nan"}, {}, "--temperature is 'nan'"),
     "temperature too high": ({"temperature": "1.1"}, {}, "temperature is 1.1"),
     "temperature negative": ({"temperature": "-0.1"}, {}, "temperature is -0.1"),
+    "top-p too high": ({"top-p": "1.01"}, {}, "top-p is 1.01"),
+    "odd tier": (
+        {"service-tier": "fast"},
+        {},
+        "'fast', but must be one of default, priority, flex",
+    ),
+    "odd profile": (
+        {"latency-profile": "low"},
+        {},
+        "'low', but must be one of standard, optimized",
+    ),
+    "budget without thinking": (
+        {"thinking-budget-tokens": "2000"},
+        {},
+        "--thinking-budget-tokens needs --enable-thinking",
+    ),
+    "small budget": (
+        {"enable-thinking": True, "thinking-budget-tokens": "1023"},
+        {},
+        "--thinking-budget-tokens is 1023, but must be at least 1024",
+    ),
+    "budget over the bound": (
+        {"enable-thinking": True, "max-tokens": "1024"},
+        {},
+        "--thinking-budget-tokens is 1024, but must be less than --max-tokens (1024)",
+    ),
+    "thinking with a temperature": (
+        {"enable-thinking": True, "temperature": "0.5"},
+        {},
+        "--enable-thinking allows no --temperature but 1, not 0.5",
+    ),
+    "guardrail without version": ({"guardrail": "abc"}, {}, "--guardrail takes ID:VERSION"),
+    "guardrail with an odd version": ({"guardrail": "abc:1.0"}, {}, "not 'abc:1.0'"),
+    "guardrail with an odd id": ({"guardrail": "A B:1"}, {}, "not 'A B:1'"),
+    "metadata without value": ({"request-metadata": ["team"]}, {}, "takes KEY=VALUE"),
+    "metadata with odd letters": ({"request-metadata": ["t=\u00e4"]}, {}, "'t'='\u00e4'"),
+    "metadata without key": ({"request-metadata": ["=x"]}, {}, "''='x'"),
+    "metadata twice": ({"request-metadata": ["a=1", "a=2"]}, {}, "'a' more than once"),
+    "too much metadata": (
+        {"request-metadata": [f"k{n}=" for n in range(17)]},
+        {},
+        "given 17 times; a request takes 16",
+    ),
     "no tokens": ({"max-tokens": "0"}, {}, "max-tokens is 0"),
     "no attempts": ({"max-attempts": "0"}, {}, "max-attempts is 0"),
     "no timeout": ({"call-timeout": "0"}, {}, "call-timeout is 0"),

@@ -15,7 +15,7 @@ from socratic_bench.documents.clock import milliseconds, seconds, utc
 from socratic_bench.documents.result import Place
 from socratic_bench.documents.run import brief_document, unstarted_document
 from socratic_bench.documents.schemas import KINDS, load_schema
-from socratic_bench.documents.tally import Tally, percentile, sum_usage, tally_latency, tally_usage
+from socratic_bench.documents.tally import Tally, percentiles, sum_usage, tally_latency, tally_usage
 from socratic_bench.errors import ENDINGS, ModelError, Stopped, UsageError
 from socratic_bench.ports import Opening
 from socratic_bench.types import Completion, Reasoning, Text, Turn, Usage
@@ -337,7 +337,6 @@ class TestTally:
             **EMPTY,
             "calls": 0,
             "attempts": 0,
-            "unanswered_maybe_billed": 0,
         }
         assert tally_latency(Tally()) is None
 
@@ -354,8 +353,8 @@ class TestTally:
             "cache_write_tokens": 4,
             "calls": 2,
             "attempts": 5,
-            "unanswered_maybe_billed": 2,
         }
+        assert tally_latency(tally)["unanswered_maybe_billed"] == 2
 
     def test_one_uncounted_call_makes_the_sum_unknown_but_not_the_calls(self):
         tallies = [
@@ -367,7 +366,6 @@ class TestTally:
             **dict.fromkeys(EMPTY),
             "calls": 3,
             "attempts": 3,
-            "unanswered_maybe_billed": 0,
         }
         assert tally_usage(tallies[1:])["input_tokens"] == 10
 
@@ -378,43 +376,79 @@ class TestTally:
 
     def test_latency_is_of_the_answers_and_waits_are_apart(self):
         calls = [
-            completion(latency_ms=float(ms), attempts=[attempt(wait_ms=5.0)])
+            replace(
+                completion(
+                    latency_ms=float(ms),
+                    usage=Usage(output_tokens=20),
+                    attempts=[attempt("server_error", wait_ms=5.0), attempt(wait_ms=1.0)],
+                ),
+                ttft_ms=ms / 4,
+                service_latency_ms=ms - 10.0,
+            )
             for ms in (400, 100, 300, 200)
         ]
         failed = (attempt("throttled", wait_ms=7.0),)
 
         assert tally_latency(Tally(completions=tuple(calls), failed=failed)) == {
-            "p50_ms": 250.0,
-            "p90_ms": 370.0,
-            "p99_ms": 397.0,
-            "max_ms": 400.0,
-            "wait_ms": 27.0,
+            "ttft_ms": {"p50": 62.5, "p90": 92.5, "p99": 99.25},
+            "latency_ms": {"p50": 250.0, "p90": 370.0, "p99": 397.0},
+            "service_latency_ms": {"p50": 240.0, "p90": 360.0, "p99": 387.0},
+            "overhead_ms": {"p50": 10.0, "p90": 10.0, "p99": 10.0},
+            "output_tokens_per_s": {"p50": 83.333, "p90": 170.0, "p99": 197.0},
+            "waits_ms": {
+                "total": 31.0,
+                "before_first_attempt": 20.0,
+                "between_attempts": 4.0,
+                "of_failed_calls": 7.0,
+            },
+            "unanswered_maybe_billed": 4,
         }
 
+    def test_what_was_not_measured_is_null(self):
+        """Nothing was streamed, and the service has told nothing of itself."""
+        found = tally_latency(Tally(completions=(completion(latency_ms=8.0),)))
+
+        assert found == {
+            **dict.fromkeys(
+                ("ttft_ms", "service_latency_ms", "overhead_ms", "output_tokens_per_s")
+            ),
+            "latency_ms": {"p50": 8.0, "p90": 8.0, "p99": 8.0},
+            "waits_ms": dict.fromkeys(
+                ("total", "before_first_attempt", "between_attempts", "of_failed_calls"), 0.0
+            ),
+            "unanswered_maybe_billed": 0,
+        }
+
+    def test_calls_that_were_never_answered_have_waits_and_no_latency(self):
+        found = tally_latency(Tally(failed=(attempt("read_timeout", wait_ms=3.0),)))
+
+        assert (found["latency_ms"], found["unanswered_maybe_billed"]) == (None, 1)
+        assert found["waits_ms"]["of_failed_calls"] == found["waits_ms"]["total"] == 3.0
+
     @pytest.mark.parametrize(
-        ("ordered", "share", "value"),
+        ("values", "p50", "p90"),
         [
-            ([5.0], 0.0, 5.0),
-            ([5.0], 0.99, 5.0),
-            ([1.0, 2.0], 0.5, 1.5),
-            ([1.0, 2.0, 4.0], 0.5, 2.0),
-            ([1.0, 2.0, 4.0], 1.0, 4.0),
-            ([1.0, 2.0, 4.0], 0.75, 3.0),
+            ([5.0], 5.0, 5.0),
+            ([1.0, 2.0], 1.5, 1.9),
+            ([4.0, None, 1.0, 2.0], 2.0, 3.6),
+            (list(range(101)), 50.0, 90.0),
         ],
     )
-    def test_percentiles_are_interpolated(self, ordered, share, value):
-        assert percentile(ordered, share) == value
+    def test_percentiles_are_interpolated(self, values, p50, p90):
+        found = percentiles(values)
 
-    @given(
-        st.lists(st.floats(0, 1e6), min_size=1, max_size=20).map(sorted),
-        st.floats(0, 1),
-        st.floats(0, 1),
-    )
-    def test_percentiles_grow_and_stay_within(self, ordered, one, other):
-        low, high = sorted((one, other))
+        assert (found["p50"], found["p90"]) == (p50, p90)
 
-        assert percentile(ordered, low) <= percentile(ordered, high) + 0.001
-        assert ordered[0] - 0.001 <= percentile(ordered, one) <= ordered[-1] + 0.001
+    def test_no_known_value_has_no_percentile(self):
+        assert percentiles([]) is percentiles([None]) is None
+
+    @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=20))
+    def test_percentiles_grow_and_stay_within(self, values):
+        found = percentiles(values)
+        low, high = min(values), max(values)
+
+        assert found["p50"] <= found["p90"] <= found["p99"]
+        assert low - 0.001 <= found["p50"] <= found["p99"] <= high + 0.001
 
 
 class TestClock:

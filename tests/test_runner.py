@@ -357,7 +357,11 @@ class TestTurns:
 
 
 def texts(sent: Sent) -> list[str]:
-    return ["".join(part["text"] for part in one["content"]) for one in sent.body["messages"]]
+    """The words of each message, without the cache points between them."""
+    return [
+        "".join(part["text"] for part in one["content"] if "cachePoint" not in part)
+        for one in sent.body["messages"]
+    ]
 
 
 class TestJudging:

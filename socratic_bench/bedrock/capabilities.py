@@ -2,9 +2,11 @@
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
+from importlib.resources import files
+from typing import Any
 
 from socratic_bench.values import dataclass
 
@@ -14,20 +16,27 @@ _PROFILE_PREFIX = re.compile(r"^(us|eu|apac|global|us-gov|jp|au|ca|sa|me|af)\.")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What a model takes. A field that it does not take is folded in elsewhere or left out.
+    """What a model takes.
 
     Attributes:
         system: system prompts; otherwise the text opens the first user message.
         forced_tool: a tool choice that names a tool; otherwise JSON is asked for in words.
-        temperature, top_p: sampling parameters.
-        both_samplings: temperature and top_p in one request; otherwise top_p is left out.
+        streaming: ConverseStream; otherwise Converse is called.
+        prompt_cache: cache points; otherwise there are none.
+        cache_minimum: the fewest tokens of a prefix that is cached.
+        temperature, top_p, both_samplings, thinking: settings of the user's own: sampling
+            parameters, both of them in one request, and thinking with a budget.
     """
 
     system: bool = True
     forced_tool: bool = True
+    streaming: bool = True
+    prompt_cache: bool = True
+    cache_minimum: int = 1024
     temperature: bool = True
     top_p: bool = True
     both_samplings: bool = True
+    thinking: bool = True
 
     def without(self, field: str) -> "Capabilities":
         """The same with `field` known to be refused."""
@@ -36,18 +45,23 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Words by which the service refuses a field."""
+    """Words by which the service refuses a field, in errors of these codes (see `FAULTS`)."""
 
     field: str
+    codes: tuple[str, ...]
     pattern: re.Pattern[str]
+
+
+# What the program adds of its own accord, and can do without.
+OWN_FIELDS = ("system", "forced_tool", "streaming", "prompt_cache")
 
 
 def capabilities_of(model_id: str) -> Capabilities:
     """What the data file says of a model id, inference-profile id or ARN."""
     name = base_id(model_id)
-    for pattern, lacks in _table().models:
+    for pattern, capabilities in _table().models:
         if pattern.match(name):
-            return Capabilities(**dict.fromkeys(lacks, False))
+            return capabilities
     return Capabilities()
 
 
@@ -56,23 +70,35 @@ def base_id(model_id: str) -> str:
     return _PROFILE_PREFIX.sub("", _ARN_HEAD.sub("", model_id))
 
 
-def refused_field(message: str) -> str | None:
-    """The capability that an error message of the service denies, if it is one of ours."""
-    return next((r.field for r in _table().refusals if r.pattern.search(message)), None)
+def refused_field(code: str, message: str) -> str | None:
+    """The field that an error of the service refuses: a capability, or a setting of the user's."""
+    return next(
+        (r.field for r in _table().refusals if code in r.codes and r.pattern.search(message)), None
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    models: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]
+    models: tuple[tuple[re.Pattern[str], Capabilities], ...]
     refusals: tuple[Refusal, ...]
 
 
 @cache
 def _table() -> _Table:
-    data = json.loads(Path(__file__).with_name("capabilities.json").read_bytes())
+    data = json.loads(files(__package__).joinpath("capabilities.json").read_bytes())
     return _Table(
-        models=tuple((re.compile(m["match"]), tuple(m["lacks"])) for m in data["models"]),
+        models=tuple((re.compile(row["match"]), _capabilities(row)) for row in data["models"]),
         refusals=tuple(
-            Refusal(r["field"], re.compile(r["says"], re.IGNORECASE)) for r in data["refusals"]
+            Refusal(
+                row["field"],
+                tuple(row.get("codes", ("invalid_request",))),
+                re.compile(row["says"], re.IGNORECASE),
+            )
+            for row in data["refusals"]
         ),
     )
+
+
+def _capabilities(row: Mapping[str, Any]) -> Capabilities:
+    lacks = dict.fromkeys(row["lacks"], False)
+    return replace(Capabilities(**lacks), cache_minimum=row.get("cache_minimum", 1024))

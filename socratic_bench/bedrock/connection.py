@@ -26,6 +26,7 @@ class Connection:
         notice: Callable[[str], None],
         environ: Mapping[str, str] = os.environ,
     ) -> None:
+        self.call_timeout_s = endpoint.call_timeout_s
         self._endpoint = endpoint
         self._notice = notice
         self._environ = environ

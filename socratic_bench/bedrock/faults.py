@@ -3,12 +3,21 @@
 import re
 
 from botocore import exceptions as sdk
+from botocore.eventstream import ParserError as EventStreamParserError
 from botocore.parsers import ResponseParserError
+from urllib3 import exceptions as http
 
-from socratic_bench.bedrock.wire import UnreadableAnswerError
+from socratic_bench.bedrock.answers import UnreadableAnswerError
 from socratic_bench.errors import ModelError
 from socratic_bench.types import EndReason
 from socratic_bench.values import dataclass
+
+
+class OverdueError(Exception):
+    """An answer that was not there, to its last byte, within the call's time."""
+
+    def __init__(self, timeout_s: float) -> None:
+        super().__init__(f"no whole answer within {timeout_s:g} s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +102,9 @@ FAULTS: dict[str, Fault] = {
     "invalid_request": _lasting(
         "refused_request", "The model refuses a field of the request; --debug shows which."
     ),
+    "refused_setting": _lasting(
+        "refused_request", "Leave out the flag, or test a model that takes it."
+    ),
     "access_denied": _lasting(
         "access",
         "Allow bedrock:InvokeModel and bedrock:InvokeModelWithResponseStream on the model, and "
@@ -168,6 +180,7 @@ _BY_WORDS = (
     ),
 )
 
+# Errors that come by a stream, after the SDK has handed it over, have the names of other libraries.
 _BY_TYPE: tuple[tuple[type[Exception], str], ...] = (
     (sdk.NoCredentialsError, "no_credentials"),
     (sdk.PartialCredentialsError, "no_credentials"),
@@ -186,6 +199,10 @@ _BY_TYPE: tuple[tuple[type[Exception], str], ...] = (
     (sdk.HTTPClientError, "connection_lost"),
     (sdk.ParamValidationError, "invalid_request"),
     (UnreadableAnswerError, "unreadable_answer"),
+    (OverdueError, "read_timeout"),
+    (EventStreamParserError, "unreadable_answer"),
+    (http.TimeoutError, "read_timeout"),
+    (http.HTTPError, "connection_lost"),
     (ResponseParserError, "unreadable_answer"),
     (sdk.BotoCoreError, "invalid_request"),
     (ValueError, "unreadable_answer"),
@@ -201,6 +218,9 @@ TRANSLATED = (
     sdk.BotoCoreError,
     ResponseParserError,
     UnreadableAnswerError,
+    OverdueError,
+    EventStreamParserError,
+    http.HTTPError,
     ValueError,
     RuntimeError,
     OSError,
@@ -240,7 +260,8 @@ def _classify_answer(error: sdk.ClientError) -> tuple[str, str]:
     code, message = details.get("Code", ""), details.get("Message", "")
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     said = f"{code}: {message}" if message else f"{code} (HTTP {status})"
-    name = _BY_CODE.get(code) or _by_status(status)
+    # The events of a stream write their names with a small first letter.
+    name = _BY_CODE.get(code[:1].upper() + code[1:]) or _by_status(status)
     if _is_about_the_role(error):
         passes_or_expired = FAULTS[name].retried or name == "expired_credentials"
         return name if passes_or_expired else "role_denied", said

@@ -144,6 +144,8 @@ def _config(endpoint: Endpoint, **more: Any) -> Config:  # noqa: ANN401 -- the S
         read_timeout=endpoint.call_timeout_s,
         max_pool_connections=POOL_CONNECTIONS,
         tcp_keepalive=True,
+        # A third of the SDK's work on a long dialogue; the shapes are made in `wire` alone.
+        parameter_validation=False,
         user_agent_extra=f"socratic-runner/{VERSION}",
         **more,
     )

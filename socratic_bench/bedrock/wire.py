@@ -1,14 +1,16 @@
-"""Shapes a request into Converse's fields and reads its answer back into the vocabulary."""
+"""Shapes a request into Converse's fields, as far as the model takes them."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import isfinite
 from typing import Any
 
+from socratic_bench.bedrock.cache_points import CACHE_POINT, cached_messages, caches_system
 from socratic_bench.bedrock.capabilities import Capabilities
 from socratic_bench.types import (
     Block,
+    GenerateConfig,
     Json,
     Message,
     Reasoning,
@@ -17,7 +19,6 @@ from socratic_bench.types import (
     Tool,
     ToolResult,
     ToolUse,
-    Usage,
     clean,
 )
 
@@ -25,37 +26,73 @@ from socratic_bench.types import (
 Wire = dict[str, Any]
 
 
-def converse_arguments(model_id: str, request: Request, can: Capabilities) -> Wire:
-    """The keyword arguments of `converse` for this model, without fields that it does not take."""
-    system, tool = request.system, request.tool
-    if tool and not can.forced_tool:
-        system = "\n\n".join(part for part in (system, _json_in_words(tool)) if part)
-        tool = None
-    messages = request.messages
-    if not request.tool or not can.forced_tool:
-        messages = tuple(_without_tool_blocks(message) for message in messages)
-    if system and not can.system:
-        messages, system = _folded(system, messages), None
+def converse_arguments(
+    model_id: str,
+    request: Request,
+    can: Capabilities,
+    metadata: Sequence[tuple[str, str]] = (),
+) -> Wire:
+    """The arguments of `converse` and `converse_stream` for this model.
+
+    What it does not take of the program's own doing is left out or said in words. The settings that
+    a user has asked for are sent as they are: the service's refusal is the user's to know.
+    """
+    shaped = _shaped(request, can)
+    messages = [_message(message) for message in shaped.messages]
+    for index in cached_messages(shaped, can):
+        messages[index]["content"].append(CACHE_POINT)
     arguments: Wire = {
         "modelId": model_id,
-        "messages": [_message(message) for message in messages],
-        "inferenceConfig": _inference(request, can),
+        "messages": messages,
+        "inferenceConfig": _inference(request.config),
+        **_settings(request.config),
     }
-    if system:
-        arguments["system"] = [{"text": system}]
-    if tool:
-        arguments["toolConfig"] = _tool_config(tool)
+    if shaped.system:
+        point = [CACHE_POINT] if caches_system(shaped, can) else []
+        arguments["system"] = [{"text": shaped.system}, *point]
+    if shaped.tool:
+        arguments["toolConfig"] = _tool_config(shaped.tool)
+    if metadata:
+        arguments["requestMetadata"] = dict(metadata)
     return arguments
 
 
-def _inference(request: Request, can: Capabilities) -> Wire:
-    config = request.config
+def _shaped(request: Request, can: Capabilities) -> Request:
+    """The request without a tool or a system prompt that the model does not take."""
+    system, tool, messages = request.system, request.tool, request.messages
+    if tool and not can.forced_tool:
+        system = "\n\n".join(part for part in (system, _json_in_words(tool)) if part)
+        tool = None
+    if not tool:
+        messages = tuple(_without_tool_blocks(message) for message in messages)
+    if system and not can.system:
+        messages, system = _folded(system, messages), None
+    return replace(request, system=system, tool=tool, messages=messages)
+
+
+def _inference(config: GenerateConfig) -> Wire:
     fields: Wire = {"maxTokens": config.max_tokens}
-    if config.temperature is not None and can.temperature:
+    if config.temperature is not None:
         fields["temperature"] = config.temperature
-    alone = "temperature" not in fields or can.both_samplings
-    if config.top_p is not None and can.top_p and alone:
+    if config.top_p is not None:
         fields["topP"] = config.top_p
+    return fields
+
+
+def _settings(config: GenerateConfig) -> Wire:
+    fields: Wire = {}
+    if config.service_tier:
+        fields["serviceTier"] = {"type": config.service_tier}
+    if config.latency_profile:
+        fields["performanceConfig"] = {"latency": config.latency_profile}
+    if config.guardrail:
+        fields["guardrailConfig"] = {
+            "guardrailIdentifier": config.guardrail.id,
+            "guardrailVersion": config.guardrail.version,
+        }
+    if config.thinking_budget_tokens is not None:
+        thinking = {"type": "enabled", "budget_tokens": config.thinking_budget_tokens}
+        fields["additionalModelRequestFields"] = {"thinking": thinking}
     return fields
 
 
@@ -119,63 +156,3 @@ def _strict(value: Json) -> Json:
     if isinstance(value, float) and not isfinite(value):
         return str(value)
     return clean(value) if isinstance(value, str) else value
-
-
-# No call has more tokens or milliseconds; what is larger counts nothing and could break a document.
-COUNT_MAX = 10**12
-
-
-class UnreadableAnswerError(Exception):
-    """A 200 whose body is not an answer: truncated, empty, HTML or of another shape."""
-
-
-def read_message(response: Mapping[str, Any]) -> tuple[Message, str]:
-    """The message and stop reason of a Converse response. Raises `UnreadableAnswerError`."""
-    try:
-        content = response["output"]["message"]["content"]
-        stop_reason = response["stopReason"]
-        blocks = tuple(block for part in content for block in _read_block(part))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise UnreadableAnswerError("the answer has no message") from error
-    if not isinstance(stop_reason, str):
-        raise UnreadableAnswerError("the answer has no stop reason")
-    return Message("assistant", blocks), stop_reason
-
-
-def _read_block(part: Mapping[str, Any]) -> tuple[Block, ...]:
-    if "text" in part:
-        return (Text(clean(part["text"])),)
-    if "toolUse" in part:
-        use = part["toolUse"]
-        return (ToolUse(use["toolUseId"], use["name"], use.get("input")),)
-    if "reasoningContent" in part:
-        reasoning = part["reasoningContent"].get("reasoningText", {})
-        return (Reasoning(clean(reasoning.get("text", ""))),)
-    return ()
-
-
-def read_usage(response: Mapping[str, Any]) -> Usage | None:
-    """The token counters, `None` if one of them is no count; input counts the cache's, too."""
-    usage = response.get("usage")
-    if not isinstance(usage, Mapping):
-        return None
-    counts: list[Any] = [usage.get("inputTokens"), usage.get("outputTokens")]
-    counts += [usage.get(f"cache{kind}InputTokens", 0) for kind in ("Read", "Write")]
-    if not all(type(count) is int and 0 <= count <= COUNT_MAX for count in counts):
-        return None
-    new, out, read, write = counts
-    return Usage(
-        input_tokens=new + read + write,
-        output_tokens=out,
-        cache_read_tokens=read,
-        cache_write_tokens=write,
-    )
-
-
-def read_service_latency(response: Mapping[str, Any]) -> float | None:
-    """Milliseconds that the service says it took, if it says so."""
-    metrics = response.get("metrics")
-    latency = metrics.get("latencyMs") if isinstance(metrics, Mapping) else None
-    if isinstance(latency, int | float) and 0 <= latency <= COUNT_MAX:
-        return float(latency)
-    return None

@@ -11,6 +11,14 @@ from socratic_bench.config.run_config import (
     Pressure,
     RunConfig,
 )
+from socratic_bench.config.settings import (
+    read_guardrail,
+    read_latency_profile,
+    read_max_tokens,
+    read_metadata,
+    read_service_tier,
+    read_thinking_budget,
+)
 
 OFFLINE_REGION = "us-east-1"
 MODEL_IDS_HINT = (
@@ -30,6 +38,7 @@ def read_config(sources: Sources) -> tuple[RunConfig, tuple[str, ...]]:
 
 def _read(reader: Reader) -> RunConfig:
     offline = reader.switch("offline")
+    thinking_budget_tokens = read_thinking_budget(reader)
     return RunConfig(
         model=reader.word("model") or "",
         prompt=_prompt(reader),
@@ -51,7 +60,15 @@ def _read(reader: Reader) -> RunConfig:
         s3_kms_key_id=reader.word("s3-kms-key-id", "RUNNER_S3_KMS_KEY_ID"),
         system_prompt_file=reader.word("system-prompt-file"),
         temperature=reader.optional_number("temperature"),
-        max_tokens=reader.integer("max-tokens", default=1024),
+        top_p=reader.optional_number("top-p"),
+        max_tokens=read_max_tokens(reader, thinking_budget_tokens),
+        thinking_budget_tokens=thinking_budget_tokens,
+        service_tier=read_service_tier(reader),
+        latency_profile=read_latency_profile(reader),
+        guardrail=read_guardrail(reader),
+        request_metadata=read_metadata(reader),
+        stream=not reader.switch("no-stream"),
+        prompt_cache=not reader.switch("no-prompt-cache"),
         max_attempts=reader.integer("max-attempts", default=10),
         call_timeout_s=reader.number("call-timeout", default=300.0),
         deadline_s=reader.optional_number("deadline"),

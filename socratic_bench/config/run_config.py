@@ -6,6 +6,8 @@ from difflib import get_close_matches
 from typing import Literal, get_args
 
 from socratic_bench.config.files import MAX_TEXT_BYTES
+from socratic_bench.config.settings import setting_problems
+from socratic_bench.types import Guardrail, LatencyProfile, ServiceTier
 from socratic_bench.values import dataclass
 
 DEFAULT_JUDGE_MODEL = "anthropic.claude-3-5-sonnet-20241022-v1:0"
@@ -62,7 +64,13 @@ class RunConfig:
             that to the bucket.
         system_prompt_file: the tutor's system prompt; `None` takes the built-in one.
         temperature: of the tutor, 0..1; `None` leaves it to the model.
-        max_tokens: bound of one reply of the tutor, in tokens.
+        top_p: of the tutor, 0..1; `None` leaves it to the model.
+        max_tokens: bound of one reply of the tutor, in tokens, its thinking included.
+        thinking_budget_tokens: of the tutor's extended thinking; `None` does not ask for any.
+        service_tier, latency_profile, guardrail: of the tutor's calls; `None` sends no such field.
+        request_metadata: pairs that go with every call of every role, for the account's logs.
+        stream: have the tutor's replies streamed where model and account allow it.
+        prompt_cache: have what repeats in requests cached where the model does so.
         max_attempts: requests that one call may take.
         call_timeout_s: seconds that one request may take.
         deadline_s: seconds that the run may take; `None` is no bound.
@@ -95,7 +103,15 @@ class RunConfig:
     s3_kms_key_id: str | None = None
     system_prompt_file: str | None = None
     temperature: float | None = None
+    top_p: float | None = None
     max_tokens: int = 1024
+    thinking_budget_tokens: int | None = None
+    service_tier: ServiceTier | None = None
+    latency_profile: LatencyProfile | None = None
+    guardrail: Guardrail | None = None
+    request_metadata: tuple[tuple[str, str], ...] = ()
+    stream: bool = True
+    prompt_cache: bool = True
     max_attempts: int = 10
     call_timeout_s: float = 300.0
     deadline_s: float | None = None
@@ -115,6 +131,7 @@ class RunConfig:
             *_opening_problems(self),
             *_pressure_problems(self),
             *_range_problems(self),
+            *setting_problems(self),
             *_place_problems(self),
         )
 
@@ -173,6 +190,7 @@ def _range_problems(config: RunConfig) -> Iterator[str]:
         ("transcript-turns", config.transcript_turns, 1, 1_000_000),
         ("seed", config.seed, 0, MAX_SEED),
         ("temperature", config.temperature, 0, 1),
+        ("top-p", config.top_p, 0, 1),
         ("max-tokens", config.max_tokens, 1, 1_000_000),
         ("max-attempts", config.max_attempts, 1, 100),
         ("call-timeout", config.call_timeout_s, 0.001, 3600),

@@ -71,7 +71,15 @@ def run_document(result: RunResult) -> dict[str, Json]:
             **result.opening.hashes,
             "region": result.config.region,
             "temperature": result.config.temperature,
+            "top_p": result.config.top_p,
             "max_tokens": result.config.max_tokens,
+            "thinking_budget_tokens": result.config.thinking_budget_tokens,
+            "service_tier": result.config.service_tier,
+            "latency_profile": result.config.latency_profile,
+            "guardrail": str(result.config.guardrail) if result.config.guardrail else None,
+            "request_metadata": dict(result.config.request_metadata),
+            "stream": result.config.stream,
+            "prompt_cache": result.config.prompt_cache,
             "runner_version": VERSION,
         },
         "notices": list(result.notices),
@@ -170,6 +178,8 @@ def turn_entry(result: RunResult, turn: Turn) -> dict[str, Json]:
         "replayed": turn.replayed,
         **turn.notes,
         "stop_reason": turn.reply.stop_reason,
+        "service_tier": turn.reply.served_tier,
+        "latency_profile": turn.reply.served_latency_profile,
         "usage": {
             "tutor": usage_fields(turn.reply.usage),
             "student": usage_fields(turn.student.usage) if turn.student else None,
@@ -195,13 +205,21 @@ def unjudged_reason(result: RunResult, turn: Turn) -> str | None:
 
 
 def call_latency(call: Completion) -> dict[str, Json]:
-    """The answering attempt's milliseconds, here and at the service; waits and requests apart."""
+    """The answering attempt's times, here and at the service; waits and requests apart."""
     return {
+        "ttft_ms": _rounded(call.ttft_ms),
         "latency_ms": milliseconds(call.latency_ms),
-        "service_latency_ms": call.service_latency_ms,
-        "wait_ms": milliseconds(sum(attempt.wait_ms for attempt in call.attempts)),
+        "service_latency_ms": _rounded(call.service_latency_ms),
+        "overhead_ms": _rounded(call.overhead_ms),
+        "output_tokens_per_s": _rounded(call.output_tokens_per_s),
+        "wait_before_ms": milliseconds(call.wait_before_ms),
+        "wait_between_ms": milliseconds(call.wait_between_ms),
         "attempts": len(call.attempts),
     }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else milliseconds(value)
 
 
 def _plain(metrics: Metrics) -> dict[str, Json]:

@@ -6,6 +6,7 @@ from socratic_bench.documents.clock import milliseconds
 from socratic_bench.types import Attempt, Completion, Json, Usage
 from socratic_bench.values import dataclass
 
+SHARES = (50, 90, 99)
 TOKEN_KINDS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 
 
@@ -49,29 +50,51 @@ def tally_usage(tallies: Sequence[Tally]) -> dict[str, Json]:
         **usage_fields(sum_usage([tally.usage for tally in tallies])),
         "calls": sum(len(tally.completions) for tally in tallies),
         "attempts": len(attempts),
-        "unanswered_maybe_billed": sum(
-            one.error is not None and one.may_have_been_billed for one in attempts
-        ),
     }
 
 
 def tally_latency(tally: Tally) -> dict[str, Json] | None:
-    """Percentiles over the answering attempts, in ms, and what was waited between attempts."""
-    times = sorted(call.latency_ms for call in tally.completions)
-    if not times:
+    """Percentiles over the answering attempts, what was waited apart from them, and how many of the
+    others may stand on the bill; `None` if nothing was sent.
+    """
+    if not tally.attempts:
         return None
+    calls = tally.completions
     return {
-        "p50_ms": percentile(times, 0.50),
-        "p90_ms": percentile(times, 0.90),
-        "p99_ms": percentile(times, 0.99),
-        "max_ms": milliseconds(times[-1]),
-        "wait_ms": milliseconds(sum(one.wait_ms for one in tally.attempts)),
+        "ttft_ms": percentiles([call.ttft_ms for call in calls]),
+        "latency_ms": percentiles([call.latency_ms for call in calls]),
+        "service_latency_ms": percentiles([call.service_latency_ms for call in calls]),
+        "overhead_ms": percentiles([call.overhead_ms for call in calls]),
+        "output_tokens_per_s": percentiles([call.output_tokens_per_s for call in calls]),
+        "waits_ms": _waits(tally),
+        "unanswered_maybe_billed": sum(
+            one.error is not None and one.may_have_been_billed for one in tally.attempts
+        ),
     }
 
 
-def percentile(ordered: Sequence[float], share: float) -> float:
-    """Linear interpolation between closest ranks, as numpy's default (Hyndman and Fan's type 7)."""
-    position = (len(ordered) - 1) * share
-    low = int(position)
-    high = min(low + 1, len(ordered) - 1)
-    return milliseconds(ordered[low] + (ordered[high] - ordered[low]) * (position - low))
+def percentiles(values: Sequence[float | None]) -> dict[str, Json] | None:
+    """Three percentiles of the values that are known; `None` without any.
+
+    Linear interpolation between closest ranks: `statistics.quantiles` by its method "inclusive",
+    Hyndman and Fan's type 7.
+    """
+    from statistics import quantiles  # brings decimals and fractions along
+
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    cuts = quantiles(known, n=100, method="inclusive") if len(known) > 1 else known * 99
+    return {f"p{share}": milliseconds(cuts[share - 1]) for share in SHARES}
+
+
+def _waits(tally: Tally) -> dict[str, Json]:
+    total = sum(one.wait_ms for one in tally.attempts)
+    before = sum(call.wait_before_ms for call in tally.completions)
+    between = sum(call.wait_between_ms for call in tally.completions)
+    return {
+        "total": milliseconds(total),
+        "before_first_attempt": milliseconds(before),
+        "between_attempts": milliseconds(between),
+        "of_failed_calls": milliseconds(max(0.0, total - before - between)),
+    }

@@ -93,7 +93,7 @@ def shown_reply(user_texts: list[str]) -> str | None:
 def _text_of(content: list[JsonObject]) -> str:
     if len(content) == 1 and "text" in content[0]:
         return str(content[0]["text"])
-    return "\n".join(_block_text(block) for block in content)
+    return "\n".join(_block_text(block) for block in content if "cachePoint" not in block)
 
 
 def _block_text(block: JsonObject) -> str:

@@ -42,9 +42,10 @@ def _factory(
     purse: Purse | None,
 ) -> ModelFactory:
     from socratic_bench.bedrock.connection import Connection
-    from socratic_bench.bedrock.model import BedrockModel, Surroundings
+    from socratic_bench.bedrock.model import BedrockModel
     from socratic_bench.bedrock.pace import Pace
     from socratic_bench.bedrock.session import Endpoint
+    from socratic_bench.bedrock.surroundings import Options, Surroundings
 
     connection = Connection(
         Endpoint(
@@ -59,9 +60,15 @@ def _factory(
         now=utc_now,
         monotonic_s=time.monotonic,
         sleep=halt.sleep,
+        result=halt.result,
         uniform=random.Random().uniform,
         notice=notice,
         purse=purse,
+    )
+    options = Options(
+        stream=config.stream,
+        prompt_cache=config.prompt_cache,
+        metadata=config.request_metadata,
     )
     pace = Pace(monotonic_s=surroundings.monotonic_s, sleep=surroundings.sleep)
     made: dict[str, Model] = {}
@@ -74,6 +81,7 @@ def _factory(
                 pace=pace,
                 max_attempts=config.max_attempts,
                 surroundings=surroundings,
+                options=options,
             )
         return made[model_id]
 

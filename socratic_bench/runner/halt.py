@@ -64,13 +64,20 @@ class Halt:
         wait([self._ended], timeout=max(0.0, seconds))
         self.check()
 
-    def result(self, future: "Future[Result]") -> Result:
-        """The future's result, or raise what ends the run before it is there."""
+    def result(self, future: "Future[Result]", timeout_s: float | None = None) -> Result:
+        """The future's result, or raise what ends the run before it is there.
+
+        Raises `TimeoutError` if neither has come about after `timeout_s`.
+        """
         self.check()
+        remaining_s = self._remaining_s()
+        bounds = [bound for bound in (remaining_s, timeout_s) if bound is not None]
         both: list[Future[Any]] = [future, self._ended]
-        wait(both, timeout=self._remaining_s(), return_when=FIRST_COMPLETED)
+        wait(both, timeout=min(bounds, default=None), return_when=FIRST_COMPLETED)
         if not future.done():
             self.check()
+            if timeout_s is not None and timeout_s == min(bounds):
+                raise TimeoutError
         return future.result()
 
     def wait_for(self, futures: "Sequence[Future[None]]") -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from secrets import randbits
 
+from socratic_bench.bedrock.settings import known_problems
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.config import RunConfig
 from socratic_bench.errors import UsageError
@@ -43,7 +44,12 @@ def prepare(
     if config.seed is None:
         config = replace(config, seed=draw_seed())
     chosen = benchmark or load_benchmark(config.benchmark)
-    found = [*problems, *config.problems(), *_gate_problems(config, chosen)]
+    found = [
+        *problems,
+        *config.problems(),
+        *known_problems(config),
+        *_gate_problems(config, chosen),
+    ]
     episode, prices = None, None
     try:
         episode = chosen.prepare(config)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 
+from socratic_bench.benchmarks.socratic.heuristics import analyse
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
 from socratic_bench.benchmarks.socratic.students import (
     Exchange,
@@ -144,9 +145,8 @@ class SocraticEpisode:
         request = Request(
             system=self.tutor_prompt,
             messages=(*messages, Message.user(prompt)),
-            config=GenerateConfig(
-                max_tokens=self.config.max_tokens, temperature=self.config.temperature
-            ),
+            config=_generate_config(self.config),
+            grows=self.config.turns > 1,
         )
         index = len(exchanges)
         reply = stage.tutor.complete(request, CallKey(role="tutor", index=index))
@@ -154,6 +154,18 @@ class SocraticEpisode:
             again = CallKey(role="tutor", index=index, repeat=1)
             reply = stage.tutor.complete(request, again)
         return reply
+
+
+def _generate_config(config: RunConfig) -> GenerateConfig:
+    return GenerateConfig(
+        max_tokens=config.max_tokens,
+        temperature=config.temperature,
+        top_p=config.top_p,
+        service_tier=config.service_tier,
+        latency_profile=config.latency_profile,
+        thinking_budget_tokens=config.thinking_budget_tokens,
+        guardrail=config.guardrail,
+    )
 
 
 def _is_empty(reply: Completion) -> bool:
@@ -177,7 +189,7 @@ def _turn(index: int, said: Said, reply: Completion, ended: EndReason | None) ->
         prompt=said.text,
         reply=reply,
         student=said.call,
-        measures=_measures(reply.message.text),
+        measures=asdict(analyse(reply.message.text)),
         notes={
             "student_policy": said.policy,
             "student_asked_again": said.asked_again,
@@ -205,7 +217,7 @@ def _replayed(index: int, turn: RecordedTurn) -> Turn:
         prompt=turn.student,
         reply=reply,
         student=None,
-        measures=_measures(turn.tutor),
+        measures=asdict(analyse(turn.tutor)),
         notes={"student_policy": "replayed", "student_asked_again": False, "cut": False},
         pressure=turn.pressure,
         replayed=True,
@@ -221,13 +233,6 @@ def _said(answer: StudentReply) -> Said:
         flags=answer.flags,
         asked_again=bool(answer.discarded),
     )
-
-
-def _measures(text: str) -> dict[str, bool | int | None]:
-    # Not needed before the first reply is there.
-    from socratic_bench.benchmarks.socratic.heuristics import analyse
-
-    return asdict(analyse(text))
 
 
 def _student_ends(said: StudentReply) -> Finale | None:

@@ -65,6 +65,7 @@ class ModelStudent:
             system=system_prompt(self.scenario),
             messages=self._messages(exchanges, reminder),
             config=GenerateConfig(max_tokens=self.max_tokens, temperature=self.temperature),
+            grows=True,
         )
         key = CallKey(role="student", index=len(exchanges), repeat=repeat)
         return self.model.complete(request, key)

@@ -1,0 +1,72 @@
+"""Reads Converse's answers back into the vocabulary, whatever else they may hold."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from socratic_bench.types import Block, Message, Reasoning, Text, ToolUse, Usage, clean
+
+# No call has more tokens or milliseconds; what is larger counts nothing and could break a document.
+COUNT_MAX = 10**12
+
+
+class UnreadableAnswerError(Exception):
+    """A 200 whose body is not an answer: truncated, empty, HTML or of another shape."""
+
+
+def read_message(response: Mapping[str, Any]) -> tuple[Message, str]:
+    """The message and stop reason of a Converse response. Raises `UnreadableAnswerError`."""
+    try:
+        content = response["output"]["message"]["content"]
+        stop_reason = response["stopReason"]
+        blocks = tuple(block for part in content for block in _read_block(part))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UnreadableAnswerError("the answer has no message") from error
+    if not isinstance(stop_reason, str):
+        raise UnreadableAnswerError("the answer has no stop reason")
+    return Message("assistant", blocks), stop_reason
+
+
+def _read_block(part: Mapping[str, Any]) -> tuple[Block, ...]:
+    if "text" in part:
+        return (Text(clean(part["text"])),)
+    if "toolUse" in part:
+        use = part["toolUse"]
+        return (ToolUse(use["toolUseId"], use["name"], use.get("input")),)
+    if "reasoningContent" in part:
+        reasoning = part["reasoningContent"].get("reasoningText", {})
+        return (Reasoning(clean(reasoning.get("text", ""))),)
+    return ()
+
+
+def read_usage(response: Mapping[str, Any]) -> Usage | None:
+    """The token counters, `None` if one of them is no count; input counts the cache's, too."""
+    usage = response.get("usage")
+    if not isinstance(usage, Mapping):
+        return None
+    counts: list[Any] = [usage.get("inputTokens"), usage.get("outputTokens")]
+    counts += [usage.get(f"cache{kind}InputTokens", 0) for kind in ("Read", "Write")]
+    if not all(type(count) is int and 0 <= count <= COUNT_MAX for count in counts):
+        return None
+    new, out, read, write = counts
+    return Usage(
+        input_tokens=new + read + write,
+        output_tokens=out,
+        cache_read_tokens=read,
+        cache_write_tokens=write,
+    )
+
+
+def read_service_latency(response: Mapping[str, Any]) -> float | None:
+    """Milliseconds that the service says it took, if it says so."""
+    metrics = response.get("metrics")
+    latency = metrics.get("latencyMs") if isinstance(metrics, Mapping) else None
+    if isinstance(latency, int | float) and 0 <= latency <= COUNT_MAX:
+        return float(latency)
+    return None
+
+
+def read_served(response: Mapping[str, Any], field: str, name: str) -> str | None:
+    """What the service says of how it served the request, such as its tier."""
+    served = response.get(field)
+    word = served.get(name) if isinstance(served, Mapping) else None
+    return clean(word) if isinstance(word, str) else None

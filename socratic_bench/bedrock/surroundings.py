@@ -1,0 +1,38 @@
+"""What calls take from outside, handed in."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from socratic_bench.bedrock.capabilities import Capabilities
+from socratic_bench.bedrock.exchange import Await
+from socratic_bench.bedrock.retry import Uniform
+from socratic_bench.ports import Purse
+from socratic_bench.values import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """Time, chance, waits that the run can end, an ear, and leave to spend."""
+
+    now: Callable[[], datetime]
+    monotonic_s: Callable[[], float]
+    sleep: Callable[[float], None]
+    result: Await
+    uniform: Uniform
+    notice: Callable[[str], None]
+    purse: Purse | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a run wants its models called: `metadata` goes with every request."""
+
+    stream: bool = True
+    prompt_cache: bool = True
+    metadata: tuple[tuple[str, str], ...] = ()
+
+    def limit(self, can: Capabilities) -> Capabilities:
+        """What is left of a model's capabilities."""
+        if not self.stream:
+            can = can.without("streaming")
+        return can if self.prompt_cache else can.without("prompt_cache")
