@@ -1,0 +1,146 @@
+"""What is set aside, what waits, and what is refused, request by request."""
+
+import threading
+from concurrent.futures import Future
+
+import pytest
+
+from socratic_bench.errors import Stopped
+from socratic_bench.pricing.bounds import most_input_tokens
+from socratic_bench.pricing.table import builtin_prices
+from socratic_bench.runner.budget import Budget
+from socratic_bench.types import Attempt, CallKey, GenerateConfig, Message, Request, Usage
+from tests.fakes import NOON, PATIENCE_S, completion
+
+MODEL = "emulator.socratic-v1:0"
+REQUEST = Request(messages=(Message.user("Hello?"),), config=GenerateConfig(max_tokens=1000))
+WORST_USD = (most_input_tokens(REQUEST) * 3.75 + 1000 * 15) / 1e6
+USED = completion(usage=Usage(input_tokens=10, output_tokens=10))
+USED_USD = (10 * 3 + 10 * 15) / 1e6
+TUTOR, JUDGE = CallKey(role="tutor", index=0), CallKey(role="judge", index=0)
+
+
+def budget(times: float, wait=Future.result) -> Budget:
+    """One of so many times the worst case of the request."""
+    return Budget(times * WORST_USD, table=builtin_prices(), region=None, wait=wait)
+
+
+def never(_future):
+    pytest.fail("nobody was under way to be waited for")
+
+
+def failed(*, billed: bool) -> Attempt:
+    return Attempt(
+        started_at=NOON, duration_ms=1.0, wait_ms=0.0, error="x", may_have_been_billed=billed
+    )
+
+
+def test_a_request_is_admitted_as_long_as_its_worst_case_fits():
+    budget(1.0, never).admit(MODEL, REQUEST, TUTOR)
+    with pytest.raises(Stopped) as refused:
+        budget(0.999, never).admit(MODEL, REQUEST, TUTOR)
+
+    assert (refused.value.end_reason, refused.value.retryable) == ("budget", False)
+    assert f"{WORST_USD:.6f} USD" in refused.value.message
+
+
+def test_what_a_call_did_not_use_can_be_spent_on_others():
+    purse = budget(1.5, never)
+
+    for _ in range(1 + int(0.5 * WORST_USD / USED_USD)):
+        purse.admit(MODEL, REQUEST, TUTOR).answered(USED)
+
+    with pytest.raises(Stopped):
+        purse.admit(MODEL, REQUEST, TUTOR)
+
+
+@pytest.mark.parametrize(
+    ("end", "left"),
+    [
+        (lambda admission: admission.failed(failed(billed=True)), 0),
+        (lambda admission: admission.failed(failed(billed=False)), 1),
+        (lambda admission: admission.answered(completion(usage=None)), 0),
+    ],
+    ids=["maybe billed", "not billed", "not counted"],
+)
+def test_what_is_not_known_to_be_cheaper_costs_all_it_could(end, left):
+    purse = budget(1.5, never)
+    end(purse.admit(MODEL, REQUEST, TUTOR))
+
+    if left:
+        purse.admit(MODEL, REQUEST, TUTOR)
+    else:
+        with pytest.raises(Stopped):
+            purse.admit(MODEL, REQUEST, TUTOR)
+
+
+def test_a_request_that_does_not_fit_beside_another_waits_for_it():
+    waiting = threading.Event()
+
+    def wait(future):
+        waiting.set()
+        future.result(PATIENCE_S)
+
+    purse = budget(1.5, wait)
+    first = purse.admit(MODEL, REQUEST, JUDGE)
+    outcome: Future = Future()
+
+    def second() -> None:
+        try:
+            outcome.set_result(purse.admit(MODEL, REQUEST, TUTOR))
+        except Stopped as stopped:
+            outcome.set_exception(stopped)
+
+    threading.Thread(target=second, daemon=True).start()
+    assert waiting.wait(PATIENCE_S)
+    assert not outcome.done()
+    first.answered(USED)
+
+    assert outcome.result(PATIENCE_S)
+
+
+def test_after_a_refusal_only_verdicts_are_asked_for():
+    purse = budget(1.5, never)
+    purse.admit(MODEL, REQUEST, TUTOR).failed(failed(billed=True))
+    small = Request(messages=REQUEST.messages, config=GenerateConfig(max_tokens=10))
+    purse.admit(MODEL, small, TUTOR).answered(USED)
+    with pytest.raises(Stopped) as first:
+        purse.admit(MODEL, REQUEST, TUTOR)
+
+    with pytest.raises(Stopped) as second:
+        purse.admit(MODEL, small, TUTOR)
+    purse.admit(MODEL, small, JUDGE)
+
+    assert second.value.message == first.value.message
+
+
+def test_what_was_spent_before_counts():
+    lost = Attempt(
+        started_at=NOON,
+        duration_ms=1.0,
+        wait_ms=0.0,
+        error="process_ended",
+        may_have_been_billed=True,
+        input_tokens_at_most=most_input_tokens(REQUEST),
+        output_tokens_at_most=1000,
+    )
+    purse = budget(2.0, never)
+    purse.take_over(MODEL, [USED], [lost])
+
+    with pytest.raises(Stopped) as refused:
+        purse.admit(MODEL, REQUEST, TUTOR)
+    assert f"up to {WORST_USD + USED_USD:.6f} USD" in refused.value.message
+
+
+def test_what_ends_the_run_meanwhile_ends_the_waiting():
+    class EndedError(Exception):
+        pass
+
+    def wait(_future):
+        raise EndedError
+
+    purse = budget(1.5, wait)
+    purse.admit(MODEL, REQUEST, JUDGE)
+
+    with pytest.raises(EndedError):
+        purse.admit(MODEL, REQUEST, TUTOR)
