@@ -4,26 +4,25 @@ import sys
 import threading
 
 from cli.output import plain, say
+from cli.waiting import Waiting
 from socratic_bench.config import RunConfig
-from socratic_bench.ports import Listener, Opening
-from socratic_bench.runner.listener import Silence
+from socratic_bench.ports import Opening
 from socratic_bench.types import CallKey, Turn, Unjudged
 
 QUESTION_CHARS = 48
 CLEAR_LINE = "\r\x1b[K"
 
 
-def progress(config: RunConfig, *, quiet: bool) -> Listener:
-    """A listener for this stderr: silent, line by line, or with a live line."""
-    if quiet:
-        return Silence()
+def progress(config: RunConfig) -> "Progress":
+    """A listener for this stderr: line by line, or with a live line."""
     return Progress(config, live=sys.stderr is not None and sys.stderr.isatty())
 
 
-class Progress(Silence):
+class Progress(Waiting):
     """Says turns in their order, each once it is judged, from whichever thread it hears of them."""
 
     def __init__(self, config: RunConfig, *, live: bool) -> None:
+        super().__init__()
         self._config = config
         self._live = live
         self._lock = threading.Lock()
@@ -38,6 +37,7 @@ class Progress(Silence):
         )
 
     def on_call(self, key: CallKey) -> None:
+        super().on_call(key)
         if self._live and key.role != "judge":
             with self._lock:
                 self._doing = f"turn {key.index + 1} of {self._config.turns}: {key.role} ..."

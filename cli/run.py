@@ -12,7 +12,8 @@ TYPE_CHECKING = False  # see cli/process.py
 if TYPE_CHECKING:
     from types import FrameType
 
-    from socratic_bench.config import Sources
+    from cli.waiting import Waiting
+    from socratic_bench.config import RunConfig, Sources
     from socratic_bench.documents import RunResult
     from socratic_bench.runner import Halt, Plan
 
@@ -136,7 +137,6 @@ def _version() -> str:
 def main(words: Sequence[str]) -> int:
     """Parse, play, print, and answer with the exit code."""
     flags, problems = parse(build_parser(), words)
-    from cli.output import print_failed_run
     from socratic_bench.config import read_config
     from socratic_bench.errors import UsageError
     from socratic_bench.runner import Halt, prepare
@@ -147,14 +147,17 @@ def main(words: Sequence[str]) -> int:
         plan = prepare(config, [*problems, *misread])
         result = _perform(plan, halt, quiet=bool(flags.get("quiet")))
     except UsageError as error:
+        from cli.output import print_failed_run
+
         pretty, brief = bool(flags.get("pretty")), bool(flags.get("brief"))
         print_failed_run(error, config, pretty=pretty, brief=brief)
         return error.exit_code
-    return _report(result, halt, flags)
+    return _report(result, flags)
 
 
-def _report(result: "RunResult", halt: "Halt", flags: Flags) -> int:
+def _report(result: "RunResult", flags: Flags) -> int:
     from cli.output import print_document, print_traceback, say_error
+    from cli.process import leave_now
     from socratic_bench.errors import BenchError
 
     if result.error is not None and flags.get("debug"):
@@ -165,12 +168,8 @@ def _report(result: "RunResult", halt: "Halt", flags: Flags) -> int:
         say_error(BenchError(" ".join(result.shortfalls)))
     document = result.brief if flags.get("brief") else result.document
     printed = print_document(document, pretty=bool(flags.get("pretty")))
-    code = result.exit_code if printed else max(1, result.exit_code)
-    if halt.error is not None:
-        from cli.process import leave_now
-
-        leave_now(code)
-    return code
+    # Taking the interpreter apart would be the last thing to wait for.
+    leave_now(result.exit_code if printed else max(1, result.exit_code))
 
 
 def _sources(flags: Flags) -> "Sources":
@@ -213,10 +212,10 @@ def _perform(plan: "Plan", halt: "Halt", *, quiet: bool) -> "RunResult":
     import threading
     from concurrent.futures import Future
 
-    from cli.progress import progress
+    from cli.waiting import import_beside
     from socratic_bench.runner import perform
 
-    listener = progress(plan.config, quiet=quiet)
+    listener = _listener(plan.config, quiet=quiet)
     outcome: Future[RunResult] = Future()
 
     def play() -> None:
@@ -224,12 +223,25 @@ def _perform(plan: "Plan", halt: "Halt", *, quiet: bool) -> "RunResult":
             outcome.set_result(perform(plan, listener=listener, halt=halt))
         except BaseException as error:  # noqa: BLE001 -- raised again in the main thread
             outcome.set_exception(error)
+        finally:
+            listener.called.set()
 
     thread = threading.Thread(target=play, name="run", daemon=True)
     _take_signals(halt)
     thread.start()
+    import_beside(thread, listener.called)
     thread.join()
     return outcome.result()
+
+
+def _listener(config: "RunConfig", *, quiet: bool) -> "Waiting":
+    if quiet:
+        from cli.waiting import Waiting
+
+        return Waiting()
+    from cli.progress import progress
+
+    return progress(config)
 
 
 def _take_signals(halt: "Halt") -> None:

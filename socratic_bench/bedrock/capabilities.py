@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from socratic_bench.values import dataclass
@@ -85,7 +85,7 @@ class _Table:
 
 @cache
 def _table() -> _Table:
-    data = json.loads(files(__package__).joinpath("capabilities.json").read_bytes())
+    data = json.loads(Path(__file__).with_name("capabilities.json").read_bytes())
     return _Table(
         models=tuple((re.compile(row["match"]), _capabilities(row)) for row in data["models"]),
         refusals=tuple(

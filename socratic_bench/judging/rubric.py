@@ -2,12 +2,12 @@
 
 import tomllib
 from hashlib import sha256
-from importlib.resources.abc import Traversable
+from pathlib import Path
 
 from socratic_bench.types import Dimension, Rubric
 
 
-def load_rubric(file: Traversable) -> Rubric:
+def load_rubric(file: Path) -> Rubric:
     """The rubric in a TOML file: id, title, instructions, and a table per dimension."""
     body = file.read_bytes()
     data = tomllib.loads(body.decode())

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from socratic_bench.errors import UsageError
@@ -65,7 +65,7 @@ def _names(model_id: str, region: str | None) -> tuple[str, ...]:
 @cache
 def builtin_prices() -> PriceTable:
     """The table in the package; tools/prices.py makes it."""
-    return _table(json.loads(files(__package__).joinpath("prices.json").read_bytes()), None)
+    return _table(json.loads(Path(__file__).with_name("prices.json").read_bytes()), None)
 
 
 def load_prices(content: bytes, name: str) -> PriceTable:

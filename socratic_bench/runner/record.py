@@ -8,7 +8,6 @@ from dataclasses import replace
 from socratic_bench.artifacts.delivery import Delivery
 from socratic_bench.artifacts.keys import RunKeys
 from socratic_bench.documents import encode
-from socratic_bench.documents.artifacts import judge_document, turn_document
 from socratic_bench.errors import BenchError
 from socratic_bench.judging import Judge
 from socratic_bench.ports import Episode, Listener
@@ -50,6 +49,8 @@ class Record:
 
     def add(self, turn: Turn) -> None:
         """Keep a turn and start judging it; returns at once."""
+        from socratic_bench.documents.artifacts import turn_document
+
         with self._lock:
             self._turns.append(turn)
             so_far = tuple(self._turns)
@@ -83,6 +84,8 @@ class Record:
         return judged
 
     def _keep_verdict(self, turn: Turn) -> None:
+        from socratic_bench.documents.artifacts import judge_document
+
         with self._lock:
             self._turns[turn.index] = turn
         rubric, judge = self._episode.rubric, self._judge

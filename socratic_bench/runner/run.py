@@ -11,7 +11,6 @@ from socratic_bench.artifacts.lane import Patience
 from socratic_bench.artifacts.places import open_bucket, open_folder
 from socratic_bench.config import RunConfig
 from socratic_bench.documents import encode
-from socratic_bench.documents.artifacts import curated_document
 from socratic_bench.documents.result import Place, RunResult
 from socratic_bench.errors import (
     ENDINGS,
@@ -191,6 +190,8 @@ class _Performance:
             return self._summed_up(finale, error, turns)
         if result.status != "completed" or not self.stores:
             return result
+        from socratic_bench.documents.artifacts import curated_document
+
         document = curated_document(result.document)
         late: BenchError | None
         try:

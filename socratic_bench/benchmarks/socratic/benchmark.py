@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from hashlib import sha256
-from importlib.resources import files
+from pathlib import Path
 
 from socratic_bench.benchmarks.socratic import metrics
 from socratic_bench.benchmarks.socratic.episode import SocraticEpisode
@@ -50,7 +50,7 @@ class SocraticBenchmark:
         tutor_prompt = _tutor_prompt(config, problems)
         if problems or scenario is None:
             raise UsageError(problems)
-        rubric = load_rubric(files(__package__).joinpath("rubric.toml"))
+        rubric = load_rubric(Path(__file__).with_name("rubric.toml"))
         return SocraticEpisode(
             config=config,
             scenario=scenario,
@@ -129,7 +129,7 @@ def _named(name: str) -> Scenario:
 
 def _tutor_prompt(config: RunConfig, problems: list[str]) -> str:
     if not config.system_prompt_file:
-        return files(__package__).joinpath("tutor_prompt.md").read_text(encoding="utf-8").strip()
+        return Path(__file__).with_name("tutor_prompt.md").read_text(encoding="utf-8").strip()
     try:
         text = read_bounded(config.system_prompt_file).decode("utf-8").strip()
     except OSError as error:

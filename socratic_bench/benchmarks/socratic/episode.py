@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 
-from socratic_bench.benchmarks.socratic.heuristics import analyse
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
 from socratic_bench.benchmarks.socratic.students import (
     Exchange,
@@ -189,7 +188,7 @@ def _turn(index: int, said: Said, reply: Completion, ended: EndReason | None) ->
         prompt=said.text,
         reply=reply,
         student=said.call,
-        measures=asdict(analyse(reply.message.text)),
+        measures=_measures(reply.message.text),
         notes={
             "student_policy": said.policy,
             "student_asked_again": said.asked_again,
@@ -217,7 +216,7 @@ def _replayed(index: int, turn: RecordedTurn) -> Turn:
         prompt=turn.student,
         reply=reply,
         student=None,
-        measures=asdict(analyse(turn.tutor)),
+        measures=_measures(turn.tutor),
         notes={"student_policy": "replayed", "student_asked_again": False, "cut": False},
         pressure=turn.pressure,
         replayed=True,
@@ -233,6 +232,13 @@ def _said(answer: StudentReply) -> Said:
         flags=answer.flags,
         asked_again=bool(answer.discarded),
     )
+
+
+def _measures(text: str) -> dict[str, bool | int | None]:
+    # Not needed before the first reply is there.
+    from socratic_bench.benchmarks.socratic.heuristics import analyse
+
+    return asdict(analyse(text))
 
 
 def _student_ends(said: StudentReply) -> Finale | None:
