@@ -112,6 +112,7 @@ def _add_service(parser: Parser) -> None:
     add_word(group, "--deadline", "S", "seconds that the run may take (default: no bound)")
     add_word(group, "--max-cost-usd", "USD", "start no call that could cost more than this in all")
     add_word(group, "--prices", "FILE", "prices of your own (docs/cost.md)")
+    add_switch(group, "--dry-run", "print what the run would take, and call no model")
     add_switch(group, "--offline", "play on the embedded endpoint, with no account")
 
 
@@ -145,6 +146,8 @@ def main(words: Sequence[str]) -> int:
     halt = Halt()
     try:
         plan = prepare(config, [*problems, *misread])
+        if flags.get("dry-run"):
+            return _dry_run(plan, flags)
         result = _perform(plan, halt, quiet=bool(flags.get("quiet")))
     except UsageError as error:
         from cli.output import print_failed_run
@@ -153,6 +156,17 @@ def main(words: Sequence[str]) -> int:
         print_failed_run(error, config, pretty=pretty, brief=brief)
         return error.exit_code
     return _report(result, flags)
+
+
+def _dry_run(plan: "Plan", flags: Flags) -> int:
+    from cli.estimate import say_estimate
+    from cli.output import print_document
+    from socratic_bench.runner.dry_run import dry_run
+
+    document = dry_run(plan, os.environ)
+    if not flags.get("quiet"):
+        say_estimate(document)
+    return 0 if print_document(document, pretty=bool(flags.get("pretty"))) else 1
 
 
 def _report(result: "RunResult", flags: Flags) -> int:

@@ -1,7 +1,7 @@
 """The seams: what a run needs from models, benchmarks, stores and listeners, and nothing more."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 from socratic_bench.config import RunConfig
 from socratic_bench.types import (
@@ -11,6 +11,7 @@ from socratic_bench.types import (
     EndReason,
     Json,
     Request,
+    Role,
     Rubric,
     Turn,
 )
@@ -126,6 +127,9 @@ class Finale:
     closing_flags: tuple[str, ...] | None = None
 
 
+Length = Literal["short", "likely", "long"]
+
+
 class Episode(Protocol):
     """One prepared episode: everything is read and checked, nothing is called yet."""
 
@@ -143,6 +147,13 @@ class Episode(Protocol):
 
     def exhibit(self, turns: Sequence[Turn], index: int) -> Exhibit:
         """What a judge sees of turn `index`; `turns` holds all turns up to it."""
+        ...
+
+    def expected_reply(self, role: Role, length: Length) -> str:
+        """A reply such as the tutor's or the student's model may give, for estimates.
+
+        An estimate plays the episode with models that always say this.
+        """
         ...
 
 

@@ -109,6 +109,23 @@ def test_prices_of_ones_own_count_first(tmp_path):
     assert [source["name"] for source in cost["prices"]] == ["ours", "litellm"]
 
 
+@pytest.mark.parametrize(("tier", "factor"), [("flex", 0.5), ("priority", 1.75), ("default", 1)])
+def test_each_call_has_the_price_of_the_tier_that_served_it(tier, factor):
+    plain, tiered = play().document["cost"], play("--service-tier", tier).document["cost"]
+
+    assert tiered["tutor"]["total_usd"] == pytest.approx(factor * plain["tutor"]["total_usd"])
+    assert tiered["judge"] == plain["judge"]
+
+
+def test_what_caching_saves_is_told():
+    cost = play(turns=24).document["cost"]
+
+    assert cost["cache_hit_share"] > 0.1
+    assert cost["tutor"]["cache_read_usd"] > 0
+    assert cost["tutor"]["cache_write_usd"] > 0
+    assert cost["without_caching_usd"] > cost["total"]["total_usd"]
+
+
 def test_failed_requests_that_may_be_billed_are_shown_apart():
     clean = play(turns=2).document
     faulty = play(turns=2, faults=["internal:role=tutor:count=2", "throttled:role=judge:count=1"])
@@ -163,6 +180,15 @@ def test_a_budget_needs_every_price():
     for role in ("tutor", "student", "judge"):
         assert f"unknown.{role}-v1:0" in message
     assert "--prices" in message
+
+
+def test_a_budget_needs_the_price_of_the_tier_that_is_asked_for(tmp_path):
+    file = own_prices(tmp_path, {TUTOR: {"default": {"input": 1, "output": 1}}})
+    words = ("--prices", file, "--max-cost-usd", "1", "--service-tier", "flex")
+    outcome = play(*words)
+
+    assert outcome.exit_code == 2
+    assert f"{TUTOR} at the tier flex" in outcome.document["error"]["message"]
 
 
 def test_a_judge_that_is_left_out_needs_no_price():

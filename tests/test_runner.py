@@ -723,6 +723,9 @@ class BrokenEpisode:
     def exhibit(self, turns: Sequence[Turn], index: int) -> Any:
         return self.inner.exhibit(turns, index)
 
+    def expected_reply(self, role: Any, length: Any) -> str:
+        return self.inner.expected_reply(role, length)
+
 
 @dataclass(frozen=True)
 class BrokenBenchmark:

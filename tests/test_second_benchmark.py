@@ -9,8 +9,10 @@ import pytest
 
 from socratic_bench import Gate, RunConfig, RunResult, UsageError, run
 from socratic_bench.benchmarks import BENCHMARKS, load_benchmark
-from socratic_bench.ports import Exhibit, Finale, MetricInfo, Metrics, Opening, Stage
-from socratic_bench.types import CallKey, GenerateConfig, Message, Request, Rubric, Turn
+from socratic_bench.ports import Exhibit, Finale, Length, MetricInfo, Metrics, Opening, Stage
+from socratic_bench.runner import prepare
+from socratic_bench.runner.dry_run import dry_run
+from socratic_bench.types import CallKey, GenerateConfig, Message, Request, Role, Rubric, Turn
 from tests.fakes import RUBRIC, answer, breaches, refusal, scored, stored
 
 GOLDEN = {"What is 2 + 2?": "4", "Which is the capital of France?": "Paris"}
@@ -43,6 +45,9 @@ class GoldenEpisode:
             )
         )
         return Finale(end_reason="max_turns")
+
+    def expected_reply(self, role: Role, length: Length) -> str:
+        return "Paris"
 
     def exhibit(self, turns: Sequence[Turn], index: int) -> Exhibit:
         return Exhibit((("question", turns[index].prompt),), turns[index].reply.message.text)
@@ -175,6 +180,18 @@ def test_it_may_have_a_judge_with_a_rubric_of_its_own(service, out):
     judged = stored(out)[f"raw/runs/{result.run_id}/judge_000.json"]
     assert breaches("judge", judged) == []
     assert judged["heuristics"] == {"is_correct": True, "n_words": 1}
+
+
+def test_a_dry_run_goes_by_what_it_expects_of_replies():
+    plan = prepare(CONFIG, benchmark=GoldenBenchmark())
+    document = dry_run(plan, {})
+
+    assert breaches("dry_run", document) == []
+    usage = document["usage"]["total"]
+    assert (document["benchmark"], document["n_turns"], usage["calls"]) == ("golden", 1, 1)
+    # "What is 2 + 2?" with its frame, and "Paris".
+    assert (usage["input_tokens"], usage["output_tokens"]) == (7, 2)
+    assert document["cost"] is None
 
 
 def test_benchmarks_are_found_by_name():

@@ -140,7 +140,7 @@ def _client(
 def _config(endpoint: Endpoint, **more: Any) -> Config:  # noqa: ANN401 -- the SDK's own options
     return Config(
         retries={"total_max_attempts": 1, "mode": "standard"},
-        connect_timeout=CONNECT_TIMEOUT_S,
+        connect_timeout=min(CONNECT_TIMEOUT_S, endpoint.call_timeout_s),
         read_timeout=endpoint.call_timeout_s,
         max_pool_connections=POOL_CONNECTIONS,
         tcp_keepalive=True,

@@ -20,10 +20,15 @@ class Billing:
     table: PriceTable
     region: str | None
     offline: bool = False
+    tutor_tier: str | None = None
 
     def prices(self, role: Role) -> ModelPrices | None:
         model = self.models[role]
         return self.table.of(model, self.region) if model else None
+
+    def tier(self, role: Role) -> str | None:
+        """The tier that was asked for; `None` is the default one."""
+        return self.tutor_tier if role == "tutor" else None
 
 
 def cost_entry(billing: Billing, tallies: Mapping[Role, Tally]) -> dict[str, Json] | None:
@@ -105,7 +110,7 @@ def _maybe_billed(billing: Billing, tallies: Mapping[Role, Tally]) -> dict[str, 
         for one in tallies[role].attempts
         if one.error is not None and one.may_have_been_billed
     ]
-    worst = [attempt_usd(billing.prices(role), one, None) for role, one in lost]
+    worst = [attempt_usd(billing.prices(role), one, billing.tier(role)) for role, one in lost]
     known = [usd for usd in worst if usd is not None]
     return {
         "attempts": len(lost),

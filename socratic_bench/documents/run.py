@@ -260,6 +260,7 @@ def _billing(result: RunResult) -> Billing:
         table=result.prices or builtin_prices(),
         region=config.region,
         offline=config.offline,
+        tutor_tier=config.service_tier,
     )
 
 

@@ -15,6 +15,7 @@ KINDS = (
     "scenario_check",
     "emulator",
     "error",
+    "dry_run",
     "prices",
 )
 

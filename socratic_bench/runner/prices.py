@@ -32,8 +32,10 @@ def unknown_prices(
     roles = (("--model", config.model), ("--student-model", config.student_model))
     for flag, model in (*roles, ("--judge-model", judge)):
         prices = table.of(model, config.region) if model else None
-        if model and (prices is None or prices.rates(DEFAULT_TIER) is None):
+        tier = (config.service_tier if flag == "--model" else None) or DEFAULT_TIER
+        if model and (prices is None or prices.rates(tier) is None):
+            at = "" if tier == DEFAULT_TIER else f" at the tier {tier}"
             yield (
-                f"--max-cost-usd needs the price of {flag} {model}, which is not known: "
+                f"--max-cost-usd needs the price of {flag} {model}{at}, which is not known: "
                 "give it with --prices (docs/cost.md)."
             )

@@ -19,7 +19,6 @@ from socratic_bench.errors import (
     InternalError,
     ModelError,
     Stopped,
-    UsageError,
 )
 from socratic_bench.judging import Judge
 from socratic_bench.ports import ArtifactStore, Benchmark, Finale, Listener
@@ -33,6 +32,7 @@ from socratic_bench.runner.plan import Plan, prepare
 from socratic_bench.runner.record import Record
 from socratic_bench.runner.run_id import new_run_id
 from socratic_bench.runner.stage import Counted, Endable, Ledger, LiveStage
+from socratic_bench.runner.stores import check_stores
 from socratic_bench.types import Turn, Unjudged
 
 # How long a run that was told to end still waits for writes on their way.
@@ -96,7 +96,7 @@ class _Performance:
 
     def _checked_and_played(self) -> tuple[Finale, BenchError | None]:
         try:
-            self.halt.result(self.pool.submit(_check, self.stores))
+            self.halt.result(self.pool.submit(check_stores, self.stores))
         except Stopped as ended:
             return Finale(end_reason=ended.end_reason), ended
         self.listener.on_start(self.keys.run_id, self.config, self.plan.episode.opening)
@@ -256,19 +256,6 @@ class _Performance:
             return None
         curated = store.location(self.keys.curated) if complete else None
         return Place(raw=store.location(self.keys.raw), curated=curated)
-
-
-def _check(stores: list[ArtifactStore]) -> None:
-    problems: list[str] = []
-    hints: list[str] = []
-    for store in stores:
-        try:
-            store.check()
-        except UsageError as error:
-            problems.extend(error.problems)
-            hints.extend([error.hint] if error.hint else [])
-    if problems:
-        raise UsageError(problems, hint=" ".join(hints) or None)
 
 
 def _unavailable_judge(turns: tuple[Turn, ...]) -> BenchError | None:

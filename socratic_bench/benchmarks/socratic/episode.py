@@ -20,7 +20,7 @@ from socratic_bench.benchmarks.socratic.transcript import (
 )
 from socratic_bench.config import RunConfig
 from socratic_bench.errors import ModelError
-from socratic_bench.ports import Exhibit, Finale, Opening, Stage
+from socratic_bench.ports import Exhibit, Finale, Length, Opening, Stage
 from socratic_bench.types import (
     CallKey,
     Completion,
@@ -28,6 +28,7 @@ from socratic_bench.types import (
     GenerateConfig,
     Message,
     Request,
+    Role,
     Rubric,
     Turn,
     Unjudged,
@@ -111,6 +112,11 @@ class SocraticEpisode:
         ]
         turn = turns[index]
         return Exhibit((*context, ("student", turn.prompt)), turn.reply.message.text)
+
+    def expected_reply(self, role: Role, length: Length) -> str:
+        from socratic_bench.benchmarks.socratic.expectation import expected_reply
+
+        return expected_reply(role, length)
 
     def _student(self, stage: Stage) -> Student:
         seed = self.config.seed or 0

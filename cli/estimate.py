@@ -1,0 +1,29 @@
+"""What people see of a dry run on stderr."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from cli.output import say
+
+
+def say_estimate(document: Mapping[str, Any]) -> None:
+    """A line for each role, and one for money and time with their range."""
+    for role, usage in document["usage"].items():
+        if usage["calls"]:
+            say(
+                f"{role:8s} {usage['calls']:4d} calls  {usage['input_tokens']:9,d} in  "
+                f"{usage['cache_read_tokens']:9,d} of it cached  {usage['output_tokens']:7,d} out"
+            )
+    low, high = document["low"], document["high"]
+    total = document["cost"] and document["cost"]["total"]
+    usd = _range(total and total["total_usd"], low["cost_usd"], high["cost_usd"], "USD", 4)
+    span = (document["duration_seconds"], low["duration_seconds"], high["duration_seconds"])
+    say(f"expected {usd}, {_range(*span, 's', 1)}; nothing was called")
+
+
+def _range(
+    expected: float | None, low: float | None, high: float | None, unit: str, places: int
+) -> str:
+    if expected is None or low is None or high is None:
+        return f"{unit} unknown"
+    return f"{expected:.{places}f} {unit} ({low:.{places}f} to {high:.{places}f})"

@@ -1,0 +1,64 @@
+"""Has the service count a request's tokens: free of charge, best effort, and one short try."""
+
+import os
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from socratic_bench.bedrock.capabilities import base_id
+from socratic_bench.bedrock.faults import TRANSLATED
+from socratic_bench.bedrock.session import Endpoint, open_session, runtime_client
+from socratic_bench.bedrock.wire import Wire
+from socratic_bench.errors import ModelError
+
+PATIENCE_S = 2.0
+# What is counted of a request; CountTokens takes no more.
+_COUNTED = ("messages", "system", "toolConfig", "additionalModelRequestFields")
+# Families that have the operation. It takes no inference profiles, so their model is named.
+_FAMILIES = ("anthropic.claude", "emulator.")
+_UNKNOWN = (*TRANSLATED, ModelError, KeyError, TypeError, AttributeError, RecursionError)
+
+
+def count_tokens(
+    requests: Mapping[str, Wire],
+    *,
+    region: str,
+    assume_role_arn: str | None,
+    environ: Mapping[str, str] = os.environ,
+) -> dict[str, int]:
+    """Input tokens by model id, of those requests that were counted in time."""
+    asked = {m: wire for m, wire in requests.items() if base_id(m).startswith(_FAMILIES)}
+    if not asked:
+        return {}
+    endpoint = Endpoint(region=region, assume_role_arn=assume_role_arn, call_timeout_s=PATIENCE_S)
+    counted: dict[str, int] = {}
+
+    def count(client: Any, model_id: str, arguments: Wire) -> None:  # noqa: ANN401 -- the SDK's
+        body = {name: arguments[name] for name in _COUNTED if name in arguments}
+        try:
+            answer = client.count_tokens(modelId=base_id(model_id), input={"converse": body})
+            if answer["inputTokens"] > 0:
+                counted[model_id] = answer["inputTokens"]
+        except _UNKNOWN:
+            return
+
+    def count_all() -> None:
+        try:
+            client = runtime_client(open_session(endpoint), endpoint, environ)
+        except _UNKNOWN:
+            return
+        _side_by_side([(count, client, model, wire) for model, wire in asked.items()])
+
+    # Nobody waits for a name server, a login or a proxy that does not answer.
+    _side_by_side([(count_all,)], patience_s=PATIENCE_S * 1.5)
+    return dict(counted)
+
+
+def _side_by_side(calls: list[tuple[Any, ...]], patience_s: float = PATIENCE_S) -> None:
+    threads = [
+        threading.Thread(target=call, args=arguments, daemon=True) for call, *arguments in calls
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(patience_s)

@@ -1,0 +1,39 @@
+"""Replies such as a tutor and a student may give: what an estimate of tokens and cost goes by."""
+
+from collections.abc import Mapping
+
+from socratic_bench.ports import Length
+from socratic_bench.types import Role
+
+_TUTOR: Mapping[Length, str] = {
+    "short": "What makes you think so, in your own words?",
+    "likely": (
+        "You say that it has always been like that. What would have to happen for you to doubt it, "
+        "and how would you notice?"
+    ),
+    "long": (
+        "You said that it has always been like that, and a moment ago you spoke of one case in "
+        "which it was not. Both of these seem to matter to you, and they do not sit easily with "
+        "each other. Suppose that somebody who knows you well heard you say the two things in one "
+        "sentence. What would they ask you first, and why would it be hard to answer?"
+    ),
+}
+_STUDENT: Mapping[Length, str] = {
+    "short": "I am not sure. I just always thought so.",
+    "likely": (
+        "I never really thought about that. I guess I would have to see it with my own eyes, "
+        "because so far everybody I know has told me the same thing."
+    ),
+    "long": (
+        "Hm, that is a good point, and I never really thought about it in that way. I guess I "
+        "would have to see it with my own eyes, because so far everybody I know has told me the "
+        "same thing, and it has always worked out like that for me. But if I am honest I have "
+        "only seen "
+        "it twice, so perhaps that is not as much as it feels like."
+    ),
+}
+
+
+def expected_reply(role: Role, length: Length) -> str:
+    """One open question of a tutor, or a student's answer to one."""
+    return (_STUDENT if role == "student" else _TUTOR)[length]

@@ -1,0 +1,162 @@
+"""The document of a dry run: what is expected, between what bounds, and on which assumptions."""
+
+from collections.abc import Mapping, Sequence
+
+from socratic_bench.config import RunConfig
+from socratic_bench.documents.clock import seconds
+from socratic_bench.documents.cost import Billing, cost_entry
+from socratic_bench.documents.run import SCHEMA_VERSION
+from socratic_bench.documents.tally import Tally, sum_usage, usage_fields
+from socratic_bench.ports import Episode, Finale, Length
+from socratic_bench.pricing.table import PriceTable, builtin_prices
+from socratic_bench.types import ROLES, Completion, Json, Role, Turn
+from socratic_bench.values import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """A run as it is expected if replies have a certain length."""
+
+    turns: Sequence[Turn]
+    calls: Mapping[Role, Sequence[Completion]]
+    finale: Finale
+    duration_s: float
+
+    @property
+    def tallies(self) -> dict[Role, Tally]:
+        return {role: Tally(completions=tuple(self.calls[role])) for role in ROLES}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """Expectations by the length of replies. `counted` names the models whose tokens the service
+    has counted; `emulated`: an emulator answers for all models.
+    """
+
+    expected: Mapping[Length, Expectation]
+    counted: Sequence[str]
+    emulated: bool
+
+
+def dry_run_document(
+    config: RunConfig,
+    benchmark: str,
+    episode: Episode,
+    forecast: Forecast,
+    *,
+    prices: PriceTable | None,
+) -> dict[str, Json]:
+    """See `socratic-runner schema dry_run` for the meaning of each key."""
+    judge = config.judge_model if episode.rubric else None
+    models: dict[Role, str | None] = {
+        "tutor": config.model,
+        "student": config.student_model,
+        "judge": judge,
+    }
+    billing = Billing(
+        models=models,
+        table=prices or builtin_prices(),
+        region=config.region,
+        offline=config.offline,
+        tutor_tier=config.service_tier,
+    )
+    likely = forecast.expected["likely"]
+    bounds = {name: _bound(billing, forecast.expected[length]) for name, length in BOUNDS.items()}
+    return {
+        "kind": "dry_run",
+        "schema_version": SCHEMA_VERSION,
+        "benchmark": benchmark,
+        "model": config.model,
+        "scenario": episode.opening.scenario,
+        "prompt": episode.opening.prompt,
+        "student_model": config.student_model,
+        "judge_model": judge,
+        "seed": config.seed,
+        "n_turns": sum(not turn.replayed for turn in likely.turns),
+        "end_reason": likely.finale.end_reason,
+        "usage": _usage(likely),
+        "cost": cost_entry(billing, likely.tallies),
+        "duration_seconds": seconds(likely.duration_s),
+        **bounds,
+        "budget": _budget(config, bounds),
+        "assumptions": _assumptions(models, forecast),
+    }
+
+
+BOUNDS: Mapping[str, Length] = {"low": "short", "high": "long"}
+
+
+def _usage(expectation: Expectation) -> dict[str, Json]:
+    tallies = expectation.tallies
+    return {
+        **{role: _tokens([tallies[role]]) for role in ROLES},
+        "total": _tokens(list(tallies.values())),
+    }
+
+
+def _tokens(tallies: Sequence[Tally]) -> dict[str, Json]:
+    return {
+        **usage_fields(sum_usage([tally.usage for tally in tallies])),
+        "calls": sum(len(tally.completions) for tally in tallies),
+    }
+
+
+def _bound(billing: Billing, expectation: Expectation) -> dict[str, Json]:
+    cost = cost_entry(billing, expectation.tallies)
+    total = cost["total"] if cost else None
+    return {
+        "usage": _tokens(list(expectation.tallies.values())),
+        "cost_usd": total["total_usd"] if isinstance(total, dict) else None,
+        "duration_seconds": seconds(expectation.duration_s),
+    }
+
+
+def _budget(config: RunConfig, bounds: Mapping[str, Json]) -> dict[str, Json] | None:
+    if config.max_cost_usd is None:
+        return None
+    high = bounds["high"]
+    usd = high["cost_usd"] if isinstance(high, dict) else None
+    return {
+        "max_cost_usd": config.max_cost_usd,
+        "covers_high": usd <= config.max_cost_usd if isinstance(usd, float) else None,
+    }
+
+
+def _assumptions(models: Mapping[Role, str | None], forecast: Forecast) -> dict[str, Json]:
+    used = {role: model for role, model in models.items() if model}
+    return {
+        "replies": {role: _replies(model, role, forecast) for role, model in used.items()},
+        "token_counts": {
+            role: "counted" if model in forecast.counted else "estimated"
+            for role, model in used.items()
+        },
+        "notes": list(NOTES),
+    }
+
+
+def _replies(model: str, role: Role, forecast: Forecast) -> dict[str, Json]:
+    """Output tokens of one call on average, and how they are known."""
+    is_known = forecast.emulated or model.startswith("emulator.")
+    return {
+        "source": "emulator" if is_known else "assumed",
+        "low_tokens": _mean_output(forecast.expected["short"].calls[role]),
+        "tokens": _mean_output(forecast.expected["likely"].calls[role]),
+        "high_tokens": _mean_output(forecast.expected["long"].calls[role]),
+    }
+
+
+def _mean_output(calls: Sequence[Completion]) -> float | None:
+    usage = sum_usage([call.usage for call in calls])
+    return round(usage.output_tokens / len(calls), 1) if usage and calls else None
+
+
+NOTES = (
+    "All turns are played, unless the scenario's script has the student leave.",
+    "Every call is answered at the first attempt, and every verdict can be read.",
+    (
+        "Models of the emulator, and all models at an endpoint on this machine, reply as the "
+        "emulator "
+        "does; other models reply with texts of an assumed length."
+    ),
+    "A cache entry outlives the time between two turns.",
+)

@@ -1,0 +1,311 @@
+"""What a dry run foretells is what the same command then takes, and nothing is called for it."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
+from socratic_bench.config import RunConfig
+from socratic_bench.emulator import Emulator, Settings
+from socratic_bench.judging.expectation import expected_verdict
+from socratic_bench.pricing.caching import Part, PrefixCache
+from tests.command import CLAUDE, OPENING, account, assert_valid, environment, run
+from tests.fakes import RUBRIC
+
+HAIKU = "us.anthropic.claude-haiku-4-5-20251001-v1:0"
+KINDS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "calls")
+ROLES = ("tutor", "student", "judge", "total")
+TOLERANCE = 0.15
+
+
+def words(model, turns, *more):
+    start = ("--model", model, "--scenario", "career-change", "--turns", str(turns))
+    return (*start, "--seed", "7", *more)
+
+
+def foretold(*words, env=None):
+    outcome = run(*words, "--dry-run", "--quiet", env=env)
+    assert outcome.exit_code == 0, outcome
+    assert_valid("dry_run", outcome.document)
+    return outcome.document
+
+
+def assert_close(expected, happened):
+    for role in ROLES:
+        for kind in KINDS:
+            told, found = expected["usage"][role][kind], happened["usage"][role][kind]
+            assert told == pytest.approx(found, rel=TOLERANCE), (role, kind)
+    told, found = (document["cost"]["total"]["total_usd"] for document in (expected, happened))
+    assert told == pytest.approx(found, rel=TOLERANCE)
+    assert (expected["n_turns"], expected["end_reason"]) == (
+        happened["n_turns"],
+        happened["end_reason"],
+    )
+
+
+STUDENT = ("--student-model", "emulator.student-v1:0")
+COMMANDS = {
+    "one turn": words("emulator.socratic-v1:0", 1),
+    "eight turns": words("emulator.socratic-v1:0", 8),
+    "forty turns": words("emulator.socratic-v1:0", 40),
+    "model student": words("emulator.socratic-v1:0", 8, *STUDENT),
+    "model student, forty turns": words("emulator.mixture-1-v1:0", 40, *STUDENT),
+    "no judge": words("emulator.drift-5-v1:0", 8, "--no-judge"),
+    "drift": words("emulator.drift-5-v1:0", 40),
+    "lecturer": words("emulator.lecturer-v1:0", 8),
+    "no cache": words("emulator.drift-12-v1:0", 40, *STUDENT, "--no-prompt-cache"),
+    "picky": words("emulator.picky-v1:0", 8, "--judge-model", "emulator.picky-v1:0"),
+    "one model for all": words(
+        "emulator.socratic-v1:0",
+        *(8, "--judge-model", "emulator.socratic-v1:0"),
+        *("--student-model", "emulator.socratic-v1:0"),
+    ),
+    "student who leaves": words(
+        "emulator.socratic-v1:0", 20, "--student-model", "emulator.student-closing-4-v1:0"
+    ),
+    "short replies": words("emulator.lecturer-v1:0", 8, "--max-tokens", "12"),
+    "thinking": words("emulator.socratic-v1:0", 8, "--enable-thinking"),
+    "pressure": words("emulator.drift-5-v1:0", 8, "--pressure", "high"),
+    "flex": words("emulator.socratic-v1:0", 8, "--service-tier", "flex"),
+}
+
+
+@pytest.mark.parametrize("case", COMMANDS)
+def test_what_is_foretold_happens(case):
+    expected = foretold("--offline", *COMMANDS[case])
+    happened = run("--offline", *COMMANDS[case], "--quiet").document
+
+    assert_close(expected, happened)
+    assert expected["cost"]["stand_in"] is True
+
+
+def test_what_is_replayed_is_neither_called_nor_judged(tmp_path):
+    record = [{"student": "I want to quit my job.", "tutor": "What makes you want to?"}] * 3
+    file = tmp_path / "record.json"
+    file.write_text(json.dumps({"turns": record}))
+    more = words("emulator.drift-5-v1:0", 4, "--transcript", str(file))
+
+    expected, happened = foretold("--offline", *more), run("--offline", *more, "--quiet").document
+
+    assert_close(expected, happened)
+    assert expected["usage"]["judge"]["calls"] == 4
+
+
+def test_caching_is_foretold_too():
+    told = foretold("--offline", *COMMANDS["model student, forty turns"])["usage"]
+
+    for role in ("tutor", "student"):
+        assert told[role]["cache_read_tokens"] > told[role]["input_tokens"] / 2
+
+
+def test_models_at_an_emulator_of_ones_own_are_foretold_and_nothing_is_asked_of_them():
+    with Emulator(Settings()) as served:
+        env = account(served.url, CLAUDE, RUNNER_JUDGE_MODEL=CLAUDE)
+        expected = foretold(*words(CLAUDE, 8), env=env)
+        asked = {request.operation for request in served.requests}
+        happened = run(*words(CLAUDE, 8), "--quiet", env=env).document
+
+    assert asked <= {"CountTokens"}
+    assert_close(expected, happened)
+    assert expected["cost"]["stand_in"] is False
+
+
+# --- real models ---
+
+
+@contextmanager
+def counter(tokens, wait_s=0.0) -> Iterator[tuple[str, list]]:
+    """An endpoint that counts tokens in its own way, and answers nothing else."""
+    asked = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            asked.append((self.path, json.loads(body)))
+            time.sleep(wait_s)
+            status, answer = (200, {"inputTokens": tokens}) if tokens else (403, {"message": "no"})
+            content = json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None: ...
+
+    # Not an address that counts as this machine's own for the program.
+    server = ThreadingHTTPServer(("127.0.0.2", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.2:{server.server_address[1]}", asked
+    server.shutdown()
+    server.server_close()
+
+
+def real(*more):
+    return (*words(CLAUDE, 8), "--judge-model", HAIKU, *more)
+
+
+def test_real_models_have_assumptions_a_range_and_real_prices():
+    with counter(None) as (url, _):
+        document = foretold(*real("--student-model", HAIKU), env=account(url, CLAUDE))
+    low, high = document["low"], document["high"]
+
+    assert document["cost"]["stand_in"] is False
+    assert {told["source"] for told in document["assumptions"]["replies"].values()} == {"assumed"}
+    assert set(document["assumptions"]["token_counts"].values()) == {"estimated"}
+    for told in document["assumptions"]["replies"].values():
+        assert 0 < told["low_tokens"] < told["tokens"] < told["high_tokens"]
+    assert low["cost_usd"] < document["cost"]["total"]["total_usd"] < high["cost_usd"]
+    assert low["duration_seconds"] < document["duration_seconds"] < high["duration_seconds"]
+    assert document["usage"]["total"]["calls"] == 8 + 7 + 8
+
+
+def test_what_the_service_counts_is_believed():
+    with counter(None) as (url, _):
+        guess = foretold(*real(), env=account(url, CLAUDE))
+    with counter(3000) as (url, asked):
+        told = foretold(*real(), env=account(url, CLAUDE))
+
+    # An inference profile's tokens are counted by its model; each model is asked about once.
+    assert sorted(path for path, _ in asked) == [
+        f"/model/{name.replace(':', '%3A')}/count-tokens"
+        for name in (CLAUDE, HAIKU.removeprefix("us."))
+    ]
+    assert set(told["assumptions"]["token_counts"].values()) == {"counted"}
+    largest = len(json.dumps(max((body for _, body in asked), key=lambda b: len(json.dumps(b)))))
+    assert largest > 1000
+    for role in ("tutor", "judge"):
+        assert told["usage"][role]["input_tokens"] > 2 * guess["usage"][role]["input_tokens"]
+
+
+def test_a_count_that_does_not_come_is_not_waited_for():
+    with counter(3000, wait_s=30) as (url, asked):
+        started_s = time.monotonic()
+        told = foretold(*real(), env=account(url, CLAUDE))
+        took_s = time.monotonic() - started_s
+
+    assert len(asked) == 2
+    assert set(told["assumptions"]["token_counts"].values()) == {"estimated"}
+    assert took_s < 30
+
+
+def test_an_unknown_price_is_unknown_here_too():
+    with counter(None) as (url, _):
+        env = account(url, "unknown.model-v1:0")
+        document = foretold(*words("unknown.model-v1:0", 2, "--judge-model", HAIKU), env=env)
+
+    assert document["cost"]["judge"]["total_usd"] > 0
+    assert (document["cost"]["tutor"], document["cost"]["total"]) == (None, None)
+    assert (document["low"]["cost_usd"], document["high"]["cost_usd"]) == (None, None)
+
+
+def test_it_says_whether_a_budget_will_do():
+    offline = ("--offline", *COMMANDS["eight turns"])
+
+    assert foretold(*offline)["budget"] is None
+    assert foretold(*offline, "--max-cost-usd", "1")["budget"] == {
+        "max_cost_usd": 1.0,
+        "covers_high": True,
+    }
+    assert foretold(*offline, "--max-cost-usd", "0.01")["budget"]["covers_high"] is False
+
+
+# --- the command ---
+
+
+def test_it_says_in_words_what_it_says_in_the_document():
+    outcome = run("--offline", *COMMANDS["eight turns"], "--dry-run")
+    document = outcome.document
+
+    assert (
+        f"tutor       8 calls {document['usage']['tutor']['input_tokens']:10,d} in"
+        in outcome.stderr
+    )
+    assert f"expected {document['cost']['total']['total_usd']:.4f} USD" in outcome.stderr
+    assert "nothing was called" in outcome.stderr
+
+
+def test_it_keeps_nothing(tmp_path):
+    folder = tmp_path / "out"
+    foretold("--offline", *COMMANDS["one turn"], "--output-dir", str(folder))
+
+    assert list(folder.rglob("*")) == []
+
+
+def test_all_mistakes_are_found(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    outcome = run("--offline", "--model", "emulator.nobody", "--turns", "0", "--dry-run")
+    store = run(
+        "--offline", *COMMANDS["one turn"], "--dry-run", "--output-dir", str(blocked / "out")
+    )
+
+    assert outcome.exit_code == store.exit_code == 2
+    for part in ("Model not found", "turns is 0", "Nothing to open the dialogue with"):
+        assert part in outcome.document["error"]["message"]
+    assert str(blocked) in store.document["error"]["message"]
+
+
+def test_without_an_account_it_tells_all_the_same():
+    env = environment(AWS_REGION="us-east-1", BEDROCK_MODEL_IDS=json.dumps([CLAUDE]))
+    env["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"] = "http://127.0.0.2:9"
+
+    document = foretold("--model", CLAUDE, "--prompt", OPENING, "--turns", "2", env=env)
+
+    assert document["cost"]["total"]["total_usd"] > 0
+
+
+# --- its parts ---
+
+
+def test_a_verdict_that_is_expected_can_be_read():
+    from socratic_bench.judging.verdict import read_verdict
+    from socratic_bench.types import ToolUse
+    from tests.fakes import completion
+
+    for length in ("short", "likely", "long"):
+        use = ToolUse("1", "record_verdict", expected_verdict(RUBRIC, length))
+        verdict = read_verdict(completion((use,)), RUBRIC, judge_model="judge")
+        assert verdict.overall_score == 10
+
+
+def test_a_scripted_student_takes_an_expected_reply_for_an_open_question():
+    from socratic_bench.benchmarks.socratic.heuristics import analyse
+
+    episode = BENCHMARK.prepare(RunConfig(model="m", scenario="career-change"))
+
+    for length in ("short", "likely", "long"):
+        assert analyse(episode.expected_reply("tutor", length)).open_ended
+
+
+def test_a_prefix_is_read_where_it_was_written():
+    cache = PrefixCache()
+    rubric = Part(("system", "r"), 1500, is_cached=True)
+
+    assert cache.use([rubric, Part(("user", "a"), 90)], 1024) == (0, 1500)
+    assert cache.use([rubric, Part(("user", "b"), 90)], 1024) == (1500, 0)
+    assert cache.use([Part(("system", "other"), 1500, is_cached=True)], 1024) == (0, 1500)
+
+
+def test_a_prefix_under_the_minimum_is_not_cached():
+    cache = PrefixCache()
+
+    for _ in range(2):
+        assert cache.use([Part(("system", "r"), 1023, is_cached=True)], 1024) == (0, 0)
+
+
+@pytest.mark.parametrize(("between", "read"), [(19, 2000), (20, 2000), (21, 0)])
+def test_what_was_written_is_found_twenty_blocks_back(between, read):
+    cache = PrefixCache()
+    first = Part(("user", "0"), 2000, is_cached=True)
+    cache.use([first], 1024)
+    more = [Part(("user", str(number)), 1) for number in range(1, between)]
+    last = Part(("user", "last"), 1, is_cached=True)
+    plain = Part(first.content, first.tokens)
+
+    assert cache.use([plain, *more, last], 1024)[0] == read
