@@ -57,7 +57,8 @@ def bucket_journals(
     Entries travel with `delivery`: its `settle` waits for them, too, so that no curated file comes
     before them. `create` and `append` ask nothing of S3 and never fail. `newest` and `open` do:
     they take the time that S3 takes, so let a `Halt` end the waiting
-    (`halt.result(pool.submit(...))`), and raise `UsageError` (exit code 2) or, if S3 cannot be read, `ArtifactError` (exit code 4).
+    (`halt.result(pool.submit(...))`), and raise `UsageError` (exit code 2) or, if S3 cannot be
+    read, `ArtifactError` (exit code 4).
     `close` the journal only after `settle` or `give_up`: it lets go of the run.
     """
     if store is None:

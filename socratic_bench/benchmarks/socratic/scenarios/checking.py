@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from socratic_bench.benchmarks.socratic.scenarios.lint import CUSTOM, check
 from socratic_bench.benchmarks.socratic.scenarios.loading import (
@@ -16,6 +15,7 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     Scenario,
     ScenarioError,
 )
+from socratic_bench.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
