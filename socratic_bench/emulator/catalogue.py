@@ -29,6 +29,9 @@ class Traits:
     count_tokens: bool
     profile_only: bool
     end_of_life: bool
+    streaming: bool
+    tiers: bool
+    latency_optimized: bool
     name: str | None = None
 
     def needs_profile(self) -> ServiceError:

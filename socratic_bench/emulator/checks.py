@@ -9,6 +9,10 @@ from socratic_bench.emulator.errors import invalid
 CACHE_POINTS = 4
 MINIMUM_THINKING = 1024
 
+# Every guardrail exists but those whose id begins so, and lets pass what it is shown but those.
+ABSENT_GUARDRAIL = "absent"
+BLOCKING_GUARDRAIL = "blocks"
+
 
 def check_request(model_id: str, traits: Traits, body: JsonObject) -> None:
     """Raise the service's error for a well-formed body that this model does not take."""
@@ -24,6 +28,36 @@ def check_request(model_id: str, traits: Traits, body: JsonObject) -> None:
     _check_model(traits, body, messages)
     _check_cache_points(traits, body, messages)
     _check_thinking(traits, body)
+    _check_service(traits, body)
+
+
+def check_streaming(traits: Traits) -> None:
+    """Raise the service's error for a model that gives whole answers only."""
+    if not traits.streaming:
+        raise invalid(
+            "This model doesn't support streaming. Use the Converse operation and try again."
+        )
+
+
+def guardrail_of(body: JsonObject) -> str:
+    """The id of the request's guardrail, "" without one."""
+    return (body.get("guardrailConfig") or {}).get("guardrailIdentifier") or ""
+
+
+def _check_service(traits: Traits, body: JsonObject) -> None:
+    tier = (body.get("serviceTier") or {}).get("type")
+    latency = (body.get("performanceConfig") or {}).get("latency")
+    if tier == "reserved":
+        raise invalid("Reservation not found.")
+    if tier in ("priority", "flex") and not traits.tiers:
+        raise invalid(f"The service tier {tier} is not supported for this model.")
+    if latency == "optimized" and not traits.latency_optimized:
+        raise invalid(
+            f"Latency performance configuration is not supported for {traits.base_id}. "
+            "Remove performanceConfig and try again."
+        )
+    if guardrail_of(body).rpartition("/")[2].startswith(ABSENT_GUARDRAIL):
+        raise invalid("The guardrail identifier or version provided in the request does not exist.")
 
 
 def _check_roles(messages: list[JsonObject]) -> None:
