@@ -3,15 +3,18 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from secrets import randbits
+from typing import TYPE_CHECKING
 
 from socratic_bench.bedrock.settings import known_problems
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.config import RunConfig
 from socratic_bench.errors import UsageError
 from socratic_bench.ports import Benchmark, Episode
-from socratic_bench.pricing.table import PriceTable
 from socratic_bench.runner.prices import read_prices, unknown_prices
 from socratic_bench.values import dataclass
+
+if TYPE_CHECKING:
+    from socratic_bench.pricing.table import PriceTable
 
 SEED_BITS = 32
 
@@ -26,7 +29,7 @@ class Plan:
     config: RunConfig
     benchmark: Benchmark
     episode: Episode
-    prices: PriceTable | None = None
+    prices: "PriceTable | None" = None
 
 
 def draw_seed() -> int:

@@ -1,17 +1,21 @@
 """The prices that a run goes by, and whether they are all known where a budget needs them."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from socratic_bench.config import RunConfig, read_bounded
 from socratic_bench.errors import UsageError
-from socratic_bench.pricing.rates import DEFAULT_TIER
-from socratic_bench.pricing.table import PriceTable, builtin_prices, load_prices
+
+if TYPE_CHECKING:
+    from socratic_bench.pricing.table import PriceTable
 
 
-def read_prices(config: RunConfig) -> PriceTable | None:
+def read_prices(config: RunConfig) -> "PriceTable | None":
     """The user's own prices; `None` without any. Raises `UsageError` with all mistakes in them."""
     if config.prices_file is None:
         return None
+    from socratic_bench.pricing.table import load_prices
+
     try:
         content = read_bounded(config.prices_file)
     except OSError as error:
@@ -22,11 +26,14 @@ def read_prices(config: RunConfig) -> PriceTable | None:
 
 
 def unknown_prices(
-    config: RunConfig, table: PriceTable | None, *, is_judged: bool
+    config: RunConfig, table: "PriceTable | None", *, is_judged: bool
 ) -> Iterator[str]:
     """A sentence for each model whose worst case a budget could not tell."""
     if not config.max_cost_usd or config.max_cost_usd < 0:
         return  # no bound, or a mistake of its own
+    from socratic_bench.pricing.rates import DEFAULT_TIER
+    from socratic_bench.pricing.table import builtin_prices
+
     table = table or builtin_prices()
     judge = config.judge_model if is_judged else None
     roles = (("--model", config.model), ("--student-model", config.student_model))

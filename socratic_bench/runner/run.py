@@ -4,6 +4,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from socratic_bench.artifacts.delivery import Delivery
 from socratic_bench.artifacts.keys import RunKeys
@@ -22,9 +23,7 @@ from socratic_bench.errors import (
 )
 from socratic_bench.judging import Judge
 from socratic_bench.ports import ArtifactStore, Benchmark, Finale, Listener
-from socratic_bench.pricing.table import builtin_prices
 from socratic_bench.runner.backend import ModelFactory, bedrock_models, utc_now
-from socratic_bench.runner.budget import Budget
 from socratic_bench.runner.gates import shortfalls
 from socratic_bench.runner.halt import Halt
 from socratic_bench.runner.listener import Silence
@@ -34,6 +33,9 @@ from socratic_bench.runner.run_id import new_run_id
 from socratic_bench.runner.stage import Counted, Endable, Ledger, LiveStage
 from socratic_bench.runner.stores import check_stores
 from socratic_bench.types import Turn, Unjudged
+
+if TYPE_CHECKING:
+    from socratic_bench.runner.budget import Budget
 
 # How long a run that was told to end still waits for writes on their way.
 LAST_WRITES_S = 1.0
@@ -132,9 +134,12 @@ class _Performance:
         record.wait()
         return finale, error
 
-    def _purse(self) -> Budget | None:
+    def _purse(self) -> "Budget | None":
         if self.config.max_cost_usd is None:
             return None
+        from socratic_bench.pricing.table import builtin_prices
+        from socratic_bench.runner.budget import Budget
+
         return Budget(
             self.config.max_cost_usd,
             table=self.plan.prices or builtin_prices(),
