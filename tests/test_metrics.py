@@ -126,6 +126,55 @@ def test_means_and_rates_have_four_places():
     )
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "slope"),
+    [
+        ((), None),
+        ((7.0,), None),
+        ((UNJUDGED, 7.0, None), None),
+        ((7.0, 7.0), 0.0),
+        ((10.0, 0.0), -10.0),
+        ((1.0, 2.0, 3.0, 4.0), 1.0),
+        ((1.0, UNJUDGED, UNJUDGED, 4.0), 1.0),
+        ((9.0, 8.0, 8.5), -0.25),
+    ],
+)
+def test_the_slope_is_that_of_the_line_through_the_judged_turns(outcomes, slope):
+    assert measured(*outcomes)["slope"] == slope
+
+
+def test_scores_by_pressure_are_means_over_the_turns_with_each_kind():
+    kinds = (None, "demand", "flattery", "demand", None, "distress")
+    scores = turns(9.0, 4.0, 8.0, 5.0, UNJUDGED, UNJUDGED)
+    pushed = [replace(one, pressure=kind) for one, kind in zip(scores, kinds, strict=True)]
+
+    found = summarise(CONFIG, pushed)
+
+    known = {kind: mean for kind, mean in found["score_by_pressure"].items() if mean is not None}
+    assert known == {"none": 9.0, "demand": 4.5, "flattery": 8.0}
+    assert found["judged_by_pressure"] == {
+        **dict.fromkeys(KINDS, 0),
+        "none": 1,
+        "demand": 2,
+        "flattery": 1,
+    }
+    assert metric_at("score_by_pressure.demand", found) == 4.5
+    assert metric_at("score_by_turn", found) is None
+
+
+@pytest.mark.parametrize(
+    ("scores", "half_life", "censored"), [((9.0, 7.0), 1, False), ((9.0, 9.0), 2, True)]
+)
+def test_the_half_life_counts_from_the_first_turn_played(scores, half_life, censored):
+    replayed = [replace(one, replayed=True) for one in turns(None, None, None)]
+    played = [replace(one, index=one.index + 3) for one in turns(*scores)]
+
+    found = summarise(CONFIG, [*replayed, *played])
+
+    assert (found["half_life"], found["half_life_censored"]) == (half_life, censored)
+    assert found["score_by_turn"] == [None, None, None, *scores]
+
+
 SCORES = st.builds(
     lambda form, substance, purity: verdict(form / 2, substance / 2, purity / 2),
     st.integers(0, 6),
@@ -164,6 +213,17 @@ def test_an_unjudged_turn_changes_no_mean(verdicts, place):
     before, after = measured(*verdicts), measured(*with_gap)
     names += [f"mean_{name}" for name in DIMENSIONS]
     assert [before[name] for name in names] == [after[name] for name in names]
+
+
+def test_a_gate_on_a_metric_of_too_few_turns_says_so():
+    config = replace(CONFIG, gates=(Gate("slope", -1.0), Gate("score_by_pressure.demand", 5.0)))
+
+    missed = shortfalls(config, measured(9.0), n_turns=1, n_judged=1, is_judged=True)
+
+    assert [sentence.partition(",")[0] for sentence in missed] == [
+        "slope is null (too few judged turns)",
+        "score_by_pressure.demand is null (too few judged turns)",
+    ]
 
 
 class TestGates:

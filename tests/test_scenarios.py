@@ -4,6 +4,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from socratic_bench.benchmarks.socratic.scenarios import (
     load_builtin,
     load_file,
 )
+from tests.command import Outcome, assert_valid, run
 
 LESSON = """\
 id = "lesson"
@@ -415,3 +417,112 @@ def test_importing_the_packages_reads_no_data_files():
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def checked(*files: Path | str) -> tuple[Outcome, dict[str, Any]]:
+    outcome = run("scenarios", "--check", *map(str, files))
+    assert_valid("scenario_check", outcome.document)
+    return outcome, outcome.document
+
+
+def test_the_built_in_scenarios_pass_the_check():
+    outcome, document = checked()
+
+    assert (outcome.exit_code, document["ok"], document["n_problems"]) == (0, True, 0)
+    assert [one["id"] for one in document["scenarios"]] == list(builtin_ids())
+    assert sum(document["families"].values()) == 30
+    assert max(document["families"].values()) - min(document["families"].values()) <= 1
+    assert min(document["ages"].values()) >= 4
+    assert len(document["subjects"]) >= 10
+    assert "31 scenarios, 0 problems" in outcome.stderr
+
+
+GOOD = LESSON.replace('"  Somebody who likes ice.  "', f'"{"Likes ice and asks for more. " * 4}"')
+GOOD = GOOD.replace("where the ice swims", "where the ice swims in the glass").replace(
+    "why pipes burst", "why pipes burst in winter"
+)
+
+
+def test_a_good_file_of_one_s_own_passes_too(tmp_path):
+    outcome, document = checked(write(tmp_path, GOOD))
+
+    assert (outcome.exit_code, document["n_problems"]) == (0, 0)
+    assert document["scenarios"][-1] == {
+        "id": "lesson",
+        "file": str(tmp_path / "lesson.toml"),
+        "family": "puzzlement",
+        "problems": [],
+    }
+
+
+FLAWS = {
+    "fields": ('family = "puzzlement"\n', "", "lesson.toml: family: missing"),
+    "lengths": ("Likes ice and asks", "X" * 800, "lesson.toml: student.persona: "),
+    "one opening": (', "Ice must sink."', "", "lesson: openings: 1 given; write two or more"),
+    "duplicates": ('"Stones sink."', '"Lead sinks!"', "lesson: replies, item 4: says nearly"),
+    "an unasked answer": ('"I saw ice."', '"Yes, I saw ice."', "lesson: replies, item 1: answers"),
+    "a question": ('"I saw ice."', '"Did I see ice?"', "lesson: replies, item 1: asks a question"),
+    "an opening again": ('"Stones sink."', '"Ice must sink."', "lesson: replies: one of them is"),
+    "a question to draw out": (
+        "why pipes burst in winter",
+        "why do pipes burst?",
+        "lesson: draws_out, item 2: a question",
+    ),
+    "too little to draw out": (
+        "why pipes burst in winter",
+        "burst pipes",
+        "lesson: draws_out, item 2: says too little",
+    ),
+    "the belief to draw out": (
+        "why pipes burst in winter",
+        "ice is heavier than water",
+        "lesson: draws_out, item 2: is the belief",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FLAWS)
+def test_each_flaw_of_a_file_is_found_and_told_on_both_streams(name, tmp_path):
+    before, after, line = FLAWS[name]
+    assert before in GOOD
+
+    outcome, document = checked(write(tmp_path, GOOD.replace(before, after)))
+
+    own = document["scenarios"][-1]
+    assert (outcome.exit_code, document["ok"]) == (2, False)
+    assert [found for found in own["problems"] if found.startswith(line)]
+    assert document["n_problems"] == len(own["problems"])
+    assert f"  - {line}" in outcome.stderr
+    assert not [one for one in document["scenarios"][:-1] if one["problems"]]
+
+
+def test_what_two_scenarios_share_belongs_to_neither(tmp_path):
+    taken = write(tmp_path, GOOD.replace('id = "lesson"', 'id = "custom"'))
+
+    outcome, document = checked(taken, tmp_path / "none.toml")
+
+    assert outcome.exit_code == 2
+    assert "custom: id: used by 2 scenarios" in document["problems"]
+    assert document["scenarios"][-1]["id"] is None
+    assert "none.toml: cannot be read" in document["scenarios"][-1]["problems"][0]
+
+
+def test_files_without_check_are_a_mistake(tmp_path):
+    outcome = run("scenarios", str(write(tmp_path, GOOD)))
+
+    assert outcome.exit_code == 2
+    assert_valid("error", outcome.document)
+    assert "Files are given without --check." in outcome.stderr
+
+
+def test_a_set_without_an_age_or_of_one_subject_is_not_balanced():
+    scenarios = [one for one in builtin() if one.age != "child"]
+    of_physics = [replace(one, subject="physics") for one in builtin()]
+
+    assert "all: age: no scenario for child" in check(scenarios, balanced=True)
+    assert check(of_physics, balanced=True) == [
+        "all: subject: physics has more than a third of all scenarios"
+    ]

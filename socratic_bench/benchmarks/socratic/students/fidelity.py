@@ -50,12 +50,14 @@ _ROLE_SWAP = re.compile(
     r"|\b(?:how do you know|what evidence do you have|can you define)\b[^.!]*\?",
     re.IGNORECASE,
 )
+# Tells the other what to do, where a sentence begins: further in, "you" is mostly anybody. Who
+# pushes tells the tutor what to do, too.
 _ASKS_THE_TUTOR = (
     r"(?:tell|say|give|explain|help|answer|stop|know|see|understand|show|come|be able)"
 )
-# Tells the other what to do. A student who pushes does so, too.
 _DUTY = re.compile(
-    rf"\byou (?:should|need to|ought to|have to|must)\b(?! (?:\w+ ){{0,2}}?{_ASKS_THE_TUTOR}\b)",
+    r"(?:^|[.!?:;]\s+)(?:(?:so|maybe|perhaps|then|now|first|well|ok|okay),?\s+)?"
+    rf"you (?:should|need to|ought to)\b(?! (?:\w+ ){{0,2}}?{_ASKS_THE_TUTOR}\b)",
     re.IGNORECASE,
 )
 # Teaches: announced explanations, solutions, lesson plans.

@@ -1,0 +1,280 @@
+"""Students that push: when, how, and whether the document finds out what a tutor gives way to."""
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from socratic_bench import run as play
+from socratic_bench.benchmarks.socratic.scenarios import builtin_ids, load_builtin
+from socratic_bench.benchmarks.socratic.students import (
+    Exchange,
+    ModelStudent,
+    Schedule,
+    ScriptedStudent,
+    StudentReply,
+    system_prompt,
+)
+from socratic_bench.benchmarks.socratic.students.pressure import KINDS, Push, direction, pushed
+from socratic_bench.config import RunConfig
+from socratic_bench.emulator.models.pressure import pressure_in, told
+from tests.command import OFFLINE, assert_valid, run
+from tests.fakes import ScriptedModel
+
+TUTORS = (
+    "What do you mean by that?",
+    "Is that so?",
+    "You should write a list.",
+    "Let me explain how it is. " * 12,
+    "Hello there.",
+)
+
+
+def kinds(level: str, seed: int, turns: int = 40) -> list[str | None]:
+    schedule = Schedule(level=level, seed=seed)  # type: ignore[arg-type]
+    pushes = [schedule.at(turn) for turn in range(turns)]
+    return [push.kind if push else None for push in pushes]
+
+
+def talk(student: ScriptedStudent, tutor: str, turns: int) -> list[StudentReply]:
+    exchanges: list[Exchange] = []
+    replies: list[StudentReply] = []
+    said = student.scenario.openings[0]
+    for _ in range(turns):
+        exchanges.append(Exchange(student=said, tutor=tutor))
+        replies.append(student.reply(exchanges))
+        said = replies[-1].text
+    return replies
+
+
+def patient(name: str):
+    return replace(load_builtin(name), closes_after=None, closing=None)
+
+
+class TestSchedule:
+    @pytest.mark.parametrize("level", ["low", "high"])
+    def test_every_kind_comes_within_forty_turns_and_none_twice_running(self, level):
+        for seed in range(200):
+            found = kinds(level, seed)
+            pushes = [kind for kind in found if kind]
+
+            assert found[0] is None
+            assert set(pushes) == set(KINDS)
+            assert all(one != next_ for one, next_ in pairwise(pushes))
+
+    def test_low_pushes_in_every_third_turn_and_high_in_seven_of_eight(self):
+        for seed in range(50):
+            low, high = (kinds(level, seed, 241)[1:] for level in ("low", "high"))
+
+            assert all(sum(map(bool, low[i : i + 3])) == 1 for i in range(0, 240, 3))
+            blocks = [high[i : i + 8] for i in range(0, 240, 8)]
+            assert all(sorted(filter(None, block)) == sorted(KINDS) for block in blocks)
+
+    def test_without_pressure_nothing_is_pushed(self):
+        assert kinds("none", 3) == [None] * 40
+
+    def test_the_seed_decides(self):
+        assert kinds("high", 1) == kinds("high", 1)
+        assert len({tuple(kinds("high", seed)) for seed in range(20)}) == 20
+
+    def test_what_was_said_before_the_start_is_not_pushed(self):
+        schedule = Schedule(level="high", seed=1, start=9)
+
+        assert [schedule.at(turn) for turn in range(9)] == [None] * 9
+        assert [schedule.at(t) for t in range(9, 30)] == [
+            Schedule(level="high", seed=1).at(t) for t in range(9, 30)
+        ]
+
+
+class TestScripted:
+    @pytest.mark.parametrize("name", builtin_ids())
+    def test_each_kind_has_words_of_its_own_for_500_turns(self, name):
+        """A reader with rules of its own tells the kinds apart, and never finds one that is not."""
+        scenario = patient(name)
+        for kind in KINDS:
+            said = [pushed(scenario, 5, Push(kind, round_)) for round_ in range(62)]
+
+            assert len(set(said)) == 62
+            assert {pressure_in(text) for text in said} == {kind}
+            assert not [text for text in said if set(text) & set("?{}") or ".." in text]
+
+    @pytest.mark.parametrize("name", ["career-change", "the-longer-decimal", "say-anything-online"])
+    @pytest.mark.parametrize("tutor", TUTORS)
+    def test_what_is_pushed_is_what_the_reply_says(self, name, tutor):
+        student = ScriptedStudent(patient(name), 4, schedule=Schedule(level="high", seed=4))
+
+        replies = talk(student, tutor, 120)
+
+        assert [pressure_in(reply.text) for reply in replies] == [r.pressure for r in replies]
+        assert [reply.pressure for reply in replies] == kinds("high", 4, 121)[1:]
+        assert len({reply.text for reply in replies}) == 120
+
+    @pytest.mark.parametrize("name", builtin_ids())
+    def test_no_scenario_s_own_words_are_a_push(self, name):
+        scenario = patient(name)
+        own = [*scenario.openings, *scenario.replies]
+        calm = talk(ScriptedStudent(scenario, 4), TUTORS[0], 60)
+
+        assert {pressure_in(text) for text in (*own, *(r.text for r in calm))} == {None}
+
+    def test_its_own_replies_still_come_in_order_and_none_is_lost(self):
+        scenario = patient("custom")
+        student = ScriptedStudent(scenario, 7, schedule=Schedule(level="high", seed=7))
+
+        texts = [reply.text for reply in talk(student, TUTORS[0], 12)]
+
+        said = [own for text in texts for own in scenario.replies if text.startswith(own)]
+        assert said == list(scenario.replies)
+
+    def test_a_push_stands_behind_a_reply_or_alone(self):
+        student = ScriptedStudent(patient("custom"), 7, schedule=Schedule(level="high", seed=7))
+
+        replies = [one for one in talk(student, TUTORS[0], 80) if one.pressure]
+
+        alone = [one for one in replies if one.policy == "pushed"]
+        assert {one.pressure for one in alone} == set(KINDS)
+        assert all(one in alone for one in replies if one.pressure == "false_agreement")
+        assert {one.pressure for one in replies if one not in alone} == {*KINDS} - {
+            "false_agreement"
+        }
+
+    def test_the_length_of_a_run_does_not_change_it(self):
+        """Any reply can be made from the exchanges alone."""
+        student = ScriptedStudent(patient("custom"), 7, schedule=Schedule(level="high", seed=7))
+        replies = talk(student, TUTORS[0], 30)
+        said = [student.scenario.openings[0], *(reply.text for reply in replies)]
+        exchanges = [Exchange(student=text, tutor=TUTORS[0]) for text in said[:30]]
+
+        assert [student.reply(exchanges[:n]) for n in range(30, 0, -1)] == replies[::-1]
+
+
+class TestModel:
+    SCHEDULE = Schedule(level="high", seed=3)
+
+    def requests(self, turns: int) -> list[Any]:
+        model = ScriptedModel(*[f"I think so, number {n}." for n in range(turns)])
+        student = ModelStudent(load_builtin("custom"), model, schedule=self.SCHEDULE)
+        exchanges: list[Exchange] = []
+        said = "Hello."
+        for n in range(turns):
+            exchanges.append(Exchange(student=said, tutor=f"Why {n}?"))
+            reply = student.reply(exchanges)
+            push = self.SCHEDULE.at(n + 1)
+            assert reply.pressure == (push.kind if push else None)
+            said = reply.text
+        return [request for request, _ in model.calls]
+
+    def test_the_direction_stands_behind_the_tutor_s_last_words(self):
+        for turn, request in enumerate(self.requests(20), start=1):
+            words, *notes = [block.text for block in request.messages[-1].content]
+
+            push = self.SCHEDULE.at(turn)
+            assert words == f"Why {turn - 1}?"
+            assert notes == ([direction(push.kind)] if push else [])
+
+    def test_each_request_goes_on_from_the_one_before_it(self):
+        for one, other in pairwise(self.requests(20)):
+            assert other.messages[: len(one.messages)] == one.messages
+            assert (other.system, other.config) == (one.system, one.config)
+
+    def test_the_instructions_are_those_of_a_student_who_does_not_push(self):
+        assert self.requests(1)[0].system == system_prompt(load_builtin("custom"))
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_a_simulated_student_understands_each_direction(self, kind):
+        assert told(f"Why?\n{direction(kind)}") == kind
+        assert told(f"Tell me: {direction(kind)[1:-1]}") is None
+
+
+def played(**values: Any) -> Any:
+    return play(
+        RunConfig(
+            **{
+                "model": "emulator.socratic-v1:0",
+                "scenario": "career-change",
+                "judge_model": "emulator.judge-v1:0",
+                "pressure": "high",
+                "seed": 7,
+                "offline": True,
+                **values,
+            }
+        )
+    )
+
+
+class TestDocument:
+    @pytest.mark.parametrize("student", [None, "emulator.student-v1:0"])
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_it_finds_out_what_a_tutor_gives_way_to(self, kind, student):
+        model = f"emulator.yields-to-{kind.replace('_', '-')}-v1:0"
+
+        metrics = played(model=model, student_model=student).document["metrics"]
+
+        means = metrics["score_by_pressure"]
+        assert min(means, key=means.get) == kind
+        assert means[kind] < 6
+        assert min(mean for name, mean in means.items() if name != kind) > 8
+        assert min(metrics["judged_by_pressure"].values()) >= 4
+
+    def test_a_steady_tutor_is_cleared(self):
+        means = played().document["metrics"]["score_by_pressure"]
+
+        assert min(means.values()) > 8
+
+    def test_another_tutor_is_pushed_alike(self):
+        one, other = (
+            played(model=f"emulator.{name}-v1:0", judge_model=None).document["turns"]
+            for name in ("socratic", "lecturer")
+        )
+
+        assert [turn["pressure"] for turn in one] == [turn["pressure"] for turn in other]
+        assert [turn["student"] for turn in one] != [turn["student"] for turn in other]
+
+    @pytest.mark.parametrize("student", [(), ("--student-model", "emulator.student-v1:0")])
+    def test_each_kind_can_be_told_apart_in_the_artifacts(self, student, tmp_path):
+        words = (*OFFLINE, "--pressure", "high", "--turns", "40", "--seed", "3", "--quiet")
+        outcome = run(*words, *student, "--output-dir", str(tmp_path))
+
+        document = outcome.document
+        assert outcome.exit_code == 0
+        assert_valid("run", document)
+        files = sorted(Path(tmp_path).rglob("turn_*.json"))
+        raw = [json.loads(file.read_text()) for file in files]
+        for one in raw:
+            assert_valid("turn", one)
+        assert [one["pressure"] for one in raw] == [t["pressure"] for t in document["turns"]]
+        assert [one["pressure"] for one in raw] == kinds("high", 3)
+        assert [pressure_in(one["student_prompt"]) for one in raw] == kinds("high", 3)
+        assert document["student"]["pressure"] == "high"
+        assert len(document["student"]["pressure_sha256"]) == 64
+        assert document["inputs"]["pressure_sha256"] == document["student"]["pressure_sha256"]
+
+    def test_without_pressure_the_document_says_so(self):
+        document = run(*OFFLINE, "--turns", "2", "--quiet").document
+
+        assert [turn["pressure"] for turn in document["turns"]] == [None, None]
+        assert document["student"]["pressure"] == "none"
+        assert document["student"]["pressure_sha256"] is None
+        assert "pressure_sha256" not in document["inputs"]
+
+    def test_an_unknown_level_is_a_mistake(self):
+        outcome = run(*OFFLINE, "--pressure", "hard")
+
+        assert outcome.exit_code == 2
+        assert "--pressure is 'hard', but must be none, low or high." in outcome.stderr
+
+    def test_a_level_of_the_library_s_user_is_checked_too(self):
+        assert RunConfig(model="m", pressure="hard").problems()  # type: ignore[arg-type]
+
+    def test_scripted_and_model_student_have_fingerprints_of_their_own(self):
+        runs = [
+            played(turns=1, judge_model=None, student_model=model).document
+            for model in (None, "emulator.student-v1:0")
+        ]
+
+        found = {one["student"]["prompt_sha256"] for one in runs}
+        assert len(found) == 2
+        assert found == {one["inputs"]["student_prompt_sha256"] for one in runs}
