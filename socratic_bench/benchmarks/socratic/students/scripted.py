@@ -76,7 +76,7 @@ class ScriptedStudent:
         if replaces(push.kind):
             return True
         used_up = self._due(turn) > len(self.scenario.replies)
-        return used_up and draw(self.seed, "push alone", turn) % 2 == 0
+        return used_up and draw(self.seed, "push alone", turn) % 3 == 0
 
     def _closes(self, turn: int) -> bool:
         after = self.scenario.closes_after
