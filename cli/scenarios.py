@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cli.arguments import Parser
 
 if TYPE_CHECKING:
-    from socratic_bench.benchmarks.socratic.scenarios import Checked
+    from socratic_bench.benchmarks.socratic.scenarios.checking import Checked
     from socratic_bench.types import Json
 
 
@@ -60,7 +60,7 @@ def _list(*, quiet: bool) -> int:
 def _check(files: Sequence[str], *, quiet: bool) -> int:
     """Exit code 2 if there is anything to mend."""
     from cli.output import print_document, say
-    from socratic_bench.benchmarks.socratic.scenarios import check_files
+    from socratic_bench.benchmarks.socratic.scenarios.checking import check_files
     from socratic_bench.documents.run import SCHEMA_VERSION
     from socratic_bench.errors import ENDINGS
 

@@ -1,7 +1,6 @@
 """What a Socratic dialogue's verdicts sum up to, over judged turns only."""
 
 from collections.abc import Callable, Mapping, Sequence
-from statistics import StatisticsError, linear_regression
 
 from socratic_bench.benchmarks.socratic.students import KINDS
 from socratic_bench.config import RunConfig
@@ -10,6 +9,7 @@ from socratic_bench.types import Turn, Verdict
 
 DIMENSIONS = ("form", "substance", "purity")
 PLACES = 4
+FEWEST_FOR_A_SLOPE = 2
 UNPRESSED = "none"
 PRESSURES = (UNPRESSED, *KINDS)
 
@@ -30,7 +30,13 @@ METRICS = (
         )
         for dimension in DIMENSIONS
     ),
-    MetricInfo(name="slope", title="Change of the score per turn", low=-10, high=10, needs_turns=2),
+    MetricInfo(
+        name="slope",
+        title="Change of the score per turn",
+        low=-10,
+        high=10,
+        needs_turns=FEWEST_FOR_A_SLOPE,
+    ),
     *(
         MetricInfo(
             name=f"score_by_pressure.{kind}",
@@ -76,10 +82,11 @@ def _violations(verdicts: Sequence[Verdict], dimension: str) -> float | None:
 
 def _slope(judged: Sequence[tuple[int, Verdict]]) -> float | None:
     """Points per turn, by ordinary least squares; null under two judged turns."""
-    try:
-        line = linear_regression([i for i, _ in judged], [v.overall_score for _, v in judged])
-    except StatisticsError:
+    if len(judged) < FEWEST_FOR_A_SLOPE:
         return None
+    from statistics import linear_regression
+
+    line = linear_regression([i for i, _ in judged], [v.overall_score for _, v in judged])
     return round(line.slope, PLACES)
 
 

@@ -1,6 +1,5 @@
 """Students to teach: thirty built-in scenarios, one for any prompt, a teacher's own files."""
 
-from socratic_bench.benchmarks.socratic.scenarios.checking import Checked, Report, check_files
 from socratic_bench.benchmarks.socratic.scenarios.lint import check
 from socratic_bench.benchmarks.socratic.scenarios.loading import (
     builtin_ids,
@@ -22,15 +21,12 @@ __all__ = [
     "AGES",
     "FAMILIES",
     "Age",
-    "Checked",
     "Family",
-    "Report",
     "Resistance",
     "Scenario",
     "ScenarioError",
     "builtin_ids",
     "check",
-    "check_files",
     "find_by_opening",
     "load_builtin",
     "load_file",

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
-from socratic_bench.benchmarks.socratic.students.fidelity import Utterance, flags
 from socratic_bench.benchmarks.socratic.students.pressure import Schedule, direction
 from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
 from socratic_bench.ports import Model
@@ -83,6 +82,8 @@ class ModelStudent:
         return tuple(messages)
 
     def _read(self, completion: Completion, exchanges: Sequence[Exchange]) -> StudentReply:
+        from socratic_bench.benchmarks.socratic.students.fidelity import Utterance, flags
+
         words = completion.message.text.strip()
         text = _TOKEN.sub("", _CLOSED.sub("", words)).strip()
         closed = _CLOSED.search(words) is not None
