@@ -5,6 +5,7 @@
 # make reliability  plays every fault for every role, and writes what happens into docs/reliability.md
 # make validity  what the heuristics reach against people's labels, where those are at hand
 # make bench  measures the program's own speed, and fills in docs/performance.md
+# make bench-peers  plays the same dialogue in other programs, in environments of their own
 # Each makes the environment in .venv first, with pinned and hashed packages.
 
 PYTHON ?= python3
@@ -16,7 +17,7 @@ RUNNER_VARIABLES := RUNNER_DEFAULT_TURNS RUNNER_JUDGE_MODEL RUNNER_STUDENT_MODEL
 	RUNNER_S3_BUCKET RUNNER_S3_PREFIX RUNNER_S3_KMS_KEY_ID AWS_REGION AWS_DEFAULT_REGION
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test torture reliability check lint requirements audit validity bench clean
+.PHONY: help demo test torture reliability check lint requirements audit validity bench bench-peers clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile image.mk
@@ -62,6 +63,9 @@ include image.mk
 
 bench: $(VENV)/.run
 	@$(BIN)/python -m bench --page docs/performance.md
+
+bench-peers: $(VENV)/.run
+	@$(BIN)/python -m bench.peers --page docs/performance.md
 
 validity: $(VENV)/.dev
 	@$(BIN)/python tools/validity.py
