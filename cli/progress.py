@@ -82,6 +82,8 @@ def _turn_line(turn: Turn) -> str:
 
 
 def _scores(turn: Turn) -> str:
+    if turn.replayed:
+        return "replayed"
     if isinstance(turn.outcome, Unjudged):
         return f"unjudged: {turn.outcome.reason}"
     verdict = turn.verdict

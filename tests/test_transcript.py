@@ -186,6 +186,15 @@ def test_replayed_turns_are_not_called_judged_or_counted(tmp_path):
     assert len(document["inputs"]["transcript_sha256"]) == 64
 
 
+def test_people_see_which_turns_were_replayed(tmp_path):
+    path = write(tmp_path, {"turns": TALK})
+    outcome = run(*TUTOR[:-1], "--transcript", path, "--turns", "1")
+
+    lines = [line.split()[:3] for line in outcome.stderr.splitlines() if line.startswith("turn ")]
+    assert [line[:2] for line in lines] == [["turn", "0"], ["turn", "1"], ["turn", "2"]]
+    assert [line[2] == "replayed" for line in lines] == [True, True, False]
+
+
 def test_means_and_half_life_are_the_tutor_s_own(tmp_path):
     """The tutor asks until turn 4 and advises from turn 5 on: its own fourth turn of these."""
     path = write(tmp_path, {"turns": TALK})
