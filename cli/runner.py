@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from cli.commands import COMMANDS
 
 # Start-up makes a great many objects that stay, and looking for garbage among them takes a sixth of
-# its time. The run itself makes little.
-GC_THRESHOLDS = (50_000, 20, 50)
+# its time. A run makes little.
+GC_THRESHOLDS = (200_000, 20, 50)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

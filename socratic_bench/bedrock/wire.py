@@ -119,6 +119,9 @@ def _folded(system: str, messages: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def _without_tool_blocks(message: Message) -> Message:
+    # Nearly all messages of nearly all calls have none, and are not made anew for each call.
+    if not any(isinstance(block, ToolUse | ToolResult) for block in message.content):
+        return message
     return replace(message, content=tuple(_in_words(block) for block in message.content))
 
 
