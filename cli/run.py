@@ -223,29 +223,20 @@ def _offline_models() -> tuple[str, ...]:
 
 def _perform(plan: "Plan", halt: "Halt", *, quiet: bool) -> "RunResult":
     """Play beside the main thread, which stays free to take signals."""
-    import threading
-    from concurrent.futures import Future
-
+    from cli.beside import beside
     from cli.waiting import import_beside
     from socratic_bench.runner import perform
 
     listener = _listener(plan.config, quiet=quiet)
-    outcome: Future[RunResult] = Future()
 
-    def play() -> None:
+    def play() -> "RunResult":
         try:
-            outcome.set_result(perform(plan, listener=listener, halt=halt))
-        except BaseException as error:  # noqa: BLE001 -- raised again in the main thread
-            outcome.set_exception(error)
+            return perform(plan, listener=listener, halt=halt)
         finally:
             listener.called.set()
 
-    thread = threading.Thread(target=play, name="run", daemon=True)
     _take_signals(halt)
-    thread.start()
-    import_beside(thread, listener.called)
-    thread.join()
-    return outcome.result()
+    return beside(play, lambda thread: import_beside(thread, listener.called))
 
 
 def _listener(config: "RunConfig", *, quiet: bool) -> "Waiting":

@@ -1,0 +1,104 @@
+"""A signal ends the run at once, whatever it is doing: with one document, and what is finished."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from cli.beside import beside
+from tests.command import OFFLINE, ROOT, assert_valid, environment
+from tests.fakes import stored
+from tests.interruptions import SCENES, Interrupted, interrupt
+
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
+# Long before what the run waits for would be over by itself, and long enough for a busy machine.
+# make torture measures.
+AT_ONCE_S = 15
+
+
+def check(ended: Interrupted, number: signal.Signals, folder: Path) -> None:
+    document = ended.document
+    assert ended.exit_code == CODES[number]
+    assert_valid("run", document)
+    assert document["end_reason"] == "interrupted"
+    assert document["error"]["hint"]
+    assert "Traceback" not in ended.stderr
+    run_id = document["run_id"]
+    turns = [f"turn_{turn['turn']:03d}.json" for turn in document["turns"]]
+    assert sorted(path.name for path in folder.rglob("turn_*.json")) == turns
+    assert not (folder / f"curated/runs/{run_id}.json").exists()
+
+
+@pytest.mark.parametrize("number", CODES, ids=lambda number: number.name)
+@pytest.mark.parametrize("name", SCENES)
+def test_a_signal_ends_the_run_whatever_it_is_doing(name, number, tmp_path):
+    with SCENES[name](tmp_path) as scene:
+        ended = interrupt(scene, number, "--output-dir", str(tmp_path / "out"))
+
+    check(ended, number, tmp_path / "out")
+    assert ended.seconds < AT_ONCE_S
+
+
+def test_a_signal_that_another_thread_gets_is_handled_all_the_same():
+    """The main thread itself is never interrupted: it has to be told."""
+    told = threading.Event()
+    before = signal.signal(signal.SIGUSR1, lambda *_: told.set())
+
+    def play() -> bool:
+        signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
+        return told.wait(AT_ONCE_S)
+
+    try:
+        assert beside(play) is True
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_what_is_played_beside_returns_or_raises_as_it_would():
+    assert beside(lambda: 7) == 7
+    with pytest.raises(SystemExit, match="8"):
+        beside(lambda: sys.exit(8))
+
+
+@pytest.mark.parametrize("second", CODES, ids=lambda number: number.name)
+def test_a_second_signal_ends_the_process_at_once(second):
+    """After the first one it still writes a document, which nobody reads."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "cli", *OFFLINE, "--turns", "200", "--quiet"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        bufsize=0,
+        cwd=ROOT,
+        env=environment(),
+    ) as process:
+        assert process.stdout
+        process.stdout.read(1)
+        process.send_signal(signal.SIGINT)
+        # Two of a kind that are not yet taken are one.
+        while process.poll() is None:
+            process.send_signal(second)
+            time.sleep(0.01)
+
+    assert process.returncode == CODES[second]
+
+
+def test_a_stdout_that_nobody_reads_leaves_the_artifacts_whole(tmp_path):
+    with subprocess.Popen(
+        [sys.executable, "-m", "cli", *OFFLINE, "--turns", "3", "--output-dir", str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=ROOT,
+        env=environment(),
+    ) as process:
+        assert process.stdout
+        process.stdout.close()
+        assert process.wait() == 1
+    files = {name for name in stored(tmp_path) if name.endswith(".json")}
+
+    assert sum("turn_" in name for name in files) == 3
+    assert sum("judge_" in name for name in files) == 3
+    assert sum(name.startswith("curated/") for name in files) == 1
