@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
-from typing import TypeVar
 
 Result = TypeVar("Result")
 

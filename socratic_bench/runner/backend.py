@@ -3,6 +3,7 @@
 import random
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
@@ -47,7 +48,10 @@ def _factory(
     from socratic_bench.bedrock.session import Endpoint
     from socratic_bench.bedrock.surroundings import Options, Surroundings
 
-    connection = Connection(
+    # A program of the user's own that gives credentials may take its time.
+    opener = ThreadPoolExecutor(1, thread_name_prefix="open")
+    opened = opener.submit(
+        Connection,
         Endpoint(
             region=config.region or OFFLINE_REGION,
             url=url,
@@ -56,6 +60,8 @@ def _factory(
         ),
         notice=notice,
     )
+    opener.shutdown(wait=False)
+    connection = halt.result(opened)
     surroundings = Surroundings(
         now=utc_now,
         monotonic_s=time.monotonic,
