@@ -8,6 +8,7 @@ from socratic_bench.types import CallKey
 
 AFTER_A_REPLY = (
     "socratic_bench.benchmarks.socratic.heuristics",
+    "socratic_bench.benchmarks.socratic.students.fidelity",
     "socratic_bench.documents.artifacts",
     "cli.output",
 )
