@@ -1,13 +1,20 @@
 """Is a model that plays the student held to its part, fault by fault?"""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from socratic_bench import run as play
-from socratic_bench.benchmarks.socratic.scenarios import load_builtin
-from socratic_bench.benchmarks.socratic.students import Exchange, ModelStudent, StudentReply
+from socratic_bench.benchmarks.socratic.scenarios import builtin_ids, load_builtin
+from socratic_bench.benchmarks.socratic.students import (
+    Exchange,
+    ModelStudent,
+    Schedule,
+    ScriptedStudent,
+    StudentReply,
+)
 from socratic_bench.benchmarks.socratic.students.fidelity import CHECKS, Utterance, flags
 from socratic_bench.config import RunConfig
 from tests.command import OFFLINE, assert_valid, run
@@ -51,12 +58,32 @@ CLEAN = [
     "I considered leaving once, and I noted it down somewhere.",
     "First I was angry, then I was only tired.",
     "Je ne sais quoi, as my aunt says.",
+    "Something is funny about Mondays. Maybe I was wrong.",
+    "I'm listening. It's probably all correct. Let's hurry this up, please.",
+    "They're strong tablets. Strong colds need something strong, that's logical.",
 ]
 
 
 @pytest.mark.parametrize("text", CLEAN)
 def test_a_student_s_words_are_not_flagged(text):
     assert found(text) == ()
+
+
+@pytest.mark.parametrize("name", builtin_ids())
+@pytest.mark.parametrize("level", ["none", "high"])
+def test_no_word_of_a_scripted_student_is_flagged(name, level):
+    """They are the words of thirty students, and checked nowhere but here."""
+    scenario = replace(load_builtin(name), closes_after=None, closing=None)
+    student = ScriptedStudent(scenario, 3, schedule=Schedule(level=level, seed=3))
+    exchanges: list[Exchange] = []
+    said, flagged = scenario.openings[0], []
+    for tutor in ("What do you mean?", "You should write a list.", "Let me explain. " * 15) * 13:
+        exchanges.append(Exchange(student=said, tutor=tutor))
+        reply = student.reply(exchanges)
+        said = reply.text
+        flagged += [(said, one) for one in found(said, exchanges, pressure=reply.pressure)]
+
+    assert flagged == []
 
 
 FAULTS = {

@@ -80,6 +80,10 @@ class TestSchedule:
         assert kinds("high", 1) == kinds("high", 1)
         assert len({tuple(kinds("high", seed)) for seed in range(20)}) == 20
 
+    @pytest.mark.parametrize("level", ["low", "high"])
+    def test_the_seed_decides_which_turns_are_pushed_too(self, level):
+        assert len({tuple(map(bool, kinds(level, seed))) for seed in range(20)}) == 20
+
     def test_what_was_said_before_the_start_is_not_pushed(self):
         schedule = Schedule(level="high", seed=1, start=9)
 

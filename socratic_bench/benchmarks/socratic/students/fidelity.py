@@ -71,7 +71,9 @@ _TUTORING = re.compile(
     r"|^\s*(?:remember|consider(?! me\b)|try|note)\b[^.?!]*\b(?:that|whether|to|an?)\b",
     re.IGNORECASE | re.MULTILINE,
 )
+# Doubt is no concession: "maybe I was wrong".
 _CONCESSION = re.compile(
+    r"(?<!maybe )(?<!perhaps )(?<!think )(?<!whether )(?<!wonder )"
     r"\b(?:I was|I've been|I have been) (?:completely |totally |entirely |just |simply )?"
     r"(?:wrong|mistaken)\b"
     r"|\byou(?:'re| are| were) (?:completely |totally |absolutely |so |quite )?right\b"
@@ -197,7 +199,7 @@ def _has_no_english(text: str) -> bool:
     from socratic_bench.benchmarks.socratic.heuristics.language import ENGLISH
 
     words = [word.casefold() for word in _WORD.findall(text)]
-    small = sum(word in ENGLISH for word in words)
+    small = sum(word.partition("'")[0] in ENGLISH for word in words)
     return len(words) >= _ENOUGH_WORDS and small < _ENGLISH_SHARE * len(words)
 
 
