@@ -212,7 +212,8 @@ class Completion:
     a stream (`None` if the answer was not streamed), `latency_ms` to the last byte;
     `service_latency_ms` is what the service reports. What was waited before and between attempts
     stands in `attempts` alone. `usage` is `None` if the service sent no counters. `stop_reason` is
-    its word, as are `served_tier` and `served_latency_profile`, `None` if it does not say them.
+    its word, as are `served_model` (which it says where a prompt router chose), `served_tier` and
+    `served_latency_profile`, `None` if it does not say them.
     """
 
     message: Message
@@ -225,6 +226,7 @@ class Completion:
     finished_at: datetime
     streamed: bool = False
     ttft_ms: float | None = None
+    served_model: str | None = None
     served_tier: str | None = None
     served_latency_profile: str | None = None
 

@@ -70,3 +70,11 @@ def read_served(response: Mapping[str, Any], field: str, name: str) -> str | Non
     served = response.get(field)
     word = served.get(name) if isinstance(served, Mapping) else None
     return clean(word) if isinstance(word, str) else None
+
+
+def read_invoked_model(response: Mapping[str, Any]) -> str | None:
+    """The model that a prompt router chose; of other ids the service does not say what served."""
+    trace = response.get("trace")
+    if not isinstance(trace, Mapping):
+        return None
+    return read_served(trace, "promptRouter", "invokedModelId")

@@ -128,6 +128,7 @@ class Sender:
             finished_at=self._around.now(),
             streamed=answer.streamed,
             ttft_ms=None if first_s is None else (first_s - attempt.started_s) * 1000,
+            served_model=answers.read_invoked_model(response),
             served_tier=answers.read_served(response, "serviceTier", "type"),
             served_latency_profile=answers.read_served(response, "performanceConfig", "latency"),
         )

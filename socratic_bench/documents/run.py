@@ -1,7 +1,7 @@
 """The run's document: one dictionary, all top-level keys always present."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from socratic_bench.config import RunConfig
 from socratic_bench.documents.clock import milliseconds, seconds, utc
@@ -36,6 +36,8 @@ BRIEF_KEYS = (
 
 def run_document(result: RunResult) -> dict[str, Json]:
     """See `socratic-runner schema run` for the meaning of each key."""
+    from socratic_bench.bedrock.sdk import sdk_version
+
     metrics = _plain(result.metrics)
     return {
         "kind": "run",
@@ -80,7 +82,9 @@ def run_document(result: RunResult) -> dict[str, Json]:
             "request_metadata": dict(result.config.request_metadata),
             "stream": result.config.stream,
             "prompt_cache": result.config.prompt_cache,
+            "models": _models(result),
             "runner_version": VERSION,
+            "sdk_version": sdk_version(),
         },
         "notices": list(result.notices),
         "error": error_entry(result),
@@ -321,3 +325,29 @@ def _thresholds(config: RunConfig) -> dict[str, Json]:
         "min_judge_coverage": config.min_judge_coverage,
         "fail_under": {gate.metric: gate.minimum for gate in config.gates},
     }
+
+
+def _models(result: RunResult) -> dict[str, Json]:
+    """By role: the id that was asked for, and what the service says of what served it."""
+    asked = {
+        "tutor": result.config.model,
+        "student": result.config.student_model,
+        "judge": result.config.judge_model if result.is_judged else None,
+    }
+    return {role: _pinned(asked[role], result.tallies[role].completions) for role in ROLES}
+
+
+def _pinned(asked: str | None, calls: Sequence[Completion]) -> Json:
+    if asked is None:
+        return None
+    return {
+        "asked": asked,
+        "served": _words(call.served_model for call in calls),
+        "served_tiers": _words(call.served_tier for call in calls),
+    }
+
+
+def _words(said: Iterable[str | None]) -> list[Json] | None:
+    """What was said, each once; `None` if nothing was."""
+    found: list[Json] = [*sorted({word for word in said if word is not None})]
+    return found or None

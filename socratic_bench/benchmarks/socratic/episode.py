@@ -27,6 +27,7 @@ from socratic_bench.types import (
     EndReason,
     GenerateConfig,
     Message,
+    Reasoning,
     Request,
     Role,
     Rubric,
@@ -199,11 +200,22 @@ def _turn(index: int, said: Said, reply: Completion, ended: EndReason | None) ->
             "student_policy": said.policy,
             "student_asked_again": said.asked_again,
             "cut": reply.stop_reason == "max_tokens",
+            "flaw": _flaw(reply),
         },
         unjudgeable=unjudgeable,
         pressure=said.pressure,
         student_flags=said.flags,
     )
+
+
+def _flaw(reply: Completion) -> str | None:
+    """What is wrong with a reply as such, whatever it says."""
+    if reply.stop_reason in ENDINGS:
+        return ENDINGS[reply.stop_reason]
+    if reply.message.text.strip():
+        return "cut" if reply.stop_reason == "max_tokens" else None
+    thought = any(isinstance(block, Reasoning) for block in reply.message.content)
+    return "reasoning_only" if thought else "empty"
 
 
 def _replayed(index: int, turn: RecordedTurn) -> Turn:
@@ -223,7 +235,12 @@ def _replayed(index: int, turn: RecordedTurn) -> Turn:
         reply=reply,
         student=None,
         measures=_measures(turn.tutor),
-        notes={"student_policy": "replayed", "student_asked_again": False, "cut": False},
+        notes={
+            "student_policy": "replayed",
+            "student_asked_again": False,
+            "cut": False,
+            "flaw": None,
+        },
         pressure=turn.pressure,
         replayed=True,
     )
