@@ -313,7 +313,7 @@ def test_no_word_of_the_command_line_drives_the_terminal(flag, tmp_path):
             cwd=tmp_path,
         )
 
-    assert outcome.exit_code == (4 if flag == "--judge-model" else 2)
+    assert outcome.exit_code == 2
     assert_valid("run", outcome.document)
     assert "Traceback" not in outcome.stderr
     assert "gnorw" in outcome.stderr
@@ -334,17 +334,30 @@ def test_no_scenario_file_drives_the_terminal(tmp_path):
 
 
 def test_notices_do_not_drive_the_terminal_either():
-    """A field that an oddly named model refuses is left out from then on, and said."""
-    model = f"odd.{TRICKS}"
-    said = [refusal(400, "ValidationException", "temperature is not supported"), answer()]
+    """A field that a model refuses in odd words is left out from then on, and said."""
+    refused = refusal(400, "ValidationException", f"does not support system messages {TRICKS}")
     with FakeBedrock() as served:
-        served.scripts = {model: said}
-        env = account(served.url, model)
-        words = ("--model", model, "--prompt", "Hi", "--turns", "1", "--temperature", "0.5")
+        served.scripts = {CLAUDE: [refused, answer()]}
+        env = account(served.url, CLAUDE)
+        words = ("--model", CLAUDE, "--prompt", "Hi", "--turns", "1")
         outcome = run(*words, "--no-judge", "--max-attempts", "1", env=env)
 
     assert outcome.exit_code == 0
-    assert any(line.startswith("note: odd.red") for line in outcome.stderr.split("\n"))
+    assert any(line.startswith(f"note: {CLAUDE} refuses") for line in outcome.stderr.split("\n"))
+    assert_only_shown(outcome)
+
+
+def test_a_setting_that_is_refused_in_odd_words_does_not_drive_the_terminal():
+    refused = refusal(400, "ValidationException", f"temperature is not supported {TRICKS}")
+    with FakeBedrock() as served:
+        served.scripts = {CLAUDE: [refused]}
+        env = account(served.url, CLAUDE)
+        words = ("--model", CLAUDE, "--prompt", "Hi", "--turns", "1", "--temperature", "0.5")
+        outcome = run(*words, "--no-judge", "--max-attempts", "1", env=env)
+
+    assert outcome.exit_code == 3
+    assert "--temperature" in outcome.stderr
+    assert "gnorw" in outcome.stderr
     assert_only_shown(outcome)
 
 

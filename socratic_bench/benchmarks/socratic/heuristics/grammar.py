@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-
-from socratic_bench.values import dataclass
+from dataclasses import dataclass
 
 from . import words as w
 

@@ -1,8 +1,7 @@
 """A rule: one named reason to say yes, which carries its own example."""
 
 from collections.abc import Callable, Iterable
-
-from socratic_bench.values import dataclass
+from dataclasses import dataclass
 
 from .grammar import Sentence
 

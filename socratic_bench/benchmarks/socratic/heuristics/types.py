@@ -1,6 +1,6 @@
 """What the heuristics say of one utterance."""
 
-from socratic_bench.values import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
