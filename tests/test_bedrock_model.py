@@ -76,6 +76,9 @@ class Around:
         self.waits.append(seconds)
         self.now_s += seconds
 
+    def result(self, future: Any, timeout_s: float) -> Any:
+        return future.result(timeout_s)
+
     @property
     def pace(self) -> Pace:
         return Pace(monotonic_s=self.monotonic_s, sleep=self.sleep)
@@ -91,7 +94,7 @@ class Around:
             now=lambda: NOON + timedelta(seconds=next(moments)),
             monotonic_s=self.monotonic_s,
             sleep=self.sleep,
-            result=lambda future, timeout_s: future.result(timeout_s),
+            result=self.result,
             uniform=self.uniform,
             notice=self.notices.append,
         )

@@ -1,0 +1,248 @@
+"""Streams over real HTTP: what is an answer, what is none, and how long it may take."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import pytest
+
+from socratic_bench.bedrock.connection import Connection
+from socratic_bench.bedrock.session import Endpoint
+from socratic_bench.bedrock.streamed import StreamedAnswer
+from socratic_bench.emulator import Emulator, Settings
+from socratic_bench.emulator.frames import corrupted, event, exception
+from socratic_bench.errors import Stopped
+from socratic_bench.runner import Halt
+from socratic_bench.types import Completion
+from tests.test_bedrock_model import KEY, REQUEST, Around, Bench
+
+START = event("messageStart", {"role": "assistant"})
+WORDS = event("contentBlockDelta", {"delta": {"text": "Why? "}, "contentBlockIndex": 0})
+BLOCK_STOP = event("contentBlockStop", {"contentBlockIndex": 0})
+STOP = event("messageStop", {"stopReason": "end_turn"})
+USAGE = {"inputTokens": 10, "outputTokens": 5, "totalTokens": 15}
+METADATA = event("metadata", {"usage": USAGE, "metrics": {"latencyMs": 7}})
+WHOLE = (START, WORDS, BLOCK_STOP, STOP, METADATA)
+HEAD = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: application/vnd.amazon.eventstream\r\n"
+    b"Transfer-Encoding: chunked\r\n\r\n"
+)
+END = b"0\r\n\r\n"
+
+Send = Callable[[bytes], None]
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+@contextmanager
+def wire(play: Callable[[Send], None]) -> Iterator[Bench]:
+    """A server that answers each request by `play`, which may stop in the middle of anything."""
+    server = socket.create_server(("127.0.0.1", 0))
+    ended = threading.Event()
+
+    def serve() -> None:
+        while not ended.is_set():
+            try:
+                connection, _ = server.accept()
+            except OSError:
+                return
+            threading.Thread(target=answer_on, args=(connection,), daemon=True).start()
+
+    def answer_on(connection: socket.socket) -> None:
+        with connection, closing(connection.makefile("rb")) as file:
+            try:
+                length = 0
+                while (line := file.readline()) not in (b"\r\n", b""):
+                    if line.lower().startswith(b"content-length:"):
+                        length = int(line.split(b":")[1])
+                file.read(length)
+                play(connection.sendall)
+            except OSError:
+                return  # the client has left
+
+    threading.Thread(target=serve, daemon=True).start()
+    url = f"http://127.0.0.1:{server.getsockname()[1]}"
+    there = Endpoint(region="us-east-1", url=url, call_timeout_s=0.4)
+    with server, closing(Connection(there, notice=print)) as connection:
+        around = Around()
+        around.monotonic_s = time.monotonic  # type: ignore[method-assign]
+        yield Bench(connection, around)
+        ended.set()
+
+
+def sending(*frames: bytes, end: bytes = END) -> Callable[[Send], None]:
+    return lambda send: send(HEAD + b"".join(map(chunk, frames)) + end)
+
+
+def test_a_whole_stream_is_an_answer():
+    with wire(sending(*WHOLE)) as bench:
+        found = bench.ask(max_attempts=1)
+
+    assert (found.message.text, found.stop_reason) == ("Why? ", "end_turn")
+    assert found.service_latency_ms == 7.0
+    assert found.usage is not None
+
+
+@pytest.mark.parametrize(
+    ("frames", "end", "code"),
+    [
+        ((START, WORDS), END, "unreadable_answer"),
+        ((START, WORDS, BLOCK_STOP, STOP), END, "unreadable_answer"),
+        ((START, WORDS, BLOCK_STOP, METADATA), END, "unreadable_answer"),
+        ((), END, "unreadable_answer"),
+        ((START, WORDS[:30]), END, "unreadable_answer"),
+        ((START, WORDS[:30]), b"", "connection_lost"),
+        ((START, WORDS), b"", "connection_lost"),
+        ((START, WORDS), b"40\r\nhalf a chunk", "connection_lost"),
+        ((START, WORDS), b"zz\r\n", "connection_lost"),
+        ((START, corrupted(WORDS), BLOCK_STOP, STOP, METADATA), END, "unreadable_answer"),
+        ((b"<html><body>Please sign in</body></html>",), END, "unreadable_answer"),
+        ((START, exception("throttlingException", {"message": "Slow."})), END, "throttled"),
+        (
+            (START, exception("modelStreamErrorException", {"message": "Oh."})),
+            END,
+            "model_error",
+        ),
+        ((exception("internalServerException", {"message": "Oh."}),), END, "server_error"),
+        ((exception("serviceUnavailableException", {"message": "Oh."}),), END, "server_error"),
+        ((exception("aNewKindOfException", {"message": "Oh."}),), END, "server_error"),
+        ((event("contentBlockDelta", {"delta": {"text": 5}, "contentBlockIndex": 0}),), END,
+         "unreadable_answer"),
+        ((event("contentBlockDelta", {}), *WHOLE[2:]), END, "answered"),
+    ],
+)  # fmt: skip
+def test_every_way_to_break_is_one_kind_of_failure_and_is_tried_again(frames, end, code):
+    with wire(sending(*frames, end=end)) as bench:
+        if code == "answered":
+            assert bench.ask(max_attempts=1).message.content == ()
+            return
+        error = bench.fail(max_attempts=2)
+
+    # A connection that ends is told apart from a stream that ends only if the SDK sees it first.
+    codes = {code, "unreadable_answer"} if code == "connection_lost" else {code}
+    assert {one.error for one in error.attempts} <= codes
+    assert len(error.attempts) == 2
+    assert all(one.may_have_been_billed for one in error.attempts)
+
+
+@pytest.mark.parametrize("end", [b"", b"40\r\nhalf a chunk", b"zz\r\n", chunk(corrupted(WORDS))])
+def test_what_breaks_after_the_answer_takes_nothing_from_it(end):
+    with wire(sending(*WHOLE, end=end)) as bench:
+        assert bench.ask(max_attempts=1).message.text == "Why? "
+
+
+def trickling(data: bytes) -> Callable[[Send], None]:
+    """The beginning of a stream, and then a little of it again and again, for ever."""
+
+    def play(send: Send) -> None:
+        send(HEAD + chunk(START))
+        while True:
+            send(data)
+            time.sleep(0.02)
+
+    return play
+
+
+def test_a_stream_that_trickles_for_ever_is_a_timeout():
+    """Each of its events comes in time."""
+    with wire(trickling(chunk(WORDS))) as bench:
+        error = bench.fail(max_attempts=2)
+
+    assert [one.error for one in error.attempts] == ["read_timeout"] * 2
+    assert all(one.may_have_been_billed for one in error.attempts)
+
+
+def test_a_stream_that_trickles_within_a_chunk_is_a_timeout():
+    def play(send: Send) -> None:
+        send(HEAD + chunk(START) + b"fffff\r\n")
+        while True:
+            send(b"x")
+            time.sleep(0.02)
+
+    with wire(play) as bench:
+        error = bench.fail(max_attempts=1)
+
+    assert error.code == "read_timeout"
+
+
+def test_the_end_of_the_run_does_not_wait_for_a_stream():
+    halt = Halt()
+    asked = threading.Event()
+
+    def play(send: Send) -> None:
+        asked.set()
+        trickling(chunk(WORDS))(send)
+
+    with wire(play) as bench:
+        bench.around.result = halt.result  # type: ignore[method-assign]
+        bench.client.call_timeout_s = 1000.0
+        threading.Thread(target=lambda: (asked.wait(20), halt.interrupt(2))).start()
+        with pytest.raises(Stopped):
+            bench.ask(max_attempts=1)
+
+
+def test_connections_are_kept_between_streams():
+    with Emulator(Settings()) as emulator:
+        there = Endpoint(region="us-east-1", url=emulator.url)
+        with closing(Connection(there, notice=print)) as connection:
+            model = Bench(connection).model()
+            found = [model.complete(REQUEST, KEY) for _ in range(4)]
+
+        assert {one.connection for one in emulator.requests} == {1}
+    assert all(isinstance(one, Completion) and one.streamed for one in found)
+
+
+class TestAssembly:
+    def test_blocks_come_together_by_their_index(self):
+        answer = put_together(
+            delta(0, {"reasoningContent": {"text": "Let me "}}),
+            delta(0, {"reasoningContent": {"text": "think."}}),
+            delta(0, {"reasoningContent": {"signature": "x"}}),
+            delta(1, {"text": "Why"}),
+            {"contentBlockStart": {"start": {"toolUse": {"toolUseId": "u", "name": "n"}},
+                                   "contentBlockIndex": 2}},
+            delta(1, {"text": "?"}),
+            delta(2, {"toolUse": {"input": '{"form"'}}),
+            delta(2, {"toolUse": {"input": ": 3}"}}),
+        )  # fmt: skip
+
+        assert answer["output"]["message"]["content"] == [
+            {"reasoningContent": {"reasoningText": {"text": "Let me think."}}},
+            {"text": "Why?"},
+            {"toolUse": {"toolUseId": "u", "name": "n", "input": {"form": 3}}},
+        ]
+        assert (answer["stopReason"], answer["usage"]) == ("end_turn", USAGE)
+
+    @pytest.mark.parametrize("given", ["", '{"form": ', "[" * 100_000])
+    def test_a_tools_input_that_was_cut_is_empty(self, given):
+        answer = put_together(
+            {"contentBlockStart": {"start": {"toolUse": {"toolUseId": "u", "name": "n"}},
+                                   "contentBlockIndex": 0}},
+            delta(0, {"toolUse": {"input": given}}),
+        )  # fmt: skip
+
+        assert answer["output"]["message"]["content"][0]["toolUse"]["input"] == {}
+
+
+def delta(index: int, content: dict[str, Any]) -> dict[str, Any]:
+    return {"contentBlockDelta": {"delta": content, "contentBlockIndex": index}}
+
+
+def put_together(*events: dict[str, Any]) -> dict[str, Any]:
+    answer = StreamedAnswer()
+    for one in (
+        {"messageStart": {"role": "assistant"}},
+        *events,
+        {"messageStop": {"stopReason": "end_turn"}},
+        {"somethingNew": {}},
+        {"metadata": {"usage": USAGE}},
+    ):
+        assert not answer.is_complete
+        answer.add(one)
+    assert answer.is_complete
+    return answer.response()
