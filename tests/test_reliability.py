@@ -15,7 +15,8 @@ LASTING = {
     "daily_quota": 4,
 }
 # And what it makes of it if it stays, where that is not what follows from its group.
-STAYING = {"expired_token": 3, "context_window": 0, **LASTING}
+# Denied streams are done without.
+STAYING = {"expired_token": 3, "context_window": 0, "denied_streaming": 0, **LASTING}
 
 
 def exit_code(case: Case) -> int:
