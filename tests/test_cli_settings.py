@@ -1,6 +1,10 @@
 """The settings of the model under test, from the real command to the requests that arrive."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -8,7 +12,7 @@ from typing import Any
 import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
-from tests.command import Outcome, account, assert_valid, run
+from tests.command import ROOT, Outcome, account, assert_valid, run
 from tests.fakes import FakeBedrock, answer, scored, stored
 
 TUTOR = "emulator.socratic-v1:0"
@@ -315,3 +319,32 @@ def test_without_a_cache_no_request_has_a_point_and_nothing_else_changes():
     assert [t["question"] for t in plain["turns"]] == [t["question"] for t in with_points["turns"]]
     assert plain["usage"]["tutor"]["cache_read_tokens"] == 0
     assert plain["inputs"]["prompt_cache"] is False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_run_while_a_stream_is_under_way(number):
+    """A reply would take an hour."""
+    with emulated(ms_per_output_token=60_000) as emulator:
+        words = ("--model", TUTOR, "--prompt", "Hi", "--no-judge", "--turns", "2")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cli", *words],
+            cwd=ROOT,
+            env=account(emulator.url, TUTOR),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        while not emulator.requests:
+            time.sleep(0.01)
+        process.send_signal(number)
+        stdout, _ = process.communicate()
+
+    assert process.returncode == 128 + number
+    assert json.loads(stdout)["end_reason"] == "interrupted"
+
+
+def test_the_time_of_a_call_bounds_its_stream():
+    with emulated(ms_per_output_token=60_000) as emulator:
+        outcome = play(emulator, "--call-timeout", "0.3", "--max-attempts", "2")
+
+    assert (outcome.exit_code, outcome.document["error"]["code"]) == (4, "read_timeout")
+    assert outcome.document["latency"]["tutor"]["unanswered_maybe_billed"] == 2

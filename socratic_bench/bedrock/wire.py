@@ -64,7 +64,7 @@ def _shaped(request: Request, can: Capabilities) -> Request:
         system = "\n\n".join(part for part in (system, _json_in_words(tool)) if part)
         tool = None
     if not tool:
-        messages = tuple(_without_tool_blocks(message) for message in messages)
+        messages = tuple(map(_without_tool_blocks, messages))
     if system and not can.system:
         messages, system = _folded(system, messages), None
     return replace(request, system=system, tool=tool, messages=messages)
