@@ -2,6 +2,7 @@
 
 COMMANDS = {
     "run": "cli.run",
+    "resume": "cli.resume",
     "scenarios": "cli.scenarios",
     "schema": "cli.schema",
     "emulator": "cli.emulator",

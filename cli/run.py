@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from cli.waiting import Waiting
     from socratic_bench.config import RunConfig, Sources
     from socratic_bench.documents import RunResult
+    from socratic_bench.ports import Entry
     from socratic_bench.runner import Halt, Plan
 
 DESCRIPTION = """\
@@ -23,6 +24,7 @@ score every tutor turn, and prints one JSON document on stdout.
 
 commands:
   run        (the default) one dialogue
+  resume     go on with a run that was cut short
   scenarios  list the built-in scenarios
   schema     print the JSON Schema of a document
   emulator   serve the embedded Bedrock endpoint
@@ -122,6 +124,10 @@ def _add_output(parser: Parser) -> None:
     add_word(group, "--s3-bucket", "NAME", "keep the artifacts in a bucket")
     add_word(group, "--s3-prefix", "PREFIX", "before every key in the bucket")
     add_word(group, "--s3-kms-key-id", "KEY", "encrypt objects with this KMS key")
+    add_switch(group, "--resume", "go on with the newest run of this command line, if there is one")
+    add_word(
+        group, "--resume-from", "FILE", "go on with a partial document; - reads standard input"
+    )
     add_switch(group, "--pretty", "indent the document")
     add_switch(group, "--brief", "print the short form of the document")
     add_switch(group, "--quiet", "no progress on stderr")
@@ -138,24 +144,55 @@ def _version() -> str:
 def main(words: Sequence[str]) -> int:
     """Parse, play, print, and answer with the exit code."""
     flags, problems = parse(build_parser(), words)
+    return play(flags, problems)
+
+
+def play(flags: Flags, problems: Sequence[str], run_id: str | None = None) -> int:
+    """The run that the flags ask for; with a `run_id`, one that began earlier."""
     from socratic_bench.config import read_config
-    from socratic_bench.errors import UsageError
-    from socratic_bench.runner import Halt, prepare
+    from socratic_bench.errors import BenchError
+    from socratic_bench.runner import Halt
 
     config, misread = read_config(_sources(flags))
     halt = Halt()
+    _take_signals(halt)
     try:
-        plan = prepare(config, [*problems, *misread])
+        plan, entries = _planned(flags, config, [*problems, *misread], run_id, halt)
         if flags.get("dry-run"):
             return _dry_run(plan, flags)
-        result = _perform(plan, halt, quiet=bool(flags.get("quiet")))
-    except UsageError as error:
+        result = _perform(plan, halt, entries, quiet=bool(flags.get("quiet")))
+    except BenchError as error:
         from cli.output import print_failed_run
 
         pretty, brief = bool(flags.get("pretty")), bool(flags.get("brief"))
         print_failed_run(error, config, pretty=pretty, brief=brief)
         return error.exit_code
     return _report(result, flags)
+
+
+def _planned(
+    flags: Flags, config: "RunConfig", problems: Sequence[str], run_id: str | None, halt: "Halt"
+) -> "tuple[Plan, Sequence[Entry]]":
+    from socratic_bench.runner import prepare
+
+    if run_id is None and "resume-from" not in flags:
+        return prepare(config, problems), ()
+    from dataclasses import replace
+
+    from cli.resume import find_earlier
+    from socratic_bench.config import continued, read_config
+
+    # What is missing elsewhere may be told by the run's beginning.
+    missing = [problem for problem in problems if "BEDROCK_MODEL_IDS is not set" in problem]
+    rest = [problem for problem in problems if problem not in missing]
+    earlier = find_earlier(flags, config, rest, run_id, halt)
+    if earlier and earlier.config.offline and not config.offline:
+        config, misread = read_config(_sources({**flags, "offline": True}))
+        problems = [*rest, *misread]
+    if earlier:
+        config = continued(earlier.config, config, flags)
+        config = replace(config, resume_run_id=earlier.run_id)
+    return prepare(config, problems), earlier.entries if earlier else ()
 
 
 def _dry_run(plan: "Plan", flags: Flags) -> int:
@@ -188,14 +225,12 @@ def _report(result: "RunResult", flags: Flags) -> int:
 
 def _sources(flags: Flags) -> "Sources":
     from socratic_bench.config import Sources
-    from socratic_bench.runner import draw_seed
 
     return Sources(
         flags=flags,
         environ=os.environ,
         read_stdin=_read_stdin,
         profile_region=_profile_region,
-        draw_seed=draw_seed,
         offline_models=_offline_models,
     )
 
@@ -221,7 +256,7 @@ def _offline_models() -> tuple[str, ...]:
     return MODEL_IDS
 
 
-def _perform(plan: "Plan", halt: "Halt", *, quiet: bool) -> "RunResult":
+def _perform(plan: "Plan", halt: "Halt", entries: "Sequence[Entry]", *, quiet: bool) -> "RunResult":
     """Play beside the main thread, which stays free to take signals."""
     from cli.beside import beside
     from cli.waiting import import_beside
@@ -231,11 +266,10 @@ def _perform(plan: "Plan", halt: "Halt", *, quiet: bool) -> "RunResult":
 
     def play() -> "RunResult":
         try:
-            return perform(plan, listener=listener, halt=halt)
+            return perform(plan, listener=listener, halt=halt, entries=entries)
         finally:
             listener.called.set()
 
-    _take_signals(halt)
     return beside(play, lambda thread: import_beside(thread, listener.called))
 
 

@@ -207,8 +207,12 @@ class Journal(Protocol):
         """What had to be repaired to read it, a sentence each."""
         ...
 
-    def append(self, entry: Entry) -> None:
-        """Keep an entry: durable on return in a folder, on its way in a bucket."""
+    def append(self, entry: Entry, *, durable: bool = True) -> None:
+        """Keep an entry: safe on return in a folder, on its way in a bucket.
+
+        One that need not be `durable` is a note that helps to tell what happened: it may be lost.
+        Raises `ArtifactError` if it is sure that the entry cannot be kept.
+        """
         ...
 
     def close(self) -> None:
@@ -221,6 +225,17 @@ class Journals(Protocol):
 
     def newest(self, identity: str) -> Iterator[str]:
         """Run ids whose first entry has this `identity` digest, the newest first."""
+        ...
+
+    def first(self, run_id: str) -> Entry:
+        """The first entry of a run's journal, which stays as it is and is not held.
+
+        Raises `UsageError` if there is none.
+        """
+        ...
+
+    def holds(self, run_id: str) -> bool:
+        """Whether there is a journal of this run."""
         ...
 
     def create(self, run_id: str, identity: str) -> Journal:

@@ -157,11 +157,11 @@ def breaches(kind: str, document: object) -> list[str]:
 
 
 def stored(folder: Path) -> dict[str, Any]:
-    """The JSON files below a folder, by their relative paths."""
+    """The artifacts below a folder, by their relative paths; not the journal beside them."""
     return {
         str(path.relative_to(folder)): json.loads(path.read_bytes())
         for path in sorted(folder.rglob("*"))
-        if path.is_file()
+        if path.is_file() and path.suffix != ".jsonl"
     }
 
 

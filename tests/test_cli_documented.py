@@ -244,7 +244,7 @@ def test_bucket_prefix_and_output_folder_hold_the_same_tree(bedrock, aws, tmp_pa
     env = account(bedrock, CLAUDE, RUNNER_S3_BUCKET=BUCKET, AWS_ENDPOINT_URL_S3=aws)
     words = ("--s3-prefix", "team/a", "--output-dir", str(tmp_path), "--turns", "2")
     document = run("--model", CLAUDE, "--prompt", OPENING, *words, env=env).document
-    files = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file())
+    files = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*.json"))
 
     assert document["s3_artifacts"]["raw"].startswith(f"s3://{BUCKET}/team/a/raw/runs/run-")
     assert document["output_artifacts"]["raw"].startswith(str(tmp_path))

@@ -17,11 +17,8 @@ from socratic_bench.types import Guardrail
 
 ENVIRON = {"BEDROCK_MODEL_IDS": '["m", "n"]', "AWS_REGION": "us-east-1"}
 FLAGS = {"model": "m", "prompt": "Hello."}
-DRAWN_SEED = 77
 OFFLINE_MODELS = ("emulator.socratic-v1:0", "emulator.judge-v1:0")
-CONFIG = RunConfig(
-    model="m", prompt="Hello.", seed=DRAWN_SEED, model_ids=("m", "n"), region="us-east-1"
-)
+CONFIG = RunConfig(model="m", prompt="Hello.", model_ids=("m", "n"), region="us-east-1")
 SCENARIO = files(scenarios) / "data" / "custom.toml"
 PROFILE = "arn:aws:bedrock:eu-west-1:123456789012:application-inference-profile/abc"
 
@@ -38,7 +35,6 @@ def sources(
         environ=environ,
         read_stdin=lambda: stdin,
         profile_region=lambda: profile_region,
-        draw_seed=lambda: DRAWN_SEED,
         offline_models=lambda: OFFLINE_MODELS,
     )
 
@@ -70,7 +66,7 @@ def test_the_documented_command_gets_the_documented_defaults():
         turns=40,
         judge_model="anthropic.claude-3-5-sonnet-20241022-v1:0",
         student_model=None,
-        seed=DRAWN_SEED,
+        seed=None,
         model_ids=("m", "n"),
         region="us-east-1",
         assume_role_arn=None,

@@ -59,6 +59,30 @@ class BucketJournals:
             if keys and self._get(keys.entry(0)):
                 yield run_id
 
+    def holds(self, run_id: str) -> bool:
+        """Whether there is a journal of this run."""
+        return self._get(RunKeys(run_id).entry(0)) is not None
+
+    def first(self, run_id: str) -> Entry:
+        """The first entry of a run's journal, which stays as it is and is not held.
+
+        Raises `UsageError` if there is none.
+        """
+        keys = RunKeys(run_id)
+        stored = self._get(keys.entry(0))
+        if stored is None:
+            raise self._absent(keys)
+        entry, fault = _entry(keys, 0, None, stored)
+        if entry is None:
+            raise UsageError([f"The journal of {run_id} cannot be used: its beginning {fault}."])
+        return entry
+
+    def _absent(self, keys: RunKeys) -> UsageError:
+        return UsageError(
+            [f"There is no run {keys.run_id} in {self._bucket.location(keys.journal)}."],
+            hint="Check the run id, --s3-bucket and --s3-prefix.",
+        )
+
     def create(self, run_id: str, identity: str) -> "BucketJournal":
         """A new, empty journal, held by this process; returns at once, whatever S3 does."""
         keys = RunKeys(run_id)
@@ -74,10 +98,7 @@ class BucketJournals:
         """
         keys = RunKeys(run_id)
         if not self._sequences(keys):
-            raise UsageError(
-                [f"There is no run {run_id} in {self._bucket.location(keys.journal)}."],
-                hint="Check the run id, --s3-bucket and --s3-prefix.",
-            )
+            raise self._absent(keys)
         lease = self._lease(keys)
         self._patiently(lease.take)
         try:
@@ -161,8 +182,13 @@ class BucketJournal:
         """What had to be repaired to read it, a sentence each."""
         return self._repairs
 
-    def append(self, entry: Entry) -> None:
-        """Start keeping an entry; whether it arrived the run's delivery knows."""
+    def append(self, entry: Entry, *, durable: bool = True) -> None:
+        """Start keeping an entry; whether it arrived the run's delivery knows.
+
+        Notes are left out: each would be a request.
+        """
+        if not durable:
+            return
         with self._lock:
             body = encode(
                 {

@@ -2,7 +2,10 @@
 
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+
+import orjson
 
 from socratic_bench.errors import ArtifactError, UsageError
 
@@ -10,8 +13,9 @@ from socratic_bench.errors import ArtifactError, UsageError
 class FolderStore:
     """Keeps each key as a file below `root`, which is made when the first file is kept."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, notice: Callable[[str], None] | None = None) -> None:
         self._root = Path(root).absolute()
+        self._notice = notice
 
     def check(self) -> None:
         """Make the folder and a file that vanishes; raise `UsageError` if that cannot be done."""
@@ -45,6 +49,11 @@ class FolderStore:
         try:
             self._keep_inside(path)
             path.parent.mkdir(parents=True, exist_ok=True)
+            found = _found(path)
+            if found == body:
+                return
+            if found is not None and self._notice and not _is_whole(found):
+                self._notice(f"{path} was cut off or changed by others; it is written anew.")
             _write_whole(path, body)
         except (OSError, RuntimeError, ValueError) as error:
             raise ArtifactError(
@@ -74,6 +83,22 @@ class FolderStore:
 
     def location(self, key: str) -> str:
         return str(self._root / key) + ("/" if key.endswith("/") else "")
+
+
+def _found(path: Path) -> bytes | None:
+    """What is there already, from an earlier process of the same run."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _is_whole(content: bytes) -> bool:
+    try:
+        orjson.loads(content)
+    except ValueError:
+        return False
+    return True
 
 
 def _why(error: Exception) -> str:

@@ -58,6 +58,11 @@ class RunKeys:
         """The object that names this run among those of one identity."""
         return f"{index_of(identity)}{self.run_id}"
 
+    @property
+    def journal_file(self) -> str:
+        """A run's journal in a folder."""
+        return f"journal/runs/{self.run_id}.jsonl"
+
     def turn(self, index: int) -> str:
         return f"{self.raw}turn_{index:03d}.json"
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from socratic_bench.artifacts.delivery import Delivery
 from socratic_bench.artifacts.folder import FolderStore
+from socratic_bench.artifacts.folder_journal import FolderJournals
 from socratic_bench.config import OFFLINE_REGION, RunConfig
 from socratic_bench.errors import BenchError
 from socratic_bench.ports import Journals
@@ -13,9 +14,16 @@ if TYPE_CHECKING:
     from socratic_bench.artifacts.s3 import S3Store
 
 
-def open_folder(config: RunConfig) -> FolderStore | None:
-    """The output folder, if one is asked for."""
-    return FolderStore(config.output_dir) if config.output_dir else None
+def open_folder(
+    config: RunConfig, notice: Callable[[str], None] | None = None
+) -> FolderStore | None:
+    """The output folder, if one is asked for; `notice` is told what had to be mended in it."""
+    return FolderStore(config.output_dir, notice) if config.output_dir else None
+
+
+def folder_journals(config: RunConfig) -> Journals | None:
+    """The journals in the output folder, if one is asked for."""
+    return FolderJournals(config.output_dir) if config.output_dir else None
 
 
 def open_bucket(

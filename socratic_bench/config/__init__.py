@@ -10,6 +10,7 @@ from socratic_bench.config.run_config import (
     Pressure,
     RunConfig,
 )
+from socratic_bench.config.stored import continued, from_stored, to_stored
 
 __all__ = [
     "DEFAULT_JUDGE_MODEL",
@@ -20,6 +21,9 @@ __all__ = [
     "Pressure",
     "RunConfig",
     "Sources",
+    "continued",
+    "from_stored",
     "read_bounded",
     "read_config",
+    "to_stored",
 ]

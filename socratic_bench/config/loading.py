@@ -79,6 +79,7 @@ def _read(reader: Reader) -> RunConfig:
         half_life_threshold=reader.number("half-life-threshold", default=8.0),
         min_judge_coverage=reader.number("min-judge-coverage", default=0.9),
         gates=_gates(reader),
+        resume=reader.switch("resume"),
     )
 
 
@@ -129,9 +130,9 @@ def _optional_integer(reader: Reader, flag: str) -> int | None:
     return reader.integer(flag, default=1) if reader.given(flag) else None
 
 
-def _seed(reader: Reader) -> int:
+def _seed(reader: Reader) -> int | None:
     if not reader.given("seed"):
-        return reader.sources.draw_seed()
+        return None
     seed = reader.integer("seed", default=0)
     return seed if 0 <= seed <= MAX_SEED else _note_seed(reader, seed)
 

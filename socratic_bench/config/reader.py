@@ -23,7 +23,6 @@ class Sources:
     environ: Mapping[str, str]
     read_stdin: Callable[[], str]
     profile_region: Callable[[], str | None]
-    draw_seed: Callable[[], int]
     offline_models: Callable[[], tuple[str, ...]]
 
 

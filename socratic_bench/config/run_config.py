@@ -81,6 +81,8 @@ class RunConfig:
         min_judge_coverage: share of turns that must be judged, 0..1.
         gates: bounds on metrics.
         benchmark: name of the benchmark.
+        resume: go on with the newest run of the same identity in the stores, if there is one.
+        resume_run_id: go on with this run of the stores.
     """
 
     model: str
@@ -123,6 +125,8 @@ class RunConfig:
     min_judge_coverage: float = 0.9
     gates: tuple[Gate, ...] = ()
     benchmark: str = "socratic"
+    resume: bool = False
+    resume_run_id: str | None = None
 
     def problems(self) -> tuple[str, ...]:
         """Every mistake in the values, one sentence each; empty if the run can be prepared."""
@@ -133,6 +137,7 @@ class RunConfig:
             *_range_problems(self),
             *setting_problems(self),
             *_place_problems(self),
+            *_resume_problems(self),
         )
 
 
@@ -203,6 +208,12 @@ def _range_problems(config: RunConfig) -> Iterator[str]:
     for name, value, low, high in bounds:
         if value is not None and not low <= value <= high:
             yield f"{name} is {value}, but must lie in {low}..{high}."
+
+
+def _resume_problems(config: RunConfig) -> Iterator[str]:
+    asked = config.resume or config.resume_run_id is not None
+    if asked and not (config.output_dir or config.s3_bucket):
+        yield "Nothing to resume from: give --output-dir or --s3-bucket."
 
 
 def _place_problems(config: RunConfig) -> Iterator[str]:

@@ -31,6 +31,7 @@ class RunResult:
     what each role's calls took. `error` is what ended the run early, `None` if nothing did.
     `prices` are those of the user; `None` takes the built-in ones.
     `closing_flags` are faults of the student's last words, `None` if they were not checked.
+    `journal` is what a run that no store keeps is resumed from.
     """
 
     run_id: str
@@ -48,6 +49,7 @@ class RunResult:
     s3: Place | None
     folder: Place | None
     notices: tuple[str, ...]
+    journal: tuple[Mapping[str, Json], ...] | None = None
     started_at: datetime
     completed_at: datetime
     duration_s: float

@@ -88,6 +88,7 @@ def run_document(result: RunResult) -> dict[str, Json]:
         },
         "notices": list(result.notices),
         "error": error_entry(result),
+        "journal": [dict(entry) for entry in result.journal] if result.journal else None,
     }
 
 
@@ -137,6 +138,7 @@ def unstarted_document(
         "inputs": None,
         "notices": [],
         "error": describe(error),
+        "journal": None,
     }
 
 

@@ -50,7 +50,8 @@ class Judge:
         return self._judged(found, calls)
 
     def _judged(self, outcome: Verdict | Unjudged, calls: list[Completion]) -> Judged:
-        return Judged(outcome=outcome, calls=tuple(calls), finished_at=self.now())
+        finished_at = calls[-1].finished_at if calls else self.now()
+        return Judged(outcome=outcome, calls=tuple(calls), finished_at=finished_at)
 
 
 def _unjudged(found: Unreadable, last: Completion) -> Unjudged:

@@ -2,6 +2,17 @@
 
 from socratic_bench.runner.halt import Halt
 from socratic_bench.runner.plan import Plan, draw_seed, prepare
+from socratic_bench.runner.resume import document_entries, earlier_config, stored_config
 from socratic_bench.runner.run import perform, run
 
-__all__ = ["Halt", "Plan", "draw_seed", "perform", "prepare", "run"]
+__all__ = [
+    "Halt",
+    "Plan",
+    "document_entries",
+    "draw_seed",
+    "earlier_config",
+    "perform",
+    "prepare",
+    "run",
+    "stored_config",
+]

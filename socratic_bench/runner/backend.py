@@ -1,6 +1,7 @@
 """Connects a run to Bedrock, or to the endpoint that is embedded for runs without an account."""
 
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,12 +11,39 @@ from datetime import UTC, datetime
 from socratic_bench.config import OFFLINE_REGION, RunConfig
 from socratic_bench.ports import Model, Purse
 from socratic_bench.runner.halt import Halt
+from socratic_bench.types import CallKey, Completion, Request
+from socratic_bench.values import dataclass
 
 ModelFactory = Callable[[str], Model]
 
 
 def utc_now() -> datetime:
     return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """A model that is connected to once it is asked something: what is remembered needs none."""
+
+    model_id: str
+    connect: Callable[[], ModelFactory]
+
+    def complete(self, request: Request, key: CallKey) -> Completion:
+        return self.connect()(self.model_id).complete(request, key)
+
+
+def late_models(connect: Callable[[], ModelFactory]) -> ModelFactory:
+    """Models that `connect` gives, each and all, at the first call that has to be made."""
+    lock = threading.Lock()
+    made: list[ModelFactory] = []
+
+    def once() -> ModelFactory:
+        with lock:
+            if not made:
+                made.append(connect())
+            return made[0]
+
+    return lambda model_id: Late(model_id, once)
 
 
 @contextmanager

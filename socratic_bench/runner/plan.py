@@ -1,6 +1,6 @@
 """Everything that is checked before the first call, all mistakes at once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from secrets import randbits
 from typing import TYPE_CHECKING
@@ -9,6 +9,7 @@ from socratic_bench.bedrock.settings import known_problems
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.config import RunConfig
 from socratic_bench.errors import UsageError
+from socratic_bench.journal import Identity
 from socratic_bench.ports import Benchmark, Episode
 from socratic_bench.runner.prices import read_prices, unknown_prices
 from socratic_bench.values import dataclass
@@ -24,12 +25,29 @@ class Plan:
     """A run that may start: its configuration is whole and its episode is read.
 
     `prices` are the user's own; `None` leaves the built-in ones.
+    `seed_given` tells a seed that was asked for from one that was drawn.
     """
 
     config: RunConfig
     benchmark: Benchmark
     episode: Episode
     prices: "PriceTable | None" = None
+    seed_given: bool = True
+
+    @property
+    def seed(self) -> int:
+        """The seed, given or drawn."""
+        assert self.config.seed is not None  # noqa: S101 -- `prepare` draws one
+        return self.config.seed
+
+    @property
+    def identity(self) -> Identity:
+        return Identity.of(self.config, self.episode.opening, seed_given=self.seed_given)
+
+    def with_seed(self, seed: int) -> "Plan":
+        """The same run by another seed, which was drawn for it earlier."""
+        config = replace(self.config, seed=seed)
+        return replace(self, config=config, episode=self.benchmark.prepare(config))
 
 
 def draw_seed() -> int:
@@ -38,14 +56,19 @@ def draw_seed() -> int:
 
 
 def prepare(
-    config: RunConfig, problems: Sequence[str] = (), *, benchmark: Benchmark | None = None
+    config: RunConfig,
+    problems: Sequence[str] = (),
+    *,
+    benchmark: Benchmark | None = None,
+    draw: Callable[[], int] = draw_seed,
 ) -> Plan:
     """Check everything and read what the episode needs.
 
     Raises `UsageError` with the given problems and all others that there are.
     """
-    if config.seed is None:
-        config = replace(config, seed=draw_seed())
+    seed_given = config.seed is not None
+    if not seed_given:
+        config = replace(config, seed=draw())
     chosen = benchmark or load_benchmark(config.benchmark)
     found = [
         *problems,
@@ -68,7 +91,7 @@ def prepare(
         raise UsageError(
             list(dict.fromkeys(found)), hint="socratic-runner --help lists every flag and variable."
         )
-    return Plan(config, chosen, episode, prices)
+    return Plan(config, chosen, episode, prices, seed_given)
 
 
 def _gate_problems(config: RunConfig, benchmark: Benchmark) -> Iterator[str]:

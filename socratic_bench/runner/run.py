@@ -1,44 +1,43 @@
 """Plays one run and returns its result; the command is a thin caller of this."""
 
 import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from socratic_bench.artifacts.delivery import Delivery
+from socratic_bench.artifacts.folder_journal import owner
 from socratic_bench.artifacts.keys import RunKeys
 from socratic_bench.artifacts.lane import Patience
-from socratic_bench.artifacts.places import open_bucket, open_folder
-from socratic_bench.config import RunConfig
-from socratic_bench.documents import encode
-from socratic_bench.documents.result import Place, RunResult
-from socratic_bench.errors import (
-    ENDINGS,
-    ArtifactError,
-    BenchError,
-    InternalError,
-    ModelError,
-    Stopped,
+from socratic_bench.artifacts.places import (
+    bucket_journals,
+    folder_journals,
+    open_bucket,
+    open_folder,
 )
+from socratic_bench.config import RunConfig
+from socratic_bench.documents.result import RunResult
+from socratic_bench.errors import BenchError, InternalError, ModelError, Stopped, UsageError
+from socratic_bench.journal import Log
 from socratic_bench.judging import Judge
-from socratic_bench.ports import ArtifactStore, Benchmark, Finale, Listener
-from socratic_bench.runner.backend import ModelFactory, bedrock_models, utc_now
-from socratic_bench.runner.gates import shortfalls
+from socratic_bench.ports import ArtifactStore, Benchmark, Entry, Finale, Journals, Listener
+from socratic_bench.runner.backend import ModelFactory, bedrock_models, late_models, utc_now
+from socratic_bench.runner.closing import LAST_WRITES_S, Closing
 from socratic_bench.runner.halt import Halt
 from socratic_bench.runner.listener import Silence
 from socratic_bench.runner.plan import Plan, prepare
 from socratic_bench.runner.record import Record
+from socratic_bench.runner.resume import Held, Taking, document_entries
 from socratic_bench.runner.run_id import new_run_id
-from socratic_bench.runner.stage import Counted, Endable, Ledger, LiveStage
+from socratic_bench.runner.stage import Counted, Durable, Endable, Ledger, LiveStage
 from socratic_bench.runner.stores import check_stores
-from socratic_bench.types import Turn, Unjudged
+from socratic_bench.types import ROLES, Json, Role
 
 if TYPE_CHECKING:
     from socratic_bench.runner.budget import Budget
 
-# How long a run that was told to end still waits for writes on their way.
-LAST_WRITES_S = 1.0
 CALLS_AT_ONCE = 4
 
 
@@ -48,69 +47,139 @@ def run(
     benchmark: Benchmark | None = None,
     listener: Listener | None = None,
     halt: Halt | None = None,
+    document: Mapping[str, Json] | None = None,
 ) -> RunResult:
     """Play one run, from any thread, without argv, signals, exit or stdout.
 
     Raises `UsageError` for a configuration that cannot be run; whatever happens later is told by
-    the result. `benchmark` replaces the one that the configuration names, `halt` ends it early.
+    the result. `benchmark` replaces the one that the configuration names, `halt` ends it early. A
+    partial `document` of a run without a store is gone on with.
     """
-    return perform(prepare(config, benchmark=benchmark), listener=listener, halt=halt)
+    plan = prepare(config, benchmark=benchmark)
+    entries = () if document is None else document_entries(document)
+    return perform(plan, listener=listener, halt=halt, entries=entries)
 
 
-def perform(plan: Plan, *, listener: Listener | None = None, halt: Halt | None = None) -> RunResult:
-    """Play a prepared run. Raises `UsageError` if a store is sure to be unusable."""
-    return _Performance(plan, listener or Silence(), halt or Halt()).result()
+def perform(
+    plan: Plan,
+    *,
+    listener: Listener | None = None,
+    halt: Halt | None = None,
+    entries: Sequence[Entry] = (),
+) -> RunResult:
+    """Play a prepared run; with the `entries` of a journal, go on with that one.
+
+    Raises `UsageError` if a store is sure to be unusable, or the run cannot go on as asked.
+    """
+    return _Performance(plan, listener or Silence(), halt or Halt(), entries).result()
 
 
 class _Performance:
     """One run under way: the parts that its steps share."""
 
-    def __init__(self, plan: Plan, listener: Listener, halt: Halt) -> None:
+    def __init__(
+        self, plan: Plan, listener: Listener, halt: Halt, entries: Sequence[Entry]
+    ) -> None:
         self.plan = plan
-        self.config = plan.config
         self.listener = listener
         self.halt = halt
+        self.entries = entries
         self.keys = RunKeys(new_run_id())
         self.ledger = Ledger()
         self.notices: list[str] = []
         self.started_at: datetime = utc_now()
         self.started_s = time.monotonic()
+        self.held: Held | None = None
+        self.log: Log | None = None
+        self.record: Record | None = None
+
+    @property
+    def config(self) -> RunConfig:
+        return self.plan.config
 
     def result(self) -> RunResult:
         self.halt.start_deadline(self.config.deadline_s)
-        self.folder = open_folder(self.config)
+        self.folder = open_folder(self.config, self.listener.on_notice)
         self.bucket = open_bucket(self.config, self._notice)
         self.stores: list[ArtifactStore] = [s for s in (self.folder, self.bucket) if s]
-        self.delivery = Delivery(
-            self.stores,
-            backing=self.folder,
-            patience=Patience(tries=self.config.max_attempts),
-            on_full=self.halt.end,
-        )
-        self.record: Record | None = None
+        self.delivery = self.files = self._new_delivery(self.stores)
         self.pool = ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="call")
         try:
-            return self._settled(*self._checked_and_played())
+            finale, error = self._checked_and_played()
+            turns = self.record.turns if self.record else ()
+            result = self._closing().result(finale, error, turns)
+            self.delivery.give_up(LAST_WRITES_S)
+            return result
         finally:
             self.pool.shutdown(wait=False, cancel_futures=True)
+            self.files.close()
             self.delivery.close()
+            if self.log:
+                self.log.close()
             self.listener.on_end()
 
     def _checked_and_played(self) -> tuple[Finale, BenchError | None]:
         try:
-            self.halt.result(self.pool.submit(check_stores, self.stores))
-        except Stopped as ended:
+            self._take_up(self.halt.result(self.pool.submit(self._checked_and_held)))
+        except UsageError:
+            raise
+        except BenchError as ended:
             return Finale(end_reason=ended.end_reason), ended
         self.listener.on_start(self.keys.run_id, self.config, self.plan.episode.opening)
         return self._play()
+
+    def _new_delivery(self, stores: Sequence[ArtifactStore]) -> Delivery:
+        return Delivery(
+            stores,
+            backing=self.folder,
+            patience=Patience(tries=self.config.max_attempts),
+            on_full=self.halt.end,
+        )
+
+    def _journals(self) -> list[Journals]:
+        """Where the run is kept call by call; the folder is asked first."""
+        in_bucket = bucket_journals(
+            self.bucket,
+            self.delivery,
+            sleep=self.halt.sleep,
+            on_lost=self.halt.end,
+            notice=self.listener.on_notice,
+        )
+        return [found for found in (folder_journals(self.config), in_bucket) if found]
+
+    def _checked_and_held(self) -> Held:
+        check_stores(self.stores)
+        taking = Taking(
+            stores=self._journals(),
+            new_run_id=self.keys.run_id,
+            now=self.started_at,
+            owner=owner(),
+            notice=self.listener.on_notice,
+        )
+        return taking.hold(self.plan, self.entries)
+
+    def _take_up(self, held: Held) -> None:
+        """From here on this is the run that is held, which an earlier process may have begun."""
+        self.held, self.plan, self.keys = held, held.plan, RunKeys(held.run_id)
+        self.started_at = held.started_at
+        self.notices.extend(held.memory.notices)
+        for role in ROLES:
+            self.ledger.add_failed(role, *held.memory.failed(role))
+        if held.is_complete:
+            # A folder is cheap to look through and to mend; a bucket's files are never half there.
+            self.files = self._new_delivery([self.folder] if self.folder else [])
+        self.log = Log(held.journal, now=utc_now, on_failure=self.halt.end)
+        if held.memory.n_answers:
+            self.listener.on_notice(
+                f"{held.memory.n_answers} calls of {held.run_id} were answered before; "
+                "they are taken over and not made again."
+            )
 
     def _play(self) -> tuple[Finale, BenchError | None]:
         """Play and judge; what cut it short comes back as an error, with all that was finished."""
         with ExitStack() as stack:
             try:
-                model_of = stack.enter_context(
-                    bedrock_models(self.config, self.halt, self._notice, self._purse())
-                )
+                model_of = self._models(stack)
                 self.record = self._new_record(model_of)
                 stack.callback(self.record.close)
                 return self._play_and_judge(self._stage(model_of), self.record)
@@ -118,6 +187,16 @@ class _Performance:
                 return Finale(end_reason=error.end_reason), error
             except Exception as defect:  # noqa: BLE001 -- the boundary: finished turns are reported
                 return Finale(end_reason="internal"), _internal(defect)
+
+    def _models(self, stack: ExitStack) -> ModelFactory:
+        """Connected at once, so that the first call need not wait; or not at all if none is due."""
+
+        def connect() -> ModelFactory:
+            purse = self._purse()
+            models = bedrock_models(self.config, self.halt, self._notice, purse)
+            return stack.enter_context(models)
+
+        return late_models(connect) if self.held and self.held.is_complete else connect()
 
     def _play_and_judge(self, stage: LiveStage, record: Record) -> tuple[Finale, BenchError | None]:
         error: BenchError | None = None
@@ -140,11 +219,41 @@ class _Performance:
         from socratic_bench.pricing.table import builtin_prices
         from socratic_bench.runner.budget import Budget
 
-        return Budget(
+        budget = Budget(
             self.config.max_cost_usd,
             table=self.plan.prices or builtin_prices(),
             region=self.config.region,
             wait=self.halt.result,
+        )
+        memory = self.held.memory if self.held else None
+        for role, model_id in self._model_ids().items():
+            if memory:
+                budget.take_over(model_id, memory.completions(role), memory.failed(role))
+        return budget
+
+    def _model_ids(self) -> dict[Role, str]:
+        asked: dict[Role, str | None] = {
+            "tutor": self.config.model,
+            "student": self.config.student_model,
+            "judge": self.config.judge_model,
+        }
+        return {role: model_id for role, model_id in asked.items() if model_id}
+
+    def _closing(self) -> Closing:
+        return Closing(
+            plan=self.plan,
+            keys=self.keys,
+            held=self.held,
+            log=self.log,
+            ledger=self.ledger,
+            delivery=self.files,
+            folder=self.folder,
+            bucket=self.bucket,
+            halt=self.halt,
+            notices=self.notices,
+            notice=self._notice,
+            started_at=self.started_at,
+            elapsed_s=lambda: time.monotonic() - self.started_s,
         )
 
     def _new_record(self, model_of: ModelFactory) -> Record:
@@ -160,7 +269,7 @@ class _Performance:
             keys=self.keys,
             episode=self.plan.episode,
             judge=judge,
-            delivery=self.delivery,
+            delivery=self.files,
             listener=self.listener,
             halt=self.halt,
         )
@@ -178,119 +287,18 @@ class _Performance:
         )
 
     def _counted(self, model_of: ModelFactory, model_id: str) -> Counted:
-        return Counted(model_of(model_id), self.ledger, self.listener.on_call)
+        assert self.held is not None  # noqa: S101 -- held before anything is played
+        assert self.log is not None  # noqa: S101 -- likewise
+        durable = Durable(model_of(model_id), self.held.memory, self.log)
+        return Counted(durable, self.ledger, self.listener.on_call)
 
     def _notice(self, text: str) -> None:
+        if text in self.notices:
+            return  # an earlier process has said so
         self.notices.append(text)
+        if self.log:
+            self.log.notice(text)
         self.listener.on_notice(text)
-
-    def _settled(self, finale: Finale, error: BenchError | None) -> RunResult:
-        """Deliver all files, the curated one last and only for a complete run."""
-        turns = self.record.turns if self.record else ()
-        error = error or _unavailable_judge(turns) or _unaffordable_judge(turns)
-        error, lost = self._delivered(error)
-        result = self._summed_up(finale, error or lost, turns)
-        if lost and error:
-            self._notice(lost.message)
-            return self._summed_up(finale, error, turns)
-        if result.status != "completed" or not self.stores:
-            return result
-        from socratic_bench.documents.artifacts import curated_document
-
-        document = curated_document(result.document)
-        late: BenchError | None
-        try:
-            late = self.delivery.conclude(self.keys.curated, encode(document), self.halt.wait_for)
-        except BenchError as ended:
-            late = ended
-        return self._summed_up(finale, late, turns) if late else result
-
-    def _delivered(
-        self, error: BenchError | None
-    ) -> tuple[BenchError | None, ArtifactError | None]:
-        """What ended the run, be it while files are delivered, and what was not delivered."""
-        if self.halt.error is None:
-            try:
-                return error, self.delivery.settle(self.halt.wait_for)
-            except BenchError as ended:
-                error = error or ended
-        lost = self.delivery.give_up(LAST_WRITES_S)
-        return error or (self.halt.error if lost else None), lost
-
-    def _summed_up(
-        self, finale: Finale, error: BenchError | None, turns: tuple[Turn, ...]
-    ) -> RunResult:
-        metrics = self.plan.benchmark.summarise(self.config, turns)
-        end_reason = error.end_reason if error else finale.end_reason
-        complete = ENDINGS[end_reason].status == "completed"
-        is_judged = bool(self.plan.episode.rubric and self.config.judge_model)
-        completed_at = utc_now()
-        return RunResult(
-            run_id=self.keys.run_id,
-            benchmark=self.plan.benchmark.name,
-            config=self.config,
-            opening=self.plan.episode.opening,
-            rubric=self.plan.episode.rubric,
-            turns=turns,
-            end_reason=end_reason,
-            closing=finale.closing,
-            closing_flags=finale.closing_flags,
-            error=error,
-            metrics=metrics,
-            shortfalls=shortfalls(
-                self.config,
-                metrics,
-                n_turns=sum(not turn.replayed for turn in turns),
-                n_judged=sum(turn.verdict is not None for turn in turns),
-                is_judged=is_judged,
-            )
-            if complete
-            else (),
-            tallies=self.ledger.tallies(),
-            s3=self._place(self.bucket, complete=complete),
-            folder=self._place(self.folder, complete=complete),
-            notices=tuple(self.notices),
-            started_at=self.started_at,
-            completed_at=completed_at,
-            duration_s=time.monotonic() - self.started_s,
-            prices=self.plan.prices,
-        )
-
-    def _place(self, store: ArtifactStore | None, *, complete: bool) -> Place | None:
-        if store is None:
-            return None
-        curated = store.location(self.keys.curated) if complete else None
-        return Place(raw=store.location(self.keys.raw), curated=curated)
-
-
-def _unavailable_judge(turns: tuple[Turn, ...]) -> BenchError | None:
-    """The dialogue is played out without a judge that is gone, but the run is not complete."""
-    missing = [turn.outcome for turn in turns if isinstance(turn.outcome, Unjudged)]
-    gone = [outcome for outcome in missing if outcome.reason == "unavailable"]
-    if not gone:
-        return None
-    return ModelError(
-        f"{len(gone)} turns could not be judged. {gone[0].message}",
-        code="judge_unavailable",
-        end_reason="unavailable",
-        retryable=True,
-        hint=gone[0].hint or "Run again later, or raise --max-attempts.",
-    )
-
-
-def _unaffordable_judge(turns: tuple[Turn, ...]) -> BenchError | None:
-    """The dialogue may have ended by itself while its last verdicts did not fit the budget."""
-    missing = [turn.outcome for turn in turns if isinstance(turn.outcome, Unjudged)]
-    refused = [outcome for outcome in missing if outcome.reason == "budget"]
-    if not refused:
-        return None
-    stopped = Stopped(
-        f"{len(refused)} turns could not be judged. {refused[0].message}",
-        end_reason="budget",
-        hint="Raise --max-cost-usd.",
-    )
-    stopped.retryable = False
-    return stopped
 
 
 def _internal(defect: Exception) -> InternalError:

@@ -7,6 +7,8 @@ from dataclasses import field
 
 from socratic_bench.documents.tally import Tally
 from socratic_bench.errors import BenchError
+from socratic_bench.journal import Log, Memory
+from socratic_bench.journal.codec import read_completion, request_sha256, write_completion
 from socratic_bench.ports import Model
 from socratic_bench.runner.halt import Halt
 from socratic_bench.types import ROLES, Attempt, CallKey, Completion, Request, Role, Turn
@@ -25,9 +27,9 @@ class Ledger:
         with self._lock:
             self._completions[role].append(completion)
 
-    def add_failure(self, role: Role, error: BenchError) -> None:
+    def add_failed(self, role: Role, *attempts: Attempt) -> None:
         with self._lock:
-            self._failed[role].extend(error.attempts)
+            self._failed[role].extend(attempts)
 
     def tallies(self) -> Mapping[Role, Tally]:
         with self._lock:
@@ -56,10 +58,39 @@ class Counted:
         try:
             completion = self.inner.complete(request, key)
         except BenchError as error:
-            self.ledger.add_failure(key.role, error)
+            self.ledger.add_failed(key.role, *error.attempts)
             raise
         self.ledger.add(key.role, completion)
         return completion
+
+
+@dataclass(frozen=True, slots=True)
+class Durable:
+    """A model that answers from memory what was answered before, and logs what it answers."""
+
+    inner: Model
+    memory: Memory
+    log: Log
+
+    @property
+    def model_id(self) -> str:
+        return self.inner.model_id
+
+    def complete(self, request: Request, key: CallKey) -> Completion:
+        sha256 = request_sha256(request)
+        remembered = self.memory.recall(sha256, key)
+        if remembered is not None:
+            return remembered
+        self.log.asked(key)
+        try:
+            completion = self.inner.complete(request, key)
+        except BenchError as error:
+            self.log.failed(key, sha256, error)
+            raise
+        kept = write_completion(completion)
+        self.log.answered(key, sha256, kept)
+        # What can be kept is what counts, so that a resumed run sees what this one saw.
+        return read_completion(kept)
 
 
 @dataclass(frozen=True, slots=True)

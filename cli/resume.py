@@ -1,0 +1,94 @@
+"""`socratic-runner resume RUN_ID`: go on with a run that was cut short."""
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cli.arguments import Flags, parse
+from socratic_bench.errors import UsageError
+from socratic_bench.values import dataclass
+
+if TYPE_CHECKING:
+    from socratic_bench.config import RunConfig
+    from socratic_bench.ports import Entry
+    from socratic_bench.runner import Halt
+
+MAX_DOCUMENT_BYTES = 512 * 1024 * 1024
+USAGE = "socratic-runner resume RUN_ID --output-dir DIR | --s3-bucket NAME [options]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """How the run was asked for when it began, and where what it did is kept."""
+
+    config: "RunConfig"
+    run_id: str | None = None
+    entries: "Sequence[Entry]" = ()
+
+
+def main(words: Sequence[str]) -> int:
+    """As `run`, but what is not said anew is taken from the run's journal."""
+    from cli.run import build_parser, play
+
+    parser = build_parser()
+    parser.usage = USAGE
+    parser.add_argument("run_id", nargs="?", metavar="RUN_ID", help="as in the run's document")
+    flags, problems = parse(parser, words)
+    run_id = flags.get("run-id")
+    if not isinstance(run_id, str):
+        problems.append("Which run: give its id, such as run-01K9ZN5V2E3T4R5Y6U7J8K9M0N.")
+        run_id = None
+    for flag in ("resume", "resume-from"):
+        if flag in flags:
+            problems.append(f"--{flag} does not go with the command resume.")
+    return play(flags, problems, run_id=run_id or "")
+
+
+def find_earlier(
+    flags: Flags, config: "RunConfig", problems: Sequence[str], run_id: str | None, halt: "Halt"
+) -> Earlier | None:
+    """What the flags leave to an earlier process: a document's or a store's, or nothing.
+
+    Raises `UsageError` if it is not there, and what ends the run while a store is asked.
+    """
+    from socratic_bench.runner import document_entries, earlier_config, stored_config
+
+    path = flags.get("resume-from")
+    if isinstance(path, str):
+        if config.resume:
+            raise UsageError(["--resume and --resume-from are both given: keep one."])
+        entries = document_entries(_document(path))
+        return Earlier(config=earlier_config(entries), entries=entries)
+    if run_id is None:
+        return None
+    if not (config.output_dir or config.s3_bucket):
+        problems = [*problems, "Nothing to resume from: give --output-dir or --s3-bucket."]
+    if problems:
+        raise UsageError(problems)
+    from cli.beside import beside
+
+    asked = run_id
+    stored = beside(lambda: stored_config(config, asked, halt))
+    return Earlier(config=stored, run_id=run_id)
+
+
+def _document(path: str) -> object:
+    name = "standard input" if path == "-" else path
+    try:
+        found: object = json.loads(_content(path))
+    except OSError as error:
+        raise UsageError([f"{name} cannot be read: {error.strerror}."]) from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(
+            [f"{name} is no whole JSON document."], hint="Give what a run printed on stdout."
+        ) from error
+    return found
+
+
+def _content(path: str) -> bytes:
+    from socratic_bench.config import read_bounded
+
+    if path != "-":
+        return read_bounded(path, bound=MAX_DOCUMENT_BYTES)
+    return sys.stdin.buffer.read(MAX_DOCUMENT_BYTES) if sys.stdin else b""

@@ -1,0 +1,197 @@
+"""Journals in a folder: one file a run, one line an entry, on the disk before the next call."""
+
+import fcntl
+import os
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from socratic_bench.artifacts.keys import RunKeys
+from socratic_bench.documents import encode
+from socratic_bench.errors import ArtifactError, UsageError
+from socratic_bench.types import Json
+
+SUM = "sha256"
+NEVER = "Nothing of it was used or changed."
+
+
+class FolderJournals:
+    """The files `journal/runs/{run_id}.jsonl` below `root`."""
+
+    def __init__(self, root: str) -> None:
+        self._root = Path(root).absolute()
+
+    def newest(self, identity: str) -> Iterator[str]:
+        names = sorted((self._root / "journal/runs").glob("run-*.jsonl"), reverse=True)
+        for path in names:
+            if self._first(path).get("digest") == identity:
+                yield path.stem
+
+    def first(self, run_id: str) -> Mapping[str, Json]:
+        path = self._path(run_id)
+        entry = self._first(path)
+        if not entry:
+            raise UsageError([self._absent(path)], hint=self._hint())
+        return entry
+
+    def holds(self, run_id: str) -> bool:
+        return self._path(run_id).exists()
+
+    def create(self, run_id: str, identity: str) -> "FolderJournal":
+        """`identity` is told by the first entry, so that nothing else has to be kept of it."""
+        del identity
+        path = self._path(run_id)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o644)
+            _sync_folder(path.parent)
+        except OSError as error:
+            raise _unwritable(path, error) from error
+        return FolderJournal(path, descriptor)
+
+    def open(self, run_id: str) -> "FolderJournal":
+        path = self._path(run_id)
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
+        except FileNotFoundError as error:
+            raise UsageError([self._absent(path)], hint=self._hint()) from error
+        except OSError as error:
+            raise UsageError([f"The journal {path} cannot be opened: {error.strerror}."]) from error
+        return FolderJournal(path, descriptor)
+
+    def _path(self, run_id: str) -> Path:
+        return self._root / RunKeys(run_id).journal_file
+
+    def _absent(self, path: Path) -> str:
+        return f"There is no journal of {path.stem} in {self._root}."
+
+    def _hint(self) -> str:
+        return "Give the --output-dir of the run, and its run_id as its document has it."
+
+    def _first(self, path: Path) -> Mapping[str, Json]:
+        try:
+            with path.open("rb") as file:
+                return _read_line(file.readline()) or {}
+        except OSError:
+            return {}
+
+
+class FolderJournal:
+    """See `socratic_bench.ports.Journal`. The lock is the process's: it goes when the process does.
+
+    Raises `UsageError` where another process holds the file, or where it is no journal.
+    """
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self._path = path
+        self._descriptor = descriptor
+        self.repairs: list[str] = []
+        self.entries: Sequence[Mapping[str, Json]] = ()
+        try:
+            self._lock()
+            self.entries = tuple(self._read())
+        except BaseException:
+            os.close(descriptor)
+            raise
+
+    def append(self, entry: Mapping[str, Json], *, durable: bool = True) -> None:
+        plain = dict(entry)
+        line = encode({**plain, SUM: _sum(plain)}) + b"\n"
+        try:
+            _write_whole(self._descriptor, line)
+            if durable:
+                os.fsync(self._descriptor)
+        except OSError as error:
+            raise _unwritable(self._path, error) from error
+
+    def close(self) -> None:
+        with suppress(OSError):
+            os.close(self._descriptor)
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise UsageError(
+                [f"Another process is at work on {self._path.stem}: {self._owner()}."],
+                hint="Wait until it has ended, or end it; its lock ends with it.",
+            ) from error
+
+    def _owner(self) -> str:
+        found = [e for e in map(_read_line, self._path.read_bytes().splitlines(keepends=True)) if e]
+        nobody: dict[str, Any] = {}
+        last = next((e for e in reversed(found) if e.get("kind") == "process"), nobody)
+        return (
+            f"process {last.get('pid', '(unknown)')} on {last.get('host', 'an unknown host')}, "
+            f"since {last.get('started_at', 'an unknown time')}"
+        )
+
+    def _read(self) -> Iterator[Mapping[str, Json]]:
+        content = self._path.read_bytes()
+        whole, _, torn = content.rpartition(b"\n")
+        lines = whole.split(b"\n") if whole else []
+        found = [_read_line(line + b"\n") for line in lines]
+        if found and not (found[0] or {}).get("run_id"):
+            raise UsageError([f"{self._path} is no journal of a run. {NEVER}"])
+        if torn:
+            if not found:
+                raise UsageError([f"{self._path} holds no whole entry. {NEVER}"])
+            os.ftruncate(self._descriptor, len(content) - len(torn))
+            self.repairs.append(
+                f"The last entry of {self._path} was cut off half-way and was removed; "
+                "its call is made again."
+            )
+        damaged = sum(entry is None for entry in found)
+        if damaged:
+            self.repairs.append(
+                f"{damaged} entries of {self._path} are damaged and were left out; "
+                "their calls are made again."
+            )
+        yield from (entry for entry in found if entry is not None)
+
+
+def owner() -> dict[str, Json]:
+    """Who holds a journal, for those who meet the lock."""
+    return {"pid": os.getpid(), "host": socket.gethostname()}
+
+
+def _sum(entry: dict[str, Json]) -> str:
+    return sha256(encode(entry)).hexdigest()[:16]
+
+
+def _read_line(line: bytes) -> dict[str, Any] | None:
+    """The entry of a line, or `None` for one that is cut off or was changed."""
+    try:
+        entry = orjson.loads(line)
+        if not line.endswith(b"\n") or entry.pop(SUM) != _sum(entry):
+            return None
+    except (ValueError, KeyError, AttributeError, TypeError):
+        return None
+    found: dict[str, Any] = entry
+    return found
+
+
+def _write_whole(descriptor: int, line: bytes) -> None:
+    rest = memoryview(line)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _unwritable(path: Path, error: OSError) -> ArtifactError:
+    return ArtifactError(
+        f"The journal {path} could not be written: {error.strerror}.",
+        hint="Free space or mend the permissions of the output folder, then go on with the run.",
+    )

@@ -1,0 +1,62 @@
+"""A configuration as plain JSON, so that a run can go on without its flags being given again."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from socratic_bench.config.run_config import Gate, RunConfig
+
+# Told afresh by whoever goes on: where the run is kept, and what may be tested.
+AFRESH = (
+    "output_dir",
+    "s3_bucket",
+    "s3_prefix",
+    "s3_kms_key_id",
+    "model_ids",
+    "resume",
+    "resume_run_id",
+)
+FILES = ("scenario_file", "system_prompt_file", "transcript", "prices_file")
+# Flags whose field has another name than their own.
+FIELDS = {
+    "call-timeout": "call_timeout_s",
+    "deadline": "deadline_s",
+    "fail-under": "gates",
+    "no-judge": "judge_model",
+    "prices": "prices_file",
+    "student": "student_model",
+}
+
+
+def to_stored(config: RunConfig) -> dict[str, Any]:
+    """Field name -> plain value; paths absolute, since another process may stand elsewhere."""
+    stored = {
+        field.name: getattr(config, field.name)
+        for field in fields(config)
+        if field.name not in AFRESH
+    }
+    for name in FILES:
+        if stored[name] is not None:
+            stored[name] = str(Path(stored[name]).absolute())
+    stored["gates"] = [[gate.metric, gate.minimum] for gate in config.gates]
+    return {name: list(v) if isinstance(v, tuple) else v for name, v in stored.items()}
+
+
+def from_stored(stored: Mapping[str, Any]) -> RunConfig:
+    """The reverse; fields that this version does not know are left out.
+
+    Raises `TypeError`, `ValueError` or `KeyError` for anything that `to_stored` did not make.
+    """
+    names = {field.name for field in fields(RunConfig)} - {*AFRESH}
+    known = {name: value for name, value in stored.items() if name in names}
+    known["gates"] = tuple(Gate(metric, minimum) for metric, minimum in stored["gates"])
+    values: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in known.items()}
+    return RunConfig(**values)
+
+
+def continued(stored: RunConfig, asked: RunConfig, flags: Iterable[str]) -> RunConfig:
+    """The stored configuration with what the given `flags` say, and the places of `asked`."""
+    names = {field.name for field in fields(RunConfig)}
+    said = {FIELDS.get(flag, flag.replace("-", "_")) for flag in flags} & names
+    return replace(stored, **{name: getattr(asked, name) for name in (*AFRESH, *said)})

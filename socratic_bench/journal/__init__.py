@@ -1,0 +1,7 @@
+"""What a run has paid for, call by call, so that another process can go on with it."""
+
+from socratic_bench.journal.identity import Identity
+from socratic_bench.journal.log import Log
+from socratic_bench.journal.memory import Memory
+
+__all__ = ["Identity", "Log", "Memory"]

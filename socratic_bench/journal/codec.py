@@ -1,0 +1,135 @@
+"""Calls as plain JSON and back, without loss: a replayed call is the call that was made."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+
+from socratic_bench.documents import encode
+from socratic_bench.types import (
+    Attempt,
+    Block,
+    CallKey,
+    Completion,
+    Json,
+    Message,
+    Reasoning,
+    Request,
+    Text,
+    ToolResult,
+    ToolUse,
+    Usage,
+)
+
+BLOCKS: Mapping[str, type[Block]] = {
+    "text": Text,
+    "reasoning": Reasoning,
+    "tool_use": ToolUse,
+    "tool_result": ToolResult,
+}
+TOO_DEEP = "(nested too deeply to be kept)"
+_NAMES = {block: name for name, block in BLOCKS.items()}
+
+
+def request_sha256(request: Request) -> str:
+    """The digest of what was asked, with known secrets masked as they are in a journal."""
+    return sha256(encode(_plain(request))).hexdigest()
+
+
+def write_key(key: CallKey) -> dict[str, Json]:
+    return {"role": key.role, "index": key.index, "part": key.part, "repeat": key.repeat}
+
+
+def read_key(found: Mapping[str, Any]) -> CallKey:
+    return CallKey(**_known(CallKey, found))
+
+
+def write_completion(completion: Completion) -> dict[str, Json]:
+    return {field.name: _plain(getattr(completion, field.name)) for field in fields(completion)}
+
+
+def read_completion(found: Mapping[str, Any]) -> Completion:
+    """The reverse of `write_completion`. Raises KeyError, TypeError or ValueError for others."""
+    usage = found["usage"]
+    return Completion(
+        **{
+            **_known(Completion, found),
+            "message": _read_message(found["message"]),
+            "usage": Usage(**_known(Usage, usage)) if usage is not None else None,
+            "attempts": read_attempts(found["attempts"]),
+            "finished_at": datetime.fromisoformat(found["finished_at"]),
+        }
+    )
+
+
+def write_attempts(attempts: Sequence[Attempt]) -> list[Json]:
+    return [_plain(attempt) for attempt in attempts]
+
+
+def read_attempts(found: Sequence[Mapping[str, Any]]) -> tuple[Attempt, ...]:
+    return tuple(
+        Attempt(
+            **{
+                **_known(Attempt, attempt),
+                "started_at": datetime.fromisoformat(attempt["started_at"]),
+            }
+        )
+        for attempt in found
+    )
+
+
+def _read_message(found: Mapping[str, Any]) -> Message:
+    return Message(found["role"], tuple(_read_block(block) for block in found["content"]))
+
+
+def _read_block(found: Mapping[str, Any]) -> Block:
+    kind = BLOCKS[found["kind"]]
+    values = _known(kind, found)
+    if kind is ToolUse:
+        values["arguments"] = json.loads(values["arguments"])
+    return kind(**values)
+
+
+def _known(kind: type, found: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that this version knows: a journal may be of another one."""
+    names = {field.name for field in fields(kind)}
+    return {name: value for name, value in found.items() if name in names}
+
+
+def _plain(value: Any) -> Json:  # noqa: ANN401 -- any value of a frozen dataclass
+    if isinstance(value, Message):
+        return {"role": value.role, "content": [_write_block(block) for block in value.content]}
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if hasattr(value, "__dataclass_fields__"):
+        return _plain_fields(value)
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    plain: Json = value
+    return plain
+
+
+def _write_block(block: Block) -> dict[str, Json]:
+    written = {"kind": _NAMES[type(block)], **_plain_fields(block)}
+    if isinstance(block, ToolUse):
+        written["arguments"] = _as_text(block.arguments)
+    return written
+
+
+def _as_text(arguments: Json) -> str:
+    """Whatever a model gave as JSON, also infinities and integers of any length."""
+    try:
+        return json.dumps(arguments)
+    except RecursionError:
+        return json.dumps(TOO_DEEP)
+
+
+def _plain_fields(value: Any) -> dict[str, Json]:  # noqa: ANN401 -- any frozen dataclass
+    own = [field.name for field in fields(value)]
+    if isinstance(value, ToolUse):
+        own.remove("arguments")
+    return {name: _plain(getattr(value, name)) for name in own}

@@ -1,0 +1,77 @@
+"""What makes two command lines the same run, and what may differ between them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from hashlib import sha256
+
+from socratic_bench.config import RunConfig
+from socratic_bench.documents import encode
+from socratic_bench.ports import Opening
+from socratic_bench.types import Json
+from socratic_bench.values import dataclass
+
+# Always told, by the words of the command line. The prompt and the scenario come from the opening.
+CORE = {
+    "benchmark": "benchmark",
+    "model": "model",
+    "student_model": "student model",
+    "judge_model": "judge model",
+    "temperature": "temperature",
+    "max_tokens": "max tokens",
+}
+# Told where they are not left at their defaults, so that a new one changes no older run.
+SHOWN_CHARS = 80
+FURTHER = {"pressure": "pressure", "transcript_turns": "transcript turns"}
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The parts that a run cannot change while it goes on, by their names for people."""
+
+    parts: Mapping[str, Json]
+
+    @classmethod
+    def of(cls, config: RunConfig, opening: Opening, *, seed_given: bool) -> "Identity":
+        """The identity of a prepared run. A seed that was drawn is no part of it."""
+        defaults = {field.name: field.default for field in fields(RunConfig)}
+        chosen = [n for n in FURTHER if getattr(config, n) != defaults[n]]
+        return cls(
+            {
+                **{CORE[name]: getattr(config, name) for name in CORE},
+                **{FURTHER[name]: _plain(getattr(config, name)) for name in chosen},
+                "scenario": opening.scenario,
+                "prompt": opening.prompt,
+                **({"seed": config.seed} if seed_given else {}),
+                **{_title(name): digest for name, digest in opening.hashes.items()},
+            }
+        )
+
+    @property
+    def digest(self) -> str:
+        """32 hexadecimal digits, the same for the same parts in any order."""
+        return sha256(encode(dict(sorted(self.parts.items())))).hexdigest()[:32]
+
+    def differences(self, other: "Identity") -> Iterator[str]:
+        """A sentence for each part in which `other`, which was asked for, is another run."""
+        for name in sorted({*self.parts, *other.parts}):
+            was, asked = self.parts.get(name), other.parts.get(name)
+            if was == asked or (name == "seed" and asked is None):
+                continue
+            if "sha256" in name:
+                yield f"The {name.removesuffix(' sha256')} has other contents than when it began."
+            else:
+                yield f"The {name} was {_shown(was)}, but now is {_shown(asked)}."
+
+
+def _plain(value: object) -> Json:
+    plain: Json = list(value) if isinstance(value, tuple) else value  # type: ignore[assignment]
+    return plain
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _shown(value: Json) -> str:
+    text = "not given" if value is None else repr(value)
+    return text if len(text) <= SHOWN_CHARS else f"{text[: SHOWN_CHARS - 3]}..."

@@ -1,0 +1,91 @@
+"""Writes what a run does into its journal, as it happens."""
+
+import threading
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from socratic_bench.errors import ArtifactError, BenchError
+from socratic_bench.journal.codec import write_attempts, write_key
+from socratic_bench.ports import Journal
+from socratic_bench.types import CallKey, Json
+
+
+class Log:
+    """The entries of one process; safe to use from several threads.
+
+    A store that fails is told to `on_failure`, whose business it is to end the run: what was
+    answered is in hand, and still goes into the turn that it is for.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        now: Callable[[], datetime],
+        on_failure: Callable[[ArtifactError], None],
+    ) -> None:
+        self._journal = journal
+        self._now = now
+        self._on_failure = on_failure
+        self._lock = threading.Lock()
+        self._is_open = True
+        self.has_asked = False
+
+    def asked(self, key: CallKey) -> None:
+        self.has_asked = True
+        entry: dict[str, Json] = {"kind": "asked", "key": write_key(key)}
+        self._add({**entry, "at": self._now().isoformat()}, durable=False)
+
+    def answered(self, key: CallKey, request_sha256: str, completion: Mapping[str, Json]) -> None:
+        """`completion` as `write_completion` makes it."""
+        self._add(
+            {
+                "kind": "answered",
+                "key": write_key(key),
+                "request_sha256": request_sha256,
+                "completion": dict(completion),
+            }
+        )
+
+    def failed(self, key: CallKey, request_sha256: str, error: BenchError) -> None:
+        self._add(
+            {
+                "kind": "failed",
+                "key": write_key(key),
+                "request_sha256": request_sha256,
+                "code": error.code,
+                "message": error.message,
+                "end_reason": error.end_reason,
+                "retryable": error.retryable,
+                "hint": error.hint,
+                "attempts": write_attempts(error.attempts),
+            }
+        )
+
+    def notice(self, text: str) -> None:
+        self._add({"kind": "notice", "text": text})
+
+    def ended(self, *, turns: int, completed_at: datetime, duration_s: float) -> None:
+        self._add(
+            {
+                "kind": "end",
+                "turns": turns,
+                "completed_at": completed_at.isoformat(),
+                "duration_s": duration_s,
+            }
+        )
+
+    def _add(self, entry: Mapping[str, Json], *, durable: bool = True) -> None:
+        with self._lock:
+            if not self._is_open:
+                return
+            try:
+                self._journal.append(entry, durable=durable)
+            except ArtifactError as error:
+                self._on_failure(error)
+
+    def close(self) -> None:
+        """No entry is written after this, whatever a call that was given up still brings."""
+        with self._lock:
+            self._is_open = False
+            self._journal.close()

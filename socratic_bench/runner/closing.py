@@ -1,0 +1,220 @@
+"""The end of a run: deliver what was made, sum it up, and say how to go on."""
+
+import shlex
+from collections.abc import Callable
+from datetime import datetime
+
+from socratic_bench.artifacts.delivery import Delivery
+from socratic_bench.artifacts.keys import RunKeys
+from socratic_bench.config import RunConfig
+from socratic_bench.documents import encode
+from socratic_bench.documents.result import Place, RunResult
+from socratic_bench.errors import ENDINGS, ArtifactError, BenchError, ModelError, Stopped
+from socratic_bench.journal import Log
+from socratic_bench.ports import ArtifactStore, Entry, Finale
+from socratic_bench.runner.backend import utc_now
+from socratic_bench.runner.gates import shortfalls
+from socratic_bench.runner.halt import Halt
+from socratic_bench.runner.plan import Plan
+from socratic_bench.runner.resume import Held
+from socratic_bench.runner.stage import Ledger
+from socratic_bench.types import Turn, Unjudged
+from socratic_bench.values import dataclass
+
+# How long a run that was told to end still waits for writes on their way.
+LAST_WRITES_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closing:
+    """What is known of a run once its last turn is played, and how it becomes a result.
+
+    `held` and `log` are `None` if the run was ended before it was begun.
+    """
+
+    plan: Plan
+    keys: RunKeys
+    held: Held | None
+    log: Log | None
+    ledger: Ledger
+    delivery: Delivery
+    folder: ArtifactStore | None
+    bucket: ArtifactStore | None
+    halt: Halt
+    notices: list[str]
+    notice: Callable[[str], None]
+    started_at: datetime
+    elapsed_s: Callable[[], float]
+
+    def result(
+        self, finale: Finale, error: BenchError | None, turns: tuple[Turn, ...]
+    ) -> RunResult:
+        """Deliver all files, the curated one last and only for a complete run."""
+        error = error or _unavailable_judge(turns) or _unaffordable_judge(turns)
+        error, lost = self._delivered(error)
+        if lost and error:
+            self.notice(lost.message)
+        result = self._summed_up(finale, error or lost or self._unkept(), turns)
+        if result.status != "completed":
+            return result
+        late = self._conclude(result)
+        if late:
+            return self._summed_up(finale, late, turns)
+        self._log_end(result)
+        return result
+
+    def _conclude(self, result: RunResult) -> BenchError | None:
+        from socratic_bench.documents.artifacts import curated_document
+
+        document = encode(curated_document(result.document))
+        try:
+            return self.delivery.conclude(self.keys.curated, document, self.halt.wait_for)
+        except BenchError as ended:
+            return ended
+
+    def _log_end(self, result: RunResult) -> None:
+        if self.log and self.held and not self._was_complete(self.held, self.log):
+            self.log.ended(
+                turns=self.plan.config.turns,
+                completed_at=result.completed_at,
+                duration_s=result.duration_s,
+            )
+
+    def _unkept(self) -> BenchError | None:
+        """A journal that failed while the last call was answered ends the run like any store."""
+        return self.halt.error if isinstance(self.halt.error, ArtifactError) else None
+
+    def _delivered(
+        self, error: BenchError | None
+    ) -> tuple[BenchError | None, ArtifactError | None]:
+        """What ended the run, be it while files are delivered, and what was not delivered."""
+        if self.halt.error is None:
+            try:
+                return error, self.delivery.settle(self.halt.wait_for)
+            except BenchError as ended:
+                error = error or ended
+        lost = self.delivery.give_up(LAST_WRITES_S)
+        return error or (self.halt.error if lost else None), lost
+
+    def _summed_up(
+        self, finale: Finale, error: BenchError | None, turns: tuple[Turn, ...]
+    ) -> RunResult:
+        plan = self.plan
+        metrics = plan.benchmark.summarise(plan.config, turns)
+        end_reason = error.end_reason if error else finale.end_reason
+        complete = ENDINGS[end_reason].status == "completed"
+        completed_at, duration_s = self._times()
+        if error:
+            self._say_how_to_go_on(error)
+        return RunResult(
+            run_id=self.keys.run_id,
+            benchmark=plan.benchmark.name,
+            config=plan.config,
+            opening=plan.episode.opening,
+            rubric=plan.episode.rubric,
+            turns=turns,
+            end_reason=end_reason,
+            closing=finale.closing,
+            closing_flags=finale.closing_flags,
+            error=error,
+            metrics=metrics,
+            shortfalls=shortfalls(
+                plan.config,
+                metrics,
+                n_turns=sum(not turn.replayed for turn in turns),
+                n_judged=sum(turn.verdict is not None for turn in turns),
+                is_judged=bool(plan.episode.rubric and plan.config.judge_model),
+            )
+            if complete
+            else (),
+            tallies=self.ledger.tallies(),
+            s3=self._place(self.bucket, complete=complete),
+            folder=self._place(self.folder, complete=complete),
+            notices=tuple(self.notices),
+            prices=plan.prices,
+            journal=None if complete or self._is_kept else self._entries(),
+            started_at=self.started_at,
+            completed_at=completed_at,
+            duration_s=duration_s,
+        )
+
+    def _times(self) -> tuple[datetime, float]:
+        """When the run was complete, and how long it took; a resumed one from its first start."""
+        now = utc_now()
+        if self.held is None or self.log is None or not self.held.is_resumed:
+            return now, self.elapsed_s()
+        end = self.held.memory.end
+        if end and self._was_complete(self.held, self.log):
+            return end.completed_at, end.duration_s
+        return now, (now - self.started_at).total_seconds()
+
+    @staticmethod
+    def _was_complete(held: Held, log: Log) -> bool:
+        return held.memory.end is not None and not log.has_asked
+
+    @property
+    def _is_kept(self) -> bool:
+        """Whether a store holds the run's journal to the last entry."""
+        return bool(self.held and self.held.journal.is_kept)
+
+    def _entries(self) -> tuple[Entry, ...] | None:
+        return tuple(self.held.journal.entries) if self.held else None
+
+    def _say_how_to_go_on(self, error: BenchError) -> None:
+        if self.held is None or error.end_reason in ("usage", "internal"):
+            return
+        if not any(entry.get("kind") == "answered" for entry in self.held.journal.entries):
+            return
+        how = _resume_words(self.plan.config, self.keys.run_id, is_kept=self._is_kept)
+        if how not in (error.hint or ""):
+            error.hint = f"{error.hint} {how}" if error.hint else how
+
+    def _place(self, store: ArtifactStore | None, *, complete: bool) -> Place | None:
+        if store is None:
+            return None
+        curated = store.location(self.keys.curated) if complete else None
+        return Place(raw=store.location(self.keys.raw), curated=curated)
+
+
+def _resume_words(config: RunConfig, run_id: str, *, is_kept: bool) -> str:
+    if not is_kept:
+        return "Go on with this document, kept in a file: socratic-runner --resume-from FILE."
+    words = ["socratic-runner", "resume", run_id]
+    places = (
+        ("--output-dir", config.output_dir),
+        ("--s3-bucket", config.s3_bucket),
+        ("--s3-prefix", config.s3_prefix),
+    )
+    for flag, value in places:
+        words += [flag, value] if value else []
+    return f"Go on with it: {shlex.join(words)}"
+
+
+def _unavailable_judge(turns: tuple[Turn, ...]) -> BenchError | None:
+    """The dialogue is played out without a judge that is gone, but the run is not complete."""
+    missing = [turn.outcome for turn in turns if isinstance(turn.outcome, Unjudged)]
+    gone = [outcome for outcome in missing if outcome.reason == "unavailable"]
+    if not gone:
+        return None
+    return ModelError(
+        f"{len(gone)} turns could not be judged. {gone[0].message}",
+        code="judge_unavailable",
+        end_reason="unavailable",
+        retryable=True,
+        hint=gone[0].hint or "Run again later, or raise --max-attempts.",
+    )
+
+
+def _unaffordable_judge(turns: tuple[Turn, ...]) -> BenchError | None:
+    """The dialogue may have ended by itself while its last verdicts did not fit the budget."""
+    missing = [turn.outcome for turn in turns if isinstance(turn.outcome, Unjudged)]
+    refused = [outcome for outcome in missing if outcome.reason == "budget"]
+    if not refused:
+        return None
+    stopped = Stopped(
+        f"{len(refused)} turns could not be judged. {refused[0].message}",
+        end_reason="budget",
+        hint="Raise --max-cost-usd.",
+    )
+    stopped.retryable = False
+    return stopped

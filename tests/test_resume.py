@@ -1,0 +1,518 @@
+"""A run that was cut short goes on in another process, and pays for nothing twice."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from socratic_bench.emulator import Emulator, Settings
+from socratic_bench.emulator.faults import parse_fault
+from socratic_bench.emulator.records import RequestRecord
+from tests.command import OPENING, ROOT, Outcome, account, assert_valid, environment, run
+
+TUTOR, STUDENT, JUDGE = "emulator.drift-5-v1:0", "emulator.student-v1:0", "emulator.judge-v1:0"
+WORDS = ("--model", TUTOR, "--prompt", OPENING, "--judge-model", JUDGE)
+BOTH = (*WORDS, "--student-model", STUDENT)
+# What may differ between a run that was resumed and one that was not.
+OWN = ("run_id", "timestamps", "latency", "cost", "s3_artifacts", "output_artifacts")
+
+
+class Service:
+    """The embedded endpoint at one address, started afresh for each part of a test."""
+
+    def __init__(self) -> None:
+        self._emulator = Emulator()
+        self.url = self._emulator.url
+        self._port = int(self.url.rpartition(":")[2])
+
+    def reset(self, *, latency_ms: float = 0, faults: Sequence[str] = ()) -> None:
+        """Forget all requests; from now on answer so late, with these faults."""
+        self.close()
+        settings = Settings(latency_ms=latency_ms, faults=tuple(map(parse_fault, faults)))
+        self._emulator = Emulator(settings, port=self._port)
+
+    @property
+    def requests(self) -> list[RequestRecord]:
+        return self._emulator.requests
+
+    def close(self) -> None:
+        self._emulator.close()
+
+
+@pytest.fixture
+def service():
+    service = Service()
+    yield service
+    service.close()
+
+
+def comparable(document: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in document.items() if key not in OWN}
+    drop = {"latency", "attempts", "cache_read_tokens", "cache_write_tokens"}
+    kept["turns"] = [{k: v for k, v in turn.items() if k != "latency"} for turn in kept["turns"]]
+    return json.loads(
+        json.dumps(kept), object_hook=lambda d: {k: v for k, v in d.items() if k not in drop}
+    )
+
+
+def bodies(service: Service) -> Counter[str]:
+    """How often each request came in, told by what it says."""
+    return Counter(request.body_sha256 for request in service.requests)
+
+
+def start(*words: str, env: dict[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "cli", *words],
+        cwd=ROOT,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def wait_for_calls(service: Service, calls: int) -> None:
+    while len(service.requests) < calls:
+        time.sleep(0.01)
+
+
+def journal(folder: Path) -> Path:
+    (path,) = folder.glob("journal/runs/*.jsonl")
+    return path
+
+
+def entries(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in journal(folder).read_text().splitlines()]
+
+
+def account_of(service: Service) -> dict[str, str]:
+    return account(service.url, TUTOR)
+
+
+class TestTakingUp:
+    @pytest.mark.parametrize("how", ["resume", "--resume"])
+    def test_a_killed_run_goes_on_and_repeats_what_was_on_its_way_only(
+        self, service, tmp_path, how
+    ):
+        env = account_of(service)
+        words = (*BOTH, "--turns", "8", "--seed", "3")
+        whole = run(*words, "--output-dir", str(tmp_path / "whole"), env=env).document
+        expected = bodies(service)
+        service.reset(latency_ms=30)
+
+        process = start(*words, "--output-dir", str(tmp_path / "cut"), env=env)
+        wait_for_calls(service, 11)
+        process.kill()
+        process.communicate()
+        run_id = journal(tmp_path / "cut").stem
+        store = ("--output-dir", str(tmp_path / "cut"))
+        again = ("resume", run_id, *store) if how == "resume" else (*words, *store, "--resume")
+        outcome = run(*again, env=env)
+
+        assert (outcome.exit_code, outcome.document["run_id"]) == (0, run_id)
+        assert_valid("run", outcome.document)
+        assert comparable(outcome.document) == comparable(whole)
+        made = bodies(service)
+        assert set(made) == set(expected)
+        assert sum((made - expected).values()) <= 3  # tutor or student, and the judge's
+        asked = {json.dumps(e["key"]) for e in entries(tmp_path / "cut") if e["kind"] == "asked"}
+        assert len(asked) == sum(expected.values())
+
+    def test_what_was_lost_on_the_way_counts_as_maybe_billed(self, service, tmp_path):
+        env = account_of(service)
+        service.reset(latency_ms=400)
+        words = (*WORDS, "--turns", "2", "--output-dir", str(tmp_path))
+        process = start(*words, env=env)
+        wait_for_calls(service, 1)
+        time.sleep(0.1)
+        process.kill()
+        process.communicate()
+        service.reset(latency_ms=0)
+        document = run(*words, "--resume", env=env).document
+
+        assert document["usage"]["tutor"]["calls"] == 2
+        assert document["usage"]["tutor"]["attempts"] == 3
+
+    def test_a_complete_run_gives_its_own_document_without_a_call(self, service, tmp_path):
+        env = account_of(service)
+        words = (*BOTH, "--turns", "3", "--output-dir", str(tmp_path), "--resume")
+        first = run(*words, env=env)
+        service.reset()
+        second = run(*words, env=env)
+        third = run("resume", first.document["run_id"], "--output-dir", str(tmp_path), env=env)
+
+        assert first.stdout == second.stdout == third.stdout
+        assert (first.exit_code, second.exit_code, third.exit_code) == (0, 0, 0)
+        assert service.requests == []
+
+    def test_its_exit_code_follows_the_gates_of_now(self, service, tmp_path):
+        env = account_of(service)
+        words = (*WORDS, "--turns", "7", "--output-dir", str(tmp_path), "--resume")
+        assert run(*words, env=env).exit_code == 0
+        service.reset()
+        outcome = run(*words, "--fail-under", "half_life=7", env=env)
+
+        assert (outcome.exit_code, outcome.document["error"]["code"]) == (5, "gate")
+        assert service.requests == []
+
+    def test_no_credentials_are_needed_for_what_is_complete(self, service, tmp_path):
+        env = account_of(service)
+        words = (*WORDS, "--turns", "1", "--output-dir", str(tmp_path), "--resume")
+        first = run(*words, env=env)
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            del env[name]
+        role = ("--assume-role-arn", "arn:aws:iam::123456789012:role/any")
+
+        assert run(*words, *role, env=env).stdout == first.stdout
+
+    def test_turns_may_grow(self, service, tmp_path):
+        env = account_of(service)
+        store = ("--output-dir", str(tmp_path))
+        short = run(*BOTH, "--turns", "2", "--seed", "5", *store, env=env).document
+        long = run("resume", short["run_id"], *store, "--turns", "4", env=env).document
+        straight = run(*BOTH, "--turns", "4", "--seed", "5", env=env).document
+
+        assert long["run_id"] == short["run_id"]
+        assert comparable(long) == comparable(straight)
+        assert len([e for e in entries(tmp_path) if e["kind"] == "answered"]) == 4 + 3 + 4
+
+    def test_turns_may_not_shrink(self, service, tmp_path):
+        env = account_of(service)
+        store = ("--output-dir", str(tmp_path))
+        run_id = run(*WORDS, "--turns", "3", *store, env=env).document["run_id"]
+        outcome = run("resume", run_id, *store, "--turns", "2", env=env)
+
+        assert outcome.exit_code == 2
+        assert "has 3 turns, which may become more, but 2 are asked for" in outcome.stderr
+
+    def test_the_same_line_starts_a_run_where_there_is_none(self, service, tmp_path):
+        words = (*WORDS, "--turns", "1", "--output-dir", str(tmp_path), "--resume")
+        outcome = run(*words, env=account_of(service))
+
+        assert (outcome.exit_code, outcome.document["n_turns"]) == (0, 1)
+
+    def test_the_same_line_takes_the_newest_of_its_own(self, service, tmp_path):
+        env = account_of(service)
+        words = (*WORDS, "--turns", "1", "--output-dir", str(tmp_path))
+        ids = [run(*words, env=env).document["run_id"] for _ in range(2)]
+        other = run(*words, "--temperature", "0.5", env=env).document["run_id"]
+        seeded = run(*words, "--seed", "1", env=env).document["run_id"]
+
+        assert run(*words, "--resume", env=env).document["run_id"] == ids[1]
+        more = ("--temperature", "0.5", "--resume")
+        assert run(*words, *more, env=env).document["run_id"] == other
+        assert run(*words, "--seed", "1", "--resume", env=env).document["run_id"] == seeded
+        new = run(*words, "--seed", "2", "--resume", env=env).document["run_id"]
+        assert new not in (*ids, other, seeded)
+
+    def test_a_judge_that_was_gone_judges_what_it_missed(self, service, tmp_path):
+        env = account_of(service)
+        words = (*WORDS, "--turns", "3", "--output-dir", str(tmp_path), "--max-attempts", "1")
+        service.reset(faults=["unavailable:role=judge"])
+        first = run(*words, env=env)
+        assert (first.exit_code, first.document["n_turns"]) == (4, 3)
+        assert f"socratic-runner resume {first.document['run_id']}" in first.stderr
+        service.reset()
+        second = run(*words, "--resume", env=env)
+
+        assert second.exit_code == 0
+        assert [turn["score"] is not None for turn in second.document["turns"]] == [True] * 3
+        assert len(service.requests) == 3
+        assert list(tmp_path.glob("curated/runs/*.json"))
+
+    def test_what_the_service_refuses_for_good_is_not_asked_again(self, service, tmp_path):
+        env = account_of(service)
+        service.reset(faults=["context_window:role=tutor:after=2"])
+        words = (*WORDS, "--turns", "5", "--output-dir", str(tmp_path), "--resume")
+        first = run(*words, env=env)
+        service.reset()
+        second = run(*words, env=env)
+
+        assert first.document["end_reason"] == "context_window"
+        assert first.stdout == second.stdout
+        assert service.requests == []
+
+
+class TestWithoutAStore:
+    @pytest.mark.parametrize("source", ["file", "-"])
+    def test_a_partial_document_is_gone_on_with(self, service, tmp_path, source):
+        env = account_of(service)
+        words = (*BOTH, "--turns", "6", "--seed", "4")
+        whole = run(*words, env=env).document
+        expected = bodies(service)
+        service.reset(latency_ms=40)
+        process = start(*words, env=env)
+        wait_for_calls(service, 7)
+        process.send_signal(signal.SIGTERM)
+        printed, stderr = process.communicate()
+        assert process.returncode == 143
+        assert b"--resume-from FILE" in stderr
+        partial = json.loads(printed)
+        assert_valid("run", partial)
+        path = tmp_path / "cut.json"
+        path.write_bytes(printed)
+        name = str(path) if source == "file" else "-"
+        stdin = printed if source == "-" else b""
+        outcome = run("--resume-from", name, env=env, stdin=stdin)
+
+        assert (outcome.exit_code, outcome.document["run_id"]) == (0, partial["run_id"])
+        assert comparable(outcome.document) == comparable(whole)
+        assert sum((bodies(service) - expected).values()) <= 3
+
+    def test_it_may_go_on_into_a_store(self, service, tmp_path):
+        env = account_of(service)
+        words = (*WORDS, "--turns", "3")
+        service.reset(faults=["access_denied:role=tutor:after=2"])
+        partial = run(*words, env=env)
+        (tmp_path / "cut.json").write_bytes(partial.stdout)
+        service.reset()
+        store = ("--output-dir", str(tmp_path / "store"))
+        outcome = run("--resume-from", str(tmp_path / "cut.json"), *store, env=env)
+
+        assert outcome.exit_code == 0
+        assert len(list(tmp_path.glob("store/raw/runs/*/turn_*.json"))) == 3
+        service.reset()
+        assert run(*words, *store, "--resume", env=env).stdout == outcome.stdout
+        assert service.requests == []
+
+    def test_a_kept_or_complete_run_carries_no_journal(self, service, tmp_path):
+        env = account_of(service)
+        assert run(*WORDS, "--turns", "1", env=env).document["journal"] is None
+        service.reset(faults=["access_denied:role=tutor:after=1"])
+        kept = run(*WORDS, "--turns", "2", "--output-dir", str(tmp_path), env=env)
+        assert (kept.exit_code, kept.document["journal"]) == (3, None)
+
+    @pytest.mark.parametrize(
+        ("content", "says"),
+        [
+            (b"", "no whole JSON document"),
+            (b'{"kind":"run"', "no whole JSON document"),
+            (b"[]", "carries no journal"),
+            (b'{"journal":null}', "carries no journal"),
+            (b'{"journal":[]}', "no journal of a run"),
+            (b'{"journal":[{"kind":"run"}]}', "no journal of a run"),
+            (b'{"journal":[{"kind":"run","version":99}]}', "another version"),
+        ],
+    )
+    def test_any_other_document_is_refused(self, tmp_path, content, says):
+        path = tmp_path / "other.json"
+        path.write_bytes(content)
+        outcome = run("--resume-from", str(path), env=environment())
+
+        assert_refused(outcome, says)
+
+    def test_a_document_that_is_not_there_is_refused(self, tmp_path):
+        outcome = run("--resume-from", str(tmp_path / "none.json"), env=environment())
+        assert_refused(outcome, "cannot be read")
+
+
+def assert_refused(outcome: Outcome, says: str) -> None:
+    assert outcome.exit_code == 2
+    assert outcome.document["status"] == "failed"
+    assert_valid("run", outcome.document)
+    assert says in outcome.stderr
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("words", "says"),
+        [
+            (("--temperature", "0.7"), "The temperature was not given, but now is 0.7."),
+            (("--max-tokens", "99"), "The max tokens was 1024, but now is 99."),
+            (("--seed", "9"), "The seed was 3, but now is 9."),
+            (("--student-model", STUDENT), "The student model was not given"),
+            (("--no-judge",), "The judge model was 'emulator.judge-v1:0', but now is not given."),
+            (("--prompt", "Else"), "The prompt was"),
+            (("--scenario", "time-management"), "The scenario was 'career-change'"),
+            (("--system-prompt-file", "{folder}/other.md"), "The system prompt has other contents"),
+        ],
+    )
+    def test_another_run_is_named_and_refused(self, service, tmp_path, words, says):
+        env = account_of(service)
+        (tmp_path / "other.md").write_text("Ask.")
+        store = ("--output-dir", str(tmp_path / "store"))
+        run_id = run(*WORDS, "--turns", "1", "--seed", "3", *store, env=env).document["run_id"]
+        service.reset()
+        outcome = run(
+            "resume", run_id, *store, *(w.format(folder=tmp_path) for w in words), env=env
+        )
+
+        assert_refused(outcome, says)
+        assert service.requests == []
+
+    def test_what_is_no_identity_may_change(self, service, tmp_path):
+        env = account_of(service)
+        store = ("--output-dir", str(tmp_path))
+        run_id = run(*WORDS, "--turns", "1", *store, env=env).document["run_id"]
+        more = ("--max-attempts", "3", "--deadline", "60", "--call-timeout", "9", "--pretty")
+        gates = ("--fail-under", "mean_form=0", "--compliance-threshold", "5")
+
+        assert run_pretty("resume", run_id, *store, *more, *gates, env=env) == 0
+
+    def test_a_file_that_changed_is_named(self, service, tmp_path):
+        env = account_of(service)
+        prompt = tmp_path / "prompt.md"
+        prompt.write_text("Ask one question.")
+        store = ("--output-dir", str(tmp_path / "store"))
+        words = (*WORDS, "--turns", "1", *store, "--system-prompt-file", str(prompt))
+        run_id = run(*words, env=env).document["run_id"]
+        assert run("resume", run_id, *store, env=env).exit_code == 0
+        prompt.write_text("Ask two questions.")
+
+        says = "The system prompt has other contents than when it began"
+        assert_refused(run("resume", run_id, *store, env=env), says)
+
+    @pytest.mark.parametrize(
+        ("words", "says"),
+        [
+            (("resume",), "Which run"),
+            (("resume", "run-01K9ZN5V2E3T4R5Y6U7J8K9M0N"), "Nothing to resume from"),
+            (("resume", "run-1", "--output-dir", "{folder}"), "no journal of run-1"),
+            (("resume", "../../etc/passwd", "--output-dir", "{folder}"), "no run id"),
+            (("resume", "run-1", "--resume", "--output-dir", "{folder}"), "does not go with"),
+            ((*WORDS, "--resume"), "Nothing to resume from"),
+            ((*WORDS, "--resume", "--resume-from", "x"), "keep one"),
+        ],
+    )
+    def test_a_run_that_cannot_be_found(self, service, tmp_path, words, says):
+        env = account_of(service)
+        outcome = run(*(word.format(folder=tmp_path) for word in words), env=env)
+
+        assert_refused(outcome, says)
+        assert service.requests == []
+
+
+def run_pretty(*words: str, env: dict[str, str]) -> int:
+    done = subprocess.run(
+        [sys.executable, "-m", "cli", *words], cwd=ROOT, env=env, capture_output=True, check=False
+    )
+    json.loads(done.stdout)
+    return done.returncode
+
+
+class TestLock:
+    def test_the_second_process_is_refused_and_told_who_is_at_work(self, service, tmp_path):
+        env = account_of(service)
+        service.reset(latency_ms=100)
+        words = (*WORDS, "--turns", "40", "--output-dir", str(tmp_path), "--resume")
+        process = start(*words, env=env)
+        wait_for_calls(service, 3)
+        run_id = journal(tmp_path).stem
+        for again in (words, ("resume", run_id, "--output-dir", str(tmp_path))):
+            outcome = run(*again, env=env)
+            assert_refused(outcome, f"Another process is at work on {run_id}")
+            assert f"process {process.pid} on " in outcome.stderr
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        service.reset(latency_ms=0)
+
+        assert run(*words, env=env).exit_code == 0
+
+
+class TestDamage:
+    @pytest.fixture
+    def cut(self, service, tmp_path):
+        """A run of three turns that the tutor's service ended after two."""
+        service.reset(faults=["access_denied:role=tutor:after=2"])
+        env = account_of(service)
+        store = ("--output-dir", str(tmp_path))
+        outcome = run(*WORDS, "--turns", "3", "--seed", "1", *store, env=env)
+        assert outcome.exit_code == 3
+        service.reset()
+        run_id = outcome.document["run_id"]
+        return lambda: run("resume", run_id, *store, env=env)
+
+    def test_a_line_that_was_cut_off_is_removed(self, service, tmp_path, cut):
+        path = journal(tmp_path)
+        content = path.read_bytes()
+        last = content.rindex(b'{"kind":"answered"')
+        path.write_bytes(content[: last + 200])
+        outcome = cut()
+
+        assert outcome.exit_code == 0
+        assert "was cut off half-way and was removed" in outcome.stderr
+        assert len(service.requests) == 3
+        assert all(line.endswith(b"}") for line in path.read_bytes().splitlines())
+
+    def test_a_line_that_was_changed_does_not_count(self, service, tmp_path, cut):
+        path = journal(tmp_path)
+        lines = path.read_text().splitlines()
+        nth = next(i for i, line in enumerate(lines) if '"answered"' in line and "judge" in line)
+        lines[nth] = re.sub(r'\\"form\\": ?[0-9.]+', r'\\"form\\": 0', lines[nth])
+        path.write_text("\n".join(lines) + "\n")
+        outcome = cut()
+
+        assert outcome.exit_code == 0
+        assert "1 entries" in outcome.stderr
+        assert "damaged" in outcome.stderr
+        assert len(service.requests) == 3
+
+    @pytest.mark.parametrize("content", [b"", b"hello\n", b'{"kind":"turn"}\n', b"\0" * 99])
+    def test_a_file_that_is_no_journal_is_left_alone(self, service, tmp_path, cut, content):
+        path = journal(tmp_path)
+        path.write_bytes(content)
+        outcome = cut()
+
+        assert outcome.exit_code == 2
+        assert path.read_bytes() == content
+        assert service.requests == []
+
+    def test_the_journal_of_another_run_does_not_fit(self, service, tmp_path, cut):
+        """Its answers are to other questions, whatever its first line says."""
+        path = journal(tmp_path)
+        other = tmp_path / "other"
+        env = account_of(service)
+        words = ("--model", TUTOR, "--prompt", "Why is the sky blue?", "--judge-model", JUDGE)
+        run(*words, "--turns", "2", "--output-dir", str(other), env=env)
+        own, foreign = path.read_bytes().splitlines(), journal(other).read_bytes().splitlines()
+        path.write_bytes(b"\n".join([*own[:2], *foreign[2:]]) + b"\n")
+        service.reset()
+        outcome = cut()
+
+        assert (outcome.exit_code, outcome.document["n_turns"]) == (2, 0)
+        assert "answers another question" in outcome.stderr
+        assert service.requests == []
+
+    def test_an_artifact_that_was_cut_off_is_written_anew(self, tmp_path, cut):
+        (path,) = tmp_path.glob("raw/runs/*/turn_000.json")
+        content = path.read_bytes()
+        path.write_bytes(content[:40])
+        outcome = cut()
+
+        assert outcome.exit_code == 0
+        assert (
+            "turn_000.json was cut off or changed by others; it is written anew" in outcome.stderr
+        )
+        assert path.read_bytes() == content
+
+    def test_a_journal_that_cannot_be_written_ends_the_run_and_goes_into_the_document(
+        self, service, tmp_path
+    ):
+        env = account_of(service)
+        words = (*WORDS, "--turns", "40", "--seed", "2")
+        store = ("--output-dir", str(tmp_path))
+        script = 'ulimit -f 12; trap "" XFSZ; exec "$@"'
+        done = subprocess.run(
+            ["bash", "-c", script, "bash", sys.executable, "-m", "cli", *words, *store],
+            cwd=ROOT,
+            env=env,
+            capture_output=True,
+            check=False,
+        )
+        document = json.loads(done.stdout)
+
+        assert (done.returncode, document["end_reason"]) == (4, "artifacts")
+        assert 0 < document["n_turns"] < 40
+        assert b"could not be written: File too large" in done.stderr
+        (tmp_path / "cut.json").write_bytes(done.stdout)
+        service.reset()
+        outcome = run("--resume-from", str(tmp_path / "cut.json"), env=env)
+        whole = run(*words, env=env)
+        assert comparable(outcome.document) == comparable(whole.document)
