@@ -649,6 +649,7 @@ class TestArtifacts:
                 client.get_object(Bucket="run-bucket", Key=entry["Key"])["Body"].read()
             )
             for entry in client.list_objects_v2(Bucket="run-bucket")["Contents"]
+            if "/journal/" not in entry["Key"]
         }
         client.close()
 

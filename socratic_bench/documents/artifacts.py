@@ -75,7 +75,7 @@ def judge_document(
 def curated_document(document: dict[str, Json]) -> dict[str, Json]:
     """The run's document with the short form's keys first; its presence means a complete run."""
     first = {key: document[key] for key in BRIEF_KEYS if key != "s3_artifacts"}
-    rest = {key: value for key, value in document.items() if key not in (*first, "journal")}
+    rest = {key: value for key, value in document.items() if key not in first}
     return {**first, "timestamps": document["timestamps"], **rest, "kind": "curated"}
 
 

@@ -86,9 +86,9 @@ def run_document(result: RunResult) -> dict[str, Json]:
             "runner_version": VERSION,
             "sdk_version": sdk_version(),
         },
+        "journal": [dict(entry) for entry in result.journal] if result.journal else None,
         "notices": list(result.notices),
         "error": error_entry(result),
-        "journal": [dict(entry) for entry in result.journal] if result.journal else None,
     }
 
 
@@ -136,9 +136,9 @@ def unstarted_document(
         "seed": None,
         "thresholds": None,
         "inputs": None,
+        "journal": None,
         "notices": [],
         "error": describe(error),
-        "journal": None,
     }
 
 
