@@ -157,6 +157,8 @@ def test_each_flag_sets_its_field_and_no_other(flag):
 
 
 SET_OTHERWISE = {
+    "resume",
+    "resume_run_id",
     "model_ids",
     "offline",
     "benchmark",

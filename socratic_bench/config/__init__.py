@@ -10,7 +10,7 @@ from socratic_bench.config.run_config import (
     Pressure,
     RunConfig,
 )
-from socratic_bench.config.stored import continued, from_stored, to_stored
+from socratic_bench.config.stored import continued, from_stored, to_plain, to_stored
 
 __all__ = [
     "DEFAULT_JUDGE_MODEL",
@@ -25,5 +25,6 @@ __all__ = [
     "from_stored",
     "read_bounded",
     "read_config",
+    "to_plain",
     "to_stored",
 ]

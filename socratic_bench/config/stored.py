@@ -1,11 +1,12 @@
 """A configuration as plain JSON, so that a run can go on without its flags being given again."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from socratic_bench.config.run_config import Gate, RunConfig
+from socratic_bench.types import Guardrail
 
 # Told afresh by whoever goes on: where the run is kept, and what may be tested.
 AFRESH = (
@@ -22,8 +23,11 @@ FILES = ("scenario_file", "system_prompt_file", "transcript", "prices_file")
 FIELDS = {
     "call-timeout": "call_timeout_s",
     "deadline": "deadline_s",
+    "enable-thinking": "thinking_budget_tokens",
     "fail-under": "gates",
     "no-judge": "judge_model",
+    "no-prompt-cache": "prompt_cache",
+    "no-stream": "stream",
     "prices": "prices_file",
     "student": "student_model",
 }
@@ -39,8 +43,14 @@ def to_stored(config: RunConfig) -> dict[str, Any]:
     for name in FILES:
         if stored[name] is not None:
             stored[name] = str(Path(stored[name]).absolute())
-    stored["gates"] = [[gate.metric, gate.minimum] for gate in config.gates]
-    return {name: list(v) if isinstance(v, tuple) else v for name, v in stored.items()}
+    return {name: to_plain(value) for name, value in stored.items()}
+
+
+def to_plain(value: Any) -> Any:  # noqa: ANN401 -- any value of a configuration
+    """A value as JSON carries it: what is made of parts becomes a list of them."""
+    if is_dataclass(value):
+        return [getattr(value, field.name) for field in fields(value)]
+    return [to_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def from_stored(stored: Mapping[str, Any]) -> RunConfig:
@@ -50,9 +60,10 @@ def from_stored(stored: Mapping[str, Any]) -> RunConfig:
     """
     names = {field.name for field in fields(RunConfig)} - {*AFRESH}
     known = {name: value for name, value in stored.items() if name in names}
-    known["gates"] = tuple(Gate(metric, minimum) for metric, minimum in stored["gates"])
-    values: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in known.items()}
-    return RunConfig(**values)
+    known["gates"] = tuple(Gate(*gate) for gate in stored["gates"])
+    known["guardrail"] = Guardrail(*stored["guardrail"]) if stored["guardrail"] else None
+    known["request_metadata"] = tuple((name, value) for name, value in stored["request_metadata"])
+    return RunConfig(**known)
 
 
 def continued(stored: RunConfig, asked: RunConfig, flags: Iterable[str]) -> RunConfig:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from hashlib import sha256
 
-from socratic_bench.config import RunConfig
+from socratic_bench.config import RunConfig, to_plain
 from socratic_bench.documents import encode
 from socratic_bench.ports import Opening
 from socratic_bench.types import Json
@@ -21,7 +21,13 @@ CORE = {
 }
 # Told where they are not left at their defaults, so that a new one changes no older run.
 SHOWN_CHARS = 80
-FURTHER = {"pressure": "pressure", "transcript_turns": "transcript turns"}
+FURTHER = {
+    "top_p": "top p",
+    "thinking_budget_tokens": "thinking budget tokens",
+    "guardrail": "guardrail",
+    "pressure": "pressure",
+    "transcript_turns": "transcript turns",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +44,7 @@ class Identity:
         return cls(
             {
                 **{CORE[name]: getattr(config, name) for name in CORE},
-                **{FURTHER[name]: _plain(getattr(config, name)) for name in chosen},
+                **{FURTHER[name]: to_plain(getattr(config, name)) for name in chosen},
                 "scenario": opening.scenario,
                 "prompt": opening.prompt,
                 **({"seed": config.seed} if seed_given else {}),
@@ -61,11 +67,6 @@ class Identity:
                 yield f"The {name.removesuffix(' sha256')} has other contents than when it began."
             else:
                 yield f"The {name} was {_shown(was)}, but now is {_shown(asked)}."
-
-
-def _plain(value: object) -> Json:
-    plain: Json = list(value) if isinstance(value, tuple) else value  # type: ignore[assignment]
-    return plain
 
 
 def _title(name: str) -> str:
