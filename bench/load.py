@@ -12,7 +12,8 @@ import asyncio
 import json
 import sys
 import time
-from urllib.parse import urlsplit
+from http.client import HTTPConnection
+from urllib.parse import quote, urlsplit
 
 from bench.contenders import TUTOR, emulator
 
@@ -64,7 +65,7 @@ def measure_load(url: str, *, connections: int = LOADED, seconds: float = 4.0) -
 async def _load(url: str, connections: int, seconds: float) -> float:
     where = urlsplit(url)
     request = (
-        f"POST /model/{TUTOR.replace(':', '%3A')}/converse HTTP/1.1\r\nHost: {where.netloc}\r\n"
+        f"POST /model/{quote(TUTOR)}/converse HTTP/1.1\r\nHost: {where.netloc}\r\n"
         f"Authorization: AWS4-HMAC-SHA256 bench\r\nContent-Type: application/json\r\n"
         f"Content-Length: {len(BODY)}\r\n\r\n"
     ).encode() + BODY
@@ -85,6 +86,22 @@ async def _load(url: str, connections: int, seconds: float) -> float:
     if failed := sum(caller.failed for caller in callers):
         sys.exit(f"{failed} answers of the emulator were errors.")
     return answered / took_s
+
+
+def sequence_s(url: str, calls: int) -> float:
+    """Seconds for so many calls, one after the other, on one connection and with no SDK.
+
+    What it takes beyond the endpoint's latency is the machine's own doing.
+    """
+    where = urlsplit(url)
+    connection = HTTPConnection(where.hostname or "", where.port)
+    headers = {"Authorization": "AWS4-HMAC-SHA256 bench", "Content-Type": "application/json"}
+    started_s = time.monotonic()
+    for _ in range(calls):
+        connection.request("POST", f"/model/{quote(TUTOR)}/converse", BODY, headers)
+        connection.getresponse().read()
+    connection.close()
+    return time.monotonic() - started_s
 
 
 def main() -> None:

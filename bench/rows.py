@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from statistics import median
 
@@ -20,7 +21,7 @@ from bench.contenders import (
     environment,
     play,
 )
-from bench.load import LOADED, measure_load
+from bench.load import LOADED, measure_load, sequence_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,12 +90,17 @@ def long_dialogue(plan: Plan, say: Say) -> Iterator[Row]:
     """
     path_s = 2 * plan.turns * plan.latency_ms / 1000
     say(f"{plan.turns} turns, {plan.runs} times, at least {path_s:.1f} s each ...")
-    with emulator(plan.latency_ms) as url:
-        costs = [play(plan.turns, url) for _ in range(plan.runs)]
+    with emulator(plan.latency_ms) as url, ThreadPoolExecutor(1) as beside:
+        costs, plain_s = [], []
+        for _ in range(plan.runs):
+            plain = beside.submit(sequence_s, url, 2 * plan.turns)
+            costs.append(play(plan.turns, url))
+            plain_s.append(plain.result())
+    machine = median(plain_s) / path_s
     name = f"{plan.turns} turns at {plan.latency_ms:g} ms"
     yield Row(
         name=name,
-        measure=f"wall / critical path ({path_s:.1f} s)",
+        measure=f"wall / critical path ({path_s:.1f} s; plain calls {machine:.3f})",
         unit="x",
         must=1.03,
         aim=1.02,
