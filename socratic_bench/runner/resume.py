@@ -17,6 +17,7 @@ from socratic_bench.journal.memory import VERSION, read_header
 from socratic_bench.ports import Entry, Journal, Journals
 from socratic_bench.runner.halt import Halt
 from socratic_bench.runner.plan import Plan
+from socratic_bench.runner.stores import check_stores
 from socratic_bench.types import Json
 from socratic_bench.values import dataclass
 from socratic_bench.version import VERSION as RUNNER_VERSION
@@ -105,6 +106,7 @@ def stored_config(asked: RunConfig, run_id: str, halt: Halt) -> RunConfig:
         in_bucket = bucket_journals(
             bucket, Delivery(()), sleep=halt.sleep, on_lost=halt.end, notice=lambda _: None
         )
+        check_stores([bucket] if bucket else [])
         stores = [found for found in (folder_journals(asked), in_bucket) if found]
         holder = next((store for store in stores if store.holds(run_id)), stores[0])
         return earlier_config([holder.first(run_id)])

@@ -251,7 +251,7 @@ class _Performance:
             bucket=self.bucket,
             halt=self.halt,
             notices=self.notices,
-            notice=self._notice,
+            notice=self._passing_notice,
             started_at=self.started_at,
             elapsed_s=lambda: time.monotonic() - self.started_s,
         )
@@ -295,9 +295,13 @@ class _Performance:
     def _notice(self, text: str) -> None:
         if text in self.notices:
             return  # an earlier process has said so
-        self.notices.append(text)
         if self.log:
             self.log.notice(text)
+        self._passing_notice(text)
+
+    def _passing_notice(self, text: str) -> None:
+        """What concerns this process alone, and is no news to one that goes on with the run."""
+        self.notices.append(text)
         self.listener.on_notice(text)
 
 

@@ -1,0 +1,146 @@
+"""Whatever happened to a journal, nothing false is read from it."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from socratic_bench.artifacts.folder_journal import FolderJournals
+from socratic_bench.errors import UsageError
+from socratic_bench.journal import Memory
+from socratic_bench.journal.codec import (
+    read_attempts,
+    read_completion,
+    write_attempts,
+    write_completion,
+)
+from socratic_bench.types import (
+    Attempt,
+    Completion,
+    Message,
+    Reasoning,
+    Text,
+    ToolUse,
+    Usage,
+)
+
+RUN_ID = "run-01K9ZN5V2E3T4R5Y6U7J8K9M0N"
+HEADER = {
+    "kind": "run",
+    "version": 1,
+    "run_id": RUN_ID,
+    "digest": "0" * 32,
+    "identity": {},
+    "config": {},
+    "seed": 1,
+    "started_at": "2026-01-01T00:00:00+00:00",
+    "runner_version": "0.1.0",
+}
+
+moments = st.datetimes(timezones=st.just(UTC))
+words = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
+numbers = st.floats(0, 1e9)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | words,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
+    max_leaves=8,
+)
+blocks = (
+    words.map(Text)
+    | words.map(Reasoning)
+    | st.builds(ToolUse, id=words, name=words, arguments=json_values)
+)
+attempts = st.builds(
+    Attempt,
+    started_at=moments,
+    duration_ms=numbers,
+    wait_ms=numbers,
+    error=st.none() | words,
+    may_have_been_billed=st.booleans(),
+)
+tokens = st.integers(0, 10**9)
+completions = st.builds(
+    Completion,
+    message=st.builds(Message, st.just("assistant"), st.lists(blocks, max_size=3).map(tuple)),
+    stop_reason=words,
+    usage=st.none() | st.builds(Usage, input_tokens=tokens, output_tokens=tokens),
+    latency_ms=numbers,
+    service_latency_ms=st.none() | numbers,
+    attempts=st.lists(attempts, max_size=3).map(tuple),
+    request_id=st.none() | words,
+    finished_at=moments,
+)
+entries = st.lists(
+    st.fixed_dictionaries({"kind": st.just("notice"), "text": words}), min_size=1, max_size=6
+)
+relaxed = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+
+
+@given(completions)
+def test_an_answer_comes_back_as_it_was(completion):
+    assert read_completion(json.loads(json.dumps(write_completion(completion)))) == completion
+
+
+@given(st.lists(attempts))
+def test_attempts_come_back_as_they_were(found):
+    assert read_attempts(json.loads(json.dumps(write_attempts(found)))) == tuple(found)
+
+
+@relaxed
+@given(found=entries, at=st.integers(0, 10**6), what=st.binary(max_size=40), cut=st.booleans())
+def test_only_whole_entries_that_were_written_are_read(tmp_path_factory, found, at, what, cut):
+    """Bytes are overwritten somewhere, or the file ends there."""
+    journals = FolderJournals(str(tmp_path_factory.mktemp("journal")))
+    journal = journals.create(RUN_ID, "")
+    for entry in (HEADER, *found):
+        journal.append(entry)
+    journal.close()
+    path = journals._path(RUN_ID)
+    content = path.read_bytes()
+    place = at % (len(content) + 1)
+    damaged = content[:place] if cut else content[:place] + what + content[place + len(what) :]
+    path.write_bytes(damaged)
+
+    try:
+        again = journals.open(RUN_ID)
+    except UsageError:
+        assert path.read_bytes() == damaged
+        return
+    kept = [dict(entry) for entry in again.entries]
+    again.close()
+    written = [HEADER, *found]
+    assert kept[0] == HEADER
+    assert [entry for entry in kept if entry not in written] == []
+    if len(kept) < len(written):
+        missing = cut and damaged.endswith(b"\n")
+        assert again.repairs or missing
+    reopened = journals.open(RUN_ID)
+    assert [dict(entry) for entry in reopened.entries] == kept
+    reopened.close()
+
+
+@given(st.lists(st.dictionaries(words, json_values, max_size=5), max_size=5))
+def test_entries_that_tell_nothing_are_counted_and_do_no_harm(found):
+    memory = Memory([HEADER, *found])
+
+    assert memory.n_answers == 0
+    assert memory.header.run_id == RUN_ID
+
+
+@pytest.mark.parametrize("kind", ["answered", "failed", "asked", "process", "notice", "end"])
+@given(rest=st.dictionaries(st.sampled_from(["key", "at", "turns", "text"]), json_values))
+def test_an_entry_of_a_known_kind_with_odd_contents_is_left_out(kind, rest):
+    memory = Memory([HEADER, {"kind": kind, **rest}])
+
+    assert memory.n_answers == 0
+
+
+def test_a_process_that_ended_in_the_middle_of_a_call_may_have_paid_for_it():
+    key = {"role": "tutor", "index": 3, "part": "", "repeat": 0}
+    asked = {"kind": "asked", "key": key, "at": "2026-01-01T00:00:01+00:00"}
+    (lost,) = Memory([HEADER, asked]).failed("tutor")
+
+    assert (lost.error, lost.may_have_been_billed) == ("process_ended", True)
+    assert lost.started_at == datetime(2026, 1, 1, 0, 0, 1, tzinfo=UTC)

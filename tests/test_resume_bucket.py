@@ -1,0 +1,129 @@
+"""A run that only a bucket knows of goes on from there, in one process at a time."""
+
+import signal
+from collections import Counter
+from uuid import uuid4
+
+import boto3
+import pytest
+
+from tests.command import account, assert_valid, run
+from tests.test_resume import (
+    BOTH,
+    TUTOR,
+    WORDS,
+    Service,
+    assert_refused,
+    bodies,
+    comparable,
+    start,
+    wait_for_calls,
+)
+
+
+@pytest.fixture
+def service():
+    service = Service()
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def bucket(moto_url):
+    """An empty bucket of moto's server, and its objects' keys."""
+    name = f"bucket-{uuid4().hex}"
+    client = boto3.client(
+        "s3",
+        endpoint_url=moto_url,
+        region_name="us-east-1",
+        aws_access_key_id="any",
+        aws_secret_access_key="any",
+    )
+    client.create_bucket(Bucket=name)
+    yield name, lambda: [row["Key"] for row in client.list_objects_v2(Bucket=name)["Contents"]]
+    client.close()
+
+
+def cut(service: Service, env: dict[str, str], *words: str, calls: int, number: int) -> bytes:
+    """Start a run, end it by a signal after some calls, and return what it printed."""
+    service.reset(latency_ms=40)
+    process = start(*words, env=env)
+    wait_for_calls(service, calls)
+    process.send_signal(number)
+    printed, _ = process.communicate()
+    return printed
+
+
+@pytest.mark.parametrize("how", ["resume", "--resume"])
+def test_an_interrupted_run_goes_on_from_the_bucket(service, bucket, moto_url, how):
+    name, keys = bucket
+    env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=moto_url)
+    words = (*BOTH, "--turns", "5", "--seed", "3")
+    whole = run(*words, env=env).document
+    expected = bodies(service)
+    store = ("--s3-bucket", name, "--s3-prefix", "team/a")
+    cut(service, env, *words, *store, calls=8, number=signal.SIGTERM)
+    (run_id,) = {key.split("/")[4] for key in keys() if "/journal/runs/" in key}
+    again = ("resume", run_id, *store) if how == "resume" else (*words, *store, "--resume")
+    outcome = run(*again, env=env)
+
+    assert (outcome.exit_code, outcome.document["run_id"]) == (0, run_id)
+    assert_valid("run", outcome.document)
+    assert comparable(outcome.document) == comparable(whole)
+    assert sum((bodies(service) - expected).values()) <= 2 * 3  # on their way, and the last turn
+    kept = Counter(key.split("/")[2] for key in keys())
+    assert (kept["raw"], kept["curated"]) == (10, 1)
+    service.reset()
+    assert run(*again, env=env).stdout == outcome.stdout
+    assert service.requests == []
+
+
+def test_folder_and_bucket_know_the_same_run(service, bucket, moto_url, tmp_path):
+    """What one of them lacks, it gets from the other."""
+    name, keys = bucket
+    env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=moto_url)
+    words = (*WORDS, "--turns", "3", "--seed", "3")
+    folder, there = ("--output-dir", str(tmp_path)), ("--s3-bucket", name)
+    cut(service, env, *words, *folder, calls=3, number=signal.SIGKILL)
+    service.reset()
+    both = run(*words, *folder, *there, "--resume", env=env)
+    assert both.exit_code == 0
+    assert len([key for key in keys() if key.startswith("raw/")]) == 6
+    service.reset()
+    alone = run(*words, *there, "--resume", env=env)
+
+    assert comparable(alone.document) == comparable(both.document)
+    assert alone.document["run_id"] == both.document["run_id"]
+    assert service.requests == []
+
+
+def test_a_run_that_goes_on_elsewhere_is_refused(service, bucket, moto_url):
+    name, keys = bucket
+    env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=moto_url)
+    words = (*WORDS, "--turns", "500", "--s3-bucket", name, "--resume")
+    service.reset(latency_ms=200)
+    process = start(*words, env=env)
+    wait_for_calls(service, 3)
+    while not any(key.endswith("000002.json") for key in keys()):
+        pass
+    outcome = run(*words, env=env)
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+
+    assert_refused(outcome, f"process {process.pid}")
+
+
+def test_what_a_bucket_does_not_hold_is_said(service, bucket, moto_url):
+    name, _ = bucket
+    env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=moto_url)
+    run_id = "run-01K9ZN5V2E3T4R5Y6U7J8K9M0N"
+    outcome = run("resume", run_id, "--s3-bucket", name, env=env)
+
+    assert_refused(outcome, f"There is no run {run_id} in s3://{name}/")
+
+
+def test_a_bucket_that_is_not_there_is_said(service, moto_url):
+    env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=moto_url)
+    outcome = run("resume", "run-1", "--s3-bucket", "no-such-bucket-here", env=env)
+
+    assert_refused(outcome, "no-such-bucket-here")
