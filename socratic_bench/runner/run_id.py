@@ -1,6 +1,6 @@
 """Names a run: `run-` and a ULID, which sorts by time (https://github.com/ulid/spec).
 
-Two numbers in base 32 do not pay for a package, which would take a tenth of a run's start-up.
+Two numbers in base 32 do not pay for a package, which would take a fiftieth of a run's start-up.
 """
 
 import time

@@ -1,0 +1,85 @@
+"""What is imported when, and that the quick loader reads what the SDK's own would."""
+
+import json
+import subprocess
+import sys
+
+import botocore.session
+import pytest
+
+from socratic_bench.bedrock.data import new_session
+from tests.command import ROOT, environment
+
+HEAVY = {"boto3", "s3transfer", "ulid", "moto"}
+
+
+def _imported(*words):
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "cli", *words],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+    return {line.rpartition("|")[2].strip() for line in lines}
+
+
+@pytest.mark.parametrize("flag", ["--version", "--help"])
+def test_help_and_version_import_next_to_nothing(flag):
+    imported = _imported(flag)
+
+    assert not imported & {*HEAVY, "typing", "dataclasses", "json", "botocore", "shutil", "asyncio"}
+    assert "socratic_bench.types" not in imported
+
+
+def test_a_run_imports_neither_boto3_nor_the_s3_store():
+    imported = _imported(
+        *("--offline", "--model", "emulator.socratic-v1:0", "--prompt", "Hello?", "--turns", "1")
+    )
+
+    assert "botocore.session" in imported
+    assert not imported & {*HEAVY, "socratic_bench.artifacts.bucket"}
+
+
+@pytest.mark.parametrize(
+    "name", ["endpoints", "partitions", "bedrock-runtime/2023-09-30/service-2", "s3/2006-03-01/x"]
+)
+def test_the_loader_reads_what_the_sdk_s_own_reads(name):
+    def read(session):
+        try:
+            return session.get_component("data_loader").load_data(name)
+        except botocore.exceptions.DataNotFoundError as error:
+            return str(error)
+
+    assert read(new_session()) == read(botocore.session.Session())
+
+
+@pytest.mark.parametrize("service", ["bedrock", "bedrock-runtime", "s3", "sso", "sso-oidc", "sts"])
+def test_the_loader_finds_the_services_of_a_run(service):
+    quick = new_session().get_component("data_loader")
+    standard = botocore.session.Session().get_component("data_loader")
+
+    assert service in quick.list_available_services("service-2")
+    assert quick.load_service_model(service, "service-2") == standard.load_service_model(
+        service, "service-2"
+    )
+
+
+def test_the_user_s_own_data_path_comes_first(tmp_path, monkeypatch):
+    """As the SDK documents it for AWS_DATA_PATH."""
+    model = {"metadata": {"endpointPrefix": "own"}, "operations": {}}
+    folder = tmp_path / "own-service" / "2026-01-01"
+    folder.mkdir(parents=True)
+    (folder / "service-2.json").write_text(json.dumps(model))
+    monkeypatch.setenv("AWS_DATA_PATH", str(tmp_path))
+    loader = new_session().get_component("data_loader")
+
+    assert loader.load_service_model("own-service", "service-2")["metadata"] == model["metadata"]
+
+
+def test_sessions_share_what_was_read():
+    first, second = new_session(), new_session()
+
+    assert first.get_component("data_loader") is second.get_component("data_loader")
