@@ -140,6 +140,11 @@ class Stopped(BenchError):  # noqa: N818 -- an order to end, not a fault
         self.end_reason = end_reason
         self.signal_number = signal_number
 
+    @classmethod
+    def of(cls, ended: BenchError) -> "Stopped":
+        """What ended the run, for one call to raise, with `attempts` of its own."""
+        return cls(ended.message, end_reason=ended.end_reason, hint=ended.hint)
+
 
 class InternalError(BenchError):
     """A defect of this program. Names the exception; never carries secrets or model text."""

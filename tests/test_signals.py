@@ -1,18 +1,21 @@
 """A signal ends the run at once, whatever it is doing: with one document, and what is finished."""
 
+import json
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from cli.beside import beside
-from tests.command import OFFLINE, ROOT, assert_valid, environment
+from socratic_bench.emulator import Emulator, Settings, parse_fault
+from tests.command import CLAUDE, OFFLINE, ROOT, account, assert_valid, environment
 from tests.fakes import stored
-from tests.interruptions import SCENES, Interrupted, interrupt
+from tests.interruptions import SCENES, Interrupted, Scene, interrupt
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 # Long before what the run waits for would be over by itself, and long enough for a busy machine.
@@ -102,3 +105,25 @@ def test_a_stdout_that_nobody_reads_leaves_the_artifacts_whole(tmp_path):
     assert sum("turn_" in name for name in files) == 3
     assert sum("judge_" in name for name in files) == 3
     assert sum(name.startswith("curated/") for name in files) == 1
+
+
+def test_what_was_under_way_is_counted_and_kept(tmp_path):
+    """Two attempts of the tutor's second call: one refused, one that nobody waited for."""
+    faults = ("throttled:role=tutor:after=1:count=1:ms=1", "hang:role=tutor:after=1:ms=60000")
+    with Emulator(Settings(faults=tuple(map(parse_fault, faults)))) as served:
+        env = account(served.url, CLAUDE)
+        scene = Scene(env, lambda: [r.fault for r in served.requests if r.fault][1:])
+        ended = interrupt(scene, signal.SIGTERM, "--output-dir", str(tmp_path))
+        sent = Counter(request.role for request in served.requests)
+    usage = ended.document["usage"]
+    (journal,) = tmp_path.glob("journal/runs/*.jsonl")
+    entries = [json.loads(line) for line in journal.read_text().splitlines()]
+    (failed,) = [entry for entry in entries if entry["kind"] == "failed"]
+
+    assert sent["tutor"] == 3
+    assert {role: usage[role]["attempts"] for role in sent} == dict(sent)
+    assert [(a["error"], a["may_have_been_billed"]) for a in failed["attempts"]] == [
+        ("throttled", False),
+        ("run_ended", True),
+    ]
+    assert ended.document["latency"]["tutor"]["unanswered_maybe_billed"] == 1

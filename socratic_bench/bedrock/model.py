@@ -58,8 +58,7 @@ class BedrockModel:
         try:
             return loop(self._try, request, trail)
         except Stopped as stopped:
-            if stopped.end_reason == "budget":  # another end is one object for all calls
-                stopped.attempts = tuple(trail.attempts)
+            stopped.attempts = tuple(trail.attempts)
             raise
         except ModelError as error:
             error.attempts = tuple(trail.attempts)

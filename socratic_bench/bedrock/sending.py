@@ -14,6 +14,7 @@ from socratic_bench.bedrock.pace import Pace
 from socratic_bench.bedrock.retry import retry_after_s
 from socratic_bench.bedrock.surroundings import Options, Surroundings
 from socratic_bench.bedrock.warmth import Warmth
+from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.types import Attempt, CallKey, Completion, Message, Request, Role
 from socratic_bench.values import dataclass
@@ -21,6 +22,7 @@ from socratic_bench.values import dataclass
 if TYPE_CHECKING:
     from types_boto3_bedrock_runtime import BedrockRuntimeClient
 
+RUN_ENDED = "run_ended"  # the error of a request whose answer nobody waited for any more
 # The tutor's time to its first token is a result. A student's reply and a verdict are used whole,
 # and a stream of them would only give the client more work.
 STREAMED_ROLES: tuple[Role, ...] = ("tutor",)
@@ -94,9 +96,13 @@ class Sender:
         try:
             answer = exchange.answer(self._around.result)
             message, stop_reason = answers.read_message(answer.response)
+        except Stopped:
+            given_up = attempt.end(self._around.monotonic_s(), RUN_ENDED, maybe_billed=True)
+            if admission:
+                admission.failed(given_up)
+            raise
         except TRANSLATED as error:
-            failure = translate(error, model_id=self._model_id)
-            failure.retry_after_s = retry_after_s(_headers(error))
+            failure = self._failure(error)
             # Once a stream has begun, a model is at work, whatever the error is called.
             billed = exchange.began or maybe_billed(error, failure.code)
             failed = attempt.end(self._around.monotonic_s(), failure.code, maybe_billed=billed)
@@ -112,6 +118,11 @@ class Sender:
         if admission:
             admission.answered(completion)
         return completion
+
+    def _failure(self, error: Exception) -> ModelError:
+        failure = translate(error, model_id=self._model_id)
+        failure.retry_after_s = retry_after_s(_headers(error))
+        return failure
 
     def _completion(
         self, answer: Answer, attempt: "_Attempt", trail: Trail, message: Message, stop_reason: str

@@ -12,7 +12,10 @@ from socratic_bench.values import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """Time, chance, waits that the run can end, an ear, and leave to spend."""
+    """Time, chance, waits that the run can end, an ear, and leave to spend.
+
+    What ends a wait is a `Stopped` of this call alone.
+    """
 
     now: Callable[[], datetime]
     monotonic_s: Callable[[], float]

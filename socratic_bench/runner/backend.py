@@ -93,8 +93,8 @@ def _factory(
     surroundings = Surroundings(
         now=utc_now,
         monotonic_s=time.monotonic,
-        sleep=halt.sleep,
-        result=halt.result,
+        sleep=halt.sleep_in_call,
+        result=halt.result_in_call,
         uniform=random.Random().uniform,
         notice=notice,
         purse=purse,

@@ -23,6 +23,8 @@ from socratic_bench.values import dataclass
 
 # How long a run that was told to end still waits for writes on their way.
 LAST_WRITES_S = 1.0
+# How long calls that were given up have to note what they had sent.
+GIVEN_UP_S = 0.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,8 @@ class Closing:
         self, finale: Finale, error: BenchError | None, turns: tuple[Turn, ...]
     ) -> RunResult:
         """Deliver all files, the curated one last and only for a complete run."""
+        if self.halt.error is not None:
+            self.ledger.settle(GIVEN_UP_S)
         error = error or _unavailable_judge(turns) or _unaffordable_judge(turns)
         error, lost = self._delivered(error)
         if lost and error:

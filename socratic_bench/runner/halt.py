@@ -1,9 +1,9 @@
 """The one way to end a run from outside: everything that waits in a run waits on it, too."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, InvalidStateError, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from socratic_bench.errors import BenchError, Stopped
@@ -37,6 +37,16 @@ class Halt:
     def end(self, error: BenchError) -> None:
         with suppress(InvalidStateError):
             self._ended.set_result(error)
+
+    def sleep_in_call(self, seconds: float) -> None:
+        """As `sleep`, for one call: what ends the run is a `Stopped` of its own."""
+        with _of_this_call():
+            self.sleep(seconds)
+
+    def result_in_call(self, future: "Future[Result]", timeout_s: float | None = None) -> Result:
+        """As `result`, for one call: what ends the run is a `Stopped` of its own."""
+        with _of_this_call():
+            return self.result(future, timeout_s)
 
     @property
     def error(self) -> BenchError | None:
@@ -78,6 +88,9 @@ class Halt:
             self.check()
             if timeout_s is not None and timeout_s == min(bounds):
                 raise TimeoutError
+        elif future.exception():
+            # What the end of the run made of a call tells less than the end itself.
+            self.check()
         return future.result()
 
     def wait_for(self, futures: "Sequence[Future[None]]") -> None:
@@ -101,3 +114,12 @@ class Halt:
                 hint="Raise --deadline or play fewer --turns.",
             )
         )
+
+
+@contextmanager
+def _of_this_call() -> Iterator[None]:
+    # The error that ends a run is one object for all calls, and each call notes its own attempts.
+    try:
+        yield
+    except BenchError as ended:
+        raise Stopped.of(ended) from ended

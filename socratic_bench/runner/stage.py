@@ -1,8 +1,9 @@
 """What a benchmark plays on: models whose calls are counted and can be ended."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import field
 
 from socratic_bench.documents.tally import Tally
@@ -22,6 +23,25 @@ class Ledger:
         self._lock = threading.Lock()
         self._completions: dict[Role, list[Completion]] = {role: [] for role in ROLES}
         self._failed: dict[Role, list[Attempt]] = {role: [] for role in ROLES}
+        self._under_way = 0
+        self._settled = threading.Condition(self._lock)
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        """A call is under way."""
+        with self._lock:
+            self._under_way += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._under_way -= 1
+                self._settled.notify_all()
+
+    def settle(self, timeout_s: float) -> None:
+        """Wait until no call is under way: when a run is ended, each still notes its attempts."""
+        with self._lock:
+            self._settled.wait_for(lambda: self._under_way == 0, timeout_s)
 
     def add(self, role: Role, completion: Completion) -> None:
         with self._lock:
@@ -55,13 +75,14 @@ class Counted:
 
     def complete(self, request: Request, key: CallKey) -> Completion:
         self.on_call(key)
-        try:
-            completion = self.inner.complete(request, key)
-        except BenchError as error:
-            self.ledger.add_failed(key.role, *error.attempts)
-            raise
-        self.ledger.add(key.role, completion)
-        return completion
+        with self.ledger.call():
+            try:
+                completion = self.inner.complete(request, key)
+            except BenchError as error:
+                self.ledger.add_failed(key.role, *error.attempts)
+                raise
+            self.ledger.add(key.role, completion)
+            return completion
 
 
 @dataclass(frozen=True, slots=True)
