@@ -30,7 +30,6 @@ from socratic_bench.runner.listener import Silence
 from socratic_bench.runner.plan import Plan, prepare
 from socratic_bench.runner.record import Record
 from socratic_bench.runner.resume import Held, Taking, document_entries
-from socratic_bench.runner.run_id import new_run_id
 from socratic_bench.runner.stage import Counted, Durable, Endable, Ledger, LiveStage
 from socratic_bench.runner.stores import check_stores
 from socratic_bench.types import ROLES, Json, Role
@@ -80,11 +79,13 @@ class _Performance:
     def __init__(
         self, plan: Plan, listener: Listener, halt: Halt, entries: Sequence[Entry]
     ) -> None:
+        from ulid import ULID
+
         self.plan = plan
         self.listener = listener
         self.halt = halt
         self.entries = entries
-        self.keys = RunKeys(new_run_id())
+        self.keys = RunKeys(f"run-{ULID()}")
         self.ledger = Ledger()
         self.notices: list[str] = []
         self.started_at: datetime = utc_now()
