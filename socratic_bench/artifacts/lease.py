@@ -28,7 +28,7 @@ RENEWALS_PER_TTL = 4
 RETRIES_PER_RENEWAL = 5
 # LastModified has whole seconds, and so has Date.
 CLOCK_GRAIN_S = 2.0
-LAST_WORDS_S = 1.0
+LAST_WORDS_S = 0.5
 
 _ODD = re.compile(r"[^\w.:@+-]")
 

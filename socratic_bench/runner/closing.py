@@ -21,8 +21,9 @@ from socratic_bench.runner.stage import Ledger
 from socratic_bench.types import Turn, Unjudged
 from socratic_bench.values import dataclass
 
-# How long a run that was told to end still waits for writes on their way.
-LAST_WRITES_S = 1.0
+# How long a run that was told to end still waits for writes on their way. All such waits together
+# leave some of the two seconds that a signal has.
+LAST_WRITES_S = 0.8
 # How long calls that were given up have to note what they had sent.
 GIVEN_UP_S = 0.3
 

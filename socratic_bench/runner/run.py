@@ -109,7 +109,8 @@ class _Performance:
             finale, error = self._checked_and_played()
             turns = self.record.turns if self.record else ()
             result = self._closing().result(finale, error, turns)
-            self.delivery.give_up(LAST_WRITES_S)
+            if self.halt.error is None:  # else the last moment is over already
+                self.delivery.give_up(LAST_WRITES_S)
             return result
         finally:
             self.pool.shutdown(wait=False, cancel_futures=True)
