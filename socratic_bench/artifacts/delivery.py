@@ -51,6 +51,11 @@ class Delivery:
         self._refused: list[Parcel] = []
 
     @property
+    def has_stores(self) -> bool:
+        """Whether what is sent goes anywhere."""
+        return bool(self._stores)
+
+    @property
     def held_bytes(self) -> int:
         """What waits in memory, and in no store yet."""
         with self._lock:

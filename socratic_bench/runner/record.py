@@ -102,4 +102,5 @@ class Record:
         self._listener.on_judged(turn)
 
     def _send(self, key: str, document: dict[str, Json]) -> None:
-        self._delivery.send(key, encode(document))
+        if self._delivery.has_stores:
+            self._delivery.send(key, encode(document))
