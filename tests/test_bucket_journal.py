@@ -487,6 +487,28 @@ class TestLease:
         monkeypatch.setenv("AWS_ENDPOINT_URL_S3", moto_url)
         assert reopened(host())[0] == [*ENTRIES, {"more": 1}]
 
+    def test_a_lease_whose_renewals_arrive_unanswered_is_its_own(
+        self, host, written, moto_url, monkeypatch
+    ):
+        """Of each two writes on a condition the first one arrives, and its answer is a 500."""
+        writes: list[str] = []
+        enough = threading.Event()
+
+        def lose(sent: Sent) -> Said | None:
+            if not (sent.method == "PUT" and "If-Match" in sent.headers):
+                return None
+            writes.append(sent.path)
+            if len(writes) >= 6:
+                enough.set()
+            return xml(500, "InternalError") if len(writes) % 2 else None
+
+        with relayed(moto_url, lose, passing=True) as s3:
+            monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3.url)
+            one = host(sleep=lambda _: None, ttl_s=1.0, waits=False)
+            with closing(one.journals.open(RUN)):
+                assert enough.wait(PATIENCE_S)
+        assert one.lost == []
+
     def test_an_outage_costs_no_lease_and_no_run(self, host, written, moto_url, monkeypatch):
         down = threading.Event()
         with relayed(moto_url, lambda _: xml(503, "SlowDown") if down.is_set() else None) as s3:
