@@ -46,7 +46,11 @@ class _QuickLoader(Loader):
 
 
 def new_session(**options: Any) -> botocore.session.Session:  # noqa: ANN401 -- the SDK's own
-    """A session of the SDK. All of them share what was read of its data files."""
+    """A session of the SDK. All of them share what was read of its data files.
+
+    Making a client fills defaults into that data, the same for every session, as it does for
+    several clients of one session with the SDK's own loader.
+    """
     session = botocore.session.Session(**options)
     folders = session.get_config_variable("data_path")
     session.register_component("data_loader", _loader(folders))
