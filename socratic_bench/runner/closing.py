@@ -53,8 +53,6 @@ class Closing:
         self, finale: Finale, error: BenchError | None, turns: tuple[Turn, ...]
     ) -> RunResult:
         """Deliver all files, the curated one last and only for a complete run."""
-        if self.halt.error is not None:
-            self.ledger.settle(GIVEN_UP_S)
         error = error or _unavailable_judge(turns) or _unaffordable_judge(turns)
         error, lost = self._delivered(error)
         if lost and error:

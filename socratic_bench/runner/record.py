@@ -38,6 +38,7 @@ class Record:
         self._halt = halt
         self._lock = threading.Lock()
         self._turns: list[Turn] = []
+        self._is_final = False
         self._judging: dict[int, Future[Judged]] = {}
         self._pool = ThreadPoolExecutor(JUDGES_AT_ONCE, thread_name_prefix="judge")
 
@@ -45,6 +46,12 @@ class Record:
     def turns(self) -> tuple[Turn, ...]:
         """All turns so far, with the verdicts so far."""
         with self._lock:
+            return tuple(self._turns)
+
+    def final(self) -> tuple[Turn, ...]:
+        """All turns; a verdict that comes later is neither kept nor told, so that all agree."""
+        with self._lock:
+            self._is_final = True
             return tuple(self._turns)
 
     def add(self, turn: Turn) -> None:
@@ -87,6 +94,8 @@ class Record:
         from socratic_bench.documents.artifacts import judge_document
 
         with self._lock:
+            if self._is_final:
+                return
             self._turns[turn.index] = turn
         rubric, judge = self._episode.rubric, self._judge
         if rubric is None or judge is None:

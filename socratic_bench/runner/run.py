@@ -24,7 +24,7 @@ from socratic_bench.journal import Log
 from socratic_bench.judging import Judge
 from socratic_bench.ports import ArtifactStore, Benchmark, Entry, Finale, Journals, Listener
 from socratic_bench.runner.backend import ModelFactory, bedrock_models, late_models, utc_now
-from socratic_bench.runner.closing import LAST_WRITES_S, Closing
+from socratic_bench.runner.closing import GIVEN_UP_S, LAST_WRITES_S, Closing
 from socratic_bench.runner.halt import Halt
 from socratic_bench.runner.listener import Silence
 from socratic_bench.runner.plan import Plan, prepare
@@ -107,7 +107,9 @@ class _Performance:
         self.pool = ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="call")
         try:
             finale, error = self._checked_and_played()
-            turns = self.record.turns if self.record else ()
+            if self.halt.error is not None:
+                self.ledger.settle(GIVEN_UP_S)
+            turns = self.record.final() if self.record else ()
             result = self._closing().result(finale, error, turns)
             if self.halt.error is None:  # else the last moment is over already
                 self.delivery.give_up(LAST_WRITES_S)
