@@ -15,6 +15,8 @@ from socratic_bench.runner.halt import Halt
 from socratic_bench.types import Json, Judged, Turn
 
 JUDGES_AT_ONCE = 4
+# The dialogue's next request goes out first: the interpreter puts one together at a time.
+GIVE_WAY_S = 0.004
 
 
 class Record:
@@ -80,7 +82,7 @@ class Record:
 
     def _have_judged(self, turns: Sequence[Turn], index: int) -> Judged:
         assert self._judge is not None  # noqa: S101 -- only called with a judge
-        self._halt.check()
+        self._halt.sleep(GIVE_WAY_S)
         try:
             judged = self._judge.judge(self._episode.exhibit(turns, index), index)
         except BenchError as error:
