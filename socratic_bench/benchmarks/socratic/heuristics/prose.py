@@ -15,6 +15,7 @@ _BULLET = re.compile(r"\s*(?:[-*+\u2022]|\(?(?:\d{1,3}|[A-Za-z])[.)])\s+")
 _QUOTED_LINE = re.compile(r" {0,3}>\s?")
 _RULE_LINE = re.compile(r"[\s|:=*_-]+$")
 _INDENTED_CODE = re.compile(r"(?: {4}|\t).*(?:[;{}=]|\):?$)")
+_INDENTS = ("    ", "\t")
 _TICKS = re.compile(r"`+")
 _URL = re.compile(r"(?:https?://|www\.)\S*[\w/=&#%]")
 _LINK = re.compile(r"!?\[([^\[\]\n]*)\](?:\([^()\s]*\)|\[[^\[\]\n]*\])")
@@ -80,8 +81,12 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _without_fences(lines: list[str]) -> Iterator[str]:
-    """Fenced code, an unclosed fence to the end, indented code and quoted lines become holes."""
-    fence, blank = "", True
+    """Fenced code, an unclosed fence to the end, indented code and quoted lines become holes.
+
+    Indented lines are code after a blank line, as in Markdown: but not in a list, whose items go
+    on so, and not before any text, where the whole reply may be indented.
+    """
+    fence, blank, code_next = "", True, False
     for line in lines:
         mark = _FENCE.match(line)
         if fence:
@@ -90,12 +95,25 @@ def _without_fences(lines: list[str]) -> Iterator[str]:
         elif mark and "`" not in line[mark.end() :]:
             fence = mark[1]
             yield ""
-        elif (blank and _INDENTED_CODE.match(line)) or _QUOTED_LINE.match(line):
+        elif _QUOTED_LINE.match(line) or (blank and _is_code(line, plain=code_next)):
             yield ""
             blank = True
         else:
             yield line
             blank = not line.strip()
+            code_next = _ends_list(line, code_next=code_next)
+
+
+def _is_code(line: str, *, plain: bool) -> bool:
+    indented = plain and line.startswith(_INDENTS) and line.strip() and not _BULLET.match(line)
+    return bool(indented or _INDENTED_CODE.match(line))
+
+
+def _ends_list(line: str, *, code_next: bool) -> bool:
+    """Whether indented lines from here on would be code: not in a list, which prose ends."""
+    if _BULLET.match(line):
+        return False
+    return code_next or (bool(line.strip()) and not line[0].isspace())
 
 
 def _own_words(block: str) -> str:

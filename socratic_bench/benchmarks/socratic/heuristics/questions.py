@@ -18,6 +18,13 @@ _LISTENER = w.listed("you we it this there he she they")
 # "Had I known", "Should it rain", "may you": inverted, but not asking.
 _CONDITIONAL = w.listed("had were should may 's 'd 'll 've 're 'm")
 _BE = w.listed("is are was were 's")
+_SINGULAR = w.listed("is was 's has")
+# What follows a wh-word here is a subject of its own, and the clause asks nothing.
+_NOUN_OPENERS = w.listed("a an the my your his her its our their every each no some")
+_HAPPENING = w.listed("matters happens happened follows followed remains counts")
+_PAST = w.listed("came went made took got gave began became struck broke led stood meant felt kept")
+_NOUN_ENDINGS = ("ss", "us", "is", "ics")
+_NOUNS_IN_S = w.listed("news series species means lens gas always perhaps as 's was has does")
 _WONDERING = w.listed("wonder wondered wondering curious")
 _WISH = w.listed("like love want wanted need")
 _LEARN = w.listed("know hear understand find learn")
@@ -48,11 +55,36 @@ def _asks_unmarked(clause: Clause, ask: Ask) -> bool:
     if not (ask.initial and ask.inverted):
         return False
     if not ask.polar:
+        if _cleft(clause.body[1 : -len(ask.rest) - 1], ask):
+            return False
         named = ask.wh != "which" or ask.head != "" or ask.auxiliary not in _BE
         return named and (subject in w.SUBJECT_START or subject == w.HOLE)
     if ask.auxiliary in _CONDITIONAL or "so" in clause.words[: clause.start]:
         return False
     return subject in _LISTENER or (subject == "i" and ask.auxiliary in {"can", "could"})
+
+
+def _cleft(between: tuple[str, ...], ask: Ask) -> bool:
+    """As in "what matters is" and "what the author says is": a verb precedes the auxiliary.
+
+    A plural noun takes no "is", so that a word in -s before one is a verb.
+    """
+    if not between:
+        return False
+    if ask.head in _NOUN_OPENERS or ask.head in _HAPPENING:
+        return True
+    if ask.wh in {"what", "who"} and _past(ask.head):
+        return True
+    verbal = _third_person(ask.head) or _third_person(between[-1])
+    return ask.auxiliary in _SINGULAR and verbal
+
+
+def _third_person(word: str) -> bool:
+    return word.endswith("s") and not word.endswith(_NOUN_ENDINGS) and word not in _NOUNS_IN_S
+
+
+def _past(word: str) -> bool:
+    return word in _PAST or (word.endswith("ed") and not word.endswith("eed") and word != "red")
 
 
 def telling(sentence: Sentence) -> bool:
