@@ -52,13 +52,15 @@ def find_earlier(
 
     Raises `UsageError` if it is not there, and what ends the run while a store is asked.
     """
-    from socratic_bench.runner import document_entries, earlier_config, stored_config
+    from cli.beside import beside
+    from socratic_bench.runner import document_entries, earlier_config, in_time, stored_config
 
     path = flags.get("resume-from")
     if isinstance(path, str):
         if config.resume:
             raise UsageError(["--resume and --resume-from are both given: keep one."])
-        entries = document_entries(_document(path))
+        document = beside(lambda: in_time(lambda: _document(path), halt))
+        entries = document_entries(document)
         return Earlier(config=earlier_config(entries), entries=entries)
     if run_id is None:
         return None
@@ -66,8 +68,6 @@ def find_earlier(
         problems = [*problems, "Nothing to resume from: give --output-dir or --s3-bucket."]
     if problems:
         raise UsageError(problems)
-    from cli.beside import beside
-
     asked = run_id
     stored = beside(lambda: stored_config(config, asked, halt))
     return Earlier(config=stored, run_id=run_id)

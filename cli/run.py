@@ -166,8 +166,18 @@ def play(flags: Flags, problems: Sequence[str], run_id: str | None = None) -> in
 
         pretty, brief = bool(flags.get("pretty")), bool(flags.get("brief"))
         print_failed_run(error, config, pretty=pretty, brief=brief)
-        return error.exit_code
+        number = getattr(error, "signal_number", None)
+        return _leave(128 + number if number else error.exit_code, halt)
     return _report(result, flags)
+
+
+def _leave(code: int, halt: "Halt") -> int:
+    """At once if the run was told to end: something may still be waited for in another thread."""
+    if halt.error is not None:
+        from cli.process import leave_now
+
+        leave_now(code)
+    return code
 
 
 def _planned(

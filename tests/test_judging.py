@@ -461,7 +461,8 @@ class TestRequest:
 
         assert [message.role for message in asked().messages] == ["user"]
         assert asked().messages[0].text == (
-            f"<context-{code}>\n[student]\nHello.\n\n[tutor]\nWhy?\n\n[student]\nBecause.\n"
+            f"<context-{code}>\n[student-{code}]\nHello.\n\n[tutor-{code}]\nWhy?\n\n"
+            f"[student-{code}]\nBecause.\n"
             f"</context-{code}>\n\n<reply-{code}>\nWhat follows?\n</reply-{code}>\n\n"
             f"Score the text between <reply-{code}> and </reply-{code}>."
         )
@@ -514,7 +515,7 @@ class TestRequest:
         code = delimiter_code(7, CallKey(role="judge", index=0))
 
         assert code not in (asked().system or "")
-        assert asked().messages[0].text.count(code) == 6
+        assert asked().messages[0].text.count(code) == 9
 
 
 OTHER_CODE = "0123456789abcdef"
@@ -563,7 +564,7 @@ def test_nor_does_what_was_said_before(reply):
     (message,) = asked(Exhibit(context, "Why?")).messages
     code = delimiter_code(7, CallKey(role="judge", index=0))
 
-    shown = f"[student]\n{reply}\n\n[tutor]\n{reply}"
+    shown = f"[student-{code}]\n{reply}\n\n[tutor-{code}]\n{reply}"
     assert message.text == (
         f"<context-{code}>\n{shown}\n</context-{code}>\n\n<reply-{code}>\nWhy?\n</reply-{code}>"
         f"\n\nScore the text between <reply-{code}> and </reply-{code}>."

@@ -516,3 +516,85 @@ class TestDamage:
         outcome = run("--resume-from", str(tmp_path / "cut.json"), env=env)
         whole = run(*words, env=env)
         assert comparable(outcome.document) == comparable(whole.document)
+
+
+class TestGoneOver:
+    """What a reviewer's tools would try."""
+
+    def test_turns_grow_from_one(self, service, tmp_path):
+        env = account_of(service)
+        words = (*WORDS, "--seed", "7", "--output-dir", str(tmp_path))
+        first = run(*words, "--turns", "1", env=env).document
+        grown = run(*words, "--turns", "3", "--resume", env=env)
+
+        assert (grown.exit_code, grown.document["n_turns"]) == (0, 3)
+        assert grown.document["run_id"] == first["run_id"]
+
+    def test_a_run_that_grew_goes_on_by_its_id_alone(self, service, tmp_path):
+        env = account_of(service)
+        store = ("--output-dir", str(tmp_path))
+        run_id = run(*WORDS, "--turns", "2", *store, env=env).document["run_id"]
+        service.reset(faults=["access_denied:role=tutor:after=1"])
+        cut = run("resume", run_id, *store, "--turns", "5", env=env)
+        assert (cut.exit_code, cut.document["n_turns"]) == (3, 3)
+        service.reset()
+        whole = run("resume", run_id, *store, env=env)
+
+        assert (whole.exit_code, whole.document["n_turns"]) == (0, 5)
+        service.reset()
+        assert run("resume", run_id, *store, env=env).stdout == whole.stdout
+        assert service.requests == []
+
+    @pytest.mark.parametrize(
+        "words", [("--service-tier", "flex"), ("--latency-profile", "standard")], ids="".join
+    )
+    def test_how_an_answer_is_served_may_change(self, service, tmp_path, words):
+        env = account_of(service)
+        line = (*WORDS, "--turns", "2", "--output-dir", str(tmp_path))
+        first = run(*line, env=env).document
+        service.reset()
+        outcome = run(*line, "--resume", *words, env=env)
+
+        assert (outcome.exit_code, outcome.document["run_id"]) == (0, first["run_id"])
+        assert service.requests == []
+
+    def test_a_run_that_goes_on_and_is_ended_still_tells_what_was_finished(self, service, tmp_path):
+        """Whatever the moment: what was answered before is in the document."""
+        env = account_of(service)
+        service.reset(faults=["access_denied:role=tutor:after=3"])
+        cut = run(*WORDS, "--turns", "9", env=env)
+        (tmp_path / "cut.json").write_bytes(cut.stdout)
+        service.reset(faults=["hang:role=tutor:ms=60000"])
+        process = start("--resume-from", str(tmp_path / "cut.json"), env=env)
+        wait_for_calls(service, 1)
+        process.send_signal(signal.SIGTERM)
+        printed, _ = process.communicate()
+        document = json.loads(printed)
+
+        assert (process.returncode, document["n_turns"]) == (143, 3)
+        assert [turn["score"] is not None for turn in document["turns"]] == [True] * 3
+        answered = [e for e in document["journal"] if e["kind"] == "answered"]
+        assert len(answered) == 3 + 3
+
+    def test_the_journal_of_another_run_under_this_name_is_refused(self, service, tmp_path):
+        env = account_of(service)
+        store = ("--output-dir", str(tmp_path))
+        run(*WORDS, "--turns", "1", *store, env=env)
+        other = "run-01K9ZN5V2E3T4R5Y6U7J8K9M0N"
+        path = journal(tmp_path)
+        path.with_name(f"{other}.jsonl").write_bytes(path.read_bytes())
+
+        assert_refused(run("resume", other, *store, env=env), f"is no journal of {other}")
+
+    def test_a_signal_ends_the_wait_for_a_document_that_does_not_come(self):
+        words = [sys.executable, "-m", "cli", "--resume-from", "-"]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(
+            words, cwd=ROOT, env=environment(), stdin=pipe, stdout=pipe, stderr=pipe
+        ) as process:
+            time.sleep(1)
+            process.send_signal(signal.SIGTERM)
+            assert process.stdout
+            document = json.loads(process.stdout.read())
+
+        assert (process.returncode, document["end_reason"]) == (143, "interrupted")

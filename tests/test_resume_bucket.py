@@ -97,6 +97,31 @@ def test_folder_and_bucket_know_the_same_run(service, bucket, moto_url, tmp_path
     assert service.requests == []
 
 
+def test_a_complete_run_whose_curated_file_is_gone_is_delivered_again(service, bucket, moto_url):
+    name, keys = bucket
+    env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=moto_url)
+    words = (*WORDS, "--turns", "2", "--s3-bucket", name, "--resume")
+    first = run(*words, env=env)
+    before = keys()
+    client = boto3.client(
+        "s3",
+        endpoint_url=moto_url,
+        region_name="us-east-1",
+        aws_access_key_id="any",
+        aws_secret_access_key="any",
+    )
+    for key in before:
+        if key.startswith(("curated/", "raw/")):
+            client.delete_object(Bucket=name, Key=key)
+    client.close()
+    service.reset()
+    second = run(*words, env=env)
+
+    assert second.stdout == first.stdout
+    assert set(before) <= set(keys())
+    assert service.requests == []
+
+
 def test_a_run_that_goes_on_elsewhere_is_refused(service, bucket, moto_url):
     name, keys = bucket
     env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=moto_url)

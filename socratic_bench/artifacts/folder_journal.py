@@ -102,11 +102,15 @@ class FolderJournal:
     def append(self, entry: Mapping[str, Json], *, durable: bool = True) -> None:
         plain = dict(entry)
         line = encode({**plain, SUM: _sum(plain)}) + b"\n"
+        length = os.fstat(self._descriptor).st_size
         try:
             _write_whole(self._descriptor, line)
             if durable:
                 os.fsync(self._descriptor)
         except OSError as error:
+            with suppress(OSError):
+                # Half a line would spoil the next one.
+                os.ftruncate(self._descriptor, length)
             raise _unwritable(self._path, error) from error
 
     def close(self) -> None:
@@ -136,8 +140,8 @@ class FolderJournal:
         whole, _, torn = content.rpartition(b"\n")
         lines = whole.split(b"\n") if whole else []
         found = [_read_line(line + b"\n") for line in lines]
-        if found and not (found[0] or {}).get("run_id"):
-            raise UsageError([f"{self._path} is no journal of a run. {NEVER}"])
+        if found and (found[0] or {}).get("run_id") != self._path.stem:
+            raise UsageError([f"{self._path} is no journal of {self._path.stem}. {NEVER}"])
         if torn:
             if not found:
                 raise UsageError([f"{self._path} holds no whole entry. {NEVER}"])

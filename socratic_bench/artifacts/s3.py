@@ -47,6 +47,10 @@ class S3Store:
         finally:
             client.close()
 
+    def holds(self, key: str) -> bool:
+        """Whether there is such an object. Raises `ArtifactError` if that cannot be told."""
+        return self.bucket.get(key) is not None
+
     def put(self, key: str, body: bytes) -> None:
         self.bucket.put(key, body)
 

@@ -1,6 +1,7 @@
 """When a failed call is tried again, and after how long: tenacity, the server's word first."""
 
 from collections.abc import Callable
+from email.utils import parsedate_to_datetime
 from typing import Protocol
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
@@ -67,8 +68,18 @@ def retry_after_s(headers: dict[str, str]) -> float | None:
     for name, unit in (("x-amz-retry-after", 0.001), ("retry-after", 1.0)):
         try:
             wait = float(headers[name]) * unit
-        except (KeyError, ValueError):
+        except KeyError:
             continue
+        except ValueError:
+            wait = _until_s(headers[name], headers.get("date"))
         if 0 <= wait < float("inf"):
             return wait
     return None
+
+
+def _until_s(when: str, now: str | None) -> float:
+    """Seconds from one HTTP date to another, both by the server's clock; negative if unknown."""
+    try:
+        return (parsedate_to_datetime(when) - parsedate_to_datetime(now or "")).total_seconds()
+    except (ValueError, TypeError):
+        return -1.0

@@ -151,6 +151,15 @@ def _config(endpoint: Endpoint, **more: Any) -> Config:  # noqa: ANN401 -- the S
     )
 
 
+def _one_request() -> Config:
+    """For STS: a call that fails is tried again by the run, which counts it."""
+    return Config(
+        retries={"total_max_attempts": 1, "mode": "standard"},
+        connect_timeout=CONNECT_TIMEOUT_S,
+        user_agent_extra=f"socratic-runner/{VERSION}",
+    )
+
+
 class _AssumeRole(CredentialProvider):
     """The role's credentials, fetched on first use and again before they expire."""
 
@@ -174,7 +183,7 @@ def _role_session(role_arn: str, region: str) -> Session:
         raise NoCredentialsError
     # The session length is left to the service: near 15 min, the SDK refreshes on every call.
     fetcher = AssumeRoleCredentialFetcher(
-        client_creator=partial(own.create_client, region_name=region),
+        client_creator=partial(own.create_client, region_name=region, config=_one_request()),
         source_credentials=credentials,
         role_arn=role_arn,
         extra_args={"RoleSessionName": ROLE_SESSION_NAME},

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
@@ -34,8 +34,14 @@ _NAMES = {block: name for name, block in BLOCKS.items()}
 
 
 def request_sha256(request: Request) -> str:
-    """The digest of what was asked, with known secrets masked as they are in a journal."""
-    return sha256(encode(_plain(request))).hexdigest()
+    """The digest of what was asked, with known secrets masked as they are in a journal.
+
+    What may change while a run goes on is left out: it decides how soon and at what price an answer
+    comes, and not which.
+    """
+    config = replace(request.config, service_tier=None, latency_profile=None)
+    asked = replace(request, config=config, grows=False)
+    return sha256(encode(_plain(asked))).hexdigest()
 
 
 def write_key(key: CallKey) -> dict[str, Json]:

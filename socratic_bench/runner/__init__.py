@@ -2,7 +2,7 @@
 
 from socratic_bench.runner.halt import Halt
 from socratic_bench.runner.plan import Plan, draw_seed, prepare
-from socratic_bench.runner.resume import document_entries, earlier_config, stored_config
+from socratic_bench.runner.resume import document_entries, earlier_config, in_time, stored_config
 from socratic_bench.runner.run import perform, run
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "document_entries",
     "draw_seed",
     "earlier_config",
+    "in_time",
     "perform",
     "prepare",
     "run",

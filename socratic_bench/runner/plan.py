@@ -44,9 +44,9 @@ class Plan:
     def identity(self) -> Identity:
         return Identity.of(self.config, self.episode.opening, seed_given=self.seed_given)
 
-    def with_seed(self, seed: int) -> "Plan":
-        """The same run by another seed, which was drawn for it earlier."""
-        config = replace(self.config, seed=seed)
+    def going_on(self, seed: int, turns: int) -> "Plan":
+        """The same run by the seed that was drawn for it earlier, for so many turns."""
+        config = replace(self.config, seed=seed, turns=turns)
         return replace(self, config=config, episode=self.benchmark.prepare(config))
 
 

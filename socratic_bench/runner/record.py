@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 
 from socratic_bench.artifacts.delivery import Delivery
@@ -15,8 +15,6 @@ from socratic_bench.runner.halt import Halt
 from socratic_bench.types import Json, Judged, Turn
 
 JUDGES_AT_ONCE = 4
-# The dialogue's next request goes out first: the interpreter puts one together at a time.
-GIVE_WAY_S = 0.004
 
 
 class Record:
@@ -77,12 +75,15 @@ class Record:
         for future in list(self._judging.values()):
             self._halt.result(future)
 
+    def linger(self, at_most_s: float) -> None:
+        """Give verdicts a moment that are only read from memory, when the run was told to end."""
+        wait(list(self._judging.values()), timeout=at_most_s)
+
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _have_judged(self, turns: Sequence[Turn], index: int) -> Judged:
         assert self._judge is not None  # noqa: S101 -- only called with a judge
-        self._halt.sleep(GIVE_WAY_S)
         try:
             judged = self._judge.judge(self._episode.exhibit(turns, index), index)
         except BenchError as error:

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from socratic_bench.artifacts.delivery import Delivery
 from socratic_bench.artifacts.places import bucket_journals, folder_journals, open_bucket
@@ -21,6 +21,8 @@ from socratic_bench.runner.stores import check_stores
 from socratic_bench.types import Json
 from socratic_bench.values import dataclass
 from socratic_bench.version import VERSION as RUNNER_VERSION
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +113,12 @@ def stored_config(asked: RunConfig, run_id: str, halt: Halt) -> RunConfig:
         holder = next((store for store in stores if store.holds(run_id)), stores[0])
         return earlier_config([holder.first(run_id)])
 
-    pool = ThreadPoolExecutor(1, thread_name_prefix="stores")
+    return in_time(look, halt)
+
+
+def in_time(look: Callable[[], Result], halt: Halt) -> Result:
+    """What `look` returns, or raise what ends `halt` before it is there."""
+    pool = ThreadPoolExecutor(1, thread_name_prefix="look")
     try:
         return halt.result(pool.submit(look))
     finally:
@@ -168,6 +175,10 @@ class Taking:
         header = held.memory.header
         if plan.seed == header.seed:
             plan = replace(plan, seed_given="seed" in header.identity)
+        if plan.config.turns == header.config.get("turns"):
+            # What it began with was asked for, or nothing was: it may have grown since.
+            held = replace(held, plan=held.plan.going_on(header.seed, held.memory.turns))
+            plan = replace(plan, config=replace(plan.config, turns=held.memory.turns))
         problems = [*Identity(header.identity).differences(plan.identity)]
         if plan.config.turns < held.memory.turns:
             problems.append(
@@ -202,7 +213,7 @@ class Taking:
         for repair in journal.repairs:
             self.notice(repair)
         return Held(
-            plan=plan.with_seed(memory.header.seed),
+            plan=plan.going_on(memory.header.seed, plan.config.turns),
             run_id=run_id,
             started_at=memory.header.started_at,
             journal=journal,

@@ -22,7 +22,7 @@ from socratic_bench.documents.result import RunResult
 from socratic_bench.errors import BenchError, InternalError, ModelError, Stopped, UsageError
 from socratic_bench.journal import Log
 from socratic_bench.judging import Judge
-from socratic_bench.ports import ArtifactStore, Benchmark, Entry, Finale, Journals, Listener
+from socratic_bench.ports import ArtifactStore, Benchmark, Entry, Finale, Journals, Listener, Model
 from socratic_bench.runner.backend import ModelFactory, bedrock_models, late_models, utc_now
 from socratic_bench.runner.closing import GIVEN_UP_S, LAST_WRITES_S, Closing
 from socratic_bench.runner.halt import Halt
@@ -30,7 +30,15 @@ from socratic_bench.runner.listener import Silence
 from socratic_bench.runner.plan import Plan, prepare
 from socratic_bench.runner.record import Record
 from socratic_bench.runner.resume import Held, Taking, document_entries
-from socratic_bench.runner.stage import Counted, Durable, Endable, Ledger, LiveStage
+from socratic_bench.runner.stage import (
+    Counted,
+    Endable,
+    Guarded,
+    Ledger,
+    LiveStage,
+    Logged,
+    Replaying,
+)
 from socratic_bench.runner.stores import check_stores
 from socratic_bench.types import ROLES, Json, Role
 
@@ -38,6 +46,8 @@ if TYPE_CHECKING:
     from socratic_bench.runner.budget import Budget
 
 CALLS_AT_ONCE = 4
+# For reading what an earlier process was told, when a run that goes on is told to end.
+LAST_VERDICTS_S = 0.5
 
 
 def run(
@@ -92,6 +102,7 @@ class _Performance:
         self.started_s = time.monotonic()
         self.held: Held | None = None
         self.log: Log | None = None
+        self.is_delivered = False
         self.record: Record | None = None
 
     @property
@@ -101,12 +112,12 @@ class _Performance:
     def result(self) -> RunResult:
         self.halt.start_deadline(self.config.deadline_s)
         self.folder = open_folder(self.config, self.listener.on_notice)
-        self.bucket = open_bucket(self.config, self._notice)
+        self.pool = ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="call")
+        early = self._open_bucket()
         self.stores: list[ArtifactStore] = [s for s in (self.folder, self.bucket) if s]
         self.delivery = self.files = self._new_delivery(self.stores)
-        self.pool = ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="call")
         try:
-            finale, error = self._checked_and_played()
+            finale, error = early or self._checked_and_played()
             if self.halt.error is not None:
                 self.ledger.settle(GIVEN_UP_S)
             turns = self.record.final() if self.record else ()
@@ -121,6 +132,18 @@ class _Performance:
             if self.log:
                 self.log.close()
             self.listener.on_end()
+
+    def _open_bucket(self) -> tuple[Finale, BenchError | None] | None:
+        """Beside this thread, as credentials may take their time; what ended the run meanwhile."""
+        self.bucket = None
+        if not self.config.s3_bucket:
+            return None
+        try:
+            opening = self.pool.submit(open_bucket, self.config, self._notice)
+            self.bucket = self.halt.result(opening)
+        except Stopped as ended:
+            return Finale(end_reason=ended.end_reason), ended
+        return None
 
     def _checked_and_played(self) -> tuple[Finale, BenchError | None]:
         try:
@@ -160,7 +183,10 @@ class _Performance:
             owner=owner(),
             notice=self.listener.on_notice,
         )
-        return taking.hold(self.plan, self.entries)
+        held = taking.hold(self.plan, self.entries)
+        curated = RunKeys(held.run_id).curated
+        self.is_delivered = held.is_complete and (not self.bucket or self.bucket.holds(curated))
+        return held
 
     def _take_up(self, held: Held) -> None:
         """From here on this is the run that is held, which an earlier process may have begun."""
@@ -169,7 +195,7 @@ class _Performance:
         self.notices.extend(held.memory.notices)
         for role in ROLES:
             self.ledger.add_failed(role, *held.memory.failed(role))
-        if held.is_complete:
+        if self.is_delivered:
             # A folder is cheap to look through and to mend; a bucket's files are never half there.
             self.files = self._new_delivery([self.folder] if self.folder else [])
         self.log = Log(held.journal, now=utc_now, on_failure=self.halt.end)
@@ -188,6 +214,8 @@ class _Performance:
                 stack.callback(self.record.close)
                 return self._play_and_judge(self._stage(model_of), self.record)
             except BenchError as error:
+                if self.record and self.held and self.held.is_resumed:
+                    self.record.linger(LAST_VERDICTS_S)
                 return Finale(end_reason=error.end_reason), error
             except Exception as defect:  # noqa: BLE001 -- the boundary: finished turns are reported
                 return Finale(end_reason="internal"), _internal(defect)
@@ -264,7 +292,9 @@ class _Performance:
         judge = None
         if self.plan.episode.rubric and self.config.judge_model:
             judge = Judge(
-                model=self._counted(model_of, self.config.judge_model),
+                model=self._replaying(
+                    Guarded(self._counted(model_of, self.config.judge_model), self.halt)
+                ),
                 rubric=self.plan.episode.rubric,
                 seed=self.config.seed or 0,
                 now=utc_now,
@@ -279,8 +309,9 @@ class _Performance:
         )
 
     def _stage(self, model_of: ModelFactory) -> LiveStage:
-        def endable(model_id: str) -> Endable:
-            return Endable(self._counted(model_of, model_id), self.pool, self.halt)
+        def endable(model_id: str) -> Model:
+            inner = Endable(self._counted(model_of, model_id), self.pool, self.halt)
+            return self._replaying(inner)
 
         student = self.config.student_model
         assert self.record is not None  # noqa: S101 -- made just before
@@ -291,10 +322,12 @@ class _Performance:
         )
 
     def _counted(self, model_of: ModelFactory, model_id: str) -> Counted:
-        assert self.held is not None  # noqa: S101 -- held before anything is played
-        assert self.log is not None  # noqa: S101 -- likewise
-        durable = Durable(model_of(model_id), self.held.memory, self.log)
-        return Counted(durable, self.ledger, self.listener.on_call)
+        assert self.log is not None  # noqa: S101 -- begun before anything is played
+        return Counted(Logged(model_of(model_id), self.log), self.ledger, self.listener.on_call)
+
+    def _replaying(self, inner: Model) -> Replaying:
+        assert self.held is not None  # noqa: S101 -- likewise
+        return Replaying(inner, self.held.memory, self.ledger)
 
     def _notice(self, text: str) -> None:
         if text in self.notices:

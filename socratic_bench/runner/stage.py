@@ -7,13 +7,16 @@ from contextlib import contextmanager
 from dataclasses import field
 
 from socratic_bench.documents.tally import Tally
-from socratic_bench.errors import BenchError
+from socratic_bench.errors import BenchError, ModelError
 from socratic_bench.journal import Log, Memory
 from socratic_bench.journal.codec import read_completion, request_sha256, write_completion
 from socratic_bench.ports import Model
 from socratic_bench.runner.halt import Halt
 from socratic_bench.types import ROLES, Attempt, CallKey, Completion, Request, Role, Turn
 from socratic_bench.values import dataclass
+
+# The dialogue's next request goes out first: the interpreter puts one together at a time.
+GIVE_WAY_S = 0.004
 
 
 class Ledger:
@@ -86,11 +89,52 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class Durable:
-    """A model that answers from memory what was answered before, and logs what it answers."""
+class Replaying:
+    """A model that answers from memory what was answered before, even while the run is ending."""
 
     inner: Model
     memory: Memory
+    ledger: Ledger
+
+    @property
+    def model_id(self) -> str:
+        return self.inner.model_id
+
+    def complete(self, request: Request, key: CallKey) -> Completion:
+        if not self.memory.n_answers:
+            return self.inner.complete(request, key)
+        try:
+            remembered = self.memory.recall(request_sha256(request), key)
+        except ModelError as error:
+            self.ledger.add_failed(key.role, *error.attempts)
+            raise
+        if remembered is None:
+            return self.inner.complete(request, key)
+        self.ledger.add(key.role, remembered)
+        return remembered
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """A judge that gives way to the dialogue, and is asked nothing more once the run is ending."""
+
+    inner: Model
+    halt: Halt
+
+    @property
+    def model_id(self) -> str:
+        return self.inner.model_id
+
+    def complete(self, request: Request, key: CallKey) -> Completion:
+        self.halt.sleep(GIVE_WAY_S)
+        return self.inner.complete(request, key)
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """A model whose calls are logged before and after, so that none is made twice."""
+
+    inner: Model
     log: Log
 
     @property
@@ -99,9 +143,6 @@ class Durable:
 
     def complete(self, request: Request, key: CallKey) -> Completion:
         sha256 = request_sha256(request)
-        remembered = self.memory.recall(sha256, key)
-        if remembered is not None:
-            return remembered
         self.log.asked(key)
         try:
             completion = self.inner.complete(request, key)
