@@ -207,6 +207,11 @@ class Journal(Protocol):
         """What had to be repaired to read it, a sentence each."""
         ...
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether every entry that was appended, and raised no error, is there by now."""
+        ...
+
     def append(self, entry: Entry, *, durable: bool = True) -> None:
         """Keep an entry: safe on return in a folder, on its way in a bucket.
 

@@ -163,6 +163,25 @@ class TestEntries:
             one.close()
         assert sum(path.endswith(".json?x-id=PutObject") or "/0" in path for path in taken) >= 12
 
+    def test_it_is_known_whether_all_has_arrived(self, host, written, moto_url, monkeypatch):
+        arrives = threading.Event()
+
+        def hold(sent: Sent) -> Said | None:
+            if sent.method == "PUT" and "/0000" in sent.path:
+                assert arrives.wait(PATIENCE_S)
+            return None
+
+        with relayed(moto_url, hold) as s3:
+            monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3.url)
+            one = host()
+            with closing(one.journals.open(RUN)) as journal:
+                assert journal.is_kept
+                journal.append({})
+                assert not journal.is_kept
+                arrives.set()
+                assert one.delivery.settle() is None
+                assert journal.is_kept
+
     def test_entries_that_cannot_be_kept_are_missing_in_the_end(self, host, keys, monkeypatch):
         def deny(sent: Sent) -> Said:
             return xml(403, "AccessDenied") if "/journal/" in sent.path else Said(b"")
@@ -520,6 +539,34 @@ class TestLease:
                 down.clear()
                 threading.Event().wait(0.3)
         assert (one.lost, one.heard) == ([], [])
+
+    def test_a_run_that_the_bucket_knew_in_part_is_created_over_what_was_left(
+        self, client, bucket, host, written
+    ):
+        """Its first entry never arrived; the process is dead, and its lease has not run out."""
+        client.delete_object(Bucket=bucket, Key=f"{FOLDER}000000.json")
+        dead_lease(client, bucket, ttl_s=0.3)
+        one = host(ttl_s=0.3)
+        play(one, entries=[{"anew": n} for n in range(3)])
+
+        assert one.lost == []
+        assert reopened(host())[0] == [{"anew": n} for n in range(3)]
+
+    def test_but_not_over_what_a_living_process_holds(self, client, bucket, host, written):
+        client.delete_object(Bucket=bucket, Key=f"{FOLDER}000000.json")
+        dead_lease(client, bucket)
+        one = host(ttl_s=0.4)
+        with closing(one.journals.create(RUN, IDENTITY)) as journal:
+            threading.Event().wait(0.3)
+            dead_lease(client, bucket, beat=2)
+            assert one.is_lost.wait(PATIENCE_S)
+            for number in range(3):
+                journal.append({"anew": number})
+            assert one.delivery.settle() is not None
+            assert not journal.is_kept
+        assert self.lease(client, bucket)["host"] == "elsewhere"
+        body = client.get_object(Bucket=bucket, Key=f"{FOLDER}000001.json")["Body"].read()
+        assert json.loads(body)["entry"] == ENTRIES[1]
 
     def test_a_host_that_is_gone_is_not_asked_about_its_clock(self, client, bucket, host, written):
         """The lease says that it was taken in a year to come; nobody believes it."""

@@ -123,6 +123,24 @@ def test_a_bucket_that_stays_away_is_exit_4_with_a_count(tmp_path, fault):
     assert not any(name.startswith("curated/") for name in on_disk)
 
 
+def test_without_any_store_that_holds_the_journal_the_document_carries_it(tmp_path):
+    with FakeBedrock({"": [DOWN]}) as s3:
+        env = environment(AWS_ENDPOINT_URL_S3=s3.url, **KEYS)
+        alone = run(*WORDS, "--s3-bucket", "a-bucket", env=env)
+        beside = run(*WORDS, "--s3-bucket", "a-bucket", "--output-dir", str(tmp_path), env=env)
+
+    assert (alone.exit_code, beside.exit_code) == (4, 4)
+    assert "--resume-from FILE" in alone.document["error"]["hint"]
+    run_id = beside.document["run_id"]
+    assert f"socratic-runner resume {run_id}" in beside.document["error"]["hint"]
+    assert beside.document["journal"] is None
+    partial = tmp_path / "partial.json"
+    partial.write_bytes(alone.stdout)
+    resumed = run("--offline", "--resume-from", str(partial), env=environment())
+    assert (resumed.exit_code, resumed.document["n_turns"]) == (0, TURNS)
+    assert resumed.document["run_id"] == alone.document["run_id"]
+
+
 def test_each_write_gets_the_attempts_that_were_asked_for_and_no_more():
     """Whatever the SDK's own settings say: no other retry stands behind ours."""
     with FakeBedrock({"": [DOWN]}) as s3:

@@ -154,17 +154,26 @@ def test_a_slow_store_that_takes_something_now_and_then_is_not_given_up(deliver)
     clock = Clock()
 
     class Slow(Store):
-        def put(self, key: str, body: bytes) -> None:
-            clock.now_s += 40
-            super().put(key, body)
+        """Takes half a minute for each write, and the first try of each is in vain."""
 
-    store = Slow(is_up=True)
-    delivery = deliver(store, monotonic_s=clock, grace_s=60.0)
-    for number in range(12):
+        def put(self, key: str, body: bytes) -> None:
+            with lock:
+                clock.now_s += 10
+                if key in self.puts:
+                    self.up.set()
+                else:
+                    self.up.clear()
+                super().put(key, body)
+
+    lock = threading.Lock()
+    store = Slow()
+    delivery = deliver(store, monotonic_s=clock, grace_s=160.0)
+    for number in range(60):
         delivery.send(str(number), b"")
 
     assert delivery.settle() is None
-    assert len(store.kept) == 12
+    assert len(store.kept) == 60
+    assert clock.now_s == 1200
 
 
 def test_a_store_that_stands_still_holds_no_other_one_up(deliver, tmp_path):

@@ -86,13 +86,13 @@ class Bucket:
         told, body = answer
         return Stored(body, told["ETag"], _age_s(told))
 
-    def keys(self, below: str) -> Iterator[tuple[str, str]]:
-        """Key and ETag of every object below a folder, in the order of their names."""
+    def keys(self, below: str) -> Iterator[str]:
+        """The key of every object below a folder, in the order of their names."""
         more: dict[str, Any] = {}
         while True:
             told, _ = self._call("list_objects_v2", below, (), Prefix=below, **more) or ({}, None)
             for entry in told.get("Contents", ()):
-                yield entry["Key"].removeprefix(self._prefix), entry["ETag"]
+                yield entry["Key"].removeprefix(self._prefix)
             if not told.get("IsTruncated"):
                 return
             more = {"ContinuationToken": told["NextContinuationToken"]}

@@ -31,11 +31,10 @@ _ENTRY = re.compile(r"(\d{6,9})\.json")
 
 @dataclass(slots=True)
 class _Found:
-    """What could be read of a journal: its entries, and what lies in the way of new ones."""
+    """What could be read of a journal."""
 
     entries: list[Entry] = field(default_factory=list)
     last: str | None = None
-    leftovers: dict[str, str] = field(default_factory=dict)
     repairs: list[str] = field(default_factory=list)
 
 
@@ -53,7 +52,7 @@ class BucketJournals:
     def newest(self, identity: str) -> Iterator[str]:
         """Run ids whose first entry has this `identity` digest, the newest first."""
         folder = index_of(identity)
-        named = self._patiently(lambda: [key for key, _ in self._bucket.keys(folder)])
+        named = self._patiently(lambda: list(self._bucket.keys(folder)))
         for run_id in sorted((key.removeprefix(folder) for key in named), reverse=True):
             keys = _keys_of(run_id)
             if keys and self._get(keys.entry(0)):
@@ -114,23 +113,23 @@ class BucketJournals:
     def _journal(
         self, keys: RunKeys, lease: Lease, found: _Found, index: str | None = None
     ) -> "BucketJournal":
-        shelf = _Shelf(self._bucket, lease, found.leftovers, keys.entry(0), index)
+        shelf = _Shelf(self._bucket, lease, keys.entry(0), index)
         return BucketJournal(keys, shelf, self._delivery, lease, found)
 
-    def _sequences(self, keys: RunKeys) -> dict[int, tuple[str, str]]:
-        """Key and ETag of every object that is named like an entry, by its number."""
+    def _sequences(self, keys: RunKeys) -> dict[int, str]:
+        """The key of every object that is named like an entry, by its number."""
         listed = self._patiently(lambda: list(self._bucket.keys(keys.journal)))
         found = {}
-        for key, etag in listed:
+        for key in listed:
             name = _ENTRY.fullmatch(key.removeprefix(keys.journal))
             if name and keys.entry(int(name[1])) == key:
-                found[int(name[1])] = (key, etag)
+                found[int(name[1])] = key
         return dict(sorted(found.items()))
 
     def _read(self, keys: RunKeys) -> _Found:
         listed = self._sequences(keys)
         with ThreadPoolExecutor(READERS, thread_name_prefix="journal") as pool:
-            stored = pool.map(self._get, [key for key, _ in listed.values()])
+            stored = pool.map(self._get, listed.values())
             objects = dict(zip(listed, stored, strict=True))
         found = _chained(keys, objects)
         if not found.entries:
@@ -138,8 +137,6 @@ class BucketJournals:
             raise UsageError(
                 [f"{location} is no journal of {keys.run_id}: {' '.join(found.repairs)}"]
             )
-        n_entries = len(found.entries)
-        found.leftovers = {key: etag for n, (key, etag) in listed.items() if n >= n_entries}
         return found
 
     def _get(self, key: str) -> Stored | None:
@@ -171,6 +168,7 @@ class BucketJournal:
         self._lock = threading.Lock()
         self._last = found.last
         self._n_entries = len(found.entries)
+        self._n_sent = 0
 
     @property
     def entries(self) -> Sequence[Entry]:
@@ -181,6 +179,11 @@ class BucketJournal:
     def repairs(self) -> Sequence[str]:
         """What had to be repaired to read it, a sentence each."""
         return self._repairs
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether all that was appended has arrived."""
+        return self._shelf.n_kept == self._n_sent
 
     def append(self, entry: Entry, *, durable: bool = True) -> None:
         """Start keeping an entry; whether it arrived the run's delivery knows.
@@ -202,6 +205,7 @@ class BucketJournal:
             key = self._keys.entry(self._n_entries)
             self._last = hashlib.sha256(body).hexdigest()
             self._n_entries += 1
+            self._n_sent += 1
         self._delivery.send_to(self._shelf, key, body)
 
     def close(self) -> None:
@@ -210,24 +214,25 @@ class BucketJournal:
 
 
 class _Shelf:
-    """Where a journal's entries go: never over one that somebody else has written meanwhile.
+    """Where a journal's entries go: over what lies there only while this process holds the run.
 
-    `leftovers` are objects, by ETag, that were found behind the end of the journal, and may go.
+    What lies there is either left from an earlier process, behind a gap or a broken entry, or the
+    work of one that has taken the run over.
     """
 
     def __init__(
         self,
         bucket: Bucket,
         lease: Lease,
-        leftovers: Mapping[str, str],
         first_key: str,
         index: str | None,
     ) -> None:
         self._bucket = bucket
         self._lease = lease
-        self._leftovers = leftovers
         self._first_key = first_key
         self._index = index
+        self._lock = threading.Lock()
+        self.n_kept = 0
 
     def check(self) -> None:
         """The run's own store of the same bucket is checked."""
@@ -236,14 +241,26 @@ class _Shelf:
         return self._bucket.location(key)
 
     def put(self, key: str, body: bytes) -> None:
-        if self._bucket.put_if(key, body, etag=self._leftovers.get(key)) is None:
-            there = self._bucket.get(key)
-            # An earlier try may have arrived, and only its answer was lost.
-            if there is None or there.body != body:
-                raise self._lease.lost()
+        if self._bucket.put_if(key, body, etag=None) is None:
+            self._replace(key, body)
         if key == self._first_key and self._index:
             # Only now is there something to find.
             self._bucket.put(self._index, b"")
+        with self._lock:
+            self.n_kept += 1
+
+    def _replace(self, key: str, body: bytes) -> None:
+        """Put an entry where something lies, if this process is the one that may."""
+        there = self._bucket.get(key)
+        if there and there.body == body:
+            return  # an earlier try arrived, and only its answer was lost
+        if not self._lease.is_held():
+            raise self._lease.lost()
+        if self._bucket.put_if(key, body, etag=there.etag if there else None) is None:
+            raise StoreOutageError(
+                f"{self.location(key)} was changed by others meanwhile.",
+                hint="Let one process at a time play a run.",
+            )
 
 
 def _keys_of(run_id: str) -> RunKeys | None:

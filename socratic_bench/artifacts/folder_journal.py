@@ -113,6 +113,11 @@ class FolderJournal:
                 os.ftruncate(self._descriptor, length)
             raise _unwritable(self._path, error) from error
 
+    @property
+    def is_kept(self) -> bool:
+        """What could not be written was an error at once."""
+        return True
+
     def close(self) -> None:
         with suppress(OSError):
             os.close(self._descriptor)

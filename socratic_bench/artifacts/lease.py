@@ -19,7 +19,7 @@ import orjson
 
 from socratic_bench.artifacts.bucket import Bucket, Stored
 from socratic_bench.artifacts.bucket_clients import Notice
-from socratic_bench.errors import ArtifactError, BenchError, UsageError
+from socratic_bench.errors import ArtifactError, BenchError, StoreOutageError, UsageError
 from socratic_bench.types import Json
 from socratic_bench.values import dataclass
 
@@ -83,13 +83,17 @@ class Lease:
         self._since = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         self._beats = 0
         self._etag: str | None = None
+        self._watched: tuple[_Seen, float] | None = None
         self._ending = threading.Event()
         self._is_lost = False
         self._has_complained = False
         self._thread = threading.Thread(target=self._hold, name="lease", daemon=True)
 
     def start(self) -> None:
-        """Hold a run that nobody else can know of yet; returns at once."""
+        """Hold a run as soon as S3 takes it; returns at once.
+
+        A lease that is there already is waited for beside the run, which is lost if it is alive.
+        """
         self._thread.start()
 
     def take(self) -> None:
@@ -114,6 +118,22 @@ class Lease:
         self._ending.set()
         if self._thread.is_alive():
             self._thread.join(LAST_WORDS_S)
+
+    def is_held(self) -> bool:
+        """Whether this process holds the run, by the bucket's own word of now.
+
+        Raises `StoreOutageError` while that is not settled, and `ArtifactError` if S3 cannot be
+        asked.
+        """
+        seen = self._look()
+        if seen and seen.holder == self._holder:
+            return True
+        if self._etag is None and not self._is_lost:
+            raise StoreOutageError(
+                f"{self._run_id} is not held yet: a lease of another process has not run out.",
+                hint="Run again in a minute.",
+            )
+        return False
 
     def lost(self) -> ArtifactError:
         """Tell the run that it has been taken over; the error that says so."""
@@ -173,7 +193,7 @@ class Lease:
             self._say_once(error)
             return False
         self._etag = etag or self._etag
-        return True
+        return self._etag is not None
 
     def _own_again(self) -> str | None:
         """The ETag of a renewal whose answer was lost on its way, unless the run is lost."""
@@ -182,8 +202,23 @@ class Lease:
             return self._put(None)
         if seen.holder == self._holder:
             return seen.etag
-        self.lost()
+        if self._etag is None and self._has_lapsed(seen):
+            return self._put(seen.etag)
+        if self._etag is not None:
+            self.lost()
         return None
+
+    def _has_lapsed(self, seen: _Seen) -> bool:
+        """Whether a lease that was there before is a dead process's; one that changes is alive."""
+        now_s = self._terms.monotonic_s()
+        first, since_s = self._watched or (seen, now_s)
+        if seen.is_released:
+            return True
+        if seen.etag != first.etag:
+            self.lost()
+            return False
+        self._watched = first, since_s
+        return seen.age_s > seen.ttl_s + CLOCK_GRAIN_S or now_s - since_s > seen.ttl_s
 
     def _say_once(self, error: ArtifactError) -> None:
         if type(error) is ArtifactError and not self._has_complained:

@@ -78,7 +78,7 @@ class Everywhere:
     @property
     def is_kept(self) -> bool:
         """Whether there is a store that holds every entry."""
-        return bool(self._journals) and not self._has_failed
+        return not self._has_failed and any(journal.is_kept for journal in self._journals)
 
     def close(self) -> None:
         for journal in self._journals:
