@@ -882,7 +882,7 @@ def test_offline_plays_without_an_account_and_leaves_the_users_alone(monkeypatch
 
 
 class TestMemory:
-    """A bucket that takes nothing, and memory for the journal of fifty turns but not their files."""
+    """A bucket that takes nothing; memory for the journal of fifty turns but not their files."""
 
     @pytest.fixture(autouse=True)
     def out_of_order(self, service, monkeypatch):
