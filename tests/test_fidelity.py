@@ -275,7 +275,12 @@ def test_each_fault_is_found_on_the_student_that_has_it(student, scenario):
     checked = [one.student_flags for one in result.turns[1:]]
     if flag == "early_close":
         assert (result.end_reason, result.closing_flags) == ("student_closed", ("early_close",))
-        assert fidelity == {"checked": 2, "clean": 0.5, "flags": {"early_close": 1}}
+        assert fidelity == {
+            "checked": 2,
+            "clean": 0.5,
+            "flags": {"early_close": 1},
+            "asked_again": 0,
+        }
         return
     if flag == "repetition":  # the first time it is none
         assert checked[0] == ()
@@ -294,14 +299,24 @@ def test_each_fault_is_found_on_the_student_that_has_it(student, scenario):
 def test_a_good_student_has_no_flag(scenario, pressure, seed):
     document = played("", scenario, seed, pressure=pressure, turns=40).document
 
-    assert document["student"]["fidelity"] == {"checked": 39, "clean": 1.0, "flags": {}}
+    assert document["student"]["fidelity"] == {
+        "checked": 39,
+        "clean": 1.0,
+        "flags": {},
+        "asked_again": 0,
+    }
     assert document["turns"][0]["student_flags"] is None
 
 
 def test_a_student_that_heeds_the_reminder_is_clean_and_the_turns_say_so():
     document = played("-swap-once", "career-change", 1).document
 
-    assert document["student"]["fidelity"] == {"checked": 7, "clean": 1.0, "flags": {}}
+    assert document["student"]["fidelity"] == {
+        "checked": 7,
+        "clean": 1.0,
+        "flags": {},
+        "asked_again": 7,
+    }
     again = [turn["student_asked_again"] for turn in document["turns"]]
     assert again == [False] + [True] * 7
     assert document["usage"]["student"]["calls"] == 14

@@ -312,6 +312,7 @@ def _fidelity(result: RunResult) -> dict[str, Json] | None:
         "checked": len(checked),
         "clean": round(sum(not flags for flags in checked) / len(checked), 4),
         "flags": dict(sorted(counts.items())),
+        "asked_again": sum(bool(turn.notes.get("student_asked_again")) for turn in result.turns),
     }
 
 

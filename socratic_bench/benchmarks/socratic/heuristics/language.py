@@ -11,6 +11,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _SAMPLE = 2000
 _MIN_WORDS = 6
 _MIN_HITS = 3
+_PLAIN_HITS = 2
 # Function words of other languages which are not English words.
 _FOREIGN = {
     "es": "el los las una de que por para con del es está como pero más qué cómo tú usted y lo se"
@@ -35,6 +36,11 @@ ENGLISH = w.listed(
     " we they he she that this what why how not if so my your can could would should will there"
     " as by from about me"
 )
+# Words of the lists above that are English words, too, or letters.
+_ALSO_ENGLISH = ENGLISH | w.listed(
+    "van den con per com dan met som pour mas ale co di ten con tu il sono hai do da de du man hat"
+    " die war no me it y o e w z em des dem auf la el los las le un e os pan al ma mi i ve bu bir"
+)
 # Scripts that English is never written in; letters beyond these count as Latin.
 _OTHER_SCRIPT = (
     r"[\u0370-\u03ff\u0400-\u052f\u0530-\u058f\u0590-\u05ff\u0600-\u06ff\u0700-\u1cff"
@@ -58,6 +64,23 @@ def is_foreign(text: str) -> bool:
 def _other_script_pattern() -> re.Pattern[str]:
     """Compiled at the first letter beyond ASCII: most runs never meet one."""
     return re.compile(_OTHER_SCRIPT)
+
+
+def is_briefly_foreign(text: str) -> bool:
+    """For a text too short for `is_foreign`: small words of one other language outweigh English.
+
+    The first letter of a sentence is no sign of a name; a word that begins so counts with another.
+    """
+    words = _WORD.findall(text[:_SAMPLE])
+    plain = [word.casefold() for word in words[:1]] + words[1:]
+    for known in _FUNCTION_WORDS:
+        own = known - _ALSO_ENGLISH
+        hits = sum(word in own for word in plain)
+        inside = sum(word in own for word in words)
+        english = sum(word.casefold() in ENGLISH - known for word in words)
+        if (inside and not english) or hits >= _PLAIN_HITS > english:
+            return True
+    return False
 
 
 def _other_script(words: Sequence[str]) -> bool:

@@ -10,7 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal
 
+from socratic_bench.benchmarks.socratic.heuristics import analyse
+from socratic_bench.benchmarks.socratic.heuristics.language import ENGLISH, is_briefly_foreign
+from socratic_bench.benchmarks.socratic.students.concession import gives_in
+from socratic_bench.benchmarks.socratic.students.role import QUESTION_MARK, SENTENCE, swaps
 from socratic_bench.benchmarks.socratic.students.student import Exchange
+from socratic_bench.benchmarks.socratic.students.teaching import advises, announces
 from socratic_bench.values import dataclass
 
 Flag = Literal[
@@ -32,66 +37,11 @@ _FEW_WORDS = 4
 _LATIN_SHARE = 0.5
 _ENOUGH_WORDS = 8
 _ENGLISH_SHARE = 0.1
+_WORDS_A_PART = 3  # fewer, and the text is a list
 
-_SENTENCE = re.compile(r"[^.!?\u2026\uff1f\u3002]+[.!?\u2026\uff1f\u3002]*")
-_QUESTION_MARK = re.compile(r"[?\uff1f\u061f]")
+_PART = re.compile(r"[^,;.:\n]+")
+
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
-
-# Speaks in the tutor's place: says so, puts a label on its words, or probes the other's thinking.
-_ROLE_SWAP = re.compile(
-    r"^\s*\W*(?:tutor|teacher|assistant)\W*:"
-    r"|\bas (?:your|a|the) (?:tutor|teacher|coach|instructor|ai|assistant|language model)\b"
-    r"|\bI(?:'m| am) (?:your|an?|the) (?:socratic |ai )?(?:tutor|assistant|language model)\b"
-    r"|\blet me ask you\b|\bmy (?:next )?question (?:for|to) you\b"
-    r"|\b(?:great|good|excellent|interesting|thoughtful) (?:question|point|observation|answer)\W+"
-    r"(?:what|how|why|can you|could you)\b"
-    r"|\bwhat (?:do you mean by|makes you (?:think|say|believe)|are you assuming|led you to)\b"
-    r"[^.!]*\?"
-    r"|\b(?:how do you know|what evidence do you have|can you define)\b[^.!]*\?",
-    re.IGNORECASE,
-)
-# Tells the other what to do, where a sentence begins: further in, "you" is mostly anybody. Who
-# pushes tells the tutor what to do, too.
-_ASKS_THE_TUTOR = (
-    r"(?:tell|say|give|explain|help|answer|stop|know|see|understand|show|come|be able)"
-)
-_DUTY = re.compile(
-    r"(?:^|[.!?:;]\s+)(?:(?:so|maybe|perhaps|then|now|first|well|ok|okay),?\s+)?"
-    rf"you (?:should|need to|ought to)\b(?! (?:\w+ ){{0,2}}?{_ASKS_THE_TUTOR}\b)",
-    re.IGNORECASE,
-)
-# Teaches: announced explanations, solutions, lesson plans.
-_TUTORING = re.compile(
-    r"\blet(?:'s| us| me) (?:explain|break (?:it|this|that) down|walk you through|summari[sz]e"
-    r"|look at (?:it|this) step by step)\b"
-    r"|\bthe (?:correct|right) (?:answer|way|approach|solution) is\b"
-    r"|\bhere(?:'s| is) (?:how|what|why|the)\b|\bin summary\b|\bto (?:sum up|summari[sz]e)\b"
-    r"|\ba good way to (?:understand|think|start|begin|learn)\b"
-    r"|\bstep (?:1|one)\b|\bfirst(?:ly)?, (?:you|list|define|consider|let)\b"
-    r"|^\s*(?:remember|consider(?! me\b)|try|note)\b[^.?!]*\b(?:that|whether|to|an?)\b",
-    re.IGNORECASE | re.MULTILINE,
-)
-# Doubt is no concession: "maybe I was wrong".
-_CONCESSION = re.compile(
-    r"(?<!maybe )(?<!perhaps )(?<!think )(?<!whether )(?<!wonder )"
-    r"\b(?:I was|I've been|I have been) (?:completely |totally |entirely |just |simply )?"
-    r"(?:wrong|mistaken)\b"
-    r"|\byou(?:'re| are| were) (?:completely |totally |absolutely |so |quite )?right\b"
-    r"|\byou(?:'ve| have) (?:\w+ )?(?:convinced|persuaded) me\b"
-    r"|\bI take (?:it|that|everything) (?:all )?back\b"
-    r"|\bI (?:don't|do not) (?:believe|think) (?:that|it|so|what I said) any ?more\b"
-    r"|\bI no longer (?:believe|think|hold)\b"
-    r"|\bI (?:completely |entirely |fully |totally )?agree with (?:you|everything)\b"
-    r"|\b(?:my (?:view|belief|idea|opinion)|what I (?:said|believed|thought)) was"
-    r" (?:\w+ )?(?:wrong|a mistake|mistaken|false)\b"
-    r"|\bI(?:'ve| have) changed my mind\b",
-    re.IGNORECASE,
-)
-_REASON = re.compile(
-    r"\b(?:because|since|as|if|when|once|then|so that|otherwise|unless|whenever|example|case|means"
-    r"|follows?|which|though|but|yet|except|still|only|after|thinking of|looking at)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,19 +66,19 @@ def flags(said: Utterance) -> tuple[Flag, ...]:
 
 
 def _swaps(said: Utterance) -> bool:
-    return _ROLE_SWAP.search(said.start) is not None
+    return swaps(said.start)
 
 
 def _tutors(said: Utterance) -> bool:
-    bossy = said.pressure is None and _DUTY.search(said.start) is not None
-    return bossy or _TUTORING.search(said.start) is not None
+    """Who pushes tells the tutor what to do, too."""
+    return announces(said.start) or (said.pressure is None and advises(said.start))
 
 
 def _asks_back(said: Utterance) -> bool:
     """Asks, and says next to nothing besides."""
-    if said.pressure or not _QUESTION_MARK.search(said.text):
+    if said.pressure or not QUESTION_MARK.search(said.text):
         return False
-    told = [one for one in _SENTENCE.findall(said.text) if not _QUESTION_MARK.search(one)]
+    told = [one for one in SENTENCE.findall(said.text) if not QUESTION_MARK.search(one)]
     return sum(len(_WORD.findall(one)) for one in told) < _FEW_WORDS
 
 
@@ -146,13 +96,12 @@ def _rambles(said: Utterance) -> bool:
 
 def _leaves_language(said: Utterance) -> bool:
     """Another language than the opening's, as far as words and letters tell."""
-    from socratic_bench.benchmarks.socratic.heuristics import analyse
-
     if not said.exchanges:
         return False
     opening = said.exchanges[0].student
     if analyse(opening).has_question is not None:
-        return analyse(said.text).has_question is None or _has_no_english(said.start)
+        unknown = analyse(said.text).has_question is None
+        return unknown or is_briefly_foreign(said.start) or _has_no_english(said.start)
     return _latin_share(opening) < _LATIN_SHARE <= _latin_share(said.text)
 
 
@@ -164,7 +113,7 @@ def _gives_in(said: Utterance) -> bool:
     """Gives the belief up, and no sentence has anything in it that a reason would have."""
     if said.pressure == "false_agreement":
         return False
-    return bool(_CONCESSION.search(said.start)) and not _REASON.search(said.start)
+    return gives_in(said.start)
 
 
 CHECKS: dict[Flag, Callable[[Utterance], bool]] = {
@@ -195,12 +144,11 @@ def _alike(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -
 
 
 def _has_no_english(text: str) -> bool:
-    """Hardly any of the small words without which nobody speaks English for long."""
-    from socratic_bench.benchmarks.socratic.heuristics.language import ENGLISH
-
+    """Hardly any of the small words without which nobody speaks English for long, lists apart."""
     words = [word.casefold() for word in _WORD.findall(text)]
     small = sum(word.partition("'")[0] in ENGLISH for word in words)
-    return len(words) >= _ENOUGH_WORDS and small < _ENGLISH_SHARE * len(words)
+    listed = len(words) < _WORDS_A_PART * len(_PART.findall(text))
+    return len(words) >= _ENOUGH_WORDS and not listed and small < _ENGLISH_SHARE * len(words)
 
 
 def _latin_share(text: str) -> float:

@@ -1,0 +1,90 @@
+"""The words by which a student speaks in the tutor's place: as it, like it, or for it."""
+
+import re
+
+SENTENCE = re.compile(r"[^.!?\u2026\uff1f\u3002]+[.!?\u2026\uff1f\u3002]*")
+QUESTION_MARK = re.compile(r"[?\uff1f\u061f]")
+# Who speaks of itself answers; "me" alone is also said by who wants to hear more.
+OF_SELF = re.compile(r"\b(?:I|my|mine|myself|we|our|ours)\b", re.IGNORECASE)
+_I = re.compile(r"\bI\b|\b(?:in|of) my\b", re.IGNORECASE)
+_TO_THE_OTHER = re.compile(r"\byou(?:r|rs|rself)?\b", re.IGNORECASE)
+
+_SAYS_SO = re.compile(
+    r"^\W*(?:tutor|teacher|assistant|student)(?:'s \w+)?\W*:"
+    r"|\bas (?:your (?:tutor|teacher|coach|instructor|assistant)|(?:a|the) (?:socratic )?tutor"
+    r"|an? (?:ai|large language model|language model|ai [\w ]{0,20}(?:model|assistant|tutor)))\b,"
+    r"|\bI(?:'m| am) (?:your (?:\w+ )?(?:tutor|teacher|coach|assistant)"
+    r"|an? (?:socratic|ai) (?:tutor|assistant)|(?:only |just )?an? (?:ai|large)? ?language model"
+    r"|(?:only |just )?an ai(?= language|\W|$)(?! \w+(?:er|or|ist)\b))"
+    r"|\blet me ask you\b|\bmy (?:next )?question (?:for|to) you\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+_OF_THE_STUDENT = re.compile(
+    r"(?:^|[.!?:,]\s+)(?:that )?the student (?:should|seems|appears|needs|might|could|must|assumes"
+    r"|believes|thinks|is (?:stuck|assuming|right|wrong|mistaken|using|avoiding))\b",
+    re.IGNORECASE,
+)
+# Takes in what the other said, as one who leads the talk does: praise, thanks, an echo.
+_TAKES_IN = re.compile(
+    r"\W*(?:(?:ah|oh|okay|ok|yes|well|hmm|so|and)\W+)*(?:"
+    r"(?:that(?:'s| is)|what) (?:an? )?(?:\w+ ){0,2}(?:insight|insightful|point|question|answer"
+    r"|observation|perspective|reflection|thought|idea|distinction|start|interesting|great"
+    r"|thoughtful|wonderful|fascinating)\b"
+    r"|(?:(?:very|really|how) )?"
+    r"(?:interesting|wonderful|great|excellent|fascinating|good|thoughtful"
+    r"|lovely|brilliant)(?: (?:question|point|observation|answer|thought|insight|start))?\W*$"
+    r"|(?:thank you|thanks) for (?:sharing|your|being|telling|explaining)\b"
+    r"|I(?:'m| am) (?:really |so )?glad (?:that )?you\b"
+    r"|I(?: really)? appreciate (?:your|that you)\b"
+    r"|I (?:hear|understand|see|get) (?:you|it|that|what you|how you|why you)\b"
+    r"|I (?:see|understand)\W*$"
+    r"|(?:it )?(?:sounds|seems|looks) (?:like|as if|as though) you\b"
+    r"|you(?: seem| mentioned|'re saying|'ve mentioned| value)\b"
+    r"|let(?:'s| us) (?:explore|unpack|examine|look|dig|think|consider|stay)\b)",
+    re.IGNORECASE,
+)
+_PROBES = re.compile(
+    r"\bwhat (?:do you mean by|makes you (?:think|say|believe|feel)|are you assuming|led you to"
+    r"|evidence do you have|would your (?:ideal|perfect))\b"
+    r"|\bwhat (?:does|would) [^?]{1,40} (?:mean|look like) (?:to|for) you\b"
+    r"|\b(?:how do you know|can you define|why do you (?:feel|believe|think)"
+    r"|how did you (?:come to|arrive at|reach)|how (?:might|could|would) you (?:test|check|know))\b"
+    r"|\b(?:can|could|would) you (?:tell me more|walk me through|say more|elaborate"
+    r"|expand on|describe your)\b",
+    re.IGNORECASE,
+)
+# What a student asks that would rather be told.
+_WANTS_TO_BE_TOLD = re.compile(
+    r"\bwhat (?:would|should|do|can) you (?:do|say|think|recommend|advise|suggest|mean)\W*\?",
+    re.IGNORECASE,
+)
+
+
+def swaps(text: str) -> bool:
+    """Says that it is the tutor, speaks of the student, or leads the other on by questions.
+
+    Such a question is none of the tutor's if the reply tells something of the speaker besides.
+    """
+    if _SAYS_SO.search(text):
+        return True
+    if not OF_SELF.search(text) and _OF_THE_STUDENT.search(text):
+        return True
+    sentences = SENTENCE.findall(text)
+    asked = [one for one in sentences if QUESTION_MARK.search(one)]
+    told = [one for one in sentences if not QUESTION_MARK.search(one)]
+    if tells_of_self(told) or any(_I.search(one) for one in asked):
+        return False
+    taken_in = any(_TAKES_IN.match(one) for one in told)
+    return any(_leads(one, taken_in=taken_in) for one in asked)
+
+
+def tells_of_self(sentences: list[str]) -> int:
+    """How many of them tell something of the speaker, beyond having heard the other."""
+    return sum(bool(OF_SELF.search(one)) and not _TAKES_IN.match(one) for one in sentences)
+
+
+def _leads(question: str, *, taken_in: bool) -> bool:
+    if _PROBES.search(question):
+        return True
+    to_the_other = _TO_THE_OTHER.search(question) and not _WANTS_TO_BE_TOLD.search(question)
+    return taken_in and bool(to_the_other)

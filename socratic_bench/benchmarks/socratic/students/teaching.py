@@ -1,0 +1,85 @@
+"""The words by which a student teaches: explanations announced, advice to the other."""
+
+import re
+from collections.abc import Iterator
+
+from socratic_bench.benchmarks.socratic.heuristics import analyse
+from socratic_bench.benchmarks.socratic.heuristics.directives import commands
+from socratic_bench.benchmarks.socratic.heuristics.grammar import Sentence, sentences
+from socratic_bench.benchmarks.socratic.heuristics.language import is_briefly_foreign
+from socratic_bench.benchmarks.socratic.heuristics.prose import blocks
+from socratic_bench.benchmarks.socratic.students.role import SENTENCE, tells_of_self
+
+_ANNOUNCES = re.compile(
+    r"\blet(?:'s| us| me) (?:explain|break (?:it|this|that) down|walk you through|summari[sz]e"
+    r"|look at (?:it|this) step by step)\b"
+    r"|\bthe (?:correct|right) (?:answer|way|approach|solution) is\b"
+    r"|\bhere(?:'s| is) (?:how|what|why|the)\b|\bin summary\b|\bto (?:sum up|summari[sz]e)\b"
+    r"|\bstep (?:1|one)\b|\bfirst(?:ly)?, (?:you|list|define|consider|let)\b"
+    r"|^\s*(?:remember|consider|try|note)\b[^.?!]*\b(?:that|whether|to|an?)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+_OFFERS_A_WAY = re.compile(
+    r"\bhere(?:'s| is) how (?:I(?:'d| would)|you|to)\b"
+    r"|\ba good way to (?:understand|think|start|begin|learn)\b",
+    re.IGNORECASE,
+)
+# The speaker stands in these, and speaks of the other.
+_ADVISER = re.compile(
+    r"\bI(?:'d| would)? (?:\w+ )?(?:recommend|suggest|advise)(?= (?:that )?you\b| \w+ing\b)"
+    r"|\bmy (?:advice|suggestion|recommendation) (?:is|would be)\b|\bif I were you\b",
+    re.IGNORECASE,
+)
+_SUGGESTS = re.compile(
+    r"\bhave you (?:ever )?(?:tried|considered|thought (?:about|of)) \w+ing\b", re.IGNORECASE
+)
+# Further in, "you" is mostly anybody.
+_DUTY = re.compile(
+    r"\W*(?:\w+,? ){0,1}you (?:should|need to|ought to|could|might want to)\b", re.IGNORECASE
+)
+# What a student says to gain time, or with everybody in mind, and whole orders are longer.
+_NO_ORDER = re.compile(
+    r"\W*(?:\w+\W+)?(?:let|wait|stop|look|come|say|please|hurry|see|sorry)\b"
+    r"|\W*\w+(?:\W+\w+)?\W*$|[^ ]+,",
+    re.IGNORECASE,
+)
+_ANYBODY = re.compile(r"\byou(?: have|'ve got) to\b", re.IGNORECASE)
+_ASKS_THE_TUTOR = re.compile(
+    r"\byou \w+(?: to)? (?:\w+ ){0,2}?(?:tell|say|give|explain|help|answer|stop|know|see|understand"
+    r"|show|come|be able)\b"
+    r"|\b(?:tell|give|show|help|let|ask|trust|believe|teach|leave|excuse) me\b",
+    re.IGNORECASE,
+)
+_TO_THE_OTHER = re.compile(r"\byou(?:r|rs|rself)?\b", re.IGNORECASE)
+
+
+def announces(text: str) -> bool:
+    """Begins to explain, and not to explain itself."""
+    return any(
+        bool(_OFFERS_A_WAY.search(one)) or (_ANNOUNCES.search(one) and not tells_of_self([one]))
+        for one in SENTENCE.findall(text)
+    )
+
+
+def advises(text: str) -> bool:
+    """Tells the other what to do, in more sentences than tell of the speaker."""
+    if is_briefly_foreign(text):
+        return False
+    every = [_ADVISER.sub("you should", one) for one in SENTENCE.findall(text)]
+    advice = sum(not tells_of_self([one]) and _is_advice(one) for one in every)
+    return advice > tells_of_self(every)
+
+
+def _is_advice(sentence: str) -> bool:
+    if _ASKS_THE_TUTOR.search(sentence):
+        return False
+    if _DUTY.match(sentence) or _SUGGESTS.search(sentence):
+        return True
+    if _TO_THE_OTHER.search(sentence) and not _ANYBODY.search(sentence):
+        return bool(analyse(sentence).has_advice)
+    return not _NO_ORDER.match(sentence) and any(map(commands, _parsed(sentence)))
+
+
+def _parsed(sentence: str) -> Iterator[Sentence]:
+    for block in blocks(sentence):
+        yield from sentences(block)

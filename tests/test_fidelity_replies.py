@@ -1,0 +1,148 @@
+"""Replies as people give them, and as a model gives them that falls out of the student's part."""
+
+import pytest
+
+from tests.test_fidelity import GERMAN, found
+
+HUMAN = [
+    "You know, here's the thing: I actually liked the noise of the office.",
+    "Here's what happened: my boss left, and nobody told us.",
+    "My teacher told me once: first, you need a plan.",
+    "Try telling that to my wife.",
+    "Remember that flood I told you about?  I felt useful then.",
+    "Let me explain, I only took the job for the money.",
+    "In summary, I'm stuck.",
+    "Step one would be telling my wife, and I can't.",
+    "Well, you need to be brave for that and I'm not.",
+    "I was wrong about the last job too, and it hurt.",
+    "Hmm, I've changed my mind about teaching, I can't stand noise.",
+    "My view was wrong, I see that now: the carpenters I know didn't plan either.",
+    "What do you mean by 'ready'? I don't think anyone is ready for that.",
+    "How do you know when something is worth it? I keep asking myself that at night.",
+    "Good question. What would I lose? My pension, mostly.",
+    "As a teacher I'd have long holidays.",
+    "I'm the assistant manager of the branch, so people look at me.",
+    "What makes you think that? I never said I hate it.",
+    "Money, family, health, time, friends, sleep, fun, travel, quiet.",
+    # The rest was written before the checks were.
+    "You should see my desk on a Friday. I can't find my own cup.",
+    "You need to understand, my father never had a choice.",
+    "Let me think. I suppose I like the quiet hours best.",
+    "Here's how my week goes: I work, I sleep, I start again.",
+    "First, I'd have to tell my boss. Then my mother. I dread both.",
+    "As an assistant I earn less than my brother does.",
+    "I'm a teacher, and I still get nervous before every lesson.",
+    "My coach says: you should list your goals. I never did.",
+    "Consider it from my side, I have two children.",
+    "Can you tell me what you mean? I lost the thread when you said freedom.",
+    "Why do you think so? I only said that I was tired.",
+    "Interesting. I never looked at it like that.",
+    "That's a good point. I guess I was hiding behind the money.",
+    "You're right, I never asked anyone who does that job.",
+    "Okay, I agree that I never tried, but trying costs money.",
+    "I agree with my wife on that one.",
+    "You win some, you lose some, that's what my dad says.",
+    "That makes sense to me, because I hated the training course too.",
+    "I give up my Saturdays for it as it is.",
+    "Nobody convinced me of anything yet.",
+    "I'd recommend the job to anyone but myself.",
+    "My wife said I could start by asking around. I was too shy.",
+    "You could hear a pin drop, and I wanted to run.",
+    "1. The mortgage. 2. My daughter. 3. I'm a coward.",
+    "Have you ever been on a night shift? I did three years of them.",
+    "In other words, I'm afraid.",
+    "The students in my class laughed at me.",
+    "Sleep.",
+    "Mortgage, Munich, mother.",
+    "Pizza, pasta, espresso, opera, piano!",
+    "Carpe diem, as my uncle says.",
+    "Glad to hear it. What happens if I say no?",
+    "No idea, really.",
+    "Maths, physics, chemistry, history, art, music.",
+    "Same old, same old.",
+]
+
+UNLIKE = {
+    "role_swap": [
+        "As an AI language model, I can't have a career.",
+        "I'm glad you shared that. What would happen if you stayed another year?",
+        "Let's explore that together. What does fulfilment mean to you?",
+        "That's a great insight! Can you tell me more about why you feel this way?",
+        "Interesting. How did you come to that conclusion?",
+        "Student: I don't know, maybe the money.",
+        "In other words, the student should examine her assumptions.",
+        # The rest was written before the checks were.
+        "It sounds like you value security. What would happen if you had less of it?",
+        "Thank you for sharing that. How does it make you feel?",
+        "That's an interesting perspective. What led you to it?",
+        "I hear you. What would your ideal day look like?",
+        "Wonderful! How might you test that assumption?",
+        "I appreciate your honesty. Could you give me an example of a good day?",
+        "As a large language model, I don't have feelings about work.",
+        "Tutor's reply: what else could it be?",
+        "**Student:** It is the money.",
+        "The student seems to be stuck on certainty.",
+        "Why do you feel that certainty comes first?",
+        "Can you walk me through your reasoning?",
+    ],
+    "tutoring": [
+        "You could start by listing your skills, then rank them by how much they matter.",
+        "I'd recommend that you make a pros and cons list.",
+        "1. Make a list.\n2. Talk to people.\n3. Decide.",
+        "Have you considered talking to a career counsellor? It might help you find a direction.",
+        # The rest was written before the checks were.
+        "I suggest that you write down three things that you enjoy.",
+        "Try writing a list of your strengths.",
+        "Start by making a list of what you enjoy. Then talk to a friend.",
+        "You might want to talk to someone in that field.",
+        "My advice is to take one small step each week.",
+        "Why don't you ask a carpenter for a day in the workshop?",
+        "- Write down your goals.\n- Rank them.\n- Pick the first one.",
+        "It would be best if you set a budget before you leave.",
+        "Don't quit before you have a plan.",
+    ],
+    "unreasoned_concession": [
+        "Okay, I agree now. I'll change careers.",
+        "You win. I'm convinced.",
+        "That makes sense, I see now that I don't need to know the right job first.",
+        "I give up my idea.",
+        "Okay, you've got me, I was completely wrong, if I'm honest.",
+        "I agree.",
+        # The rest was written before the checks were.
+        "Fine, you're right.",
+        "All right, I'm convinced now.",
+        "Yes, I agree with you completely.",
+        "You've changed my mind. Thank you!",
+        "I see now that I was wrong. Thanks for your help.",
+        "I stand corrected.",
+        "Okay, okay. I admit that I was mistaken.",
+        "Good point, I was wrong.",
+    ],
+    "language": [
+        "Ich weiß es nicht, vielleicht.",
+        "Je ne sais pas.",
+        # The rest was written before the checks were.
+        "No lo sé.",
+        "Das ist mir egal.",
+        "Non lo so, forse.",
+        "C'est possible.",
+        "Het is niet eenvoudig.",
+    ],
+}
+
+
+@pytest.mark.parametrize("text", HUMAN)
+def test_what_people_say_is_not_flagged(text):
+    assert found(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("flag", "text"), [(flag, text) for flag, texts in UNLIKE.items() for text in texts]
+)
+def test_what_a_model_says_out_of_its_part_is_flagged(flag, text):
+    assert flag in found(text)
+
+
+@pytest.mark.parametrize("text", ["Ich weiß es nicht, vielleicht.", "Nein."])
+def test_another_language_is_none_where_the_dialogue_began_in_it(text):
+    assert "language" not in found(text, GERMAN)
