@@ -5,13 +5,13 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from socratic_bench.bedrock.advice import better_hint
-from socratic_bench.bedrock.listing import Listing
 from socratic_bench.bedrock.session import Endpoint, open_session, runtime_client
 from socratic_bench.errors import ModelError
 
 if TYPE_CHECKING:
     from types_boto3_bedrock_runtime import BedrockRuntimeClient
+
+    from socratic_bench.bedrock.listing import Listing
 
 RENEWABLE = ("expired_credentials", "expired_login")
 
@@ -58,12 +58,26 @@ class Connection:
 
     def hint(self, error: ModelError, model_id: str) -> str | None:
         """What to do about a failure of a call, as far as it can be known."""
-        return better_hint(error, model_id=model_id, environ=self._environ, listing=self._listing)
+        from socratic_bench.bedrock.advice import better_hint
+
+        listing = self._known_listing()
+        return better_hint(error, model_id=model_id, environ=self._environ, listing=listing)
+
+    def _known_listing(self) -> "Listing":
+        """One for all failures, until the credentials are renewed."""
+        from socratic_bench.bedrock.listing import Listing
+
+        with self._lock:
+            if self._listing is None:
+                self._listing = Listing(self._session, self._endpoint)
+            return self._listing
 
     def close(self) -> None:
         self.client.close()
 
     def _open(self) -> None:
-        session = open_session(self._endpoint)
-        self.client: BedrockRuntimeClient = runtime_client(session, self._endpoint, self._environ)
-        self._listing = Listing(session, self._endpoint)
+        self._session = open_session(self._endpoint)
+        self.client: BedrockRuntimeClient = runtime_client(
+            self._session, self._endpoint, self._environ
+        )
+        self._listing: Listing | None = None

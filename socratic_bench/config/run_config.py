@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from difflib import get_close_matches
 from typing import Literal, get_args
 
 from socratic_bench.config.files import MAX_TEXT_BYTES
@@ -162,6 +161,8 @@ def _model_problems(config: RunConfig) -> Iterator[str]:
 
 
 def _nearest(config: RunConfig) -> str:
+    from difflib import get_close_matches
+
     near = get_close_matches(config.model, config.model_ids or (), n=3, cutoff=0.3)
     if near:
         return f" (nearest: {', '.join(near)})"
