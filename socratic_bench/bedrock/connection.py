@@ -32,6 +32,7 @@ class Connection:
         self._environ = environ
         self._lock = threading.Lock()
         self._may_renew = True
+        self._listing: Listing | None = None
         self._open()
 
     def answered(self, client: "BedrockRuntimeClient") -> None:
@@ -80,4 +81,4 @@ class Connection:
         self.client: BedrockRuntimeClient = runtime_client(
             self._session, self._endpoint, self._environ
         )
-        self._listing: Listing | None = None
+        self._listing = None
