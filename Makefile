@@ -40,8 +40,15 @@ demo: $(VENV)/.run
 	@env -u BEDROCK_MODEL_IDS $(foreach name,$(RUNNER_VARIABLES),-u $(name)) $(BIN)/python -m cli --offline --model emulator.drift-5-v1:0 \
 		--prompt "I'm considering a career change but unsure where to start." --turns 8 --seed 7
 
+# Coverage is measured along the way, so that a check after a test need not run everything again.
+TESTED := $(shell find cli socratic_bench tests -name '*.py' -o -name '*.json' -o -name '*.toml' -o -name '*.md') pyproject.toml
+MEASURE = rm -f .coverage .coverage.*; $(BIN)/python -m pytest -n auto -q --cov --cov-report=
+
 test: $(VENV)/.dev
-	@$(BIN)/python -m pytest -n auto -q
+	@$(MEASURE)
+
+.coverage: $(TESTED) | $(VENV)/.dev
+	@$(MEASURE)
 
 torture: $(VENV)/.dev
 	@$(BIN)/python -m pytest -n auto -q -m torture tests/torture
@@ -55,9 +62,8 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check: lint
-	@rm -f .coverage .coverage.*
-	$(BIN)/python -m pytest -n auto -q --cov --cov-report=term
+check: lint .coverage
+	$(BIN)/coverage report
 
 include image.mk
 
