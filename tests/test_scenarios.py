@@ -351,6 +351,16 @@ def test_a_name_that_resembles_none_gets_the_list(name):
                 "Because it's cold.",
                 "Hm, good question.",
                 "Since you asked about ponds, they freeze.",
+                "Well, yes, I suppose so.",
+                "I'd say yes, it would sink.",
+                "Sure, I can give you an example.",
+                "Of course not, nobody would drop it.",
+                "That's because it had no lid.",
+                "I agree with that, stones are heavy.",
+                "To your point, stones are heavy.",
+                "I dropped it because of what I told you when you wanted to know.",
+                "Hmm, no, the feather was slower.",
+                "Oh, right, the air was there too.",
             )
         ),
     ],
@@ -359,6 +369,29 @@ def test_the_checker_finds(changes, expected):
     good = load_builtin("heavy-falls-faster")
 
     assert check([replace(good, **changes)]) == [f"{good.id}: {one}" for one in expected]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "No one in my class has tried it.",
+        "Well, the feather came down last.",
+        "My uncle is sure that stones are faster.",
+        "I agreed with my uncle at once.",
+        "It was not right of him to laugh.",
+    ],
+)
+def test_the_checker_leaves_a_statement_alone(reply):
+    assert check([replace(load_builtin("heavy-falls-faster"), replies=(reply,))]) == []
+
+
+def test_an_opening_is_taken_in_other_spelling_too():
+    one = replace(load_builtin("career-change"), openings=("There's no way out.", "I'm stuck."))
+    other = replace(load_builtin("milk-price"), openings=("x", "There is no way out!"))
+
+    assert check([one, other]) == [
+        'milk-price: openings: "There is no way out!" belongs to career-change already'
+    ]
 
 
 def test_the_checker_compares_scenarios():

@@ -14,12 +14,34 @@ _FEWEST_OPENINGS = 2
 _DRAWN_WORDS = 4
 _ENOUGH_FOR_AGES = 12
 _ENOUGH_FOR_SUBJECTS = 6
-_UNASKED = (
-    r"^(yes|no|yeah|exactly|right|correct|because)\b"
-    r"|\b(good|great|interesting) (question|point)\b"
-    r"|\byou(r| just|'ve)? (ask|asked|asking|question|said|say|mentioned|suggested|suggestion)\b"
-    r"|\bto answer (you|that)\b"
+# What a speaker says first, without having said anything.
+_MARKER = (
+    r"(?:(?:well|oh|ah|hmm?|um|uh|okay|ok|so|but|and|i'd say|i would say|i mean|i guess|i think"
+    r"|i suppose)\W+)*"
 )
+_UNASKED = (
+    rf"^\W*{_MARKER}(?:yes|no|nope|yep|yeah|exactly|right|correct|because|sure|certainly|absolutely"
+    r"|of course"
+    r"|that(?:'s| is) because|it(?:'s| is) because|i (?:dis)?agree|to your)\b(?! (?:one|man"
+    r"|matter)\b)"
+    r"|\b(good|great|interesting) (question|point)\b"
+    r"|\byou(r| just|'ve)? (ask|asked|asking|question|said|say|mentioned|suggested|suggestion"
+    r"|point)\b"
+    r"|\b(?:since|when|what|as|because) you (?:wanted|want|asked|ask|said) (?:to|about|me)\b"
+    r"|\byou (?:wanted|want) to know\b|\bi (?:just )?(?:told|answered) you\b"
+    r"|\bi can (?:give|tell|show) you\b|\bto answer (you|that)\b"
+)
+# "'s" may be "has" or a genitive, too: written out alike on both sides, that does no harm.
+_CONTRACTED = {
+    "n't": " not",
+    "'s": " is",
+    "'re": " are",
+    "'m": " am",
+    "'ve": " have",
+    "'ll": " will",
+    "'d": " would",
+}
+_WORD = re.compile(r"[\w']+")
 CUSTOM = "custom"
 
 
@@ -60,7 +82,7 @@ def _openings(scenario: Scenario) -> Iterator[str]:
     if len(scenario.openings) < _FEWEST_OPENINGS:
         yield "openings: 1 given; write two or more, since a tutor may know one of them by heart"
     for reply in scenario.replies:
-        if normal(reply) in map(normal, scenario.openings):
+        if _plain(reply) in map(_plain, scenario.openings):
             yield "replies: one of them is an opening, which the student has said already"
 
 
@@ -90,8 +112,16 @@ def _alike(replies: Sequence[str]) -> Iterator[str]:
     import difflib
 
     for (i, one), (j, other) in itertools.combinations(enumerate(replies, start=1), 2):
-        if difflib.SequenceMatcher(None, normal(one), normal(other)).ratio() >= _ALIKE:
+        if difflib.SequenceMatcher(None, _plain(one), _plain(other)).ratio() >= _ALIKE:
             yield f"replies, item {j}: says nearly the same as item {i}"
+
+
+def _plain(text: str) -> str:
+    """Comparable words: contracted forms written out, no marks, no capitals."""
+    plain = " ".join(_WORD.findall(normal(text).replace("\u2019", "'")))
+    for contracted, full in _CONTRACTED.items():
+        plain = plain.replace(contracted, full)
+    return plain
 
 
 def _shared(scenarios: Sequence[Scenario]) -> Iterator[str]:
@@ -101,7 +131,7 @@ def _shared(scenarios: Sequence[Scenario]) -> Iterator[str]:
     first: dict[str, Scenario] = {}
     for scenario in scenarios:
         for opening in scenario.openings:
-            owner = first.setdefault(normal(opening), scenario)
+            owner = first.setdefault(_plain(opening), scenario)
             if owner is not scenario:
                 yield f'{scenario.id}: openings: "{opening}" belongs to {owner.id} already'
 
