@@ -191,8 +191,8 @@ class Usage:
 class Attempt:
     """One request on the wire. `wait_ms` was slept before it; `error` is `None` if it answered.
 
-    `may_have_been_billed` is false only if it is sure that no model worked on the request. If it
-    failed and may be billed, the two bounds say what for at most; `None` is no known bound.
+    `may_have_been_billed` is false only if it is sure that no model worked on the request. If it is
+    true, the two bounds say for how many tokens at most; `None` is no known bound.
     """
 
     started_at: datetime

@@ -1,5 +1,6 @@
 """What is set aside, what waits, and what is refused, request by request."""
 
+import re
 import threading
 from concurrent.futures import Future
 
@@ -130,6 +131,43 @@ def test_what_was_spent_before_counts():
     with pytest.raises(Stopped) as refused:
         purse.admit(MODEL, REQUEST, TUTOR)
     assert f"up to {WORST_USD + USED_USD:.6f} USD" in refused.value.message
+
+
+def bounded(error: str | None) -> Attempt:
+    return Attempt(
+        started_at=NOON,
+        duration_ms=1.0,
+        wait_ms=0.0,
+        error=error,
+        may_have_been_billed=True,
+        input_tokens_at_most=most_input_tokens(REQUEST),
+        output_tokens_at_most=1000,
+    )
+
+
+def spent_before(calls=(), failed_before=(), *, model=MODEL, tier=None) -> float:
+    """What counts as spent, by the words of a budget that is too small for anything more."""
+    purse = Budget(1e-9, table=builtin_prices(), region=None, wait=never)
+    purse.take_over(model, calls, failed_before, tier=tier)
+    with pytest.raises(Stopped) as refused:
+        purse.admit(MODEL, REQUEST, TUTOR)
+    return float(re.search("up to ([0-9.]+) USD", refused.value.message)[1])
+
+
+@pytest.mark.parametrize(
+    ("usage", "usd"), [(None, WORST_USD), (USED.usage, USED_USD)], ids=["not counted", "counted"]
+)
+def test_an_answer_without_counters_costs_all_it_could_in_a_later_process_too(usage, usd):
+    call = completion(usage=usage, attempts=[bounded("internal"), bounded(None)])
+
+    assert spent_before([call]) == pytest.approx(WORST_USD + usd, abs=1e-6)
+
+
+def test_what_was_lost_before_is_priced_at_the_tier_that_was_asked_for():
+    nova = "amazon.nova-premier-v1:0"
+    usual = spent_before((), [bounded("internal")], model=nova)
+
+    assert spent_before((), [bounded("internal")], model=nova, tier="priority") > usual
 
 
 def test_what_ends_the_run_meanwhile_ends_the_waiting():

@@ -137,10 +137,49 @@ def test_an_entry_of_a_known_kind_with_odd_contents_is_left_out(kind, rest):
     assert memory.n_answers == 0
 
 
+KEY = {"role": "tutor", "index": 3, "part": "", "repeat": 0}
+ANSWER = Completion(
+    message=Message("assistant", (Text("Why?"),)),
+    stop_reason="end_turn",
+    usage=None,
+    latency_ms=1.0,
+    service_latency_ms=None,
+    attempts=(),
+    request_id=None,
+    finished_at=datetime(2026, 1, 1, tzinfo=UTC),
+)
+ANSWERED = {
+    "kind": "answered",
+    "key": KEY,
+    "request_sha256": "0",
+    "completion": write_completion(ANSWER),
+}
+
+
+def asked(second: int, **more: object) -> dict[str, object]:
+    return {"kind": "asked", "key": KEY, "at": f"2026-01-01T00:00:{second:02}+00:00", **more}
+
+
 def test_a_process_that_ended_in_the_middle_of_a_call_may_have_paid_for_it():
-    key = {"role": "tutor", "index": 3, "part": "", "repeat": 0}
-    asked = {"kind": "asked", "key": key, "at": "2026-01-01T00:00:01+00:00"}
-    (lost,) = Memory([HEADER, asked]).failed("tutor")
+    bounds = {"input_tokens_at_most": 300, "output_tokens_at_most": 20}
+    (lost,) = Memory([HEADER, asked(1, **bounds)]).failed("tutor")
 
     assert (lost.error, lost.may_have_been_billed) == ("process_ended", True)
+    assert (lost.input_tokens_at_most, lost.output_tokens_at_most) == (300, 20)
     assert lost.started_at == datetime(2026, 1, 1, 0, 0, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("found", "seconds"),
+    [
+        ([asked(1), asked(2), asked(3)], [1, 2, 3]),
+        ([asked(1), asked(2), ANSWERED], [1]),
+        ([ANSWERED], []),
+        ([asked(1), ANSWERED], []),
+    ],
+    ids=["never answered", "answered at last", "asked not kept", "answered"],
+)
+def test_every_process_that_ended_in_the_middle_of_a_call_counts(found, seconds):
+    lost = Memory([HEADER, *found]).failed("tutor")
+
+    assert sorted(attempt.started_at.second for attempt in lost) == seconds

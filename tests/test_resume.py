@@ -140,6 +140,25 @@ class TestTakingUp:
         assert document["usage"]["tutor"]["calls"] == 2
         assert document["usage"]["tutor"]["attempts"] == 3
 
+    def test_every_kill_counts_and_so_does_what_it_may_have_cost(self, service, tmp_path):
+        """Three processes: two of them killed while the tutor's first reply was under way."""
+        env = account_of(service)
+        words = (*WORDS, "--output-dir", str(tmp_path), "--resume", "--turns")
+        for _ in range(2):
+            service.reset(latency_ms=1000)
+            process = start(*words, "1", env=env)
+            wait_for_calls(service, 1)
+            process.kill()
+            process.communicate()
+        service.reset(latency_ms=0)
+        document = run(*words, "1", env=env).document
+        lost = document["cost"]["maybe_billed"]
+
+        assert document["usage"]["tutor"]["attempts"] == 3
+        assert lost["attempts"] == 2
+        assert document["latency"]["tutor"]["unanswered_maybe_billed"] == 2
+        assert lost["at_most_usd"] > 0
+
     def test_a_complete_run_gives_its_own_document_without_a_call(self, service, tmp_path):
         env = account_of(service)
         words = (*BOTH, "--turns", "3", "--output-dir", str(tmp_path), "--resume")

@@ -155,15 +155,14 @@ class _Attempt:
         self._wait_ms, trail.wait_ms = trail.wait_ms, 0.0
 
     def end(self, ended_s: float, error: str | None, *, maybe_billed: bool) -> Attempt:
-        is_lost = error is not None and maybe_billed
         attempt = Attempt(
             started_at=self.started_at,
             duration_ms=(ended_s - self.started_s) * 1000,
             wait_ms=self._wait_ms,
             error=error,
             may_have_been_billed=maybe_billed,
-            input_tokens_at_most=most_input_tokens(self._request) if is_lost else None,
-            output_tokens_at_most=self._request.config.max_tokens if is_lost else None,
+            input_tokens_at_most=most_input_tokens(self._request) if maybe_billed else None,
+            output_tokens_at_most=self._request.config.max_tokens if maybe_billed else None,
         )
         self._trail.attempts.append(attempt)
         return attempt

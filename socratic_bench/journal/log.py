@@ -7,7 +7,8 @@ from datetime import datetime
 from socratic_bench.errors import ArtifactError, BenchError
 from socratic_bench.journal.codec import write_attempts, write_key
 from socratic_bench.ports import Journal
-from socratic_bench.types import CallKey, Json
+from socratic_bench.pricing.bounds import most_input_tokens
+from socratic_bench.types import CallKey, Json, Request
 
 
 class Log:
@@ -31,10 +32,19 @@ class Log:
         self._is_open = True
         self.has_asked = False
 
-    def asked(self, key: CallKey) -> None:
+    def asked(self, key: CallKey, request: Request) -> None:
+        """A call is about to be made; what it can take at most is kept, should nothing follow."""
         self.has_asked = True
-        entry: dict[str, Json] = {"kind": "asked", "key": write_key(key)}
-        self._add({**entry, "at": self._now().isoformat()}, durable=False)
+        self._add(
+            {
+                "kind": "asked",
+                "key": write_key(key),
+                "at": self._now().isoformat(),
+                "input_tokens_at_most": most_input_tokens(request),
+                "output_tokens_at_most": request.config.max_tokens,
+            },
+            durable=False,
+        )
 
     def answered(self, key: CallKey, request_sha256: str, completion: Mapping[str, Json]) -> None:
         """`completion` as `write_completion` makes it."""

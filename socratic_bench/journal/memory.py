@@ -56,14 +56,14 @@ class Memory:
         self._answers: dict[CallKey, _Answer] = {}
         self._failures: list[tuple[Role, Attempt]] = []
         self.end: End | None = None
-        asked: dict[CallKey, datetime] = {}
+        asked: dict[CallKey, Attempt] = {}
         self.n_unreadable = 0
         for entry in entries[1:]:
             try:
                 self._take(entry, asked)
             except (KeyError, TypeError, ValueError, AttributeError):
                 self.n_unreadable += 1
-        self._failures += [(key.role, _lost(at)) for key, at in asked.items()]
+        self._failures += [(key.role, lost) for key, lost in asked.items()]
 
     def recall(self, request_sha256: str, key: CallKey) -> Completion | None:
         """The answer to a call that was made before; `None` if it has to be made.
@@ -96,7 +96,7 @@ class Memory:
         """Requests of earlier processes to a role that got no answer."""
         return tuple(attempt for whose, attempt in self._failures if whose == role)
 
-    def _take(self, entry: Mapping[str, Any], asked: dict[CallKey, datetime]) -> None:
+    def _take(self, entry: Mapping[str, Any], asked: dict[CallKey, Attempt]) -> None:
         kind = entry.get("kind")
         if kind == "process":
             self.turns = max(self.turns, entry["turns"])
@@ -110,12 +110,24 @@ class Memory:
             )
         elif kind == "asked":
             self.end = None
-            asked[read_key(entry["key"])] = datetime.fromisoformat(entry["at"])
+            self._ask(read_key(entry["key"]), _lost(entry), asked)
         elif kind in ("answered", "failed"):
             self.end = None
             key = read_key(entry["key"])
             asked.pop(key, None)
             self._keep(kind, key, entry)
+
+    def _ask(self, key: CallKey, lost: Attempt, asked: dict[CallKey, Attempt]) -> None:
+        """A process asks a call once: if nothing followed the last time, that process was lost.
+
+        The same entry may come again from another store; and what is answered was not lost.
+        """
+        earlier = asked.get(key)
+        if key in self._answers or earlier == lost:
+            return
+        if earlier is not None:
+            self._failures.append((key.role, earlier))
+        asked[key] = lost
 
     def _keep(self, kind: str, key: CallKey, entry: Mapping[str, Any]) -> None:
         if kind == "answered":
@@ -162,8 +174,20 @@ def _read_error(entry: Mapping[str, Any]) -> ModelError:
     return error
 
 
-def _lost(at: datetime) -> Attempt:
+def _lost(asked: Mapping[str, Any]) -> Attempt:
     """A request whose process ended before its answer: a model may have worked on it."""
     return Attempt(
-        started_at=at, duration_ms=0.0, wait_ms=0.0, error=LOST, may_have_been_billed=True
+        started_at=datetime.fromisoformat(asked["at"]),
+        duration_ms=0.0,
+        wait_ms=0.0,
+        error=LOST,
+        may_have_been_billed=True,
+        input_tokens_at_most=_count(asked.get("input_tokens_at_most")),
+        output_tokens_at_most=_count(asked.get("output_tokens_at_most")),
     )
+
+
+def _count(found: object) -> int | None:
+    if found is None or (isinstance(found, int) and not isinstance(found, bool) and found >= 0):
+        return found
+    raise ValueError("no number of tokens")

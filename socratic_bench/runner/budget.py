@@ -43,13 +43,22 @@ class Budget:
         self._settled: Future[None] = Future()
 
     def take_over(
-        self, model_id: str, calls: Sequence[Completion], failed: Sequence[Attempt] = ()
+        self,
+        model_id: str,
+        calls: Sequence[Completion],
+        failed: Sequence[Attempt] = (),
+        *,
+        tier: str | None = None,
     ) -> None:
-        """Count what was spent before: calls that an earlier process made, and failed requests."""
+        """Count what was spent before, as it would have been counted then.
+
+        `calls` are what an earlier process asked for and got, `failed` its other requests, all of
+        them at the `tier` that was asked for.
+        """
         prices = self._prices(model_id)
-        attempts = [*failed, *(one for call in calls for one in call.attempts)]
-        usd = sum(_answered_usd(prices, call) for call in calls)
-        usd += sum(attempt_usd(prices, one, None) or 0.0 for one in attempts)
+        lost = [*failed, *(one for call in calls for one in call.attempts if one.error is not None)]
+        usd = sum(_answered_usd(prices, call, tier) for call in calls)
+        usd += sum(attempt_usd(prices, one, tier) or 0.0 for one in lost)
         with self._lock:
             self._spent_usd += usd
 
@@ -129,6 +138,9 @@ def _used_up(why: str) -> Stopped:
     return stopped
 
 
-def _answered_usd(prices: ModelPrices, call: Completion) -> float:
+def _answered_usd(prices: ModelPrices, call: Completion, tier: str | None) -> float:
+    """What a call cost; if that is not known, all that its last request could."""
     cost = call_cost(prices, call.usage, call.served_tier)
-    return cost.total_usd if cost else 0.0
+    if cost is not None:
+        return cost.total_usd
+    return sum(attempt_usd(prices, one, tier) or 0.0 for one in call.attempts[-1:])

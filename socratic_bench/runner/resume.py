@@ -203,7 +203,7 @@ class Taking:
                 opened[store] = store.open(run_id)
                 stack.callback(opened[store].close)
             known = [*entries, *(e for journal in opened.values() for e in journal.entries)]
-            memory = Memory(known)
+            memory = Memory([*_distinct(known).values()])
             for store in self.stores:
                 if store not in opened:
                     opened[store] = store.create(run_id, str(known[0].get("digest")))

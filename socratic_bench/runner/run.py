@@ -260,7 +260,8 @@ class _Performance:
         memory = self.held.memory if self.held else None
         for role, model_id in self._model_ids().items():
             if memory:
-                budget.take_over(model_id, memory.completions(role), memory.failed(role))
+                tier = self.config.service_tier if role == "tutor" else None
+                budget.take_over(model_id, memory.completions(role), memory.failed(role), tier=tier)
         return budget
 
     def _model_ids(self) -> dict[Role, str]:

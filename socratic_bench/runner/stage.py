@@ -143,7 +143,7 @@ class Logged:
 
     def complete(self, request: Request, key: CallKey) -> Completion:
         sha256 = request_sha256(request)
-        self.log.asked(key)
+        self.log.asked(key, request)
         try:
             completion = self.inner.complete(request, key)
         except BenchError as error:
