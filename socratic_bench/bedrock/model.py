@@ -99,7 +99,7 @@ class BedrockModel:
 
 
 def _notice(model_id: str, refused: str, error: ModelError) -> str:
-    if error.code == "access_denied":
+    if error.code == "access_denied" and refused == "streaming":
         return (
             f"Streaming of {model_id} is denied (bedrock:InvokeModelWithResponseStream): the run "
             "goes on without it."
