@@ -26,6 +26,7 @@ from socratic_bench.bedrock.session import Endpoint
 from socratic_bench.bedrock.surroundings import Surroundings
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import ENDINGS, ModelError
+from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.types import (
     Attempt,
     CallKey,
@@ -178,6 +179,8 @@ class TestAnswer:
                     wait_ms=0.0,
                     error=None,
                     may_have_been_billed=True,
+                    input_tokens_at_most=most_input_tokens(REQUEST),
+                    output_tokens_at_most=REQUEST.config.max_tokens,
                 ),
             ),
             request_id=found.request_id,
