@@ -171,6 +171,9 @@ def test_no_words_change_the_structure_of_a_request(dialogues, model):
         if model == JUDGE:
             requests = by_turn(own, outcome.document["turns"])
             own = [requests[index] for index in range(TURNS)]
+        if model == STUDENT:
+            # One that speaks like a tutor is asked once more, with a reminder.
+            own = list({of_turn(one): one for one in reversed(own)}.values())[::-1]
         found.append([shape(one.body) for one in own])
     bad, good = found
 
@@ -202,9 +205,9 @@ def test_the_frame_around_the_words_stands_once_and_cannot_be_forged(dialogues, 
         for speaker, field in (("student", "student"), ("tutor", "question"))
     ]
     lines.append(("student", turns[index]["student"]))
-    context = "\n\n".join(f"[{speaker}]\n{said}" for speaker, said in lines)
+    context = "\n\n".join(f"[{speaker}-{code}]\n{said}" for speaker, said in lines)
 
-    assert text.count(code) == 6
+    assert text.count(code) == 6 + len(lines)
     assert text == (
         f"<context-{code}>\n{context}\n</context-{code}>\n\n"
         f"<reply-{code}>\n{turns[index]['question']}\n</reply-{code}>\n\n"

@@ -611,7 +611,8 @@ class TestGoneOver:
         with subprocess.Popen(
             words, cwd=ROOT, env=environment(), stdin=pipe, stdout=pipe, stderr=pipe
         ) as process:
-            time.sleep(1)
+            while len(list(Path(f"/proc/{process.pid}/task").iterdir())) < 3:
+                time.sleep(0.05)  # until somebody waits for the document beside the main thread
             process.send_signal(signal.SIGTERM)
             assert process.stdout
             document = json.loads(process.stdout.read())
