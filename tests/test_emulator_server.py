@@ -1,6 +1,7 @@
 """Starting and stopping the emulator, its timing, and what it does without botocore."""
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -321,3 +322,14 @@ def test_the_emulator_can_listen_on_ipv6():
         pytest.skip("no IPv6 here")
     with emulator:
         assert emulator.url.startswith("http://[::1]:")
+
+
+def test_a_caller_who_stands_in_the_door_when_it_closes_leaves_no_open_socket():
+    """A socket left open warns when it is collected, and pytest makes the warning a failure."""
+    for _ in range(40):
+        with Emulator() as emulator:
+            host, port = emulator.url.removeprefix("http://").split(":")
+            callers = [socket.create_connection((host, int(port))) for _ in range(10)]
+        for caller in callers:
+            caller.close()
+    gc.collect()

@@ -94,7 +94,7 @@ async def _listen(
     name, number = await door.open(host, port)
     ready(f"http://{f'[{name}]' if ':' in name else name}:{number}", stopped.set)
     await stopped.wait()
-    door.close()
+    await door.lock()
     for connection in tuple(live):
         connection.abort()
     # An aborted connection closes its socket on the loop's next round.
@@ -106,7 +106,8 @@ class _Door:
 
     def __init__(self, connect: Callable[[], Connection]) -> None:
         self._connect = connect
-        self._opening: asyncio.Task[tuple[str, int]] | None = None
+        self._keeper = asyncio.current_task()
+        self._opening: asyncio.Task[None] | None = None
         self._server: asyncio.Server | None = None
 
     async def open(self, host: str, port: int) -> tuple[str, int]:
@@ -118,17 +119,39 @@ class _Door:
 
     def shut(self, seconds: float) -> None:
         """Let nobody in for a while; who is in already stays."""
-        if self._server is None:
-            return
-        name, number = self._server.sockets[0].getsockname()[:2]
-        self.close()
-        self._opening = asyncio.get_running_loop().create_task(self._reopen(name, number, seconds))
-
-    async def _reopen(self, host: str, port: int, seconds: float) -> tuple[str, int]:
-        await asyncio.sleep(seconds)
-        return await self.open(host, port)
-
-    def close(self) -> None:
         if self._server is not None:
-            self._server.close()
-            self._server = None
+            server, self._server = self._server, None
+            _deafen(server)
+            self._opening = asyncio.get_running_loop().create_task(self._reopen(server, seconds))
+
+    async def _reopen(self, server: asyncio.Server, seconds: float) -> None:
+        host, port = server.sockets[0].getsockname()[:2]
+        await self._close(server)
+        await asyncio.sleep(seconds)
+        await self.open(host, port)
+
+    async def lock(self) -> None:
+        """Let nobody in any more. Whoever stood in the door is in when this returns."""
+        if self._opening is not None:
+            self._opening.cancel()
+            await asyncio.wait({self._opening})
+        if self._server is not None:
+            _deafen(self._server)
+            await self._close(self._server)
+
+    async def _close(self, server: asyncio.Server) -> None:
+        """Close a server, but first let those in whom it has accepted.
+
+        An asyncio server that is closed meanwhile forgets their sockets, and leaves them open.
+        """
+        entering = asyncio.all_tasks() - {self._keeper, self._opening}
+        try:
+            if entering:
+                await asyncio.wait(entering)
+        finally:
+            server.close()
+
+
+def _deafen(server: asyncio.Server) -> None:
+    for listening in server.sockets:
+        asyncio.get_running_loop().remove_reader(listening.fileno())
