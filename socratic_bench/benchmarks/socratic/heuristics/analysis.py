@@ -12,9 +12,10 @@ from .types import UNKNOWN, Heuristics
 
 def analyse(text: str) -> Heuristics:
     """Judges the words alone, without the dialogue around them; the same text, the same answer."""
-    if is_foreign(text):
+    prose = list(blocks(text))
+    if is_foreign(text, prose):
         return UNKNOWN
-    every = [sentence for block in blocks(text) for sentence in sentences(block)]
+    every = [sentence for block in prose for sentence in sentences(block)]
     questions = [sentence for sentence in every if asks(sentence)]
     return Heuristics(
         has_question=bool(questions),

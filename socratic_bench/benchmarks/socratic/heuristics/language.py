@@ -41,6 +41,41 @@ _ALSO_ENGLISH = ENGLISH | w.listed(
     "van den con per com dan met som pour mas ale co di ten con tu il sono hai do da de du man hat"
     " die war no me it y o e w z em des dem auf la el los las le un e os pan al ma mi i ve bu bir"
 )
+# English words that hardly stand in another language: "a", "to", "was" and "on" are no evidence.
+_EVIDENCE = w.listed(
+    "the and of with are were does did had you they she that this these those what why how your"
+    " could would should there from about when where who whose which than then their them our some"
+    " any more because between both into been being think know just only now yes please right"
+    " wrong very much many each every other another first two three out"
+)
+_WEAK = ENGLISH | w.PREPOSITION | w.PRONOUN | w.PLAIN_AUXILIARY
+# Verbs and markers that are words elsewhere too.
+_SHARED = w.listed(
+    "let dig come bind die hang sing fly form start plan test label note post transfer line map mix"
+    " no or so but also like fine plus alternatively still even ever ah hi"
+)
+_ENGLISH_ENDINGS = ("ing", "ed", "ly", "ght")
+_LONG, _LONG_PLAIN = 8, 6
+_SURE_LETTER = re.compile(r"[\u00df\u00e5\u00e6\u00f0\u00f8\u00fe\u0101-\u024f\u1e00-\u1eff]")
+# One of these and no English word: a short text in its language.
+_SURE = w.listed(
+    "cómo cuál cuándo dónde tú usted pero también deberías debería podrías puedes tienes crees"
+    " piensas hacer hablar entonces muy"
+    " pourquoi cela vous avec dans aussi penses peux devrais veux parce très êtes quelle toi"
+    " warum nicht ich ist und mit dein deine deinem deinen deiner sie wir kannst solltest musst"
+    " möchtest denkst glaubst meinst verstehst bist sind auch wenn für über können müssen"
+    " perché puoi devi dovresti pensi credi intendi anche questo quello sono"
+    " você porque não também são acha pensa isso"
+    " waarom denk niet zijn jij moet kunt maar ook jouw"
+    " dlaczego nie jest się myślisz możesz powinieneś"
+    " varför hvorfor och jag jeg ikke inte tror hvad skal mitä miksi että sinä"
+    " proč jsi zašto misliš miért hogy gondolod sunt crezi pentru için değil"
+    " mengapa bagaimana kamu tidak bakit mga miks kodėl kial"
+)
+# In lower case only, as these begin names too.
+_SURE_IN_LOWER_CASE = _SURE | w.listed("du je tu que het een det jag uns por")
+_LATIN = w.listed("et est non quid cum sed ut quod qui quae te tibi mihi hac ex ab enim tuo ante")
+_VOWELS = ("a", "i", "o", "u")
 # Scripts that English is never written in; letters beyond these count as Latin.
 _OTHER_SCRIPT = (
     r"[\u0370-\u03ff\u0400-\u052f\u0530-\u058f\u0590-\u05ff\u0600-\u06ff\u0700-\u1cff"
@@ -49,15 +84,45 @@ _OTHER_SCRIPT = (
 )
 
 
-def is_foreign(text: str) -> bool:
-    """Another script for most of its letters, or another language's function words in plenty."""
+def is_foreign(text: str, prose: Sequence[str]) -> bool:
+    """Another script for most of its letters, another language's function words, or no English.
+
+    `prose` is the text without code and quotations: only there English words can be missed.
+    """
     sample = text[:_SAMPLE]
-    if sample.isascii() and len(sample) < _MIN_WORDS * 2:
-        return False
     words = _WORD.findall(sample)
     if not sample.isascii() and _other_script(words):
         return True
-    return _other_words(words, spanish="\u00bf" in sample or "\u00a1" in sample)
+    if _other_words(words, spanish="\u00bf" in sample or "\u00a1" in sample):
+        return True
+    return _without_english(_WORD.findall(" ".join(prose)[:_SAMPLE]))
+
+
+def _without_english(words: Sequence[str]) -> bool:
+    """Names are no evidence of a language, so that only words in lower case count against it."""
+    plain = [word for word in words if len(word) > 1 and word.islower() and word != w.HOLE]
+    english = sum(map(_is_english, words))
+    if len(words) < _LONG or len(plain) < _LONG_PLAIN:
+        return not english and _surely_foreign(words, plain)
+    shared = sum(word in _WEAK for word in plain)
+    return english * 10 < len(plain) and shared * 4 < len(plain) and _looks_foreign(plain)
+
+
+def _is_english(word: str) -> bool:
+    return word == "I" or word.lower() in _ENGLISH_WORD or word.endswith(_ENGLISH_ENDINGS)
+
+
+def _surely_foreign(words: Sequence[str], plain: Sequence[str]) -> bool:
+    if not _SURE_IN_LOWER_CASE.isdisjoint(plain) or any(map(_SURE_LETTER.search, plain)):
+        return True
+    return any(word.istitle() and word.lower() in _SURE for word in words)
+
+
+def _looks_foreign(plain: Sequence[str]) -> bool:
+    """Lists of English nouns have no function words either: but not such letters or endings."""
+    known = sum(word in _ANY_FOREIGN or not word.isascii() for word in plain)
+    voiced = sum(word.endswith(_VOWELS) for word in plain)
+    return known * 8 >= len(plain) or voiced * 3 >= len(plain)
 
 
 @cache
@@ -107,4 +172,6 @@ def _other_words(words: Sequence[str], *, spanish: bool) -> bool:
     return len(known & kinds) >= _MIN_HITS and hits > 2 * english and hits * 6 >= len(words)
 
 
+_ENGLISH_WORD = (_EVIDENCE | w.VERB | w.LEAD) - _SHARED
 _FUNCTION_WORDS = tuple(w.listed(text) for text in _FOREIGN.values())
+_ANY_FOREIGN = _SURE_IN_LOWER_CASE.union(_LATIN, *_FUNCTION_WORDS) - _ENGLISH_WORD - _WEAK
