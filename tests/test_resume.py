@@ -499,16 +499,29 @@ class TestDamage:
         assert "answers another question" in outcome.stderr
         assert service.requests == []
 
-    def test_an_artifact_that_was_cut_off_is_written_anew(self, tmp_path, cut):
-        (path,) = tmp_path.glob("raw/runs/*/turn_000.json")
+    @pytest.mark.parametrize(
+        ("name", "spoil"),
+        [
+            ("turn_000", lambda content: content[:40]),
+            (
+                "judge_000",
+                lambda content: re.sub(rb'"overall_score":\d', b'"overall_score":1', content),
+            ),
+            ("judge_000", lambda _: b"[]"),
+        ],
+        ids=["cut", "changed", "foreign"],
+    )
+    def test_an_artifact_that_was_cut_off_or_changed_is_written_anew(
+        self, tmp_path, cut, name, spoil
+    ):
+        (path,) = tmp_path.glob(f"raw/runs/*/{name}.json")
         content = path.read_bytes()
-        path.write_bytes(content[:40])
+        path.write_bytes(spoil(content))
+        assert path.read_bytes() != content
         outcome = cut()
 
         assert outcome.exit_code == 0
-        assert (
-            "turn_000.json was cut off or changed by others; it is written anew" in outcome.stderr
-        )
+        assert f"{name}.json was cut off or changed by others; it is written anew" in outcome.stderr
         assert path.read_bytes() == content
 
     def test_a_journal_that_cannot_be_written_ends_the_run_and_goes_into_the_document(

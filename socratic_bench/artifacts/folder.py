@@ -52,7 +52,7 @@ class FolderStore:
             found = _found(path)
             if found == body:
                 return
-            if found is not None and self._notice and not _is_whole(found):
+            if found is not None and self._notice and not _may_change(key, found):
                 self._notice(f"{path} was cut off or changed by others; it is written anew.")
             _write_whole(path, body)
         except (OSError, RuntimeError, ValueError) as error:
@@ -93,12 +93,15 @@ def _found(path: Path) -> bytes | None:
         return None
 
 
-def _is_whole(content: bytes) -> bool:
+def _may_change(key: str, content: bytes) -> bool:
+    """Whether the run itself may write something else: more turns, or a verdict that it lacked."""
     try:
-        orjson.loads(content)
+        document = orjson.loads(content)
     except ValueError:
         return False
-    return True
+    if not isinstance(document, dict):
+        return False
+    return not key.startswith("raw/") or document.get("unjudged_reason") is not None
 
 
 def _why(error: Exception) -> str:

@@ -6,8 +6,6 @@ from socratic_bench.errors import UsageError
 from socratic_bench.values import dataclass
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}")
-
-
 _IDENTITY = re.compile(r"[A-Za-z0-9-]{1,128}")
 
 
