@@ -39,10 +39,23 @@ def test_it_scores_each_source_and_label(tmp_path: Path) -> None:
         encoding="utf-8",
     )
 
-    lines = [line.split() for line in measure(tmp_path).splitlines()[1:]]
+    lines = [line.split() for line in measure(tmp_path).splitlines()[1:-1]]
 
     assert [line[:7] for line in lines] == [
         ["own", "has_question", "4", "2", "0.667", "1.000", "0.800"],
         ["own", "open_ended", "4", "2", "1.000", "0.500", "0.667"],
         ["own", "open_ended|questions", "only", "2", "2", "1.000", "0.500"],
     ]
+
+
+def test_rows_in_another_language_are_counted_and_not_scored(tmp_path: Path) -> None:
+    rows = [
+        {"source": "own", "group": "g", "text": text, "labels": {"has_question": True}}
+        for text in ("Why is that?", "Warum denkst du das?")
+    ]
+    (tmp_path / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+
+    scored, unread = measure(tmp_path).splitlines()[1:]
+
+    assert scored.split()[:3] == ["own", "has_question", "1"]
+    assert unread == "1 rows are in a language the rules do not know."

@@ -94,7 +94,7 @@ def rows(folder: Path) -> Iterator[dict]:
 def tables(labelled: Iterable[dict]) -> dict[tuple[str, str], ByGroup]:
     """A table for every source and label, apart for each dialogue, so that these can be resampled.
 
-    A field that the heuristics leave unknown is not counted.
+    A field that the heuristics leave unknown is not counted here, but by `unread`.
     """
     from socratic_bench.benchmarks.socratic.heuristics import analyse
 
@@ -110,6 +110,12 @@ def tables(labelled: Iterable[dict]) -> dict[tuple[str, str], ByGroup]:
                 cell = found[row["source"], name]
                 cell[row["group"]] += one(said=answer, true=gold[field])
     return found
+
+
+def unread(labelled: Iterable[dict]) -> int:
+    from socratic_bench.benchmarks.socratic.heuristics import analyse
+
+    return sum(analyse(row["text"]).has_question is None for row in labelled)
 
 
 def names(field: str, *, asked: bool) -> list[str]:
@@ -180,8 +186,10 @@ def main() -> int:
     if folder is None:
         sys.stdout.write("No labelled utterances here: set SOCRATIC_LABELS to their folder.\n")
         return 0
-    for line in report(tables(rows(folder))):
+    labelled = list(rows(folder))
+    for line in report(tables(labelled)):
         sys.stdout.write(line + "\n")
+    sys.stdout.write(f"{unread(labelled)} rows are in a language the rules do not know.\n")
     return 0
 
 

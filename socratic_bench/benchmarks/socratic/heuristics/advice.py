@@ -10,7 +10,8 @@ _RECOMMENDING = (
 _COMPARING = (
     " better to ", " best to ", " better off ", " better if ", " good idea ", " great idea ",
     " best option ", " best way to ", " 's best ", " is easier to ", " 's easier to ",
-    " 's important to ", " is important to ",
+    " 's important to ", " is important to ", " best bet ", " step is to ", " trick is to ",
+    " key is to ", " thing to do is ",
 )  # fmt: skip
 _ALTERNATIVES = (
     " another option ", " another idea ", " another possibility ", " an alternative ",
@@ -25,6 +26,20 @@ _REFLECTING = (
 
 def advises(sentence: Sentence) -> bool:
     return any_holds(ADVISING, sentence) and not any_holds(NOT_ADVISING, sentence)
+
+
+_ENCOURAGING = (
+    ("take", "care"), ("take", "your", "time"), ("keep", "going"), ("go", "on"),
+    ("point", "taken"),
+)  # fmt: skip
+
+
+def _encourages(sentence: Sentence) -> bool:
+    """The set phrase is all that is said; "feel free" may go on."""
+    said = [clause.body for clause in sentence.clauses if clause.body]
+    return any(body[:2] == ("feel", "free") for body in said) or (
+        len(said) == 1 and said[0] in _ENCOURAGING
+    )
 
 
 def _recommends(sentence: Sentence) -> bool:
@@ -150,5 +165,12 @@ NOT_ADVISING = (
         example="It sounds like you have to choose.",
         counterexample="You have to choose.",
         holds=_reflects,
+    ),
+    Rule(
+        name="encouragement",
+        because="a set phrase keeps the listener talking, or says goodbye",
+        example="Take your time.",
+        counterexample="Take your coat.",
+        holds=_encourages,
     ),
 )

@@ -19,8 +19,11 @@ _GOOD = w.listed(
 # Commands to the mind or for words: to follow them is to think or to answer, not to do.
 _TO_THE_MIND = w.listed(
     "imagine suppose assume guess hope mean note hear believe thank excuse forgive wish picture"
-    " know remember recall notice worry think describe explain elaborate"
+    " know remember recall notice worry think reflect describe explain elaborate"
 )
+# "Say you had one wish" supposes, "say more" asks.
+_NOT_SAID = w.PRONOUN | {"more", "a", "that"}
+_ASKED_OF_ONESELF = frozenset({"ask", "tell", "remind"})
 # "I would think" says what the speaker feels, "I would ask" what the speaker would do.
 _FEELING = w.listed(
     "think love like say imagine hope guess appreciate feel know believe understand want enjoy"
@@ -79,8 +82,11 @@ def _commands(clause: Clause) -> bool:
     after = clause.body[1:2]
     if clause.command == "consider":
         return after != () and after[0].endswith("ing")
+    if clause.command == "say":
+        return after != () and after[0] not in _NOT_SAID
     told = clause.command != "" and clause.command not in _TO_THE_MIND
-    return told and after not in {("me",), ("us",), ("yourself",)}
+    asked = clause.command in _ASKED_OF_ONESELF and after == ("yourself",)
+    return told and not asked and after not in {("me",), ("us",)}
 
 
 def commands_late(sentence: Sentence) -> bool:
@@ -99,11 +105,17 @@ def _command_at(words: tuple[str, ...], at: int) -> bool:
     return words[at - 1] not in w.AUXILIARY and words[at - 1] not in _NOT_BEFORE_TRY
 
 
+_THINKING_TOGETHER = (
+    " let 's see ", " let 's say ", " let 's assume ", " let 's suppose ", " let 's imagine ",
+    " let 's think ", " let 's reflect ", " let 's explore ", " let 's examine ",
+    " let 's consider ", " let 's unpack ", " let 's pause ",
+)  # fmt: skip
+
+
 def invites_jointly(sentence: Sentence) -> bool:
     if says_any(sentence, (" shall we ",)):
         return True
-    looking = (" let 's see ", " let 's say ", " let 's assume ", " let 's suppose ")
-    return says_any(sentence, (" let 's ",)) and not says_any(sentence, looking)
+    return says_any(sentence, (" let 's ",)) and not says_any(sentence, _THINKING_TOGETHER)
 
 
 def obliges(sentence: Sentence) -> bool:

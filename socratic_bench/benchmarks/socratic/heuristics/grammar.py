@@ -133,11 +133,13 @@ def _clauses(tokens: Iterable[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
 def _sentence(parts: _Parts, mark: str, followed_by: str) -> Sentence:
     clauses: list[Clause] = []
     may_command = True
-    for sign, words in parts:
+    signs = [*(sign for sign, _ in parts[1:]), ""]
+    for (sign, words), next_sign in zip(parts, signs, strict=False):
         start = _lead(words)
         ask = _ask(words, start, asked=mark == "?")
         may_command = may_command or sign != ","
-        command = _command(words[start:]) if may_command and ask is None else ""
+        named = _names(words, start, next_sign)
+        command = _command(words[start:]) if may_command and not named and ask is None else ""
         clauses.append(Clause(words, start, ask, command))
         may_command = may_command and _may_precede_command(words, start)
     asks = [clause.ask for clause in clauses if clause.ask]
@@ -145,6 +147,13 @@ def _sentence(parts: _Parts, mark: str, followed_by: str) -> Sentence:
     line = f" {' '.join(every)} "
     last = asks[-1] if asks else None
     return Sentence(every, line, tuple(clauses), mark, last, followed_by)
+
+
+def _names(words: Sequence[str], start: int, next_sign: str) -> bool:
+    """Whether a last word that could be a verb is a noun: "nice work", and "answer: 42"."""
+    if start != len(words) - 1:
+        return False
+    return next_sign == ":" or words[start - 1] in _PRAISE
 
 
 def _may_precede_command(words: Sequence[str], start: int) -> bool:
@@ -268,6 +277,8 @@ def _command(body: Sequence[str]) -> str:
 
 
 _SUBJECTS = w.listed("you i we they he she people")
+_PLACE = frozenset({"here", "there"})
+_PRAISE = w.listed("great good nice cool fine perfect excellent interesting")
 _OBJECTS = frozenset({"your", "yourself", "them", "him", "it", "me"})
 
 
@@ -282,5 +293,9 @@ def _compound_subject(words: Sequence[str]) -> bool:
 def _like_a_verb(word: str) -> bool:
     closed = word in w.AUXILIARY or word in w.SUBJECT_START or word in w.PREPOSITION
     return not (
-        closed or word in w.WH or word in w.CONJUNCTION or word.endswith(("s", "ed", "ing"))
+        closed
+        or word in _PLACE
+        or word in w.WH
+        or word in w.CONJUNCTION
+        or word.endswith(("s", "ed", "ing"))
     )

@@ -19,7 +19,7 @@ _CHECKS = (
 _LOADED = w.listed("clearly obviously surely undoubtedly evidently plainly")
 _ASSENT = (
     " would you agree ", " do you agree that ", " you would agree ", " you 'd agree ",
-    " would you not ", " can we agree ", " will you admit ", " is it not ", " do you not ",
+    " can we agree ", " will you admit ",
 )  # fmt: skip
 _SUGGESTED = frozenset(
     {("could", "it", "be"), ("might", "it", "be"), ("is", "it", "because"),
@@ -62,7 +62,10 @@ def _check(sentence: Sentence) -> bool:
 
 
 def _negated(sentence: Sentence) -> bool:
-    return any(ask.polar and ask.auxiliary in w.NEGATED for ask in _asked(sentence))
+    return any(
+        ask.polar and (ask.auxiliary in w.NEGATED or ask.rest[1:2] == ("not",))
+        for ask in _asked(sentence)
+    )
 
 
 def _loaded(sentence: Sentence) -> bool:

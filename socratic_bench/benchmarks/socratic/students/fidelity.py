@@ -98,9 +98,9 @@ def _leaves_language(said: Utterance) -> bool:
     """Another language than the opening's, as far as words and letters tell."""
     if not said.exchanges:
         return False
-    opening = said.exchanges[0].student
+    opening = said.exchanges[0].student[:READ_CHARACTERS]
     if analyse(opening).has_question is not None:
-        unknown = analyse(said.text).has_question is None
+        unknown = analyse(said.start).has_question is None
         return unknown or is_briefly_foreign(said.start) or _has_no_english(said.start)
     return _latin_share(opening) < _LATIN_SHARE <= _latin_share(said.text)
 
