@@ -58,4 +58,4 @@ def test_rows_in_another_language_are_counted_and_not_scored(tmp_path: Path) -> 
     scored, unread = measure(tmp_path).splitlines()[1:]
 
     assert scored.split()[:3] == ["own", "has_question", "1"]
-    assert unread == "1 rows are in a language the rules do not know."
+    assert unread == "Rows in a language that the rules do not know: 1"

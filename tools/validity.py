@@ -189,7 +189,7 @@ def main() -> int:
     labelled = list(rows(folder))
     for line in report(tables(labelled)):
         sys.stdout.write(line + "\n")
-    sys.stdout.write(f"{unread(labelled)} rows are in a language the rules do not know.\n")
+    sys.stdout.write(f"Rows in a language that the rules do not know: {unread(labelled)}\n")
     return 0
 
 
