@@ -18,6 +18,8 @@ def say_estimate(document: Mapping[str, Any]) -> None:
     total = document["cost"] and document["cost"]["total"]
     usd = _range(total and total["total_usd"], low["cost_usd"], high["cost_usd"], "USD", 4)
     span = (document["duration_seconds"], low["duration_seconds"], high["duration_seconds"])
+    if document["end_reason"] == "budget":
+        say(f"the budget ends it after turn {document['n_turns']}")
     say(f"expected {usd}, {_range(*span, 's', 1)}; nothing was called")
 
 

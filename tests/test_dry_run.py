@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -42,10 +43,10 @@ def assert_close(expected, happened):
             assert told == pytest.approx(found, rel=TOLERANCE), (role, kind)
     told, found = (document["cost"]["total"]["total_usd"] for document in (expected, happened))
     assert told == pytest.approx(found, rel=TOLERANCE)
-    assert (expected["n_turns"], expected["end_reason"]) == (
-        happened["n_turns"],
-        happened["end_reason"],
-    )
+    # Where a budget ends, it matters which of two calls at the same time comes first.
+    leeway = TOLERANCE if happened["end_reason"] == "budget" else 0
+    assert expected["end_reason"] == happened["end_reason"]
+    assert expected["n_turns"] == pytest.approx(happened["n_turns"], rel=leeway)
 
 
 STUDENT = ("--student-model", "emulator.student-v1:0")
@@ -71,6 +72,9 @@ COMMANDS = {
     "short replies": words("emulator.lecturer-v1:0", 8, "--max-tokens", "12"),
     "thinking": words("emulator.socratic-v1:0", 8, "--enable-thinking"),
     "pressure": words("emulator.drift-5-v1:0", 8, "--pressure", "high"),
+    "budget": words("emulator.mixture-1-v1:0", 40, *STUDENT, "--max-cost-usd", "0.12"),
+    "budget for nothing": words("emulator.socratic-v1:0", 8, "--max-cost-usd", "0.0001"),
+    "guardrail": words("emulator.socratic-v1:0", 8, "--guardrail", "blocks1:1"),
     "flex": words("emulator.socratic-v1:0", 8, "--service-tier", "flex"),
 }
 
@@ -82,6 +86,34 @@ def test_what_is_foretold_happens(case):
 
     assert_close(expected, happened)
     assert expected["cost"]["stand_in"] is True
+
+
+def test_a_budget_that_is_too_small_is_foretold():
+    told = foretold("--offline", *COMMANDS["budget"])
+
+    assert told["end_reason"] == "budget"
+    assert 0 < told["n_turns"] < 40
+    assert told["budget"] == {"max_cost_usd": 0.12, "covers_high": False}
+
+
+@pytest.mark.parametrize("token_ms", [0, 4])
+def test_the_time_at_an_emulator_that_takes_its_time_is_foretold(token_ms):
+    pace = Settings(role_latency_ms={"tutor": 150, "student": 60, "judge": 30})
+    with Emulator(replace(pace, ms_per_output_token=token_ms)) as served:
+        env = account(served.url, CLAUDE, RUNNER_JUDGE_MODEL=CLAUDE, RUNNER_STUDENT_MODEL=CLAUDE)
+        expected = foretold(*words(CLAUDE, 12), env=env)
+        happened = run(*words(CLAUDE, 12), "--quiet", env=env).document
+
+    slept_ms = 12 * 150 + 11 * 60 + 30 + token_ms * happened["usage"]["tutor"]["output_tokens"]
+    assert happened["timestamps"]["duration_seconds"] >= slept_ms / 1000
+    assert expected["duration_seconds"] == pytest.approx(slept_ms / 1000, rel=TOLERANCE)
+
+
+def test_another_program_at_this_machine_says_nothing_of_its_pace():
+    with counter(1000, host="127.0.0.1") as (url, _):
+        told = foretold(*words(CLAUDE, 4), env=account(url, CLAUDE, RUNNER_JUDGE_MODEL=CLAUDE))
+
+    assert 0 < told["duration_seconds"] < 0.2
 
 
 def test_what_is_replayed_is_neither_called_nor_judged(tmp_path):
@@ -119,7 +151,7 @@ def test_models_at_an_emulator_of_ones_own_are_foretold_and_nothing_is_asked_of_
 
 
 @contextmanager
-def counter(tokens, wait_s=0.0) -> Iterator[tuple[str, list]]:
+def counter(tokens, wait_s=0.0, host="127.0.0.2") -> Iterator[tuple[str, list]]:
     """An endpoint that counts tokens in its own way, and answers nothing else."""
     asked = []
 
@@ -138,10 +170,10 @@ def counter(tokens, wait_s=0.0) -> Iterator[tuple[str, list]]:
 
         def log_message(self, *_: object) -> None: ...
 
-    # Not an address that counts as this machine's own for the program.
-    server = ThreadingHTTPServer(("127.0.0.2", 0), Handler)
+    # By default not an address that counts as this machine's own for the program.
+    server = ThreadingHTTPServer((host, 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.2:{server.server_address[1]}", asked
+    yield f"http://{host}:{server.server_address[1]}", asked
     server.shutdown()
     server.server_close()
 

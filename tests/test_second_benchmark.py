@@ -153,7 +153,7 @@ def test_its_own_mistakes_are_said_with_all_others(service, out):
         play(service, out, answer("4"), prompt="Why?", turns=0)
 
     assert refused.value.problems == (
-        "turns is 0, but must lie in 1..500.",
+        "--turns is 0, but must lie in 1..500.",
         "There is no golden answer to 'Why?'.",
     )
 

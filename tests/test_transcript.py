@@ -267,7 +267,7 @@ def test_mistakes_of_a_transcript_are_told_with_all_others(tmp_path):
     for words in (
         "Model not found in BEDROCK_MODEL_IDS",
         "--prompt and --transcript are both given",
-        "transcript-turns is 0, but must lie in 1..",
+        "--transcript-turns is 0, but must lie in 1..",
         "talk.json: turns[0].tutor: must be text.",
     ):
         assert words in outcome.stderr

@@ -208,7 +208,7 @@ def _range_problems(config: RunConfig) -> Iterator[str]:
     )
     for name, value, low, high in bounds:
         if value is not None and not low <= value <= high:
-            yield f"{name} is {value}, but must lie in {low}..{high}."
+            yield f"--{name} is {value}, but must lie in {low}..{high}."
 
 
 def _resume_problems(config: RunConfig) -> Iterator[str]:

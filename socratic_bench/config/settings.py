@@ -86,7 +86,7 @@ def setting_problems(config: "RunConfig") -> Iterator[str]:
     ):
         yield (
             f"--guardrail takes ID:VERSION, the id or ARN of a guardrail and a number or DRAFT, "
-            f"not '{rail}'."
+            f"not '{rail if rail.id else rail.version}'."
         )
 
 

@@ -78,7 +78,7 @@ def dry_run_document(
         "cost": cost_entry(billing, likely.tallies),
         "duration_seconds": seconds(likely.duration_s),
         **bounds,
-        "budget": _budget(config, bounds),
+        "budget": _budget(config, forecast.expected["long"]),
         "assumptions": _assumptions(models, forecast),
     }
 
@@ -111,14 +111,12 @@ def _bound(billing: Billing, expectation: Expectation) -> dict[str, Json]:
     }
 
 
-def _budget(config: RunConfig, bounds: Mapping[str, Json]) -> dict[str, Json] | None:
+def _budget(config: RunConfig, high: Expectation) -> dict[str, Json] | None:
     if config.max_cost_usd is None:
         return None
-    high = bounds["high"]
-    usd = high["cost_usd"] if isinstance(high, dict) else None
     return {
         "max_cost_usd": config.max_cost_usd,
-        "covers_high": usd <= config.max_cost_usd if isinstance(usd, float) else None,
+        "covers_high": high.finale.end_reason != "budget",
     }
 
 
@@ -151,7 +149,7 @@ def _mean_output(calls: Sequence[Completion]) -> float | None:
 
 
 NOTES = (
-    "All turns are played, unless the scenario's script has the student leave.",
+    "All turns are played, unless the student leaves or the budget is used up.",
     "Every call is answered at the first attempt, and every verdict can be read.",
     (
         "Models of the emulator, and all models at an endpoint on this machine, reply as the "

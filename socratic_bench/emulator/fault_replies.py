@@ -3,11 +3,13 @@
 import json
 from collections.abc import Callable
 
+from socratic_bench.emulator.checks import BLOCKING_GUARDRAIL, guardrail_of
 from socratic_bench.emulator.dialogue import JsonObject
 from socratic_bench.emulator.faults import Fault
 from socratic_bench.emulator.models.reply import Reply
 
 HUGE = 10 * 1024 * 1024
+_INTERVENTION = Fault(kind="guardrail")
 _BLOCKED = "Sorry, the model cannot answer this question."
 _THOUGHT: JsonObject = {
     "reasoningContent": {
@@ -23,6 +25,12 @@ def altered(reply: Reply, fault: Fault | None) -> Reply:
     """The reply as the fault leaves it; the same one for faults of another sort."""
     alter = _ALTERATIONS.get(fault.kind) if fault else None
     return alter(reply) if alter else reply
+
+
+def guarded(reply: Reply, body: JsonObject) -> Reply:
+    """The reply as the request's guardrail leaves it."""
+    blocks = guardrail_of(body).rpartition("/")[2].startswith(BLOCKING_GUARDRAIL)
+    return altered(reply, _INTERVENTION) if blocks else reply
 
 
 def _verdict_with(change: Callable[[JsonObject], JsonObject]) -> Callable[[Reply], Reply]:

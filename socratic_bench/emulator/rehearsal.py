@@ -4,6 +4,7 @@ from socratic_bench.emulator.catalogue import traits_of
 from socratic_bench.emulator.checks import check_request
 from socratic_bench.emulator.dialogue import JsonObject, read_dialogue
 from socratic_bench.emulator.errors import ServiceError
+from socratic_bench.emulator.fault_replies import guarded
 from socratic_bench.emulator.models.reply import compose, limited
 from socratic_bench.emulator.tokens import output_tokens
 
@@ -20,7 +21,8 @@ def refusal(model_id: str, body: JsonObject) -> str | None:
 def answer(model_id: str, body: JsonObject) -> tuple[JsonObject, int]:
     """The response's message and stop reason, and how many output tokens they are."""
     traits = traits_of(model_id)
-    reply = limited(compose(read_dialogue(model_id, body), body, traits), body, traits)
+    composed = compose(read_dialogue(model_id, body), body, traits)
+    reply = guarded(limited(composed, body, traits), body)
     content = list(reply.content)
     message = {"role": "assistant", "content": content}
     return {"output": {"message": message}, "stopReason": reply.stop_reason}, output_tokens(content)

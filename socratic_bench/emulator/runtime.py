@@ -6,25 +6,18 @@ from collections.abc import Callable
 from socratic_bench.emulator.answers import Outcome
 from socratic_bench.emulator.cache import PromptCache
 from socratic_bench.emulator.catalogue import Traits, traits_of
-from socratic_bench.emulator.checks import (
-    BLOCKING_GUARDRAIL,
-    check_request,
-    check_streaming,
-    guardrail_of,
-)
+from socratic_bench.emulator.checks import check_request, check_streaming
 from socratic_bench.emulator.dialogue import JsonObject, read_dialogue
 from socratic_bench.emulator.errors import ServiceError, invalid
 from socratic_bench.emulator.fault_errors import error_of, throttling
-from socratic_bench.emulator.fault_replies import altered
-from socratic_bench.emulator.faults import Fault, FaultBox
+from socratic_bench.emulator.fault_replies import altered, guarded
+from socratic_bench.emulator.faults import FaultBox
 from socratic_bench.emulator.models.reply import Reply, compose, limited
 from socratic_bench.emulator.settings import Settings
 from socratic_bench.emulator.stream import reply_events
 from socratic_bench.emulator.throttle import Throttle
 from socratic_bench.emulator.tokens import input_tokens, output_tokens
 from socratic_bench.emulator.validation import service_validator
-
-_INTERVENTION = Fault(kind="guardrail")
 
 # Token counting is free of the other operations' limits, and no fault strikes it.
 OPERATIONS = {
@@ -78,9 +71,7 @@ class Runtime:
         check_request(model_id, traits, body)
         if outcome.operation == "ConverseStream":
             check_streaming(traits)
-        reply = limited(compose(dialogue, body, traits), body, traits)
-        if guardrail_of(body).rpartition("/")[2].startswith(BLOCKING_GUARDRAIL):
-            reply = altered(reply, _INTERVENTION)
+        reply = guarded(limited(compose(dialogue, body, traits), body, traits), body)
         reply = altered(reply, outcome.fault)
         self._send(outcome, body, reply)
 

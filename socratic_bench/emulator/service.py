@@ -88,6 +88,8 @@ class Service:
         match request.method, segments:
             case "GET", ["health"]:
                 body = {"status": "ok", "validation": self._runtime.validator.active}
+            case "GET", ["pace"]:
+                body = self._settings.pace()
             case "GET", ["requests"]:
                 body = [_row(record) for record in tuple(self.records)]
             case "POST", ["reset"]:

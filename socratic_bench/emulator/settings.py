@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import get_args
 
+from socratic_bench.emulator.dialogue import Role
 from socratic_bench.emulator.faults import Fault
 
 
@@ -23,6 +25,13 @@ class Settings:
     cache_minimum_tokens: int = 1024
     keep_bodies: bool = False
     keep_requests: int = 100_000
+
+    def pace(self) -> dict[str, object]:
+        """How long answers take, by role, for who wants to foretell it."""
+        return {
+            "latency_ms": {role: self.latency_of(role) for role in get_args(Role)},
+            "ms_per_output_token": self.ms_per_output_token,
+        }
 
     def latency_of(self, role: str) -> float:
         return self.role_latency_ms.get(role, self.latency_ms)

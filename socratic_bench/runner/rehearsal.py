@@ -1,9 +1,10 @@
 """Plays a whole run without calling anybody: real requests, expected replies."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from socratic_bench.bedrock.answers import read_message
 from socratic_bench.bedrock.capabilities import (
@@ -14,11 +15,14 @@ from socratic_bench.bedrock.capabilities import (
 )
 from socratic_bench.bedrock.sizes import CHARACTERS, request_parts, text_tokens
 from socratic_bench.bedrock.wire import Wire, converse_arguments
+from socratic_bench.errors import Stopped
 from socratic_bench.judging import Judge
 from socratic_bench.judging.expectation import expected_verdict
-from socratic_bench.ports import Finale, Length
+from socratic_bench.ports import Episode, Finale, Length, Model, Purse
 from socratic_bench.pricing.caching import PrefixCache
+from socratic_bench.pricing.table import builtin_prices
 from socratic_bench.runner.backend import utc_now
+from socratic_bench.runner.budget import Budget
 from socratic_bench.runner.plan import Plan
 from socratic_bench.types import (
     ROLES,
@@ -112,13 +116,15 @@ class Expected:
 @dataclass(slots=True)
 class RehearsedModel:
     """See `socratic_bench.ports.Model`; `largest` is its largest request, of
-    `most_tokens` estimated input tokens.
+    `most_tokens` estimated input tokens. `then` is done after each call of the dialogue.
     """
 
     model_id: str
     speaker: Speaker
     scale: float
     prompt_cache: bool
+    purse: Purse | None = None
+    then: Callable[[], None] = lambda: None
     cache_minimum: int | None = None
     largest: Wire | None = None
     most_tokens: int = 0
@@ -133,6 +139,7 @@ class RehearsedModel:
         self._can = can if self.prompt_cache else can.without("prompt_cache")
 
     def complete(self, request: Request, key: CallKey) -> Completion:
+        admission = self.purse.admit(self.model_id, request, key) if self.purse else None
         arguments = self._accepted(request)
         parts = request_parts(arguments, scale=self.scale)
         tokens = sum(part.tokens for part in parts)
@@ -158,6 +165,10 @@ class RehearsedModel:
             served_tier=request.config.service_tier,
         )
         self.calls[key.role].append(completion)
+        if admission:
+            admission.answered(completion)
+        if key.role != "judge":
+            self.then()
         return completion
 
     def _accepted(self, request: Request) -> Wire:
@@ -173,14 +184,30 @@ class RehearsedModel:
 
 @dataclass(slots=True)
 class _Stage:
-    """See `socratic_bench.ports.Stage`."""
+    """See `socratic_bench.ports.Stage`.
 
-    tutor: RehearsedModel
-    student: RehearsedModel | None
+    A turn is judged after the dialogue's next call, which goes out first in a real run, too.
+    """
+
+    tutor: Model
+    student: Model | None
+    episode: Episode
+    judge: Judge | None
     turns: list[Turn] = field(default_factory=list)
+    _unjudged: list[Turn] = field(default_factory=list)
 
     def publish(self, turn: Turn) -> None:
         self.turns.append(turn)
+        if self.judge and turn.unjudgeable is None and not turn.replayed:
+            self._unjudged.append(turn)
+
+    def judge_rest(self) -> None:
+        """A verdict that does not fit into the budget is left out."""
+        while self.judge and self._unjudged:
+            turn = self._unjudged.pop(0)
+            with suppress(Stopped):
+                judged = self.judge.judge(self.episode.exhibit(self.turns, turn.index), turn.index)
+                self.turns[turn.index] = replace(turn, judged=judged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +223,7 @@ class Rehearsal:
 def rehearse(plan: Plan, *, length: Length, emulated: bool, scales: dict[str, float]) -> Rehearsal:
     """Play the plan with replies of a length; `scales` are counted over estimated tokens."""
     models: dict[str, RehearsedModel] = {}
+    purse = _purse(plan)
 
     def model(model_id: str) -> RehearsedModel:
         if model_id not in models:
@@ -207,26 +235,45 @@ def rehearse(plan: Plan, *, length: Length, emulated: bool, scales: dict[str, fl
                 speaker,
                 scale,
                 prompt_cache=plan.config.prompt_cache,
+                purse=purse,
+                then=lambda: stage.judge_rest(),  # noqa: PLW0108 -- there is none yet
                 cache_minimum=EMULATED_MINIMUM if is_emulated else None,
             )
         return models[model_id]
 
     student = plan.config.student_model
-    stage = _Stage(model(plan.config.model), model(student) if student else None)
-    finale = plan.episode.play(stage)
-    _judge(plan, stage.turns, model)
+    stage = _Stage(
+        model(plan.config.model),
+        model(student) if student else None,
+        plan.episode,
+        _judge(plan, model),
+    )
+    try:
+        finale = plan.episode.play(stage)
+    except Stopped as stopped:
+        finale = Finale(end_reason=stopped.end_reason)
+    stage.judge_rest()
     calls = {
         role: [call for made in models.values() for call in made.calls[role]] for role in ROLES
     }
     return Rehearsal(stage.turns, calls, finale, models)
 
 
-def _judge(plan: Plan, turns: list[Turn], model: Any) -> None:  # noqa: ANN401 -- a factory
+def _judge(plan: Plan, model: Callable[[str], RehearsedModel]) -> Judge | None:
     rubric, judge_model = plan.episode.rubric, plan.config.judge_model
     if rubric is None or judge_model is None:
-        return
-    judge = Judge(model=model(judge_model), rubric=rubric, seed=plan.config.seed or 0, now=utc_now)
-    for turn in turns:
-        if turn.unjudgeable is None and not turn.replayed:
-            judged = judge.judge(plan.episode.exhibit(turns, turn.index), turn.index)
-            turns[turn.index] = replace(turn, judged=judged)
+        return None
+    seed = plan.config.seed or 0
+    return Judge(model=model(judge_model), rubric=rubric, seed=seed, now=utc_now)
+
+
+def _purse(plan: Plan) -> Purse | None:
+    """The run's own. Here calls come one by one, so that none has to wait for another."""
+    if plan.config.max_cost_usd is None:
+        return None
+    return Budget(
+        plan.config.max_cost_usd,
+        table=plan.prices or builtin_prices(),
+        region=plan.config.region,
+        wait=lambda _: None,
+    )

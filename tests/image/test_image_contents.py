@@ -31,11 +31,16 @@ REBUILD_LIMIT_S = 20
 PYTHON = ("--entrypoint=python", "--network=none")
 
 # Runs a program's main function, then names the loaded modules that were compiled on the spot.
+# The command leaves at once when it is done, which would leave nothing to look at.
 UNCOMPILED = """
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from cli.runner import main
-main(sys.argv[1:])
+os._exit = sys.exit
+with suppress(SystemExit):
+    main(sys.argv[1:])
 import boto3
 for service in ("s3", "sts", "sso", "sso-oidc", "bedrock"):
     boto3.client(service, region_name="us-east-1")

@@ -151,7 +151,12 @@ def test_full_run_leaves_artifacts_in_the_bucket(shell, s3):
         "curated": f"s3://{BUCKET}/curated/{run}.json",
     }
     files = [f"{kind}_{turn:03}.json" for kind in ("judge", "turn") for turn in range(10)]
-    assert keys_in(s3) == [f"curated/{run}.json", *(f"raw/{run}/{name}" for name in files)]
+    kept = keys_in(s3)
+    assert [key for key in kept if not key.startswith("journal/")] == [
+        f"curated/{run}.json",
+        *(f"raw/{run}/{name}" for name in files),
+    ]
+    assert f"journal/{run}/lease.json" in kept
     curated = json.load(s3.get_object(Bucket=BUCKET, Key=f"curated/{run}.json")["Body"])
     assert curated["overall_score"] == document["overall_score"]
 

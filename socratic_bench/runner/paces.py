@@ -1,0 +1,58 @@
+"""How long calls are expected to take: assumed for models, known of an emulator."""
+
+import json
+from collections.abc import Mapping
+from http.client import HTTPException
+from typing import Any
+from urllib.request import ProxyHandler, build_opener
+
+from socratic_bench.ports import Length
+from socratic_bench.types import ROLES, Completion, Role
+from socratic_bench.values import dataclass
+
+_ASKED_S = 2.0
+_MOST_BYTES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long a call is expected to take: until its first token, and for each token of output."""
+
+    first_token_ms: float
+    output_token_ms: float
+
+    def call_ms(self, call: Completion) -> float:
+        output = call.usage.output_tokens if call.usage else 0
+        return self.first_token_ms + self.output_token_ms * output
+
+
+Paces = Mapping[Role, Pace]
+
+# Bedrock's models differ by an order of magnitude, hence the wide range.
+ASSUMED: Mapping[Length, Paces] = {
+    "short": dict.fromkeys(ROLES, Pace(300.0, 5.0)),
+    "likely": dict.fromkeys(ROLES, Pace(800.0, 15.0)),
+    "long": dict.fromkeys(ROLES, Pace(3000.0, 50.0)),
+}
+# What a call takes beyond the time that an emulator gives itself.
+_OVERHEAD_MS = 7.0
+AT_ONCE: Paces = dict.fromkeys(ROLES, Pace(_OVERHEAD_MS, 0.0))
+
+
+def emulated_paces(url: str) -> Paces:
+    """What the emulator at `url` says of itself; another program there is taken to answer at once.
+
+    It paces streams, and so the tutor's replies only.
+    """
+    try:
+        # An endpoint of this machine is reached past any proxy.
+        opener = build_opener(ProxyHandler({}))
+        with opener.open(f"{url.rstrip('/')}/_emulator/pace", timeout=_ASKED_S) as answer:
+            told: Any = json.loads(answer.read(_MOST_BYTES))
+        first_ms, token_ms = told["latency_ms"], float(told["ms_per_output_token"])
+        return {
+            role: Pace(_OVERHEAD_MS + float(first_ms[role]), token_ms if role == "tutor" else 0.0)
+            for role in ROLES
+        }
+    except (OSError, HTTPException, ValueError, TypeError, KeyError):
+        return AT_ONCE
