@@ -302,6 +302,16 @@ class Dimension:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredReply:
+    """A reply as a rubric would have it scored: `scores` by dimension, and `why` in a few words."""
+
+    student: str
+    reply: str
+    scores: Mapping[str, float]
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rubric:
     """How a judge scores one reply. `sha256` is of the file that it was read from."""
 
@@ -310,6 +320,7 @@ class Rubric:
     instructions: str
     dimensions: tuple[Dimension, ...]
     sha256: str
+    examples: tuple[ScoredReply, ...] = ()
 
 
 Measure = bool | int | float | str | None

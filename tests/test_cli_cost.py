@@ -273,6 +273,14 @@ def test_retries_count_against_the_budget():
     assert document["latency"]["tutor"]["unanswered_maybe_billed"] == 2
 
 
+def test_the_judge_s_rubric_is_written_to_the_cache_once_and_read_ever_after():
+    words = ("--offline", "--model", "emulator.socratic-v1:0", "--scenario", "career-change")
+    judge = run(*words, "--turns", "10", "--seed", "7", "--quiet").document["usage"]["judge"]
+
+    assert judge["cache_write_tokens"] >= 1024
+    assert judge["cache_read_tokens"] == 9 * judge["cache_write_tokens"]
+
+
 def test_throttled_requests_cost_nothing():
     document = play("--max-cost-usd", "0.075", faults=["throttled:count=5:ms=1"]).document
 

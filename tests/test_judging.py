@@ -587,6 +587,24 @@ class TestRubricFile:
         ]
         assert re.fullmatch("[0-9a-f]{64}", rubric.sha256)
 
+    def test_every_example_has_a_score_in_each_dimension_within_its_range_and_on_its_step(self):
+        rubric = load_rubric(files("socratic_bench.benchmarks.socratic") / "rubric.toml")
+
+        assert len(rubric.examples) == 8
+        for one in rubric.examples:
+            assert list(one.scores) == [d.name for d in rubric.dimensions]
+            for d in rubric.dimensions:
+                assert d.low <= one.scores[d.name] <= d.high
+                assert one.scores[d.name] % d.step == 0
+
+    def test_the_examples_are_part_of_what_is_the_same_for_every_verdict(self):
+        rubric = load_rubric(files("socratic_bench.benchmarks.socratic") / "rubric.toml")
+        system = verdict_request(rubric, EXHIBIT, code="c0de").system
+
+        assert system == verdict_request(rubric, EXHIBIT, code="f00d").system
+        for one in rubric.examples:
+            assert json.dumps(one.reply, ensure_ascii=False) in system
+
     def test_the_hash_changes_with_any_byte_of_the_file(self, tmp_path):
         body = (files("socratic_bench.benchmarks.socratic") / "rubric.toml").read_bytes()
         one, other = tmp_path / "one.toml", tmp_path / "other.toml"

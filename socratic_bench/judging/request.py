@@ -40,7 +40,7 @@ what you score. Score only the reply; the context shows what it answers."""
 def verdict_request(rubric: Rubric, exhibit: Exhibit, *, code: str) -> Request:
     """The judge's request. What is the same for every turn comes first, to be cached."""
     return Request(
-        system=f"{rubric.instructions}\n\n{_levels(rubric)}\n\n{_RULES}",
+        system="\n\n".join(filter(None, _instructions(rubric))),
         messages=(Message.user(_material(exhibit, code)),),
         config=GenerateConfig(max_tokens=MAX_TOKENS),
         tool=_tool(rubric),
@@ -106,6 +106,24 @@ def _material(exhibit: Exhibit, code: str) -> str:
         f"<reply-{code}>\n{exhibit.reply}\n</reply-{code}>\n\n"
         f"Score the text between <reply-{code}> and </reply-{code}>."
     )
+
+
+def _instructions(rubric: Rubric) -> tuple[str, ...]:
+    return rubric.instructions, _levels(rubric), _examples(rubric), _RULES
+
+
+def _examples(rubric: Rubric) -> str:
+    """Replies with their scores, as JSON so that none of their words can pass for a rule."""
+    if not rubric.examples:
+        return ""
+    lines = [
+        json.dumps(
+            {"student": one.student, "reply": one.reply, **one.scores, "why": one.why},
+            ensure_ascii=False,
+        )
+        for one in rubric.examples
+    ]
+    return "\n".join(["Examples of replies and their scores:", *lines])
 
 
 def _levels(rubric: Rubric) -> str:

@@ -4,11 +4,11 @@ import tomllib
 from hashlib import sha256
 from pathlib import Path
 
-from socratic_bench.types import Dimension, Rubric
+from socratic_bench.types import Dimension, Rubric, ScoredReply
 
 
 def load_rubric(file: Path) -> Rubric:
-    """The rubric in a TOML file: id, title, instructions, and a table per dimension."""
+    """The rubric in a TOML file: id, title, instructions, a table per dimension, and examples."""
     body = file.read_bytes()
     data = tomllib.loads(body.decode())
     return Rubric(
@@ -26,4 +26,15 @@ def load_rubric(file: Path) -> Rubric:
             for entry in data["dimensions"]
         ),
         sha256=sha256(body).hexdigest(),
+        examples=tuple(
+            ScoredReply(
+                student=entry["student"],
+                reply=entry["reply"],
+                scores={
+                    dimension["name"]: entry[dimension["name"]] for dimension in data["dimensions"]
+                },
+                why=entry["why"],
+            )
+            for entry in data.get("examples", ())
+        ),
     )
