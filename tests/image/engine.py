@@ -15,7 +15,7 @@ DOCKER = os.environ.get("DOCKER", "docker")
 BASE = os.environ.get("BASE_IMAGE", "python:3.12-slim")
 # Tags of the tests' own: no image of the user's is replaced.
 RUNNER = "socratic-image-test"
-PATIENCE_S = 600
+PATIENCE_S = 1800  # a guard against what hangs, and no measure: a whole test suite is run, too
 HARDENED = (
     "--read-only",
     "--cap-drop=ALL",
