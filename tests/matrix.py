@@ -143,7 +143,7 @@ def told(seen: Seen, role: str, kind: str) -> str:
     if seen.is_whole:
         more = seen.requests[role] - REQUESTS[role]
         return f"whole, {more:+d} request" if more else "whole"
-    if role == "judge" and (code == STOPPED or kind == "refused"):
+    if kind == "refused" or (role == "judge" and code == STOPPED):
         # How far the dialogue is by then, or whom else a closed door keeps out, is chance.
         return f"`{document['end_reason']}`, exit {code}"
     return f"`{document['end_reason']}`, exit {code}, {document['n_turns']}/{seen.judged}"
