@@ -533,6 +533,21 @@ def test_a_short_prefix_is_not_cached(bedrock):
     assert usage_of(bedrock, user("Why?"), system="Short.")[1:] == (0, 0)
 
 
+@pytest.mark.parametrize(
+    ("model", "minimum"),
+    [
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", 1024),
+        ("us.anthropic.claude-sonnet-4-6", 2048),
+        ("us.anthropic.claude-haiku-4-5-20251001-v1:0", 4096),
+    ],
+)
+def test_a_prefix_is_cached_from_the_model_s_own_minimum_on(bedrock, model, minimum):
+    under, over = ("so " * round((minimum + more) * 4 / 3) for more in (-400, 400))
+
+    assert usage_of(bedrock, user("Why?"), system=under, model=model)[1:] == (0, 0)
+    assert usage_of(bedrock, user("Why?"), system=over, model=model)[2] >= minimum
+
+
 def test_a_growing_dialogue_reads_what_it_had_written(bedrock):
     """The cache point moves on with the last message; the one before is found by looking back."""
     dialogue = [user(LONG + "Second of all.", "Why?")]

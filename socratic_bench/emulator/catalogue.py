@@ -24,6 +24,7 @@ class Traits:
     prefill: bool
     json_schema: bool
     cache: bool
+    cache_minimum: int
     thinking: bool
     reasons: bool
     count_tokens: bool

@@ -18,6 +18,11 @@ def refusal(model_id: str, body: JsonObject) -> str | None:
     return None
 
 
+def cache_minimum(model_id: str) -> int:
+    """Tokens of the shortest prefix that a model caches."""
+    return traits_of(model_id).cache_minimum
+
+
 def answer(model_id: str, body: JsonObject) -> tuple[JsonObject, int]:
     """The response's message and stop reason, and how many output tokens they are."""
     traits = traits_of(model_id)

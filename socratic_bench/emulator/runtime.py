@@ -113,8 +113,9 @@ class Runtime:
         """The counters. Cached tokens are counted apart from the input, but within the total."""
         n_in = input_tokens(body)
         usage = {"inputTokens": n_in, "outputTokens": n_out, "totalTokens": n_in + n_out}
-        minimum = self._settings.cache_minimum_tokens
-        use = self._cache.use(outcome.model_id or "", body, minimum)
+        model_id = outcome.model_id or ""
+        minimum = self._settings.cache_minimum_tokens or traits_of(model_id).cache_minimum
+        use = self._cache.use(model_id, body, minimum)
         if use is None:
             return usage
         outcome.began = use.commit

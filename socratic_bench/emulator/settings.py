@@ -14,6 +14,7 @@ class Settings:
     """What an emulator does beyond answering at once and without a fault.
 
     The seed decides on faults with a probability; replies depend on the request alone.
+    `cache_minimum_tokens` takes the place of every model's own minimum of a cached prefix.
     """
 
     seed: int = 0
@@ -22,7 +23,7 @@ class Settings:
     ms_per_output_token: float = 0
     faults: tuple[Fault, ...] = ()
     requests_per_minute: float | None = None
-    cache_minimum_tokens: int = 1024
+    cache_minimum_tokens: int | None = None
     keep_bodies: bool = False
     keep_requests: int = 100_000
 

@@ -39,8 +39,6 @@ from socratic_bench.values import dataclass
 
 # Of a thinking budget, what a reply takes.
 THINKING_SHARE = {"short": 0.1, "likely": 0.4, "long": 1.0}
-# The embedded endpoint's, whatever the model.
-EMULATED_MINIMUM = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +235,7 @@ def rehearse(plan: Plan, *, length: Length, emulated: bool, scales: dict[str, fl
                 prompt_cache=plan.config.prompt_cache,
                 purse=purse,
                 then=lambda: stage.judge_rest(),  # noqa: PLW0108 -- there is none yet
-                cache_minimum=EMULATED_MINIMUM if is_emulated else None,
+                cache_minimum=_emulated_minimum(model_id) if is_emulated else None,
             )
         return models[model_id]
 
@@ -257,6 +255,12 @@ def rehearse(plan: Plan, *, length: Length, emulated: bool, scales: dict[str, fl
         role: [call for made in models.values() for call in made.calls[role]] for role in ROLES
     }
     return Rehearsal(stage.turns, calls, finale, models)
+
+
+def _emulated_minimum(model_id: str) -> int:
+    from socratic_bench.emulator.rehearsal import cache_minimum
+
+    return cache_minimum(model_id)
 
 
 def _judge(plan: Plan, model: Callable[[str], RehearsedModel]) -> Judge | None:
