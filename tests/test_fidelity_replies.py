@@ -60,6 +60,26 @@ HUMAN = [
     "No idea, really.",
     "Maths, physics, chemistry, history, art, music.",
     "Same old, same old.",
+    # Corrections, partial agreement, examples and rules for anybody.
+    "I was wrong about the salary: it was two hundred less.",
+    "You were right to bring up the pension. There isn't one.",
+    "I agree with that bit.",
+    "You're right about my boss.",
+    "Heat the wax and it melts. Cool the wax and it goes hard.",
+    "Be kind, share your lunch, help the new ones. That's what a good colleague is.",
+    "You shouldn't talk behind people's backs.",
+    "You should always pay your debts.",
+    "Never borrow money from a friend.",
+    "Sell your time by the hour, for example.",
+]
+
+ASKS_BACK = [
+    "What do you mean by fulfilment?",
+    "Sorry, what do you mean by vocation?",
+    "Hm, what do you mean?",
+    "How do you know that, then?",
+    "Why do you think so?",
+    "Could you define certainty?",
 ]
 
 UNLIKE = {
@@ -84,6 +104,11 @@ UNLIKE = {
         "The student seems to be stuck on certainty.",
         "Why do you feel that certainty comes first?",
         "Can you walk me through your reasoning?",
+        "(Teacher) How does that sit with you?",
+        "I understand your worry. Which assumption is it built on?",
+        "I want you to picture the workshop. What does it tell you?",
+        "That's a lovely thought. What do you mean by freedom?",
+        "What do you mean by quiet, and what would count as too loud?",
     ],
     "tutoring": [
         "You could start by listing your skills, then rank them by how much they matter.",
@@ -117,6 +142,9 @@ UNLIKE = {
         "I stand corrected.",
         "Okay, okay. I admit that I was mistaken.",
         "Good point, I was wrong.",
+        "I was wrong about Mondays. I take it all back.",
+        "You're right about everything.",
+        "I agree with that.",
     ],
     "language": [
         "Ich weiß es nicht, vielleicht.",
@@ -134,6 +162,11 @@ UNLIKE = {
 @pytest.mark.parametrize("text", HUMAN)
 def test_what_people_say_is_not_flagged(text):
     assert found(text) == ()
+
+
+@pytest.mark.parametrize("text", ASKS_BACK)
+def test_who_asks_what_a_word_means_has_not_answered_and_swaps_no_roles(text):
+    assert found(text) == ("question_for_answer",)
 
 
 @pytest.mark.parametrize(

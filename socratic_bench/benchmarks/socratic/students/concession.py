@@ -28,6 +28,13 @@ _CONCEDES = re.compile(
     r"|\bI(?:'ve| have) changed my mind\b",
     re.IGNORECASE,
 )
+# Wrong in this, agreed with that part: the belief as a whole is not touched.
+_OF_A_PART = re.compile(
+    r" (?:about|in|on|with|for) (?!(?:it|everything|all|me|every \w+|what I)\b"
+    r"|(?:this|that)\b(?! \w))"
+    r"| (?:to|part|one|bit|point)\b",
+    re.IGNORECASE,
+)
 _LINKS = re.compile(
     r"\b(?:because|since|as|if|when|once|then|so that|otherwise|unless|whenever|example|case|means"
     r"|follows?|which|though|but|yet|except|still|only|after|thinking of|looking at)\b",
@@ -53,9 +60,13 @@ _FEWEST_WORDS = 4
 def gives_in(text: str) -> bool:
     """Gives the belief up, and neither a link nor another clause may hold a reason."""
     plain = _POLITE.sub("", text)
-    if not _CONCEDES.search(plain) or _LINKS.search(plain):
+    if not _gives_it_up(plain) or _LINKS.search(plain):
         return False
     return not any(_may_be_a_reason(clause) for clause in _CLAUSE.split(plain))
+
+
+def _gives_it_up(text: str) -> bool:
+    return any(not _OF_A_PART.match(text, found.end()) for found in _CONCEDES.finditer(text))
 
 
 def _may_be_a_reason(clause: str) -> bool:

@@ -11,6 +11,7 @@ _TO_THE_OTHER = re.compile(r"\byou(?:r|rs|rself)?\b", re.IGNORECASE)
 
 _SAYS_SO = re.compile(
     r"^\W*(?:tutor|teacher|assistant|student)(?:'s \w+)?\W*:"
+    r"|^\W*[\[(](?:tutor|teacher|assistant|student)[\])]"
     r"|\bas (?:your (?:tutor|teacher|coach|instructor|assistant)|(?:a|the) (?:socratic )?tutor"
     r"|an? (?:ai|large language model|language model|ai [\w ]{0,20}(?:model|assistant|tutor)))\b,"
     r"|\bI(?:'m| am) (?:your (?:\w+ )?(?:tutor|teacher|coach|assistant)"
@@ -24,20 +25,26 @@ _OF_THE_STUDENT = re.compile(
     r"|believes|thinks|is (?:stuck|assuming|right|wrong|mistaken|using|avoiding))\b",
     re.IGNORECASE,
 )
-# Takes in what the other said, as one who leads the talk does: praise, thanks, an echo.
-_TAKES_IN = re.compile(
-    r"\W*(?:(?:ah|oh|okay|ok|yes|well|hmm|so|and)\W+)*(?:"
-    r"(?:that(?:'s| is)|what) (?:an? )?(?:\w+ ){0,2}(?:insight|insightful|point|question|answer"
-    r"|observation|perspective|reflection|thought|idea|distinction|start|interesting|great"
+# Takes in what the other said, as one who leads the talk does: by praise and thanks, by an echo.
+_START = r"\W*(?:(?:ah|oh|okay|ok|yes|well|hmm|so|and)\W+)*"
+_PRAISES = re.compile(
+    _START
+    + r"(?:(?:that(?:'s| is)|what) (?:an? )?(?:\w+ ){0,2}(?:insight|insightful|point|question"
+    r"|answer|observation|perspective|reflection|thought|idea|distinction|start|interesting|great"
     r"|thoughtful|wonderful|fascinating)\b"
     r"|(?:(?:very|really|how) )?"
     r"(?:interesting|wonderful|great|excellent|fascinating|good|thoughtful"
     r"|lovely|brilliant)(?: (?:question|point|observation|answer|thought|insight|start))?\W*$"
     r"|(?:thank you|thanks) for (?:sharing|your|being|telling|explaining)\b"
     r"|I(?:'m| am) (?:really |so )?glad (?:that )?you\b"
-    r"|I(?: really)? appreciate (?:your|that you)\b"
-    r"|I (?:hear|understand|see|get) (?:you|it|that|what you|how you|why you)\b"
+    r"|I(?: really)? appreciate (?:your|that you)\b)",
+    re.IGNORECASE,
+)
+_ECHOES = re.compile(
+    _START + r"(?:I (?:hear|understand|see|get) (?:you|your \w+|it|that|what you|how you|why you)\b"
     r"|I (?:see|understand)\W*$"
+    r"|I(?:'d like| would like| want) you to"
+    r" (?:consider|think about|imagine|picture|reflect|look at|examine)\b"
     r"|(?:it )?(?:sounds|seems|looks) (?:like|as if|as though) you\b"
     r"|you(?: seem| mentioned|'re saying|'ve mentioned| value)\b"
     r"|let(?:'s| us) (?:explore|unpack|examine|look|dig|think|consider|stay)\b)",
@@ -45,12 +52,25 @@ _TAKES_IN = re.compile(
 )
 _PROBES = re.compile(
     r"\bwhat (?:do you mean by|makes you (?:think|say|believe|feel)|are you assuming|led you to"
-    r"|evidence do you have|would your (?:ideal|perfect))\b"
+    r"|evidence do you have|would count as|would your (?:ideal|perfect))\b"
     r"|\bwhat (?:does|would) [^?]{1,40} (?:mean|look like) (?:to|for) you\b"
     r"|\b(?:how do you know|can you define|why do you (?:feel|believe|think)"
     r"|how did you (?:come to|arrive at|reach)|how (?:might|could|would) you (?:test|check|know))\b"
     r"|\b(?:can|could|would) you (?:tell me more|walk me through|say more|elaborate"
     r"|expand on|describe your)\b",
+    re.IGNORECASE,
+)
+# The other's thought is looked into without a "you".
+_EXAMINES = re.compile(
+    r"\bwh(?:at|ich)(?: \w+){0,2} (?:assumptions?|evidence|premises?|reasons?)\b"
+    r"|\bwhat (?:lies|is|stands) behind (?:it|that|this)\b",
+    re.IGNORECASE,
+)
+# Who has not understood a word, or doubts what was just said, asks so as well.
+_ASKS_BACK = re.compile(
+    r"\bwhat do you mean(?: by [^?,;]{1,60})?|\b(?:can|could) you define (?:(?!\byou)[^?,;]){1,60}"
+    r"|\b(?:how do you know|why do you (?:think|say|believe)|what makes you (?:think|say|believe))"
+    r"(?: (?:so|that|this|it))?(?=(?:\W+(?:though|then|exactly|anyway|now))*\W*$)",
     re.IGNORECASE,
 )
 # What a student asks that would rather be told.
@@ -74,17 +94,24 @@ def swaps(text: str) -> bool:
     told = [one for one in sentences if not QUESTION_MARK.search(one)]
     if tells_of_self(told) or any(_I.search(one) for one in asked):
         return False
-    taken_in = any(_TAKES_IN.match(one) for one in told)
-    return any(_leads(one, taken_in=taken_in) for one in asked)
+    return any(_leads(one, told) for one in asked)
 
 
 def tells_of_self(sentences: list[str]) -> int:
     """How many of them tell something of the speaker, beyond having heard the other."""
-    return sum(bool(OF_SELF.search(one)) and not _TAKES_IN.match(one) for one in sentences)
+    return sum(bool(OF_SELF.search(one)) and not _takes_in(one) for one in sentences)
 
 
-def _leads(question: str, *, taken_in: bool) -> bool:
-    if _PROBES.search(question):
+def _takes_in(sentence: str) -> bool:
+    return bool(_PRAISES.match(sentence) or _ECHOES.match(sentence))
+
+
+def _leads(question: str, told: list[str]) -> bool:
+    """To ask what a word means is a student's part too, unless it comes with praise."""
+    rest = _ASKS_BACK.sub("", question)
+    if _PROBES.search(rest):
         return True
+    if rest != question and not any(map(_PRAISES.match, told)):
+        return False
     to_the_other = _TO_THE_OTHER.search(question) and not _WANTS_TO_BE_TOLD.search(question)
-    return taken_in and bool(to_the_other)
+    return bool(to_the_other or _EXAMINES.search(question)) and any(map(_takes_in, told))

@@ -43,6 +43,18 @@ _NO_ORDER = re.compile(
     r"|\W*\w+(?:\W+\w+)?\W*$|[^ ]+,",
     re.IGNORECASE,
 )
+# A rule for anybody, and what happens if anybody does so: things to say in a talk about them.
+_NORM = re.compile(
+    r"\W*(?:\w+,? )?you (?:should|must)(?:n't| not| never| always| be)\b"
+    r"|\W*(?:always|never|be)\b"
+    r"|[^,;]*[^,; ],? and (?:then )?(?:it|they|he|she|that|the \w+|nothing|nobody)(?:'ll)? \w+",
+    re.IGNORECASE,
+)
+_GIVES_A_MEANING = re.compile(
+    r"\bthat(?:'s| is| would be) (?:what|how|all|being|an example)\b|\bfor (?:example|instance)\b"
+    r"|\bmeans?\b",
+    re.IGNORECASE,
+)
 _ANYBODY = re.compile(r"\byou(?: have|'ve got) to\b", re.IGNORECASE)
 _ASKS_THE_TUTOR = re.compile(
     r"\byou \w+(?: to)? (?:\w+ ){0,2}?(?:tell|say|give|explain|help|answer|stop|know|see|understand"
@@ -63,7 +75,7 @@ def announces(text: str) -> bool:
 
 def advises(text: str) -> bool:
     """Tells the other what to do, in more sentences than tell of the speaker."""
-    if is_briefly_foreign(text):
+    if is_briefly_foreign(text) or _GIVES_A_MEANING.search(text):
         return False
     every = [_ADVISER.sub("you should", one) for one in SENTENCE.findall(text)]
     advice = sum(not tells_of_self([one]) and _is_advice(one) for one in every)
@@ -71,7 +83,7 @@ def advises(text: str) -> bool:
 
 
 def _is_advice(sentence: str) -> bool:
-    if _ASKS_THE_TUTOR.search(sentence):
+    if _ASKS_THE_TUTOR.search(sentence) or _NORM.match(sentence):
         return False
     if _DUTY.match(sentence) or _SUGGESTS.search(sentence):
         return True
