@@ -194,7 +194,7 @@ class TestRunDocument:
 class TestFiles:
     def test_a_turn_has_the_documented_keys_first(self):
         thinking = completion([Reasoning("Hm."), Text("Why?")], usage=USAGE)
-        document = turn_document(RUN_ID, turn(4, reply=thinking, student=called("So.")))
+        document = turn_document(RUN_ID, "custom", turn(4, reply=thinking, student=called("So.")))
 
         assert breaches("turn", document) == []
         assert list(document)[:7] == [
@@ -210,7 +210,7 @@ class TestFiles:
         assert document["tokens"] == {"input": 10, "output": 5}
 
     def test_unknown_tokens_are_null(self):
-        document = turn_document(RUN_ID, turn(0))
+        document = turn_document(RUN_ID, "custom", turn(0))
 
         assert breaches("turn", document) == []
         assert document["tokens"] == {"input": None, "output": None}

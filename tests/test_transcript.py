@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from socratic_bench.benchmarks.socratic.scenarios.loading import DATA
 from socratic_bench.benchmarks.socratic.transcript import (
     RecordedTurn,
     TranscriptError,
@@ -89,7 +90,7 @@ def test_document_folder_and_curated_file_of_a_run_are_the_same_dialogue(record)
     assert [(turn.student, turn.tutor, turn.pressure) for turn in read[0].turns] == [
         (turn["student"], turn["question"], turn["pressure"]) for turn in document["turns"][:5]
     ]
-    assert [one.scenario for one in read] == ["career-change", "career-change", ""]
+    assert [one.scenario for one in read] == ["career-change"] * 3
 
 
 def test_other_words_or_another_length_are_another_fingerprint(tmp_path):
@@ -122,6 +123,15 @@ BROKEN: dict[str, tuple[Any, str]] = {
         {"turns": [{**TALK[0], "pressure": "bribe"}]},
         "turns[0].pressure: must be null or one of demand, ",
     ),
+    "a word misspelt": (
+        {"turns": TALK, "scenaro": "ai-ethics"},
+        "scenaro: unknown field; a transcript has scenario, turns.",
+    ),
+    "another document": (
+        {"kind": "comparison", "turns": TALK},
+        "kind: unknown field; a transcript has scenario, turns.",
+    ),
+    "no name": ({"scenario": 3, "turns": TALK}, "scenario: must be the name of a scenario."),
     "no tutor": ({"turns": [TALK[2]]}, "turns: the tutor says nothing in the only one."),
 }
 
@@ -139,6 +149,7 @@ def test_every_mistake_of_a_file_is_told_at_once(tmp_path):
     turns = [{"student": ""}, {"student": "Hi", "tutor": 4, "x": 1}, {"student": "So."}]
 
     assert len(problems_of(write(tmp_path, {"turns": turns}))) == 4
+    assert len(problems_of(write(tmp_path, {"scenario": " ", "x": 1, "y": 2}))) == 4
 
 
 def test_a_file_that_is_missing_is_told(tmp_path):
@@ -285,3 +296,50 @@ def test_a_scenario_that_is_given_beats_that_of_the_record(record):
     words = ("--transcript", str(folder / "run.json"), "--scenario", "custom", "--turns", "1")
 
     assert run(*TUTOR, *words).document["scenario"] == "custom"
+
+
+# --- whose student goes on ------------------------------------------------------------------------
+
+
+def test_a_plain_file_may_name_its_scenario(tmp_path):
+    path = write(tmp_path, {"scenario": "ai-ethics", "turns": TALK})
+
+    document = run(*TUTOR, "--transcript", path, "--turns", "1").document
+    assert (document["scenario"], document["prompt"]) == ("ai-ethics", OPENING)
+
+
+def own_scenario(folder: Path) -> str:
+    """A scenario that no program brings along."""
+    known = (DATA / "milk-price.toml").read_text(encoding="utf-8")
+    file = folder / "cheese.toml"
+    file.write_text(known.replace('id = "milk-price"', 'id = "cheese-price"'), encoding="utf-8")
+    return str(file)
+
+
+@pytest.mark.parametrize("source", ["run.json", "raw", "plain.json"])
+def test_the_student_of_an_own_scenario_is_not_silently_another(source, tmp_path):
+    own = ("--scenario-file", own_scenario(tmp_path))
+    recorded = run(*TUTOR, *own, "--turns", "2", "--output-dir", str(tmp_path))
+    (tmp_path / "run.json").write_bytes(recorded.stdout)
+    write(tmp_path, {"scenario": "cheese-price", "turns": TALK}, "plain.json")
+    path = tmp_path / source
+    if source == "raw":
+        path = path / "runs" / recorded.document["run_id"]
+
+    outcome = run(*TUTOR, "--transcript", str(path), "--turns", "1")
+    assert outcome.exit_code == 2
+    assert f"{path}: scenario: " in outcome.stderr
+    assert "'cheese-price', which is not built in" in outcome.stderr
+    assert "--scenario-file" in outcome.stderr
+    again = run(*TUTOR, *own, "--transcript", str(path), "--turns", "1")
+    assert again.document["scenario"] == "cheese-price"
+
+
+def test_document_and_folder_of_a_run_with_a_prompt_of_its_own_have_one_student(tmp_path):
+    words = ("--scenario", "ai-ethics", "--prompt", "My toaster talks.", "--turns", "2")
+    document = run(*TUTOR, *words, "--output-dir", str(tmp_path)).document
+    run_id = document["run_id"]
+
+    for source in (f"curated/runs/{run_id}.json", f"raw/runs/{run_id}"):
+        again = run(*TUTOR, "--transcript", str(tmp_path / source), "--turns", "1").document
+        assert again["scenario"] == "ai-ethics"

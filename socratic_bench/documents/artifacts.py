@@ -6,7 +6,7 @@ from socratic_bench.documents.tally import sum_usage, usage_fields
 from socratic_bench.types import Attempt, Completion, Json, Reasoning, Turn, Unjudged
 
 
-def turn_document(run_id: str, turn: Turn) -> dict[str, Json]:
+def turn_document(run_id: str, scenario: str, turn: Turn) -> dict[str, Json]:
     """The raw turn: what the student said, what the tutor replied, and what it took."""
     reply = turn.reply
     usage = reply.usage
@@ -23,6 +23,7 @@ def turn_document(run_id: str, turn: Turn) -> dict[str, Json]:
         "timestamp": None if turn.replayed else utc(reply.finished_at),
         "kind": "turn",
         "schema_version": SCHEMA_VERSION,
+        "scenario": scenario,
         "stop_reason": reply.stop_reason,
         "streamed": reply.streamed,
         "service_tier": reply.served_tier,

@@ -61,7 +61,8 @@ class Record:
         with self._lock:
             self._turns.append(turn)
             so_far = tuple(self._turns)
-        self._send(self._keys.turn(turn.index), turn_document(self._keys.run_id, turn))
+        scenario = self._episode.opening.scenario
+        self._send(self._keys.turn(turn.index), turn_document(self._keys.run_id, scenario, turn))
         self._listener.on_turn(turn)
         if self._judge is None or turn.replayed:
             self._listener.on_judged(turn)

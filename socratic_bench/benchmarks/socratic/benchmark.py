@@ -106,8 +106,8 @@ def _scenario(config: RunConfig, transcript: Transcript, problems: list[str]) ->
             return load_file(config.scenario_file)
         if config.scenario:
             return _named(config.scenario)
-        if transcript.scenario in builtin_ids():
-            return load_builtin(transcript.scenario)
+        if transcript.scenario:
+            return _recorded(config.transcript or "", transcript.scenario)
         opening = transcript.turns[0].student if transcript.turns else config.prompt
         return find_by_opening(opening or "") or load_builtin(CUSTOM)
     except ScenarioError as error:
@@ -125,6 +125,15 @@ def _named(name: str) -> Scenario:
             (f"No scenario {name!r}: socratic-runner scenarios lists them.{meant}",)
         )
     return load_builtin(name)
+
+
+def _recorded(path: str, name: str) -> Scenario:
+    """Another student would take over from the one in the record if this one cannot be had."""
+    if name in builtin_ids():
+        return load_builtin(name)
+    reason = f"its student is that of the scenario {name!r}, which is not built in."
+    hint = "Give its file with --scenario-file, or another student with --scenario."
+    raise ScenarioError((f"{path}: scenario: {reason} {hint}",))
 
 
 def _tutor_prompt(config: RunConfig, problems: list[str]) -> str:

@@ -1,7 +1,8 @@
 """A recorded dialogue to start from: a run's document, its folder of raw turns, or a plain file.
 
-The plain form is `{"turns": [{"student": "...", "tutor": "..."}, ...]}`. The last turn may lack the
-tutor's words: those of the student are then what the tutor under test answers first.
+The plain form is `{"scenario": "...", "turns": [{"student": "...", "tutor": "..."}, ...]}`, where
+the scenario may be left out. The last turn may lack the tutor's words: those of the student are
+then what the tutor under test answers first.
 """
 
 import hashlib
@@ -19,7 +20,8 @@ MAX_BYTES = 50_000_000
 LONGEST = 1_000_000  # characters of one side of a turn, as of a prompt
 
 _TURN_FILE = re.compile(r"turn_(\d{3,})\.json")
-_PLAIN_KEYS = ("student", "tutor", "pressure")
+_TURN_KEYS = ("student", "tutor", "pressure")
+_PLAIN_KEYS = ("scenario", "turns")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,29 +109,46 @@ def _cut(path: str, turns: list[RecordedTurn], n_turns: int | None, scenario: st
 
 
 def _from_folder(folder: Path) -> tuple[list[_Entry], str]:
-    """The raw turns of one run, in their order."""
+    """The raw turns of one run, in their order, each of which names the run's scenario."""
     found = {int(m[1]): one for one in folder.iterdir() if (m := _TURN_FILE.fullmatch(one.name))}
     if not found:
         raise TranscriptError([f"{folder}: it holds no turn_NNN.json, so it is no run's folder."])
     missing = [f"turn_{n:03d}.json" for n in range(max(found)) if n not in found]
     if missing:
         raise TranscriptError([f"{folder}: {', '.join(missing[:5])}: missing."])
-    entries = []
-    for number in sorted(found):
-        file = found[number]
-        entries.append(_Entry(str(file), _renamed(_parsed(file), "student_prompt", "ai_response")))
-    return entries, ""
+    turns = {found[number]: _parsed(found[number]) for number in sorted(found)}
+    entries = [
+        _Entry(str(file), _renamed(turn, "student_prompt", "ai_response"))
+        for file, turn in turns.items()
+    ]
+    return entries, _scenario(next(iter(turns.values())))
 
 
 def _from_file(file: Path) -> tuple[list[_Entry], str]:
     document = _parsed(file)
-    turns = document.get("turns")
-    if not isinstance(turns, list) or not turns:
-        raise TranscriptError([f"{file}: turns: must be a list of one turn or more."])
     ours = document.get("kind") in ("run", "curated")
+    turns = document.get("turns")
+    problems = [] if ours else list(_wrong_plain(file, document))
+    if not isinstance(turns, list) or not turns:
+        problems.append(f"{file}: turns: must be a list of one turn or more.")
+        turns = []
+    if problems:
+        raise TranscriptError(problems)
     entries = [_entry(f"{file}: turns[{n}]", turn, ours=ours) for n, turn in enumerate(turns)]
-    scenario = document.get("scenario") if ours else None
-    return entries, scenario if isinstance(scenario, str) else ""
+    return entries, _scenario(document)
+
+
+def _scenario(document: Mapping[str, Json]) -> str:
+    scenario = document.get("scenario")
+    return scenario if isinstance(scenario, str) else ""
+
+
+def _wrong_plain(file: Path, document: Mapping[str, Json]) -> Iterator[str]:
+    for key in document:
+        if key not in _PLAIN_KEYS:
+            yield f"{file}: {key}: unknown field; a transcript has {', '.join(_PLAIN_KEYS)}."
+    if "scenario" in document and not _scenario(document).strip():
+        yield f"{file}: scenario: must be the name of a scenario."
 
 
 def _entry(place: str, turn: Json, *, ours: bool) -> _Entry:
@@ -161,8 +180,8 @@ def _wrong(entry: _Entry, index: int, count: int) -> Iterator[str]:
         yield f"{entry.place}: must be an object with student and tutor."
         return
     for key in entry.fields:
-        if key not in _PLAIN_KEYS:
-            yield f"{entry.place}.{key}: unknown field; a turn has {', '.join(_PLAIN_KEYS)}."
+        if key not in _TURN_KEYS:
+            yield f"{entry.place}.{key}: unknown field; a turn has {', '.join(_TURN_KEYS)}."
     yield from _wrong_text(entry, "student", may_be_empty=False)
     yield from _wrong_text(entry, "tutor", may_be_empty=index == count - 1)
     pressure = entry.fields.get("pressure")
