@@ -3,15 +3,16 @@
 from . import directives as d
 from .grammar import Sentence
 from .rule import Rule, any_holds, says_any
+from .views import in_a_view, states_any, supposes
 
 _RECOMMENDING = (
-    " suggest ", " recommend ", " recommended ", " i advise ", " my advice ", " suggestion is ",
+    " suggest ", " encourage you to ", " urge you to ", " recommend ", " recommended ",
+    " i advise ", " my advice ", " suggestion is ",
 )  # fmt: skip
 _COMPARING = (
     " better to ", " best to ", " better off ", " better if ", " good idea ", " great idea ",
     " best option ", " best way to ", " 's best ", " is easier to ", " 's easier to ",
-    " 's important to ", " is important to ", " best bet ", " step is to ", " trick is to ",
-    " key is to ", " thing to do is ",
+    " 's important to ", " is important to ", " best bet ", " harm in ", " hurt to ",
 )  # fmt: skip
 _ALTERNATIVES = (
     " another option ", " another idea ", " another possibility ", " an alternative ",
@@ -24,22 +25,33 @@ _REFLECTING = (
 )  # fmt: skip
 
 
+_BRIEF = 3
+_QUESTIONING = frozenset({("where", "does", "that"), ("what", "makes", "you"), ("how", "so")})
+
+
 def advises(sentence: Sentence) -> bool:
     return any_holds(ADVISING, sentence) and not any_holds(NOT_ADVISING, sentence)
 
 
 _ENCOURAGING = (
-    ("take", "care"), ("take", "your", "time"), ("keep", "going"), ("go", "on"),
-    ("point", "taken"),
+    ("take", "care"), ("keep", "going"), ("go", "on"), ("point", "taken"), ("bear", "with", "me"),
 )  # fmt: skip
+
+_TAKE_TIME = ("take", "your", "time")
 
 
 def _encourages(sentence: Sentence) -> bool:
-    """The set phrase is all that is said; "feel free" may go on."""
+    """The set phrase is all that is said; "feel free" and "take your time" may go on."""
     said = [clause.body for clause in sentence.clauses if clause.body]
-    return any(body[:2] == ("feel", "free") for body in said) or (
-        len(said) == 1 and said[0] in _ENCOURAGING
-    )
+    going_on = any(body[:2] == ("feel", "free") or body[:3] == _TAKE_TIME for body in said)
+    return going_on or (len(said) == 1 and said[0] in _ENCOURAGING)
+
+
+def _is_questioned(sentence: Sentence) -> bool:
+    """By "why?" or "where does that come from?"; whoever is told to act may be asked why, too."""
+    after = sentence.followed_by
+    asked = (after[:1] == ("why",) and len(after) <= _BRIEF) or after[:3] in _QUESTIONING
+    return asked and not d.commands(sentence)
 
 
 def _recommends(sentence: Sentence) -> bool:
@@ -47,7 +59,7 @@ def _recommends(sentence: Sentence) -> bool:
 
 
 def _compares(sentence: Sentence) -> bool:
-    return says_any(sentence, _COMPARING)
+    return states_any(sentence, _COMPARING)
 
 
 def _has_alternative(sentence: Sentence) -> bool:
@@ -144,6 +156,13 @@ ADVISING = (
         holds=_compares,
     ),
     Rule(
+        name="course named",
+        because="the way, the step or the thing to do is laid out for the listener to take",
+        example="One way to start is to draw it.",
+        counterexample="One way to start is too slow.",
+        holds=d.names_course,
+    ),
+    Rule(
         name="alternative",
         because="another option is laid out to be chosen",
         example="Another option is the train.",
@@ -165,6 +184,27 @@ NOT_ADVISING = (
         example="It sounds like you have to choose.",
         counterexample="You have to choose.",
         holds=_reflects,
+    ),
+    Rule(
+        name="somebody's view",
+        because="what follows from another's view is there to be looked at",
+        example="According to your rule, we should never lie.",
+        counterexample="According to plan, we should start.",
+        holds=in_a_view,
+    ),
+    Rule(
+        name="hypothesis",
+        because="what should follow from a supposition is a prediction",
+        example="If that were true, ice should sink.",
+        counterexample="If that is too heavy, you should rest.",
+        holds=supposes,
+    ),
+    Rule(
+        name="claim in question",
+        because="a duty whose reason is asked for next is held up to be examined",
+        example="You have to be certain before you move. Why?",
+        counterexample="You have to be certain before you move.",
+        holds=_is_questioned,
     ),
     Rule(
         name="encouragement",

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from . import words as w
 from .grammar import Clause, Sentence
-from .rule import says_any
+from .moves import holds_the_talk, moves_the_talk
+from .views import declared, states
 
-_YOU = frozenset({"you", "u", "ya"})
 _WE = frozenset({"we"})
 _PEOPLE = w.listed("people everyone everybody someone somebody one")
 _SPEAKER = frozenset({"i"})
@@ -19,7 +19,7 @@ _GOOD = w.listed(
 # Commands to the mind or for words: to follow them is to think or to answer, not to do.
 _TO_THE_MIND = w.listed(
     "imagine suppose assume guess hope mean note hear believe thank excuse forgive wish picture"
-    " know remember recall notice worry think reflect describe explain elaborate"
+    " know remember recall notice worry think reflect describe explain elaborate ponder wonder"
 )
 # "Say you had one wish" supposes, "say more" asks.
 _NOT_SAID = w.PRONOUN | {"more", "a", "that"}
@@ -34,27 +34,34 @@ _SUBORDINATE = w.listed(
     "that so what which where as if when because how why whatever until once who than things thing"
     " way everything all anything something whether wherever"
 )
-_ADVERB = w.listed(
-    "just always also really probably actually still definitely maybe perhaps all both simply only"
-    " then certainly even guys"
-)
 _VERDICT_MODAL = w.listed("would might could may 'd")
+_NEAR = 4
+# What one wants to be or to know, one wants already.
+_WISHED = w.listed("be know understand feel believe have find see hear live make give")
+_COURSE = w.listed("way ways step approach option strategy solution trick key thing bet move start")
+_BEING = frozenset({"be", "is", "'s"})
+_COURSE_REACH = 9
 _HEDGE = frozenset({"maybe", "perhaps"})
 _HEDGED = w.VERB | {"we", "you", "just", "have", "do", "to", "even", "use"}
+_JOINTLY = frozenset({("let", "'s"), ("shall", "we")})
 _ELLIPTIC = w.listed("can could might should")
 _PROPOSALS = frozenset(
     {("why", "don't", "you"), ("why", "don't", "we"), ("what", "if", "you"), ("what", "if", "we")}
 )
 _ABOUT = frozenset({("how", "about"), ("what", "about")})
 _TALKING = w.listed("telling sharing describing explaining tell share describe explain")
+_NO_DEED = w.listed(
+    "being having something anything everything nothing thing morning evening feeling meaning"
+    " reasoning thinking living learning understanding knowing teaching writing"
+)
 _CONDITION = frozenset({"if", "when", "once"})
-_NOT_BEFORE_TRY = w.listed("to i we they always who not people")
-_TRIED = w.listed("tried considered try consider")
+_NOT_BEFORE_TRY = w.listed("to i we they always who not people me")
+_TRIED = w.listed("tried considered try consider thought")
 
 
 def _said_of(sentence: Sentence, subjects: frozenset[str]) -> Iterator[tuple[str, ...]]:
     for clause in sentence.clauses:
-        if clause.ask is None:
+        if states(clause):
             yield from _after(clause.words, subjects)
 
 
@@ -63,15 +70,10 @@ def _after(words: tuple[str, ...], subjects: frozenset[str]) -> Iterator[tuple[s
     for at, word in enumerate(words):
         if word in subjects and not (at and words[at - 1] in _SUBORDINATE):
             here = at + 1
-            while here < min(len(words), at + 3) and words[here] in _ADVERB:
+            while here < min(len(words), at + 3) and words[here] in w.ADVERB:
                 here += 1
             if here < len(words):
                 yield words[here : here + 4]
-
-
-def _declared(sentence: Sentence) -> Iterator[tuple[str, ...]]:
-    """The clauses that do not ask: "what should I do" tells nobody to do anything."""
-    return (clause.words for clause in sentence.clauses if clause.ask is None)
 
 
 def commands(sentence: Sentence) -> bool:
@@ -82,16 +84,37 @@ def _commands(clause: Clause) -> bool:
     after = clause.body[1:2]
     if clause.command == "consider":
         return after != () and after[0].endswith("ing")
+    if clause.command in w.CONSIDERING and _then_acts(clause.body):
+        return True
+    if clause.command == "remember" and after == ("to",):
+        return True
     if clause.command == "say":
         return after != () and after[0] not in _NOT_SAID
     told = clause.command != "" and clause.command not in _TO_THE_MIND
+    if told and holds_the_talk(clause.body[clause.body.index(clause.command) :]):
+        return False
     asked = clause.command in _ASKED_OF_ONESELF and after == ("yourself",)
     return told and not asked and after not in {("me",), ("us",)}
 
 
+def _then_acts(body: tuple[str, ...]) -> bool:
+    """As in "think about moving", "reflect on it and write a page": a deed after the thought."""
+    for before, word, after in zip(body, body[1:], body[2:], strict=False):
+        if word == "about" and before in w.CONSIDERING and _deed(after):
+            return True
+        acts = word in w.VERB and word not in _TO_THE_MIND and word not in _TALKING
+        if before == "and" and acts and (after in w.DETERMINER or after in w.OBJECT):
+            return w.PRONOUN.isdisjoint(body[: body.index("and")])
+    return False
+
+
+def _deed(word: str) -> bool:
+    return word.endswith("ing") and word not in _NO_DEED
+
+
 def commands_late(sentence: Sentence) -> bool:
     return any(
-        _command_at(words, at) for words in _declared(sentence) for at in range(1, len(words) - 1)
+        _command_at(words, at) for words in declared(sentence) for at in range(1, len(words) - 1)
     )
 
 
@@ -102,25 +125,22 @@ def _command_at(words: tuple[str, ...], at: int) -> bool:
     trying = word == "try" or (word == "consider" and following.endswith("ing"))
     if not trying and (word, following) != ("make", "sure"):
         return False
+    if following == "to" and not w.THINKING.isdisjoint(words[at + 2 : at + 3]):
+        return False
     return words[at - 1] not in w.AUXILIARY and words[at - 1] not in _NOT_BEFORE_TRY
 
 
-_THINKING_TOGETHER = (
-    " let 's see ", " let 's say ", " let 's assume ", " let 's suppose ", " let 's imagine ",
-    " let 's think ", " let 's reflect ", " let 's explore ", " let 's examine ",
-    " let 's consider ", " let 's unpack ", " let 's pause ",
-)  # fmt: skip
-
-
 def invites_jointly(sentence: Sentence) -> bool:
-    if says_any(sentence, (" shall we ",)):
-        return True
-    return says_any(sentence, (" let 's ",)) and not says_any(sentence, _THINKING_TOGETHER)
+    return any(
+        clause.words[at : at + 2] in _JOINTLY and not moves_the_talk(clause.words[at + 2 :])
+        for clause in sentence.clauses
+        for at in range(len(clause.words) - 1)
+    )
 
 
 def obliges(sentence: Sentence) -> bool:
-    told = any(said[0] in _DUTY for said in _said_of(sentence, _YOU | _WE | _PEOPLE))
-    return told or any(_ought(words) for words in _declared(sentence))
+    told = any(said[0] in _DUTY for said in _said_of(sentence, w.YOU | _WE | _PEOPLE))
+    return told or any(_ought(words) for words in declared(sentence))
 
 
 def _ought(words: tuple[str, ...]) -> bool:
@@ -136,11 +156,13 @@ def _ought(words: tuple[str, ...]) -> bool:
 
 
 def needs(sentence: Sentence) -> bool:
-    return any(_needs_to(said) for said in _said_of(sentence, _YOU | _WE))
+    return any(_needs_to(said) for said in _said_of(sentence, w.YOU | _WE))
 
 
 def _needs_to(said: tuple[str, ...]) -> bool:
     """As in "need to", "'ve got to", "might want to", "'d better"."""
+    if said[:2] == ("want", "to") and not _WISHED.isdisjoint(said[2:]):
+        return False
     if said[0] in w.MODAL or said[0] == "'ve":
         said = said[1:]
     return said[:1] == ("better",) or (said[1:2] == ("to",) and said[0] in _NEED)
@@ -149,7 +171,7 @@ def _needs_to(said: tuple[str, ...]) -> bool:
 def gives_option(sentence: Sentence) -> bool:
     if any(said[0] in {"can", "could", "might"} for said in _said_of(sentence, _WE)):
         return True
-    for said in _said_of(sentence, _YOU):
+    for said in _said_of(sentence, w.YOU):
         if said[0] in {"can", "could"} and said[1:2] and said[1] not in _STATIVE:
             return True
     return sentence.mark != "?" and any(_elliptic(clause.body) for clause in sentence.clauses)
@@ -163,24 +185,34 @@ def _elliptic(body: tuple[str, ...]) -> bool:
 def in_your_place(sentence: Sentence) -> bool:
     for said in _said_of(sentence, _SPEAKER):
         if said[0] in {"would", "'d", "wouldn't"}:
-            verb = next((word for word in said[1:] if not _adverbial(word)), "")
+            verb = next((word for word in said[1:] if not w.is_adverbial(word)), "")
             if verb in w.VERB and verb not in _FEELING:
                 return True
     return False
 
 
-def _adverbial(word: str) -> bool:
-    return word in _ADVERB or word in {"not", "never"} or w.is_adverb(word)
-
-
 def hedges(sentence: Sentence) -> bool:
-    return any(
-        word in _HEDGE and (at == 0 or clause.words[at + 1 : at + 2] in _HEDGED_NEXT)
-        for clause in sentence.clauses
-        for at, word in enumerate(clause.words)
-    )
+    return any(_hedges(clause.words, at) for clause in sentence.clauses for at in _hedged(clause))
 
 
+def _hedged(clause: Clause) -> Iterator[int]:
+    """What follows each hedge that stands first, last or twice; "maybe" alone hedges nothing."""
+    for at, word in enumerate(clause.words):
+        following = clause.words[at + 1 : at + 2]
+        if word in _HEDGE and (at == 0 or following in _HEDGED_NEXT):
+            yield at + 1
+
+
+def _hedges(words: tuple[str, ...], at: int) -> bool:
+    """A bare idea, or one for later: "maybe it was late" only guesses at a fact."""
+    idea = words[at:] if at < len(words) else words[: at - 1]
+    if not idea or idea in _BARE_HEDGE:
+        return False
+    return _FACTUAL.isdisjoint(idea[:_NEAR])
+
+
+_BARE_HEDGE = frozenset({("so",), ("not",), ("and",), ("but",)})
+_FACTUAL = w.listed("is are was were 's 're did had")
 _HEDGED_NEXT = frozenset({(word,) for word in _HEDGED} | {()})
 
 
@@ -197,14 +229,36 @@ def _proposes(body: tuple[str, ...]) -> bool:
 
 
 def praises_beforehand(sentence: Sentence) -> bool:
-    """As in "might also be useful": the modal of a proposal, then a word of praise."""
+    """As in "might also be useful", "could help to": a proposal's modal, then praise or help."""
     words = sentence.words
     return sentence.ask is None and any(
-        word == "be"
-        and not _VERDICT_MODAL.isdisjoint(words[max(0, at - 2) : at])
-        and not _GOOD.isdisjoint(words[at + 1 : at + 4])
+        not _VERDICT_MODAL.isdisjoint(words[max(0, at - 2) : at])
+        and (
+            not _GOOD.isdisjoint(words[at + 1 : at + 4])
+            if word == "be"
+            else words[at + 1 : at + 2] == ("to",)
+        )
+        for at, word in enumerate(words)
+        if word in {"be", "help"}
+    )
+
+
+def names_course(sentence: Sentence) -> bool:
+    """As in "one way is to", "a good first step would be to", "what you can do is ask"."""
+    return any(
+        word in _COURSE and _is_to(words[at + 1 : at + _COURSE_REACH])
+        for words in declared(sentence)
         for at, word in enumerate(words)
     )
+
+
+def _is_to(words: tuple[str, ...]) -> bool:
+    """The first "is" after the course decides: "is to", "is not to", "you can do is ask"."""
+    at = next((at for at, word in enumerate(words) if word in _BEING), len(words))
+    bare = (
+        words[at - 1 : at] == ("do",) and words[at + 1 : at + 2] != () and words[at + 1] in w.VERB
+    )
+    return bare or "to" in words[at + 1 : at + 3]
 
 
 def asks_whether_tried(sentence: Sentence) -> bool:

@@ -1,22 +1,14 @@
-"""A small grammar: plain prose into sentences, sentences into clauses, clauses into their parts."""
+"""A small grammar: what each clause of a sentence asks or commands."""
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from . import words as w
+from .segments import Part, lead, segments
 
-_END = re.compile(r"[.?!\u2026]+(?=[\s\"')\]\u201d\u2019]|[^\x00-\x7f]|$)")
-_TOKEN = re.compile(r"[^\W_]+(?:'[^\W_]+)*(?:-(?=\s|$))?|[,;:()\u2013\u2014]|--|(?<=\s)-(?=\s)")
-_BREAKS = frozenset({",", ";", ":", "(", ")", "\u2013", "\u2014", "--", "-"})
-_SUFFIXES = frozenset({"s", "re", "ve", "d", "ll", "m"})
-_ABBREVIATIONS = w.listed(
-    "e.g i.e eg ie etc dr mr mrs ms prof st vs cf fig no approx p pp ch sec al jr sr"
-)
+_COMPOUND = 2
 # A wh-word and its auxiliary are rarely further apart than "what kind of thing do".
 _WH_PHRASE_MAX = 5
-_COMPOUND = 2
-_Parts = Sequence[tuple[str, tuple[str, ...]]]
 _PREPOSED = w.listed("if when once after before since as while for in on at instead until unless "
                       "to with whenever during depending by given instead even")  # fmt: skip
 
@@ -53,89 +45,36 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """`line` has all words between single spaces, one at either end: `" you should " in line`."""
+    """`line` has all words between single spaces, one at either end: `" you should " in line`.
+
+    `followed_by` is the first clause of the next sentence.
+    """
 
     words: tuple[str, ...]
     line: str
     clauses: tuple[Clause, ...]
     mark: str
     ask: Ask | None
-    followed_by: str
+    followed_by: tuple[str, ...]
 
 
 def sentences(block: str) -> list[Sentence]:
     """The sentences of one paragraph, heading, list item or cell."""
-    split = [(tuple(_clauses(_tokens(text))), mark) for text, mark in _split(block)]
+    split = list(segments(block))
     kept = [(parts, mark) for parts, mark in split if parts]
     if not kept and any(mark == "?" for _, mark in split):
         kept = [((), "?")]
-    firsts = [parts[0][1][0] if parts else "" for parts, _ in kept[1:]]
-    following = [*firsts, ""][: len(kept)]
+    firsts = [parts[0][1] if parts else () for parts, _ in kept[1:]]
+    following = [*firsts, ()][: len(kept)]
     return [_sentence(*each, word) for each, word in zip(kept, following, strict=True)]
 
 
-def _split(block: str) -> Iterator[tuple[str, str]]:
-    start = 0
-    for end in _END.finditer(block):
-        marks = end.group()
-        if "?" not in marks and "!" not in marks and not _full_stop(block, start, end):
-            continue
-        yield block[start : end.start()], "?" if "?" in marks else marks[0]
-        start = end.end()
-    if start < len(block):
-        yield block[start:], ""
-
-
-def _full_stop(block: str, start: int, end: re.Match[str]) -> bool:
-    """Whether dots end a sentence: not after "e.g" or an initial, nor before "... and"."""
-    before = block[max(start, end.start() - 8) : end.start()].rpartition(" ")[2].strip("(")
-    if len(end.group()) == 1:
-        initial = len(before) == 1 and before.isupper() and before != "I"
-        return before.lower() not in _ABBREVIATIONS and not initial
-    return not block[end.end() : end.end() + 2].strip().islower()
-
-
-def _tokens(text: str) -> Iterator[str]:
-    """Lower-case words, contractions in two; no fillers, cut-off words or stammered repeats."""
-    last = ""
-    for token in _TOKEN.findall(text.lower()):
-        cut_off = token.endswith("-") and token not in _BREAKS
-        if token in w.FILLER or cut_off or token == last:
-            continue
-        last = token
-        if "'" not in token or token in w.NEGATED:
-            yield token
-            continue
-        stem, _, suffix = token.rpartition("'")
-        if suffix in _SUFFIXES:
-            yield stem
-            yield "'" + suffix
-        else:
-            yield token
-
-
-def _clauses(tokens: Iterable[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Each clause with the sign that stands before it."""
-    clause: list[str] = []
-    sign = ""
-    for token in tokens:
-        if token not in _BREAKS:
-            clause.append(token)
-            continue
-        if clause:
-            yield sign, tuple(clause)
-            clause = []
-        sign = token
-    if clause:
-        yield sign, tuple(clause)
-
-
-def _sentence(parts: _Parts, mark: str, followed_by: str) -> Sentence:
+def _sentence(parts: Sequence[Part], mark: str, followed_by: tuple[str, ...]) -> Sentence:
     clauses: list[Clause] = []
     may_command = True
     signs = [*(sign for sign, _ in parts[1:]), ""]
     for (sign, words), next_sign in zip(parts, signs, strict=False):
-        start = _lead(words)
+        start = lead(words)
         ask = _ask(words, start, asked=mark == "?")
         may_command = may_command or sign != ","
         named = _names(words, start, next_sign)
@@ -160,19 +99,6 @@ def _may_precede_command(words: Sequence[str], start: int) -> bool:
     """After "if you can," or a name a command may follow; after "we go home," it is a list."""
     short = len(words) - start <= 1
     return short or words[start] in _PREPOSED or words[0] in _PREPOSED
-
-
-def _lead(words: Sequence[str]) -> int:
-    """How many discourse markers stand first; "like" or "right" alone leave nothing."""
-    at = 0
-    while at < len(words):
-        if words[at] in w.LEAD:
-            at += 1
-        elif tuple(words[at : at + 2]) in w.LEAD_PAIRS:
-            at += 2
-        else:
-            break
-    return at
 
 
 def _ask(words: Sequence[str], start: int, *, asked: bool) -> Ask | None:

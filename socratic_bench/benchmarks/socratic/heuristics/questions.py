@@ -136,7 +136,7 @@ def _nod(sentence: Sentence) -> bool:
 
 
 def _answered(sentence: Sentence) -> bool:
-    return sentence.followed_by == "because" and len(sentence.words) > 0
+    return sentence.followed_by[:1] == ("because",) and len(sentence.words) > 0
 
 
 ASKING = (

@@ -9,7 +9,7 @@ def listed(text: str) -> frozenset[str]:
 
 
 # What takes the place of code, an address or a quotation: a noun that no rule knows.
-HOLE = "thing"
+HOLE = "quux"
 WH = listed("what why how who whom whose which when where what's whatever")
 PLAIN_AUXILIARY = listed(
     "do does did is are was were am have has had can could will would shall should may might must"
@@ -31,6 +31,12 @@ DETERMINER = listed(
 )
 SUBJECT_START = PRONOUN | DETERMINER
 OBJECT = listed("me him her it us them you yourself yourselves this that these those one")
+YOU = listed("you u ya")
+SPEAKERS = listed("i we")
+ADVERB = listed(
+    "just always also really probably actually still definitely maybe perhaps all both simply only"
+    " then certainly even guys"
+)
 PREPOSITION = listed(
     "about above across after against along among around as at before behind below between beyond"
     " by despite during except for from in inside into like near of off on onto out over past per"
@@ -97,7 +103,7 @@ VERB = listed(
     save say scan schedule score scrub search see seek select sell send separate serve set shake
     share shop shout show shut sign simplify simulate sing sit skip sleep slow smile solve sort
     speak spend spin split spread stand start state stay stick stop store stretch structure study
-    submit subtract suck suggest support swap switch
+    submit subtract suck suggest support suppose swap switch
     tackle take talk teach tell test text thank think throw touch track trade train transfer
     travel treat trim trust try turn type
     understand unplug upload use
@@ -118,6 +124,23 @@ VERB = listed(
     translate trace unfold unite utilize venture vent widen wrap zoom
     """
 )
+# "Suppose you could fly" asks for a thought, and what follows belongs to that thought.
+SUPPOSING = listed("suppose assume imagine picture say pretend")
+# To follow these is to think or to answer, not to do.
+THINKING = SUPPOSING | listed(
+    "think reflect recall remember notice see wonder explore examine consider unpack pause clarify"
+    " discuss ponder revisit rethink describe explain elaborate slow dig bear"
+)
+CONSIDERING = listed("think reflect consider ponder")
+# With one of the next list after them, these turn the talk to something.
+TURNING = listed(
+    "look take turn stay hold keep go step return come zoom focus test talk begin start set move"
+    " stick sit check question"
+)
+TALKED_OF = listed(
+    "thought thoughts idea ideas question questions claim claims belief beliefs argument word"
+    " words example examples definition assumption assumptions premise principle point view moment"
+)
 # What cannot follow a command's verb: then the first word was a noun, or a clause without subject.
 NOT_AFTER_COMMAND = listed(
     "is are was were am 's 've has had can could will would should may might must does did of isn't"
@@ -128,3 +151,7 @@ NOT_AFTER_COMMAND = listed(
 def is_adverb(word: str) -> bool:
     """Yes to "gently", no to "fly" and "multiply"."""
     return len(word) > len("ally") and word.endswith("ly") and word not in VERB
+
+
+def is_adverbial(word: str) -> bool:
+    return word in ADVERB or word in {"not", "never"} or is_adverb(word)
