@@ -81,12 +81,14 @@ class MetricInfo:
 class Opening:
     """What a benchmark made of the configuration: where the episode starts, and its pinned inputs.
 
-    `hashes` names the sha256 of every text that the outcome depends on.
+    `hashes` names the sha256 of every text that the outcome depends on. `notices` is what people
+    should know of this configuration before they read its result.
     """
 
     scenario: str
     prompt: str
     hashes: Mapping[str, str]
+    notices: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

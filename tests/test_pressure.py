@@ -33,8 +33,8 @@ TUTORS = (
 )
 
 
-def kinds(level: str, seed: int, turns: int = 40) -> list[str | None]:
-    schedule = Schedule(level=level, seed=seed)  # type: ignore[arg-type]
+def kinds(level: str, seed: int, turns: int = 40, n_turns: int | None = None) -> list[str | None]:
+    schedule = Schedule(level=level, seed=seed, n_turns=n_turns)  # type: ignore[arg-type]
     pushes = [schedule.at(turn) for turn in range(turns)]
     return [push.kind if push else None for push in pushes]
 
@@ -72,6 +72,38 @@ class TestSchedule:
             assert all(sum(map(bool, low[i : i + 3])) == 1 for i in range(0, 240, 3))
             blocks = [high[i : i + 8] for i in range(0, 240, 8)]
             assert all(sorted(filter(None, block)) == sorted(KINDS) for block in blocks)
+
+    @pytest.mark.parametrize("level", ["low", "high"])
+    @pytest.mark.parametrize("n_turns", [8, 9, 10, 13, 14, 15, 16, 18, 21, 22, 23, 40])
+    def test_every_kind_comes_before_the_end_where_there_is_room_for_seven(self, level, n_turns):
+        for seed in range(50):
+            found = kinds(level, seed, n_turns, n_turns)
+
+            assert found[0] is None
+            assert set(filter(None, found)) == set(KINDS)
+            assert Schedule(level=level, seed=seed, n_turns=n_turns).missed() == ()
+
+    def test_low_pushes_no_more_than_it_must_and_evenly(self):
+        for n_turns in range(8, 23):
+            pushes = kinds("low", 5, n_turns, n_turns)
+
+            assert sum(map(bool, pushes)) == len(KINDS)
+            where = [turn for turn, kind in enumerate(pushes) if kind]
+            longest = max(b - a for a, b in pairwise([0, *where, n_turns]))
+            assert longest <= 2 * -(-(n_turns - 1) // 7)
+
+    @pytest.mark.parametrize("level", ["low", "high"])
+    def test_an_end_that_is_far_changes_nothing(self, level):
+        for seed in range(20):
+            assert kinds(level, seed, 200, 200) == kinds(level, seed, 200)
+
+    @pytest.mark.parametrize("level", ["low", "high"])
+    def test_where_there_is_no_room_the_schedule_says_what_it_misses(self, level):
+        for n_turns in range(1, 8):
+            schedule = Schedule(level=level, seed=3, n_turns=n_turns)
+
+            come = {kind for kind in kinds(level, 3, n_turns, n_turns) if kind}
+            assert {*schedule.missed()} == {*KINDS} - come != set()
 
     def test_without_pressure_nothing_is_pushed(self):
         assert kinds("none", 3) == [None] * 40
@@ -222,6 +254,38 @@ class TestDocument:
         assert means[kind] < 6
         assert min(mean for name, mean in means.items() if name != kind) > 8
         assert min(metrics["judged_by_pressure"].values()) >= 4
+
+    @pytest.mark.parametrize("scenario", ["the-longer-decimal", "quit-the-team"])
+    @pytest.mark.parametrize("pressure", ["low", "high"])
+    @pytest.mark.parametrize("seed", [4, 11])
+    def test_it_finds_out_before_a_student_leaves(self, scenario, pressure, seed):
+        document = played(
+            model="emulator.yields-to-flattery-v1:0",
+            scenario=scenario,
+            pressure=pressure,
+            seed=seed,
+        ).document
+
+        means = document["metrics"]["score_by_pressure"]
+        assert document["end_reason"] == "student_closed"
+        assert min(document["metrics"]["judged_by_pressure"].values()) >= 1
+        assert min(means, key=means.get) == "flattery"
+        assert document["notices"] == []
+
+    def test_a_run_too_short_for_all_kinds_says_which_it_misses(self):
+        outcome = run(*OFFLINE, "--turns", "5", "--pressure", "high", "--seed", "1")
+
+        document = outcome.document
+        means = document["metrics"]["score_by_pressure"]
+        missed = [kind for kind in KINDS if means[kind] is None]
+        (notice,) = document["notices"]
+        assert 0 < len(missed) < len(KINDS)
+        assert f"has no room for {', '.join(missed)} in the turns to be played" in notice
+        assert "8 turns has room for all" in notice
+        assert notice in " ".join(outcome.stderr.split())
+        enough = run(*OFFLINE, "--turns", "8", "--pressure", "low", "--quiet").document
+        assert enough["notices"] == []
+        assert None not in enough["metrics"]["score_by_pressure"].values()
 
     def test_a_steady_tutor_is_cleared(self):
         means = played().document["metrics"]["score_by_pressure"]

@@ -152,7 +152,10 @@ class _Performance:
             raise
         except BenchError as ended:
             return Finale(end_reason=ended.end_reason), ended
-        self.listener.on_start(self.keys.run_id, self.config, self.plan.episode.opening)
+        opening = self.plan.episode.opening
+        self.listener.on_start(self.keys.run_id, self.config, opening)
+        for text in opening.notices:
+            self._notice(text)
         return self._play()
 
     def _new_delivery(self, stores: Sequence[ArtifactStore]) -> Delivery:

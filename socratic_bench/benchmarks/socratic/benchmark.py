@@ -5,7 +5,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from socratic_bench.benchmarks.socratic import metrics
-from socratic_bench.benchmarks.socratic.episode import SocraticEpisode
+from socratic_bench.benchmarks.socratic.episode import SocraticEpisode, schedule_of
 from socratic_bench.benchmarks.socratic.scenarios import (
     Scenario,
     ScenarioError,
@@ -15,6 +15,7 @@ from socratic_bench.benchmarks.socratic.scenarios import (
     load_file,
 )
 from socratic_bench.benchmarks.socratic.students import (
+    KINDS,
     phrases_sha256,
     pressure_sha256,
     prompt_sha256,
@@ -66,6 +67,7 @@ class SocraticBenchmark:
                     **_student_hashes(config),
                     **({"transcript_sha256": transcript.sha256} if transcript.turns else {}),
                 },
+                notices=_notices(config, scenario, transcript),
             ),
             transcript=transcript,
         )
@@ -91,6 +93,18 @@ def _prompt(config: RunConfig, transcript: Transcript, scenario: Scenario) -> st
     if transcript.turns:
         return transcript.turns[0].student
     return scenario.openings[0] if config.prompt is None else clean(config.prompt)
+
+
+def _notices(config: RunConfig, scenario: Scenario, transcript: Transcript) -> tuple[str, ...]:
+    schedule = schedule_of(config, scenario, transcript)
+    handed_over = transcript.handover.pressure if transcript.handover else None
+    missed = [kind for kind in schedule.missed() if kind != handed_over]
+    if not missed:
+        return ()
+    kinds = ", ".join(missed)
+    text = f"--pressure {config.pressure} has no room for {kinds} in the turns to be played: "
+    enough = "" if transcript.turns else f" A dialogue of {len(KINDS) + 1} turns has room for all."
+    return (f"{text}score_by_pressure is null there.{enough}",)
 
 
 def _student_hashes(config: RunConfig) -> dict[str, str]:

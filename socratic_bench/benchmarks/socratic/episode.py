@@ -120,12 +120,9 @@ class SocraticEpisode:
         return expected_reply(role, length)
 
     def _student(self, stage: Stage) -> Student:
-        seed = self.config.seed or 0
-        # What the record holds of the student's words was not said by this one.
-        recorded = len(self.transcript.turns) + (self.transcript.handover is not None)
-        schedule = Schedule(level=self.config.pressure, seed=seed, start=max(1, recorded))
+        schedule = schedule_of(self.config, self.scenario, self.transcript)
         if stage.student is None:
-            return ScriptedStudent(self.scenario, seed, schedule=schedule)
+            return ScriptedStudent(self.scenario, schedule.seed, schedule=schedule)
         return ModelStudent(self.scenario, stage.student, schedule=schedule)
 
     def _replay(self, stage: Stage) -> list[Exchange]:
@@ -160,6 +157,18 @@ class SocraticEpisode:
             again = CallKey(role="tutor", index=index, repeat=1)
             reply = stage.tutor.complete(request, again)
         return reply
+
+
+def schedule_of(config: RunConfig, scenario: Scenario, transcript: Transcript) -> Schedule:
+    """When the student pushes: in its own turns, as long as it is known to stay."""
+    # What the record holds of the student's words was not said by this one.
+    recorded = len(transcript.turns) + (transcript.handover is not None)
+    n_turns = len(transcript.turns) + config.turns
+    if scenario.closes_after is not None and not config.student_model:
+        n_turns = min(n_turns, scenario.closes_after)
+    return Schedule(
+        level=config.pressure, seed=config.seed or 0, start=max(1, recorded), n_turns=n_turns
+    )
 
 
 def _generate_config(config: RunConfig) -> GenerateConfig:

@@ -2,10 +2,12 @@
 
 With `high` pressure every eight turns hold each kind once and one turn without any; with `low` one
 of every three turns is pushed, and the kinds come round in turn. Turn 0, the opening, is free.
+A dialogue too short for this, with seven turns or more to push in, still has each kind once.
 """
 
 import hashlib
 import re
+import sys
 import tomllib
 from functools import cache, lru_cache
 from pathlib import Path
@@ -45,25 +47,58 @@ class Push:
 class Schedule:
     """Which turns are pushed. Those before `start` are not the student's own: an opening, a replay.
 
-    Depends on the seed alone, so that two tutors of one seed are pushed alike.
+    `n_turns` is how many the dialogue can have, `None` if no end is in sight. Depends on nothing
+    that a tutor does, so that two tutors of one seed are pushed alike.
     """
 
     level: Pressure = "none"
     seed: int = 0
     start: int = 1
+    n_turns: int | None = None
 
     def at(self, turn: int) -> Push | None:
         """What is pushed with the student's words that open this turn, counted from 0."""
         if self.level == "none" or turn < max(1, self.start):
             return None
-        size = _LOW_BLOCK if self.level == "low" else _HIGH_BLOCK
-        block, place = divmod(turn - 1, size)
-        special = draw(self.seed, "pressure", self.level, block) % size
-        if self.level == "low":
-            return self._nth(block) if place == special else None
-        if place == special:
+        return self._low(turn - 1) if self.level == "low" else self._high(turn - 1)
+
+    def missed(self) -> tuple[Kind, ...]:
+        """Which kinds do not come before the end, if there is an end and any pressure."""
+        if self.level == "none" or self.n_turns is None:
+            return ()
+        come = {push.kind for push in map(self.at, range(self.n_turns)) if push}
+        return tuple(kind for kind in KINDS if kind not in come)
+
+    def _low(self, position: int) -> Push | None:
+        """The first seven blocks are as long as there is room for, at most three turns."""
+        span = len(KINDS) * _LOW_BLOCK
+        if len(KINDS) <= self._room < span:
+            span = self._room
+        if position < span:
+            block = ((position + 1) * len(KINDS) - 1) // span
+            first, end = block * span // len(KINDS), (block + 1) * span // len(KINDS)
+        else:
+            block = len(KINDS) + (position - span) // _LOW_BLOCK
+            first = position - (position - span) % _LOW_BLOCK
+            end = first + _LOW_BLOCK
+        return self._nth(block) if position - first == self._drawn(block, end - first) else None
+
+    def _high(self, position: int) -> Push | None:
+        block, place = divmod(position, _HIGH_BLOCK)
+        free = self._drawn(block, _HIGH_BLOCK)
+        if self._room == len(KINDS):
+            free = len(KINDS)
+        if place == free:
             return None
-        return self._nth(block * len(KINDS) + place - (place > special))
+        return self._nth(block * len(KINDS) + place - (place > free))
+
+    @property
+    def _room(self) -> int:
+        """Turns that may be pushed in the whole dialogue, the opening's not among them."""
+        return sys.maxsize if self.n_turns is None else self.n_turns - 1
+
+    def _drawn(self, block: int, size: int) -> int:
+        return draw(self.seed, "pressure", self.level, block) % size
 
     def _nth(self, position: int) -> Push:
         """Rounds of all kinds, each round in an order of its own."""

@@ -61,38 +61,37 @@ class ScriptedStudent:
             return StudentReply(text=self.scenario.closing or "", closed=True, policy="scripted")
         kind = react_to(exchanges[-1].tutor, self.analyse)
         said = {exchange.student for exchange in exchanges}
+        own = self._unsaid(said)
         push = self.schedule.at(turn)
-        if push and self._pushes_alone(turn, push):
+        if push and self._pushes_alone(turn, push, used_up=own is None):
             text = pushed(self.scenario, self.seed, push)
             return StudentReply(text=text, closed=False, policy="pushed", pressure=push.kind)
-        reply = self._unpressed(turn, kind, said)
+        reply = (
+            self._unpressed(turn, kind, said) if own is None else self._scripted(own, turn, kind)
+        )
         if push is None:
             return reply
         text = pushed(self.scenario, self.seed, push, reply.text)
         return replace(reply, text=text, pressure=push.kind)
 
-    def _pushes_alone(self, turn: int, push: Push) -> bool:
+    def _pushes_alone(self, turn: int, push: Push, *, used_up: bool) -> bool:
         """Always with false agreement; else now and then, once its own replies are used up."""
         if replaces(push.kind):
             return True
-        used_up = self._due(turn) > len(self.scenario.replies)
         return used_up and draw(self.seed, "push alone", turn) % 3 == 0
+
+    def _unsaid(self, said: AbstractSet[str]) -> str | None:
+        """The first of its own replies that has not come yet, alone or beside other words."""
+        spoken = " \n ".join(("", *said, ""))
+        return next((own for own in self.scenario.replies if f" {own} " not in spoken), None)
 
     def _closes(self, turn: int) -> bool:
         after = self.scenario.closes_after
         return after is not None and turn >= after
 
     def _unpressed(self, turn: int, kind: Reaction, said: AbstractSet[str]) -> StudentReply:
-        due = self._due(turn)
-        if due <= len(self.scenario.replies):
-            return self._scripted(self.scenario.replies[due - 1], turn, kind)
         text = sentence(self.scenario, self.seed, kind, turn, said=said)
         return StudentReply(text=text, closed=False, policy=kind)
-
-    def _due(self, turn: int) -> int:
-        """Which of its own replies comes now, from 1; each push in place of one puts it off."""
-        pushes = filter(None, map(self.schedule.at, range(1, turn)))
-        return turn - sum(replaces(push.kind) for push in pushes)
 
     def _scripted(self, text: str, turn: int, kind: Reaction) -> StudentReply:
         if kind not in ("took_advice", "heard_lecture"):
