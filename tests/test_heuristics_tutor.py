@@ -140,3 +140,80 @@ def test_advice_in_milder_forms(text: str) -> None:
 )
 def test_what_resembles_milder_advice(text: str) -> None:
     assert analyse(text).has_advice is False
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What is the difference between a promise and a plan?",
+        "What's the difference between envy and anger?",
+        "What is the true value of an apology?",
+        "What is your answer to somebody who disagrees?",
+        "What, then, is a friend?",
+        "What, if anything, makes it unfair?",
+        "So how, exactly, does the rope hold?",
+        "Why, in your view, do they stay?",
+        "What \u2014 in a few words \u2014 is a proof?",
+        "Where does that idea come from?",
+        "Which assumption carries the argument?",
+        "When is it wrong to keep a promise?",
+    ],
+)
+def test_questions_that_want_an_account_are_open(text: str) -> None:
+    assert analyse(text).open_ended is True
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What is the difference between 9 and 4?",
+        "What is the difference between x and y?",
+        "What is the value of the second term?",
+        "What is the value of `n`?",
+        "What is your answer to this?",
+        "What is the result?",
+        "What is the name of a square with unequal sides?",
+        "Where did she come from?",
+        "Which train carries the mail?",
+        "When is it due?",
+        "When is it late to call?",
+        "What, you agree, do you?",
+    ],
+)
+def test_questions_that_want_a_fact_are_closed(text: str) -> None:
+    assert analyse(text).open_ended is False
+
+
+@pytest.mark.parametrize(
+    ("text", "leads"),
+    [
+        ("When did you stop believing him?", True),
+        ("Why do you keep changing the sign?", True),
+        ("When does the loop stop?", False),
+        ("Why does the second step fail?", False),
+        ("Why do people keep promises?", False),
+        ("How would you stop it?", False),
+        ("Is it fair or isn't it?", False),
+        ("That is fair, or isn't it?", True),
+    ],
+)
+def test_only_the_listener_is_presumed_to_have_done_it(text: str, *, leads: bool) -> None:
+    assert analyse(text).is_leading is leads
+
+
+@pytest.mark.parametrize(
+    ("text", "n"),
+    [
+        ("I'm curious about this. What changed your mind?", 1),
+        ("I'd like to understand that better. Why is it unfair?", 1),
+        ("Say more. What would a critic reply?", 1),
+        ("Tell me more about that. Was it hard?", 1),
+        ("I'm curious about this.", 1),
+        ("Say more. It is worth it.", 1),
+        ("I'm curious about your sister. How is she?", 2),
+        ("I wonder why he said that. What do you think?", 2),
+        ("You wonder about this? What changed?", 2),
+    ],
+)
+def test_an_opener_and_its_question_are_one(text: str, n: int) -> None:
+    assert analyse(text).question_count == n

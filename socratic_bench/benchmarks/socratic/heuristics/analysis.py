@@ -1,12 +1,14 @@
 """From a text to its heuristics: language, prose, sentences, and four sets of rules."""
 
+from collections.abc import Sequence
+
 from .advice import advises
-from .grammar import sentences
+from .grammar import Sentence, sentences
 from .language import is_foreign
 from .leading import leads
 from .openness import is_open
 from .prose import blocks
-from .questions import asks
+from .questions import asks, only_opens
 from .types import UNKNOWN, Heuristics
 
 
@@ -16,11 +18,19 @@ def analyse(text: str) -> Heuristics:
     if is_foreign(text, prose):
         return UNKNOWN
     every = [sentence for block in prose for sentence in sentences(block)]
-    questions = [sentence for sentence in every if asks(sentence)]
+    asking = [asks(sentence) for sentence in every]
+    questions = [sentence for sentence, asked in zip(every, asking, strict=True) if asked]
     return Heuristics(
         has_question=bool(questions),
-        question_count=len(questions),
+        question_count=len(questions) - _opened(every, asking),
         open_ended=any(is_open(sentence) for sentence in questions),
         has_advice=any(advises(sentence) for sentence in every),
         is_leading=any(leads(sentence) for sentence in questions),
+    )
+
+
+def _opened(every: Sequence[Sentence], asking: Sequence[bool]) -> int:
+    """An opener and the question that it opens are one question."""
+    return sum(
+        only_opens(sentence) for at, sentence in enumerate(every[:-1]) if all(asking[at : at + 2])
     )

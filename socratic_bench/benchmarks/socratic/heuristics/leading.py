@@ -48,6 +48,8 @@ def _tag(sentence: Sentence) -> bool:
     last = sentence.clauses[-1].body
     if not w.WH.isdisjoint(last):
         return False
+    if words[-3:-2] == ("or",) and words[0] in w.AUXILIARY:
+        return False
     stated = last[0] not in w.AUXILIARY and words[-1] != "that" if last else False
     return len(last) == _TAG_LENGTH or words[-2] in w.NEGATED or stated
 
@@ -90,8 +92,12 @@ def _weighed(sentence: Sentence) -> bool:
 
 
 def _presumed(sentence: Sentence) -> bool:
+    """Of "you" only: "when does it stop" is about the world, "how would you stop it" open."""
     return any(
-        ask.wh in _PRESUMING_WH and not _PRESUMED.isdisjoint(ask.rest[:3])
+        ask.wh in _PRESUMING_WH
+        and ask.auxiliary not in w.MODAL
+        and ask.rest[:1] == ("you",)
+        and not _PRESUMED.isdisjoint(ask.rest[1:3])
         for ask in _asked(sentence)
     )
 
@@ -150,7 +156,7 @@ LEADING = (
         name="presupposition",
         because='"when did you realise" takes for granted that you did',
         example="When did you realise that the plan was bad?",
-        counterexample="When did you make that plan?",
+        counterexample="When did the plan stop working?",
         holds=_presumed,
     ),
 )

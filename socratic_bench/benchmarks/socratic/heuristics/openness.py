@@ -17,6 +17,16 @@ _FACT_NOUN = w.listed(
     "word name number answer result value sum total difference product time date color colour"
     " longest most unit formula"
 )
+# Of these nouns an account can be given, too, if they are not those of one thing.
+_ACCOUNTED = w.listed("answer result value difference")
+_DEFINITE = w.listed("the this that these those your my his her its our their it each")
+_GOVERNED = 2
+_GROUND = w.listed(
+    "assumption assumptions reason reasons premise premises principle principles evidence belief"
+    " beliefs consideration considerations argument arguments"
+)
+_PERSON = w.listed("you he she they we i it")
+_RIGHT = w.listed("right wrong fair just okay ok acceptable justified good reasonable permissible")
 _AMOUNTS = tuple(f" how {head} " for head in sorted(_FACT_HEAD))
 _OFFER = w.listed("can could would will")
 _STORY = w.listed("tell describe explain share elaborate walk expand give")
@@ -49,12 +59,41 @@ def _asks_wide(sentence: Sentence) -> bool:
 
 def _short_fact(ask: Ask) -> bool:
     """A place, a time, a person, an amount, or the name of a thing."""
-    if ask.wh in _FACT_WH or ask.head in _FACT_HEAD:
+    if ask.wh in _FACT_WH:
+        return not _of_reasons(ask)
+    if ask.head in _FACT_HEAD:
         return True
     if not ask.rest and not ask.head:
         return ask.wh == "what" and not ask.auxiliary
     naming = ask.wh == "what" and not ask.head and ask.auxiliary in {"is", "'s", "are", "was"}
-    return naming and not _FACT_NOUN.isdisjoint(ask.rest[:4])
+    noun = next((at for at, word in enumerate(ask.rest[:4]) if word in _FACT_NOUN), -1)
+    return naming and noun >= 0 and not _in_general(ask.rest[noun:])
+
+
+def _of_reasons(ask: Ask) -> bool:
+    """Asks where a view comes from, on which assumption it rests, when something is right."""
+    if ask.wh == "which":
+        return ask.head in _GROUND
+    if ask.wh == "where":
+        return ask.rest[-2:] == ("come", "from") and ask.rest[0] not in _PERSON
+    return (
+        ask.wh == "when"
+        and ask.rest[:1] == ("it",)
+        and ask.rest[1:2] != ()
+        and (ask.rest[1] in _RIGHT and "to" in ask.rest)
+    )
+
+
+def _in_general(noun: tuple[str, ...]) -> bool:
+    """As in "the value of a promise": an account of a kind, not one value of one thing."""
+    if noun[0] not in _ACCOUNTED or len(noun) <= _GOVERNED or noun[1] not in w.PREPOSITION:
+        return False
+    definite = noun[2] in _DEFINITE and noun[1] != "between"
+    return not definite and not any(map(_symbol, noun[2:]))
+
+
+def _symbol(word: str) -> bool:
+    return word == w.HOLE or word[0].isdigit() or (len(word) == 1 and word not in {"a", "i"})
 
 
 def _invites(sentence: Sentence) -> bool:

@@ -28,6 +28,9 @@ _NOUNS_IN_S = w.listed("news series species means lens gas always perhaps as 's 
 _WONDERING = w.listed("wonder wondered wondering curious")
 _WISH = w.listed("like love want wanted need")
 _LEARN = w.listed("know hear understand find learn")
+_WHETHER = frozenset({"if", "whether"})
+# "I'm curious about that.", "Say more.": what is asked is still to come.
+_UNNAMED = w.listed("that this it more better further curious wondering me us here bit")
 _REACH = 5
 _PROPOSING = frozenset({("how", "about"), ("what", "about"), ("how", "come"), ("what", "if")})
 _IDIOMS = (
@@ -137,6 +140,14 @@ def _nod(sentence: Sentence) -> bool:
 
 def _answered(sentence: Sentence) -> bool:
     return sentence.followed_by[:1] == ("because",) and len(sentence.words) > 0
+
+
+def only_opens(sentence: Sentence) -> bool:
+    """Asks for words without a mark, and says nothing of what they should be about."""
+    words = sentence.words
+    if sentence.mark == "?" or sentence.ask or not (telling(sentence) or wondering(sentence)):
+        return False
+    return words[-1] in _UNNAMED and w.WH.isdisjoint(words) and _WHETHER.isdisjoint(words)
 
 
 ASKING = (
