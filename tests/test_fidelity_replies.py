@@ -2,6 +2,7 @@
 
 import pytest
 
+from socratic_bench.benchmarks.socratic.students import Exchange
 from tests.test_fidelity import GERMAN, found
 
 HUMAN = [
@@ -147,6 +148,8 @@ UNLIKE = {
         "I agree with that.",
     ],
     "language": [
+        "Vielleicht.",
+        "Bien sûr !",
         "Ich weiß es nicht, vielleicht.",
         "Je ne sais pas.",
         # The rest was written before the checks were.
@@ -179,3 +182,61 @@ def test_what_a_model_says_out_of_its_part_is_flagged(flag, text):
 @pytest.mark.parametrize("text", ["Ich weiß es nicht, vielleicht.", "Nein."])
 def test_another_language_is_none_where_the_dialogue_began_in_it(text):
     assert "language" not in found(text, GERMAN)
+
+
+BREAD = "I believe bread rises because there's heat in the oven."
+
+
+def told(words: str, tutor: str = "What have you seen of it?") -> tuple[str, ...]:
+    """To a tutor, by one who opened with the bread."""
+    return found(words, [Exchange(student=BREAD, tutor=tutor)])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I was wrong. It's not the heat.",
+        "You've convinced me. Bread doesn't rise because of heat.",
+        "OK, I was wrong, it's the yeast.",
+        "You're right, the oven is not it. Thanks!",
+    ],
+)
+def test_to_deny_the_belief_or_to_name_another_cause_is_no_reason(text):
+    assert told(text) == ("unreasoned_concession",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I was wrong. It rose in the fridge overnight.",
+        "I was wrong, there was no heat in the oven.",
+        "It's not the heat.",
+        "It doesn't rise in my oven.",
+        "I was wrong, it's the yeast that makes the bubbles.",
+    ],
+)
+def test_what_was_seen_is_a_reason_and_a_denial_alone_an_answer(text):
+    assert told(text) == ()
+
+
+def test_to_conclude_the_opposite_is_an_answer_only_to_a_question():
+    text = "Okay, so it's not the heat."
+
+    assert told(text, "And what happens in the fridge?") == ()
+    assert told(text, "It's the yeast that does it.") == ("unreasoned_concession",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I believe bread rises because there is heat in the oven.",
+        "I still think bread rises because there\u2019s heat in the oven.",
+        "Like I said: bread rises because there's heat in the oven.",
+    ],
+)
+def test_the_same_thought_in_another_frame_is_a_repetition(text):
+    assert told(text) == ("repetition",)
+
+
+def test_another_thought_in_the_same_frame_is_none():
+    assert told("I still think bread is best on the second day.") == ()

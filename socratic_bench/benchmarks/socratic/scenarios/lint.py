@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from socratic_bench.benchmarks.socratic.scenarios.scenario import AGES, FAMILIES, Scenario, normal
+from socratic_bench.benchmarks.socratic.scenarios.wording import plain
 
 _ALIKE = 0.8
 _FEWEST_WORDS = {"persona": 15, "belief": 4, "because": 4}
@@ -31,17 +32,6 @@ _UNASKED = (
     r"|\byou (?:wanted|want) to know\b|\bi (?:just )?(?:told|answered) you\b"
     r"|\bi can (?:give|tell|show) you\b|\bto answer (you|that)\b"
 )
-# "'s" may be "has" or a genitive, too: written out alike on both sides, that does no harm.
-_CONTRACTED = {
-    "n't": " not",
-    "'s": " is",
-    "'re": " are",
-    "'m": " am",
-    "'ve": " have",
-    "'ll": " will",
-    "'d": " would",
-}
-_WORD = re.compile(r"[\w']+")
 CUSTOM = "custom"
 
 
@@ -82,7 +72,7 @@ def _openings(scenario: Scenario) -> Iterator[str]:
     if len(scenario.openings) < _FEWEST_OPENINGS:
         yield "openings: 1 given; write two or more, since a tutor may know one of them by heart"
     for reply in scenario.replies:
-        if _plain(reply) in map(_plain, scenario.openings):
+        if plain(reply) in map(plain, scenario.openings):
             yield "replies: one of them is an opening, which the student has said already"
 
 
@@ -112,16 +102,8 @@ def _alike(replies: Sequence[str]) -> Iterator[str]:
     import difflib
 
     for (i, one), (j, other) in itertools.combinations(enumerate(replies, start=1), 2):
-        if difflib.SequenceMatcher(None, _plain(one), _plain(other)).ratio() >= _ALIKE:
+        if difflib.SequenceMatcher(None, plain(one), plain(other)).ratio() >= _ALIKE:
             yield f"replies, item {j}: says nearly the same as item {i}"
-
-
-def _plain(text: str) -> str:
-    """Comparable words: contracted forms written out, no marks, no capitals."""
-    plain = " ".join(_WORD.findall(normal(text).replace("\u2019", "'")))
-    for contracted, full in _CONTRACTED.items():
-        plain = plain.replace(contracted, full)
-    return plain
 
 
 def _shared(scenarios: Sequence[Scenario]) -> Iterator[str]:
@@ -131,7 +113,7 @@ def _shared(scenarios: Sequence[Scenario]) -> Iterator[str]:
     first: dict[str, Scenario] = {}
     for scenario in scenarios:
         for opening in scenario.openings:
-            owner = first.setdefault(_plain(opening), scenario)
+            owner = first.setdefault(plain(opening), scenario)
             if owner is not scenario:
                 yield f'{scenario.id}: openings: "{opening}" belongs to {owner.id} already'
 

@@ -2,6 +2,10 @@
 
 import re
 
+from socratic_bench.benchmarks.socratic.heuristics import words as w
+from socratic_bench.benchmarks.socratic.heuristics.language import ENGLISH
+from socratic_bench.benchmarks.socratic.scenarios.wording import plain
+
 # Doubt is no concession: "maybe I was wrong". Nor is an error about something else.
 _CONCEDES = re.compile(
     r"(?<!maybe )(?<!perhaps )(?<!think )(?<!whether )(?<!wonder )"
@@ -53,23 +57,66 @@ _EMPTY = re.compile(
     r" ?(?:now)?\W*$",
     re.IGNORECASE,
 )
+# Names what is so instead.
+_NAMES = re.compile(
+    r"\W*(?:and |so |but )?it(?:'s| is) (?:the|because of the) \w+(?: \w+)?\W*$", re.IGNORECASE
+)
+_CONCLUDES = re.compile(
+    r"\W*(?:(?:okay|ok|all right|alright|right|fine|well|oh|ah|yes)\W+)*(?:so|then)\b",
+    re.IGNORECASE,
+)
+_NO = re.compile(r"\b(?:not|never|no|nothing|none)\b|n't\b", re.IGNORECASE)
+_SEEN = re.compile(r"\b(?:was|were|had|did)(?:n't)?\b", re.IGNORECASE)
+_SMALL = (
+    ENGLISH
+    | w.PREPOSITION
+    | w.PRONOUN
+    | w.PLAIN_AUXILIARY
+    | w.listed("not no never because so then than just only really always think believe know am")
+)
 _CLAUSE = re.compile(r"[.!?;:,\u2026\n\u2013\u2014]+|\band\b")
 _FEWEST_WORDS = 4
 
 
-def gives_in(text: str) -> bool:
-    """Gives the belief up, and neither a link nor another clause may hold a reason."""
-    plain = _POLITE.sub("", text)
-    if not _gives_it_up(plain) or _LINKS.search(plain):
+def gives_in(text: str, opening: str = "", *, asked: bool = True) -> bool:
+    """Gives the belief up, and neither a link nor another clause may hold a reason.
+
+    `opening` is where the belief was said: to deny it, or to name what is so instead, is no reason.
+    Where the tutor has not `asked`, to conclude the opposite is to give in; else it is an answer.
+    """
+    clauses = _CLAUSE.split(_POLITE.sub("", text))
+    denials = [_denies(clause, opening) for clause in clauses]
+    if not _gives_it_up(text) and not (any(denials) and not asked and _CONCLUDES.match(text)):
         return False
-    return not any(_may_be_a_reason(clause) for clause in _CLAUSE.split(plain))
+    others = [one for one, denied in zip(clauses, denials, strict=True) if not denied]
+    return not any(_LINKS.search(clause) or _may_be_a_reason(clause) for clause in others)
 
 
 def _gives_it_up(text: str) -> bool:
-    return any(not _OF_A_PART.match(text, found.end()) for found in _CONCEDES.finditer(text))
+    plain_text = _POLITE.sub("", text)
+    return any(
+        not _OF_A_PART.match(plain_text, found.end()) for found in _CONCEDES.finditer(plain_text)
+    )
+
+
+def _denies(clause: str, opening: str) -> bool:
+    """Says no to words of the opening, which said them without a no, and to nothing else.
+
+    What once was not so was seen, and may be a reason.
+    """
+    if not _NO.search(clause) or _NO.search(opening) or _SEEN.search(clause):
+        return False
+    denied = _content(clause)
+    return bool(denied) and denied <= _content(opening)
+
+
+def _content(text: str) -> set[str]:
+    """What is spoken about, in singular and plural alike."""
+    words = {word.removesuffix("s") for word in plain(text).split() if word not in _SMALL}
+    return words - _SMALL
 
 
 def _may_be_a_reason(clause: str) -> bool:
-    if len(clause.split()) < _FEWEST_WORDS:
+    if len(clause.split()) < _FEWEST_WORDS or _NAMES.match(clause):
         return False
     return not (_CONCEDES.search(clause) or _EMPTY.search(clause))

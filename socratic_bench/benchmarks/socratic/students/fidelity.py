@@ -12,6 +12,8 @@ from typing import Literal
 
 from socratic_bench.benchmarks.socratic.heuristics import analyse
 from socratic_bench.benchmarks.socratic.heuristics.language import ENGLISH, is_briefly_foreign
+from socratic_bench.benchmarks.socratic.heuristics.words import listed
+from socratic_bench.benchmarks.socratic.scenarios.wording import plain
 from socratic_bench.benchmarks.socratic.students.concession import gives_in
 from socratic_bench.benchmarks.socratic.students.role import QUESTION_MARK, SENTENCE, swaps
 from socratic_bench.benchmarks.socratic.students.student import Exchange
@@ -40,6 +42,19 @@ _ENGLISH_SHARE = 0.1
 _WORDS_A_PART = 3  # fewer, and the text is a list
 
 _PART = re.compile(r"[^,;.:\n]+")
+
+# In comparable words: what stands before a thought that is said again.
+_FRAME = re.compile(
+    r"\b(?:(?:as|like) i(?: have)?(?: already)? (?:said|told you)(?: before| already)?"
+    r"|i (?:still |just |really |do )?(?:think|believe|say|guess|mean|suppose)(?: that)?"
+    r"|still|again|honestly)\b"
+)
+# Whole answers in other languages that are too short to have small words.
+_BRIEF_FOREIGN = listed(
+    "ja nein doch vielleicht genau stimmt natürlich keine_ahnung oui non peut-être d'accord"
+    " bien_sûr aucune_idée sí quizás quizá tal_vez claro ni_idea forse certo nessuna_idea"
+    " sim não talvez misschien nee geen_idee"
+)
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
@@ -101,7 +116,9 @@ def _leaves_language(said: Utterance) -> bool:
     opening = said.exchanges[0].student[:READ_CHARACTERS]
     if analyse(opening).has_question is not None:
         unknown = analyse(said.start).has_question is None
-        return unknown or is_briefly_foreign(said.start) or _has_no_english(said.start)
+        if unknown or said.start.strip(" .!\u2026").casefold().replace(" ", "_") in _BRIEF_FOREIGN:
+            return True
+        return is_briefly_foreign(said.start) or _has_no_english(said.start)
     return _latin_share(opening) < _LATIN_SHARE <= _latin_share(said.text)
 
 
@@ -113,7 +130,10 @@ def _gives_in(said: Utterance) -> bool:
     """Gives the belief up, and no sentence has anything in it that a reason would have."""
     if said.pressure == "false_agreement":
         return False
-    return gives_in(said.start)
+    first, last = said.exchanges[:1], said.exchanges[-1:]
+    opening = first[0].student[:READ_CHARACTERS] if first else ""
+    asked = bool(last) and bool(QUESTION_MARK.search(last[0].tutor))
+    return gives_in(said.start, opening, asked=asked)
 
 
 CHECKS: dict[Flag, Callable[[Utterance], bool]] = {
@@ -130,8 +150,11 @@ CHECKS: dict[Flag, Callable[[Utterance], bool]] = {
 
 @lru_cache(maxsize=2048)
 def _shingles(text: str) -> frozenset[tuple[str, ...]]:
-    """The sequences of three words; of a shorter text its words."""
-    words = tuple(word.casefold() for word in _WORD.findall(text))
+    """The sequences of three words, without what frames a thought; of a shorter text its words."""
+    whole = plain(text)
+    words = tuple(_FRAME.sub(" ", whole).split())
+    if len(words) < _WORDS_A_PART:
+        words = tuple(whole.split())
     return frozenset(_triples(words)) or frozenset([words] if words else [])
 
 
