@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from cli.waiting import Waiting
     from socratic_bench.config import RunConfig, Sources
     from socratic_bench.documents import RunResult
+    from socratic_bench.errors import BenchError
     from socratic_bench.ports import Entry
     from socratic_bench.runner import Halt, Plan
 
@@ -224,13 +225,26 @@ def _report(result: "RunResult", flags: Flags) -> int:
     if result.error is not None and flags.get("debug"):
         print_traceback(result.error)
     if result.error is not None:
-        say_error(result.error)
+        say_error(_in_short(result.error) if flags.get("brief") else result.error)
     elif result.shortfalls:
         say_error(BenchError(" ".join(result.shortfalls)))
     document = result.brief if flags.get("brief") else result.document
     printed = print_document(document, pretty=bool(flags.get("pretty")))
     # Taking the interpreter apart would be the last thing to wait for.
     leave_now(result.exit_code if printed else max(1, result.exit_code))
+
+
+def _in_short(error: "BenchError") -> "BenchError":
+    """The error of a document that will lack what others could be gone on with."""
+    from socratic_bench.runner.closing import FROM_DOCUMENT
+
+    if error.hint:
+        error.hint = error.hint.replace(
+            FROM_DOCUMENT,
+            "The short form leaves out what the run could be gone on with: "
+            "give --output-dir, or no --brief.",
+        )
+    return error
 
 
 def _sources(flags: Flags) -> "Sources":

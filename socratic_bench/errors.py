@@ -89,6 +89,10 @@ class UsageError(BenchError):
         self.problems = tuple(redact(problem) for problem in problems)
 
 
+class DamagedJournalError(UsageError):
+    """What should be a run's journal does not begin like one; nothing of it was used or changed."""
+
+
 class ModelError(BenchError):
     """A model call failed for good, or (while `retryable`) for now; `retry_after_s` is the wait
     that the server asked for.
@@ -116,6 +120,10 @@ class ArtifactError(BenchError):
     code = "artifacts"
     end_reason: EndReason = "artifacts"
     retryable = True
+
+
+class TakenOverError(ArtifactError):
+    """Another process holds this run now: only that one goes on with it."""
 
 
 class StoreOutageError(ArtifactError):

@@ -1,6 +1,7 @@
 """The seams: what a run needs from models, benchmarks, stores and listeners, and nothing more."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Literal, Protocol
 
 from socratic_bench.config import RunConfig
@@ -229,6 +230,13 @@ class Journal(Protocol):
 
 class Journals(Protocol):
     """The journals of one store."""
+
+    def alone(self) -> AbstractContextManager[None]:
+        """No other process finds or begins a run here meanwhile, as far as the store can see to it.
+
+        It lets go of the store at once when the process ends, however that ends.
+        """
+        ...
 
     def newest(self, identity: str) -> Iterator[str]:
         """Run ids whose first entry has this `identity` digest, the newest first."""

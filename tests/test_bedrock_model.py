@@ -478,6 +478,16 @@ def test_errors_are_told_apart_by_code_then_words_then_status(
     assert len(fake.of(TUTOR)) == len(error.attempts)
 
 
+@pytest.mark.parametrize("message", [{"a": 1}, ["no"], 7, None, True])
+def test_a_message_that_is_no_text_is_told_as_it_is(fake, bench, message):
+    fake.scripts["m"] = [Said(json.dumps({"message": message}).encode(), 400)]
+    with pytest.raises(ModelError) as caught:
+        bench.model("m").complete(REQUEST, KEY)
+
+    assert caught.value.code == "invalid_request"
+    assert len(caught.value.attempts) == 1
+
+
 def test_the_message_names_the_model_and_what_the_service_said(fake, bench):
     fake.scripts[TUTOR] = [refusal(403, "AccessDeniedException", "Not authorized.")]
 

@@ -50,7 +50,14 @@ def bucket(client: Any, moto_url: str, keys: None, monkeypatch: pytest.MonkeyPat
 class Host:
     """One process that plays runs: its delivery, its journals, and what it is told."""
 
-    def __init__(self, bucket: str, *, sleep: Callable[[float], None] = time.sleep, **terms: Any):
+    def __init__(
+        self,
+        bucket: str,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        keeps_notes: bool = True,
+        **terms: Any,
+    ):
         self.heard: list[str] = []
         self.lost: list[BenchError] = []
         self.is_lost = threading.Event()
@@ -67,6 +74,7 @@ class Host:
                 sleep=self.sleep,
                 **{"ttl_s": 60.0, **terms},
             ),
+            keeps_notes=keeps_notes,
         )
 
     def sleep(self, seconds: float) -> None:
@@ -620,3 +628,17 @@ def test_places_offer_the_journals_of_the_bucket(bucket):
     assert list(journals.newest(IDENTITY)) == [RUN]
     assert bucket_journals(None, delivery, **told) is None
     delivery.close()
+
+
+@pytest.mark.parametrize("keeps_notes", [True, False], ids=["alone", "beside a folder"])
+def test_notes_are_kept_where_nobody_else_has_them(host: Callable[..., Host], *, keeps_notes: bool):
+    one = host(keeps_notes=keeps_notes)
+    written = one.journals.create(RUN, IDENTITY)
+    written.append({"kind": "run", "n": 0})
+    written.append({"kind": "asked", "n": 1}, durable=False)
+    written.append({"kind": "answered", "n": 2})
+    assert one.delivery.settle() is None
+    written.close()
+
+    found = [entry["n"] for entry in host().journals.open(RUN).entries]
+    assert found == ([0, 1, 2] if keeps_notes else [0, 2])

@@ -41,6 +41,7 @@ OPENED = {
 }
 MAY_CHANGE = {
     "turns",
+    "s3_kms_key_id",
     "region",
     "assume_role_arn",
     "service_tier",

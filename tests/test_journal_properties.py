@@ -33,7 +33,7 @@ HEADER = {
     "run_id": RUN_ID,
     "digest": "0" * 32,
     "identity": {},
-    "config": {},
+    "config": {"turns": 40},
     "seed": 1,
     "started_at": "2026-01-01T00:00:00+00:00",
     "runner_version": "0.1.0",
@@ -156,6 +156,20 @@ ANSWERED = {
 }
 
 
+PROCESS = {"kind": "process", "pid": 7, "host": "here", "turns": 40}
+
+
+def tried(second: int) -> dict[str, object]:
+    attempt = {
+        "started_at": f"2026-01-01T00:00:{second:02}+00:00",
+        "duration_ms": 5.0,
+        "wait_ms": 0.0,
+        "error": "throttled",
+        "may_have_been_billed": False,
+    }
+    return {"kind": "attempt", "key": KEY, "attempt": attempt}
+
+
 def asked(second: int, **more: object) -> dict[str, object]:
     return {"kind": "asked", "key": KEY, "at": f"2026-01-01T00:00:{second:02}+00:00", **more}
 
@@ -176,8 +190,23 @@ def test_a_process_that_ended_in_the_middle_of_a_call_may_have_paid_for_it():
         ([asked(1), asked(2), ANSWERED], [1]),
         ([ANSWERED], []),
         ([asked(1), ANSWERED], []),
+        ([asked(1), tried(2), asked(3), ANSWERED], []),
+        ([asked(1), tried(2), asked(3), tried(4)], [2, 4]),
+        ([asked(1), tried(2), asked(3), PROCESS, asked(5), ANSWERED], [2, 3]),
+        ([asked(1), tried(2), asked(3), asked(5), ANSWERED], [2, 3]),
+        ([tried(2), asked(3)], [2, 3]),
     ],
-    ids=["never answered", "answered at last", "asked not kept", "answered"],
+    ids=[
+        "never answered",
+        "answered at last",
+        "asked not kept",
+        "answered",
+        "answered at the second try",
+        "killed while it waits",
+        "killed at the second try, answered later",
+        "as before, and the later process is not told",
+        "first note not kept",
+    ],
 )
 def test_every_process_that_ended_in_the_middle_of_a_call_counts(found, seconds):
     lost = Memory([HEADER, *found]).failed("tutor")

@@ -140,6 +140,23 @@ class TestTakingUp:
         assert document["usage"]["tutor"]["calls"] == 2
         assert document["usage"]["tutor"]["attempts"] == 3
 
+    def test_requests_that_failed_before_the_kill_count_too(self, service, tmp_path):
+        env = account_of(service)
+        service.reset(faults=["cut:role=tutor:after=2:count=4", "hang:role=tutor:after=2:ms=60000"])
+        words = (*WORDS, "--turns", "4", "--max-attempts", "20", "--output-dir", str(tmp_path))
+        process = start(*words, env=env)
+        while sum(request.role == "tutor" for request in service.requests) < 7:
+            time.sleep(0.01)
+        process.kill()
+        process.communicate()
+        before = Counter(request.role for request in service.requests)
+        service.reset()
+        document = run(*words, "--resume", env=env).document
+
+        after = Counter(request.role for request in service.requests)
+        assert document["usage"]["tutor"]["attempts"] == before["tutor"] + after["tutor"]
+        assert document["latency"]["tutor"]["unanswered_maybe_billed"] == 5
+
     def test_every_kill_counts_and_so_does_what_it_may_have_cost(self, service, tmp_path):
         """Three processes: two of them killed while the tutor's first reply was under way."""
         env = account_of(service)
@@ -327,9 +344,67 @@ class TestWithoutAStore:
 
         assert_refused(outcome, says)
 
+    @pytest.mark.parametrize(
+        ("change", "says"),
+        [
+            ({"identity": 5}, "no journal of a run"),
+            ({"seed": -3}, "no journal of a run"),
+            ({"seed": "x"}, "no journal of a run"),
+            ({"started_at": "2026-01-01T00:00:00"}, "no journal of a run"),
+            ({"run_id": 7}, "no journal of a run"),
+            ({"config": {"turns": 10**9}}, "no journal of a run"),
+            ({"config": {"model": 7}}, "does not tell how the run was asked for"),
+            ({"config": {"temperature": "hot"}}, "does not tell how the run was asked for"),
+            ({"config": {"gates": 3}}, "does not tell how the run was asked for"),
+        ],
+        ids=str,
+    )
+    def test_a_journal_with_odd_contents_is_refused_before_anything_is_called(
+        self, service, tmp_path, partial, change, says
+    ):
+        (tmp_path / "odd.json").write_text(json.dumps(changed(partial.document, change)))
+        outcome = run("--resume-from", str(tmp_path / "odd.json"), env=account_of(service))
+
+        assert_refused(outcome, says)
+        assert outcome.document["turns"] == []
+        assert service.requests == []
+
+    def test_a_journal_that_answers_something_else_is_refused_as_if_nothing_had_been(
+        self, service, tmp_path, partial
+    ):
+        """Its seed is another one, so that its student says something else."""
+        (tmp_path / "odd.json").write_text(json.dumps(changed(partial.document, {"seed": 4711})))
+        outcome = run("--resume-from", str(tmp_path / "odd.json"), env=account_of(service))
+
+        assert_refused(outcome, "answers another question")
+        assert (outcome.document["run_id"], outcome.document["turns"]) == (None, [])
+
+    def test_the_short_form_does_not_promise_what_it_lacks(self, service):
+        service.reset(faults=["access_denied:role=tutor:after=1"])
+        outcome = run(*WORDS, "--turns", "2", "--brief", env=account_of(service))
+
+        assert (outcome.exit_code, len(outcome.document)) == (3, 8)
+        assert "--resume-from" not in outcome.stderr
+        assert "give --output-dir, or no --brief" in outcome.stderr
+
+    @pytest.fixture
+    def partial(self, service):
+        service.reset(faults=["access_denied:role=tutor:after=3"])
+        outcome = run(*WORDS, "--turns", "5", env=account_of(service))
+        assert outcome.exit_code == 3
+        service.reset()
+        return outcome
+
     def test_a_document_that_is_not_there_is_refused(self, tmp_path):
         outcome = run("--resume-from", str(tmp_path / "none.json"), env=environment())
         assert_refused(outcome, "cannot be read")
+
+
+def changed(document: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    """The document with other contents in its journal's first entry."""
+    first, *rest = document["journal"]
+    config = {**first["config"], **change.get("config", {})}
+    return {**document, "journal": [{**first, **change, "config": config}, *rest]}
 
 
 def assert_refused(outcome: Outcome, says: str) -> None:
@@ -434,6 +509,23 @@ class TestLock:
 
         assert run(*words, env=env).exit_code == 0
 
+    def test_of_the_same_line_several_times_at_once_one_begins_a_run(self, service, tmp_path):
+        service.reset(latency_ms=200)
+        words = (*WORDS, "--turns", "8", "--output-dir", str(tmp_path), "--resume")
+        started = [start(*words, env=account_of(service)) for _ in range(4)]
+        ended = [(process.communicate(), process.returncode)[1] for process in started]
+
+        assert sorted(ended) == [0, 2, 2, 2]
+        assert len(list(tmp_path.glob("journal/runs/*.jsonl"))) == 1
+
+    def test_the_same_line_with_fewer_turns_says_what_it_passes_over(self, service, tmp_path):
+        store = ("--output-dir", str(tmp_path), "--seed", "1", "--resume")
+        first = run(*WORDS, "--turns", "2", *store, env=account_of(service)).document["run_id"]
+        outcome = run(*WORDS, "--turns", "1", *store, env=account_of(service))
+
+        assert outcome.exit_code == 0
+        assert f"{first} is passed over: it has 2 turns, and 1 are asked for" in outcome.stderr
+
 
 class TestDamage:
     @pytest.fixture
@@ -472,6 +564,31 @@ class TestDamage:
         assert "1 entries" in outcome.stderr
         assert "damaged" in outcome.stderr
         assert len(service.requests) == 3
+
+    @pytest.mark.parametrize("left", ["nothing", "half a line", "a changed line"])
+    def test_a_run_whose_first_process_is_not_told_has_the_turns_it_began_with(
+        self, service, tmp_path, cut, left
+    ):
+        path = journal(tmp_path)
+        first, second, *_ = path.read_bytes().splitlines(keepends=True)
+        kept = {"nothing": b"", "half a line": second[:20], "a changed line": b"7" + second}[left]
+        path.write_bytes(first + kept)
+        outcome = cut()
+
+        assert (outcome.exit_code, outcome.document["n_turns"]) == (0, 3)
+
+    def test_the_same_line_passes_a_damaged_beginning_over_and_says_so(
+        self, service, tmp_path, cut
+    ):
+        path = journal(tmp_path)
+        path.write_bytes(path.read_bytes().replace(b'"version":1', b'"version":2', 1))
+        words = (*WORDS, "--turns", "3", "--seed", "1", "--output-dir", str(tmp_path))
+        outcome = run(*words, "--resume", env=account_of(service))
+
+        assert outcome.exit_code == 0
+        assert f"{path} is damaged at its beginning and is passed over" in outcome.stderr
+        assert len(service.requests) == 6
+        assert_refused(cut(), "is damaged at its beginning")
 
     @pytest.mark.parametrize("content", [b"", b"hello\n", b'{"kind":"turn"}\n', b"\0" * 99])
     def test_a_file_that_is_no_journal_is_left_alone(self, service, tmp_path, cut, content):

@@ -2,6 +2,9 @@
 
 import signal
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 from uuid import uuid4
 
 import boto3
@@ -28,10 +31,8 @@ def service():
     service.close()
 
 
-@pytest.fixture
-def bucket(moto_url):
-    """An empty bucket of moto's server, and its objects' keys."""
-    name = f"bucket-{uuid4().hex}"
+@contextmanager
+def s3_of(moto_url: str) -> Iterator[Any]:
     client = boto3.client(
         "s3",
         endpoint_url=moto_url,
@@ -39,9 +40,17 @@ def bucket(moto_url):
         aws_access_key_id="any",
         aws_secret_access_key="any",
     )
-    client.create_bucket(Bucket=name)
-    yield name, lambda: [row["Key"] for row in client.list_objects_v2(Bucket=name)["Contents"]]
+    yield client
     client.close()
+
+
+@pytest.fixture
+def bucket(moto_url):
+    """An empty bucket of moto's server, and its objects' keys."""
+    name = f"bucket-{uuid4().hex}"
+    with s3_of(moto_url) as client:
+        client.create_bucket(Bucket=name)
+        yield name, lambda: [row["Key"] for row in client.list_objects_v2(Bucket=name)["Contents"]]
 
 
 def cut(service: Service, env: dict[str, str], *words: str, calls: int, number: int) -> bytes:
@@ -103,17 +112,10 @@ def test_a_complete_run_whose_curated_file_is_gone_is_delivered_again(service, b
     words = (*WORDS, "--turns", "2", "--s3-bucket", name, "--resume")
     first = run(*words, env=env)
     before = keys()
-    client = boto3.client(
-        "s3",
-        endpoint_url=moto_url,
-        region_name="us-east-1",
-        aws_access_key_id="any",
-        aws_secret_access_key="any",
-    )
-    for key in before:
-        if key.startswith(("curated/", "raw/")):
-            client.delete_object(Bucket=name, Key=key)
-    client.close()
+    with s3_of(moto_url) as client:
+        for key in before:
+            if key.startswith(("curated/", "raw/")):
+                client.delete_object(Bucket=name, Key=key)
     service.reset()
     second = run(*words, env=env)
 
@@ -152,3 +154,35 @@ def test_a_bucket_that_is_not_there_is_said(service, moto_url):
     outcome = run("resume", "run-1", "--s3-bucket", "no-such-bucket-here", env=env)
 
     assert_refused(outcome, "no-such-bucket-here")
+
+
+def test_what_was_encrypted_with_a_key_stays_so(service, bucket, moto_url):
+    name, keys = bucket
+    env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=moto_url)
+    key_id = "arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+    words = (*WORDS, "--turns", "3", "--s3-bucket", name, "--s3-kms-key-id", key_id)
+    service.reset(faults=["access_denied:role=tutor:after=1"])
+    broken = run(*words, env=env)
+    assert f"--s3-kms-key-id {key_id}" in broken.stderr
+    service.reset()
+    again = run("resume", broken.document["run_id"], "--s3-bucket", name, env=env)
+
+    assert again.exit_code == 0
+    with s3_of(moto_url) as client:
+        used = {client.head_object(Bucket=name, Key=key).get("SSEKMSKeyId") for key in keys()}
+    assert used == {key_id}
+
+
+def test_the_same_line_passes_a_damaged_beginning_over_and_says_so(service, bucket, moto_url):
+    name, keys = bucket
+    env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=moto_url)
+    words = (*WORDS, "--turns", "1", "--seed", "1", "--s3-bucket", name, "--resume")
+    first = run(*words, env=env).document["run_id"]
+    (beginning,) = [key for key in keys() if key.endswith("/000000.json")]
+    with s3_of(moto_url) as client:
+        client.put_object(Bucket=name, Key=beginning, Body=b'{"kind":')
+    again = run(*words, env=env)
+
+    assert again.exit_code == 0
+    assert again.document["run_id"] != first
+    assert f"{first} is passed over" in again.stderr

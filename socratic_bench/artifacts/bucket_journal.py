@@ -5,6 +5,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -16,7 +17,7 @@ from socratic_bench.artifacts.delivery import Delivery
 from socratic_bench.artifacts.keys import RunKeys, index_of
 from socratic_bench.artifacts.lease import Lease, LeaseTerms
 from socratic_bench.documents import encode
-from socratic_bench.errors import StoreOutageError, UsageError
+from socratic_bench.errors import DamagedJournalError, StoreOutageError, UsageError
 from socratic_bench.ports import Entry
 from socratic_bench.types import Json
 
@@ -44,10 +45,18 @@ class BucketJournals:
     Reading waits out a short outage, and raises `ArtifactError` if S3 cannot be read.
     """
 
-    def __init__(self, bucket: Bucket, delivery: Delivery, terms: LeaseTerms) -> None:
+    def __init__(
+        self, bucket: Bucket, delivery: Delivery, terms: LeaseTerms, *, keeps_notes: bool = True
+    ) -> None:
         self._bucket = bucket
         self._delivery = delivery
         self._terms = terms
+        self._keeps_notes = keeps_notes
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Two processes that begin a run at the same moment are not told apart: S3 has no lock."""
+        yield
 
     def newest(self, identity: str) -> Iterator[str]:
         """Run ids whose first entry has this `identity` digest, the newest first."""
@@ -73,7 +82,9 @@ class BucketJournals:
             raise self._absent(keys)
         entry, fault = _entry(keys, 0, None, stored)
         if entry is None:
-            raise UsageError([f"The journal of {run_id} cannot be used: its beginning {fault}."])
+            raise DamagedJournalError(
+                [f"The journal of {run_id} cannot be used: its beginning {fault}."]
+            )
         return entry
 
     def _absent(self, keys: RunKeys) -> UsageError:
@@ -114,7 +125,8 @@ class BucketJournals:
         self, keys: RunKeys, lease: Lease, found: _Found, index: str | None = None
     ) -> "BucketJournal":
         shelf = _Shelf(self._bucket, lease, keys.entry(0), index)
-        return BucketJournal(keys, shelf, self._delivery, lease, found)
+        notes = self._keeps_notes
+        return BucketJournal(keys, shelf, self._delivery, lease, found, keeps_notes=notes)
 
     def _sequences(self, keys: RunKeys) -> dict[int, str]:
         """The key of every object that is named like an entry, by its number."""
@@ -134,8 +146,9 @@ class BucketJournals:
         found = _chained(keys, objects)
         if not found.entries:
             location = self._bucket.location(keys.journal)
-            raise UsageError(
-                [f"{location} is no journal of {keys.run_id}: {' '.join(found.repairs)}"]
+            raise DamagedJournalError(
+                [f"{location} is no journal of {keys.run_id}: {' '.join(found.repairs)}"],
+                hint="Start a new run without resuming.",
             )
         return found
 
@@ -157,9 +170,17 @@ class BucketJournal:
     """The journal of one run. Appending returns at once; the objects follow beside the dialogue."""
 
     def __init__(
-        self, keys: RunKeys, shelf: "_Shelf", delivery: Delivery, lease: Lease, found: _Found
+        self,
+        keys: RunKeys,
+        shelf: "_Shelf",
+        delivery: Delivery,
+        lease: Lease,
+        found: _Found,
+        *,
+        keeps_notes: bool,
     ) -> None:
         self._keys = keys
+        self._keeps_notes = keeps_notes
         self._shelf = shelf
         self._delivery = delivery
         self._lease = lease
@@ -188,9 +209,9 @@ class BucketJournal:
     def append(self, entry: Entry, *, durable: bool = True) -> None:
         """Start keeping an entry; whether it arrived the run's delivery knows.
 
-        Notes are left out: each would be a request.
+        Notes are left out where a folder has them: each is a request to S3.
         """
-        if not durable:
+        if not (durable or self._keeps_notes):
             return
         with self._lock:
             body = encode(

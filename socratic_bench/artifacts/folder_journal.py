@@ -3,8 +3,8 @@
 import fcntl
 import os
 import socket
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,30 +13,53 @@ import orjson
 
 from socratic_bench.artifacts.keys import RunKeys
 from socratic_bench.documents import encode
-from socratic_bench.errors import ArtifactError, UsageError
+from socratic_bench.errors import ArtifactError, DamagedJournalError, UsageError
 from socratic_bench.types import Json
 
 SUM = "sha256"
 NEVER = "Nothing of it was used or changed."
+ANEW = "Start a new run without resuming."
 
 
 class FolderJournals:
-    """The files `journal/runs/{run_id}.jsonl` below `root`."""
+    """The files `journal/runs/{run_id}.jsonl` below `root`; `notice` is told of damaged ones."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, notice: Callable[[str], None] = lambda _: None) -> None:
         self._root = Path(root).absolute()
+        self._folder = self._root / "journal/runs"
+        self._notice = notice
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """See `Journals.alone`: by a lock on the folder, which goes when its process does."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self._folder, os.O_RDONLY)
+        except OSError as error:
+            raise _unwritable(self._folder, error) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
 
     def newest(self, identity: str) -> Iterator[str]:
-        names = sorted((self._root / "journal/runs").glob("run-*.jsonl"), reverse=True)
-        for path in names:
-            if self._first(path).get("digest") == identity:
+        for path in sorted(self._folder.glob("run-*.jsonl"), reverse=True):
+            line = _first_line(path)
+            entry = _read_line(line)
+            if entry and entry.get("digest") == identity:
                 yield path.stem
+            elif entry is None and line.endswith(b"\n"):
+                self._notice(f"{path} is damaged at its beginning and is passed over.")
 
     def first(self, run_id: str) -> Mapping[str, Json]:
         path = self._path(run_id)
-        entry = self._first(path)
-        if not entry:
+        line = _first_line(path)
+        if not line:
             raise UsageError([self._absent(path)], hint=self._hint())
+        entry = _read_line(line)
+        if entry is None:
+            raise DamagedJournalError([f"{path} is damaged at its beginning. {NEVER}"], hint=ANEW)
         return entry
 
     def holds(self, run_id: str) -> bool:
@@ -72,13 +95,6 @@ class FolderJournals:
 
     def _hint(self) -> str:
         return "Give the --output-dir of the run, and its run_id as its document has it."
-
-    def _first(self, path: Path) -> Mapping[str, Json]:
-        try:
-            with path.open("rb") as file:
-                return _read_line(file.readline()) or {}
-        except OSError:
-            return {}
 
 
 class FolderJournal:
@@ -146,10 +162,14 @@ class FolderJournal:
         lines = whole.split(b"\n") if whole else []
         found = [_read_line(line + b"\n") for line in lines]
         if found and (found[0] or {}).get("run_id") != self._path.stem:
-            raise UsageError([f"{self._path} is no journal of {self._path.stem}. {NEVER}"])
+            raise DamagedJournalError(
+                [f"{self._path} is no journal of {self._path.stem}. {NEVER}"], hint=ANEW
+            )
         if torn:
             if not found:
-                raise UsageError([f"{self._path} holds no whole entry. {NEVER}"])
+                raise DamagedJournalError(
+                    [f"{self._path} holds no whole entry. {NEVER}"], hint=ANEW
+                )
             os.ftruncate(self._descriptor, len(content) - len(torn))
             self.repairs.append(
                 f"The last entry of {self._path} was cut off half-way and was removed; "
@@ -167,6 +187,15 @@ class FolderJournal:
 def owner() -> dict[str, Json]:
     """Who holds a journal, for those who meet the lock."""
     return {"pid": os.getpid(), "host": socket.gethostname()}
+
+
+def _first_line(path: Path) -> bytes:
+    """What a journal begins with; nothing where there is none, or none that can be read."""
+    try:
+        with path.open("rb") as file:
+            return file.readline()
+    except OSError:
+        return b""
 
 
 def _sum(entry: dict[str, Json]) -> str:

@@ -19,7 +19,13 @@ import orjson
 
 from socratic_bench.artifacts.bucket import Bucket, Stored
 from socratic_bench.artifacts.bucket_clients import Notice
-from socratic_bench.errors import ArtifactError, BenchError, StoreOutageError, UsageError
+from socratic_bench.errors import (
+    ArtifactError,
+    BenchError,
+    StoreOutageError,
+    TakenOverError,
+    UsageError,
+)
 from socratic_bench.types import Json
 from socratic_bench.values import dataclass
 
@@ -138,7 +144,7 @@ class Lease:
     def lost(self) -> ArtifactError:
         """Tell the run that it has been taken over; the error that says so."""
         self._is_lost = True
-        error = ArtifactError(
+        error = TakenOverError(
             f"Another process holds {self._run_id} now: {self._owner()}.",
             hint="Let the other process end it. Nothing more was written by this one.",
         )

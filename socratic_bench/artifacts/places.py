@@ -21,9 +21,11 @@ def open_folder(
     return FolderStore(config.output_dir, notice) if config.output_dir else None
 
 
-def folder_journals(config: RunConfig) -> Journals | None:
-    """The journals in the output folder, if one is asked for."""
-    return FolderJournals(config.output_dir) if config.output_dir else None
+def folder_journals(
+    config: RunConfig, notice: Callable[[str], None] = lambda _: None
+) -> Journals | None:
+    """The journals in the output folder, if one is asked for; `notice` hears of damaged ones."""
+    return FolderJournals(config.output_dir, notice) if config.output_dir else None
 
 
 def open_bucket(
@@ -53,14 +55,15 @@ def bucket_journals(
     sleep: Callable[[float], None],
     on_lost: Callable[[BenchError], object],
     notice: Callable[[str], None],
-    waits: bool = True,
+    keeps_notes: bool = True,
 ) -> Journals | None:
     """The journals in the bucket that `open_bucket` opened; `None` without one.
 
     `sleep` is `Halt.sleep`, so that waiting ends with the run; `on_lost` is `Halt.end`: it hears
     from another thread that somebody else holds the run now, which then ends with exit code 4.
     `notice` tells the user that there is waiting (at most 60 s) for what may be a dead process's
-    lease; without `waits` such a run is refused at once.
+    lease. `keeps_notes`: each request to a model is
+    noted before it is sent, which only a run without a folder needs.
 
     Entries travel with `delivery`: its `settle` waits for them, too, so that no curated file comes
     before them. `create` and `append` ask nothing of S3 and never fail. `newest` and `open` do:
@@ -74,5 +77,5 @@ def bucket_journals(
     from socratic_bench.artifacts.bucket_journal import BucketJournals
     from socratic_bench.artifacts.lease import LeaseTerms
 
-    terms = LeaseTerms(on_lost=on_lost, notice=notice, sleep=sleep, waits=waits)
-    return BucketJournals(store.bucket, delivery, terms)
+    terms = LeaseTerms(on_lost=on_lost, notice=notice, sleep=sleep)
+    return BucketJournals(store.bucket, delivery, terms, keeps_notes=keeps_notes)

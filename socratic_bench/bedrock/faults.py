@@ -257,7 +257,8 @@ def _classify(error: Exception) -> tuple[str, str]:
 
 def _classify_answer(error: sdk.ClientError) -> tuple[str, str]:
     details = error.response.get("Error", {})
-    code, message = details.get("Code", ""), details.get("Message", "")
+    # What is no text may stand there where something else than the service answers.
+    code, message = str(details.get("Code", "")), str(details.get("Message", ""))
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     said = f"{code}: {message}" if message else f"{code} (HTTP {status})"
     # The events of a stream write their names with a small first letter.

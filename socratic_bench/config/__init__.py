@@ -5,6 +5,8 @@ from socratic_bench.config.loading import OFFLINE_REGION, read_config
 from socratic_bench.config.reader import Sources
 from socratic_bench.config.run_config import (
     DEFAULT_JUDGE_MODEL,
+    MAX_SEED,
+    MAX_TURNS,
     PRESSURES,
     Gate,
     Pressure,
@@ -14,7 +16,9 @@ from socratic_bench.config.stored import continued, from_stored, to_plain, to_st
 
 __all__ = [
     "DEFAULT_JUDGE_MODEL",
+    "MAX_SEED",
     "MAX_TEXT_BYTES",
+    "MAX_TURNS",
     "OFFLINE_REGION",
     "PRESSURES",
     "Gate",

@@ -13,7 +13,6 @@ AFRESH = (
     "output_dir",
     "s3_bucket",
     "s3_prefix",
-    "s3_kms_key_id",
     "model_ids",
     "resume",
     "resume_run_id",
@@ -70,4 +69,7 @@ def continued(stored: RunConfig, asked: RunConfig, flags: Iterable[str]) -> RunC
     """The stored configuration with what the given `flags` say, and the places of `asked`."""
     names = {field.name for field in fields(RunConfig)}
     said = {FIELDS.get(flag, flag.replace("-", "_")) for flag in flags} & names
-    return replace(stored, **{name: getattr(asked, name) for name in (*AFRESH, *said)})
+    # What was encrypted stays so, in the bucket that it is in.
+    key = asked.s3_kms_key_id or (stored.s3_kms_key_id if asked.s3_bucket else None)
+    afresh = {name: getattr(asked, name) for name in (*AFRESH, *said)}
+    return replace(stored, **{**afresh, "s3_kms_key_id": key})

@@ -8,7 +8,7 @@ from socratic_bench.errors import ArtifactError, BenchError
 from socratic_bench.journal.codec import write_attempts, write_key
 from socratic_bench.ports import Journal
 from socratic_bench.pricing.bounds import most_input_tokens
-from socratic_bench.types import CallKey, Json, Request
+from socratic_bench.types import Attempt, CallKey, Json, Request
 
 
 class Log:
@@ -33,7 +33,7 @@ class Log:
         self.has_asked = False
 
     def asked(self, key: CallKey, request: Request) -> None:
-        """A call is about to be made; what it can take at most is kept, should nothing follow."""
+        """A request is about to be sent; what it can take at most is kept if nothing follows."""
         self.has_asked = True
         self._add(
             {
@@ -46,8 +46,14 @@ class Log:
             durable=False,
         )
 
+    def attempted(self, key: CallKey, attempt: Attempt) -> None:
+        """A request has failed, and another one may follow."""
+        (plain,) = write_attempts([attempt])
+        self._add({"kind": "attempt", "key": write_key(key), "attempt": plain}, durable=False)
+
     def answered(self, key: CallKey, request_sha256: str, completion: Mapping[str, Json]) -> None:
         """`completion` as `write_completion` makes it."""
+        self.has_asked = True
         self._add(
             {
                 "kind": "answered",
@@ -58,6 +64,7 @@ class Log:
         )
 
     def failed(self, key: CallKey, request_sha256: str, error: BenchError) -> None:
+        self.has_asked = True
         self._add(
             {
                 "kind": "failed",

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NoReturn
 
-from socratic_bench.errors import ModelError, UsageError
+from socratic_bench.config import MAX_SEED, MAX_TURNS
+from socratic_bench.errors import DamagedJournalError, ModelError, UsageError
 from socratic_bench.journal.codec import read_attempts, read_completion, read_key
 from socratic_bench.types import Attempt, CallKey, Completion, EndReason, Role
 from socratic_bench.values import dataclass
@@ -24,6 +25,11 @@ class Header:
     identity: Mapping[str, Any]
     config: Mapping[str, Any]
     started_at: datetime
+
+    @property
+    def turns(self) -> int:
+        """The turns that the run began with."""
+        return _number(self.config["turns"], 1, MAX_TURNS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,24 +52,25 @@ class Memory:
 
     `turns` is the most that was asked for, `n_unreadable` counts entries that tell nothing.
 
-    Raises `UsageError` if the first entry is not of a run, or of a version that is not known.
+    Raises `DamagedJournalError` if the first entry is not of a run, or of a version that is not
+    known.
     """
 
     def __init__(self, entries: Sequence[Mapping[str, Any]]) -> None:
         self.header = read_header(entries[0] if entries else {})
-        self.turns = 0
+        self.turns = self.header.turns
         self.notices: tuple[str, ...] = ()
         self._answers: dict[CallKey, _Answer] = {}
         self._failures: list[tuple[Role, Attempt]] = []
         self.end: End | None = None
-        asked: dict[CallKey, Attempt] = {}
+        self._pending: dict[CallKey, list[Attempt]] = {}
         self.n_unreadable = 0
         for entry in entries[1:]:
             try:
-                self._take(entry, asked)
+                self._take(entry)
             except (KeyError, TypeError, ValueError, AttributeError):
                 self.n_unreadable += 1
-        self._failures += [(key.role, lost) for key, lost in asked.items()]
+        self._give_up_pending()
 
     def recall(self, request_sha256: str, key: CallKey) -> Completion | None:
         """The answer to a call that was made before; `None` if it has to be made.
@@ -96,10 +103,11 @@ class Memory:
         """Requests of earlier processes to a role that got no answer."""
         return tuple(attempt for whose, attempt in self._failures if whose == role)
 
-    def _take(self, entry: Mapping[str, Any], asked: dict[CallKey, Attempt]) -> None:
+    def _take(self, entry: Mapping[str, Any]) -> None:
         kind = entry.get("kind")
         if kind == "process":
-            self.turns = max(self.turns, entry["turns"])
+            self._give_up_pending()
+            self.turns = max(self.turns, _number(entry["turns"], 1, MAX_TURNS))
         elif kind == "notice":
             self.notices = (*self.notices, entry["text"])
         elif kind == "end":
@@ -108,26 +116,39 @@ class Memory:
                 completed_at=datetime.fromisoformat(entry["completed_at"]),
                 duration_s=entry["duration_s"],
             )
-        elif kind == "asked":
+        elif kind in ("asked", "attempt"):
             self.end = None
-            self._ask(read_key(entry["key"]), _lost(entry), asked)
+            self._note(kind, read_key(entry["key"]), entry)
         elif kind in ("answered", "failed"):
             self.end = None
             key = read_key(entry["key"])
-            asked.pop(key, None)
+            self._pending.pop(key, None)
             self._keep(kind, key, entry)
 
-    def _ask(self, key: CallKey, lost: Attempt, asked: dict[CallKey, Attempt]) -> None:
-        """A process asks a call once: if nothing followed the last time, that process was lost.
+    def _note(self, kind: str, key: CallKey, entry: Mapping[str, Any]) -> None:
+        """A request of a call is on its way, or has failed and may be followed by another.
 
-        The same entry may come again from another store; and what is answered was not lost.
+        What ends the call tells all of them once more, and so does what was answered before.
         """
-        earlier = asked.get(key)
-        if key in self._answers or earlier == lost:
+        if key in self._answers:
             return
-        if earlier is not None:
-            self._failures.append((key.role, earlier))
-        asked[key] = lost
+        attempts = self._pending.setdefault(key, [])
+        is_under_way = bool(attempts) and attempts[-1].error == LOST
+        if kind == "asked":
+            if is_under_way:
+                # Another process asked, whose beginning is not told.
+                self._failures += [(key.role, attempt) for attempt in attempts]
+                attempts.clear()
+            attempts.append(_lost(entry))
+            return
+        (attempt,) = read_attempts([entry["attempt"]])
+        attempts[-1:] = [attempt] if is_under_way else [*attempts[-1:], attempt]
+
+    def _give_up_pending(self) -> None:
+        """The process that made these calls is gone, and no other one gets their answers."""
+        for key, attempts in self._pending.items():
+            self._failures += [(key.role, attempt) for attempt in attempts]
+        self._pending.clear()
 
     def _keep(self, kind: str, key: CallKey, entry: Mapping[str, Any]) -> None:
         if kind == "answered":
@@ -141,24 +162,45 @@ class Memory:
 
 
 def read_header(entry: Mapping[str, Any]) -> Header:
-    """What a journal begins with. Raises `UsageError` for anything else."""
+    """What a journal begins with. Raises `DamagedJournalError` for anything else."""
     try:
         if (entry["kind"], entry["version"]) != ("run", VERSION):
             return _no_header()
-        return Header(
-            run_id=entry["run_id"],
-            seed=entry["seed"],
-            identity=entry["identity"],
-            config=entry["config"],
-            started_at=datetime.fromisoformat(entry["started_at"]),
+        header = Header(
+            run_id=_text(entry["run_id"]),
+            seed=_number(entry["seed"], 0, MAX_SEED),
+            identity=dict(entry["identity"]),
+            config=dict(entry["config"]),
+            started_at=_moment(entry["started_at"]),
         )
+        return header if header.turns else _no_header()
     except (KeyError, TypeError, ValueError) as error:
         return _no_header(error)
 
 
+def _text(found: object) -> str:
+    if isinstance(found, str):
+        return found
+    raise ValueError("no text")
+
+
+def _number(found: object, low: int, high: int) -> int:
+    if isinstance(found, int) and not isinstance(found, bool) and low <= found <= high:
+        return found
+    raise ValueError("no number, or one out of bounds")
+
+
+def _moment(found: object) -> datetime:
+    moment = datetime.fromisoformat(_text(found))
+    if moment.tzinfo is None:
+        raise ValueError("no time zone")
+    return moment
+
+
 def _no_header(error: Exception | None = None) -> NoReturn:
-    raise UsageError(
-        ["This is no journal of a run, or one of another version of this program."]
+    raise DamagedJournalError(
+        ["This is no journal of a run, or one of another version of this program."],
+        hint="Start a new run without resuming, or with another output folder.",
     ) from error
 
 

@@ -9,7 +9,14 @@ from socratic_bench.artifacts.keys import RunKeys
 from socratic_bench.config import RunConfig
 from socratic_bench.documents import encode
 from socratic_bench.documents.result import Place, RunResult
-from socratic_bench.errors import ENDINGS, ArtifactError, BenchError, ModelError, Stopped
+from socratic_bench.errors import (
+    ENDINGS,
+    ArtifactError,
+    BenchError,
+    ModelError,
+    Stopped,
+    TakenOverError,
+)
 from socratic_bench.journal import Log
 from socratic_bench.ports import ArtifactStore, Entry, Finale
 from socratic_bench.runner.backend import utc_now
@@ -26,6 +33,7 @@ from socratic_bench.values import dataclass
 LAST_WRITES_S = 0.8
 # How long calls that were given up have to note what they had sent.
 GIVEN_UP_S = 0.3
+FROM_DOCUMENT = "Go on with this document, kept in a file: socratic-runner --resume-from FILE."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +174,8 @@ class Closing:
     def _say_how_to_go_on(self, error: BenchError) -> None:
         if self.held is None or error.end_reason in ("usage", "internal"):
             return
+        if isinstance(error, TakenOverError):
+            return
         if not any(entry.get("kind") == "answered" for entry in self.held.journal.entries):
             return
         how = _resume_words(self.plan.config, self.keys.run_id, is_kept=self._is_kept)
@@ -180,17 +190,27 @@ class Closing:
 
 
 def _resume_words(config: RunConfig, run_id: str, *, is_kept: bool) -> str:
-    if not is_kept:
-        return "Go on with this document, kept in a file: socratic-runner --resume-from FILE."
+    stored = _stored_words(config, run_id) if config.output_dir or config.s3_bucket else None
+    if is_kept:
+        return f"Go on with it: {stored}"
+    if stored is None:
+        return FROM_DOCUMENT
+    return (
+        f"{FROM_DOCUMENT} Without it, with what was kept, once there is room and access: {stored}"
+    )
+
+
+def _stored_words(config: RunConfig, run_id: str) -> str:
     words = ["socratic-runner", "resume", run_id]
     places = (
         ("--output-dir", config.output_dir),
         ("--s3-bucket", config.s3_bucket),
         ("--s3-prefix", config.s3_prefix),
+        ("--s3-kms-key-id", config.s3_kms_key_id),
     )
     for flag, value in places:
         words += [flag, value] if value else []
-    return f"Go on with it: {shlex.join(words)}"
+    return shlex.join(words)
 
 
 def _unavailable_judge(turns: tuple[Turn, ...]) -> BenchError | None:

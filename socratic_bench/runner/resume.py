@@ -11,7 +11,7 @@ from socratic_bench.artifacts.delivery import Delivery
 from socratic_bench.artifacts.places import bucket_journals, folder_journals, open_bucket
 from socratic_bench.config import RunConfig, from_stored, to_stored
 from socratic_bench.documents import encode
-from socratic_bench.errors import ArtifactError, UsageError
+from socratic_bench.errors import ArtifactError, DamagedJournalError, UsageError
 from socratic_bench.journal import Identity, Memory
 from socratic_bench.journal.memory import VERSION, read_header
 from socratic_bench.ports import Entry, Journal, Journals
@@ -89,12 +89,14 @@ def earlier_config(entries: Sequence[Entry]) -> RunConfig:
     """The configuration that a journal began with. Raises `UsageError` if it is none."""
     header = read_header(entries[0] if entries else {})
     try:
-        return from_stored(header.config)
-    except (KeyError, TypeError, ValueError) as error:
+        config = from_stored(header.config)
+        config.problems()  # what is wrong is told later, but by then it is of the right types
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(
             [f"The journal of {header.run_id} does not tell how the run was asked for."],
             hint="Give the run's own command line with --resume.",
         ) from error
+    return config
 
 
 def stored_config(asked: RunConfig, run_id: str, halt: Halt) -> RunConfig:
@@ -157,16 +159,27 @@ class Taking:
             return self._continue(plan, read_header(entries[0]).run_id, entries)
         if plan.config.resume_run_id is not None:
             return self._continue(plan, plan.config.resume_run_id)
-        if plan.config.resume and (found := self._newest(plan)):
-            return found
-        return self._begin(plan)
+        if not plan.config.resume:
+            return self._begin(plan)
+        with ExitStack() as stack:
+            for store in self.stores:
+                stack.enter_context(store.alone())
+            return self._newest(plan) or self._begin(plan)
 
     def _newest(self, plan: Plan) -> Held | None:
         found = {run for store in self.stores for run in store.newest(plan.identity.digest)}
         for run_id in sorted(found, reverse=True):
-            held = self._open(plan, run_id)
+            try:
+                held = self._open(plan, run_id)
+            except DamagedJournalError as error:
+                self.notice(f"{run_id} is passed over. {error.message}")
+                continue
             if held.memory.turns <= plan.config.turns:
                 return self._started(held)
+            self.notice(
+                f"{run_id} is passed over: it has {held.memory.turns} turns, "
+                f"and {plan.config.turns} are asked for."
+            )
             held.journal.close()
         return None
 

@@ -37,6 +37,7 @@ from socratic_bench.runner.stage import (
     Ledger,
     LiveStage,
     Logged,
+    Noting,
     Replaying,
 )
 from socratic_bench.runner.stores import check_stores
@@ -174,8 +175,10 @@ class _Performance:
             sleep=self.halt.sleep,
             on_lost=self.halt.end,
             notice=self.listener.on_notice,
+            keeps_notes=self.folder is None,
         )
-        return [found for found in (folder_journals(self.config), in_bucket) if found]
+        in_folder = folder_journals(self.config, self.listener.on_notice)
+        return [found for found in (in_folder, in_bucket) if found]
 
     def _checked_and_held(self) -> Held:
         check_stores(self.stores)
@@ -216,6 +219,8 @@ class _Performance:
                 self.record = self._new_record(model_of)
                 stack.callback(self.record.close)
                 return self._play_and_judge(self._stage(model_of), self.record)
+            except UsageError:
+                raise
             except BenchError as error:
                 if self.record and self.held and self.held.is_resumed:
                     self.record.linger(LAST_VERDICTS_S)
@@ -227,7 +232,8 @@ class _Performance:
         """Connected at once, so that the first call need not wait; or not at all if none is due."""
 
         def connect() -> ModelFactory:
-            purse = self._purse()
+            assert self.log is not None  # noqa: S101 -- begun before anything is played
+            purse = Noting(self.log, self._purse())
             models = bedrock_models(self.config, self.halt, self._notice, purse)
             return stack.enter_context(models)
 

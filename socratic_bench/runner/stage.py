@@ -10,7 +10,7 @@ from socratic_bench.documents.tally import Tally
 from socratic_bench.errors import BenchError, ModelError
 from socratic_bench.journal import Log, Memory
 from socratic_bench.journal.codec import read_completion, request_sha256, write_completion
-from socratic_bench.ports import Model
+from socratic_bench.ports import Admission, Model, Purse
 from socratic_bench.runner.halt import Halt
 from socratic_bench.types import ROLES, Attempt, CallKey, Completion, Request, Role, Turn
 from socratic_bench.values import dataclass
@@ -132,7 +132,7 @@ class Guarded:
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """A model whose calls are logged before and after, so that none is made twice."""
+    """A model whose calls are logged when they end, so that none is made twice."""
 
     inner: Model
     log: Log
@@ -143,7 +143,6 @@ class Logged:
 
     def complete(self, request: Request, key: CallKey) -> Completion:
         sha256 = request_sha256(request)
-        self.log.asked(key, request)
         try:
             completion = self.inner.complete(request, key)
         except BenchError as error:
@@ -153,6 +152,37 @@ class Logged:
         self.log.answered(key, sha256, kept)
         # What can be kept is what counts, so that a resumed run sees what this one saw.
         return read_completion(kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Noting:
+    """Notes each request before it is sent, and again if it fails: should the process be killed, a
+    later one knows what may be on the bill. See `socratic_bench.ports.Purse`.
+    """
+
+    log: Log
+    inner: Purse | None = None
+
+    def admit(self, model_id: str, request: Request, key: CallKey) -> Admission:
+        admission = self.inner.admit(model_id, request, key) if self.inner else None
+        self.log.asked(key, request)
+        return _Noted(self.log, key, admission)
+
+
+@dataclass(frozen=True, slots=True)
+class _Noted:
+    log: Log
+    key: CallKey
+    inner: Admission | None
+
+    def answered(self, completion: Completion) -> None:
+        if self.inner:
+            self.inner.answered(completion)
+
+    def failed(self, attempt: Attempt) -> None:
+        self.log.attempted(self.key, attempt)
+        if self.inner:
+            self.inner.failed(attempt)
 
 
 @dataclass(frozen=True, slots=True)
