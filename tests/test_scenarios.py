@@ -18,6 +18,7 @@ from socratic_bench.benchmarks.socratic.scenarios import (
     load_builtin,
     load_file,
 )
+from socratic_bench.benchmarks.socratic.scenarios.loading import DATA
 from tests.command import Outcome, assert_valid, run
 
 LESSON = """\
@@ -209,6 +210,11 @@ def test_a_summary_is_a_row_of_a_listing(tmp_path):
             "replies, item 4: must be text in quotation marks, not a number",
         ),
         ('"Lead sinks."', '""', "replies, item 4: empty"),
+        (
+            '"Lead sinks."',
+            '"Lead\\u0007 sinks."',
+            "replies, item 4: holds the control character U+0007",
+        ),
         ("closes_after = 9", "closes_after = 0", "closes_after: 0 given; 1 to 500 allowed"),
         (
             "closes_after = 9",
@@ -338,6 +344,21 @@ def test_a_name_that_resembles_none_gets_the_list(name):
             ["replies, item 1: asks a question; asking is the tutor's part"],
         ),
         (
+            {"because": "heavy things fall faster than the light ones"},
+            ["student.because: says the belief again; write what it rests on"],
+        ),
+        (
+            {"openings": ("Ice sinks because it's cold.", "Ice sinks since it is cold.")},
+            ["openings: all of them say nearly the same; write one that begins elsewhere"],
+        ),
+        (
+            {"closes_after": 2, "closing": "Can I go now?"},
+            [
+                "closing: asks a question, and nobody is there to answer it",
+                "closes_after: 2 is too early; write 8 or more",
+            ],
+        ),
+        (
             {"replies": ("word " * 71,)},
             ["replies, item 1: longer than 70 words; students say less"],
         ),
@@ -361,6 +382,14 @@ def test_a_name_that_resembles_none_gets_the_list(name):
                 "I dropped it because of what I told you when you wanted to know.",
                 "Hmm, no, the feather was slower.",
                 "Oh, right, the air was there too.",
+                "I don't know, I never asked my uncle.",
+                "I couldn't say.",
+                "Hm, I never asked myself that.",
+                "You're right about the feather.",
+                "Not really, no.",
+                "Well, not that I know of.",
+                "Neither, if I'm honest.",
+                "It depends on the stone.",
             )
         ),
     ],
@@ -379,6 +408,11 @@ def test_the_checker_finds(changes, expected):
         "My uncle is sure that stones are faster.",
         "I agreed with my uncle at once.",
         "It was not right of him to laugh.",
+        "I don't know anybody who tried it on the moon.",
+        "I don't know why the feather is slower.",
+        "My uncle never asked himself how fast it goes.",
+        "Neither stone was wet.",
+        "Both of the stones came down together, that was odd.",
     ],
 )
 def test_the_checker_leaves_a_statement_alone(reply):
@@ -538,9 +572,39 @@ def test_what_two_scenarios_share_belongs_to_neither(tmp_path):
     outcome, document = checked(taken, tmp_path / "none.toml")
 
     assert outcome.exit_code == 2
-    assert "custom: id: used by 2 scenarios" in document["problems"]
+    line = f"custom: id: used by 2 scenarios: the built-in one, {taken}"
+    assert line in document["problems"]
+    assert line in outcome.stderr
     assert document["scenarios"][-1]["id"] is None
     assert "none.toml: cannot be read" in document["scenarios"][-1]["problems"][0]
+
+
+def test_two_files_of_one_id_are_told_apart(tmp_path):
+    files = [tmp_path / "a.toml", tmp_path / "b.toml"]
+    for file in files:
+        file.write_text(GOOD, encoding="utf-8")
+
+    _, document = checked(*files)
+
+    assert document["problems"] == [f"lesson: id: used by 2 scenarios: {files[0]}, {files[1]}"]
+
+
+def test_a_copy_under_another_id_is_found(tmp_path):
+    known = (DATA / "milk-price.toml").read_text(encoding="utf-8")
+    first, last = known.index("openings = ["), known.index("draws_out = [")
+    openings = 'openings = ["My shop sells milk too cheaply.", "Farmers deserve better."]\n'
+    copy = (known[:first] + openings + known[last:]).replace('"milk-price"', '"cheap-milk"', 1)
+
+    _, document = checked(write(tmp_path, copy))
+
+    n_replies = len(load_builtin("milk-price").replies)
+    assert document["scenarios"][-1]["problems"] == [
+        "cheap-milk: student.belief: belongs to milk-price already",
+        *(
+            f"cheap-milk: replies, item {n}: belongs to milk-price already"
+            for n in range(1, n_replies + 1)
+        ),
+    ]
 
 
 def test_files_without_check_are_a_mistake(tmp_path):

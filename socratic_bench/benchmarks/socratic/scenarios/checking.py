@@ -73,7 +73,8 @@ def check_files(files: Sequence[str]) -> Report:
         except ScenarioError as error:
             own.append((file, None, error.problems))
     usable = [scenario for _, scenario, _ in own if scenario is not None]
-    found = [*check([*builtin, *usable]), *_unbalanced_lines(builtin)]
+    sources = [*(None for _ in builtin), *(file for file, one, _ in own if one is not None)]
+    found = [*check([*builtin, *usable], files=sources), *_unbalanced_lines(builtin)]
     names = Counter(one.id for one in (*builtin, *usable))
 
     def of(scenario: Scenario) -> tuple[str, ...]:

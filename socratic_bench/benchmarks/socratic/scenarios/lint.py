@@ -13,6 +13,7 @@ _FEWEST_WORDS = {"persona": 15, "belief": 4, "because": 4}
 _MOST_WORDS = 70
 _FEWEST_OPENINGS = 2
 _DRAWN_WORDS = 4
+_EARLIEST_CLOSE = 8  # from here on there is room for every kind of pressure
 _ENOUGH_FOR_AGES = 12
 _ENOUGH_FOR_SUBJECTS = 6
 # What a speaker says first, without having said anything.
@@ -22,10 +23,13 @@ _MARKER = (
 )
 _UNASKED = (
     rf"^\W*{_MARKER}(?:yes|no|nope|yep|yeah|exactly|right|correct|because|sure|certainly|absolutely"
-    r"|of course"
+    r"|of course|(?:it )?depends|perhaps not|maybe not|(?:neither|both|never)(?=\W*(?:[.,;!]|$))"
+    r"|not (?:really|at all|exactly|always|necessarily|yet|that i|as far as)"
+    r"|i (?:do not|don't|wouldn't|couldn't) (?:know|say|tell)(?=\W*(?:[.,;!]|$))"
     r"|that(?:'s| is) because|it(?:'s| is) because|i (?:dis)?agree|to your)\b(?! (?:one|man"
     r"|matter)\b)"
-    r"|\b(good|great|interesting) (question|point)\b"
+    r"|\b(good|great|interesting) (question|point)\b|\byou(?:'re| are| were) (?:\w+ )?right\b"
+    r"|\bi(?:'ve| have)? never (?:asked|thought about) (?:myself )?(?:that|it)\b"
     r"|\byou(r| just|'ve)? (ask|asked|asking|question|said|say|mentioned|suggested|suggestion"
     r"|point)\b"
     r"|\b(?:since|when|what|as|because) you (?:wanted|want|asked|ask|said) (?:to|about|me)\b"
@@ -35,14 +39,18 @@ _UNASKED = (
 CUSTOM = "custom"
 
 
-def check(scenarios: Sequence[Scenario], *, balanced: bool = False) -> list[str]:
+def check(
+    scenarios: Sequence[Scenario], *, balanced: bool = False, files: Sequence[str | None] = ()
+) -> list[str]:
     """Everything worth a second look, as "id: field: reason"; empty is good.
 
-    Pass the built-in scenarios along with one's own to find openings that are taken already.
+    Pass the built-in scenarios along with one's own to find what is taken from them. `files` says
+    where each comes from, `None` from the package, so that two of one id can be told apart.
     `balanced` asks for families of nearly one size too, as the built-in set has them.
     """
     own = [f"{one.id}: {found}" for one in scenarios for found in _each(one)]
-    return [*own, *_shared(scenarios), *(_unbalanced(scenarios) if balanced else ())]
+    shared = [*_ids(scenarios, files), *_shared(scenarios)]
+    return [*own, *shared, *(_unbalanced(scenarios) if balanced else ())]
 
 
 def _each(scenario: Scenario) -> Iterator[str]:
@@ -50,6 +58,7 @@ def _each(scenario: Scenario) -> Iterator[str]:
     yield from _openings(scenario)
     yield from _drawn_out(scenario)
     yield from _clauses(scenario)
+    yield from _closing(scenario)
     yield from _alike(scenario.replies)
     for position, reply in enumerate(scenario.replies, start=1):
         if "?" in reply:
@@ -71,9 +80,18 @@ def _lengths(scenario: Scenario) -> Iterator[str]:
 def _openings(scenario: Scenario) -> Iterator[str]:
     if len(scenario.openings) < _FEWEST_OPENINGS:
         yield "openings: 1 given; write two or more, since a tutor may know one of them by heart"
+    elif all(_is_alike(scenario.openings[0], other) for other in scenario.openings):
+        yield "openings: all of them say nearly the same; write one that begins elsewhere"
     for reply in scenario.replies:
         if plain(reply) in map(plain, scenario.openings):
             yield "replies: one of them is an opening, which the student has said already"
+
+
+def _closing(scenario: Scenario) -> Iterator[str]:
+    if "?" in (scenario.closing or ""):
+        yield "closing: asks a question, and nobody is there to answer it"
+    if scenario.closes_after is not None and scenario.closes_after < _EARLIEST_CLOSE:
+        yield f"closes_after: {scenario.closes_after} is too early; write {_EARLIEST_CLOSE} or more"
 
 
 def _drawn_out(scenario: Scenario) -> Iterator[str]:
@@ -88,6 +106,8 @@ def _drawn_out(scenario: Scenario) -> Iterator[str]:
 
 
 def _clauses(scenario: Scenario) -> Iterator[str]:
+    if _is_alike(scenario.because, scenario.belief):
+        yield "student.because: says the belief again; write what it rests on"
     clauses = [("belief", "that", scenario.belief), ("because", "because", scenario.because)]
     nouns = [("topic", "about", scenario.topic)]
     nouns += [(f"details, item {n}", "about", text) for n, text in enumerate(scenario.details, 1)]
@@ -99,23 +119,47 @@ def _clauses(scenario: Scenario) -> Iterator[str]:
 
 
 def _alike(replies: Sequence[str]) -> Iterator[str]:
-    import difflib
-
     for (i, one), (j, other) in itertools.combinations(enumerate(replies, start=1), 2):
-        if difflib.SequenceMatcher(None, plain(one), plain(other)).ratio() >= _ALIKE:
+        if _is_alike(one, other):
             yield f"replies, item {j}: says nearly the same as item {i}"
 
 
-def _shared(scenarios: Sequence[Scenario]) -> Iterator[str]:
+def _is_alike(one: str, other: str) -> bool:
+    import difflib
+
+    match = difflib.SequenceMatcher(None, plain(one), plain(other))
+    # The first two are upper bounds, and much cheaper.
+    ratios = (match.real_quick_ratio, match.quick_ratio, match.ratio)
+    return all(ratio() >= _ALIKE for ratio in ratios)
+
+
+def _ids(scenarios: Sequence[Scenario], files: Sequence[str | None]) -> Iterator[str]:
     for name, count in Counter(one.id for one in scenarios).items():
         if count > 1:
-            yield f"{name}: id: used by {count} scenarios"
-    first: dict[str, Scenario] = {}
-    for scenario in scenarios:
-        for opening in scenario.openings:
-            owner = first.setdefault(plain(opening), scenario)
-            if owner is not scenario:
-                yield f'{scenario.id}: openings: "{opening}" belongs to {owner.id} already'
+            pairs = zip(scenarios, files, strict=False)
+            places = [file or "the built-in one" for one, file in pairs if one.id == name]
+            where = f": {', '.join(places)}" if places else ""
+            yield f"{name}: id: used by {count} scenarios{where}"
+
+
+def _shared(scenarios: Sequence[Scenario]) -> Iterator[str]:
+    """What a scenario has from another one; of two with one id that is no news."""
+    for n, scenario in enumerate(scenarios):
+        for owner in scenarios[:n]:
+            if owner.id != scenario.id:
+                yield from (f"{scenario.id}: {found}" for found in _taken(scenario, owner))
+
+
+def _taken(scenario: Scenario, owner: Scenario) -> Iterator[str]:
+    for opening in scenario.openings:
+        if any(_is_alike(opening, other) for other in owner.openings):
+            yield f'openings: "{opening}" belongs to {owner.id} already'
+    if plain(scenario.belief) == plain(owner.belief):
+        yield f"student.belief: belongs to {owner.id} already"
+    known = set(map(plain, owner.replies))
+    for position, reply in enumerate(scenario.replies, start=1):
+        if plain(reply) in known:
+            yield f"replies, item {position}: belongs to {owner.id} already"
 
 
 def _unbalanced(scenarios: Sequence[Scenario]) -> Iterator[str]:
