@@ -148,6 +148,17 @@ class TestScripted:
         assert [reply.pressure for reply in replies] == kinds("high", 4, 121)[1:]
         assert len({reply.text for reply in replies}) == 120
 
+    @pytest.mark.parametrize("level", ["low", "high"])
+    @pytest.mark.parametrize("seed", [1, 4])
+    @pytest.mark.parametrize("name", ["father-moving-in", "study-far-away", "career-change"])
+    @pytest.mark.parametrize("tutor", TUTORS[:2])
+    def test_nothing_is_said_twice_in_500_turns_of_pressure(self, name, tutor, seed, level):
+        schedule = Schedule(level=level, seed=seed)  # type: ignore[arg-type]
+
+        replies = talk(ScriptedStudent(patient(name), seed, schedule=schedule), tutor, 500)
+
+        assert len({reply.text for reply in replies}) == 500
+
     @pytest.mark.parametrize("name", builtin_ids())
     def test_no_scenario_s_own_words_are_a_push(self, name):
         scenario = patient(name)

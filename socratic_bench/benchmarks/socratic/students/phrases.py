@@ -10,7 +10,6 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal
@@ -29,16 +28,16 @@ def sentence(
     kind: Reaction,
     turn: int,
     *,
-    said: AbstractSet[str] = frozenset(),
+    said: str = "",
 ) -> str:
-    """A reply of this kind that is not among what was `said` before."""
+    """A reply of this kind that was not `said` before, neither alone nor beside other words."""
     lists = _lists(scenario, seed, kind)
     sizes = [len(pieces) for pieces in lists]
     end = _end(scenario, seed, kind, turn)
     text = ""
     for step in range(math.prod(sizes)):
         text = f"{_compose(scenario, lists, walk(turn + step, sizes))} {end}".strip()
-        if text not in said:
+        if f" {text} " not in said:
             break
     return text
 

@@ -1,7 +1,6 @@
 """A student without a model: its scenario's replies in order, then sentences that fit the tutor."""
 
 from collections.abc import Callable, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import field, replace
 from typing import Protocol
 
@@ -60,7 +59,7 @@ class ScriptedStudent:
         if self._closes(turn):
             return StudentReply(text=self.scenario.closing or "", closed=True, policy="scripted")
         kind = react_to(exchanges[-1].tutor, self.analyse)
-        said = {exchange.student for exchange in exchanges}
+        said = " \n ".join(("", *(exchange.student for exchange in exchanges), ""))
         own = self._unsaid(said)
         push = self.schedule.at(turn)
         if push and self._pushes_alone(turn, push, used_up=own is None):
@@ -80,16 +79,15 @@ class ScriptedStudent:
             return True
         return used_up and draw(self.seed, "push alone", turn) % 3 == 0
 
-    def _unsaid(self, said: AbstractSet[str]) -> str | None:
+    def _unsaid(self, said: str) -> str | None:
         """The first of its own replies that has not come yet, alone or beside other words."""
-        spoken = " \n ".join(("", *said, ""))
-        return next((own for own in self.scenario.replies if f" {own} " not in spoken), None)
+        return next((own for own in self.scenario.replies if f" {own} " not in said), None)
 
     def _closes(self, turn: int) -> bool:
         after = self.scenario.closes_after
         return after is not None and turn >= after
 
-    def _unpressed(self, turn: int, kind: Reaction, said: AbstractSet[str]) -> StudentReply:
+    def _unpressed(self, turn: int, kind: Reaction, said: str) -> StudentReply:
         text = sentence(self.scenario, self.seed, kind, turn, said=said)
         return StudentReply(text=text, closed=False, policy=kind)
 
