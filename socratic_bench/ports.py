@@ -231,10 +231,9 @@ class Journal(Protocol):
 class Journals(Protocol):
     """The journals of one store."""
 
-    def alone(self) -> AbstractContextManager[None]:
-        """No other process finds or begins a run here meanwhile, as far as the store can see to it.
-
-        It lets go of the store at once when the process ends, however that ends.
+    def alone(self, identity: str) -> AbstractContextManager[None]:
+        """No other process takes up or begins a run of this `identity` digest meanwhile, as far as
+        the store can see to it.
         """
         ...
 

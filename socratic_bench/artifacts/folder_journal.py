@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from socratic_bench.artifacts.keys import RunKeys
+from socratic_bench.artifacts.keys import RunKeys, index_of
 from socratic_bench.documents import encode
 from socratic_bench.errors import ArtifactError, DamagedJournalError, UsageError
 from socratic_bench.types import Json
@@ -30,13 +30,14 @@ class FolderJournals:
         self._notice = notice
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """See `Journals.alone`: by a lock on the folder, which goes when its process does."""
+    def alone(self, identity: str) -> Iterator[None]:
+        """See `Journals.alone`: by a lock on an empty file, which goes when its process does."""
+        path = self._root / index_of(identity) / "lock"
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self._folder, os.O_RDONLY)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
-            raise _unwritable(self._folder, error) from error
+            raise _unwritable(path, error) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield

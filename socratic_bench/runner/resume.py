@@ -163,7 +163,7 @@ class Taking:
             return self._begin(plan)
         with ExitStack() as stack:
             for store in self.stores:
-                stack.enter_context(store.alone())
+                stack.enter_context(store.alone(plan.identity.digest))
             return self._newest(plan) or self._begin(plan)
 
     def _newest(self, plan: Plan) -> Held | None:
