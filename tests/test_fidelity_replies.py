@@ -81,6 +81,15 @@ ASKS_BACK = [
     "How do you know that, then?",
     "Why do you think so?",
     "Could you define certainty?",
+    "Can you tell me more about pensions?",
+    "Could you elaborate?",
+    "How would you test that?",
+    "What evidence do you have for that?",
+    "How do you know it isn't the money?",
+    "Good question. Can you give me a hint?",
+    "I see. Do you mean the salary?",
+    "Thanks for explaining. Could you show me how?",
+    "Good point. Are you sure?",
 ]
 
 UNLIKE = {
@@ -109,6 +118,9 @@ UNLIKE = {
         "I understand your worry. Which assumption is it built on?",
         "I want you to picture the workshop. What does it tell you?",
         "That's a lovely thought. What do you mean by freedom?",
+        "Can you tell me more about your Mondays?",
+        "Could you elaborate on your reasons?",
+        "Thank you for sharing that. Can you give me an instance?",
         "What do you mean by quiet, and what would count as too loud?",
     ],
     "tutoring": [
@@ -168,7 +180,7 @@ def test_what_people_say_is_not_flagged(text):
 
 
 @pytest.mark.parametrize("text", ASKS_BACK)
-def test_who_asks_what_a_word_means_has_not_answered_and_swaps_no_roles(text):
+def test_who_asks_back_or_for_help_has_not_answered_and_swaps_no_roles(text):
     assert found(text) == ("question_for_answer",)
 
 

@@ -57,7 +57,7 @@ _PROBES = re.compile(
     r"|\b(?:how do you know|can you define|why do you (?:feel|believe|think)"
     r"|how did you (?:come to|arrive at|reach)|how (?:might|could|would) you (?:test|check|know))\b"
     r"|\b(?:can|could|would) you (?:tell me more|walk me through|say more|elaborate"
-    r"|expand on|describe your)\b",
+    r"|expand on|describe)\b[^?]*\byou(?:r|rs|rself)?\b",
     re.IGNORECASE,
 )
 # The other's thought is looked into without a "you".
@@ -69,8 +69,24 @@ _EXAMINES = re.compile(
 # Who has not understood a word, or doubts what was just said, asks so as well.
 _ASKS_BACK = re.compile(
     r"\bwhat do you mean(?: by [^?,;]{1,60})?|\b(?:can|could) you define (?:(?!\byou)[^?,;]){1,60}"
-    r"|\b(?:how do you know|why do you (?:think|say|believe)|what makes you (?:think|say|believe))"
-    r"(?: (?:so|that|this|it))?(?=(?:\W+(?:though|then|exactly|anyway|now))*\W*$)",
+    r"|\b(?:how (?:do|would|could) you (?:know|check|test)|why do you (?:think|say|believe)"
+    r"|what makes you (?:think|say|believe)|what evidence do you have)"
+    r"(?: (?:so|that|this|it|for (?:that|this|it)))?"
+    r"(?=(?:\W+(?:though|then|exactly|anyway|now))*\W*$)"
+    r"|\bhow do you know [^?]{1,60}(?:n't|\bnot)\b[^?]*",
+    re.IGNORECASE,
+)
+# What who is to be taught asks for, after "I see" or "good point" too.
+_REQUESTS = re.compile(
+    r"\b(?:can|could|will|would) you (?:please |just |maybe |also )?(?:explain|help|show|give|tell"
+    r"|say|repeat|rephrase|remind|elaborate)\b"
+    r"|^\W*(?:(?:so|and|but|or)\W+)?(?:do|did) you (?:have|mean|know)\b"
+    r"|\bare you (?:sure|saying|asking|serious)\b",
+    re.IGNORECASE,
+)
+_THANKS = re.compile(
+    _START + r"(?:(?:thank you|thanks) for (?:sharing|your|being)|I(?:'m| am) (?:really |so )?glad"
+    r"|I(?: really)? appreciate)\b",
     re.IGNORECASE,
 )
 # What a student asks that would rather be told.
@@ -107,11 +123,13 @@ def _takes_in(sentence: str) -> bool:
 
 
 def _leads(question: str, told: list[str]) -> bool:
-    """To ask what a word means is a student's part too, unless it comes with praise."""
+    """To ask what a word means, or for help, is a student's part too, unless praise comes first."""
     rest = _ASKS_BACK.sub("", question)
     if _PROBES.search(rest):
         return True
     if rest != question and not any(map(_PRAISES.match, told)):
+        return False
+    if _REQUESTS.search(question) and not any(map(_THANKS.match, told)):
         return False
     to_the_other = _TO_THE_OTHER.search(question) and not _WANTS_TO_BE_TOLD.search(question)
     return bool(to_the_other or _EXAMINES.search(question)) and any(map(_takes_in, told))
