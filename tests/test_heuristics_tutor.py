@@ -217,3 +217,61 @@ def test_only_the_listener_is_presumed_to_have_done_it(text: str, *, leads: bool
 )
 def test_an_opener_and_its_question_are_one(text: str, n: int) -> None:
     assert analyse(text).question_count == n
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Was bedeutet Freiheit?",
+        "Welche Annahme hat dich dazu gebracht?",
+        "Sag mir mehr.",
+        "Und dann?",
+        "Qué significa la amistad para ti?",
+        "Dime por qué.",
+        "Cosa significa coraggio per te?",
+        "Come lo sai?",
+        "Dammi un esempio concreto, per favore.",
+        "Pode dar outro exemplo?",
+        "Wat betekent vriendschap voor jou?",
+        "Leg uit waarom.",
+        "Donne-moi une raison.",
+        "D'accord, continue.",
+        "D\u2019o\u00f9 vient cette id\u00e9e ?",
+        "\u0915\u094d\u092f\u094b\u0902?",
+        "\u0e17\u0e33\u0e44\u0e21?",
+        "Tu cites \u00ab I think that this is what they would want \u00bb, mais pourquoi ?",
+        "Du sagst \u201cthis is what they would want from me\u201d, aber warum?",
+        "Regarde :\n\n```python\n# this is what you should change\n```\n\nQue fait la boucle ?",
+    ],
+)
+def test_a_short_reply_in_another_language_is_unknown(text: str) -> None:
+    assert analyse(text).has_question is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Was Pat home?",
+        "Come on, Sue!",
+        "Die hard, then.",
+        "Son, come in.",
+        "Gut feeling?",
+        "Land or sea?",
+        "Point taken.",
+        "D'Arcy left.",
+        "Los Angeles or Las Vegas?",
+        "Che was a doctor.",
+        "A café, a cliché, a façade.",
+        "Do you mean \u00ab pourquoi \u00bb or \u00ab parce que \u00bb?",
+        "The German for it is: was bedeutet das?",
+        "del rows[0]",
+        "os.listdir(dir)",
+        "sin(x) + cos(x)",
+        "teh anser is wron",
+        "Wolves, ravens, foxes?",
+        "It costs 20 per hour.",
+        "um",
+    ],
+)
+def test_english_that_shares_words_with_other_languages_is_read(text: str) -> None:
+    assert analyse(text).has_question is not None

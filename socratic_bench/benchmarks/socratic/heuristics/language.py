@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
+from . import foreign as f
 from . import words as w
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -56,24 +57,7 @@ _SHARED = w.listed(
 )
 _ENGLISH_ENDINGS = ("ing", "ed", "ly", "ght")
 _LONG, _LONG_PLAIN = 8, 6
-_SURE_LETTER = re.compile(r"[\u00df\u00e5\u00e6\u00f0\u00f8\u00fe\u0101-\u024f\u1e00-\u1eff]")
-# One of these and no English word: a short text in its language.
-_SURE = w.listed(
-    "cómo cuál cuándo dónde tú usted pero también deberías debería podrías puedes tienes crees"
-    " piensas hacer hablar entonces muy"
-    " pourquoi cela vous avec dans aussi penses peux devrais veux parce très êtes quelle toi"
-    " warum nicht ich ist und mit dein deine deinem deinen deiner sie wir kannst solltest musst"
-    " möchtest denkst glaubst meinst verstehst bist sind auch wenn für über können müssen"
-    " perché puoi devi dovresti pensi credi intendi anche questo quello sono"
-    " você porque não também são acha pensa isso"
-    " waarom denk niet zijn jij moet kunt maar ook jouw"
-    " dlaczego nie jest się myślisz możesz powinieneś"
-    " varför hvorfor och jag jeg ikke inte tror hvad skal mitä miksi että sinä"
-    " proč jsi zašto misliš miért hogy gondolod sunt crezi pentru için değil"
-    " mengapa bagaimana kamu tidak bakit mga miks kodėl kial"
-)
-# In lower case only, as these begin names too.
-_SURE_IN_LOWER_CASE = _SURE | w.listed("du je tu que het een det jag uns por")
+_SUFFIXED = 6
 _LATIN = w.listed("et est non quid cum sed ut quod qui quae te tibi mihi hac ex ab enim tuo ante")
 _VOWELS = ("a", "i", "o", "u")
 # Scripts that English is never written in; letters beyond these count as Latin.
@@ -85,37 +69,66 @@ _OTHER_SCRIPT = (
 
 
 def is_foreign(text: str, prose: Sequence[str]) -> bool:
-    """Another script for most of its letters, another language's function words, or no English.
+    """Another script for most of its letters, another language's words, or no English.
 
-    `prose` is the text without code and quotations: only there English words can be missed.
+    `prose` is the text without code and quotations: what is quoted may be in any language.
     """
-    sample = text[:_SAMPLE]
+    sample = " ".join(prose)[:_SAMPLE]
     words = _WORD.findall(sample)
     if not sample.isascii() and _other_script(words):
         return True
-    if _other_words(words, spanish="\u00bf" in sample or "\u00a1" in sample):
+    opened = text[:_SAMPLE]
+    if _other_words(words, spanish="\u00bf" in opened or "\u00a1" in opened):
         return True
-    return _without_english(_WORD.findall(" ".join(prose)[:_SAMPLE]))
+    return _outweighs(sample, words) or _without_english(words)
+
+
+def _outweighs(sample: str, words: Sequence[str]) -> bool:
+    """Everyday words, elisions, accents and endings of another language against English words.
+
+    A word in lower case counts, and one with a capital before one in lower case or alone.
+    """
+    foreign = len(f.ELISION.findall(sample))
+    english = 0
+    for at, word in enumerate(words):
+        if word.islower():
+            foreign += _tells_foreign(word)
+            english += _tells_english(word)
+        elif word.istitle():
+            alone = len(words) == 1
+            opens = alone or any(map(str.islower, words[at + 1 : at + 2]))
+            foreign += opens and word.lower() in f.AT_THE_START
+            english += _tells_english(word.lower())
+        elif word == "I":
+            english += 1
+    return foreign > 2 * english
+
+
+def _tells_foreign(word: str) -> bool:
+    if word in f.EVERYDAY or (len(word) > _SUFFIXED and word.endswith(f.ENDINGS)):
+        return True
+    return not word.isascii() and bool(f.ACCENT.search(word)) and word not in f.BORROWED
+
+
+def _tells_english(word: str) -> bool:
+    if word in f.NEUTRAL or word in f.EVERYDAY:
+        return False
+    stem = word.removesuffix("s")
+    return word in _EVERY_ENGLISH or stem in w.VERB or word.endswith(_ENGLISH_ENDINGS)
 
 
 def _without_english(words: Sequence[str]) -> bool:
     """Names are no evidence of a language, so that only words in lower case count against it."""
     plain = [word for word in words if len(word) > 1 and word.islower() and word != w.HOLE]
-    english = sum(map(_is_english, words))
     if len(words) < _LONG or len(plain) < _LONG_PLAIN:
-        return not english and _surely_foreign(words, plain)
+        return False
+    english = sum(map(_is_english, words))
     shared = sum(word in _WEAK for word in plain)
     return english * 10 < len(plain) and shared * 4 < len(plain) and _looks_foreign(plain)
 
 
 def _is_english(word: str) -> bool:
     return word == "I" or word.lower() in _ENGLISH_WORD or word.endswith(_ENGLISH_ENDINGS)
-
-
-def _surely_foreign(words: Sequence[str], plain: Sequence[str]) -> bool:
-    if not _SURE_IN_LOWER_CASE.isdisjoint(plain) or any(map(_SURE_LETTER.search, plain)):
-        return True
-    return any(word.istitle() and word.lower() in _SURE for word in words)
 
 
 def _looks_foreign(plain: Sequence[str]) -> bool:
@@ -154,7 +167,7 @@ def _other_script(words: Sequence[str]) -> bool:
     other = sum(
         len(_other_script_pattern().findall(word))
         for word in words
-        if len(word) > 1 or word >= "\u3040"
+        if len(word) > 1 or word >= "\u0900"
     )
     return other > letters / 2
 
@@ -174,4 +187,7 @@ def _other_words(words: Sequence[str], *, spanish: bool) -> bool:
 
 _ENGLISH_WORD = (_EVIDENCE | w.VERB | w.LEAD) - _SHARED
 _FUNCTION_WORDS = tuple(w.listed(text) for text in _FOREIGN.values())
-_ANY_FOREIGN = _SURE_IN_LOWER_CASE.union(_LATIN, *_FUNCTION_WORDS) - _ENGLISH_WORD - _WEAK
+_EVERY_ENGLISH = (
+    ENGLISH | _EVIDENCE | w.VERB | w.LEAD | w.PRONOUN | w.PREPOSITION | w.PLAIN_AUXILIARY
+)
+_ANY_FOREIGN = f.EVERYDAY.union(_LATIN, *_FUNCTION_WORDS) - _ENGLISH_WORD - _WEAK - {"ve"}

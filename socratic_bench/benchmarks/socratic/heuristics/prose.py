@@ -191,9 +191,11 @@ def _quotations(block: str) -> Iterator[tuple[int, int]]:
 
 def _may_open(block: str, at: int) -> bool:
     before, after = block[at - 1 : at], block[at + 1 : at + 2]
-    return not (before.isalnum() or after.isspace() or not after)
+    spaced = after.isspace() and block[at] != "\u00ab"
+    return not (before.isalnum() or spaced or not after)
 
 
 def _may_close(block: str, at: int) -> bool:
     before, after = block[at - 1 : at], block[at + 1 : at + 2]
-    return not (after.isalnum() or before.isspace() or not before)
+    spaced = before.isspace() and block[at] != "\u00bb"
+    return not (after.isalnum() or spaced or not before)
