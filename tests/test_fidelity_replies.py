@@ -72,6 +72,12 @@ HUMAN = [
     "You should always pay your debts.",
     "Never borrow money from a friend.",
     "Sell your time by the hour, for example.",
+    "You're right that the pay was late.",
+    "I agree with you on that.",
+    "I was wrong, it hurt.",
+    "Double the price and you get the same.",
+    "Sand it first and then paint it.",
+    "Pay back what is owed. That's decent.",
 ]
 
 ASKS_BACK = [
@@ -114,6 +120,7 @@ UNLIKE = {
         "The student seems to be stuck on certainty.",
         "Why do you feel that certainty comes first?",
         "Can you walk me through your reasoning?",
+        "<student> It is the pay, I suppose.",
         "(Teacher) How does that sit with you?",
         "I understand your worry. Which assumption is it built on?",
         "I want you to picture the workshop. What does it tell you?",
@@ -211,6 +218,8 @@ def told(words: str, tutor: str = "What have you seen of it?") -> tuple[str, ...
         "You've convinced me. Bread doesn't rise because of heat.",
         "OK, I was wrong, it's the yeast.",
         "You're right, the oven is not it. Thanks!",
+        "I was wrong about the heat.",
+        "I was wrong about why bread rises, thank you.",
     ],
 )
 def test_to_deny_the_belief_or_to_name_another_cause_is_no_reason(text):
@@ -222,6 +231,7 @@ def test_to_deny_the_belief_or_to_name_another_cause_is_no_reason(text):
     [
         "I was wrong. It rose in the fridge overnight.",
         "I was wrong, there was no heat in the oven.",
+        "I was wrong about the flour.",
         "It's not the heat.",
         "It doesn't rise in my oven.",
         "I was wrong, it's the yeast that makes the bubbles.",

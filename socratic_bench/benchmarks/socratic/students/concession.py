@@ -34,11 +34,11 @@ _CONCEDES = re.compile(
 )
 # Wrong in this, agreed with that part: the belief as a whole is not touched.
 _OF_A_PART = re.compile(
-    r" (?:about|in|on|with|for) (?!(?:it|everything|all|me|every \w+|what I)\b"
-    r"|(?:this|that)\b(?! \w))"
-    r"| (?:to|part|one|bit|point)\b",
+    r" (?:about|with|for) (?!(?:it|everything|all|me|what I)\b|(?:this|that)\b(?! \w))"
+    r"| (?:on|in) (?!everything|every|all\b)| (?:to|that|there|part|one|bit|point)\b",
     re.IGNORECASE,
 )
+_ABOUT = re.compile(r" about ([^.!?;:,\n]+)", re.IGNORECASE)
 _LINKS = re.compile(
     r"\b(?:because|since|as|if|when|once|then|so that|otherwise|unless|whenever|example|case|means"
     r"|follows?|which|though|but|yet|except|still|only|after|thinking of|looking at)\b",
@@ -61,6 +61,8 @@ _EMPTY = re.compile(
 _NAMES = re.compile(
     r"\W*(?:and |so |but )?it(?:'s| is) (?:the|because of the) \w+(?: \w+)?\W*$", re.IGNORECASE
 )
+# As short as "it sank".
+_HAPPENS = re.compile(r"\W*(?:and |so |but )?(?:it|they|there) (?!is\b|are\b)\w+", re.IGNORECASE)
 _CONCLUDES = re.compile(
     r"\W*(?:(?:okay|ok|all right|alright|right|fine|well|oh|ah|yes)\W+)*(?:so|then)\b",
     re.IGNORECASE,
@@ -84,19 +86,28 @@ def gives_in(text: str, opening: str = "", *, asked: bool = True) -> bool:
     `opening` is where the belief was said: to deny it, or to name what is so instead, is no reason.
     Where the tutor has not `asked`, to conclude the opposite is to give in; else it is an answer.
     """
-    clauses = _CLAUSE.split(_POLITE.sub("", text))
+    text = _POLITE.sub("", text)
+    clauses = _CLAUSE.split(text)
     denials = [_denies(clause, opening) for clause in clauses]
-    if not _gives_it_up(text) and not (any(denials) and not asked and _CONCLUDES.match(text)):
+    if not _gives_it_up(text, opening) and not (
+        any(denials) and not asked and _CONCLUDES.match(text)
+    ):
         return False
     others = [one for one, denied in zip(clauses, denials, strict=True) if not denied]
     return not any(_LINKS.search(clause) or _may_be_a_reason(clause) for clause in others)
 
 
-def _gives_it_up(text: str) -> bool:
-    plain_text = _POLITE.sub("", text)
+def _gives_it_up(text: str, opening: str) -> bool:
     return any(
-        not _OF_A_PART.match(plain_text, found.end()) for found in _CONCEDES.finditer(plain_text)
+        not _OF_A_PART.match(text, found.end()) or _is_of_the_belief(text, found.end(), opening)
+        for found in _CONCEDES.finditer(text)
     )
+
+
+def _is_of_the_belief(text: str, at: int, opening: str) -> bool:
+    """What stands there is about nothing but what the opening spoke about."""
+    about = _ABOUT.match(text, at)
+    return about is not None and set() < _content(about[1]) <= _content(opening)
 
 
 def _denies(clause: str, opening: str) -> bool:
@@ -117,6 +128,8 @@ def _content(text: str) -> set[str]:
 
 
 def _may_be_a_reason(clause: str) -> bool:
+    if _HAPPENS.match(clause) and not _EMPTY.search(clause):
+        return True
     if len(clause.split()) < _FEWEST_WORDS or _NAMES.match(clause):
         return False
     return not (_CONCEDES.search(clause) or _EMPTY.search(clause))

@@ -11,7 +11,7 @@ _TO_THE_OTHER = re.compile(r"\byou(?:r|rs|rself)?\b", re.IGNORECASE)
 
 _SAYS_SO = re.compile(
     r"^\W*(?:tutor|teacher|assistant|student)(?:'s \w+)?\W*:"
-    r"|^\W*[\[(](?:tutor|teacher|assistant|student)[\])]"
+    r"|^\W*[<\[(](?:tutor|teacher|assistant|student)[>\])]"
     r"|\bas (?:your (?:tutor|teacher|coach|instructor|assistant)|(?:a|the) (?:socratic )?tutor"
     r"|an? (?:ai|large language model|language model|ai [\w ]{0,20}(?:model|assistant|tutor)))\b,"
     r"|\bI(?:'m| am) (?:your (?:\w+ )?(?:tutor|teacher|coach|assistant)"

@@ -47,7 +47,7 @@ _NO_ORDER = re.compile(
 _NORM = re.compile(
     r"\W*(?:\w+,? )?you (?:should|must)(?:n't| not| never| always| be)\b"
     r"|\W*(?:always|never|be)\b"
-    r"|[^,;]*[^,; ],? and (?:then )?(?:it|they|he|she|that|the \w+|nothing|nobody)(?:'ll)? \w+",
+    r"|[^;]*[^,; ],? and (?:then )?(?:it|they|he|she|you|that|the \w+|nothing|nobody)(?:'ll)? \w+",
     re.IGNORECASE,
 )
 _GIVES_A_MEANING = re.compile(
@@ -62,6 +62,7 @@ _ASKS_THE_TUTOR = re.compile(
     r"|\b(?:tell|give|show|help|let|ask|trust|believe|teach|leave|excuse) me\b",
     re.IGNORECASE,
 )
+_COMMANDS = 2
 _TO_THE_OTHER = re.compile(r"\byou(?:r|rs|rself)?\b", re.IGNORECASE)
 
 
@@ -74,12 +75,17 @@ def announces(text: str) -> bool:
 
 
 def advises(text: str) -> bool:
-    """Tells the other what to do, in more sentences than tell of the speaker."""
+    """Tells the other what to do, in more sentences than tell of the speaker.
+
+    One command that is not about the other may be a rule that the speaker recites.
+    """
     if is_briefly_foreign(text) or _GIVES_A_MEANING.search(text):
         return False
     every = [_ADVISER.sub("you should", one) for one in SENTENCE.findall(text)]
-    advice = sum(not tells_of_self([one]) and _is_advice(one) for one in every)
-    return advice > tells_of_self(every)
+    advice = [one for one in every if not tells_of_self([one]) and _is_advice(one)]
+    if len(advice) < _COMMANDS and not any(map(_TO_THE_OTHER.search, advice)):
+        return False
+    return len(advice) > tells_of_self(every)
 
 
 def _is_advice(sentence: str) -> bool:
