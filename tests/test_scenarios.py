@@ -210,11 +210,6 @@ def test_a_summary_is_a_row_of_a_listing(tmp_path):
             "replies, item 4: must be text in quotation marks, not a number",
         ),
         ('"Lead sinks."', '""', "replies, item 4: empty"),
-        (
-            '"Lead sinks."',
-            '"Lead\\u0007 sinks."',
-            "replies, item 4: holds the control character U+0007",
-        ),
         ("closes_after = 9", "closes_after = 0", "closes_after: 0 given; 1 to 500 allowed"),
         (
             "closes_after = 9",
@@ -342,6 +337,13 @@ def test_a_name_that_resembles_none_gets_the_list(name):
         (
             {"replies": ("Do ponds freeze from below?",)},
             ["replies, item 1: asks a question; asking is the tutor's part"],
+        ),
+        (
+            {"details": ("the \x07feather", "the stone", "the\x9b moon")},
+            [
+                "student.details: holds the control character U+0007",
+                "student.details: holds the control character U+009B",
+            ],
         ),
         (
             {"because": "heavy things fall faster than the light ones"},

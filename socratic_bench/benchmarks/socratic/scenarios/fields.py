@@ -15,8 +15,6 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
 from socratic_bench.values import dataclass
 
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-# All but tab and line breaks.
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _MAX_TURNS = 500
 _WORDS: tuple[tuple[type, str], ...] = (
     (bool, "true or false"),
@@ -129,8 +127,6 @@ def _wrong_text(field: Field, value: object) -> Iterator[str]:
         yield f": must be text in quotation marks, not {_word(value)}"
     elif not value.strip():
         yield ": empty"
-    elif control := _CONTROL.search(value):
-        yield f": holds the control character U+{ord(control[0]):04X}"
     elif len(value.strip()) > field.longest:
         yield f": {len(value.strip())} characters; at most {field.longest} allowed"
     elif field.allowed and value not in field.allowed:

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from socratic_bench.benchmarks.socratic.scenarios.fields import FIELDS
 from socratic_bench.benchmarks.socratic.scenarios.scenario import AGES, FAMILIES, Scenario, normal
 from socratic_bench.benchmarks.socratic.scenarios.wording import plain
 
@@ -36,6 +37,8 @@ _UNASKED = (
     r"|\byou (?:wanted|want) to know\b|\bi (?:just )?(?:told|answered) you\b"
     r"|\bi can (?:give|tell|show) you\b|\bto answer (you|that)\b"
 )
+# All but tab and line breaks.
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 CUSTOM = "custom"
 
 
@@ -54,6 +57,7 @@ def check(
 
 
 def _each(scenario: Scenario) -> Iterator[str]:
+    yield from _control(scenario)
     yield from _lengths(scenario)
     yield from _openings(scenario)
     yield from _drawn_out(scenario)
@@ -65,6 +69,15 @@ def _each(scenario: Scenario) -> Iterator[str]:
             yield f"replies, item {position}: asks a question; asking is the tutor's part"
         if re.search(_UNASKED, reply, re.IGNORECASE):
             yield f"replies, item {position}: answers something that may not have been asked"
+
+
+def _control(scenario: Scenario) -> Iterator[str]:
+    for field in FIELDS:
+        value = getattr(scenario, field.path.removeprefix("student."))
+        texts = value if isinstance(value, tuple) else (value,)
+        for text in texts:
+            if isinstance(text, str) and (found := _CONTROL.search(text)):
+                yield f"{field.path}: holds the control character U+{ord(found[0]):04X}"
 
 
 def _lengths(scenario: Scenario) -> Iterator[str]:
