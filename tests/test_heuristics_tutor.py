@@ -275,3 +275,29 @@ def test_a_short_reply_in_another_language_is_unknown(text: str) -> None:
 )
 def test_english_that_shares_words_with_other_languages_is_read(text: str) -> None:
     assert analyse(text).has_question is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "n"),
+    [
+        ("**What is a tide?**\n\nThe sea follows the moon.", 0),
+        ("**What is a tide?**\nThe sea follows the moon.", 0),
+        ("__What is a tide?__ The sea follows the moon.", 0),
+        ("1. **What is a tide?** The sea.\n2. **And an ebb?** The same sea, later.", 0),
+        ("What is a tide?\n---\nThe sea follows the moon.", 0),
+        ("Of the sea.\n\nWhat is a tide?\n====\n\nThe sea follows the moon.", 0),
+        ("**What is a tide?**", 1),
+        ("It moves.\n\n**What is a tide?**", 1),
+        ("**What is a tide?**\n\n**What is an ebb?**\n\nThe sea goes.", 1),
+        ("**What is a tide?**\n\nThink of the moon.", 1),
+        ("**What is a tide?**\n\nOr is it none?", 2),
+        ("**What is a tide to you?** The sea follows the moon.", 1),
+        ("**What is a tide?** Here is a hint for you: the moon.", 1),
+        ("**What is a tide?**\n\n## The sea", 1),
+        ("What is a tide to you?\n---\nThe sea is wide.", 1),
+        ("What is a tide?\n\n---\n\nThe sea is wide.", 1),
+        ("It moves. **What is a tide?** It is late.", 1),
+    ],
+)
+def test_a_title_that_the_text_below_answers_asks_nothing(text: str, n: int) -> None:
+    assert analyse(text).question_count == n

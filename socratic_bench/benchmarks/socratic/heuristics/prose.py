@@ -4,7 +4,7 @@ Every step reads its text once from left to right, and every pattern is bounded.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from . import words as w
 
@@ -17,6 +17,12 @@ _RULE_LINE = re.compile(r"[\s|:=*_-]+$")
 _INDENTED_CODE = re.compile(r"(?: {4}|\t).*(?:[;{}=]|\):?$)")
 _INDENTS = ("    ", "\t")
 _TICKS = re.compile(r"`+")
+_UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})\s*$")
+_BOLD_QUESTION = re.compile(r"\s*(?:\*\*|__)[^*_\n]{1,200}\?(?:\*\*|__):?(?=\s|$)")
+# A question to the listener is no title.
+_ADDRESSED = re.compile(r"\b(?:you|your|yours|yourself|me|us|let's)\b", re.IGNORECASE)
+_TEXT = frozenset({"text", "cell"})
+_SHORT_ANSWER = 2
 _URL = re.compile(r"(?:https?://|www\.)\S*[\w/=&#%]")
 _LINK = re.compile(r"!?\[([^\[\]\n]*)\](?:\([^()\s]*\)|\[[^\[\]\n]*\])")
 _TAG = re.compile(r"</?[a-zA-Z][^<>\n]{0,200}>")
@@ -40,15 +46,24 @@ _WIDE_END = re.compile(r"(?<=[\uff1f\uff01\u061f])(?=\w)")
 
 def blocks(text: str) -> Iterator[str]:
     """Paragraphs, list items, table cells; a heading only where nothing follows to answer it."""
-    heading = ""
+    heading = title = ""
     for kind, lines in _joined(_WIDE_END.sub(" ", text).translate(_MARKS)):
-        if kind == "heading":
-            heading = lines
-            continue
-        heading = ""
-        yield _own_words(lines)
-    if heading:
-        yield _own_words(heading)
+        own = _own_words(lines)
+        if title and not (kind in _TEXT and _answers(own)):
+            yield title
+        heading, title = (own if kind == name else "" for name in ("heading", "title"))
+        if kind in _TEXT:
+            yield own
+    yield from filter(None, (title, heading))
+
+
+def _answers(block: str) -> bool:
+    """Whether a statement to nobody follows a title: a hint or an order would leave it open."""
+    words = block.split(maxsplit=_SHORT_ANSWER)
+    first = words[0].lower().strip(".,:;!") if words else ""
+    return not (
+        len(words) < _SHORT_ANSWER or "?" in block or first in w.VERB or _ADDRESSED.search(block)
+    )
 
 
 def _joined(text: str) -> Iterator[tuple[str, str]]:
@@ -67,17 +82,40 @@ def _joined(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
-    for line in _without_fences(text.splitlines()):
+    lines = list(_without_fences(text.splitlines()))
+    for at, line in enumerate(lines):
         if not line.strip() or _RULE_LINE.match(line):
             yield "end", ""
+        elif _underlined(lines, at):
+            yield "title", line.strip()
         elif _HEADING.match(line):
             yield "heading", line.strip(" #\t")
         elif line.lstrip()[0] == "|":
             yield from (("cell", cell.strip()) for cell in line.split("|") if cell.strip())
         elif bullet := _BULLET.match(line):
-            yield "item", line[bullet.end() :]
+            yield from _titled("item", line[bullet.end() :])
         else:
-            yield "more", line
+            yield from _titled("more", line)
+
+
+def _underlined(lines: Sequence[str], at: int) -> bool:
+    """A question of one line with a rule right below it."""
+    below = "".join(lines[at + 1 : at + 2])
+    above = "".join(lines[max(0, at - 1) : at])
+    if not _UNDERLINE.match(below) or above.strip():
+        return False
+    return lines[at].rstrip().endswith("?") and not _ADDRESSED.search(lines[at])
+
+
+def _titled(kind: str, line: str) -> Iterator[tuple[str, str]]:
+    """A bold question at the head of a line, which what follows may answer."""
+    bold = _BOLD_QUESTION.match(line)
+    if not bold or _ADDRESSED.search(bold[0]):
+        yield kind, line
+        return
+    yield "title", bold[0].strip()
+    if rest := line[bold.end() :].strip():
+        yield "item", rest
 
 
 def _without_fences(lines: list[str]) -> Iterator[str]:
