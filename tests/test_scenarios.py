@@ -13,11 +13,11 @@ from socratic_bench.benchmarks.socratic.scenarios import (
     Scenario,
     ScenarioError,
     builtin_ids,
-    check,
     find_by_opening,
     load_builtin,
     load_file,
 )
+from socratic_bench.benchmarks.socratic.scenarios.lint import check
 from socratic_bench.benchmarks.socratic.scenarios.loading import DATA
 from tests.command import Outcome, assert_valid, run
 

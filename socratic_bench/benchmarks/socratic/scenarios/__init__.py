@@ -1,6 +1,5 @@
 """Students to teach: thirty built-in scenarios, one for any prompt, a teacher's own files."""
 
-from socratic_bench.benchmarks.socratic.scenarios.lint import check
 from socratic_bench.benchmarks.socratic.scenarios.loading import (
     builtin_ids,
     find_by_opening,
@@ -26,7 +25,6 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "builtin_ids",
-    "check",
     "find_by_opening",
     "load_builtin",
     "load_file",
