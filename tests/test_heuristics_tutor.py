@@ -26,6 +26,9 @@ from socratic_bench.benchmarks.socratic.heuristics import analyse
         "One should obey. Where does that come from?",
         "Suppose you could meet him.",
         "Imagine that you should choose for everyone.",
+        "So you have to obey every law?",
+        "So everyone should obey?",
+        "He lent it to them, so we can paint.",
         "What about `total`?",
         "Consider `f(-1)`.",
         "How about https://example.com/a?",
@@ -47,6 +50,9 @@ def test_what_is_asked_attributed_or_supposed_is_no_advice(text: str) -> None:
         "That said, you should rest.",
         "Check the second line. Why is it longer?",
         "What about resting?",
+        "So you have to rest.",
+        "So we should rest?",
+        "We would probably want to rest.",
     ],
 )
 def test_what_the_speaker_holds_is_advice(text: str) -> None:

@@ -60,20 +60,34 @@ _TRIED = w.listed("tried considered try consider thought")
 
 
 def _said_of(sentence: Sentence, subjects: frozenset[str]) -> Iterator[tuple[str, ...]]:
+    if _restates(sentence):
+        subjects &= _WE
     for clause in sentence.clauses:
         if states(clause):
-            yield from _after(clause.words, subjects)
+            opening = clause.start if clause is sentence.clauses[0] else 0
+            yield from _after(clause.words, subjects, opening)
 
 
-def _after(words: tuple[str, ...], subjects: frozenset[str]) -> Iterator[tuple[str, ...]]:
-    """What follows each of the subjects, adverbs left out, where its clause depends on no other."""
+def _restates(sentence: Sentence) -> bool:
+    """As in "so you have to obey?": the listener's own conclusion, held up to be confirmed."""
+    return sentence.mark == "?" and sentence.words[:1] == ("so",)
+
+
+def _after(
+    words: tuple[str, ...], subjects: frozenset[str], opening: int
+) -> Iterator[tuple[str, ...]]:
+    """What follows each of the subjects, adverbs left out, where its clause depends on no other.
+
+    A "so" among the first `opening` words only goes on; in "a day, so you could" it subordinates.
+    """
     for at, word in enumerate(words):
-        if word in subjects and not (at and words[at - 1] in _SUBORDINATE):
+        goes_on = at <= opening and words[at - 1] == "so"
+        if word in subjects and (not at or goes_on or words[at - 1] not in _SUBORDINATE):
             here = at + 1
             while here < min(len(words), at + 3) and words[here] in w.ADVERB:
                 here += 1
             if here < len(words):
-                yield words[here : here + 4]
+                yield words[here : here + 5]
 
 
 def commands(sentence: Sentence) -> bool:
@@ -140,7 +154,7 @@ def invites_jointly(sentence: Sentence) -> bool:
 
 def obliges(sentence: Sentence) -> bool:
     told = any(said[0] in _DUTY for said in _said_of(sentence, w.YOU | _WE | _PEOPLE))
-    return told or any(_ought(words) for words in declared(sentence))
+    return told or (not _restates(sentence) and any(_ought(words) for words in declared(sentence)))
 
 
 def _ought(words: tuple[str, ...]) -> bool:
@@ -164,7 +178,7 @@ def _needs_to(said: tuple[str, ...]) -> bool:
     if said[:2] == ("want", "to") and not _WISHED.isdisjoint(said[2:]):
         return False
     if said[0] in w.MODAL or said[0] == "'ve":
-        said = said[1:]
+        said = said[2:] if said[1:2] != () and w.is_adverbial(said[1]) else said[1:]
     return said[:1] == ("better",) or (said[1:2] == ("to",) and said[0] in _NEED)
 
 
