@@ -71,6 +71,8 @@ def test_what_the_speaker_holds_is_advice(text: str) -> None:
         "Let's turn it around.",
         "Let's focus on the word fair.",
         "Let's clarify.",
+        "Let's put that to the test.",
+        "Let's define the word first.",
         "Let's start with what you know.",
         "Shall we go back to your example?",
         "Take a moment to look at it.",

@@ -11,7 +11,7 @@ _IT = frozenset({("that",), ("this",), ("it",)})
 _TURNED_TO = (
     w.TALKED_OF
     | w.WH
-    | w.listed("case cases step closer closely deeper apart aside around start beginning")
+    | w.listed("case cases step closer closely deeper apart aside around start beginning test")
 )
 
 

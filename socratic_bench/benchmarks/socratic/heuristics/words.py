@@ -129,13 +129,13 @@ SUPPOSING = listed("suppose assume imagine picture say pretend")
 # To follow these is to think or to answer, not to do.
 THINKING = SUPPOSING | listed(
     "think reflect recall remember notice see wonder explore examine consider unpack pause clarify"
-    " discuss ponder revisit rethink describe explain elaborate slow dig bear"
+    " discuss ponder revisit rethink describe explain elaborate slow dig define"
 )
 CONSIDERING = listed("think reflect consider ponder")
 # With one of the next list after them, these turn the talk to something.
 TURNING = listed(
     "look take turn stay hold keep go step return come zoom focus test talk begin start set move"
-    " stick sit check question"
+    " stick sit check question put"
 )
 TALKED_OF = listed(
     "thought thoughts idea ideas question questions claim claims belief beliefs argument word"
