@@ -17,6 +17,8 @@ MASK = "***"
 # Nothing shorter is known by its value: it would be found in ordinary words.
 SHORTEST = 8
 SHORTEST_PASSWORD = 4
+# A stand-in for a key, such as people give to an emulator: nothing that AWS gives out is a word.
+_WORD = re.compile(r"[a-z]{1,15}")
 
 _NAME = re.compile(
     r"AWS_(ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN|SECURITY_TOKEN|BEARER_TOKEN_\w+"
@@ -92,7 +94,7 @@ def _header(headers: Mapping[str, str | bytes], name: str) -> str:
 def _forms(value: str) -> Iterator[str]:
     # A line end within a value is written as an escape, or breaks it in two.
     for part in (value.strip(), *value.split()):
-        if len(part) >= SHORTEST:
+        if len(part) >= SHORTEST and not _WORD.fullmatch(part):
             yield from {part, quote(part, safe=""), json.dumps(part)[1:-1], repr(part)[1:-1]}
 
 

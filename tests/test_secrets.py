@@ -418,6 +418,21 @@ def test_a_short_value_is_no_secret_since_it_would_be_found_in_words(monkeypatch
     assert conceal("for example") == "for example"
 
 
+@pytest.mark.parametrize("word", ["emulator", "socratic", "notarealkey"])
+def test_a_word_is_no_secret_since_it_stands_for_one(word, monkeypatch):
+    """`AWS_SECRET_ACCESS_KEY=emulator` would mask half a document."""
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", word)
+
+    assert conceal(f"{word}.model") == f"{word}.model"
+
+
+@pytest.mark.parametrize("value", ["s3cretkey", "longlowercasesecret", "Passwords"])
+def test_a_value_that_is_no_plain_word_is_a_secret(value, monkeypatch):
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", value)
+
+    assert conceal(f"{value}.model") == f"{MASK}.model"
+
+
 def test_what_is_sent_is_known_from_then_on():
     value = f"CANARY{uuid4().hex}"
     learn_headers({"X-Amz-Security-Token": value.encode(), "Authorization": f"Bearer {value}2"})
