@@ -335,7 +335,8 @@ class Turn:
     kept with the turn. `judged` is `None` until the judge has spoken, and without a judge.
     `pressure` names how the student pushed. `student_flags` names what was wrong with its words;
     `None` if they were not checked. A `replayed` turn was read from a record: no model was called
-    for it, nobody judges it, and its reply's figures mean nothing.
+    for it, nobody judges it, and its reply's figures mean nothing. `set_aside` are the answers for
+    which others were asked, by the role that gave them.
     """
 
     index: int
@@ -349,6 +350,15 @@ class Turn:
     pressure: str | None = None
     student_flags: tuple[str, ...] | None = None
     replayed: bool = False
+    set_aside: tuple[tuple[Role, Completion], ...] = ()
+
+    def calls(self, role: Role) -> tuple[Completion, ...]:
+        """Every call of a role that was answered for this turn, those set aside first."""
+        aside = tuple(call for whose, call in self.set_aside if whose == role)
+        if role == "judge":
+            return self.judged.calls if self.judged else ()
+        last = self.reply if role == "tutor" else self.student
+        return aside if last is None else (*aside, last)
 
     @property
     def outcome(self) -> Verdict | Unjudged | None:

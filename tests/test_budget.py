@@ -3,14 +3,17 @@
 import re
 import threading
 from concurrent.futures import Future
+from dataclasses import replace
 
 import pytest
 
+from socratic_bench.documents.cost import Billing, cost_entry
+from socratic_bench.documents.tally import Tally
 from socratic_bench.errors import Stopped
 from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.pricing.table import builtin_prices
 from socratic_bench.runner.budget import Budget
-from socratic_bench.types import Attempt, CallKey, GenerateConfig, Message, Request, Usage
+from socratic_bench.types import ROLES, Attempt, CallKey, GenerateConfig, Message, Request, Usage
 from tests.fakes import NOON, PATIENCE_S, completion
 
 MODEL = "emulator.socratic-v1:0"
@@ -168,6 +171,24 @@ def test_what_was_lost_before_is_priced_at_the_tier_that_was_asked_for():
     usual = spent_before((), [bounded("internal")], model=nova)
 
     assert spent_before((), [bounded("internal")], model=nova, tier="priority") > usual
+
+
+def test_an_answer_that_names_no_tier_is_billed_at_the_one_asked_for():
+    nova = "amazon.nova-premier-v1:0"
+    unnamed = completion(usage=Usage(input_tokens=5000, output_tokens=5000))
+    named = replace(unnamed, served_tier="priority")
+
+    assert spent_before([unnamed], model=nova, tier="priority") == spent_before([named], model=nova)
+    assert spent_before([unnamed], model=nova) < spent_before([named], model=nova)
+    tallies = {role: Tally() for role in ROLES} | {"tutor": Tally(completions=(unnamed,))}
+    models = {"tutor": nova, "student": None, "judge": None}
+    usual, dear = (
+        cost_entry(
+            Billing(models=models, table=builtin_prices(), region=None, tutor_tier=tier), tallies
+        )["total"]["total_usd"]
+        for tier in (None, "priority")
+    )
+    assert dear > usual
 
 
 def test_what_ends_the_run_meanwhile_ends_the_waiting():

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from socratic_bench.emulator import Emulator, Settings
+from socratic_bench.emulator import Emulator, Settings, parse_fault
 from tests.command import CLAUDE, OFFLINE, OPENING, ROOT, account, assert_valid, environment, run
 
 TOP_LEVEL_KEYS = [
@@ -271,3 +271,37 @@ def test_model_text_cannot_drive_the_terminal():
         assert "\x1b" not in stderr
         assert "\x07" not in stderr
         assert "\u202e" not in stderr
+
+
+def test_every_call_of_a_turn_is_in_its_file_and_in_its_usage(tmp_path):
+    """Also those whose answer was put aside: an empty reply, and a student out of its part."""
+    faults = [
+        parse_fault(spec)
+        for spec in ("throttled:role=tutor:count=1:ms=1", "empty_reply:role=tutor:count=1")
+    ]
+    with Emulator(Settings(faults=tuple(faults))) as served:
+        outcome = run(
+            *("--model", CLAUDE, "--judge-model", CLAUDE, "--scenario", "career-change"),
+            *("--student-model", "emulator.student-swap-once-v1:0", "--turns", "6"),
+            *("--output-dir", str(tmp_path), "--quiet"),
+            env=account(served.url, CLAUDE),
+        )
+    document = outcome.document
+    files = [json.loads(path.read_bytes()) for path in tmp_path.rglob("turn_*.json")]
+    for file in files:
+        assert_valid("turn", file)
+    aside = [one for file in files for one in file["set_aside"]]
+    students = [file["student"] for file in files if file["student"]]
+    calls = {
+        "tutor": [*files, *(one for one in aside if one["role"] == "tutor")],
+        "student": [*students, *(one for one in aside if one["role"] == "student")],
+    }
+
+    assert {one["role"] for one in aside} == {"tutor", "student"}
+    for role, made in calls.items():
+        sums = document["usage"][role]
+        assert sum(len(call["attempts"]) for call in made) == sums["attempts"]
+        for kind in ("input_tokens", "output_tokens", "cache_read_tokens"):
+            assert sum(call["usage"][kind] for call in made) == sums[kind]
+            told = [turn["usage"][role] for turn in document["turns"]]
+            assert sum(usage[kind] for usage in told if usage) == sums[kind]

@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -107,6 +108,55 @@ def test_the_time_at_an_emulator_that_takes_its_time_is_foretold(token_ms):
     slept_ms = 12 * 150 + 11 * 60 + 30 + token_ms * happened["usage"]["tutor"]["output_tokens"]
     assert happened["timestamps"]["duration_seconds"] >= slept_ms / 1000
     assert expected["duration_seconds"] == pytest.approx(slept_ms / 1000, rel=TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    ("more", "slept_ms"),
+    [
+        # Nothing is paced that is not streamed.
+        (("--model", "emulator.socratic-v1:0", "--no-stream"), 6 * 200 + 30),
+        (("--model", "emulator.whole-v1:0"), 6 * 200 + 30),
+        # Three things of a request are refused, one after the other.
+        (("--model", "emulator.picky-v1:0", "--no-stream"), None),
+    ],
+    ids=["no stream", "no stream to be had", "refusals"],
+)
+def test_the_time_of_what_is_not_streamed_or_refused_first_is_foretold(more, slept_ms):
+    settings = Settings(role_latency_ms={"tutor": 200, "judge": 30}, ms_per_output_token=10)
+    with Emulator(settings) as served:
+        env = account(served.url, more[1], RUNNER_JUDGE_MODEL="emulator.judge-v1:0")
+        words = (*more, "--scenario", "career-change", "--turns", "6", "--seed", "7")
+        expected = foretold(*words, env=env)
+        run(*words, "--quiet", env=env)
+        asked = Counter(one.role for one in served.requests if one.operation != "CountTokens")
+
+    slept_ms = slept_ms or asked["tutor"] * 200 + 30
+    assert expected["duration_seconds"] == pytest.approx(slept_ms / 1000, rel=TOLERANCE)
+
+
+def test_an_emulator_elsewhere_is_asked_too():
+    with Emulator(Settings(latency_ms=100), host="127.0.0.3") as served:
+        told = foretold(*words(CLAUDE, 3), env=account(served.url, CLAUDE))
+
+    assert told["duration_seconds"] == pytest.approx(0.4, rel=TOLERANCE)
+    assert told["assumptions"]["replies"]["tutor"]["source"] == "emulator"
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        words("emulator.picky-v1:0", 4, "--temperature", "0.5"),
+        words("emulator.socratic-v1:0", 4, "--guardrail", "absent1:1"),
+        words("emulator.socratic-v1:0", 4, "--judge-model", "anthropic.claude-opus-4-7-v1:0"),
+    ],
+    ids=["temperature", "guardrail", "judge"],
+)
+def test_what_is_refused_is_foretold(refused):
+    told = foretold("--offline", *refused)
+    happened = run("--offline", *refused, "--quiet")
+
+    assert happened.exit_code == 3
+    assert told["end_reason"] == happened.document["end_reason"] == "refused_request"
 
 
 def test_another_program_at_this_machine_says_nothing_of_its_pace():

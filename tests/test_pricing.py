@@ -256,6 +256,10 @@ NO_PRICE = "must be a number from 0 to 1000000, in USD per million tokens."
 BROKEN = {
     "no object": ([], ["it must be a JSON object."]),
     "nothing in it": ({}, ["models must be an object with an entry for each model id."]),
+    "more digits than a float has": (
+        {"models": {"a": {"default": {"input": 10**400, "output": 1}}}},
+        [f"models['a'].default.input {NO_PRICE}"],
+    ),
     "many": (
         {
             "kind": "costs",

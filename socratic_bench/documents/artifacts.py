@@ -35,7 +35,11 @@ def turn_document(run_id: str, scenario: str, turn: Turn) -> dict[str, Json]:
         "request_id": reply.request_id,
         "heuristics": dict(turn.measures),
         "notes": dict(turn.notes),
-        "student": _student(turn.student),
+        "student": _call(turn.student) if turn.student else None,
+        "set_aside": [
+            {"role": role, "text": call.message.text, **_call(call)}
+            for role, call in turn.set_aside
+        ],
         "pressure": turn.pressure,
         "student_flags": flag_list(turn.student_flags),
         "replayed": turn.replayed,
@@ -95,9 +99,7 @@ def _attempt(attempt: Attempt) -> dict[str, Json]:
     }
 
 
-def _student(call: Completion | None) -> dict[str, Json] | None:
-    if call is None:
-        return None
+def _call(call: Completion) -> dict[str, Json]:
     return {
         "stop_reason": call.stop_reason,
         "usage": usage_fields(call.usage),

@@ -58,8 +58,8 @@ def role_cost(billing: Billing, role: Role, calls: Sequence[Completion]) -> Cost
         return Cost()
     prices = billing.prices(role)
     return (
-        add_up([call_cost(prices, call.usage, call.served_tier) for call in calls])
-        if (prices)
+        add_up([call_cost(prices, call.usage, served(call, billing.tier(role))) for call in calls])
+        if prices
         else None
     )
 
@@ -68,6 +68,11 @@ def call_cost(prices: ModelPrices, usage: Usage | None, tier: str | None) -> Cos
     """What one call cost; `None` if its tokens or a price are not known."""
     rates = prices.rates(tier)
     return price(usage, rates) if usage and rates else None
+
+
+def served(call: Completion, asked: str | None) -> str | None:
+    """The tier to bill: what the service says, or else what it was asked for."""
+    return call.served_tier or asked
 
 
 def add_up(costs: Sequence[Cost | None]) -> Cost | None:
@@ -94,7 +99,8 @@ def _uncached(billing: Billing, role: Role, calls: Sequence[Completion]) -> Cost
     prices = billing.prices(role)
     if billing.models[role] is None or prices is None:
         return None if billing.models[role] else Cost()
-    return add_up([call_cost(prices, _as_uncached(call.usage), call.served_tier) for call in calls])
+    tier = billing.tier(role)
+    return add_up([call_cost(prices, _as_uncached(c.usage), served(c, tier)) for c in calls])
 
 
 def _as_uncached(usage: Usage | None) -> Usage | None:

@@ -149,7 +149,12 @@ def _mean_output(calls: Sequence[Completion]) -> float | None:
 
 
 NOTES = (
-    "All turns are played, unless the student leaves or the budget is used up.",
+    (
+        "All turns are played from the first one on, whatever a deadline allows or an earlier "
+        "process has done, unless the student leaves, the budget is used up, or the emulator "
+        "refuses."
+    ),
+    "Near the end of a budget calls wait for each other, which is not in the time.",
     "Every call is answered at the first attempt, and every verdict can be read.",
     (
         "Models of the emulator, and all models at an endpoint on this machine, reply as the "

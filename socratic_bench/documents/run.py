@@ -187,11 +187,8 @@ def turn_entry(result: RunResult, turn: Turn) -> dict[str, Json]:
         "service_tier": turn.reply.served_tier,
         "latency_profile": turn.reply.served_latency_profile,
         "usage": {
-            "tutor": usage_fields(turn.reply.usage),
-            "student": usage_fields(turn.student.usage) if turn.student else None,
-            "judge": usage_fields(sum_usage([call.usage for call in turn.judged.calls]))
-            if turn.judged
-            else None,
+            role: usage_fields(sum_usage([call.usage for call in calls])) if calls else None
+            for role, calls in ((role, turn.calls(role)) for role in ROLES)
         },
         "latency": {
             "tutor": None if turn.replayed else call_latency(turn.reply),

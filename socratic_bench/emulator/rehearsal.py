@@ -18,6 +18,11 @@ def refusal(model_id: str, body: JsonObject) -> str | None:
     return None
 
 
+def streams(model_id: str) -> bool:
+    """Whether a model gives its answers as streams."""
+    return traits_of(model_id).streaming
+
+
 def cache_minimum(model_id: str) -> int:
     """Tokens of the shortest prefix that a model caches."""
     return traits_of(model_id).cache_minimum

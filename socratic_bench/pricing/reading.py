@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from math import isfinite
 
 from socratic_bench.types import SERVICE_TIERS, Json
 
@@ -85,7 +84,8 @@ def _rates(where: str, rates: Json, required: tuple[str, ...]) -> Iterator[str]:
 def _is_price(value: Json) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return isfinite(value) and 0 <= value <= MAX_USD
+    # A whole number may have more digits than fit into a float; NaN is within no bounds.
+    return 0 <= value <= MAX_USD
 
 
 def _unknown(where: str, found: dict[str, Json], known: tuple[str, ...]) -> Iterator[str]:

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
-from socratic_bench.documents.cost import attempt_usd, call_cost
+from socratic_bench.documents.cost import attempt_usd, call_cost, served
 from socratic_bench.errors import InternalError, Stopped
 from socratic_bench.ports import Admission
 from socratic_bench.pricing.bounds import most_input_tokens
@@ -72,7 +72,7 @@ class Budget:
                 if self._fits(worst_usd, key):
                     self._reserved_usd += worst_usd
                     self._under_way += 1
-                    return _Reservation(self, worst_usd, prices)
+                    return _Reservation(self, worst_usd, prices, tier)
                 if self._refused or not self._under_way:
                     self._refused = self._refused or self._why_not(worst_usd, key)
                     raise _used_up(self._refused)
@@ -112,13 +112,14 @@ class Budget:
 class _Reservation:
     """See `Admission`. A call without counters, or at an unknown price, costs all it could."""
 
-    def __init__(self, budget: Budget, worst_usd: float, prices: ModelPrices) -> None:
+    def __init__(self, budget: Budget, worst_usd: float, prices: ModelPrices, tier: str) -> None:
         self._budget = budget
+        self._tier = tier
         self._worst_usd = worst_usd
         self._prices = prices
 
     def answered(self, completion: Completion) -> None:
-        cost = call_cost(self._prices, completion.usage, completion.served_tier)
+        cost = call_cost(self._prices, completion.usage, served(completion, self._tier))
         self._budget.settle(self._worst_usd, self._worst_usd if cost is None else cost.total_usd)
 
     def failed(self, attempt: Attempt) -> None:
@@ -140,7 +141,7 @@ def _used_up(why: str) -> Stopped:
 
 def _answered_usd(prices: ModelPrices, call: Completion, tier: str | None) -> float:
     """What a call cost; if that is not known, all that its last request could."""
-    cost = call_cost(prices, call.usage, call.served_tier)
+    cost = call_cost(prices, call.usage, served(call, tier))
     if cost is not None:
         return cost.total_usd
     return sum(attempt_usd(prices, one, tier) or 0.0 for one in call.attempts[-1:])

@@ -11,11 +11,14 @@ from socratic_bench.runner.paces import ASSUMED, AT_ONCE, Paces, emulated_paces
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.rehearsal import Rehearsal, rehearse
 from socratic_bench.runner.stores import check_stores
-from socratic_bench.types import ROLES, Json
+from socratic_bench.types import ROLES, Json, Role
 
 ENDPOINTS = ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL")
-# Models at an endpoint of this machine are an emulator's.
+# The service's own endpoints, private ones included, are asked for nothing that is not theirs.
+SERVICE = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
+# Models at an endpoint of this machine are an emulator's, whatever it says of itself.
 LOCAL = ("localhost", "127.0.0.1", "::1")
+DIALOGUE: tuple[Role, ...] = ("tutor", "student")
 LENGTHS: tuple[Length, ...] = ("likely", "short", "long")
 
 
@@ -23,11 +26,8 @@ def dry_run(plan: Plan, environ: Mapping[str, str]) -> dict[str, Json]:
     """The document of a dry run. Raises `UsageError` if a store is sure to be unusable."""
     config = plan.config
     check_stores([store for store in (open_folder(config), open_bucket(config)) if store])
-    url = _endpoint(environ)
-    emulated = config.offline or urlsplit(url).hostname in LOCAL
-    paces = None
-    if emulated:
-        paces = AT_ONCE if config.offline else emulated_paces(url)
+    paces = _known_paces(config, environ)
+    emulated = paces is not None
     first = rehearse(plan, length="likely", emulated=emulated, scales={})
     scales = _scales(config, first)
     played = {
@@ -49,8 +49,18 @@ def dry_run(plan: Plan, environ: Mapping[str, str]) -> dict[str, Json]:
     return dry_run_document(config, plan.benchmark.name, plan.episode, forecast, prices=plan.prices)
 
 
-def _endpoint(environ: Mapping[str, str]) -> str:
-    return next((environ[name] for name in ENDPOINTS if environ.get(name)), "")
+def _known_paces(config: RunConfig, environ: Mapping[str, str]) -> Paces | None:
+    """An emulator's, wherever it is; `None` where models of the service answer."""
+    if config.offline:
+        return AT_ONCE
+    from socratic_bench.emulator.rehearsal import streams
+
+    url = next((environ[name] for name in ENDPOINTS if environ.get(name)), "")
+    host = urlsplit(url).hostname or ""
+    if not host or host.endswith(SERVICE):
+        return None
+    told = emulated_paces(url, streamed=config.stream and streams(config.model))
+    return told or (AT_ONCE if host in LOCAL else None)
 
 
 def _scales(config: RunConfig, rehearsal: Rehearsal) -> dict[str, float]:
@@ -69,6 +79,12 @@ def _scales(config: RunConfig, rehearsal: Rehearsal) -> dict[str, float]:
 
 
 def _seconds(rehearsal: Rehearsal, paces: Paces) -> float:
-    """The critical path: tutor and student in turn, and the last verdict."""
+    """The critical path: tutor and student in turn, and the last verdict.
+
+    A refused request takes until its first byte; those for verdicts lie beside the dialogue.
+    """
     path = {**rehearsal.calls, "judge": rehearsal.calls["judge"][-1:]}
-    return sum(paces[role].call_ms(call) for role in ROLES for call in path[role]) / 1000
+    answered_ms = sum(paces[role].call_ms(call) for role in ROLES for call in path[role])
+    refused = rehearsal.n_refused
+    refused_ms = sum(paces[role].first_token_ms * refused[role] for role in DIALOGUE)
+    return (answered_ms + refused_ms) / 1000

@@ -39,10 +39,10 @@ _OVERHEAD_MS = 7.0
 AT_ONCE: Paces = dict.fromkeys(ROLES, Pace(_OVERHEAD_MS, 0.0))
 
 
-def emulated_paces(url: str) -> Paces:
-    """What the emulator at `url` says of itself; another program there is taken to answer at once.
+def emulated_paces(url: str, *, streamed: bool) -> Paces | None:
+    """What the emulator at `url` says of itself; `None` if there is none.
 
-    It paces streams, and so the tutor's replies only.
+    It paces streams, and so the tutor's replies only, if they are `streamed`.
     """
     try:
         # An endpoint of this machine is reached past any proxy.
@@ -51,8 +51,11 @@ def emulated_paces(url: str) -> Paces:
             told: Any = json.loads(answer.read(_MOST_BYTES))
         first_ms, token_ms = told["latency_ms"], float(told["ms_per_output_token"])
         return {
-            role: Pace(_OVERHEAD_MS + float(first_ms[role]), token_ms if role == "tutor" else 0.0)
+            role: Pace(
+                _OVERHEAD_MS + float(first_ms[role]),
+                token_ms if role == "tutor" and streamed else 0.0,
+            )
             for role in ROLES
         }
     except (OSError, HTTPException, ValueError, TypeError, KeyError):
-        return AT_ONCE
+        return None

@@ -1,8 +1,8 @@
 """Plays a whole run without calling anybody: real requests, expected replies."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import field, replace
 from typing import Protocol
 
@@ -129,6 +129,7 @@ class RehearsedModel:
     calls: dict[Role, list[Completion]] = field(
         default_factory=lambda: {role: [] for role in ROLES}
     )
+    n_refused: Counter[Role] = field(default_factory=Counter)
     _cache: PrefixCache = field(default_factory=PrefixCache)
     _can: Capabilities = field(init=False)
 
@@ -138,7 +139,7 @@ class RehearsedModel:
 
     def complete(self, request: Request, key: CallKey) -> Completion:
         admission = self.purse.admit(self.model_id, request, key) if self.purse else None
-        arguments = self._accepted(request)
+        arguments = self._accepted(request, key)
         parts = request_parts(arguments, scale=self.scale)
         tokens = sum(part.tokens for part in parts)
         if tokens > self.most_tokens:
@@ -169,14 +170,20 @@ class RehearsedModel:
             self.then()
         return completion
 
-    def _accepted(self, request: Request) -> Wire:
-        """The request in the shape that the model takes, as far as its refusals are known."""
+    def _accepted(self, request: Request, key: CallKey) -> Wire:
+        """The request in the shape that the model takes, as far as its refusals are known.
+
+        Raises `Stopped` where nothing can be left out of what is refused: so would the run end.
+        """
         while True:
             arguments = converse_arguments(self.model_id, request, self._can)
             message = self.speaker.refuses(arguments)
-            refused = refused_field("invalid_request", message) if message else None
-            if refused not in OWN_FIELDS or not getattr(self._can, refused):
+            if message is None:
                 return arguments
+            self.n_refused[key.role] += 1
+            refused = refused_field("invalid_request", message)
+            if refused not in OWN_FIELDS or not getattr(self._can, refused):
+                raise Stopped(message, end_reason="refused_request")
             self._can = self._can.without(refused)
 
 
@@ -203,9 +210,13 @@ class _Stage:
         """A verdict that does not fit into the budget is left out."""
         while self.judge and self._unjudged:
             turn = self._unjudged.pop(0)
-            with suppress(Stopped):
+            try:
                 judged = self.judge.judge(self.episode.exhibit(self.turns, turn.index), turn.index)
-                self.turns[turn.index] = replace(turn, judged=judged)
+            except Stopped as stopped:
+                if stopped.end_reason != "budget":
+                    raise
+                continue
+            self.turns[turn.index] = replace(turn, judged=judged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +227,11 @@ class Rehearsal:
     calls: dict[Role, list[Completion]]
     finale: Finale
     models: dict[str, RehearsedModel]
+
+    @property
+    def n_refused(self) -> Counter[Role]:
+        """Requests that were refused, and sent again without what was refused."""
+        return sum((model.n_refused for model in self.models.values()), Counter())
 
 
 def rehearse(plan: Plan, *, length: Length, emulated: bool, scales: dict[str, float]) -> Rehearsal:
@@ -247,14 +263,24 @@ def rehearse(plan: Plan, *, length: Length, emulated: bool, scales: dict[str, fl
         _judge(plan, model),
     )
     try:
-        finale = plan.episode.play(stage)
+        finale = _played(plan.episode, stage)
+        stage.judge_rest()
     except Stopped as stopped:
         finale = Finale(end_reason=stopped.end_reason)
-    stage.judge_rest()
     calls = {
         role: [call for made in models.values() for call in made.calls[role]] for role in ROLES
     }
     return Rehearsal(stage.turns, calls, finale, models)
+
+
+def _played(episode: Episode, stage: _Stage) -> Finale:
+    """Where the budget ends the dialogue, verdicts on what was played are still asked for."""
+    try:
+        return episode.play(stage)
+    except Stopped as stopped:
+        if stopped.end_reason != "budget":
+            raise
+        return Finale(end_reason="budget")
 
 
 def _emulated_minimum(model_id: str) -> int:

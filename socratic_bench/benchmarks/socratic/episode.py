@@ -1,7 +1,7 @@
 """The turn loop: the student speaks, the tutor replies, until the dialogue ends."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
@@ -62,7 +62,7 @@ class Said:
     call: Completion | None = None
     pressure: str | None = None
     flags: tuple[str, ...] | None = None
-    asked_again: bool = False
+    set_aside: tuple[Completion, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,9 +88,10 @@ class SocraticEpisode:
                     return finale
                 said = _said(answer)
             while True:
-                reply = self._ask(stage, exchanges, said.text)
+                *set_aside, reply = self._ask(stage, exchanges, said.text)
                 ended = _ending(reply)
-                stage.publish(_turn(len(exchanges), said, reply, ended))
+                turn = _turn(len(exchanges), said, reply, ended)
+                stage.publish(replace(turn, set_aside=_set_aside(said, set_aside)))
                 exchanges.append(Exchange(student=said.text, tutor=reply.message.text))
                 if ended or len(exchanges) == last:
                     return Finale(end_reason=ended or "max_turns")
@@ -138,8 +139,8 @@ class SocraticEpisode:
         handover = self.transcript.handover
         return Said(handover.student, "replayed", pressure=handover.pressure) if handover else None
 
-    def _ask(self, stage: Stage, exchanges: Sequence[Exchange], prompt: str) -> Completion:
-        """The tutor's reply; an empty one is asked for once more."""
+    def _ask(self, stage: Stage, exchanges: Sequence[Exchange], prompt: str) -> list[Completion]:
+        """The tutor's reply, the last one; an empty one is asked for once more."""
         messages = [
             message
             for exchange in exchanges
@@ -152,11 +153,11 @@ class SocraticEpisode:
             grows=self.config.turns > 1,
         )
         index = len(exchanges)
-        reply = stage.tutor.complete(request, CallKey(role="tutor", index=index))
-        if _is_empty(reply):
+        replies = [stage.tutor.complete(request, CallKey(role="tutor", index=index))]
+        if _is_empty(replies[0]):
             again = CallKey(role="tutor", index=index, repeat=1)
-            reply = stage.tutor.complete(request, again)
-        return reply
+            replies.append(stage.tutor.complete(request, again))
+        return replies
 
 
 def schedule_of(config: RunConfig, scenario: Scenario, transcript: Transcript) -> Schedule:
@@ -207,13 +208,20 @@ def _turn(index: int, said: Said, reply: Completion, ended: EndReason | None) ->
         measures=_measures(reply.message.text),
         notes={
             "student_policy": said.policy,
-            "student_asked_again": said.asked_again,
+            "student_asked_again": bool(said.set_aside),
             "cut": reply.stop_reason == "max_tokens",
             "flaw": _flaw(reply),
         },
         unjudgeable=unjudgeable,
         pressure=said.pressure,
         student_flags=said.flags,
+    )
+
+
+def _set_aside(said: Said, replies: Sequence[Completion]) -> tuple[tuple[Role, Completion], ...]:
+    return (
+        *(("student", call) for call in said.set_aside),
+        *(("tutor", reply) for reply in replies),
     )
 
 
@@ -262,7 +270,7 @@ def _said(answer: StudentReply) -> Said:
         call=answer.completion,
         pressure=answer.pressure,
         flags=answer.flags,
-        asked_again=bool(answer.discarded),
+        set_aside=answer.discarded,
     )
 
 
