@@ -7,7 +7,10 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
+import orjson
+
 from socratic_bench.documents import encode
+from socratic_bench.secrecy import conceal
 from socratic_bench.types import (
     Attempt,
     Block,
@@ -41,7 +44,12 @@ def request_sha256(request: Request) -> str:
     """
     config = replace(request.config, service_tier=None, latency_profile=None)
     asked = replace(request, config=config, grows=False)
-    return sha256(encode(_plain(asked))).hexdigest()
+    try:
+        # Between an answer and the next request, with all that was said before: so it is quick.
+        written = conceal(orjson.dumps(asked).decode()).encode()
+    except TypeError:  # a lone surrogate, or an integer over 64 bits
+        written = encode(_plain(asked))
+    return sha256(written).hexdigest()
 
 
 def write_key(key: CallKey) -> dict[str, Json]:

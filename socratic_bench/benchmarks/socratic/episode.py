@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
 from socratic_bench.benchmarks.socratic.students import (
@@ -18,7 +19,7 @@ from socratic_bench.benchmarks.socratic.transcript import (
     RecordedTurn,
     Transcript,
 )
-from socratic_bench.config import RunConfig
+from socratic_bench.config import MAX_TURNS, RunConfig
 from socratic_bench.errors import ModelError
 from socratic_bench.ports import Exhibit, Finale, Length, Opening, Stage
 from socratic_bench.types import (
@@ -141,11 +142,7 @@ class SocraticEpisode:
 
     def _ask(self, stage: Stage, exchanges: Sequence[Exchange], prompt: str) -> list[Completion]:
         """The tutor's reply, the last one; an empty one is asked for once more."""
-        messages = [
-            message
-            for exchange in exchanges
-            for message in (Message.user(exchange.student), Message.assistant(exchange.tutor))
-        ]
+        messages = [message for exchange in exchanges for message in _spoken(exchange)]
         request = Request(
             system=self.tutor_prompt,
             messages=(*messages, Message.user(prompt)),
@@ -158,6 +155,12 @@ class SocraticEpisode:
             again = CallKey(role="tutor", index=index, repeat=1)
             replies.append(stage.tutor.complete(request, again))
         return replies
+
+
+@lru_cache(maxsize=MAX_TURNS)
+def _spoken(exchange: Exchange) -> tuple[Message, Message]:
+    """As the tutor has it; every later turn of the dialogue begins with the same messages."""
+    return Message.user(exchange.student), Message.assistant(exchange.tutor)
 
 
 def schedule_of(config: RunConfig, scenario: Scenario, transcript: Transcript) -> Schedule:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 from . import foreign as f
 from . import words as w
@@ -144,6 +144,7 @@ def _other_script_pattern() -> re.Pattern[str]:
     return re.compile(_OTHER_SCRIPT)
 
 
+@lru_cache(maxsize=256)
 def is_briefly_foreign(text: str) -> bool:
     """For a text too short for `is_foreign`: small words of one other language outweigh English.
 
@@ -151,11 +152,11 @@ def is_briefly_foreign(text: str) -> bool:
     """
     words = _WORD.findall(text[:_SAMPLE])
     plain = [word.casefold() for word in words[:1]] + words[1:]
-    for known in _FUNCTION_WORDS:
-        own = known - _ALSO_ENGLISH
+    folded = [word.casefold() for word in words]
+    for own, only_english in _APART:
         hits = sum(word in own for word in plain)
         inside = sum(word in own for word in words)
-        english = sum(word.casefold() in ENGLISH - known for word in words)
+        english = sum(word in only_english for word in folded)
         if (inside and not english) or hits >= _PLAIN_HITS > english:
             return True
     return False
@@ -187,6 +188,8 @@ def _other_words(words: Sequence[str], *, spanish: bool) -> bool:
 
 _ENGLISH_WORD = (_EVIDENCE | w.VERB | w.LEAD) - _SHARED
 _FUNCTION_WORDS = tuple(w.listed(text) for text in _FOREIGN.values())
+# Of each language: the words that are not English, too, and the English ones that are not its own.
+_APART = tuple((known - _ALSO_ENGLISH, ENGLISH - known) for known in _FUNCTION_WORDS)
 _EVERY_ENGLISH = (
     ENGLISH | _EVIDENCE | w.VERB | w.LEAD | w.PRONOUN | w.PREPOSITION | w.PLAIN_AUXILIARY
 )

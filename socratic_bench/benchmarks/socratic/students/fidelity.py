@@ -114,12 +114,18 @@ def _leaves_language(said: Utterance) -> bool:
     if not said.exchanges:
         return False
     opening = said.exchanges[0].student[:READ_CHARACTERS]
-    if analyse(opening).has_question is not None:
+    if _is_known(opening):
         unknown = analyse(said.start).has_question is None
         if unknown or said.start.strip(" .!\u2026").casefold().replace(" ", "_") in _BRIEF_FOREIGN:
             return True
         return is_briefly_foreign(said.start) or _has_no_english(said.start)
     return _latin_share(opening) < _LATIN_SHARE <= _latin_share(said.text)
+
+
+@lru_cache(maxsize=16)
+def _is_known(opening: str) -> bool:
+    """Whether the heuristics know the language; the same opening is looked at in every turn."""
+    return analyse(opening).has_question is not None
 
 
 def _leaves_early(said: Utterance) -> bool:

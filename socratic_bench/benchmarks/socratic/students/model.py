@@ -5,13 +5,14 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
 from socratic_bench.benchmarks.socratic.students.pressure import Schedule, direction
 from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
+from socratic_bench.config import MAX_TURNS
 from socratic_bench.ports import Model
 from socratic_bench.types import CallKey, Completion, GenerateConfig, Message, Request, Text
 from socratic_bench.values import dataclass
@@ -77,8 +78,7 @@ class ModelStudent:
             notes = [direction(push.kind)] if push else []
             if reminder and turn == len(exchanges):
                 notes.append(reminder)
-            words = (Text(exchange.tutor), *map(Text, notes))
-            messages += [Message.assistant(exchange.student), Message("user", words)]
+            messages += _heard(exchange, tuple(notes))
         return tuple(messages)
 
     def _read(self, completion: Completion, exchanges: Sequence[Exchange]) -> StudentReply:
@@ -104,6 +104,13 @@ class ModelStudent:
             pressure=pressure,
             flags=flags(said) if text or closed else None,
         )
+
+
+@lru_cache(maxsize=MAX_TURNS)
+def _heard(exchange: Exchange, notes: tuple[str, ...]) -> tuple[Message, Message]:
+    """As the student has it; every later turn of the dialogue begins with the same messages."""
+    words = (Text(exchange.tutor), *map(Text, notes))
+    return Message.assistant(exchange.student), Message("user", words)
 
 
 def system_prompt(scenario: Scenario) -> str:
