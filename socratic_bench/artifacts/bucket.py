@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from botocore.exceptions import ClientError
 
@@ -17,9 +17,6 @@ from socratic_bench.artifacts.bucket_faults import (
 )
 from socratic_bench.errors import UsageError
 from socratic_bench.values import dataclass
-
-if TYPE_CHECKING:
-    pass
 
 # What no key can carry whole, and parts of a path that some readers would resolve.
 _UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]|(^|/)\.\.?(/|$)")
