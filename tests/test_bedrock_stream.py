@@ -26,9 +26,10 @@ STOP = event("messageStop", {"stopReason": "end_turn"})
 USAGE = {"inputTokens": 10, "outputTokens": 5, "totalTokens": 15}
 METADATA = event("metadata", {"usage": USAGE, "metrics": {"latencyMs": 7}})
 WHOLE = (START, WORDS, BLOCK_STOP, STOP, METADATA)
+# Each connection carries one answer: said, so that no second request meets one that is closing.
 HEAD = (
     b"HTTP/1.1 200 OK\r\nContent-Type: application/vnd.amazon.eventstream\r\n"
-    b"Transfer-Encoding: chunked\r\n\r\n"
+    b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
 )
 END = b"0\r\n\r\n"
 
