@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import inspect
 import pickle
 from dataclasses import FrozenInstanceError, asdict, field, replace
 
@@ -86,3 +87,83 @@ def test_what_is_not_frozen_is_the_standard_one():
     counter.n += 1
 
     assert counter == Counter(n=1)
+
+
+def _line(decorator):
+    @decorator(frozen=True, slots=True)
+    class Line:
+        start: int
+        end: int = 9
+        marks: list[int] = field(default_factory=list)
+        label: str = field(default="plain", kw_only=True)
+
+    return Line
+
+
+ARGUMENTS = {
+    "by place": ((1, 2), {}),
+    "by name": ((), {"end": 2, "start": 1}),
+    "both": ((1,), {"label": "bold", "marks": [3]}),
+    "what can be left out": ((1,), {}),
+    "nothing": ((), {}),
+    "one is missing": ((), {"end": 2}),
+    "an unknown one": ((1,), {"colour": "red"}),
+    "one twice": ((1,), {"start": 1}),
+    "too many": ((1, 2, [], "bold"), {}),
+    "too many, and one is missing by name": ((1, 2, [], 4), {"label": "bold"}),
+}
+
+
+@pytest.mark.parametrize(("values_given", "named"), ARGUMENTS.values(), ids=ARGUMENTS)
+def test_takes_and_refuses_the_arguments_that_the_standard_one_does(values_given, named):
+    def made(decorator):
+        try:
+            return asdict(_line(decorator)(*values_given, **named))
+        except TypeError:
+            return "refused"
+
+    assert made(values.dataclass) == made(dataclasses.dataclass)
+
+
+@pytest.mark.parametrize(
+    ("values_given", "named", "told"),
+    [
+        ((), {"end": 2}, "missing: start"),
+        ((1,), {"colour": "red"}, "unknown: colour"),
+        ((1,), {"start": 1}, "given twice: start"),
+        ((1, 2, [], "bold"), {}, "too many: 'bold'"),
+    ],
+)
+def test_says_which_argument_is_wrong(values_given, named, told):
+    with pytest.raises(TypeError, match=told):
+        _line(values.dataclass)(*values_given, **named)
+
+
+@pytest.mark.parametrize("shape", [_point, _line])
+def test_shows_the_constructor_as_the_standard_one_does(shape):
+    def shown(decorator):
+        return str(inspect.signature(shape(decorator))).removesuffix(" -> None")
+
+    assert shown(values.dataclass) == shown(dataclasses.dataclass)
+
+
+def test_each_instance_has_defaults_of_its_own():
+    line = _line(values.dataclass)
+    one, other = line(1), line(1)
+    one.marks.append(2)
+
+    assert other.marks == []
+
+
+def test_a_class_may_check_what_it_was_given():
+    @values.dataclass(frozen=True, slots=True)
+    class Even:
+        n: int
+
+        def __post_init__(self) -> None:
+            if self.n % 2:
+                raise ValueError(self.n)
+
+    assert Even(2).n == 2
+    with pytest.raises(ValueError, match="3"):
+        Even(3)
