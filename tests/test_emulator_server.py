@@ -1,6 +1,7 @@
 """Starting and stopping the emulator, its timing, and what it does without botocore."""
 
 import asyncio
+import contextlib
 import gc
 import json
 import os
@@ -16,6 +17,7 @@ from socratic_bench.emulator import MODEL_IDS, Emulator, Settings
 from socratic_bench.emulator.cache import PromptCache
 from socratic_bench.emulator.shapes import MismatchError
 from socratic_bench.emulator.validation import Validator, read_model, service_validator
+from socratic_bench.emulator.wire import Answer, Connection
 from tests.test_emulator_support import (
     JUDGE,
     SOCRATIC,
@@ -333,3 +335,65 @@ def test_a_caller_who_stands_in_the_door_when_it_closes_leaves_no_open_socket():
         for caller in callers:
             caller.close()
     gc.collect()
+
+
+class _Clock(asyncio.SelectorEventLoop):
+    """A loop whose time stands still but where it is moved on, and jumps to the next timer."""
+
+    now_s = 100.0
+
+    def time(self):
+        return self.now_s
+
+    def call_at(self, when, callback, *args, context=None):
+        def at_last():
+            self.now_s = max(self.now_s, when)
+            callback(*args)
+
+        return self.call_soon(at_last, context=context)
+
+
+def _sent(handle):
+    """When a connection sent what, in seconds since the request came, for a request's handler."""
+    loop = _Clock()
+    sent = []
+
+    class Line(asyncio.Transport):
+        def __init__(self, own):
+            super().__init__()
+            self._own = own
+
+        def get_extra_info(self, _name, _default=None):
+            return self._own
+
+        def write(self, data):
+            sent.append((round(loop.now_s - _Clock.now_s, 6), data))
+
+    async def ask(own):
+        connection = Connection(lambda _request: handle(loop), set(), 1, lambda _seconds: None)
+        connection.connection_made(Line(own))
+        connection.data_received(http(converse_body()))
+        for _ in range(4):
+            await asyncio.sleep(0)
+
+    with contextlib.closing(loop), socket.socket() as own:
+        loop.run_until_complete(ask(own))
+    return sent
+
+
+def test_a_latency_counts_from_the_request_s_arrival():
+    """What the endpoint itself takes to answer, here 0.2 s, lies within the latency."""
+
+    def handle(loop):
+        loop.now_s += 0.2
+        return Answer(((0.3, b"head"), (0.1, b"one"), (0, b"two"), (0.1, b"three")))
+
+    assert _sent(handle) == [(0.3, b"head"), (0.4, b"one"), (0.4, b"two"), (0.5, b"three")]
+
+
+def test_an_answer_that_is_late_already_is_sent_at_once():
+    def handle(loop):
+        loop.now_s += 0.5
+        return Answer(((0.3, b"late"), (0.1, b"late, too"), (0.2, b"in time")))
+
+    assert _sent(handle) == [(0.5, b"late"), (0.5, b"late, too"), (0.6, b"in time")]

@@ -42,7 +42,9 @@ class HttpRequest:
 class Answer:
     """Bytes to send, each after a wait in seconds; `began` is called as the first of them leave.
 
-    After the answer nobody can connect for `shut_s` seconds.
+    The first wait counts from when the request was there, each other one from when the piece before
+    it was due, so that what the endpoint itself takes adds nothing. After the answer nobody can
+    connect for `shut_s` seconds.
     """
 
     pieces: tuple[tuple[float, bytes], ...]
@@ -113,16 +115,17 @@ class Connection(asyncio.Protocol):
             self._read()
 
     def _read(self) -> None:
+        came_s = asyncio.get_running_loop().time()
         try:
             request = self._next_request()
         except MalformedRequestError as error:
             body = f'{{"message":"{error}"}}'.encode()
             headers = "Content-Type: application/json\r\nConnection: close\r\n"
-            self._play(Answer(((0, response(error.status, headers, body)),), "close"))
+            self._play(Answer(((0, response(error.status, headers, body)),), "close"), came_s)
             return
         if request is not None:
             self._busy = True
-            self._play(self._handle(request))
+            self._play(self._handle(request), came_s)
 
     def _next_request(self) -> HttpRequest | None:
         if self._head is None:
@@ -139,14 +142,19 @@ class Connection(asyncio.Protocol):
         self._last = head.headers.get(b"connection", b"").lower() == b"close"
         return HttpRequest(head.method, head.target, head.headers, body, self._number)
 
-    def _play(self, answer: Answer, position: int = 0, *, waited: bool = False) -> None:
-        """Send the pieces from `position` on: at once where there is no wait, else by a timer."""
+    def _play(
+        self, answer: Answer, since_s: float, position: int = 0, *, waited: bool = False
+    ) -> None:
+        """Send the pieces from `position` on, the next one's wait counted from `since_s`."""
+        loop = asyncio.get_running_loop()
         for number in range(position, len(answer.pieces)):
-            wait, data = answer.pieces[number]
-            if wait > 0 and not (waited and number == position):
-                resume = partial(self._play, answer, number, waited=True)
-                self._timer = asyncio.get_running_loop().call_later(wait, resume)
-                return
+            wait_s, data = answer.pieces[number]
+            if wait_s > 0 and not (waited and number == position):
+                since_s += wait_s
+                if since_s > loop.time():
+                    resume = partial(self._play, answer, since_s, number, waited=True)
+                    self._timer = loop.call_at(since_s, resume)
+                    return
             if number == 0 and answer.began is not None:
                 answer.began()
             self._write(data)
