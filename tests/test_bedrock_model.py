@@ -21,7 +21,8 @@ from socratic_bench.bedrock.connection import Connection
 from socratic_bench.bedrock.faults import FAULTS
 from socratic_bench.bedrock.model import BedrockModel
 from socratic_bench.bedrock.pace import Pace
-from socratic_bench.bedrock.retry import retry_after_s, retrying
+from socratic_bench.bedrock.retry import retrying
+from socratic_bench.bedrock.server_wait import retry_after_s
 from socratic_bench.bedrock.session import Endpoint
 from socratic_bench.bedrock.surroundings import Surroundings
 from socratic_bench.emulator import Emulator, Settings, parse_fault

@@ -15,7 +15,7 @@ import pytest
 from socratic_bench.bedrock.connection import Connection
 from socratic_bench.bedrock.model import BedrockModel
 from socratic_bench.bedrock.pace import ANSWERS_TO_DOUBLE, GAP_CLEAR_S, GAP_FIRST_S, GAP_MAX_S, Pace
-from socratic_bench.bedrock.retry import SERVER_WAIT_MAX_S
+from socratic_bench.bedrock.server_wait import SERVER_WAIT_MAX_S
 from socratic_bench.bedrock.session import Endpoint
 from socratic_bench.bedrock.surroundings import Surroundings
 from socratic_bench.emulator.throttle import Throttle

@@ -27,10 +27,10 @@ from socratic_bench.artifacts.s3 import CHECK_TIMEOUT_S
 from socratic_bench.bedrock.faults import FAULTS
 from socratic_bench.bedrock.retry import (
     RETRY_WINDOW_S,
-    SERVER_WAIT_MAX_S,
     WAIT_BASE_S,
     WAIT_MAX_S,
 )
+from socratic_bench.bedrock.server_wait import SERVER_WAIT_MAX_S
 from socratic_bench.bedrock.session import CONNECT_TIMEOUT_S
 from socratic_bench.benchmarks.socratic.metrics import summarise
 from socratic_bench.benchmarks.socratic.students import ModelStudent

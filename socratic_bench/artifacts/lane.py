@@ -7,12 +7,14 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import field
-
-from tenacity import RetryCallState, Retrying, retry_if_exception_type
+from typing import TYPE_CHECKING
 
 from socratic_bench.errors import ArtifactError, StoreOutageError
 from socratic_bench.ports import ArtifactStore
 from socratic_bench.values import dataclass
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
 
 WRITERS = 4
 WAIT_BASE_S = 0.5
@@ -112,6 +114,8 @@ class Lane:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _deliver(self, parcel: Parcel, then: Callable[[], None]) -> None:
+        from tenacity import Retrying, retry_if_exception_type
+
         parcel.late_tries = 0
         retrying = Retrying(
             retry=retry_if_exception_type(StoreOutageError),
@@ -150,7 +154,7 @@ class Lane:
         waited_s = self._patience.monotonic_s() - self._waiting.since_s
         return self._closed.is_set() or waited_s > self._patience.grace_s
 
-    def _wait_s(self, state: RetryCallState) -> float:
+    def _wait_s(self, state: "RetryCallState") -> float:
         # Full jitter, as for calls of models.
         doublings = min(state.attempt_number - 1, DOUBLINGS_MAX)
         return self._patience.uniform(0, min(WAIT_MAX_S, WAIT_BASE_S * 2**doublings))

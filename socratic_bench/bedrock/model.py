@@ -1,6 +1,7 @@
 """A model on Bedrock as a `Model`: call, retry, remember what it refuses."""
 
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 from socratic_bench.bedrock.capabilities import (
@@ -10,8 +11,8 @@ from socratic_bench.bedrock.capabilities import (
     refused_field,
 )
 from socratic_bench.bedrock.connection import RENEWABLE, Connection
+from socratic_bench.bedrock.faults import FAULTS
 from socratic_bench.bedrock.pace import Pace
-from socratic_bench.bedrock.retry import retrying
 from socratic_bench.bedrock.sending import Sender, Trail
 from socratic_bench.bedrock.settings import refused_setting
 from socratic_bench.bedrock.surroundings import Options, Surroundings
@@ -49,14 +50,8 @@ class BedrockModel:
     def complete(self, request: Request, key: CallKey) -> Completion:
         """See `Model.complete`. An error carries the requests that were sent."""
         trail = Trail(key)
-
-        def pause(seconds: float) -> None:
-            trail.wait_ms += seconds * 1000
-            self._around.sleep(seconds)
-
-        loop = retrying(max_attempts=self._max_attempts, sleep=pause, uniform=self._around.uniform)
         try:
-            return loop(self._try, request, trail)
+            return self._answer(request, trail)
         except Stopped as stopped:
             stopped.attempts = tuple(trail.attempts)
             raise
@@ -64,6 +59,26 @@ class BedrockModel:
             error.attempts = tuple(trail.attempts)
             error.hint = self._connection.hint(error, self.model_id)
             raise
+
+    def _answer(self, request: Request, trail: Trail) -> Completion:
+        """The answer, at once or after retries; the last error if there is none."""
+        try:
+            return self._try(request, trail)
+        except ModelError as failed:
+            if not FAULTS[failed.code].retried:
+                raise
+            from socratic_bench.bedrock.retry import retrying, try_again
+
+            loop = retrying(
+                max_attempts=self._max_attempts,
+                sleep=partial(self._pause, trail),
+                uniform=self._around.uniform,
+            )
+            return try_again(failed, lambda: self._try(request, trail), loop)
+
+    def _pause(self, trail: Trail, seconds: float) -> None:
+        trail.wait_ms += seconds * 1000
+        self._around.sleep(seconds)
 
     def _try(self, request: Request, trail: Trail) -> Completion:
         """One try of the retry budget; a field refused or a credential spent uses up none of it."""

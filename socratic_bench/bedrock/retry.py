@@ -1,26 +1,25 @@
-"""When a failed call is tried again, and after how long: tenacity, the server's word first."""
+"""When a failed call is tried again, and after how long: tenacity, the server's word first.
+
+Imported once a call has failed: tenacity takes a fiftieth of a run's start-up.
+"""
 
 from collections.abc import Callable
-from email.utils import parsedate_to_datetime
-from typing import Protocol
+from typing import TypeVar
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 from tenacity.stop import stop_after_delay
 from tenacity.wait import wait_base
 
 from socratic_bench.bedrock.faults import FAULTS
+from socratic_bench.bedrock.server_wait import SERVER_WAIT_MAX_S
+from socratic_bench.bedrock.surroundings import Uniform
 from socratic_bench.errors import ModelError
+
+Result = TypeVar("Result")
 
 WAIT_BASE_S = 0.5
 WAIT_MAX_S = 20.0
-SERVER_WAIT_MAX_S = 120.0
 RETRY_WINDOW_S = 900.0
-
-
-class Uniform(Protocol):
-    """`random.Random.uniform`, or a fake."""
-
-    def __call__(self, low: float, high: float, /) -> float: ...
 
 
 class FullJitter(wait_base):
@@ -63,23 +62,13 @@ def retrying(*, max_attempts: int, sleep: Callable[[float], None], uniform: Unif
     )
 
 
-def retry_after_s(headers: dict[str, str]) -> float | None:
-    """Seconds that the server asks to wait: `x-amz-retry-after` (ms), else `retry-after` (s)."""
-    for name, unit in (("x-amz-retry-after", 0.001), ("retry-after", 1.0)):
-        try:
-            wait = float(headers[name]) * unit
-        except KeyError:
-            continue
-        except ValueError:
-            wait = _until_s(headers[name], headers.get("date"))
-        if 0 <= wait < float("inf"):
-            return wait
-    return None
+def try_again(failed: ModelError, attempt: Callable[[], Result], loop: Retrying) -> Result:
+    """Go on with `attempt` as the loop has it, for which `failed` is the first try's outcome."""
+    first = [failed]
 
+    def tried() -> Result:
+        if first:
+            raise first.pop()
+        return attempt()
 
-def _until_s(when: str, now: str | None) -> float:
-    """Seconds from one HTTP date to another, both by the server's clock; negative if unknown."""
-    try:
-        return (parsedate_to_datetime(when) - parsedate_to_datetime(now or "")).total_seconds()
-    except (ValueError, TypeError):
-        return -1.0
+    return loop(tried)

@@ -11,7 +11,7 @@ from socratic_bench.bedrock.connection import Connection
 from socratic_bench.bedrock.exchange import Answer, Exchange
 from socratic_bench.bedrock.faults import TRANSLATED, maybe_billed, translate
 from socratic_bench.bedrock.pace import Pace
-from socratic_bench.bedrock.retry import retry_after_s
+from socratic_bench.bedrock.server_wait import retry_after_s
 from socratic_bench.bedrock.surroundings import Options, Surroundings
 from socratic_bench.bedrock.warmth import Warmth
 from socratic_bench.errors import ModelError, Stopped

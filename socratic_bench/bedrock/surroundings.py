@@ -2,12 +2,18 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import Protocol
 
 from socratic_bench.bedrock.capabilities import Capabilities
 from socratic_bench.bedrock.exchange import Await
-from socratic_bench.bedrock.retry import Uniform
 from socratic_bench.ports import Purse
 from socratic_bench.values import dataclass
+
+
+class Uniform(Protocol):
+    """`random.Random.uniform`, or a fake."""
+
+    def __call__(self, low: float, high: float, /) -> float: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

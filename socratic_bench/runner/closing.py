@@ -75,6 +75,8 @@ class Closing:
         return result
 
     def _conclude(self, result: RunResult) -> BenchError | None:
+        if not self.delivery.has_stores:
+            return None
         from socratic_bench.documents.artifacts import curated_document
 
         document = encode(curated_document(result.document))

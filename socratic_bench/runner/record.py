@@ -1,7 +1,7 @@
 """The turns of a run as they grow: kept in the stores and judged, both beside the dialogue."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 
@@ -15,6 +15,9 @@ from socratic_bench.runner.halt import Halt
 from socratic_bench.types import Json, Judged, Turn
 
 JUDGES_AT_ONCE = 4
+# The dialogue's next request goes out first, since the interpreter puts one together at a time; and
+# where a judge is as quick as the speakers, its answer need not come together with theirs.
+GIVE_WAY_S = 0.02
 
 
 class Record:
@@ -39,6 +42,7 @@ class Record:
         self._lock = threading.Lock()
         self._turns: list[Turn] = []
         self._is_final = False
+        self._is_played = threading.Event()
         self._judging: dict[int, Future[Judged]] = {}
         self._pool = ThreadPoolExecutor(JUDGES_AT_ONCE, thread_name_prefix="judge")
 
@@ -62,7 +66,9 @@ class Record:
             self._turns.append(turn)
             so_far = tuple(self._turns)
         scenario = self._episode.opening.scenario
-        self._send(self._keys.turn(turn.index), turn_document(self._keys.run_id, scenario, turn))
+        self._send(
+            self._keys.turn(turn.index), lambda: turn_document(self._keys.run_id, scenario, turn)
+        )
         self._listener.on_turn(turn)
         if self._judge is None or turn.replayed:
             self._listener.on_judged(turn)
@@ -72,12 +78,14 @@ class Record:
             self._keep_verdict(turn)
 
     def wait(self) -> None:
-        """Wait until every turn is judged. Raises what ends the run meanwhile."""
+        """After the last turn: wait until all are judged. Raises what ends the run meanwhile."""
+        self._is_played.set()
         for future in list(self._judging.values()):
             self._halt.result(future)
 
     def linger(self, at_most_s: float) -> None:
         """Give verdicts a moment that are only read from memory, when the run was told to end."""
+        self._is_played.set()
         wait(list(self._judging.values()), timeout=at_most_s)
 
     def close(self) -> None:
@@ -85,6 +93,7 @@ class Record:
 
     def _have_judged(self, turns: Sequence[Turn], index: int) -> Judged:
         assert self._judge is not None  # noqa: S101 -- only called with a judge
+        self._is_played.wait(GIVE_WAY_S)
         try:
             judged = self._judge.judge(self._episode.exhibit(turns, index), index)
         except BenchError as error:
@@ -104,16 +113,18 @@ class Record:
         rubric, judge = self._episode.rubric, self._judge
         if rubric is None or judge is None:
             return
-        document = judge_document(
-            self._keys.run_id,
-            turn,
-            turn.outcome,
-            judge_model=judge.model.model_id,
-            dimensions=[dimension.name for dimension in rubric.dimensions],
+        self._send(
+            self._keys.judge(turn.index),
+            lambda: judge_document(
+                self._keys.run_id,
+                turn,
+                turn.outcome,
+                judge_model=judge.model.model_id,
+                dimensions=[dimension.name for dimension in rubric.dimensions],
+            ),
         )
-        self._send(self._keys.judge(turn.index), document)
         self._listener.on_judged(turn)
 
-    def _send(self, key: str, document: dict[str, Json]) -> None:
+    def _send(self, key: str, document: Callable[[], dict[str, Json]]) -> None:
         if self._delivery.has_stores:
-            self._delivery.send(key, encode(document))
+            self._delivery.send(key, encode(document()))

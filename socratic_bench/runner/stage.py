@@ -15,9 +15,6 @@ from socratic_bench.runner.halt import Halt
 from socratic_bench.types import ROLES, Attempt, CallKey, Completion, Request, Role, Turn
 from socratic_bench.values import dataclass
 
-# The dialogue's next request goes out first: the interpreter puts one together at a time.
-GIVE_WAY_S = 0.004
-
 
 class Ledger:
     """Every call that ended, by role; safe to use from several threads."""
@@ -116,7 +113,7 @@ class Replaying:
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """A judge that gives way to the dialogue, and is asked nothing more once the run is ending."""
+    """A judge that is asked nothing more once the run is ending."""
 
     inner: Model
     halt: Halt
@@ -126,7 +123,7 @@ class Guarded:
         return self.inner.model_id
 
     def complete(self, request: Request, key: CallKey) -> Completion:
-        self.halt.sleep(GIVE_WAY_S)
+        self.halt.check()
         return self.inner.complete(request, key)
 
 
