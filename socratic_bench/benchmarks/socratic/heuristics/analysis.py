@@ -12,6 +12,11 @@ from .questions import asks, only_opens
 from .types import UNKNOWN, Heuristics
 
 
+def is_unknown(text: str) -> bool:
+    """Whether a text is in a language that the rules do not know: then `analyse` tells nothing."""
+    return is_foreign(text, list(blocks(text)))
+
+
 def analyse(text: str) -> Heuristics:
     """Judges the words alone, without the dialogue around them; the same text, the same answer."""
     prose = list(blocks(text))

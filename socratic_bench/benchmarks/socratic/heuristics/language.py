@@ -152,6 +152,8 @@ def is_briefly_foreign(text: str) -> bool:
     """
     words = _WORD.findall(text[:_SAMPLE])
     plain = [word.casefold() for word in words[:1]] + words[1:]
+    if _TELLING.isdisjoint(words) and _TELLING.isdisjoint(plain):
+        return False
     folded = [word.casefold() for word in words]
     for own, only_english in _APART:
         hits = sum(word in own for word in plain)
@@ -190,6 +192,7 @@ _ENGLISH_WORD = (_EVIDENCE | w.VERB | w.LEAD) - _SHARED
 _FUNCTION_WORDS = tuple(w.listed(text) for text in _FOREIGN.values())
 # Of each language: the words that are not English, too, and the English ones that are not its own.
 _APART = tuple((known - _ALSO_ENGLISH, ENGLISH - known) for known in _FUNCTION_WORDS)
+_TELLING = frozenset().union(*(own for own, _ in _APART))
 _EVERY_ENGLISH = (
     ENGLISH | _EVIDENCE | w.VERB | w.LEAD | w.PRONOUN | w.PREPOSITION | w.PLAIN_AUXILIARY
 )

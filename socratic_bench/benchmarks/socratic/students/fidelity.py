@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal
 
-from socratic_bench.benchmarks.socratic.heuristics import analyse
+from socratic_bench.benchmarks.socratic.heuristics import is_unknown
 from socratic_bench.benchmarks.socratic.heuristics.language import ENGLISH, is_briefly_foreign
 from socratic_bench.benchmarks.socratic.heuristics.words import listed
 from socratic_bench.benchmarks.socratic.scenarios.wording import plain
@@ -115,8 +115,10 @@ def _leaves_language(said: Utterance) -> bool:
         return False
     opening = said.exchanges[0].student[:READ_CHARACTERS]
     if _is_known(opening):
-        unknown = analyse(said.start).has_question is None
-        if unknown or said.start.strip(" .!\u2026").casefold().replace(" ", "_") in _BRIEF_FOREIGN:
+        if (
+            is_unknown(said.start)
+            or said.start.strip(" .!\u2026").casefold().replace(" ", "_") in _BRIEF_FOREIGN
+        ):
             return True
         return is_briefly_foreign(said.start) or _has_no_english(said.start)
     return _latin_share(opening) < _LATIN_SHARE <= _latin_share(said.text)
@@ -125,7 +127,7 @@ def _leaves_language(said: Utterance) -> bool:
 @lru_cache(maxsize=16)
 def _is_known(opening: str) -> bool:
     """Whether the heuristics know the language; the same opening is looked at in every turn."""
-    return analyse(opening).has_question is not None
+    return not is_unknown(opening)
 
 
 def _leaves_early(said: Utterance) -> bool:
