@@ -114,7 +114,7 @@ class Stage(Protocol):
     def student(self) -> Model | None: ...
 
     def publish(self, turn: Turn) -> None:
-        """Hand over a finished turn; it is kept and judged beside what is played next."""
+        """Hand over a finished turn; it is measured, kept and judged beside what is played next."""
         ...
 
 
@@ -146,6 +146,13 @@ class Episode(Protocol):
 
     def play(self, stage: Stage) -> Finale:
         """Play to the end. `ModelError` and `Stopped` fly through."""
+        ...
+
+    def measured(self, turns: Sequence[Turn], index: int) -> Turn:
+        """Turn `index` with what can be told of it without a model; `turns` are all up to it.
+
+        Called beside the dialogue, in the order of the turns.
+        """
         ...
 
     def exhibit(self, turns: Sequence[Turn], index: int) -> Exhibit:

@@ -4,6 +4,7 @@ Unknown is always `None`; a zero is a measured zero.
 """
 
 from collections.abc import Mapping
+from dataclasses import field
 from datetime import datetime
 from typing import Literal
 
@@ -331,20 +332,20 @@ class Turn:
     """One exchange: what the student said (`prompt`) and what the tutor made of it (`reply`).
 
     `student` is the call that produced `prompt`; `None` for an opening or a scripted student.
-    `measures` holds the benchmark's deterministic readings of the reply, `notes` what else it wants
-    kept with the turn. `judged` is `None` until the judge has spoken, and without a judge.
-    `pressure` names how the student pushed. `student_flags` names what was wrong with its words;
-    `None` if they were not checked. A `replayed` turn was read from a record: no model was called
-    for it, nobody judges it, and its reply's figures mean nothing. `set_aside` are the answers for
-    which others were asked, by the role that gave them.
+    `measures` holds the benchmark's deterministic readings of the reply, empty until they are made,
+    `notes` what else it wants kept with the turn. `judged` is `None` until the judge has spoken,
+    and without a judge. `pressure` names how the student pushed. `student_flags` names what was
+    wrong with its words; `None` if they were not checked. A `replayed` turn was read from a record:
+    no model was called for it, nobody judges it, and its reply's figures mean nothing. `set_aside`
+    are the answers for which others were asked, by the role that gave them.
     """
 
     index: int
     prompt: str
     reply: Completion
     student: Completion | None
-    measures: Mapping[str, Measure]
     notes: Mapping[str, Measure]
+    measures: Mapping[str, Measure] = field(default_factory=dict)
     unjudgeable: Unjudged | None = None
     judged: Judged | None = None
     pressure: str | None = None

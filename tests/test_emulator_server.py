@@ -5,6 +5,7 @@ import contextlib
 import gc
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -14,7 +15,9 @@ import threading
 import pytest
 
 from socratic_bench.emulator import MODEL_IDS, Emulator, Settings
+from socratic_bench.emulator import loop as emulator_loop
 from socratic_bench.emulator.cache import PromptCache
+from socratic_bench.emulator.loop import loop_factory
 from socratic_bench.emulator.shapes import MismatchError
 from socratic_bench.emulator.validation import Validator, read_model, service_validator
 from socratic_bench.emulator.wire import Answer, Connection
@@ -397,3 +400,42 @@ def test_an_answer_that_is_late_already_is_sent_at_once():
         return Answer(((0.3, b"late"), (0.1, b"late, too"), (0.2, b"in time")))
 
     assert _sent(handle) == [(0.5, b"late"), (0.5, b"late, too"), (0.6, b"in time")]
+
+
+@pytest.fixture
+def waits(monkeypatch):
+    """The seconds for which a loop waits, none of which pass."""
+    asked = []
+
+    def wait(readers, _writers, _others, timeout_s):
+        asked.append(timeout_s)
+        return ([], [], []) if readers else None
+
+    monkeypatch.setattr(emulator_loop.select, "select", wait)
+    return asked
+
+
+@pytest.mark.skipif(not hasattr(select, "epoll"), reason="other systems' loops are punctual")
+def test_a_long_wait_ends_a_little_early_and_its_rest_is_waited_for_to_the_microsecond(waits):
+    with contextlib.closing(loop_factory()()) as loop:
+        for timeout_s in (0.3, 0.00075, 0, -1):
+            assert loop._selector.select(timeout_s) == []
+
+    (long, rest) = waits
+    assert 0.299 < long < 0.3
+    assert rest == 0.00075
+
+
+def test_a_punctual_loop_hears_of_what_comes_in_while_it_waits():
+    async def answered():
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            reader, writer = await asyncio.open_connection(sock=ours)
+            asyncio.get_running_loop().call_later(0.01, theirs.send, b"hello")
+            async with asyncio.timeout(60):
+                heard = await reader.read(5)
+            writer.close()
+        return heard
+
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        assert runner.run(answered()) == b"hello"

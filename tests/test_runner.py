@@ -724,6 +724,9 @@ class BrokenEpisode:
         self.inner.play(stage)
         raise self.error
 
+    def measured(self, turns: Sequence[Turn], index: int) -> Turn:
+        return self.inner.measured(turns, index)
+
     def exhibit(self, turns: Sequence[Turn], index: int) -> Any:
         return self.inner.exhibit(turns, index)
 

@@ -33,14 +33,12 @@ class GoldenEpisode:
             messages=(Message.user(question),), config=GenerateConfig(max_tokens=20, temperature=0)
         )
         reply = stage.tutor.complete(request, CallKey(role="tutor", index=0))
-        said = reply.message.text.strip()
         stage.publish(
             Turn(
                 index=0,
                 prompt=question,
                 reply=reply,
                 student=None,
-                measures={"is_correct": said == GOLDEN[question], "n_words": len(said.split())},
                 notes={"golden": GOLDEN[question]},
             )
         )
@@ -48,6 +46,11 @@ class GoldenEpisode:
 
     def expected_reply(self, role: Role, length: Length) -> str:
         return "Paris"
+
+    def measured(self, turns: Sequence[Turn], index: int) -> Turn:
+        said = turns[index].reply.message.text.strip()
+        right = said == GOLDEN[turns[index].prompt]
+        return replace(turns[index], measures={"is_correct": right, "n_words": len(said.split())})
 
     def exhibit(self, turns: Sequence[Turn], index: int) -> Exhibit:
         return Exhibit((("question", turns[index].prompt),), turns[index].reply.message.text)

@@ -3,12 +3,13 @@
 import asyncio
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Self
 
+from socratic_bench.emulator.loop import loop_factory
 from socratic_bench.emulator.records import RequestRecord
 from socratic_bench.emulator.service import Service
 from socratic_bench.emulator.settings import Settings
@@ -66,7 +67,7 @@ class Emulator:
             started.put(url)
 
         try:
-            asyncio.run(_listen(self._service, host, port, ready))
+            _run(_listen(self._service, host, port, ready))
         except OSError as error:
             started.put(error)
 
@@ -80,7 +81,12 @@ def serve(settings: Settings, *, host: str, port: int, ready: Callable[[str], No
             loop.add_signal_handler(number, stop)
         ready(url)
 
-    asyncio.run(_listen(Service(settings), host, port, started))
+    _run(_listen(Service(settings), host, port, started))
+
+
+def _run(serving: Coroutine[None, None, None]) -> None:
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(serving)
 
 
 async def _listen(

@@ -17,11 +17,13 @@ from socratic_bench.types import Json, Judged, Turn
 JUDGES_AT_ONCE = 4
 # The dialogue's next request goes out first, since the interpreter puts one together at a time; and
 # where a judge is as quick as the speakers, its answer need not come together with theirs.
-GIVE_WAY_S = 0.02
+GIVE_WAY_S = 0.01
+# For turns that are measured and kept while the run is ending, which takes a millisecond each.
+LAST_TURNS_S = 0.3
 
 
 class Record:
-    """Takes each finished turn, keeps it, and has it judged while the next one is played."""
+    """Takes each finished turn; has it measured, kept and judged while the next one is played."""
 
     def __init__(
         self,
@@ -41,59 +43,78 @@ class Record:
         self._halt = halt
         self._lock = threading.Lock()
         self._turns: list[Turn] = []
+        self._n_entered = 0
         self._is_final = False
         self._is_played = threading.Event()
+        self._entering: list[Future[None]] = []
         self._judging: dict[int, Future[Judged]] = {}
+        self._desk = ThreadPoolExecutor(1, thread_name_prefix="record")
         self._pool = ThreadPoolExecutor(JUDGES_AT_ONCE, thread_name_prefix="judge")
 
-    @property
-    def turns(self) -> tuple[Turn, ...]:
-        """All turns so far, with the verdicts so far."""
-        with self._lock:
-            return tuple(self._turns)
-
-    def final(self) -> tuple[Turn, ...]:
-        """All turns; a verdict that comes later is neither kept nor told, so that all agree."""
-        with self._lock:
-            self._is_final = True
-            return tuple(self._turns)
-
     def add(self, turn: Turn) -> None:
-        """Keep a turn and start judging it; returns at once."""
-        from socratic_bench.documents.artifacts import turn_document
-
+        """Keep a turn; returns at once. All else is done for it beside the dialogue, in order."""
         with self._lock:
             self._turns.append(turn)
             so_far = tuple(self._turns)
-        scenario = self._episode.opening.scenario
-        self._send(
-            self._keys.turn(turn.index), lambda: turn_document(self._keys.run_id, scenario, turn)
-        )
-        self._listener.on_turn(turn)
-        if self._judge is None or turn.replayed:
-            self._listener.on_judged(turn)
-        elif turn.unjudgeable is None:
-            self._judging[turn.index] = self._pool.submit(self._have_judged, so_far, turn.index)
-        else:
-            self._keep_verdict(turn)
+        self._entering.append(self._desk.submit(self._enter, so_far))
 
     def wait(self) -> None:
         """After the last turn: wait until all are judged. Raises what ends the run meanwhile."""
         self._is_played.set()
-        for future in list(self._judging.values()):
-            self._halt.result(future)
+        for entering in self._entering:
+            self._halt.result(entering)
+        for judging in list(self._judging.values()):
+            self._halt.result(judging)
 
     def linger(self, at_most_s: float) -> None:
         """Give verdicts a moment that are only read from memory, when the run was told to end."""
         self._is_played.set()
+        wait(self._entering, timeout=at_most_s)
         wait(list(self._judging.values()), timeout=at_most_s)
 
+    def final(self) -> tuple[Turn, ...]:
+        """All turns, once closed; a verdict that comes later is neither kept nor told, so that all
+        agree.
+        """
+        with self._lock:
+            self._is_final = True
+            turns = tuple(self._turns)
+        done, rest = turns[: self._n_entered], range(self._n_entered, len(turns))
+        return (*done, *(self._episode.measured(turns[: index + 1], index) for index in rest))
+
     def close(self) -> None:
+        """Have nothing more judged. Turns that were handed over are still measured and stored."""
+        self._is_played.set()
+        wait(self._entering, timeout=LAST_TURNS_S)
+        self._desk.shutdown(wait=False, cancel_futures=True)
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _enter(self, so_far: Sequence[Turn]) -> None:
+        """Measure the last of the turns, store it, tell it, and have it judged."""
+        from socratic_bench.documents.artifacts import turn_document
+
+        if len(so_far) == len(self._turns):
+            self._is_played.wait(GIVE_WAY_S)
+        index = len(so_far) - 1
+        turn = self._episode.measured(so_far, index)
+        with self._lock:
+            if self._is_final:
+                return
+            self._turns[index] = turn
+            self._n_entered = index + 1
+        scenario = self._episode.opening.scenario
+        self._send(self._keys.turn(index), lambda: turn_document(self._keys.run_id, scenario, turn))
+        self._listener.on_turn(turn)
+        if self._judge is None or turn.replayed:
+            self._listener.on_judged(turn)
+        elif turn.unjudgeable is None:
+            shown = (*so_far[:-1], turn)
+            self._judging[index] = self._pool.submit(self._have_judged, shown, index)
+        else:
+            self._keep_verdict(turn)
 
     def _have_judged(self, turns: Sequence[Turn], index: int) -> Judged:
         assert self._judge is not None  # noqa: S101 -- only called with a judge
-        self._is_played.wait(GIVE_WAY_S)
         try:
             judged = self._judge.judge(self._episode.exhibit(turns, index), index)
         except BenchError as error:

@@ -62,7 +62,6 @@ class Said:
     policy: str = "opening"
     call: Completion | None = None
     pressure: str | None = None
-    flags: tuple[str, ...] | None = None
     set_aside: tuple[Completion, ...] = ()
 
 
@@ -104,6 +103,18 @@ class SocraticEpisode:
             if error.end_reason != "context_window":
                 raise
             return Finale(end_reason="context_window")
+
+    def measured(self, turns: Sequence[Turn], index: int) -> Turn:
+        """With the heuristics of the reply, and what was wrong with a model student's words."""
+        # Not needed before the first reply is there.
+        from socratic_bench.benchmarks.socratic.heuristics import analyse
+
+        turn = turns[index]
+        return replace(
+            turn,
+            measures=asdict(analyse(turn.reply.message.text)),
+            student_flags=_student_flags(turn, turns[:index]) if turn.student else None,
+        )
 
     def exhibit(self, turns: Sequence[Turn], index: int) -> Exhibit:
         """The last few exchanges, what the student just said, and the tutor's reply to it."""
@@ -208,7 +219,6 @@ def _turn(index: int, said: Said, reply: Completion, ended: EndReason | None) ->
         prompt=said.text,
         reply=reply,
         student=said.call,
-        measures=_measures(reply.message.text),
         notes={
             "student_policy": said.policy,
             "student_asked_again": bool(said.set_aside),
@@ -217,7 +227,6 @@ def _turn(index: int, said: Said, reply: Completion, ended: EndReason | None) ->
         },
         unjudgeable=unjudgeable,
         pressure=said.pressure,
-        student_flags=said.flags,
     )
 
 
@@ -254,7 +263,6 @@ def _replayed(index: int, turn: RecordedTurn) -> Turn:
         prompt=turn.student,
         reply=reply,
         student=None,
-        measures=_measures(turn.tutor),
         notes={
             "student_policy": "replayed",
             "student_asked_again": False,
@@ -272,16 +280,21 @@ def _said(answer: StudentReply) -> Said:
         policy=answer.policy,
         call=answer.completion,
         pressure=answer.pressure,
-        flags=answer.flags,
         set_aside=answer.discarded,
     )
 
 
-def _measures(text: str) -> dict[str, bool | int | None]:
-    # Not needed before the first reply is there.
-    from socratic_bench.benchmarks.socratic.heuristics import analyse
+def _student_flags(turn: Turn, before: Sequence[Turn]) -> tuple[str, ...]:
+    from socratic_bench.benchmarks.socratic.students.fidelity import Utterance, flags
 
-    return asdict(analyse(text))
+    said = Utterance(
+        text=turn.prompt,
+        closed=False,
+        cut=turn.student is not None and turn.student.stop_reason == "max_tokens",
+        exchanges=[Exchange(student=one.prompt, tutor=one.reply.message.text) for one in before],
+        pressure=turn.pressure,
+    )
+    return flags(said)
 
 
 def _student_ends(said: StudentReply) -> Finale | None:

@@ -72,12 +72,21 @@ class Utterance:
     @property
     def start(self) -> str:
         """As much of the text as is searched for phrases, with plain apostrophes."""
-        return self.text[:READ_CHARACTERS].replace("\u2019", "'")
+        return _start(self.text)
+
+
+def _start(text: str) -> str:
+    return text[:READ_CHARACTERS].replace("\u2019", "'")
 
 
 def flags(said: Utterance) -> tuple[Flag, ...]:
     """What is wrong with the reply, in the order of `Flag`; empty if nothing is."""
     return tuple(name for name, found in CHECKS.items() if found(said))
+
+
+def swaps_roles(text: str) -> bool:
+    """Whether the words are a tutor's: the one flag for which a student is asked again."""
+    return swaps(_start(text))
 
 
 def _swaps(said: Utterance) -> bool:

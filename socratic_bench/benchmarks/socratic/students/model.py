@@ -31,8 +31,8 @@ class ModelStudent:
     """Plays the scenario's persona by asking `model`.
 
     The dialogue closes only if the reply ends with the closing token. A token elsewhere is taken
-    out and closes nothing: a model that goes on talking has not left. Every reply is checked for
-    fidelity; an empty one, and one that swaps the roles, is asked for once more.
+    out and closes nothing: a model that goes on talking has not left. An empty reply, and one that
+    swaps the roles, is asked for once more; what else may be wrong with its words holds nothing up.
 
     How it is to push stands behind the tutor's words of that turn, and stays there: so each request
     goes on from the one before it, and what was read of it once need not be read again.
@@ -46,12 +46,14 @@ class ModelStudent:
 
     def reply(self, exchanges: Sequence[Exchange]) -> StudentReply:
         """As the port says. The text may be empty, after one more try; see `discarded`."""
+        from socratic_bench.benchmarks.socratic.students.fidelity import swaps_roles
+
         first = self._read(self._ask(exchanges), exchanges)
         if first.completion is None or first.completion.stop_reason in _FINAL:
             return first
         if not first.completion.message.text.strip():
             reminder = None
-        elif "role_swap" in (first.flags or ()):
+        elif swaps_roles(first.text):
             reminder = _prompt()["reminder"]
         else:
             return first
@@ -82,28 +84,34 @@ class ModelStudent:
         return tuple(messages)
 
     def _read(self, completion: Completion, exchanges: Sequence[Exchange]) -> StudentReply:
-        from socratic_bench.benchmarks.socratic.students.fidelity import Utterance, flags
-
         words = completion.message.text.strip()
         text = _TOKEN.sub("", _CLOSED.sub("", words)).strip()
         closed = _CLOSED.search(words) is not None
         push = self.schedule.at(len(exchanges))
         pressure = push.kind if push else None
-        said = Utterance(
-            text=text,
-            closed=closed,
-            cut=completion.stop_reason == "max_tokens",
-            exchanges=exchanges,
-            pressure=pressure,
-        )
         return StudentReply(
             text=text,
             closed=closed,
             policy="model",
             completion=completion,
             pressure=pressure,
-            flags=flags(said) if text or closed else None,
+            flags=_last_flags(text, completion, exchanges, pressure) if closed else None,
         )
+
+
+def _last_flags(
+    text: str, completion: Completion, exchanges: Sequence[Exchange], pressure: str | None
+) -> tuple[str, ...]:
+    from socratic_bench.benchmarks.socratic.students.fidelity import Utterance, flags
+
+    said = Utterance(
+        text=text,
+        closed=True,
+        cut=completion.stop_reason == "max_tokens",
+        exchanges=exchanges,
+        pressure=pressure,
+    )
+    return flags(said)
 
 
 @lru_cache(maxsize=MAX_TURNS)

@@ -32,8 +32,8 @@ class StudentReply:
 
     `policy` names what the student reacted to, or "model". `completion` is the call that made the
     text, `None` if no model was asked; `discarded` are calls before it whose words were not used.
-    `pressure` names how the student pushes. `flags` names what is wrong with a model's words,
-    `None` if they were not checked.
+    `pressure` names how the student pushes. `flags` names what is wrong with a model's last words,
+    `None` for all others, which are checked beside the dialogue.
     """
 
     text: str
