@@ -45,7 +45,7 @@ from tests.fakes import NOON, FakeBedrock, Said, answer, refusal
 TUTOR = "emulator.socratic-v1:0"
 PICKY = "emulator.picky-v1:0"
 KEY = CallKey(role="tutor", index=0)  # streamed
-TOLD_WHOLE = CallKey(role="student", index=0)  # not streamed
+TOLD_WHOLE = CallKey(role="judge", index=0)  # not streamed
 TOOL = Tool(
     name="record",
     description="Records.",

@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from types_boto3_bedrock_runtime import BedrockRuntimeClient
 
 RUN_ENDED = "run_ended"  # the error of a request whose answer nobody waited for any more
-# The tutor's time to its first token is a result. A student's reply and a verdict are used whole,
-# and a stream of them would only give the client more work.
-STREAMED_ROLES: tuple[Role, ...] = ("tutor",)
+# A verdict is a tool call, which is used whole; several models make none within a stream.
+STREAMED_ROLES: tuple[Role, ...] = ("tutor", "student")
 
 
 @dataclass(slots=True)

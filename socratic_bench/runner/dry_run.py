@@ -53,14 +53,22 @@ def _known_paces(config: RunConfig, environ: Mapping[str, str]) -> Paces | None:
     """An emulator's, wherever it is; `None` where models of the service answer."""
     if config.offline:
         return AT_ONCE
-    from socratic_bench.emulator.rehearsal import streams
-
     url = next((environ[name] for name in ENDPOINTS if environ.get(name)), "")
     host = urlsplit(url).hostname or ""
     if not host or host.endswith(SERVICE):
         return None
-    told = emulated_paces(url, streamed=config.stream and streams(config.model))
+    told = emulated_paces(url, streamed=_streamed(config))
     return told or (AT_ONCE if host in LOCAL else None)
+
+
+def _streamed(config: RunConfig) -> tuple[Role, ...]:
+    """The roles whose replies an emulator streams."""
+    from socratic_bench.bedrock.sending import STREAMED_ROLES
+    from socratic_bench.emulator.rehearsal import streams
+
+    models: dict[Role, str | None] = {"tutor": config.model, "student": config.student_model}
+    asked = ((role, models.get(role)) for role in STREAMED_ROLES if config.stream)
+    return tuple(role for role, model_id in asked if model_id and streams(model_id))
 
 
 def _scales(config: RunConfig, rehearsal: Rehearsal) -> dict[str, float]:

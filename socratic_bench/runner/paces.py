@@ -1,7 +1,7 @@
 """How long calls are expected to take: assumed for models, known of an emulator."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from http.client import HTTPException
 from typing import Any
 from urllib.request import ProxyHandler, build_opener
@@ -39,10 +39,10 @@ _OVERHEAD_MS = 7.0
 AT_ONCE: Paces = dict.fromkeys(ROLES, Pace(_OVERHEAD_MS, 0.0))
 
 
-def emulated_paces(url: str, *, streamed: bool) -> Paces | None:
+def emulated_paces(url: str, *, streamed: Container[Role]) -> Paces | None:
     """What the emulator at `url` says of itself; `None` if there is none.
 
-    It paces streams, and so the tutor's replies only, if they are `streamed`.
+    It paces streams, and so the replies of the roles that are `streamed`.
     """
     try:
         # An endpoint of this machine is reached past any proxy.
@@ -53,7 +53,7 @@ def emulated_paces(url: str, *, streamed: bool) -> Paces | None:
         return {
             role: Pace(
                 _OVERHEAD_MS + float(first_ms[role]),
-                token_ms if role == "tutor" and streamed else 0.0,
+                token_ms if role in streamed else 0.0,
             )
             for role in ROLES
         }
