@@ -117,6 +117,38 @@ def test_each_call_has_the_price_of_the_tier_that_served_it(tier, factor):
     assert tiered["judge"] == plain["judge"]
 
 
+OPTIMIZED = ("--latency-profile", "optimized")
+MODEL = "us.amazon.nova-pro-v1:0"
+
+
+def test_optimized_latency_has_a_price_of_its_own_or_none(tmp_path):
+    rates = {"default": {"input": 1, "output": 1}, "optimized": {"input": 10, "output": 10}}
+    own = ("--prices", own_prices(tmp_path, {MODEL: rates}))
+    unknown = play(*OPTIMIZED, tutor=MODEL).document["cost"]
+    standard = play(*own, "--no-prompt-cache", tutor=MODEL).document["cost"]
+    optimized = play(*own, *OPTIMIZED, "--no-prompt-cache", tutor=MODEL).document["cost"]
+
+    assert (unknown["tutor"], unknown["total"]) == (None, None)
+    assert unknown["judge"]["total_usd"] > 0
+    assert optimized["tutor"]["total_usd"] == pytest.approx(10 * standard["tutor"]["total_usd"])
+    assert optimized["judge"] == standard["judge"]
+
+
+def test_a_dry_run_knows_no_price_of_optimized_latency_either():
+    words = ("--model", MODEL, "--judge-model", JUDGE, "--prompt", OPENING, "--turns", "2")
+    env = {**environment(), "BEDROCK_MODEL_IDS": json.dumps([MODEL]), "AWS_REGION": "us-east-1"}
+    told = run("--offline", "--dry-run", *words, *OPTIMIZED, env=env).document
+
+    assert (told["cost"]["tutor"], told["cost"]["total"]) == (None, None)
+
+
+def test_a_budget_needs_the_price_of_optimized_latency():
+    outcome = play(*OPTIMIZED, "--max-cost-usd", "1", tutor=MODEL)
+
+    assert outcome.exit_code == 2
+    assert f"{MODEL} at optimized latency" in outcome.document["error"]["message"]
+
+
 def test_what_caching_saves_is_told():
     cost = play(turns=24).document["cost"]
 

@@ -4,12 +4,14 @@ import json
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from socratic_bench.documents.cost import served
 from socratic_bench.errors import UsageError
 from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.pricing.rates import Cost, ModelPrices, Rates, Step, dearest_usd, price
@@ -25,7 +27,7 @@ from socratic_bench.types import (
     Usage,
 )
 from tests.command import ROOT, assert_valid
-from tests.fakes import breaches
+from tests.fakes import breaches, completion
 
 SOURCE = ROOT / "tests" / "data" / "price_source.json"
 BUILTIN = ROOT / "socratic_bench" / "pricing" / "prices.json"
@@ -217,6 +219,26 @@ def test_tiers_have_prices_of_their_own_or_none():
     assert nova.rates("reserved") is None
 
 
+@pytest.mark.parametrize(
+    ("asked", "tier", "profile", "billed"),
+    [
+        ("optimized", None, None, "optimized"),
+        ("optimized", "default", "optimized", "optimized"),
+        # The service has served it at standard latency instead.
+        ("optimized", None, "standard", "default"),
+        ("optimized", "flex", "standard", "flex"),
+        ("flex", None, None, "flex"),
+        ("flex", "default", "standard", "default"),
+        ("default", None, "optimized", "optimized"),
+        (None, None, None, "default"),
+    ],
+)
+def test_a_call_is_billed_as_it_was_served(asked, tier, profile, billed):
+    call = replace(completion("Why?"), served_tier=tier, served_latency_profile=profile)
+
+    assert served(call, asked) == billed
+
+
 # --- a user's own file ---
 
 
@@ -282,9 +304,9 @@ BROKEN = {
             "source.date is 'today', but must be of the form 2026-01-31.",
             f"models['a'].default.input {NO_PRICE}",
             f"models['a'].default.output {NO_PRICE}",
-            "models['b'].turbo is not known: there is default, priority, flex, stand_in.",
+            "models['b'].turbo is not known: there is default, priority, flex, optimized, stand_in.",
             "models['b'].stand_in must be true or false.",
-            "models['b'] has no tier: give default, priority, flex.",
+            "models['b'] has no tier: give default, priority, flex, optimized.",
             "models['c'].default.output is missing.",
             "models['c'].flex must be an object.",
             "models['d'] must be an object of service tiers.",

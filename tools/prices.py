@@ -44,6 +44,7 @@ STAND_INS: Mapping[str, object] = {
         "default": {"input": 3, "output": 15, "cache_read": 0.3, "cache_write": 3.75},
         "priority": {"input": 5.25, "output": 26.25, "cache_read": 0.525, "cache_write": 6.5625},
         "flex": {"input": 1.5, "output": 7.5, "cache_read": 0.15, "cache_write": 1.875},
+        "optimized": {"input": 3.75, "output": 18.75, "cache_read": 0.375, "cache_write": 4.6875},
         "stand_in": True,
     }
 }

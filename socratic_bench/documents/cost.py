@@ -4,7 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
 from socratic_bench.documents.tally import Tally, sum_usage
-from socratic_bench.pricing.rates import DEFAULT_TIER, Cost, ModelPrices, dearest_usd, price
+from socratic_bench.pricing.rates import (
+    DEFAULT_TIER,
+    OPTIMIZED,
+    Cost,
+    ModelPrices,
+    dearest_usd,
+    price,
+    priced_as,
+)
 from socratic_bench.pricing.table import PriceTable
 from socratic_bench.types import ROLES, Attempt, Completion, Json, Role, Usage
 from socratic_bench.values import dataclass
@@ -27,7 +35,7 @@ class Billing:
         return self.table.of(model, self.region) if model else None
 
     def tier(self, role: Role) -> str | None:
-        """The tier that was asked for; `None` is the default one."""
+        """What was asked for, as `priced_as` names it; `None` is the default tier."""
         return self.tutor_tier if role == "tutor" else None
 
 
@@ -71,8 +79,11 @@ def call_cost(prices: ModelPrices, usage: Usage | None, tier: str | None) -> Cos
 
 
 def served(call: Completion, asked: str | None) -> str | None:
-    """The tier to bill: what the service says, or else what it was asked for."""
-    return call.served_tier or asked
+    """What to bill a call as: what the service says, or else what it was asked for."""
+    if call.served_latency_profile is None and asked == OPTIMIZED:
+        return asked
+    tier = call.served_tier or (None if asked == OPTIMIZED else asked)
+    return priced_as(tier, call.served_latency_profile)
 
 
 def add_up(costs: Sequence[Cost | None]) -> Cost | None:

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 
-from socratic_bench.types import Usage
+from socratic_bench.types import SERVICE_TIERS, Usage
 from socratic_bench.values import dataclass
 
 DEFAULT_TIER = "default"
+OPTIMIZED = "optimized"
+# What rates may be given for: the service tiers, and inference that is optimized for latency.
+PRICED = (*SERVICE_TIERS, OPTIMIZED)
 _MILLION = 1_000_000
 
 
@@ -38,14 +41,19 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class ModelPrices:
-    """A model's rates by service tier. `stand_in`: made up, for models that nobody bills."""
+    """Rates by the names of `PRICED`. `stand_in`: made up, for models that nobody bills."""
 
     tiers: Mapping[str, Rates]
     stand_in: bool = False
 
     def rates(self, tier: str | None) -> Rates | None:
-        """The rates of a tier as the service names it; `None` if they are not known."""
+        """The rates of a tier, as `priced_as` names it; `None` if they are not known."""
         return self.tiers.get(tier or DEFAULT_TIER)
+
+
+def priced_as(tier: str | None, latency_profile: str | None) -> str:
+    """What the rates of a call stand under: optimized latency has its own, whatever the tier."""
+    return OPTIMIZED if latency_profile == OPTIMIZED else tier or DEFAULT_TIER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

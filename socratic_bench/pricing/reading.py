@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from socratic_bench.types import SERVICE_TIERS, Json
+from socratic_bench.pricing.rates import PRICED
+from socratic_bench.types import Json
 
 KINDS = ("input", "output", "cache_read", "cache_write")
 MAX_USD = 1_000_000
@@ -52,12 +53,12 @@ def _model(where: str, row: Json) -> Iterator[str]:
     if not isinstance(row, dict):
         yield f"{where} must be an object of service tiers."
         return
-    yield from _unknown(f"{where}.", row, (*SERVICE_TIERS, "stand_in"))
+    yield from _unknown(f"{where}.", row, (*PRICED, "stand_in"))
     if not isinstance(row.get("stand_in", False), bool):
         yield f"{where}.stand_in must be true or false."
-    if not any(tier in row for tier in SERVICE_TIERS):
-        yield f"{where} has no tier: give {', '.join(SERVICE_TIERS)}."
-    for tier in SERVICE_TIERS:
+    if not any(tier in row for tier in PRICED):
+        yield f"{where} has no tier: give {', '.join(PRICED)}."
+    for tier in PRICED:
         if tier in row:
             yield from _rates(f"{where}.{tier}", row[tier], ("input", "output"))
 

@@ -8,7 +8,7 @@ from socratic_bench.documents.cost import attempt_usd, call_cost, served
 from socratic_bench.errors import InternalError, Stopped
 from socratic_bench.ports import Admission
 from socratic_bench.pricing.bounds import most_input_tokens
-from socratic_bench.pricing.rates import DEFAULT_TIER, ModelPrices, dearest_usd
+from socratic_bench.pricing.rates import ModelPrices, dearest_usd, priced_as
 from socratic_bench.pricing.table import PriceTable
 from socratic_bench.types import Attempt, CallKey, Completion, Request
 
@@ -65,7 +65,7 @@ class Budget:
     def admit(self, model_id: str, request: Request, key: CallKey) -> Admission:
         """See `Purse.admit`. The `Stopped` that it raises ends the run by its budget."""
         prices = self._prices(model_id)
-        tier = request.config.service_tier or DEFAULT_TIER
+        tier = priced_as(request.config.service_tier, request.config.latency_profile)
         worst_usd = dearest_usd(most_input_tokens(request), request.config.max_tokens, prices, tier)
         while True:
             with self._lock:

@@ -31,7 +31,7 @@ def unknown_prices(
     """A sentence for each model whose worst case a budget could not tell."""
     if not config.max_cost_usd or config.max_cost_usd < 0:
         return  # no bound, or a mistake of its own
-    from socratic_bench.pricing.rates import DEFAULT_TIER
+    from socratic_bench.pricing.rates import DEFAULT_TIER, OPTIMIZED, priced_as
     from socratic_bench.pricing.table import builtin_prices
 
     table = table or builtin_prices()
@@ -39,9 +39,12 @@ def unknown_prices(
     roles = (("--model", config.model), ("--student-model", config.student_model))
     for flag, model in (*roles, ("--judge-model", judge)):
         prices = table.of(model, config.region) if model else None
-        tier = (config.service_tier if flag == "--model" else None) or DEFAULT_TIER
+        is_tutor = flag == "--model"
+        asked = (config.service_tier, config.latency_profile) if is_tutor else (None, None)
+        tier = priced_as(*asked)
         if model and (prices is None or prices.rates(tier) is None):
             at = "" if tier == DEFAULT_TIER else f" at the tier {tier}"
+            at = " at optimized latency" if tier == OPTIMIZED else at
             yield (
                 f"--max-cost-usd needs the price of {flag} {model}{at}, which is not known: "
                 "give it with --prices (docs/cost.md)."

@@ -269,9 +269,14 @@ class _Performance:
         memory = self.held.memory if self.held else None
         for role, model_id in self._model_ids().items():
             if memory:
-                tier = self.config.service_tier if role == "tutor" else None
+                tier = self._priced_as() if role == "tutor" else None
                 budget.take_over(model_id, memory.completions(role), memory.failed(role), tier=tier)
         return budget
+
+    def _priced_as(self) -> str:
+        from socratic_bench.pricing.rates import priced_as
+
+        return priced_as(self.config.service_tier, self.config.latency_profile)
 
     def _model_ids(self) -> dict[Role, str]:
         asked: dict[Role, str | None] = {
