@@ -1,5 +1,6 @@
 """What is set aside, what waits, and what is refused, request by request."""
 
+import json
 import re
 import threading
 from concurrent.futures import Future
@@ -11,7 +12,7 @@ from socratic_bench.documents.cost import Billing, cost_entry
 from socratic_bench.documents.tally import Tally
 from socratic_bench.errors import Stopped
 from socratic_bench.pricing.bounds import most_input_tokens
-from socratic_bench.pricing.table import builtin_prices
+from socratic_bench.pricing.table import builtin_prices, load_prices
 from socratic_bench.runner.budget import Budget
 from socratic_bench.types import ROLES, Attempt, CallKey, GenerateConfig, Message, Request, Usage
 from tests.fakes import NOON, PATIENCE_S, completion
@@ -76,6 +77,19 @@ def test_what_is_not_known_to_be_cheaper_costs_all_it_could(end, left):
     else:
         with pytest.raises(Stopped):
             purse.admit(MODEL, REQUEST, TUTOR)
+
+
+def test_what_is_read_at_an_unknown_price_counts_as_input_and_not_as_all_it_could():
+    models = {MODEL: {"default": {"input": 3, "output": 15, "cache_write": 3.75}}}
+    table = load_prices(json.dumps({"models": models}).encode(), "own.json")
+    used = completion(usage=Usage(input_tokens=10, output_tokens=10, cache_read_tokens=9))
+    purse = Budget(1.5 * WORST_USD, table=table, region=None, wait=never)
+
+    for _ in range(1 + int(0.5 * WORST_USD / USED_USD)):
+        purse.admit(MODEL, REQUEST, TUTOR).answered(used)
+
+    with pytest.raises(Stopped):
+        purse.admit(MODEL, REQUEST, TUTOR)
 
 
 def test_a_request_that_does_not_fit_beside_another_waits_for_it():

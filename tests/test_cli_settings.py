@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from socratic_bench.bedrock.faults import FAULTS
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from tests.command import ROOT, Outcome, account, assert_valid, run
 from tests.fakes import FakeBedrock, answer, scored, stored
@@ -182,6 +183,25 @@ def test_what_the_service_refuses_ends_the_run_by_the_flags_name(words, flag):
     assert error["message"].startswith(f"The model refuses {flag}. {PICKY}: ")
     assert f"Leave out {flag}" in error["hint"]
     assert flag in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), ""),
+        (
+            ("--service-tier", "flex", "--temperature", "0.5"),
+            " Of your settings it may be --temperature or --service-tier.",
+        ),
+    ],
+)
+def test_where_the_service_does_not_say_what_it_refuses_the_hint_names_what_it_may_be(words, told):
+    with emulated("validation:role=tutor") as emulator:
+        outcome = play(emulator, *words)
+
+    error = outcome.document["error"]
+    assert (outcome.exit_code, error["code"]) == (3, "invalid_request")
+    assert error["hint"] == f"{FAULTS['invalid_request'].hint}{told}"
 
 
 @pytest.mark.parametrize(

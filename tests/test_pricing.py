@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from socratic_bench.documents.cost import served
 from socratic_bench.errors import UsageError
 from socratic_bench.pricing.bounds import most_input_tokens
-from socratic_bench.pricing.rates import Cost, ModelPrices, Rates, Step, dearest_usd, price
+from socratic_bench.pricing.rates import PRICED, Cost, ModelPrices, Rates, Step, dearest_usd, price
 from socratic_bench.pricing.table import builtin_prices, load_prices
 from socratic_bench.types import (
     GenerateConfig,
@@ -304,7 +304,7 @@ BROKEN = {
             "source.date is 'today', but must be of the form 2026-01-31.",
             f"models['a'].default.input {NO_PRICE}",
             f"models['a'].default.output {NO_PRICE}",
-            "models['b'].turbo is not known: there is default, priority, flex, optimized, stand_in.",
+            f"models['b'].turbo is not known: there is {', '.join(PRICED)}, stand_in.",
             "models['b'].stand_in must be true or false.",
             "models['b'] has no tier: give default, priority, flex, optimized.",
             "models['c'].default.output is missing.",

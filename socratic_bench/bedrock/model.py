@@ -14,7 +14,7 @@ from socratic_bench.bedrock.connection import RENEWABLE, Connection
 from socratic_bench.bedrock.faults import FAULTS
 from socratic_bench.bedrock.pace import Pace
 from socratic_bench.bedrock.sending import Sender, Trail
-from socratic_bench.bedrock.settings import refused_setting
+from socratic_bench.bedrock.settings import explained
 from socratic_bench.bedrock.surroundings import Options, Surroundings
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.types import CallKey, Completion, Request
@@ -89,9 +89,10 @@ class BedrockModel:
             except ModelError as error:
                 if self._forgoes(error, can) or self._renews(error, client, trail):
                     continue
-                if refused := refused_setting(error, request, trail.key):
-                    raise refused from error
-                raise
+                told = explained(error, request, trail.key)
+                if told is error:
+                    raise
+                raise told from error
 
     def _forgoes(self, error: ModelError, tried: Capabilities) -> bool:
         """Whether the error refuses a field that can be left out; it is remembered if so."""

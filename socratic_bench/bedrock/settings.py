@@ -19,6 +19,8 @@ FLAGS = {
     "guardrail": "--guardrail",
 }
 METADATA = "request_metadata"
+# With these it is one of the others, or the user did not ask for them.
+_ALWAYS_SENT = {"both_samplings", "max_tokens"}
 
 
 def known_problems(config: RunConfig) -> Iterator[str]:
@@ -37,21 +39,31 @@ def known_problems(config: RunConfig) -> Iterator[str]:
             yield f"{config.model} takes no {FLAGS[field]}: leave it out."
 
 
-def refused_setting(error: ModelError, request: Request, key: CallKey) -> ModelError | None:
-    """The error that names the flag, if it was a setting of the user's that was refused."""
+def explained(error: ModelError, request: Request, key: CallKey) -> ModelError:
+    """The error by the flag of a setting that was refused; the same error if it was none.
+
+    Where the service does not tell what it refuses, the hint names the settings that it may be.
+    """
+    asked = _asked(request.config) if key.role == "tutor" else set()
+    flag = _refused_flag(error, asked)
+    if flag:
+        return ModelError(
+            f"The model refuses {flag}. {error.message}",
+            code="refused_setting",
+            end_reason="refused_request",
+            hint=f"Leave out {flag}, give it another value, or test a model that takes it.",
+        )
+    optional = [name for field, name in FLAGS.items() if field in asked - _ALWAYS_SENT]
+    if error.code == "invalid_request" and optional:
+        error.hint = f"{error.hint} Of your settings it may be {' or '.join(optional)}."
+    return error
+
+
+def _refused_flag(error: ModelError, asked: set[str]) -> str | None:
     field = refused_field(error.code, error.message)
     if field == METADATA:
-        flag = "--request-metadata"
-    elif field in FLAGS and key.role == "tutor" and field in _asked(request.config):
-        flag = FLAGS[field]
-    else:
-        return None
-    return ModelError(
-        f"The model refuses {flag}. {error.message}",
-        code="refused_setting",
-        end_reason="refused_request",
-        hint=f"Leave out {flag}, give it another value, or test a model that takes it.",
-    )
+        return "--request-metadata"
+    return FLAGS[field] if field in FLAGS and field in asked else None
 
 
 def _asked(config: GenerateConfig) -> set[str]:

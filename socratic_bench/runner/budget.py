@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 
 from socratic_bench.documents.cost import attempt_usd, call_cost, served
 from socratic_bench.errors import InternalError, Stopped
@@ -119,8 +120,8 @@ class _Reservation:
         self._prices = prices
 
     def answered(self, completion: Completion) -> None:
-        cost = call_cost(self._prices, completion.usage, served(completion, self._tier))
-        self._budget.settle(self._worst_usd, self._worst_usd if cost is None else cost.total_usd)
+        usd = _known_usd(self._prices, completion, self._tier)
+        self._budget.settle(self._worst_usd, self._worst_usd if usd is None else usd)
 
     def failed(self, attempt: Attempt) -> None:
         self._budget.settle(
@@ -141,7 +142,16 @@ def _used_up(why: str) -> Stopped:
 
 def _answered_usd(prices: ModelPrices, call: Completion, tier: str | None) -> float:
     """What a call cost; if that is not known, all that its last request could."""
-    cost = call_cost(prices, call.usage, served(call, tier))
-    if cost is not None:
-        return cost.total_usd
+    usd = _known_usd(prices, call, tier)
+    if usd is not None:
+        return usd
     return sum(attempt_usd(prices, one, tier) or 0.0 for one in call.attempts[-1:])
+
+
+def _known_usd(prices: ModelPrices, call: Completion, tier: str | None) -> float | None:
+    """What a call cost, at most: reading from a cache costs no more than input does."""
+    usage, rates = call.usage, served(call, tier)
+    cost = call_cost(prices, usage, rates)
+    if cost is None and usage:
+        cost = call_cost(prices, replace(usage, cache_read_tokens=0), rates)
+    return None if cost is None else cost.total_usd
