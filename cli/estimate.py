@@ -20,6 +20,9 @@ def say_estimate(document: Mapping[str, Any]) -> None:
     span = (document["duration_seconds"], low["duration_seconds"], high["duration_seconds"])
     if document["end_reason"] == "budget":
         say(f"the budget ends it after turn {document['n_turns']}")
+    deadline = document["deadline"]
+    if deadline and not deadline["covers_expected"]:
+        say(f"the deadline of {deadline['deadline_s']:g} s comes before its end")
     say(f"expected {usd}, {_range(*span, 's', 1)}; nothing was called")
 
 

@@ -287,6 +287,22 @@ def test_an_unknown_price_is_unknown_here_too():
     assert (document["low"]["cost_usd"], document["high"]["cost_usd"]) == (None, None)
 
 
+@pytest.mark.parametrize(
+    ("deadline_s", "covers"), [("600", (True, True)), ("20", (True, False)), ("1", (False, False))]
+)
+def test_it_says_whether_a_deadline_will_do(deadline_s, covers):
+    with counter(None) as (url, _):
+        env = account(url, CLAUDE)
+        bounded = foretold(*words(CLAUDE, 4, "--deadline", deadline_s), env=env)
+        free = foretold(*words(CLAUDE, 4), env=env)
+
+    told = bounded.pop("deadline")
+    assert told.pop("deadline_s") == float(deadline_s)
+    assert tuple(told.values()) == covers
+    assert free.pop("deadline") is None
+    assert bounded == free
+
+
 def test_it_says_whether_a_budget_will_do():
     offline = ("--offline", *COMMANDS["eight turns"])
 

@@ -80,6 +80,7 @@ def dry_run_document(
         "duration_seconds": seconds(likely.duration_s),
         **bounds,
         "budget": _budget(config, forecast.expected["long"]),
+        "deadline": _deadline(config, forecast.expected),
         "assumptions": _assumptions(models, forecast),
     }
 
@@ -121,6 +122,16 @@ def _budget(config: RunConfig, high: Expectation) -> dict[str, Json] | None:
     }
 
 
+def _deadline(config: RunConfig, expected: Mapping[Length, Expectation]) -> dict[str, Json] | None:
+    if config.deadline_s is None:
+        return None
+    return {
+        "deadline_s": config.deadline_s,
+        "covers_expected": expected["likely"].duration_s <= config.deadline_s,
+        "covers_high": expected["long"].duration_s <= config.deadline_s,
+    }
+
+
 def _assumptions(models: Mapping[Role, str | None], forecast: Forecast) -> dict[str, Json]:
     used = {role: model for role, model in models.items() if model}
     return {
@@ -151,7 +162,7 @@ def _mean_output(calls: Sequence[Completion]) -> float | None:
 
 NOTES = (
     (
-        "All turns are played from the first one on, whatever a deadline allows or an earlier "
+        "All turns are played from the first one on, beyond a deadline and whatever an earlier "
         "process has done, unless the student leaves, the budget is used up, or the emulator "
         "refuses."
     ),
