@@ -280,7 +280,7 @@ def test_the_model_sees_the_dialogue_from_the_student_s_side():
     reply, model = ask(answer)
 
     assert reply == StudentReply(
-        text="I'd sleep on Sundays.", closed=False, policy="model", completion=answer, flags=()
+        text="I'd sleep on Sundays.", closed=False, policy="model", completion=answer
     )
     ((request, key),) = model.calls
     assert key == CallKey(role="student", index=2)
@@ -333,7 +333,6 @@ def test_an_empty_reply_is_asked_for_once_more():
         policy="model",
         completion=second,
         discarded=(empty,),
-        flags=(),
     )
     (first_request, first_key), (request, key) = model.calls
     assert request == first_request
