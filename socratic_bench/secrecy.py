@@ -28,22 +28,20 @@ _URL_NAME = re.compile(
     r"AWS_ENDPOINT_URL\w*|AWS_CONTAINER_CREDENTIALS_FULL_URI|\w+_PROXY", re.IGNORECASE
 )
 
-# A group that stays, then the credential.
+# A group that stays, then the credential. Compiled when something is told of a run.
 _PATTERNS = (
-    re.compile(r"(://)[^\s/?#\"'`<>]*(?=@)"),
-    re.compile(
-        r"([?&]|\b)((?:X-Amz-(?:Signature|Credential|Security-Token)|Signature|Credential"
-        r"|AWSAccessKeyId)=)[^\s&,;\"'`<>]+",
-        re.IGNORECASE,
+    r"(://)[^\s/?#\"'`<>]*(?=@)",
+    (
+        r"(?i)([?&]|\b)((?:X-Amz-(?:Signature|Credential|Security-Token)|Signature|Credential"
+        r"|AWSAccessKeyId)=)[^\s&,;\"'`<>]+"
     ),
-    re.compile(
-        r"((?:x-amz-security-token|secret_?access_?key|session_?token|authorization)"
-        r"\\?[\"']?\s*[:=]\s*(?:b(?=[\"']))?\\?[\"']?(?:Basic |Bearer )?)(?!AWS4-)[^\s\\\"'&,<>}]+",
-        re.IGNORECASE,
+    (
+        r"(?i)((?:x-amz-security-token|secret_?access_?key|session_?token|authorization)"
+        r"\\?[\"']?\s*[:=]\s*(?:b(?=[\"']))?\\?[\"']?(?:Basic |Bearer )?)(?!AWS4-)[^\s\\\"'&,<>}]+"
     ),
-    re.compile(r"(\bBearer )[\w.~+/=-]{20,}"),
-    re.compile(r"\b()(?:AKIA|ASIA)[A-Z0-9]{12,}"),
-    re.compile(r"\b()(?:IQoJb3JpZ2lu|F[wQ]oGZXIvYXdz|bedrock-api-key-|ABSK)[\w+/=%-]{16,}"),
+    r"(\bBearer )[\w.~+/=-]{20,}",
+    r"\b()(?:AKIA|ASIA)[A-Z0-9]{12,}",
+    r"\b()(?:IQoJb3JpZ2lu|F[wQ]oGZXIvYXdz|bedrock-api-key-|ABSK)[\w+/=%-]{16,}",
 )
 
 _lock = threading.Lock()
@@ -63,7 +61,7 @@ def redact(text: str) -> str:
     found = {*known_secrets(), *_passwords(os.environ)}
     text = conceal(text, tuple(sorted(found, key=len, reverse=True)))
     for pattern in _PATTERNS:
-        text = pattern.sub(lambda match: "".join(filter(None, match.groups())) + MASK, text)
+        text = re.sub(pattern, lambda match: "".join(filter(None, match.groups())) + MASK, text)
     return text
 
 

@@ -49,7 +49,7 @@ class Refusal:
 
     field: str
     codes: tuple[str, ...]
-    pattern: re.Pattern[str]
+    pattern: str
 
 
 # What the program adds of its own accord, and can do without.
@@ -59,10 +59,16 @@ OWN_FIELDS = ("system", "forced_tool", "streaming", "prompt_cache")
 def capabilities_of(model_id: str) -> Capabilities:
     """What the data file says of a model id, inference-profile id or ARN."""
     name = base_id(model_id)
-    for pattern, capabilities in _table().models:
-        if pattern.match(name):
-            return capabilities
-    return Capabilities()
+    # Few patterns are of this model's vendor, and to compile all of them would hold a run up.
+    vendor = re.escape(name.partition(".")[0])
+    return next(
+        (
+            _capabilities(row)
+            for row in _table().models
+            if row["match"].startswith(vendor) and re.match(row["match"], name)
+        ),
+        Capabilities(),
+    )
 
 
 def base_id(model_id: str) -> str:
@@ -73,13 +79,18 @@ def base_id(model_id: str) -> str:
 def refused_field(code: str, message: str) -> str | None:
     """The field that an error of the service refuses: a capability, or a setting of the user's."""
     return next(
-        (r.field for r in _table().refusals if code in r.codes and r.pattern.search(message)), None
+        (
+            refusal.field
+            for refusal in _table().refusals
+            if code in refusal.codes and re.search(refusal.pattern, message, re.IGNORECASE)
+        ),
+        None,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    models: tuple[tuple[re.Pattern[str], Capabilities], ...]
+    models: tuple[Mapping[str, Any], ...]
     refusals: tuple[Refusal, ...]
 
 
@@ -87,13 +98,9 @@ class _Table:
 def _table() -> _Table:
     data = json.loads(Path(__file__).with_name("capabilities.json").read_bytes())
     return _Table(
-        models=tuple((re.compile(row["match"]), _capabilities(row)) for row in data["models"]),
+        models=tuple(data["models"]),
         refusals=tuple(
-            Refusal(
-                row["field"],
-                tuple(row.get("codes", ("invalid_request",))),
-                re.compile(row["says"], re.IGNORECASE),
-            )
+            Refusal(row["field"], tuple(row.get("codes", ("invalid_request",))), row["says"])
             for row in data["refusals"]
         ),
     )

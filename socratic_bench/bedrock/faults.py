@@ -157,24 +157,23 @@ _BY_CODE = {
 
 # What stands in an error's words only: the code that has them, `None` for any, and the meaning.
 _BY_WORDS = (
-    ("throttled", re.compile(r"tokens per day", re.IGNORECASE), "daily_quota"),
+    ("throttled", r"tokens per day", "daily_quota"),
     (
         None,
-        re.compile(r"marked by provider as legacy|end of its life", re.IGNORECASE),
+        r"marked by provider as legacy|end of its life",
         "legacy_model",
     ),
-    ("invalid_request", re.compile(r"on-demand throughput", re.IGNORECASE), "needs_profile"),
+    ("invalid_request", r"on-demand throughput", "needs_profile"),
     (
         "invalid_request",
-        re.compile(r"model identifier is invalid|invalid model", re.IGNORECASE),
+        r"model identifier is invalid|invalid model",
         "unknown_model",
     ),
     (
         "invalid_request",
-        re.compile(
+        (
             r"input is too long|prompt is too long|context (window|length)|too many input tokens"
-            r"|exceed.{0,40}max(imum)?.{0,20}(context|input|tokens)",
-            re.IGNORECASE,
+            r"|exceed.{0,40}max(imum)?.{0,20}(context|input|tokens)"
         ),
         "context_window",
     ),
@@ -266,7 +265,11 @@ def _classify_answer(error: sdk.ClientError) -> tuple[str, str]:
     if _is_about_the_role(error):
         passes_or_expired = FAULTS[name].retried or name == "expired_credentials"
         return name if passes_or_expired else "role_denied", said
-    told = (n for of, words, n in _BY_WORDS if of in {name, None} and words.search(message))
+    told = (
+        meaning
+        for of, words, meaning in _BY_WORDS
+        if of in {name, None} and re.search(words, message, re.IGNORECASE)
+    )
     return next(told, name), said
 
 

@@ -119,8 +119,7 @@ def _folded(system: str, messages: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def _without_tool_blocks(message: Message) -> Message:
-    # Nearly all messages of nearly all calls have none, and are not made anew for each call.
-    if not any(isinstance(block, ToolUse | ToolResult) for block in message.content):
+    if _one_text(message) is not None:
         return message
     return replace(message, content=tuple(_in_words(block) for block in message.content))
 
@@ -133,7 +132,17 @@ def _in_words(block: Block) -> Block:
     return block
 
 
+def _one_text(message: Message) -> str | None:
+    """What nearly all messages are, of which a long dialogue has many in each of its calls."""
+    content = message.content
+    block = content[0] if len(content) == 1 else None
+    return block.text if isinstance(block, Text) else None
+
+
 def _message(message: Message) -> Wire:
+    text = _one_text(message)
+    if text is not None:
+        return {"role": message.role, "content": [{"text": text}]}
     blocks = [_block(block) for block in message.content if not isinstance(block, Reasoning)]
     return {"role": message.role, "content": blocks}
 

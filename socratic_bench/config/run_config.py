@@ -16,15 +16,14 @@ MAX_SEED = 2**53 - 1  # the largest integer that every JSON reader keeps exact
 Pressure = Literal["none", "low", "high"]
 PRESSURES: tuple[Pressure, ...] = get_args(Pressure)
 
-_ARN = re.compile(r"arn:aws[\w-]*:bedrock:(?P<region>[a-z0-9-]*):\d*:[\w.-]+/.+")
-_ROLE_ARN = re.compile(r"arn:aws[\w-]*:iam::\d{12}:role/.+")
-_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_ARN = r"arn:aws[\w-]*:bedrock:(?P<region>[a-z0-9-]*):\d*:[\w.-]+/.+"
+_ROLE_ARN = r"arn:aws[\w-]*:iam::\d{12}:role/.+"
+_BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
 _STRANGE = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]")
 _KMS_ALIAS = r"alias/[A-Za-z0-9/_-]{1,250}"
 _KMS_ID = r"([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|mrk-[0-9a-f]{32})"
-_KMS_KEY = re.compile(
-    rf"{_KMS_ID}|{_KMS_ALIAS}|arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{{12}}:(key/{_KMS_ID}|{_KMS_ALIAS})"
-)
+_KMS_ARN = rf"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{{12}}:(key/{_KMS_ID}|{_KMS_ALIAS})"
+_KMS_KEY = rf"{_KMS_ID}|{_KMS_ALIAS}|{_KMS_ARN}"
 _REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-\d+")
 
 
@@ -150,11 +149,12 @@ def _model_problems(config: RunConfig) -> Iterator[str]:
         ("--judge-model", config.judge_model),
         ("--student-model", config.student_model),
     ):
-        match = _ARN.fullmatch(model or "")
+        is_arn = model is not None and model.startswith("arn:")
+        match = re.fullmatch(_ARN, model or "") if is_arn else None
         region = match["region"] if match else ""
         if region and config.region and region != config.region:
             yield f"{name} names an ARN in {region}, but the region is {config.region}."
-        if model and not match and model.startswith("arn:"):
+        if is_arn and not match:
             yield f"{name} is no Bedrock ARN: {model!r}."
         if model and (strange := _STRANGE.search(model)):
             yield f"{name} holds a character that no model id has ({strange[0]!r}): {model!r}."
@@ -222,9 +222,9 @@ def _place_problems(config: RunConfig) -> Iterator[str]:
         yield "No region: set AWS_REGION or give --region."
     if config.region and not _REGION.fullmatch(config.region):
         yield f"The region {config.region!r} is not of the form us-east-1."
-    if config.assume_role_arn and not _ROLE_ARN.fullmatch(config.assume_role_arn):
+    if config.assume_role_arn and not re.fullmatch(_ROLE_ARN, config.assume_role_arn):
         yield f"The role to assume is no IAM role ARN: {config.assume_role_arn!r}."
-    if config.s3_bucket and not _BUCKET.fullmatch(config.s3_bucket):
+    if config.s3_bucket and not re.fullmatch(_BUCKET, config.s3_bucket):
         yield f"The bucket name {config.s3_bucket!r} is not a valid S3 bucket name."
     if config.s3_prefix and not config.s3_bucket:
         yield "An S3 prefix is given without a bucket: set RUNNER_S3_BUCKET or give --s3-bucket."
@@ -235,7 +235,7 @@ def _place_problems(config: RunConfig) -> Iterator[str]:
 
 def _key_problems(config: RunConfig) -> Iterator[str]:
     key = config.s3_kms_key_id
-    if key and not _KMS_KEY.fullmatch(key):
+    if key and not re.fullmatch(_KMS_KEY, key):
         yield f"The KMS key {key!r} is neither a key id, nor alias/NAME, nor an ARN of these."
     if key and not config.s3_bucket:
         yield "A KMS key is given without a bucket: set RUNNER_S3_BUCKET or give --s3-bucket."

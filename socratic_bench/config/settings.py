@@ -21,12 +21,10 @@ MIN_THINKING_TOKENS = 1024
 MAX_METADATA = 16
 
 # The patterns are those of the service's own model.
-_GUARDRAIL_ID = re.compile(
-    r"[a-z0-9]+|arn:aws(-[^:]+)?:bedrock:[a-z0-9-]{1,20}:[0-9]{12}:guardrail/[a-z0-9]+"
-)
-_GUARDRAIL_VERSION = re.compile(r"[1-9][0-9]{0,7}|DRAFT")
-_METADATA_KEY = re.compile(r"[a-zA-Z0-9\s:_@$#=/+,\-.]{1,256}")
-_METADATA_VALUE = re.compile(r"[a-zA-Z0-9\s:_@$#=/+,\-.]{0,256}")
+_GUARDRAIL_ID = r"[a-z0-9]+|arn:aws(-[^:]+)?:bedrock:[a-z0-9-]{1,20}:[0-9]{12}:guardrail/[a-z0-9]+"
+_GUARDRAIL_VERSION = r"[1-9][0-9]{0,7}|DRAFT"
+_METADATA_KEY = r"[a-zA-Z0-9\s:_@$#=/+,\-.]{1,256}"
+_METADATA_VALUE = r"[a-zA-Z0-9\s:_@$#=/+,\-.]{0,256}"
 
 
 def read_service_tier(reader: Reader) -> ServiceTier | None:
@@ -82,7 +80,7 @@ def setting_problems(config: "RunConfig") -> Iterator[str]:
     yield from _metadata_problems(config)
     rail = config.guardrail
     if rail and not (
-        _GUARDRAIL_ID.fullmatch(rail.id) and _GUARDRAIL_VERSION.fullmatch(rail.version)
+        re.fullmatch(_GUARDRAIL_ID, rail.id) and re.fullmatch(_GUARDRAIL_VERSION, rail.version)
     ):
         yield (
             f"--guardrail takes ID:VERSION, the id or ARN of a guardrail and a number or DRAFT, "
@@ -123,7 +121,7 @@ def _metadata_problems(config: "RunConfig") -> Iterator[str]:
     for key in dict.fromkeys(key for key in keys if keys.count(key) > 1):
         yield f"--request-metadata names the key {key!r} more than once."
     for key, value in pairs:
-        if not (_METADATA_KEY.fullmatch(key) and _METADATA_VALUE.fullmatch(value)):
+        if not (re.fullmatch(_METADATA_KEY, key) and re.fullmatch(_METADATA_VALUE, value)):
             yield (
                 f"--request-metadata {key!r}={value!r}: key (1 to 256) and value (up to 256) take "
                 "letters a to z, digits, white space and : _ @ $ # = / + , - ."
