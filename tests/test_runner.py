@@ -759,6 +759,88 @@ def test_a_defect_is_reported_with_the_turns_before_it(service, tmp_path):
     assert "secret" not in result.document["error"]["message"]
 
 
+@dataclass(frozen=True)
+class MeasuringEpisode:
+    """The Socratic episode, but for `measure`, which is called before a turn is measured."""
+
+    inner: Any
+    measure: Any
+
+    def measured(self, turns: Sequence[Turn], index: int) -> Turn:
+        self.measure(index)
+        return self.inner.measured(turns, index)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+@dataclass(frozen=True)
+class MeasuringBenchmark:
+    measure: Any
+    name: str = "measuring"
+    metrics: Any = BENCHMARK.metrics
+
+    def prepare(self, config: RunConfig) -> MeasuringEpisode:
+        return MeasuringEpisode(BENCHMARK.prepare(config), self.measure)
+
+    def summarise(self, config: RunConfig, turns: Sequence[Turn]) -> Any:
+        return BENCHMARK.summarise(config, turns)
+
+
+class TestMeasuring:
+    def test_a_turn_is_measured_while_the_next_answer_is_waited_for(self, service):
+        """Neither could go on if one had to wait for the other."""
+        is_asked, is_measured = threading.Event(), threading.Event()
+
+        def tutor(sent: Sent) -> Said:
+            if len(texts(sent)) > 1:
+                is_asked.set()
+                assert is_measured.wait(PATIENCE_S)
+            return ASKS
+
+        def measure(index: int) -> None:
+            if index == 0:
+                assert is_asked.wait(PATIENCE_S)
+                is_measured.set()
+
+        service.scripts = {"tutor": tutor, "judge": [GOOD]}
+        result = run(replace(CONFIG, turns=2), benchmark=MeasuringBenchmark(measure))
+
+        assert (result.status, len(result.turns)) == ("completed", 2)
+        assert all(turn.measures["has_question"] for turn in result.turns)
+
+    def test_a_turn_that_was_just_played_when_the_run_is_ended_is_measured_and_kept(
+        self, play, out
+    ):
+        halt = Halt()
+
+        class Hasty(Ear):
+            def on_call(self, key: CallKey) -> None:
+                if (key.role, key.index) == ("tutor", 1):
+                    halt.interrupt(2)
+
+        result = play(halt=halt, listener=Hasty())
+
+        assert ending(result, out) == Ending("interrupted", "partial", 130, 1, curated=False)
+        (entry,) = result.document["turns"]
+        kept = stored(out)[f"raw/runs/{result.run_id}/turn_000.json"]
+        assert entry["heuristics"]["has_question"] is True
+        assert kept["heuristics"] == entry["heuristics"]
+
+    def test_a_defect_in_measuring_takes_no_turn_away(self, service):
+        def measure(index: int) -> None:
+            if index == 1:
+                raise KeyError("defect")
+
+        service.scripts = {"tutor": [ASKS], "judge": [GOOD]}
+        result = run(CONFIG, benchmark=MeasuringBenchmark(measure))
+
+        assert (result.end_reason, result.exit_code) == ("internal", 1)
+        measured = [bool(entry["heuristics"]) for entry in result.document["turns"]]
+        assert measured == [True, False, True]
+        assert breaches("run", result.document) == []
+
+
 class TestSeed:
     """Same seed, configuration and replies: the same bytes go out, whatever the order."""
 

@@ -43,7 +43,6 @@ class Record:
         self._halt = halt
         self._lock = threading.Lock()
         self._turns: list[Turn] = []
-        self._n_entered = 0
         self._is_final = False
         self._is_played = threading.Event()
         self._entering: list[Future[None]] = []
@@ -79,8 +78,12 @@ class Record:
         with self._lock:
             self._is_final = True
             turns = tuple(self._turns)
-        done, rest = turns[: self._n_entered], range(self._n_entered, len(turns))
-        return (*done, *(self._episode.measured(turns[: index + 1], index) for index in rest))
+        return tuple(
+            self._episode.measured(turns[: turn.index + 1], turn.index)
+            if entering.cancelled() or not entering.done()
+            else turn
+            for turn, entering in zip(turns, self._entering, strict=True)
+        )
 
     def close(self) -> None:
         """Have nothing more judged. Turns that were handed over are still measured and stored."""
@@ -101,7 +104,6 @@ class Record:
             if self._is_final:
                 return
             self._turns[index] = turn
-            self._n_entered = index + 1
         scenario = self._episode.opening.scenario
         self._send(self._keys.turn(index), lambda: turn_document(self._keys.run_id, scenario, turn))
         self._listener.on_turn(turn)
