@@ -1,4 +1,4 @@
-"""`dataclass`, the standard one, made in a fifth of the time: a run's start-up makes some ninety.
+"""`dataclass`, the standard one, made in a fifth of the time: a run's start-up makes some eighty.
 
 For each frozen class the standard decorator compiles seven methods from text. Here nothing is
 compiled, as all frozen classes share their methods: the constructor, comparison, hash,
