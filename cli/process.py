@@ -44,14 +44,7 @@ def _report_defect(module: str, defect: Exception, *, debug: bool) -> int:
     from cli.output import print_traceback
     from socratic_bench.errors import BenchError, InternalError
 
-    error = (
-        defect
-        if isinstance(defect, BenchError)
-        else InternalError(
-            f"A defect in this program: {type(defect).__name__}.",
-            hint="Run again with --debug for the traceback, and report it.",
-        )
-    )
+    error = defect if isinstance(defect, BenchError) else InternalError.of(defect)
     if debug:
         print_traceback(defect)
     _print_failure(module, error)

@@ -156,3 +156,13 @@ class Stopped(BenchError):  # noqa: N818 -- an order to end, not a fault
 
 class InternalError(BenchError):
     """A defect of this program. Names the exception; never carries secrets or model text."""
+
+    @classmethod
+    def of(cls, defect: Exception) -> "InternalError":
+        """What a run or a command ends by when something was raised that nobody expected."""
+        error = cls(
+            f"A defect in this program: {type(defect).__name__}.",
+            hint="Run again with --debug for the traceback, and report it.",
+        )
+        error.__cause__ = defect
+        return error

@@ -606,6 +606,18 @@ class TestRetries:
         assert tries == [1000.0 + 100 * number for number in range(10)]
         assert retry.RETRY_WINDOW_S == 900
 
+    def test_what_the_first_try_took_is_part_of_the_bound(self):
+        class Slow(Around):
+            def monotonic_s(self) -> float:
+                self.now_s += 500.0
+                return self.now_s
+
+        with emulated("reset") as (emulator, bench):
+            bench.around = Slow()
+            error = bench.fail(max_attempts=3)
+
+            assert len(emulator.requests) == len(error.attempts) == 1
+
     def test_other_errors_fly_at_once(self):
         tries = []
 

@@ -12,6 +12,7 @@ from socratic_bench.documents.cost import Billing, cost_entry
 from socratic_bench.documents.tally import Tally
 from socratic_bench.errors import Stopped
 from socratic_bench.pricing.bounds import most_input_tokens
+from socratic_bench.pricing.rates import Terms
 from socratic_bench.pricing.table import builtin_prices, load_prices
 from socratic_bench.runner.budget import Budget
 from socratic_bench.types import ROLES, Attempt, CallKey, GenerateConfig, Message, Request, Usage
@@ -143,7 +144,7 @@ def test_what_was_spent_before_counts():
         output_tokens_at_most=1000,
     )
     purse = budget(2.0, never)
-    purse.take_over(MODEL, [USED], [lost])
+    purse.take_over(MODEL, [USED], [lost], asked=Terms())
 
     with pytest.raises(Stopped) as refused:
         purse.admit(MODEL, REQUEST, TUTOR)
@@ -165,7 +166,7 @@ def bounded(error: str | None) -> Attempt:
 def spent_before(calls=(), failed_before=(), *, model=MODEL, tier=None) -> float:
     """What counts as spent, by the words of a budget that is too small for anything more."""
     purse = Budget(1e-9, table=builtin_prices(), region=None, wait=never)
-    purse.take_over(model, calls, failed_before, tier=tier)
+    purse.take_over(model, calls, failed_before, asked=Terms(tier))
     with pytest.raises(Stopped) as refused:
         purse.admit(MODEL, REQUEST, TUTOR)
     return float(re.search("up to ([0-9.]+) USD", refused.value.message)[1])
@@ -198,7 +199,8 @@ def test_an_answer_that_names_no_tier_is_billed_at_the_one_asked_for():
     models = {"tutor": nova, "student": None, "judge": None}
     usual, dear = (
         cost_entry(
-            Billing(models=models, table=builtin_prices(), region=None, tutor_tier=tier), tallies
+            Billing(models=models, table=builtin_prices(), region=None, tutor_terms=Terms(tier)),
+            tallies,
         )["total"]["total_usd"]
         for tier in (None, "priority")
     )

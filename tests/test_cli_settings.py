@@ -193,6 +193,7 @@ def test_what_the_service_refuses_ends_the_run_by_the_flags_name(words, flag):
             ("--service-tier", "flex", "--temperature", "0.5"),
             " Of your settings it may be --temperature or --service-tier.",
         ),
+        (("--request-metadata", "team=x"), " Of your settings it may be --request-metadata."),
     ],
 )
 def test_where_the_service_does_not_say_what_it_refuses_the_hint_names_what_it_may_be(words, told):

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from socratic_bench.benchmarks.socratic.heuristics import Heuristics, analyse
+from socratic_bench.benchmarks.socratic.heuristics.analysis import LONGEST
 
 NOTHING = Heuristics(
     has_question=False, question_count=0, open_ended=False, has_advice=False, is_leading=False
@@ -363,3 +364,10 @@ def test_long_and_odd_texts_are_read_to_the_end(unit: str) -> None:
     answer = analyse(unit * (20_000 // len(unit)))
 
     assert answer.question_count is not None
+
+
+def test_what_is_too_long_to_be_read_whole_tells_nothing():
+    whole = "Why is that so? " * (LONGEST // 16)
+
+    assert analyse(whole).has_question is True
+    assert analyse(f"{whole} Why?").has_question is None

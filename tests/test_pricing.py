@@ -14,7 +14,16 @@ from hypothesis import strategies as st
 from socratic_bench.documents.cost import served
 from socratic_bench.errors import UsageError
 from socratic_bench.pricing.bounds import most_input_tokens
-from socratic_bench.pricing.rates import PRICED, Cost, ModelPrices, Rates, Step, dearest_usd, price
+from socratic_bench.pricing.rates import (
+    PRICED,
+    Cost,
+    ModelPrices,
+    Rates,
+    Step,
+    Terms,
+    dearest_usd,
+    price,
+)
 from socratic_bench.pricing.table import builtin_prices, load_prices
 from socratic_bench.types import (
     GenerateConfig,
@@ -103,7 +112,7 @@ counts = st.integers(0, 10**7)
 
 
 @given(counts, counts, counts, counts, st.sampled_from(["default", "priority", "flex"]))
-def test_no_call_costs_more_than_its_worst_case(new, read, write, out, served):
+def test_no_call_costs_more_than_its_worst_case(new, read, write, out, name):
     prices = builtin_prices().of("emulator.socratic-v1:0")
     usage = Usage(
         input_tokens=new + read + write,
@@ -111,9 +120,9 @@ def test_no_call_costs_more_than_its_worst_case(new, read, write, out, served):
         cache_read_tokens=read,
         cache_write_tokens=write,
     )
-    rates = prices.rates(served)
+    rates = prices.rates(name)
 
-    worst = dearest_usd(usage.input_tokens, out, prices, served)
+    worst = dearest_usd(usage.input_tokens, out, prices, Terms(name))
 
     assert price(usage, rates).total_usd <= worst * (1 + 1e-9)
 
@@ -122,9 +131,9 @@ def test_the_worst_case_counts_the_tier_that_may_be_served_instead():
     cheap, dear = Rates(input=1, output=1), Rates(input=2, output=2)
     prices = ModelPrices({"default": dear, "flex": cheap})
 
-    assert dearest_usd(MILLION, 0, prices, "flex") == 2
+    assert dearest_usd(MILLION, 0, prices, Terms("flex")) == 2
     with pytest.raises(KeyError):
-        dearest_usd(1, 1, prices, "priority")
+        dearest_usd(1, 1, prices, Terms("priority"))
 
 
 def test_the_bound_on_input_holds_all_bytes_of_a_request():
@@ -222,21 +231,32 @@ def test_tiers_have_prices_of_their_own_or_none():
 @pytest.mark.parametrize(
     ("asked", "tier", "profile", "billed"),
     [
-        ("optimized", None, None, "optimized"),
-        ("optimized", "default", "optimized", "optimized"),
+        (Terms(None, "optimized"), None, None, "optimized"),
+        (Terms(None, "optimized"), "default", "optimized", "optimized"),
         # The service has served it at standard latency instead.
-        ("optimized", None, "standard", "default"),
-        ("optimized", "flex", "standard", "flex"),
-        ("flex", None, None, "flex"),
-        ("flex", "default", "standard", "default"),
-        ("default", None, "optimized", "optimized"),
-        (None, None, None, "default"),
+        (Terms(None, "optimized"), None, "standard", "default"),
+        (Terms(None, "optimized"), "flex", "standard", "flex"),
+        (Terms("priority", "optimized"), None, "standard", "priority"),
+        (Terms("flex"), None, None, "flex"),
+        (Terms("flex"), "default", "standard", "default"),
+        (Terms(), None, "optimized", "optimized"),
+        (Terms(), None, None, "default"),
     ],
 )
 def test_a_call_is_billed_as_it_was_served(asked, tier, profile, billed):
     call = replace(completion("Why?"), served_tier=tier, served_latency_profile=profile)
 
-    assert served(call, asked) == billed
+    assert served(call, asked).name == billed
+
+
+def test_the_worst_case_counts_the_tier_for_which_optimized_latency_may_be_left():
+    rates = {name: Rates(input=usd, output=usd) for usd, name in enumerate(PRICED, start=1)}
+    dearest_tier = ModelPrices({**rates, "priority": Rates(input=9, output=9)})
+
+    assert dearest_usd(MILLION, 0, dearest_tier, Terms("priority", "optimized")) == 9
+    assert dearest_usd(MILLION, 0, dearest_tier, Terms(None, "optimized")) == 4
+    with pytest.raises(KeyError):
+        dearest_usd(1, 1, ModelPrices({"optimized": Rates(input=1, output=1)}), Terms("flex"))
 
 
 # --- a user's own file ---

@@ -827,17 +827,31 @@ class TestMeasuring:
         assert entry["heuristics"]["has_question"] is True
         assert kept["heuristics"] == entry["heuristics"]
 
-    def test_a_defect_in_measuring_takes_no_turn_away(self, service):
+    @pytest.mark.parametrize("broken", [0, 1, 2])
+    def test_a_defect_in_measuring_takes_no_turn_away(self, service, broken):
+        """The third turn is the last one: its defect is met when the run is summed up."""
+        is_broken = threading.Event()
+
+        def tutor(sent: Sent) -> Said:
+            # Three turns are played before the defect can end the run.
+            if len(texts(sent)) > 5:
+                assert is_broken.wait(PATIENCE_S)
+            return ASKS
+
         def measure(index: int) -> None:
-            if index == 1:
+            if index == broken:
+                is_broken.set()
                 raise KeyError("defect")
 
-        service.scripts = {"tutor": [ASKS], "judge": [GOOD]}
-        result = run(CONFIG, benchmark=MeasuringBenchmark(measure))
+        turns = 3 if broken == 2 else 40
+        service.scripts = {"tutor": tutor, "judge": [GOOD]}
+        result = run(replace(CONFIG, turns=turns), benchmark=MeasuringBenchmark(measure))
 
         assert (result.end_reason, result.exit_code) == ("internal", 1)
         measured = [bool(entry["heuristics"]) for entry in result.document["turns"]]
-        assert measured == [True, False, True]
+        assert len(measured) >= broken + 1
+        assert [index for index, is_measured in enumerate(measured) if not is_measured] == [broken]
+        assert len(service.sent) < 40
         assert breaches("run", result.document) == []
 
 

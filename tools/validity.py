@@ -4,7 +4,7 @@
 The labels are not part of the project (they may not be given on). They are looked for in the
 folder $SOCRATIC_LABELS, or in ../shared/labels beside the checkout.
 
-With --growth it measures instead how time grows from 250 KB to 1 MB of odd text (4 is linear),
+With --growth it measures instead how time grows from 50 to 200 KB of odd text (4 is linear),
 and how many short utterances a second are read.
 """
 
@@ -161,7 +161,7 @@ def seconds(text: str) -> float:
 
 def growth() -> Iterator[str]:
     for unit in ODD:
-        small, large = (seconds(unit * (size // len(unit))) for size in (250_000, 1_000_000))
+        small, large = (seconds(unit * (size // len(unit))) for size in (50_000, 200_000))
         yield f"{unit!r:16} {large:6.2f} s  x{large / max(small, 1e-4):.1f}"
     each = sum(min(seconds(text) for _ in range(200)) for text in SHORT) / len(SHORT)
     yield f"{1 / each:.0f} short utterances a second"

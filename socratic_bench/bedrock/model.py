@@ -42,6 +42,7 @@ class BedrockModel:
         self._around = surroundings
         options = options or Options()
         self._can = options.limit(capabilities_of(model_id))
+        self._sends_metadata = bool(options.metadata)
         self._sender = Sender(
             connection, model_id, pace=pace, surroundings=surroundings, options=options
         )
@@ -62,17 +63,19 @@ class BedrockModel:
 
     def _answer(self, request: Request, trail: Trail) -> Completion:
         """The answer, at once or after retries; the last error if there is none."""
+        begun_s = self._around.monotonic_s()
         try:
             return self._try(request, trail)
         except ModelError as failed:
             if not FAULTS[failed.code].retried:
                 raise
-            from socratic_bench.bedrock.retry import retrying, try_again
+            from socratic_bench.bedrock.retry import RETRY_WINDOW_S, retrying, try_again
 
             loop = retrying(
                 max_attempts=self._max_attempts,
                 sleep=partial(self._pause, trail),
                 uniform=self._around.uniform,
+                window_s=RETRY_WINDOW_S - (self._around.monotonic_s() - begun_s),
             )
             return try_again(failed, lambda: self._try(request, trail), loop)
 
@@ -89,7 +92,7 @@ class BedrockModel:
             except ModelError as error:
                 if self._forgoes(error, can) or self._renews(error, client, trail):
                     continue
-                told = explained(error, request, trail.key)
+                told = explained(error, request, trail.key, metadata=self._sends_metadata)
                 if told is error:
                     raise
                 raise told from error

@@ -51,11 +51,17 @@ def _passes(error: BaseException) -> bool:
     return isinstance(error, ModelError) and FAULTS[error.code].retried
 
 
-def retrying(*, max_attempts: int, sleep: Callable[[float], None], uniform: Uniform) -> Retrying:
+def retrying(
+    *,
+    max_attempts: int,
+    sleep: Callable[[float], None],
+    uniform: Uniform,
+    window_s: float = RETRY_WINDOW_S,
+) -> Retrying:
     """Tenacity's loop for one call: bounded in tries and in time, re-raising the last error."""
     return Retrying(
         retry=retry_if_exception(_passes),
-        stop=stop_after_attempt(max_attempts) | stop_after_delay(RETRY_WINDOW_S),
+        stop=stop_after_attempt(max_attempts) | stop_after_delay(window_s),
         wait=FullJitter(uniform),
         sleep=sleep,
         reraise=True,

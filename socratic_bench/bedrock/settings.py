@@ -19,6 +19,7 @@ FLAGS = {
     "guardrail": "--guardrail",
 }
 METADATA = "request_metadata"
+METADATA_FLAG = "--request-metadata"
 # With these it is one of the others, or the user did not ask for them.
 _ALWAYS_SENT = {"both_samplings", "max_tokens"}
 
@@ -39,10 +40,11 @@ def known_problems(config: RunConfig) -> Iterator[str]:
             yield f"{config.model} takes no {FLAGS[field]}: leave it out."
 
 
-def explained(error: ModelError, request: Request, key: CallKey) -> ModelError:
+def explained(error: ModelError, request: Request, key: CallKey, *, metadata: bool) -> ModelError:
     """The error by the flag of a setting that was refused; the same error if it was none.
 
-    Where the service does not tell what it refuses, the hint names the settings that it may be.
+    Where the service does not tell what it refuses, the hint names the settings that it may be,
+    `metadata` among them.
     """
     asked = _asked(request.config) if key.role == "tutor" else set()
     flag = _refused_flag(error, asked)
@@ -54,6 +56,7 @@ def explained(error: ModelError, request: Request, key: CallKey) -> ModelError:
             hint=f"Leave out {flag}, give it another value, or test a model that takes it.",
         )
     optional = [name for field, name in FLAGS.items() if field in asked - _ALWAYS_SENT]
+    optional += [METADATA_FLAG] if metadata else []
     if error.code == "invalid_request" and optional:
         error.hint = f"{error.hint} Of your settings it may be {' or '.join(optional)}."
     return error
@@ -62,7 +65,7 @@ def explained(error: ModelError, request: Request, key: CallKey) -> ModelError:
 def _refused_flag(error: ModelError, asked: set[str]) -> str | None:
     field = refused_field(error.code, error.message)
     if field == METADATA:
-        return "--request-metadata"
+        return METADATA_FLAG
     return FLAGS[field] if field in FLAGS and field in asked else None
 
 

@@ -4,15 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
 from socratic_bench.documents.tally import Tally, sum_usage
-from socratic_bench.pricing.rates import (
-    DEFAULT_TIER,
-    OPTIMIZED,
-    Cost,
-    ModelPrices,
-    dearest_usd,
-    price,
-    priced_as,
-)
+from socratic_bench.pricing.rates import Cost, ModelPrices, Terms, dearest_usd, price
 from socratic_bench.pricing.table import PriceTable
 from socratic_bench.types import ROLES, Attempt, Completion, Json, Role, Usage
 from socratic_bench.values import dataclass
@@ -28,15 +20,15 @@ class Billing:
     table: PriceTable
     region: str | None
     offline: bool = False
-    tutor_tier: str | None = None
+    tutor_terms: Terms = Terms()
 
     def prices(self, role: Role) -> ModelPrices | None:
         model = self.models[role]
         return self.table.of(model, self.region) if model else None
 
-    def tier(self, role: Role) -> str | None:
-        """What was asked for, as `priced_as` names it; `None` is the default tier."""
-        return self.tutor_tier if role == "tutor" else None
+    def terms(self, role: Role) -> Terms:
+        """How the role's calls were asked for."""
+        return self.tutor_terms if role == "tutor" else Terms()
 
 
 def cost_entry(billing: Billing, tallies: Mapping[Role, Tally]) -> dict[str, Json] | None:
@@ -61,29 +53,28 @@ def cost_entry(billing: Billing, tallies: Mapping[Role, Tally]) -> dict[str, Jso
 
 
 def role_cost(billing: Billing, role: Role, calls: Sequence[Completion]) -> Cost | None:
-    """What a role's calls cost, each at the tier that served it; nothing without a model."""
+    """What a role's calls cost, each as it was served; nothing without a model."""
     if billing.models[role] is None:
         return Cost()
     prices = billing.prices(role)
     return (
-        add_up([call_cost(prices, call.usage, served(call, billing.tier(role))) for call in calls])
+        add_up([call_cost(prices, call.usage, served(call, billing.terms(role))) for call in calls])
         if prices
         else None
     )
 
 
-def call_cost(prices: ModelPrices, usage: Usage | None, tier: str | None) -> Cost | None:
+def call_cost(prices: ModelPrices, usage: Usage | None, terms: Terms) -> Cost | None:
     """What one call cost; `None` if its tokens or a price are not known."""
-    rates = prices.rates(tier)
+    rates = prices.rates(terms.name)
     return price(usage, rates) if usage and rates else None
 
 
-def served(call: Completion, asked: str | None) -> str | None:
-    """What to bill a call as: what the service says, or else what it was asked for."""
-    if call.served_latency_profile is None and asked == OPTIMIZED:
-        return asked
-    tier = call.served_tier or (None if asked == OPTIMIZED else asked)
-    return priced_as(tier, call.served_latency_profile)
+def served(call: Completion, asked: Terms) -> Terms:
+    """The terms to bill: what the service says, and else what the call was asked for."""
+    return Terms(
+        call.served_tier or asked.tier, call.served_latency_profile or asked.latency_profile
+    )
 
 
 def add_up(costs: Sequence[Cost | None]) -> Cost | None:
@@ -96,11 +87,12 @@ def add_up(costs: Sequence[Cost | None]) -> Cost | None:
     return total
 
 
-def attempt_usd(prices: ModelPrices | None, attempt: Attempt, tier: str | None) -> float | None:
+def attempt_usd(prices: ModelPrices | None, attempt: Attempt, asked: Terms) -> float | None:
     """The most that a failed request can cost; `None` if that is not known."""
     tokens_in, tokens_out = attempt.input_tokens_at_most, attempt.output_tokens_at_most
-    asked = tier or DEFAULT_TIER
-    if tokens_in is None or tokens_out is None or prices is None or asked not in prices.tiers:
+    if tokens_in is None or tokens_out is None:
+        return None
+    if prices is None or not asked.names <= prices.tiers.keys():
         return None
     return dearest_usd(tokens_in, tokens_out, prices, asked)
 
@@ -110,8 +102,8 @@ def _uncached(billing: Billing, role: Role, calls: Sequence[Completion]) -> Cost
     prices = billing.prices(role)
     if billing.models[role] is None or prices is None:
         return None if billing.models[role] else Cost()
-    tier = billing.tier(role)
-    return add_up([call_cost(prices, _as_uncached(c.usage), served(c, tier)) for c in calls])
+    asked = billing.terms(role)
+    return add_up([call_cost(prices, _as_uncached(c.usage), served(c, asked)) for c in calls])
 
 
 def _as_uncached(usage: Usage | None) -> Usage | None:
@@ -127,7 +119,7 @@ def _maybe_billed(billing: Billing, tallies: Mapping[Role, Tally]) -> dict[str, 
         for one in tallies[role].attempts
         if one.error is not None and one.may_have_been_billed
     ]
-    worst = [attempt_usd(billing.prices(role), one, billing.tier(role)) for role, one in lost]
+    worst = [attempt_usd(billing.prices(role), one, billing.terms(role)) for role, one in lost]
     known = [usd for usd in worst if usd is not None]
     return {
         "attempts": len(lost),

@@ -8,7 +8,7 @@ from socratic_bench.documents.cost import Billing, cost_entry
 from socratic_bench.documents.run import SCHEMA_VERSION
 from socratic_bench.documents.tally import Tally, sum_usage, usage_fields
 from socratic_bench.ports import Episode, Finale, Length
-from socratic_bench.pricing.rates import priced_as
+from socratic_bench.pricing.rates import Terms
 from socratic_bench.pricing.table import PriceTable, builtin_prices
 from socratic_bench.types import ROLES, Completion, Json, Role, Turn
 from socratic_bench.values import dataclass
@@ -59,7 +59,7 @@ def dry_run_document(
         table=prices or builtin_prices(),
         region=config.region,
         offline=config.offline,
-        tutor_tier=priced_as(config.service_tier, config.latency_profile),
+        tutor_terms=Terms(config.service_tier, config.latency_profile),
     )
     likely = forecast.expected["likely"]
     bounds = {name: _bound(billing, forecast.expected[length]) for name, length in BOUNDS.items()}

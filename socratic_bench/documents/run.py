@@ -16,7 +16,7 @@ from socratic_bench.documents.tally import (
 )
 from socratic_bench.errors import BenchError
 from socratic_bench.ports import Metric, Metrics
-from socratic_bench.pricing.rates import priced_as
+from socratic_bench.pricing.rates import Terms
 from socratic_bench.pricing.table import builtin_prices
 from socratic_bench.secrecy import redact
 from socratic_bench.types import ROLES, Completion, Json, Turn, Unjudged
@@ -264,7 +264,7 @@ def _billing(result: RunResult) -> Billing:
         table=result.prices or builtin_prices(),
         region=config.region,
         offline=config.offline,
-        tutor_tier=priced_as(config.service_tier, config.latency_profile),
+        tutor_terms=Terms(config.service_tier, config.latency_profile),
     )
 
 

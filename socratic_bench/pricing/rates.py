@@ -47,13 +47,30 @@ class ModelPrices:
     stand_in: bool = False
 
     def rates(self, tier: str | None) -> Rates | None:
-        """The rates of a tier, as `priced_as` names it; `None` if they are not known."""
+        """The rates of a name of `PRICED`; `None` if they are not known."""
         return self.tiers.get(tier or DEFAULT_TIER)
 
 
-def priced_as(tier: str | None, latency_profile: str | None) -> str:
-    """What the rates of a call stand under: optimized latency has its own, whatever the tier."""
-    return OPTIMIZED if latency_profile == OPTIMIZED else tier or DEFAULT_TIER
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How a call was asked for, or served: its tier and latency profile, `None` if not said."""
+
+    tier: str | None = None
+    latency_profile: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What the rates stand under: optimized latency has its own, whatever the tier."""
+        if self.latency_profile == OPTIMIZED:
+            return OPTIMIZED
+        return self.tier or DEFAULT_TIER
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What the rates may stand under for a call that is asked for so: the service may serve
+        another profile, or the default tier.
+        """
+        return frozenset({self.name, self.tier or DEFAULT_TIER})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,14 +109,15 @@ def price(usage: Usage, rates: Rates) -> Cost | None:
     )
 
 
-def dearest_usd(input_tokens: int, output_tokens: int, prices: ModelPrices, tier: str) -> float:
+def dearest_usd(input_tokens: int, output_tokens: int, prices: ModelPrices, asked: Terms) -> float:
     """The most that a call of at most so many tokens can cost.
 
-    The service may serve another tier than it was asked for, and the input may be written to a
-    cache or not; the dearest of all counts. Raises `KeyError` if the tier has no rates.
+    The service may serve it on other terms than it was asked for, and the input may be written to a
+    cache or not; the dearest of all counts. Raises `KeyError` if what was asked for has no rates.
     """
-    asked, default = prices.tiers[tier], prices.tiers.get(DEFAULT_TIER)
-    possible = [rates for tier_rates in (asked, default) for rates in _with_steps(tier_rates)]
+    rates_of = [prices.tiers[name] for name in asked.names]
+    default = prices.tiers.get(DEFAULT_TIER)
+    possible = [rates for named in (*rates_of, default) for rates in _with_steps(named)]
     return (
         max(
             input_tokens * max(rates.input, _write_rate(rates)) + output_tokens * rates.output

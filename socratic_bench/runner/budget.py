@@ -9,7 +9,7 @@ from socratic_bench.documents.cost import attempt_usd, call_cost, served
 from socratic_bench.errors import InternalError, Stopped
 from socratic_bench.ports import Admission
 from socratic_bench.pricing.bounds import most_input_tokens
-from socratic_bench.pricing.rates import ModelPrices, dearest_usd, priced_as
+from socratic_bench.pricing.rates import ModelPrices, Terms, dearest_usd
 from socratic_bench.pricing.table import PriceTable
 from socratic_bench.types import Attempt, CallKey, Completion, Request
 
@@ -49,31 +49,33 @@ class Budget:
         calls: Sequence[Completion],
         failed: Sequence[Attempt] = (),
         *,
-        tier: str | None = None,
+        asked: Terms,
     ) -> None:
         """Count what was spent before, as it would have been counted then.
 
         `calls` are what an earlier process asked for and got, `failed` its other requests, all of
-        them at the `tier` that was asked for.
+        them as they were `asked` for.
         """
         prices = self._prices(model_id)
         lost = [*failed, *(one for call in calls for one in call.attempts if one.error is not None)]
-        usd = sum(_answered_usd(prices, call, tier) for call in calls)
-        usd += sum(attempt_usd(prices, one, tier) or 0.0 for one in lost)
+        usd = sum(_answered_usd(prices, call, asked) for call in calls)
+        usd += sum(attempt_usd(prices, one, asked) or 0.0 for one in lost)
         with self._lock:
             self._spent_usd += usd
 
     def admit(self, model_id: str, request: Request, key: CallKey) -> Admission:
         """See `Purse.admit`. The `Stopped` that it raises ends the run by its budget."""
         prices = self._prices(model_id)
-        tier = priced_as(request.config.service_tier, request.config.latency_profile)
-        worst_usd = dearest_usd(most_input_tokens(request), request.config.max_tokens, prices, tier)
+        asked = Terms(request.config.service_tier, request.config.latency_profile)
+        worst_usd = dearest_usd(
+            most_input_tokens(request), request.config.max_tokens, prices, asked
+        )
         while True:
             with self._lock:
                 if self._fits(worst_usd, key):
                     self._reserved_usd += worst_usd
                     self._under_way += 1
-                    return _Reservation(self, worst_usd, prices, tier)
+                    return _Reservation(self, worst_usd, prices, asked)
                 if self._refused or not self._under_way:
                     self._refused = self._refused or self._why_not(worst_usd, key)
                     raise _used_up(self._refused)
@@ -113,14 +115,14 @@ class Budget:
 class _Reservation:
     """See `Admission`. A call without counters, or at an unknown price, costs all it could."""
 
-    def __init__(self, budget: Budget, worst_usd: float, prices: ModelPrices, tier: str) -> None:
+    def __init__(self, budget: Budget, worst_usd: float, prices: ModelPrices, asked: Terms) -> None:
         self._budget = budget
-        self._tier = tier
+        self._asked = asked
         self._worst_usd = worst_usd
         self._prices = prices
 
     def answered(self, completion: Completion) -> None:
-        usd = _known_usd(self._prices, completion, self._tier)
+        usd = _known_usd(self._prices, completion, self._asked)
         self._budget.settle(self._worst_usd, self._worst_usd if usd is None else usd)
 
     def failed(self, attempt: Attempt) -> None:
@@ -140,18 +142,18 @@ def _used_up(why: str) -> Stopped:
     return stopped
 
 
-def _answered_usd(prices: ModelPrices, call: Completion, tier: str | None) -> float:
+def _answered_usd(prices: ModelPrices, call: Completion, asked: Terms) -> float:
     """What a call cost; if that is not known, all that its last request could."""
-    usd = _known_usd(prices, call, tier)
+    usd = _known_usd(prices, call, asked)
     if usd is not None:
         return usd
-    return sum(attempt_usd(prices, one, tier) or 0.0 for one in call.attempts[-1:])
+    return sum(attempt_usd(prices, one, asked) or 0.0 for one in call.attempts[-1:])
 
 
-def _known_usd(prices: ModelPrices, call: Completion, tier: str | None) -> float | None:
+def _known_usd(prices: ModelPrices, call: Completion, asked: Terms) -> float | None:
     """What a call cost, at most: reading from a cache costs no more than input does."""
-    usage, rates = call.usage, served(call, tier)
-    cost = call_cost(prices, usage, rates)
+    usage, terms = call.usage, served(call, asked)
+    cost = call_cost(prices, usage, terms)
     if cost is None and usage:
-        cost = call_cost(prices, replace(usage, cache_read_tokens=0), rates)
+        cost = call_cost(prices, replace(usage, cache_read_tokens=0), terms)
     return None if cost is None else cost.total_usd

@@ -1,6 +1,7 @@
 """The prices that a run goes by, and whether they are all known where a budget needs them."""
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from socratic_bench.config import RunConfig, read_bounded
@@ -31,7 +32,7 @@ def unknown_prices(
     """A sentence for each model whose worst case a budget could not tell."""
     if not config.max_cost_usd or config.max_cost_usd < 0:
         return  # no bound, or a mistake of its own
-    from socratic_bench.pricing.rates import DEFAULT_TIER, OPTIMIZED, priced_as
+    from socratic_bench.pricing.rates import Terms
     from socratic_bench.pricing.table import builtin_prices
 
     table = table or builtin_prices()
@@ -39,13 +40,19 @@ def unknown_prices(
     roles = (("--model", config.model), ("--student-model", config.student_model))
     for flag, model in (*roles, ("--judge-model", judge)):
         prices = table.of(model, config.region) if model else None
-        is_tutor = flag == "--model"
-        asked = (config.service_tier, config.latency_profile) if is_tutor else (None, None)
-        tier = priced_as(*asked)
-        if model and (prices is None or prices.rates(tier) is None):
-            at = "" if tier == DEFAULT_TIER else f" at the tier {tier}"
-            at = " at optimized latency" if tier == OPTIMIZED else at
+        asked = Terms(config.service_tier, config.latency_profile)
+        names = (asked if flag == "--model" else Terms()).names
+        missing = names if prices is None else names - prices.tiers.keys()
+        if model and missing:
             yield (
-                f"--max-cost-usd needs the price of {flag} {model}{at}, which is not known: "
-                "give it with --prices (docs/cost.md)."
+                f"--max-cost-usd needs the price of {flag} {model}{_at(missing)}, which is not "
+                "known: give it with --prices (docs/cost.md)."
             )
+
+
+def _at(missing: AbstractSet[str]) -> str:
+    from socratic_bench.pricing.rates import DEFAULT_TIER, OPTIMIZED
+
+    told = [f"the tier {name}" for name in sorted(missing - {DEFAULT_TIER, OPTIMIZED})]
+    told += ["optimized latency"] if OPTIMIZED in missing else []
+    return f" at {' and '.join(told)}" if told else ""

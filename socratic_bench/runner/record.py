@@ -8,7 +8,7 @@ from dataclasses import replace
 from socratic_bench.artifacts.delivery import Delivery
 from socratic_bench.artifacts.keys import RunKeys
 from socratic_bench.documents import encode
-from socratic_bench.errors import BenchError
+from socratic_bench.errors import BenchError, InternalError
 from socratic_bench.judging import Judge
 from socratic_bench.ports import Episode, Listener
 from socratic_bench.runner.halt import Halt
@@ -93,6 +93,14 @@ class Record:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _enter(self, so_far: Sequence[Turn]) -> None:
+        try:
+            self._take_in(so_far)
+        except Exception as defect:
+            # It would befall the next turn, too, so the dialogue need not go on.
+            self._halt.end(InternalError.of(defect))
+            raise
+
+    def _take_in(self, so_far: Sequence[Turn]) -> None:
         """Measure the last of the turns, store it, tell it, and have it judged."""
         from socratic_bench.documents.artifacts import turn_document
 

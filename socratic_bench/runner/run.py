@@ -226,7 +226,7 @@ class _Performance:
                     self.record.linger(LAST_VERDICTS_S)
                 return Finale(end_reason=error.end_reason), error
             except Exception as defect:  # noqa: BLE001 -- the boundary: finished turns are reported
-                return Finale(end_reason="internal"), _internal(defect)
+                return Finale(end_reason="internal"), InternalError.of(defect)
 
     def _models(self, stack: ExitStack) -> ModelFactory:
         """Connected at once, so that the first call need not wait; or not at all if none is due."""
@@ -257,6 +257,7 @@ class _Performance:
     def _purse(self) -> "Budget | None":
         if self.config.max_cost_usd is None:
             return None
+        from socratic_bench.pricing.rates import Terms
         from socratic_bench.pricing.table import builtin_prices
         from socratic_bench.runner.budget import Budget
 
@@ -267,16 +268,16 @@ class _Performance:
             wait=self.halt.result,
         )
         memory = self.held.memory if self.held else None
+        tutors = Terms(self.config.service_tier, self.config.latency_profile)
         for role, model_id in self._model_ids().items():
             if memory:
-                tier = self._priced_as() if role == "tutor" else None
-                budget.take_over(model_id, memory.completions(role), memory.failed(role), tier=tier)
+                budget.take_over(
+                    model_id,
+                    memory.completions(role),
+                    memory.failed(role),
+                    asked=tutors if role == "tutor" else Terms(),
+                )
         return budget
-
-    def _priced_as(self) -> str:
-        from socratic_bench.pricing.rates import priced_as
-
-        return priced_as(self.config.service_tier, self.config.latency_profile)
 
     def _model_ids(self) -> dict[Role, str]:
         asked: dict[Role, str | None] = {
@@ -355,12 +356,3 @@ class _Performance:
         """What concerns this process alone, and is no news to one that goes on with the run."""
         self.notices.append(text)
         self.listener.on_notice(text)
-
-
-def _internal(defect: Exception) -> InternalError:
-    error = InternalError(
-        f"A defect in this program: {type(defect).__name__}.",
-        hint="Run again with --debug for the traceback, and report it.",
-    )
-    error.__cause__ = defect
-    return error

@@ -11,6 +11,9 @@ from .prose import blocks
 from .questions import asks, only_opens
 from .types import UNKNOWN, Heuristics
 
+# A second's work. No reply to a student is so long, and what cannot be read whole tells nothing.
+LONGEST = 200_000
+
 
 def is_unknown(text: str) -> bool:
     """Whether a text is in a language that the rules do not know: then `analyse` tells nothing."""
@@ -18,7 +21,12 @@ def is_unknown(text: str) -> bool:
 
 
 def analyse(text: str) -> Heuristics:
-    """Judges the words alone, without the dialogue around them; the same text, the same answer."""
+    """Judges the words alone, without the dialogue around them; the same text, the same answer.
+
+    All is `None` in languages that the rules do not know, and beyond `LONGEST` characters.
+    """
+    if len(text) > LONGEST:
+        return UNKNOWN
     prose = list(blocks(text))
     if is_foreign(text, prose):
         return UNKNOWN
