@@ -1,5 +1,6 @@
 """Uses the wait for the first reply: what is needed only after it is imported then."""
 
+import gc
 import threading
 from importlib import import_module
 
@@ -11,6 +12,8 @@ AFTER_A_REPLY = (
     "socratic_bench.benchmarks.socratic.students.fidelity",
     "socratic_bench.documents.artifacts",
     "cli.output",
+    "socratic_bench.bedrock.sdk",
+    "statistics",
 )
 # Imports would hold up the request that is just being put together.
 SENDING_S = 0.05
@@ -33,3 +36,5 @@ def import_beside(thread: threading.Thread, called: threading.Event) -> None:
     if thread.is_alive():
         for name in AFTER_A_REPLY:
             import_module(name)
+        # What has been made by now stays: no search for garbage need go through it.
+        gc.freeze()
