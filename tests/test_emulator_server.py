@@ -439,3 +439,16 @@ def test_a_punctual_loop_hears_of_what_comes_in_while_it_waits():
 
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         assert runner.run(answered()) == b"hello"
+
+
+@pytest.mark.skipif(not hasattr(select, "epoll"), reason="other systems' loops are punctual")
+def test_a_loop_in_a_program_with_many_open_files_waits_all_the_same(monkeypatch):
+    monkeypatch.setattr(emulator_loop, "DESCRIPTORS", 0)
+
+    async def slept():
+        await asyncio.sleep(0.001)
+        return "awake"
+
+    with asyncio.Runner(loop_factory=loop_factory()) as runner, monkeypatch.context() as patched:
+        patched.setattr(emulator_loop.select, "select", lambda *_: pytest.fail("out of range"))
+        assert runner.run(slept()) == "awake"

@@ -735,13 +735,15 @@ class BrokenEpisode:
 
 
 @dataclass(frozen=True)
-class BrokenBenchmark:
-    error: Exception
-    name: str = "broken"
+class WrappedBenchmark:
+    """The Socratic benchmark, with its episode in a wrapper."""
+
+    wrap: Any
+    name: str = "wrapped"
     metrics: Any = BENCHMARK.metrics
 
-    def prepare(self, config: RunConfig) -> BrokenEpisode:
-        return BrokenEpisode(BENCHMARK.prepare(config), self.error)
+    def prepare(self, config: RunConfig) -> Any:
+        return self.wrap(BENCHMARK.prepare(config))
 
     def summarise(self, config: RunConfig, turns: Sequence[Turn]) -> Any:
         return BENCHMARK.summarise(config, turns)
@@ -750,7 +752,8 @@ class BrokenBenchmark:
 def test_a_defect_is_reported_with_the_turns_before_it(service, tmp_path):
     service.scripts = {"tutor": [ASKS]}
     config = replace(CONFIG, output_dir=str(tmp_path / "out"))
-    result = run(config, benchmark=BrokenBenchmark(KeyError("sk-secret-text")))
+    defect = KeyError("sk-secret-text")
+    result = run(config, benchmark=WrappedBenchmark(lambda inner: BrokenEpisode(inner, defect)))
 
     found = ending(result, tmp_path / "out")
     assert found == Ending("internal", "partial", 1, 3, curated=False)
@@ -774,17 +777,8 @@ class MeasuringEpisode:
         return getattr(self.inner, name)
 
 
-@dataclass(frozen=True)
-class MeasuringBenchmark:
-    measure: Any
-    name: str = "measuring"
-    metrics: Any = BENCHMARK.metrics
-
-    def prepare(self, config: RunConfig) -> MeasuringEpisode:
-        return MeasuringEpisode(BENCHMARK.prepare(config), self.measure)
-
-    def summarise(self, config: RunConfig, turns: Sequence[Turn]) -> Any:
-        return BENCHMARK.summarise(config, turns)
+def measuring(measure: Any) -> WrappedBenchmark:
+    return WrappedBenchmark(lambda inner: MeasuringEpisode(inner, measure))
 
 
 class TestMeasuring:
@@ -804,7 +798,7 @@ class TestMeasuring:
                 is_measured.set()
 
         service.scripts = {"tutor": tutor, "judge": [GOOD]}
-        result = run(replace(CONFIG, turns=2), benchmark=MeasuringBenchmark(measure))
+        result = run(replace(CONFIG, turns=2), benchmark=measuring(measure))
 
         assert (result.status, len(result.turns)) == ("completed", 2)
         assert all(turn.measures["has_question"] for turn in result.turns)
@@ -845,7 +839,7 @@ class TestMeasuring:
 
         turns = 3 if broken == 2 else 40
         service.scripts = {"tutor": tutor, "judge": [GOOD]}
-        result = run(replace(CONFIG, turns=turns), benchmark=MeasuringBenchmark(measure))
+        result = run(replace(CONFIG, turns=turns), benchmark=measuring(measure))
 
         assert (result.end_reason, result.exit_code) == ("internal", 1)
         measured = [bool(entry["heuristics"]) for entry in result.document["turns"]]

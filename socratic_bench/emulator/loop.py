@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from selectors import SelectorKey
 
 LONG_S = 0.005
+# `select` takes no file descriptor from here on, as a program with many open files may have.
+DESCRIPTORS = 1024
 # Of a long wait the loop is woken a little early, and then waits for the rest, which is short.
 LAST_SHARE = 1 / 400
 
@@ -25,7 +27,7 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
     class Punctual(selectors.EpollSelector):
         def select(self, timeout: float | None = None) -> "list[tuple[SelectorKey, int]]":
-            if timeout is not None and timeout > 0:
+            if timeout is not None and timeout > 0 and self.fileno() < DESCRIPTORS:
                 wait_s = timeout * (1 - LAST_SHARE) if timeout > LONG_S else timeout
                 select.select([self.fileno()], [], [], wait_s)
                 timeout = 0

@@ -67,8 +67,8 @@ class Terms:
 
     @property
     def names(self) -> frozenset[str]:
-        """What the rates may stand under for a call that is asked for so: the service may serve
-        another profile, or the default tier.
+        """What the rates may stand under for a call that is asked for so: the service may leave the
+        profile, and serve the tier alone.
         """
         return frozenset({self.name, self.tier or DEFAULT_TIER})
 
