@@ -209,7 +209,7 @@ def _planned(
 def _dry_run(plan: "Plan", flags: Flags) -> int:
     from cli.estimate import say_estimate
     from cli.output import print_document
-    from socratic_bench.runner.dry_run import dry_run
+    from socratic_bench.forecast import dry_run
 
     document = dry_run(plan, os.environ)
     if not flags.get("quiet"):

@@ -118,6 +118,77 @@ def test_a_request_that_does_not_fit_beside_another_waits_for_it():
     assert outcome.result(PATIENCE_S)
 
 
+def test_what_waits_is_not_overtaken_by_what_would_fit_at_once():
+    """A large request that waits for others is the next one, however many small ones come."""
+    asked = threading.Semaphore(0)
+
+    def wait(future):
+        asked.release()
+        future.result(PATIENCE_S)
+
+    purse = budget(1.5, wait)
+    first = purse.admit(MODEL, REQUEST, TUTOR)
+    small = Request(messages=REQUEST.messages, config=GenerateConfig(max_tokens=10))
+    order: list[str] = []
+    admissions: list = []
+
+    def ask(request, key) -> None:
+        admissions.append(purse.admit(MODEL, request, key))
+        order.append(key.role)
+
+    threads = []
+    for request, key in ((REQUEST, JUDGE), (small, TUTOR)):
+        threads.append(threading.Thread(target=ask, args=(request, key), daemon=True))
+        threads[-1].start()
+        assert asked.acquire(timeout=PATIENCE_S)
+    first.answered(USED)
+    for thread in threads:
+        thread.join(PATIENCE_S)
+
+    assert order == ["judge", "tutor"]
+
+
+def test_who_gives_up_waiting_makes_room_for_the_next():
+    class EndedError(Exception):
+        pass
+
+    asked, ended = threading.Semaphore(0), threading.Event()
+
+    def wait(future):
+        if threading.current_thread().name == "impatient":
+            asked.release()
+            assert ended.wait(PATIENCE_S)
+            raise EndedError
+        asked.release()
+        future.result(PATIENCE_S)
+
+    purse = budget(1.5, wait)
+    purse.admit(MODEL, REQUEST, TUTOR)
+    small = Request(messages=REQUEST.messages, config=GenerateConfig(max_tokens=10))
+    outcomes: dict[str, str] = {}
+
+    def ask(request) -> None:
+        name = threading.current_thread().name
+        try:
+            purse.admit(MODEL, request, JUDGE)
+            outcomes[name] = "admitted"
+        except EndedError:
+            outcomes[name] = "ended"
+
+    threads = [
+        threading.Thread(target=ask, args=(REQUEST,), name="impatient", daemon=True),
+        threading.Thread(target=ask, args=(small,), name="next", daemon=True),
+    ]
+    for thread in threads:
+        thread.start()
+        assert asked.acquire(timeout=PATIENCE_S)
+    ended.set()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+
+    assert outcomes == {"impatient": "ended", "next": "admitted"}
+
+
 def test_after_a_refusal_only_verdicts_are_asked_for():
     purse = budget(1.5, never)
     purse.admit(MODEL, REQUEST, TUTOR).failed(failed(billed=True))

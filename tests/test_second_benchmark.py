@@ -9,9 +9,9 @@ import pytest
 
 from socratic_bench import Gate, RunConfig, RunResult, UsageError, run
 from socratic_bench.benchmarks import BENCHMARKS, load_benchmark
+from socratic_bench.forecast import dry_run
 from socratic_bench.ports import Exhibit, Finale, Length, MetricInfo, Metrics, Opening, Stage
 from socratic_bench.runner import prepare
-from socratic_bench.runner.dry_run import dry_run
 from socratic_bench.types import CallKey, GenerateConfig, Message, Request, Role, Rubric, Turn
 from tests.fakes import RUBRIC, answer, breaches, refusal, scored, stored
 

@@ -127,8 +127,8 @@ def _deadline(config: RunConfig, expected: Mapping[Length, Expectation]) -> dict
         return None
     return {
         "deadline_s": config.deadline_s,
-        "covers_expected": expected["likely"].duration_s <= config.deadline_s,
-        "covers_high": expected["long"].duration_s <= config.deadline_s,
+        "covers_expected": expected["likely"].finale.end_reason != "deadline",
+        "covers_high": expected["long"].finale.end_reason != "deadline",
     }
 
 
@@ -162,11 +162,9 @@ def _mean_output(calls: Sequence[Completion]) -> float | None:
 
 NOTES = (
     (
-        "All turns are played from the first one on, beyond a deadline and whatever an earlier "
-        "process has done, unless the student leaves, the budget is used up, or the emulator "
-        "refuses."
+        "All turns are played from the first one on, whatever an earlier process has done, unless "
+        "the student leaves, budget or deadline are used up, or the emulator refuses."
     ),
-    "Near the end of a budget calls wait for each other, which is not in the time.",
     "Every call is answered at the first attempt, and every verdict can be read.",
     (
         "Models of the emulator, and all models at an endpoint on this machine, reply as the "

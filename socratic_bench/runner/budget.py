@@ -1,8 +1,10 @@
 """Keeps a run within its budget: what a request can cost at most is set aside before it is sent."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import replace
 
 from socratic_bench.documents.cost import attempt_usd, call_cost, served
@@ -20,8 +22,10 @@ class Budget:
     """See `socratic_bench.ports.Purse`; safe to use from several threads.
 
     A request that does not fit now, but may fit once calls under way have cost less than they
-    could, waits for them. The first one that does not fit for good ends the dialogue; verdicts on
-    what was played are still asked for as far as they fit.
+    could, waits for them, and those that ask later wait behind it: so a verdict is not put off by
+    the dialogue that goes on, and what a budget buys does not depend on a race. The first request
+    that does not fit for good ends the dialogue; verdicts on what was played are still asked for as
+    far as they fit.
     """
 
     def __init__(
@@ -41,7 +45,8 @@ class Budget:
         self._reserved_usd = 0.0
         self._under_way = 0
         self._refused: str | None = None
-        self._settled: Future[None] = Future()
+        self._line: deque[object] = deque()
+        self._moved: Future[None] = Future()
 
     def take_over(
         self,
@@ -70,17 +75,32 @@ class Budget:
         worst_usd = dearest_usd(
             most_input_tokens(request), request.config.max_tokens, prices, asked
         )
-        while True:
+        with self._in_line() as place:
+            while True:
+                with self._lock:
+                    moved = self._moved
+                    if place is self._line[0]:
+                        if self._fits(worst_usd, key):
+                            self._reserved_usd += worst_usd
+                            self._under_way += 1
+                            return _Reservation(self, worst_usd, prices, asked)
+                        if self._refused or not self._under_way:
+                            self._refused = self._refused or self._why_not(worst_usd, key)
+                            raise _used_up(self._refused)
+                self._wait(moved)
+
+    @contextmanager
+    def _in_line(self) -> Iterator[object]:
+        """A place behind all that wait, until the request is admitted or given up."""
+        place = object()
+        with self._lock:
+            self._line.append(place)
+        try:
+            yield place
+        finally:
             with self._lock:
-                if self._fits(worst_usd, key):
-                    self._reserved_usd += worst_usd
-                    self._under_way += 1
-                    return _Reservation(self, worst_usd, prices, asked)
-                if self._refused or not self._under_way:
-                    self._refused = self._refused or self._why_not(worst_usd, key)
-                    raise _used_up(self._refused)
-                settled = self._settled
-            self._wait(settled)
+                self._line.remove(place)
+            self._move_on()
 
     def settle(self, reserved_usd: float, spent_usd: float) -> None:
         """Take a call that has ended out of what is set aside, and count what it cost."""
@@ -90,8 +110,12 @@ class Budget:
             self._under_way -= 1
             if not self._under_way:
                 self._reserved_usd = 0.0
-            settled, self._settled = self._settled, Future()
-        settled.set_result(None)
+        self._move_on()
+
+    def _move_on(self) -> None:
+        with self._lock:
+            moved, self._moved = self._moved, Future()
+        moved.set_result(None)
 
     def _fits(self, worst_usd: float, key: CallKey) -> bool:
         if self._refused and key.role != "judge":

@@ -6,19 +6,18 @@ from urllib.parse import urlsplit
 from socratic_bench.artifacts.places import open_bucket, open_folder
 from socratic_bench.config import OFFLINE_REGION, RunConfig
 from socratic_bench.documents.dry_run import Expectation, Forecast, dry_run_document
+from socratic_bench.forecast.paces import ASSUMED, AT_ONCE, Paces, emulated_paces
+from socratic_bench.forecast.rehearsal import Rehearsal, rehearse
 from socratic_bench.ports import Length
-from socratic_bench.runner.paces import ASSUMED, AT_ONCE, Paces, emulated_paces
 from socratic_bench.runner.plan import Plan
-from socratic_bench.runner.rehearsal import Rehearsal, rehearse
 from socratic_bench.runner.stores import check_stores
-from socratic_bench.types import ROLES, Json, Role
+from socratic_bench.types import Json, Role
 
 ENDPOINTS = ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL")
 # The service's own endpoints, private ones included, are asked for nothing that is not theirs.
 SERVICE = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 # Models at an endpoint of this machine are an emulator's, whatever it says of itself.
 LOCAL = ("localhost", "127.0.0.1", "::1")
-DIALOGUE: tuple[Role, ...] = ("tutor", "student")
 LENGTHS: tuple[Length, ...] = ("likely", "short", "long")
 
 
@@ -28,10 +27,14 @@ def dry_run(plan: Plan, environ: Mapping[str, str]) -> dict[str, Json]:
     check_stores([store for store in (open_folder(config), open_bucket(config)) if store])
     paces = _known_paces(config, environ)
     emulated = paces is not None
-    first = rehearse(plan, length="likely", emulated=emulated, scales={})
+    first = rehearse(
+        plan, length="likely", emulated=emulated, scales={}, paces=paces or ASSUMED["likely"]
+    )
     scales = _scales(config, first)
     played = {
-        length: rehearse(plan, length=length, emulated=emulated, scales=scales)
+        length: rehearse(
+            plan, length=length, emulated=emulated, scales=scales, paces=paces or ASSUMED[length]
+        )
         for length in LENGTHS
         if scales or length != "likely"
     }
@@ -41,7 +44,7 @@ def dry_run(plan: Plan, environ: Mapping[str, str]) -> dict[str, Json]:
             rehearsal.turns,
             rehearsal.calls,
             rehearsal.finale,
-            _seconds(rehearsal, paces or ASSUMED[length]),
+            rehearsal.duration_s,
         )
         for length, rehearsal in played.items()
     }
@@ -84,15 +87,3 @@ def _scales(config: RunConfig, rehearsal: Rehearsal) -> dict[str, float]:
         assume_role_arn=config.assume_role_arn,
     )
     return {name: tokens / largest[name].most_tokens for name, tokens in counted.items()}
-
-
-def _seconds(rehearsal: Rehearsal, paces: Paces) -> float:
-    """The critical path: tutor and student in turn, and the last verdict.
-
-    A refused request takes until its first byte; those for verdicts lie beside the dialogue.
-    """
-    path = {**rehearsal.calls, "judge": rehearsal.calls["judge"][-1:]}
-    answered_ms = sum(paces[role].call_ms(call) for role in ROLES for call in path[role])
-    refused = rehearsal.n_refused
-    refused_ms = sum(paces[role].first_token_ms * refused[role] for role in DIALOGUE)
-    return (answered_ms + refused_ms) / 1000

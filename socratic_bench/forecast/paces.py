@@ -37,6 +37,9 @@ ASSUMED: Mapping[Length, Paces] = {
 # What a call takes beyond the time that an emulator gives itself.
 _OVERHEAD_MS = 7.0
 AT_ONCE: Paces = dict.fromkeys(ROLES, Pace(_OVERHEAD_MS, 0.0))
+# From a run's start to its first request; the embedded endpoint has to be started, too.
+START_MS = 70.0
+OFFLINE_START_MS = 150.0
 
 
 def emulated_paces(url: str, *, streamed: Container[Role]) -> Paces | None:

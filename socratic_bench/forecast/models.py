@@ -1,0 +1,107 @@
+"""Models that send nothing: real requests are made for them, and their replies are expected."""
+
+from dataclasses import field
+
+from socratic_bench.bedrock.cache_points import caches_system
+from socratic_bench.bedrock.capabilities import (
+    OWN_FIELDS,
+    Capabilities,
+    capabilities_of,
+    refused_field,
+)
+from socratic_bench.bedrock.sizes import request_parts
+from socratic_bench.bedrock.wire import Wire, converse_arguments
+from socratic_bench.errors import Stopped
+from socratic_bench.forecast.agenda import Agenda
+from socratic_bench.forecast.paces import Paces
+from socratic_bench.forecast.speakers import Speaker
+from socratic_bench.ports import Purse
+from socratic_bench.pricing.caching import PrefixCache
+from socratic_bench.runner.backend import utc_now
+from socratic_bench.types import ROLES, CallKey, Completion, Request, Role, Usage
+from socratic_bench.values import dataclass
+
+
+@dataclass(slots=True)
+class RehearsedModel:
+    """See `socratic_bench.ports.Model`. Its calls take their time on the agenda.
+
+    `largest` is its largest request, of `most_tokens` estimated input tokens. `warms`: some
+    requests share a prefix that one of them has to write to the cache before the others go.
+    """
+
+    model_id: str
+    speaker: Speaker
+    scale: float
+    prompt_cache: bool
+    agenda: Agenda
+    paces: Paces
+    purse: Purse | None = None
+    cache_minimum: int | None = None
+    largest: Wire | None = None
+    most_tokens: int = 0
+    warms: bool = False
+    calls: dict[Role, list[Completion]] = field(
+        default_factory=lambda: {role: [] for role in ROLES}
+    )
+    _cache: PrefixCache = field(default_factory=PrefixCache)
+    _can: Capabilities = field(init=False)
+
+    def __post_init__(self) -> None:
+        can = capabilities_of(self.model_id)
+        self._can = can if self.prompt_cache else can.without("prompt_cache")
+
+    def complete(self, request: Request, key: CallKey) -> Completion:
+        admission = self.purse.admit(self.model_id, request, key) if self.purse else None
+        arguments = self._accepted(request, key)
+        self.warms = self.warms or caches_system(request, self._can)
+        said = self.speaker.reply(arguments, request, key)
+        completion = Completion(
+            message=said.message,
+            stop_reason=said.stop_reason,
+            usage=self._usage(arguments, said.output_tokens),
+            latency_ms=0.0,
+            service_latency_ms=None,
+            attempts=(),
+            request_id=None,
+            finished_at=utc_now(),
+            served_tier=request.config.service_tier,
+        )
+
+        def ended() -> None:
+            self.calls[key.role].append(completion)
+            if admission:
+                admission.answered(completion)
+
+        self.agenda.call(self.paces[key.role].call_ms(completion), ended)
+        return completion
+
+    def _usage(self, arguments: Wire, output_tokens: int) -> Usage:
+        parts = request_parts(arguments, scale=self.scale)
+        tokens = sum(part.tokens for part in parts)
+        if tokens > self.most_tokens:
+            self.most_tokens, self.largest = tokens, arguments
+        read, write = self._cache.use(parts, self.cache_minimum or self._can.cache_minimum)
+        return Usage(
+            input_tokens=tokens,
+            output_tokens=output_tokens,
+            cache_read_tokens=read,
+            cache_write_tokens=write,
+        )
+
+    def _accepted(self, request: Request, key: CallKey) -> Wire:
+        """The request in the shape that the model takes, as far as its refusals are known: each
+        takes until the first byte of an answer.
+
+        Raises `Stopped` where nothing can be left out of what is refused: so would the run end.
+        """
+        while True:
+            arguments = converse_arguments(self.model_id, request, self._can)
+            message = self.speaker.refuses(arguments)
+            if message is None:
+                return arguments
+            self.agenda.call(self.paces[key.role].first_token_ms, lambda: None)
+            refused = refused_field("invalid_request", message)
+            if refused not in OWN_FIELDS or not getattr(self._can, refused):
+                raise Stopped(message, end_reason="refused_request")
+            self._can = self._can.without(refused)

@@ -1,0 +1,181 @@
+"""Plays a whole run without calling anybody: real requests, expected replies, its own clock."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import field
+
+from socratic_bench.errors import Stopped
+from socratic_bench.forecast.agenda import Agenda
+from socratic_bench.forecast.models import RehearsedModel
+from socratic_bench.forecast.paces import OFFLINE_START_MS, START_MS, Paces
+from socratic_bench.forecast.speakers import Emulated, Expected
+from socratic_bench.judging import Judge
+from socratic_bench.ports import Episode, Finale, Length, Model, Purse
+from socratic_bench.pricing.table import builtin_prices
+from socratic_bench.runner.backend import utc_now
+from socratic_bench.runner.budget import Budget
+from socratic_bench.runner.plan import Plan
+from socratic_bench.runner.record import GIVE_WAY_S, JUDGES_AT_ONCE
+from socratic_bench.types import ROLES, Completion, Role, Turn, Unjudged
+from socratic_bench.values import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """A run as it is expected: its turns, the answered calls of each role, and how it ends."""
+
+    turns: Sequence[Turn]
+    calls: dict[Role, list[Completion]]
+    finale: Finale
+    models: dict[str, RehearsedModel]
+    duration_s: float
+
+
+def rehearse(
+    plan: Plan, *, length: Length, emulated: bool, scales: dict[str, float], paces: Paces
+) -> Rehearsal:
+    """Play the plan with replies of a length; `scales` are counted over estimated tokens."""
+    config = plan.config
+    models: dict[str, RehearsedModel] = {}
+    agenda = Agenda(
+        OFFLINE_START_MS if config.offline else START_MS,
+        None if config.deadline_s is None else config.deadline_s * 1000,
+    )
+    purse = _purse(plan, agenda)
+
+    def model(model_id: str) -> RehearsedModel:
+        if model_id not in models:
+            is_emulated = emulated or model_id.startswith("emulator.")
+            scale = scales.get(model_id, 1.0)
+            speaker = Emulated(model_id) if is_emulated else Expected(plan, length, scale)
+            models[model_id] = RehearsedModel(
+                model_id,
+                speaker,
+                scale,
+                prompt_cache=config.prompt_cache,
+                agenda=agenda,
+                paces=paces,
+                purse=purse,
+                cache_minimum=_emulated_minimum(model_id) if is_emulated else None,
+            )
+        return models[model_id]
+
+    student = model(config.student_model) if config.student_model else None
+    bench = _bench(plan, agenda, model)
+    stage = _Stage(model(config.model), student, bench)
+    finale = _played(plan.episode, stage, agenda)
+    calls = {
+        role: [call for made in models.values() for call in made.calls[role]] for role in ROLES
+    }
+    return Rehearsal(stage.turns, calls, finale, models, agenda.now_ms / 1000)
+
+
+@dataclass(slots=True)
+class _Bench:
+    """Judges turns beside the dialogue, as a `Record` does: each a moment after it was played, so
+    many at once, but one alone until the judge's prefix is in the cache.
+    """
+
+    judge: Judge
+    model: RehearsedModel
+    episode: Episode
+    agenda: Agenda
+    is_over_budget: bool = False
+    _waiting: deque[Sequence[Turn]] = field(default_factory=deque)
+    _asking: deque[tuple[int, Sequence[Turn]]] = field(default_factory=deque)
+    _n_busy: int = 0
+    _n_done: int = 0
+
+    def take(self, turns: Sequence[Turn]) -> None:
+        """Have the last of the turns judged."""
+
+        def entered() -> None:
+            self._waiting.append(turns)
+            self._fill()
+
+        self.agenda.later(GIVE_WAY_S * 1000, entered)
+
+    def judge_next(self) -> None:
+        """Ask for the verdicts whose turn it is by now, but for those that came up only after the
+        dialogue's call under way had ended: its next request is before them in the line.
+        """
+        n_ended = self.agenda.n_ended
+        while self._asking and self._asking[0][0] <= n_ended:
+            _, turns = self._asking.popleft()
+            index = len(turns) - 1
+            with self.agenda.aside(self._done):
+                judged = self.judge.judge(self.episode.exhibit(turns, index), index)
+            if isinstance(judged.outcome, Unjudged) and judged.outcome.reason == "budget":
+                self.is_over_budget = True
+
+    def _fill(self) -> None:
+        at_once = 1 if self.model.warms and not self._n_done else JUDGES_AT_ONCE
+        while self._waiting and self._n_busy < at_once:
+            self._n_busy += 1
+            self._asking.append((self.agenda.n_ended, self._waiting.popleft()))
+
+    def _done(self) -> None:
+        self._n_busy -= 1
+        self._n_done += 1
+        self._fill()
+
+
+@dataclass(slots=True)
+class _Stage:
+    """See `socratic_bench.ports.Stage`."""
+
+    tutor: Model
+    student: Model | None
+    bench: _Bench | None
+    turns: list[Turn] = field(default_factory=list)
+
+    def publish(self, turn: Turn) -> None:
+        self.turns.append(turn)
+        if self.bench and turn.unjudgeable is None and not turn.replayed:
+            self.bench.take(tuple(self.turns))
+
+
+def _played(episode: Episode, stage: _Stage, agenda: Agenda) -> Finale:
+    """Where the budget ends the dialogue, verdicts on what was played are still asked for."""
+    try:
+        try:
+            finale = episode.play(stage)
+        except Stopped as stopped:
+            if stopped.end_reason != "budget":
+                raise
+            finale = Finale(end_reason="budget")
+        agenda.finish()
+    except Stopped as stopped:
+        return Finale(end_reason=stopped.end_reason)
+    if stage.bench and stage.bench.is_over_budget:
+        return Finale(end_reason="budget")
+    return finale
+
+
+def _emulated_minimum(model_id: str) -> int:
+    from socratic_bench.emulator.rehearsal import cache_minimum
+
+    return cache_minimum(model_id)
+
+
+def _bench(plan: Plan, agenda: Agenda, model: Callable[[str], RehearsedModel]) -> _Bench | None:
+    rubric, judge_model = plan.episode.rubric, plan.config.judge_model
+    if rubric is None or judge_model is None:
+        return None
+    asked = model(judge_model)
+    judge = Judge(model=asked, rubric=rubric, seed=plan.config.seed or 0, now=utc_now)
+    bench = _Bench(judge, asked, plan.episode, agenda)
+    agenda.beside = bench.judge_next
+    return bench
+
+
+def _purse(plan: Plan, agenda: Agenda) -> Purse | None:
+    """The run's own; what does not fit waits for what ends next."""
+    if plan.config.max_cost_usd is None:
+        return None
+    return Budget(
+        plan.config.max_cost_usd,
+        table=plan.prices or builtin_prices(),
+        region=plan.config.region,
+        wait=agenda.end_next,
+    )

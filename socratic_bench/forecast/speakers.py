@@ -1,0 +1,86 @@
+"""What a model is expected to reply: an emulator's is known, any other's is assumed."""
+
+import json
+from typing import Protocol
+
+from socratic_bench.bedrock.answers import read_message
+from socratic_bench.bedrock.sizes import CHARACTERS, text_tokens
+from socratic_bench.bedrock.wire import Wire
+from socratic_bench.judging.expectation import expected_verdict
+from socratic_bench.ports import Length
+from socratic_bench.runner.plan import Plan
+from socratic_bench.types import CallKey, Message, Request, ToolUse
+from socratic_bench.values import dataclass
+
+# Of a thinking budget, what a reply takes.
+THINKING_SHARE = {"short": 0.1, "likely": 0.4, "long": 1.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A reply that is expected: what goes into the history, and what is billed for."""
+
+    message: Message
+    stop_reason: str
+    output_tokens: int
+
+
+class Speaker(Protocol):
+    """Foretells a model's reply to a request."""
+
+    def refuses(self, arguments: Wire) -> str | None:
+        """The words with which the model refuses a field, if that is known."""
+        ...
+
+    def reply(self, arguments: Wire, request: Request, key: CallKey) -> Said: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Emulated:
+    """The emulator's models: what they say follows from the request, so it is known."""
+
+    model_id: str
+
+    def refuses(self, arguments: Wire) -> str | None:
+        from socratic_bench.emulator.rehearsal import refusal
+
+        return refusal(self.model_id, arguments)
+
+    def reply(self, arguments: Wire, request: Request, key: CallKey) -> Said:  # noqa: ARG002 -- port
+        from socratic_bench.emulator.rehearsal import answer
+
+        response, output_tokens = answer(self.model_id, arguments)
+        message, stop_reason = read_message(response)
+        return Said(message, stop_reason, output_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Any other model: what the benchmark expects of tutor and student, and a usual verdict."""
+
+    plan: Plan
+    length: Length
+    scale: float
+
+    def refuses(self, arguments: Wire) -> str | None:  # noqa: ARG002 -- nobody knows
+        return None
+
+    def reply(self, arguments: Wire, request: Request, key: CallKey) -> Said:
+        if key.role == "judge":
+            return self._verdict(arguments)
+        most = request.config.max_tokens
+        text = self.plan.episode.expected_reply(key.role, self.length)[: most * CHARACTERS]
+        thought = (request.config.thinking_budget_tokens or 0) * THINKING_SHARE[self.length]
+        tokens = round(text_tokens(text) * self.scale + thought)
+        return Said(Message.assistant(text), "end_turn", min(most, max(1, tokens)))
+
+    def _verdict(self, arguments: Wire) -> Said:
+        rubric = self.plan.episode.rubric
+        assert rubric is not None  # noqa: S101 -- judges have one
+        verdict = expected_verdict(rubric, self.length)
+        tokens = round(text_tokens(json.dumps(verdict)) * self.scale)
+        tools = arguments.get("toolConfig", {}).get("tools", ())
+        if not tools:
+            return Said(Message.assistant(json.dumps(verdict)), "end_turn", tokens)
+        use = ToolUse("expected", tools[0]["toolSpec"]["name"], verdict)
+        return Said(Message("assistant", (use,)), "tool_use", tokens)
