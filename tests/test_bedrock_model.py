@@ -24,7 +24,7 @@ from socratic_bench.bedrock.pace import Pace
 from socratic_bench.bedrock.retry import retrying
 from socratic_bench.bedrock.server_wait import retry_after_s
 from socratic_bench.bedrock.session import Endpoint
-from socratic_bench.bedrock.surroundings import Surroundings
+from socratic_bench.bedrock.surroundings import Options, Surroundings
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import ENDINGS, ModelError
 from socratic_bench.pricing.bounds import most_input_tokens
@@ -44,8 +44,7 @@ from tests.fakes import NOON, FakeBedrock, Said, answer, refusal
 
 TUTOR = "emulator.socratic-v1:0"
 PICKY = "emulator.picky-v1:0"
-KEY = CallKey(role="tutor", index=0)  # streamed
-TOLD_WHOLE = CallKey(role="judge", index=0)  # not streamed
+KEY = CallKey(role="tutor", index=0)
 TOOL = Tool(
     name="record",
     description="Records.",
@@ -116,13 +115,16 @@ class Bench:
     client: Any
     around: Around = field(default_factory=Around)
 
-    def model(self, model_id: str = TUTOR, *, max_attempts: int = 3) -> BedrockModel:
+    def model(
+        self, model_id: str = TUTOR, *, max_attempts: int = 3, stream: bool = True
+    ) -> BedrockModel:
         return BedrockModel(
             self.client,
             model_id,
             pace=self.around.pace,
             max_attempts=max_attempts,
             surroundings=self.around.surroundings,
+            options=Options(stream=stream),
         )
 
     def ask(self, request: Request = REQUEST, key: CallKey = KEY, **model: Any) -> Completion:
@@ -282,7 +284,7 @@ UNREADABLE = [
 def test_a_good_status_with_no_answer_is_tried_again_and_then_reported(fake, bench, body):
     fake.scripts[TUTOR] = [Said(body)]
 
-    error = bench.fail(key=TOLD_WHOLE)
+    error = bench.fail(stream=False)
     assert (error.code, error.end_reason, error.retryable) == (
         "unreadable_answer",
         "unavailable",
@@ -363,20 +365,20 @@ STREAM_KINDS = {
     "no_metadata": UNREADABLE_KIND,
 }
 FAULT_CASES = [
-    *((TOLD_WHOLE, kind, expected) for kind, expected in FAULT_KINDS.items()),
-    *((KEY, kind, expected) for kind, expected in STREAM_KINDS.items()),
+    *((False, kind, expected) for kind, expected in FAULT_KINDS.items()),
+    *((True, kind, expected) for kind, expected in STREAM_KINDS.items()),
 ]
 
 
-@pytest.mark.parametrize(("key", "kind", "expected"), FAULT_CASES)
-def test_each_fault_has_its_meaning_and_costs_no_request_too_many(key, kind, expected):
+@pytest.mark.parametrize(("stream", "kind", "expected"), FAULT_CASES)
+def test_each_fault_has_its_meaning_and_costs_no_request_too_many(stream, kind, expected):
     """Counted at the server, so that nobody's hidden retries go unseen."""
     with emulated(kind) as (emulator, bench):
-        error = bench.fail(key=key, max_attempts=3)
+        error = bench.fail(stream=stream, max_attempts=3)
 
         n_requests = len(emulator.requests)
         operations = {record.operation for record in emulator.requests}
-    assert operations == {"ConverseStream" if key == KEY else "Converse"}
+    assert operations == {"ConverseStream" if stream else "Converse"}
     assert kind_of(error) == expected
     assert error.retryable is (error.end_reason == "unavailable")
     once_more = kind == "expired_token"  # new credentials are asked for once

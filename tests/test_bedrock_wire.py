@@ -304,7 +304,8 @@ class TestCapabilities:
             ),
             ("The maximum tokens you requested exceeds the model limit of 4096.", "max_tokens"),
             ("This model doesn't support the ConverseStream operation.", "streaming"),
-            ("This model doesn't support tool use in streaming mode.", "streaming"),
+            ("This model doesn't support tool use in streaming mode.", "streamed_tools"),
+            ("Streaming tool use is not supported by this model.", "streamed_tools"),
             ("The model is unsupported for streaming.", "streaming"),
             (
                 "You invoked an unsupported model or your request did not allow prompt caching.",

@@ -238,25 +238,52 @@ def operations(emulator: Emulator) -> set[tuple[str | None, str]]:
     return {(one.role, one.operation) for one in emulator.requests}
 
 
-def test_the_speakers_are_streamed_and_the_judge_is_not():
+def test_all_roles_are_streamed_and_tell_their_latency():
     with emulated(ms_per_output_token=2, latency_ms=20) as emulator:
         outcome = play(emulator)
 
         assert operations(emulator) == {
             ("tutor", "ConverseStream"),
             ("student", "ConverseStream"),
-            ("judge", "Converse"),
+            ("judge", "ConverseStream"),
         }
-    latency = outcome.document["latency"]
-    tutor = latency["tutor"]
-    assert 20 <= tutor["ttft_ms"]["p50"] < tutor["latency_ms"]["p50"]
-    student = latency["student"]
-    assert 20 <= student["ttft_ms"]["p50"] < student["latency_ms"]["p50"]
-    assert latency["judge"]["ttft_ms"] is None
-    assert tutor["service_latency_ms"]["p50"] <= tutor["latency_ms"]["p50"]
+    for role in ("tutor", "student", "judge"):
+        latency = outcome.document["latency"][role]
+        assert 20 <= latency["ttft_ms"]["p50"] < latency["latency_ms"]["p50"]
+        assert latency["service_latency_ms"]["p50"] <= latency["latency_ms"]["p50"]
     turn = outcome.document["turns"][0]
     per_s = turn["usage"]["tutor"]["output_tokens"] / turn["latency"]["tutor"]["latency_ms"] * 1000
     assert turn["latency"]["tutor"]["output_tokens_per_s"] == pytest.approx(per_s, abs=0.01)
+
+
+def test_a_judge_that_calls_no_tool_within_a_stream_is_asked_for_whole_verdicts():
+    judge = "emulator.whole-tools-v1:0"
+    with emulated() as emulator:
+        outcome = play(emulator, "--judge-model", judge, model=judge, turns=3)
+
+        asked = {
+            role: [one.operation for one in emulator.requests if one.role == role]
+            for role in ("tutor", "judge")
+        }
+    # The words of the same model are streamed on.
+    assert asked["tutor"] == ["ConverseStream"] * 3
+    assert asked["judge"] == ["ConverseStream", *["Converse"] * 3]
+    assert outcome.document["notices"] == [
+        f"{judge} refuses streamed tools: the run goes on without it."
+    ]
+    assert outcome.document["judge"]["coverage"] == 1.0
+    assert outcome.document["latency"]["judge"]["ttft_ms"] is None
+
+
+def test_a_judge_that_is_known_to_call_no_tool_within_a_stream_is_not_asked_for_one():
+    judge = "mistral.mistral-large-2402-v1:0"
+    with emulated() as emulator:
+        outcome = play(emulator, "--judge-model", judge, turns=2)
+
+        assert ("judge", "Converse") in operations(emulator)
+        assert ("judge", "ConverseStream") not in operations(emulator)
+    assert outcome.document["notices"] == []
+    assert outcome.document["judge"]["coverage"] == 1.0
 
 
 def test_without_streams_the_words_are_the_same_and_the_first_token_is_unknown():

@@ -51,6 +51,7 @@ def assert_close(expected, happened):
     assert expected["n_turns"] == pytest.approx(happened["n_turns"], rel=leeway)
 
 
+WHOLE_TOOLS = "emulator.whole-tools-v1:0"
 STUDENT = ("--student-model", "emulator.student-v1:0")
 COMMANDS = {
     "one turn": words("emulator.socratic-v1:0", 1),
@@ -107,6 +108,7 @@ def test_the_time_at_an_emulator_that_takes_its_time_is_foretold(token_ms):
         happened = run(*words(CLAUDE, 12), "--quiet", env=env).document
 
     said = sum(happened["usage"][role]["output_tokens"] for role in ("tutor", "student"))
+    said += happened["turns"][-1]["usage"]["judge"]["output_tokens"]
     slept_ms = 12 * 150 + 11 * 60 + 30 + token_ms * said
     assert happened["timestamps"]["duration_seconds"] >= slept_ms / 1000
     assert expected["duration_seconds"] == pytest.approx(slept_ms / 1000, rel=TOLERANCE)
@@ -117,11 +119,12 @@ def test_the_time_at_an_emulator_that_takes_its_time_is_foretold(token_ms):
     [
         # Nothing is paced that is not streamed.
         (("--model", "emulator.socratic-v1:0", "--no-stream"), 6 * 200 + 30),
-        (("--model", "emulator.whole-v1:0"), 6 * 200 + 30),
+        (("--model", "emulator.whole-v1:0", "--judge-model", "emulator.whole-v1:0"), 6 * 200 + 30),
+        (("--model", "emulator.whole-v1:0", "--judge-model", WHOLE_TOOLS), 6 * 200 + 30),
         # Three things of a request are refused, one after the other.
         (("--model", "emulator.picky-v1:0", "--no-stream"), None),
     ],
-    ids=["no stream", "no stream to be had", "refusals"],
+    ids=["no stream", "no stream to be had", "no tools within a stream", "refusals"],
 )
 def test_the_time_of_what_is_not_streamed_or_refused_first_is_foretold(more, slept_ms):
     settings = Settings(role_latency_ms={"tutor": 200, "judge": 30}, ms_per_output_token=10)

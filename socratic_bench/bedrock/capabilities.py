@@ -22,6 +22,7 @@ class Capabilities:
         system: system prompts; otherwise the text opens the first user message.
         forced_tool: a tool choice that names a tool; otherwise JSON is asked for in words.
         streaming: ConverseStream; otherwise Converse is called.
+        streamed_tools: tool calls in a stream; otherwise Converse is called for them.
         prompt_cache: cache points; otherwise there are none.
         cache_minimum: the fewest tokens of a prefix that is cached.
         temperature, top_p, both_samplings, thinking: settings of the user's own: sampling
@@ -31,6 +32,7 @@ class Capabilities:
     system: bool = True
     forced_tool: bool = True
     streaming: bool = True
+    streamed_tools: bool = True
     prompt_cache: bool = True
     cache_minimum: int = 1024
     temperature: bool = True
@@ -53,7 +55,7 @@ class Refusal:
 
 
 # What the program adds of its own accord, and can do without.
-OWN_FIELDS = ("system", "forced_tool", "streaming", "prompt_cache")
+OWN_FIELDS = ("system", "forced_tool", "streaming", "streamed_tools", "prompt_cache")
 
 
 def capabilities_of(model_id: str) -> Capabilities:

@@ -16,15 +16,13 @@ from socratic_bench.bedrock.surroundings import Options, Surroundings
 from socratic_bench.bedrock.warmth import Warmth
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.pricing.bounds import most_input_tokens
-from socratic_bench.types import Attempt, CallKey, Completion, Message, Request, Role
+from socratic_bench.types import Attempt, CallKey, Completion, Message, Request
 from socratic_bench.values import dataclass
 
 if TYPE_CHECKING:
     from types_boto3_bedrock_runtime import BedrockRuntimeClient
 
 RUN_ENDED = "run_ended"  # the error of a request whose answer nobody waited for any more
-# A verdict is a tool call, which is used whole; several models make none within a stream.
-STREAMED_ROLES: tuple[Role, ...] = ("tutor", "student")
 
 
 @dataclass(slots=True)
@@ -87,7 +85,7 @@ class Sender:
         exchange = Exchange(
             client,
             arguments,
-            streamed=can.streaming and trail.key.role in STREAMED_ROLES,
+            streamed=can.streaming and (can.streamed_tools or "toolConfig" not in arguments),
             timeout_s=self._connection.call_timeout_s,
             monotonic_s=self._around.monotonic_s,
         )

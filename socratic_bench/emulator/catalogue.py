@@ -31,6 +31,7 @@ class Traits:
     profile_only: bool
     end_of_life: bool
     streaming: bool
+    streamed_tools: bool
     tiers: bool
     latency_optimized: bool
     name: str | None = None

@@ -31,12 +31,14 @@ def check_request(model_id: str, traits: Traits, body: JsonObject) -> None:
     _check_service(traits, body)
 
 
-def check_streaming(traits: Traits) -> None:
-    """Raise the service's error for a model that gives whole answers only."""
+def check_streaming(traits: Traits, body: JsonObject) -> None:
+    """Raise the service's error for a model that gives such an answer whole only."""
     if not traits.streaming:
         raise invalid(
             "This model doesn't support streaming. Use the Converse operation and try again."
         )
+    if "toolConfig" in body and not traits.streamed_tools:
+        raise invalid("This model doesn't support tool use in streaming mode.")
 
 
 def guardrail_of(body: JsonObject) -> str:

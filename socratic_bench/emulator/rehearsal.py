@@ -18,9 +18,13 @@ def refusal(model_id: str, body: JsonObject) -> str | None:
     return None
 
 
-def streams(model_id: str) -> bool:
-    """Whether a model gives its answers as streams."""
-    return traits_of(model_id).streaming
+def streams(model_id: str, *, verdicts: bool) -> bool:
+    """Whether a model gives its answers as streams; `verdicts`: those that are tool calls, too, if
+    it can be made to call a tool.
+    """
+    traits = traits_of(model_id)
+    has_tool = verdicts and traits.tool_choice
+    return traits.streaming and (traits.streamed_tools or not has_tool)
 
 
 def cache_minimum(model_id: str) -> int:

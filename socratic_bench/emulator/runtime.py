@@ -70,7 +70,7 @@ class Runtime:
         traits = traits_of(model_id)
         check_request(model_id, traits, body)
         if outcome.operation == "ConverseStream":
-            check_streaming(traits)
+            check_streaming(traits, body)
         reply = guarded(limited(compose(dialogue, body, traits), body, traits), body)
         reply = altered(reply, outcome.fault)
         self._send(outcome, body, reply)

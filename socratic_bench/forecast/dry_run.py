@@ -66,12 +66,18 @@ def _known_paces(config: RunConfig, environ: Mapping[str, str]) -> Paces | None:
 
 def _streamed(config: RunConfig) -> tuple[Role, ...]:
     """The roles whose replies an emulator streams."""
-    from socratic_bench.bedrock.sending import STREAMED_ROLES
     from socratic_bench.emulator.rehearsal import streams
 
-    models: dict[Role, str | None] = {"tutor": config.model, "student": config.student_model}
-    asked = ((role, models.get(role)) for role in STREAMED_ROLES if config.stream)
-    return tuple(role for role, model_id in asked if model_id and streams(model_id))
+    models: dict[Role, str | None] = {
+        "tutor": config.model,
+        "student": config.student_model,
+        "judge": config.judge_model,
+    }
+    return tuple(
+        role
+        for role, model_id in models.items()
+        if config.stream and model_id and streams(model_id, verdicts=role == "judge")
+    )
 
 
 def _scales(config: RunConfig, rehearsal: Rehearsal) -> dict[str, float]:
