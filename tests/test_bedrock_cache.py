@@ -179,7 +179,7 @@ def test_who_waits_too_long_goes_alone():
         raise TimeoutError
 
     assert not warmth.enter("rubric", too_long)
-    warmth.leave("rubric", answered=True)
+    warmth.leave("rubric", is_done=True)
     assert not warmth.enter("rubric", never)
 
 

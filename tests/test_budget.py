@@ -204,6 +204,26 @@ def test_after_a_refusal_only_verdicts_are_asked_for():
     assert second.value.message == first.value.message
 
 
+def test_after_a_refusal_a_verdict_still_waits_for_those_under_way():
+    waited = []
+
+    def wait(future):
+        waited.append(future)
+        first.answered(USED)
+        future.result(PATIENCE_S)
+
+    purse = budget(1.5, wait)
+    small = Request(messages=REQUEST.messages, config=GenerateConfig(max_tokens=10))
+    dear = Request(messages=REQUEST.messages, config=GenerateConfig(max_tokens=9000))
+    purse.admit(MODEL, small, TUTOR).answered(USED)
+    with pytest.raises(Stopped):
+        purse.admit(MODEL, dear, TUTOR)
+    first = purse.admit(MODEL, REQUEST, JUDGE)
+    purse.admit(MODEL, REQUEST, JUDGE)
+
+    assert len(waited) == 1
+
+
 def test_what_was_spent_before_counts():
     lost = Attempt(
         started_at=NOON,

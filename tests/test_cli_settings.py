@@ -275,6 +275,17 @@ def test_a_judge_that_calls_no_tool_within_a_stream_is_asked_for_whole_verdicts(
     assert outcome.document["latency"]["judge"]["ttft_ms"] is None
 
 
+@pytest.mark.parametrize("judge", ["emulator.whole-tools-v1:0", "openai.gpt-oss-120b-1:0"])
+def test_verdicts_that_waited_for_a_refusal_do_not_ask_for_what_was_refused(judge):
+    """The first of them writes the judge's prefix to the cache, and the others wait for it."""
+    with emulated(role_latency_ms={"judge": 400}) as emulator:
+        outcome = play(emulator, "--judge-model", judge, turns=4)
+
+        statuses = [one.status for one in emulator.requests if one.role == "judge"]
+    assert outcome.document["judge"]["coverage"] == 1.0
+    assert statuses == [400, *[200] * 4]
+
+
 def test_a_judge_that_is_known_to_call_no_tool_within_a_stream_is_not_asked_for_one():
     judge = "mistral.mistral-large-2402-v1:0"
     with emulated() as emulator:

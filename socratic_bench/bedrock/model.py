@@ -1,17 +1,12 @@
 """A model on Bedrock as a `Model`: call, retry, remember what it refuses."""
 
-import threading
 from functools import partial
 from typing import TYPE_CHECKING
 
-from socratic_bench.bedrock.capabilities import (
-    OWN_FIELDS,
-    Capabilities,
-    capabilities_of,
-    refused_field,
-)
+from socratic_bench.bedrock.capabilities import capabilities_of
 from socratic_bench.bedrock.connection import RENEWABLE, Connection
 from socratic_bench.bedrock.faults import FAULTS
+from socratic_bench.bedrock.learned import Learned
 from socratic_bench.bedrock.pace import Pace
 from socratic_bench.bedrock.sending import Sender, Trail
 from socratic_bench.bedrock.settings import explained
@@ -41,12 +36,16 @@ class BedrockModel:
         self._max_attempts = max_attempts
         self._around = surroundings
         options = options or Options()
-        self._can = options.limit(capabilities_of(model_id))
+        can = options.limit(capabilities_of(model_id))
         self._sends_metadata = bool(options.metadata)
         self._sender = Sender(
-            connection, model_id, pace=pace, surroundings=surroundings, options=options
+            connection,
+            model_id,
+            learned=Learned(model_id, can, notice=surroundings.notice),
+            pace=pace,
+            surroundings=surroundings,
+            options=options,
         )
-        self._lock = threading.Lock()
 
     def complete(self, request: Request, key: CallKey) -> Completion:
         """See `Model.complete`. An error carries the requests that were sent."""
@@ -86,28 +85,16 @@ class BedrockModel:
     def _try(self, request: Request, trail: Trail) -> Completion:
         """One try of the retry budget; a field refused or a credential spent uses up none of it."""
         while True:
-            can, client = self._can, self._connection.client
+            client = self._connection.client
             try:
-                return self._sender.send(client, request, can, trail)
+                return self._sender.send(client, request, trail)
             except ModelError as error:
-                if self._forgoes(error, can) or self._renews(error, client, trail):
+                if trail.forgoes or self._renews(error, client, trail):
                     continue
                 told = explained(error, request, trail.key, metadata=self._sends_metadata)
                 if told is error:
                     raise
                 raise told from error
-
-    def _forgoes(self, error: ModelError, tried: Capabilities) -> bool:
-        """Whether the error refuses a field that can be left out; it is remembered if so."""
-        refused = refused_field(error.code, error.message)
-        if refused not in OWN_FIELDS or not getattr(tried, refused):
-            return False
-        with self._lock:
-            news = getattr(self._can, refused)
-            self._can = self._can.without(refused)
-        if news:
-            self._around.notice(_notice(self.model_id, refused, error))
-        return True
 
     def _renews(self, error: ModelError, spent: "BedrockRuntimeClient", trail: Trail) -> bool:
         """Whether there are credentials to go on with; a call asks for them once."""
@@ -115,12 +102,3 @@ class BedrockModel:
             return False
         trail.has_renewed = True
         return self._connection.renew(spent)
-
-
-def _notice(model_id: str, refused: str, error: ModelError) -> str:
-    if error.code == "access_denied" and refused == "streaming":
-        return (
-            f"Streaming of {model_id} is denied (bedrock:InvokeModelWithResponseStream): the run "
-            "goes on without it."
-        )
-    return f"{model_id} refuses {refused.replace('_', ' ')}: the run goes on without it."

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from socratic_bench.bedrock import answers, wire
 from socratic_bench.bedrock.cache_points import caches_system
-from socratic_bench.bedrock.capabilities import Capabilities
 from socratic_bench.bedrock.connection import Connection
 from socratic_bench.bedrock.exchange import Answer, Exchange
 from socratic_bench.bedrock.faults import TRANSLATED, maybe_billed, translate
+from socratic_bench.bedrock.learned import Learned
 from socratic_bench.bedrock.pace import Pace
 from socratic_bench.bedrock.server_wait import retry_after_s
 from socratic_bench.bedrock.surroundings import Options, Surroundings
 from socratic_bench.bedrock.warmth import Warmth
 from socratic_bench.errors import ModelError, Stopped
+from socratic_bench.ports import Admission
 from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.types import Attempt, CallKey, Completion, Message, Request
 from socratic_bench.values import dataclass
@@ -27,12 +28,16 @@ RUN_ENDED = "run_ended"  # the error of a request whose answer nobody waited for
 
 @dataclass(slots=True)
 class Trail:
-    """The requests that one call has sent so far, and what it has waited since the last one."""
+    """The requests that one call has sent so far, and what it has waited since the last one.
+
+    `forgoes`: the last one was refused for a field that the next one leaves out.
+    """
 
     key: CallKey
     attempts: list[Attempt] = field(default_factory=list)
     wait_ms: float = 0.0
     has_renewed: bool = False
+    forgoes: bool = False
 
 
 class Sender:
@@ -43,44 +48,45 @@ class Sender:
         connection: Connection,
         model_id: str,
         *,
+        learned: Learned,
         pace: Pace,
         surroundings: Surroundings,
         options: Options,
     ) -> None:
         self._connection = connection
         self._model_id = model_id
+        self._learned = learned
         self._pace = pace
         self._around = surroundings
         self._metadata = options.metadata
         self._warmth = Warmth()
 
-    def send(
-        self, client: "BedrockRuntimeClient", request: Request, can: Capabilities, trail: Trail
-    ) -> Completion:
+    def send(self, client: "BedrockRuntimeClient", request: Request, trail: Trail) -> Completion:
         """Send, but not while another request writes the same prefix to the model's cache.
 
         Raises `ModelError` for this one attempt, which stands in the trail.
         """
-        if not caches_system(request, can):
-            return self._send(client, request, can, trail)
+        if not caches_system(request, self._learned.now):
+            return self._send(client, request, trail)
         prefix = f"{request.system}\0{request.tool}"
         asked_s = self._around.monotonic_s()
         if not self._warmth.enter(prefix, self._around.result):
             trail.wait_ms += (self._around.monotonic_s() - asked_s) * 1000
-            return self._send(client, request, can, trail)
+            return self._send(client, request, trail)
         completion = None
         try:
-            completion = self._send(client, request, can, trail)
+            completion = self._send(client, request, trail)
             return completion
         finally:
-            self._warmth.leave(prefix, answered=completion is not None)
+            # Nobody waits for a cache that was refused.
+            is_cached = caches_system(request, self._learned.now)
+            self._warmth.leave(prefix, is_done=completion is not None or not is_cached)
 
-    def _send(
-        self, client: "BedrockRuntimeClient", request: Request, can: Capabilities, trail: Trail
-    ) -> Completion:
-        purse = self._around.purse
-        admission = purse.admit(self._model_id, request, trail.key) if purse else None
-        trail.wait_ms += self._pace.enter() * 1000
+    def _send(self, client: "BedrockRuntimeClient", request: Request, trail: Trail) -> Completion:
+        trail.forgoes = False
+        admission = self._admission(request, trail)
+        # Only now: while it waited, another request may have been refused for a field.
+        can = self._learned.now
         arguments = wire.converse_arguments(self._model_id, request, can, self._metadata)
         exchange = Exchange(
             client,
@@ -100,13 +106,13 @@ class Sender:
             raise
         except TRANSLATED as error:
             failure = self._failure(error)
+            trail.forgoes = self._learned.forgoes(failure, can)
             # Once a stream has begun, a model is at work, whatever the error is called.
             billed = exchange.began or maybe_billed(error, failure.code)
             failed = attempt.end(self._around.monotonic_s(), failure.code, maybe_billed=billed)
             if admission:
                 admission.failed(failed)
-            if failure.code == "throttled":
-                self._pace.throttled(sent_at_s=attempt.started_s, asked_s=failure.retry_after_s)
+            self._slow_down(failure, attempt)
             raise failure from error
         self._pace.answered()
         self._connection.answered(client)
@@ -115,6 +121,16 @@ class Sender:
         if admission:
             admission.answered(completion)
         return completion
+
+    def _slow_down(self, failure: ModelError, attempt: "_Attempt") -> None:
+        if failure.code == "throttled":
+            self._pace.throttled(sent_at_s=attempt.started_s, asked_s=failure.retry_after_s)
+
+    def _admission(self, request: Request, trail: Trail) -> Admission | None:
+        purse = self._around.purse
+        admission = purse.admit(self._model_id, request, trail.key) if purse else None
+        trail.wait_ms += self._pace.enter() * 1000
+        return admission
 
     def _failure(self, error: Exception) -> ModelError:
         failure = translate(error, model_id=self._model_id)

@@ -39,9 +39,9 @@ class Warmth:
             except TimeoutError:
                 return False
 
-    def leave(self, prefix: str, *, answered: bool) -> None:
-        """Let the others go; the next of them writes the prefix if this one got no answer."""
+    def leave(self, prefix: str, *, is_done: bool) -> None:
+        """Let the others go; the next of them writes the prefix if this is not done."""
         with self._lock:
-            if answered:
+            if is_done:
                 self._warm.add(prefix)
             self._warming.pop(prefix).set_result(None)

@@ -84,7 +84,7 @@ class Budget:
                             self._reserved_usd += worst_usd
                             self._under_way += 1
                             return _Reservation(self, worst_usd, prices, asked)
-                        if self._refused or not self._under_way:
+                        if self._is_over(key) or not self._under_way:
                             self._refused = self._refused or self._why_not(worst_usd, key)
                             raise _used_up(self._refused)
                 self._wait(moved)
@@ -117,8 +117,11 @@ class Budget:
             moved, self._moved = self._moved, Future()
         moved.set_result(None)
 
+    def _is_over(self, key: CallKey) -> bool:
+        return self._refused is not None and key.role != "judge"
+
     def _fits(self, worst_usd: float, key: CallKey) -> bool:
-        if self._refused and key.role != "judge":
+        if self._is_over(key):
             return False
         held = self._spent_usd + self._reserved_usd + worst_usd
         return held <= self._limit_usd + _ROUNDING_USD
