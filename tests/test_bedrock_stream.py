@@ -219,15 +219,25 @@ class TestAssembly:
         ]
         assert (answer["stopReason"], answer["usage"]) == ("end_turn", USAGE)
 
-    @pytest.mark.parametrize("given", ["", '{"form": ', "[" * 100_000])
-    def test_a_tools_input_that_was_cut_is_empty(self, given):
-        answer = put_together(
-            {"contentBlockStart": {"start": {"toolUse": {"toolUseId": "u", "name": "n"}},
-                                   "contentBlockIndex": 0}},
-            delta(0, {"toolUse": {"input": given}}),
-        )  # fmt: skip
+    def test_a_tool_without_input_is_called_with_none(self):
+        assert called_with("") == {"toolUse": {"toolUseId": "u", "name": "n", "input": {}}}
 
-        assert answer["output"]["message"]["content"][0]["toolUse"]["input"] == {}
+    @pytest.mark.parametrize(
+        "given", ['{"form": ', '{"form": 3}{"form": 1}', "[" * 100_000, "three"]
+    )
+    def test_a_tools_input_that_is_no_json_stays_what_the_model_said(self, given):
+        assert called_with(given) == {"text": given}
+
+
+def called_with(given: str) -> dict[str, Any]:
+    answer = put_together(
+        {"contentBlockStart": {"start": {"toolUse": {"toolUseId": "u", "name": "n"}},
+                               "contentBlockIndex": 0}},
+        delta(0, {"toolUse": {"input": given[:4]}}),
+        delta(0, {"toolUse": {"input": given[4:]}}),
+    )  # fmt: skip
+    [block] = answer["output"]["message"]["content"]
+    return block
 
 
 def delta(index: int, content: dict[str, Any]) -> dict[str, Any]:

@@ -40,6 +40,10 @@ class Capabilities:
     both_samplings: bool = True
     thinking: bool = True
 
+    def streams(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether the answer to a request of these arguments is streamed."""
+        return self.streaming and (self.streamed_tools or "toolConfig" not in arguments)
+
     def without(self, field: str) -> "Capabilities":
         """The same with `field` known to be refused."""
         return replace(self, **{field: False})

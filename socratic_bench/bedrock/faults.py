@@ -260,17 +260,27 @@ def _classify_answer(error: sdk.ClientError) -> tuple[str, str]:
     code, message = str(details.get("Code", "")), str(details.get("Message", ""))
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     said = f"{code}: {message}" if message else f"{code} (HTTP {status})"
-    # The events of a stream write their names with a small first letter.
-    name = _BY_CODE.get(code[:1].upper() + code[1:]) or _by_status(status)
     if _is_about_the_role(error):
+        name = _by_name(code, status)
         passes_or_expired = FAULTS[name].retried or name == "expired_credentials"
         return name if passes_or_expired else "role_denied", said
+    return answered_fault(code, message, status), said
+
+
+def answered_fault(code: str, message: str, status: int) -> str:
+    """Which of the `FAULTS` an answer of the service is, by its code, its words and its status."""
+    name = _by_name(code, status)
     told = (
         meaning
         for of, words, meaning in _BY_WORDS
         if of in {name, None} and re.search(words, message, re.IGNORECASE)
     )
-    return next(told, name), said
+    return next(told, name)
+
+
+def _by_name(code: str, status: int) -> str:
+    # The events of a stream write their names with a small first letter.
+    return _BY_CODE.get(code[:1].upper() + code[1:]) or _by_status(status)
 
 
 def _is_about_the_role(error: Exception) -> bool:

@@ -91,7 +91,7 @@ class Sender:
         exchange = Exchange(
             client,
             arguments,
-            streamed=can.streaming and (can.streamed_tools or "toolConfig" not in arguments),
+            streamed=can.streams(arguments),
             timeout_s=self._connection.call_timeout_s,
             monotonic_s=self._around.monotonic_s,
         )

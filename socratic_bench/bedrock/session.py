@@ -69,6 +69,20 @@ def runtime_client(
         return client
 
 
+def configured_endpoint(region: str, environ: Mapping[str, str]) -> str | None:
+    """Where environment and configuration files send calls: a URL, the service's own by default.
+
+    Nobody is asked for credentials. `None` where the SDK allows no client.
+    """
+    try:
+        with _translated():
+            session = new_session()
+            session.set_credentials("nobody", "nobody")
+        return runtime_client(session, Endpoint(region=region), environ).meta.endpoint_url
+    except ModelError:
+        return None
+
+
 @contextmanager
 def _translated() -> Iterator[None]:
     try:

@@ -73,15 +73,17 @@ class _Block:
 
     def content(self) -> dict[str, Any]:
         if self.use is not None:
-            return {"toolUse": {**self.use, "input": _parsed("".join(self._input))}}
+            return _tool_use(self.use, "".join(self._input))
         if self._is_reasoning:
             return {"reasoningContent": {"reasoningText": {"text": "".join(self._thought)}}}
         return {"text": "".join(self._text)}
 
 
-def _parsed(arguments: str) -> object:
-    """A tool's input. What the token limit has cut off is no JSON, and counts as empty."""
+def _tool_use(use: Mapping[str, Any], arguments: str) -> dict[str, Any]:
+    """A tool call. What is no JSON, be it cut off by the token limit, stays as the text that it is:
+    it is no call, but what the model said.
+    """
     try:
-        return json.loads(arguments or "{}")
+        return {"toolUse": {**use, "input": json.loads(arguments or "{}")}}
     except (ValueError, RecursionError):
-        return {}
+        return {"text": arguments}

@@ -5,8 +5,9 @@ import itertools
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import partial
 
-from socratic_bench.errors import Stopped
+from socratic_bench.errors import ModelError, Stopped
 
 Then = Callable[[], None]
 
@@ -48,14 +49,16 @@ class Agenda:
     @contextmanager
     def aside(self, ended: Then) -> Iterator[None]:
         """Calls within come one after the other, beside the dialogue; `ended` is done when the
-        last of them has ended.
+        last of them has ended. A call that fails for good ends all, once its time has come.
         """
         self._aside_ms = self.now_ms
         try:
             yield
-            self._plan(max(self._aside_ms, self.now_ms), ended)
+        except ModelError as error:
+            ended = partial(_stop, Stopped.of(error))
         finally:
-            self._aside_ms = None
+            ends_ms, self._aside_ms = max(self._aside_ms, self.now_ms), None
+        self._plan(ends_ms, ended)
 
     def later(self, delay_ms: float, then: Then) -> None:
         """Have something done so much later."""
@@ -83,3 +86,7 @@ class Agenda:
 
     def _plan(self, ends_ms: float, ended: Then) -> None:
         heapq.heappush(self._under_way, (ends_ms, next(self._begun), ended))
+
+
+def _stop(stopped: Stopped) -> None:
+    raise stopped

@@ -11,9 +11,8 @@ from socratic_bench.forecast.rehearsal import Rehearsal, rehearse
 from socratic_bench.ports import Length
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.stores import check_stores
-from socratic_bench.types import Json, Role
+from socratic_bench.types import Json
 
-ENDPOINTS = ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL")
 # The service's own endpoints, private ones included, are asked for nothing that is not theirs.
 SERVICE = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 # Models at an endpoint of this machine are an emulator's, whatever it says of itself.
@@ -56,28 +55,14 @@ def _known_paces(config: RunConfig, environ: Mapping[str, str]) -> Paces | None:
     """An emulator's, wherever it is; `None` where models of the service answer."""
     if config.offline:
         return AT_ONCE
-    url = next((environ[name] for name in ENDPOINTS if environ.get(name)), "")
+    from socratic_bench.bedrock.session import configured_endpoint
+
+    url = configured_endpoint(config.region or OFFLINE_REGION, environ) or ""
     host = urlsplit(url).hostname or ""
     if not host or host.endswith(SERVICE):
         return None
-    told = emulated_paces(url, streamed=_streamed(config))
+    told = emulated_paces(url)
     return told or (AT_ONCE if host in LOCAL else None)
-
-
-def _streamed(config: RunConfig) -> tuple[Role, ...]:
-    """The roles whose replies an emulator streams."""
-    from socratic_bench.emulator.rehearsal import streams
-
-    models: dict[Role, str | None] = {
-        "tutor": config.model,
-        "student": config.student_model,
-        "judge": config.judge_model,
-    }
-    return tuple(
-        role
-        for role, model_id in models.items()
-        if config.stream and model_id and streams(model_id, verdicts=role == "judge")
-    )
 
 
 def _scales(config: RunConfig, rehearsal: Rehearsal) -> dict[str, float]:

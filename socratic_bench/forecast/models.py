@@ -1,6 +1,8 @@
 """Models that send nothing: real requests are made for them, and their replies are expected."""
 
+from collections.abc import Sequence
 from dataclasses import field
+from functools import partial, reduce
 
 from socratic_bench.bedrock.cache_points import caches_system
 from socratic_bench.bedrock.capabilities import (
@@ -9,9 +11,11 @@ from socratic_bench.bedrock.capabilities import (
     capabilities_of,
     refused_field,
 )
+from socratic_bench.bedrock.faults import FAULTS
 from socratic_bench.bedrock.sizes import request_parts
+from socratic_bench.bedrock.surroundings import Options
 from socratic_bench.bedrock.wire import Wire, converse_arguments
-from socratic_bench.errors import Stopped
+from socratic_bench.errors import ModelError
 from socratic_bench.forecast.agenda import Agenda
 from socratic_bench.forecast.paces import Paces
 from socratic_bench.forecast.speakers import Speaker
@@ -26,14 +30,14 @@ from socratic_bench.values import dataclass
 class RehearsedModel:
     """See `socratic_bench.ports.Model`. Its calls take their time on the agenda.
 
-    `largest` is its largest request, of `most_tokens` estimated input tokens. `warms`: some
-    requests share a prefix that one of them has to write to the cache before the others go.
+    `largest` is its largest request, of `most_tokens` estimated input tokens. `warms`: requests for
+    verdicts share a prefix that one of them has to write to the cache before the others go.
     """
 
     model_id: str
     speaker: Speaker
     scale: float
-    prompt_cache: bool
+    options: Options
     agenda: Agenda
     paces: Paces
     purse: Purse | None = None
@@ -48,13 +52,13 @@ class RehearsedModel:
     _can: Capabilities = field(init=False)
 
     def __post_init__(self) -> None:
-        can = capabilities_of(self.model_id)
-        self._can = can if self.prompt_cache else can.without("prompt_cache")
+        self._can = self.options.limit(capabilities_of(self.model_id))
 
     def complete(self, request: Request, key: CallKey) -> Completion:
         admission = self.purse.admit(self.model_id, request, key) if self.purse else None
-        arguments = self._accepted(request, key)
-        self.warms = self.warms or caches_system(request, self._can)
+        arguments, streamed = self._accepted(request, key)
+        if key.role == "judge":
+            self.warms = caches_system(request, self._can)
         said = self.speaker.reply(arguments, request, key)
         completion = Completion(
             message=said.message,
@@ -66,6 +70,7 @@ class RehearsedModel:
             request_id=None,
             finished_at=utc_now(),
             served_tier=request.config.service_tier,
+            streamed=streamed,
         )
 
         def ended() -> None:
@@ -89,19 +94,33 @@ class RehearsedModel:
             cache_write_tokens=write,
         )
 
-    def _accepted(self, request: Request, key: CallKey) -> Wire:
-        """The request in the shape that the model takes, as far as its refusals are known: each
-        takes until the first byte of an answer.
+    def _accepted(self, request: Request, key: CallKey) -> tuple[Wire, bool]:
+        """The request in the shape that the model takes, and whether its answer is streamed.
 
-        Raises `Stopped` where nothing can be left out of what is refused: so would the run end.
+        Each refusal takes until the first byte of an answer, and is known to other requests from
+        then on. Raises `ModelError` where nothing can be left out of what is refused.
         """
+        refused: list[str] = []
         while True:
-            arguments = converse_arguments(self.model_id, request, self._can)
-            message = self.speaker.refuses(arguments)
-            if message is None:
-                return arguments
-            self.agenda.call(self.paces[key.role].first_token_ms, lambda: None)
-            refused = refused_field("invalid_request", message)
-            if refused not in OWN_FIELDS or not getattr(self._can, refused):
-                raise Stopped(message, end_reason="refused_request")
-            self._can = self._can.without(refused)
+            can = reduce(Capabilities.without, refused, self._can)
+            arguments = converse_arguments(self.model_id, request, can)
+            streamed = can.streams(arguments)
+            refusal = self.speaker.refuses(arguments, streamed=streamed)
+            if refusal is None:
+                return arguments, streamed
+            field = refused_field(refusal.code, refusal.message)
+            can_do_without = field in OWN_FIELDS and getattr(can, field)
+            if field and can_do_without:
+                refused.append(field)
+            learn = partial(self._learn, request, tuple(refused))
+            self.agenda.call(self.paces[key.role].first_token_ms, learn)
+            if not can_do_without:
+                raise ModelError(
+                    refusal.message,
+                    code=refusal.code,
+                    end_reason=FAULTS[refusal.code].end_reason,
+                )
+
+    def _learn(self, request: Request, refused: Sequence[str]) -> None:
+        self._can = reduce(Capabilities.without, refused, self._can)
+        self.warms = self.warms and caches_system(request, self._can)

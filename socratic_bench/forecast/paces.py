@@ -1,7 +1,7 @@
 """How long calls are expected to take: assumed for models, known of an emulator."""
 
 import json
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from http.client import HTTPException
 from typing import Any
 from urllib.request import ProxyHandler, build_opener
@@ -16,14 +16,18 @@ _MOST_BYTES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How long a call is expected to take: until its first token, and for each token of output."""
+    """How long a call is expected to take: until its first token, and for each token of output;
+    `of_streams`: for tokens of streams only.
+    """
 
     first_token_ms: float
     output_token_ms: float
+    of_streams: bool = False
 
     def call_ms(self, call: Completion) -> float:
         output = call.usage.output_tokens if call.usage else 0
-        return self.first_token_ms + self.output_token_ms * output
+        paced = output if call.streamed or not self.of_streams else 0
+        return self.first_token_ms + self.output_token_ms * paced
 
 
 Paces = Mapping[Role, Pace]
@@ -42,11 +46,8 @@ START_MS = 70.0
 OFFLINE_START_MS = 150.0
 
 
-def emulated_paces(url: str, *, streamed: Container[Role]) -> Paces | None:
-    """What the emulator at `url` says of itself; `None` if there is none.
-
-    It paces streams, and so the replies of the roles that are `streamed`.
-    """
+def emulated_paces(url: str) -> Paces | None:
+    """What the emulator at `url` says of itself; `None` if there is none. It paces streams."""
     try:
         # An endpoint of this machine is reached past any proxy.
         opener = build_opener(ProxyHandler({}))
@@ -54,10 +55,7 @@ def emulated_paces(url: str, *, streamed: Container[Role]) -> Paces | None:
             told: Any = json.loads(answer.read(_MOST_BYTES))
         first_ms, token_ms = told["latency_ms"], float(told["ms_per_output_token"])
         return {
-            role: Pace(
-                _OVERHEAD_MS + float(first_ms[role]),
-                token_ms if role in streamed else 0.0,
-            )
+            role: Pace(_OVERHEAD_MS + float(first_ms[role]), token_ms, of_streams=True)
             for role in ROLES
         }
     except (OSError, HTTPException, ValueError, TypeError, KeyError):

@@ -4,7 +4,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import field
 
-from socratic_bench.errors import Stopped
+from socratic_bench.bedrock.surroundings import Options
+from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.forecast.agenda import Agenda
 from socratic_bench.forecast.models import RehearsedModel
 from socratic_bench.forecast.paces import OFFLINE_START_MS, START_MS, Paces
@@ -52,7 +53,7 @@ def rehearse(
                 model_id,
                 speaker,
                 scale,
-                prompt_cache=config.prompt_cache,
+                Options(stream=config.stream, prompt_cache=config.prompt_cache),
                 agenda=agenda,
                 paces=paces,
                 purse=purse,
@@ -99,14 +100,17 @@ class _Bench:
         """Ask for the verdicts whose turn it is by now, but for those that came up only after the
         dialogue's call under way had ended: its next request is before them in the line.
         """
+        self._fill()
         n_ended = self.agenda.n_ended
         while self._asking and self._asking[0][0] <= n_ended:
             _, turns = self._asking.popleft()
-            index = len(turns) - 1
             with self.agenda.aside(self._done):
-                judged = self.judge.judge(self.episode.exhibit(turns, index), index)
-            if isinstance(judged.outcome, Unjudged) and judged.outcome.reason == "budget":
-                self.is_over_budget = True
+                self._judge(turns, len(turns) - 1)
+
+    def _judge(self, turns: Sequence[Turn], index: int) -> None:
+        judged = self.judge.judge(self.episode.exhibit(turns, index), index)
+        if isinstance(judged.outcome, Unjudged) and judged.outcome.reason == "budget":
+            self.is_over_budget = True
 
     def _fill(self) -> None:
         at_once = 1 if self.model.warms and not self._n_done else JUDGES_AT_ONCE
@@ -136,10 +140,12 @@ class _Stage:
 
 
 def _played(episode: Episode, stage: _Stage, agenda: Agenda) -> Finale:
-    """Where the budget ends the dialogue, verdicts on what was played are still asked for."""
+    """Where budget or tutor end the dialogue, verdicts on what was played are still asked for."""
     try:
         try:
             finale = episode.play(stage)
+        except ModelError as broken:
+            finale = Finale(end_reason=broken.end_reason)
         except Stopped as stopped:
             if stopped.end_reason != "budget":
                 raise

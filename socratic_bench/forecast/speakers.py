@@ -25,11 +25,19 @@ class Said:
     output_tokens: int
 
 
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A request that is refused: the code (see `FAULTS`) and the words."""
+
+    code: str
+    message: str
+
+
 class Speaker(Protocol):
     """Foretells a model's reply to a request."""
 
-    def refuses(self, arguments: Wire) -> str | None:
-        """The words with which the model refuses a field, if that is known."""
+    def refuses(self, arguments: Wire, *, streamed: bool) -> Refused | None:
+        """How the model refuses the request, if that is known."""
         ...
 
     def reply(self, arguments: Wire, request: Request, key: CallKey) -> Said: ...
@@ -41,10 +49,15 @@ class Emulated:
 
     model_id: str
 
-    def refuses(self, arguments: Wire) -> str | None:
+    def refuses(self, arguments: Wire, *, streamed: bool) -> Refused | None:
         from socratic_bench.emulator.rehearsal import refusal
 
-        return refusal(self.model_id, arguments)
+        error = refusal(self.model_id, arguments, streamed=streamed)
+        if error is None:
+            return None
+        from socratic_bench.bedrock.faults import answered_fault
+
+        return Refused(answered_fault(error.name, error.message, error.status), error.message)
 
     def reply(self, arguments: Wire, request: Request, key: CallKey) -> Said:  # noqa: ARG002 -- port
         from socratic_bench.emulator.rehearsal import answer
@@ -62,7 +75,7 @@ class Expected:
     length: Length
     scale: float
 
-    def refuses(self, arguments: Wire) -> str | None:  # noqa: ARG002 -- nobody knows
+    def refuses(self, arguments: Wire, *, streamed: bool) -> Refused | None:  # noqa: ARG002 -- nobody knows
         return None
 
     def reply(self, arguments: Wire, request: Request, key: CallKey) -> Said:
