@@ -24,6 +24,8 @@ NOVA = "amazon.nova-lite-v1:0"
 KINDS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "calls")
 ROLES = ("tutor", "student", "judge", "total")
 TOLERANCE = 0.15
+# A busy machine takes so much longer to start, which is more than a share of a very short run.
+START_S = 0.2
 
 
 def words(model, turns, *more):
@@ -143,7 +145,7 @@ def test_what_is_refused_takes_its_time(case):
 
     assert_close(expected, happened)
     told, took = expected["duration_seconds"], happened["timestamps"]["duration_seconds"]
-    assert told == pytest.approx(took, rel=TOLERANCE)
+    assert told == pytest.approx(took, rel=TOLERANCE, abs=START_S)
 
 
 TOGETHER = {"tutor": 150, "student": 150, "judge": 150}
@@ -175,7 +177,7 @@ def test_what_waits_for_what_is_foretold(case):
     assert_close(expected, happened)
     assert expected["end_reason"] == (case.split(",")[0] if more else "max_turns")
     told, took = expected["duration_seconds"], happened["timestamps"]["duration_seconds"]
-    assert told == pytest.approx(took, rel=TOLERANCE)
+    assert told == pytest.approx(took, rel=TOLERANCE, abs=START_S)
 
 
 def test_an_emulator_elsewhere_is_asked_too():
