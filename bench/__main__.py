@@ -1,6 +1,6 @@
 """`make bench`: every row of the table, printed, kept as JSON, and written into the documents.
 
-    python -m bench [--runs 3] [--rounds 15] [--turns 40] [--latency-ms 300] [--page FILE]
+    python -m bench [--runs 3] [--rounds 31] [--turns 40] [--latency-ms 300] [--page FILE]
 
 Exits with 1 if a median misses what it must reach.
 """

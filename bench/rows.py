@@ -64,7 +64,7 @@ class Plan:
     turns: int = 40
     latency_ms: float = 300.0
     runs: int = 3
-    rounds: int = 15
+    rounds: int = 31
     calls: int = 40
     load_s: float = 4.0
 
