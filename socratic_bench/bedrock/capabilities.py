@@ -94,6 +94,12 @@ def refused_field(code: str, message: str) -> str | None:
     )
 
 
+def forgone_field(code: str, message: str, tried: Capabilities) -> str | None:
+    """The field of the program's own that was `tried` and that an error of the service refuses."""
+    refused = refused_field(code, message)
+    return refused if refused in OWN_FIELDS and getattr(tried, refused) else None
+
+
 @dataclass(frozen=True, slots=True)
 class _Table:
     models: tuple[Mapping[str, Any], ...]

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 
-from socratic_bench.bedrock.capabilities import OWN_FIELDS, Capabilities, refused_field
+from socratic_bench.bedrock.capabilities import Capabilities, forgone_field
 from socratic_bench.errors import ModelError
 
 
@@ -20,8 +20,8 @@ class Learned:
         """Whether the error refuses a field that was `tried` and can be left out; it is remembered
         if so.
         """
-        refused = refused_field(error.code, error.message)
-        if refused not in OWN_FIELDS or not getattr(tried, refused):
+        refused = forgone_field(error.code, error.message, tried)
+        if refused is None:
             return False
         with self._lock:
             is_news = getattr(self.now, refused)

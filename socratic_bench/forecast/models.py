@@ -5,12 +5,7 @@ from dataclasses import field
 from functools import partial, reduce
 
 from socratic_bench.bedrock.cache_points import caches_system
-from socratic_bench.bedrock.capabilities import (
-    OWN_FIELDS,
-    Capabilities,
-    capabilities_of,
-    refused_field,
-)
+from socratic_bench.bedrock.capabilities import Capabilities, capabilities_of, forgone_field
 from socratic_bench.bedrock.faults import FAULTS
 from socratic_bench.bedrock.sizes import request_parts
 from socratic_bench.bedrock.surroundings import Options
@@ -108,13 +103,12 @@ class RehearsedModel:
             refusal = self.speaker.refuses(arguments, streamed=streamed)
             if refusal is None:
                 return arguments, streamed
-            field = refused_field(refusal.code, refusal.message)
-            can_do_without = field in OWN_FIELDS and getattr(can, field)
-            if field and can_do_without:
-                refused.append(field)
+            forgone = forgone_field(refusal.code, refusal.message, can)
+            if forgone:
+                refused.append(forgone)
             learn = partial(self._learn, request, tuple(refused))
             self.agenda.call(self.paces[key.role].first_token_ms, learn)
-            if not can_do_without:
+            if not forgone:
                 raise ModelError(
                     refusal.message,
                     code=refusal.code,
