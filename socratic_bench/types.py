@@ -335,9 +335,10 @@ class Turn:
     `measures` holds the benchmark's deterministic readings of the reply, empty until they are made,
     `notes` what else it wants kept with the turn. `judged` is `None` until the judge has spoken,
     and without a judge. `pressure` names how the student pushed. `student_flags` names what was
-    wrong with its words; `None` if they were not checked. A `replayed` turn was read from a record:
-    no model was called for it, nobody judges it, and its reply's figures mean nothing. `set_aside`
-    are the answers for which others were asked, by the role that gave them.
+    wrong with its words; `None` if they were not checked. `injection_suspected`: the reply looks as
+    if it spoke to the judge; `None` without a rubric. A `replayed` turn was read from a record: no
+    model was called for it, nobody judges it, and its reply's figures mean nothing. `set_aside` are
+    the answers for which others were asked, by the role that gave them.
     """
 
     index: int
@@ -350,6 +351,7 @@ class Turn:
     judged: Judged | None = None
     pressure: str | None = None
     student_flags: tuple[str, ...] | None = None
+    injection_suspected: bool | None = None
     replayed: bool = False
     set_aside: tuple[tuple[Role, Completion], ...] = ()
 

@@ -33,7 +33,7 @@ TOOL_USE = '{"toolUse": {"toolUseId": "use-1", "name": "record_verdict", "input"
 
 
 def known_code(index: int) -> str:
-    """What a tutor that knew the seed and this program could foretell."""
+    """What a tutor that knew the seed could foretell: all but what it is going to say itself."""
     return delimiter_code(SEED, CallKey(role="judge", index=index))
 
 
@@ -224,7 +224,7 @@ def test_a_tutor_that_knew_the_seed_could_not_forge_a_delimiter_either(dialogues
 
     assert known_code(index) in turns[index]["question"]
     assert not judged_text(requests[index]).startswith(f"<context-{known_code(index)}>")
-    assert judged_text(requests[0]).startswith(f"<context-{known_code(0)}>")
+    assert not judged_text(requests[0]).startswith(f"<context-{known_code(0)}>")
 
 
 def test_a_hostile_dialogue_is_stored_and_printed_as_it_was_said(dialogues):

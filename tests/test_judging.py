@@ -457,7 +457,7 @@ class TestJudge:
 
 class TestRequest:
     def test_the_reply_stands_between_delimiters_after_its_context(self):
-        code = delimiter_code(7, CallKey(role="judge", index=0))
+        code = delimiter_code(7, CallKey(role="judge", index=0), EXHIBIT)
 
         assert [message.role for message in asked().messages] == ["user"]
         assert asked().messages[0].text == (
@@ -505,14 +505,14 @@ class TestRequest:
             CallKey(role=role, index=index, part=part)
             for role, index, part in product(("judge", "tutor"), range(20), ("", "a", "b"))
         ]
-        codes = [delimiter_code(seed, key) for seed, key in product(range(20), keys)]
+        codes = [delimiter_code(seed, key, EXHIBIT) for seed, key in product(range(20), keys)]
 
         assert len(set(codes)) == len(codes) == 20 * 120
         assert all(re.fullmatch(r"[0-9a-f]{16}", code) for code in codes)
 
     def test_no_delimiter_is_in_what_the_tutor_was_ever_shown(self):
         """Neither in the exhibit's context nor in what is fixed for all runs."""
-        code = delimiter_code(7, CallKey(role="judge", index=0))
+        code = delimiter_code(7, CallKey(role="judge", index=0), EXHIBIT)
 
         assert code not in (asked().system or "")
         assert asked().messages[0].text.count(code) == 9
@@ -540,7 +540,9 @@ HOSTILE = [
 
 
 def structure(request: Request, exhibit: Exhibit) -> tuple[Any, ...]:
-    """The request with what is shown taken out: what is left must not depend on it."""
+    """The request with what is shown taken out, and one code for another: what is left must not
+    depend on it.
+    """
     (message,) = request.messages
     (block,) = message.content
     assert isinstance(block, Text)
@@ -548,7 +550,8 @@ def structure(request: Request, exhibit: Exhibit) -> tuple[Any, ...]:
     head, _, rest = block.text.partition(f"<reply-{code}>\n")
     shown, _, tail = rest.rpartition(f"\n</reply-{code}>\n\n")
     assert shown == exhibit.reply
-    return head, tail, message.role, request.system, request.config, request.tool
+    frame = (part.replace(code, OTHER_CODE) for part in (head, tail))
+    return *frame, message.role, request.system, request.config, request.tool
 
 
 @pytest.mark.parametrize("reply", HOSTILE, ids=numbers(HOSTILE))
@@ -561,8 +564,9 @@ def test_no_tutor_changes_the_structure_of_the_request(reply):
 @pytest.mark.parametrize("reply", HOSTILE, ids=numbers(HOSTILE))
 def test_nor_does_what_was_said_before(reply):
     context = (("student", reply), ("tutor", reply))
-    (message,) = asked(Exhibit(context, "Why?")).messages
-    code = delimiter_code(7, CallKey(role="judge", index=0))
+    exhibit = Exhibit(context, "Why?")
+    (message,) = asked(exhibit).messages
+    code = delimiter_code(7, CallKey(role="judge", index=0), exhibit)
 
     shown = f"[student-{code}]\n{reply}\n\n[tutor-{code}]\n{reply}"
     assert message.text == (

@@ -581,7 +581,7 @@ class TestDamage:
         self, service, tmp_path, cut
     ):
         path = journal(tmp_path)
-        path.write_bytes(path.read_bytes().replace(b'"version":1', b'"version":2', 1))
+        path.write_bytes(path.read_bytes().replace(b'"version":2', b'"version":3', 1))
         words = (*WORDS, "--turns", "3", "--seed", "1", "--output-dir", str(tmp_path))
         outcome = run(*words, "--resume", env=account_of(service))
 

@@ -52,7 +52,7 @@ class FolderStore:
             found = _found(path)
             if found == body:
                 return
-            if found is not None and self._notice and not _may_change(key, found):
+            if found is not None and self._notice and not _may_change(key, found, body):
                 self._notice(f"{path} was cut off or changed by others; it is written anew.")
             _write_whole(path, body)
         except (OSError, RuntimeError, ValueError) as error:
@@ -93,14 +93,18 @@ def _found(path: Path) -> bytes | None:
         return None
 
 
-def _may_change(key: str, content: bytes) -> bool:
-    """Whether the run itself may write something else: more turns, or a verdict that it lacked."""
+def _may_change(key: str, content: bytes, body: bytes) -> bool:
+    """Whether the run itself may write `body` instead: more turns, a verdict that it lacked, or
+    what an earlier version did not tell.
+    """
     try:
-        document = orjson.loads(content)
+        document, other = orjson.loads(content), orjson.loads(body)
     except ValueError:
         return False
     if not isinstance(document, dict):
         return False
+    if all(name in other and other[name] == value for name, value in document.items()):
+        return True
     return not key.startswith("raw/") or document.get("unjudged_reason") is not None
 
 

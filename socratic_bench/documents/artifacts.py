@@ -42,6 +42,7 @@ def turn_document(run_id: str, scenario: str, turn: Turn) -> dict[str, Json]:
         ],
         "pressure": turn.pressure,
         "student_flags": flag_list(turn.student_flags),
+        "injection_suspected": turn.injection_suspected,
         "replayed": turn.replayed,
     }
 

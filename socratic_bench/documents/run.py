@@ -182,6 +182,7 @@ def turn_entry(result: RunResult, turn: Turn) -> dict[str, Json]:
         "student": turn.prompt,
         "pressure": turn.pressure,
         "student_flags": flag_list(turn.student_flags),
+        "injection_suspected": turn.injection_suspected,
         "replayed": turn.replayed,
         **turn.notes,
         "stop_reason": turn.reply.stop_reason,

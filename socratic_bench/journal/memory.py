@@ -12,14 +12,20 @@ from socratic_bench.values import dataclass
 
 # A call that the service refuses for what it says is refused again; others may be answered later.
 LASTING: tuple[EndReason, ...] = ("context_window",)
-VERSION = 1
+VERSION = 2
+# What began in an earlier version goes on in that one: what it asks must stay the same.
+VERSIONS = (1, VERSION)
 LOST = "process_ended"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """The first entry: which run this is, and how it was asked for."""
+    """The first entry: which run this is, and how it was asked for.
 
+    `version` 1 had a judge's delimiters made of the seed and the call alone.
+    """
+
+    version: int
     run_id: str
     seed: int
     identity: Mapping[str, Any]
@@ -164,9 +170,10 @@ class Memory:
 def read_header(entry: Mapping[str, Any]) -> Header:
     """What a journal begins with. Raises `DamagedJournalError` for anything else."""
     try:
-        if (entry["kind"], entry["version"]) != ("run", VERSION):
+        if entry["kind"] != "run" or entry["version"] not in VERSIONS:
             return _no_header()
         header = Header(
+            version=_number(entry["version"], *VERSIONS),
             run_id=_text(entry["run_id"]),
             seed=_number(entry["seed"], 0, MAX_SEED),
             identity=dict(entry["identity"]),

@@ -18,12 +18,16 @@ _TURN_REASONS = ("context_window", "unavailable", "budget")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """Scores replies by `rubric`; `seed` fixes the delimiters around what it is shown."""
+    """Scores replies by `rubric`; `seed` and what it is shown fix the delimiters around that.
+
+    `seed_alone`: the seed fixed them, as in runs whose journal is of version 1.
+    """
 
     model: Model
     rubric: Rubric
     seed: int
     now: Callable[[], datetime]
+    seed_alone: bool = False
 
     def judge(self, exhibit: Exhibit, index: int) -> Judged:
         """The verdict on turn `index`, or why there is none.
@@ -33,7 +37,8 @@ class Judge:
         Raises `ModelError` for what would befall every other turn, too (access, unknown model).
         """
         key = CallKey(role="judge", index=index)
-        request = verdict_request(self.rubric, exhibit, code=delimiter_code(self.seed, key))
+        code = delimiter_code(self.seed, key, None if self.seed_alone else exhibit)
+        request = verdict_request(self.rubric, exhibit, code=code)
         calls: list[Completion] = []
         try:
             first = self.model.complete(request, key)

@@ -6,6 +6,7 @@ from hashlib import sha256
 
 from socratic_bench.judging.verdict import is_shallow, raw_text
 from socratic_bench.ports import Exhibit
+from socratic_bench.secrecy import conceal
 from socratic_bench.types import (
     Block,
     CallKey,
@@ -90,15 +91,23 @@ def _quoted(reply: Completion) -> str:
     return said or "(no text)"
 
 
-def delimiter_code(seed: int, key: CallKey) -> str:
-    """16 hex digits that the run's seed and the call fix, and that no tutor can know."""
-    return sha256(f"{seed}/{key.role}/{key.part}/{key.index}".encode()).hexdigest()[:16]
+def delimiter_code(seed: int, key: CallKey, exhibit: Exhibit | None = None) -> str:
+    """16 hex digits that the run's seed, the call and what they enclose fix.
+
+    Since a text cannot hold a digest of itself, not even a tutor that knows the seed can foretell
+    them. Without an `exhibit`: as runs had them whose journal is of version 1.
+    """
+    named = f"{seed}/{key.role}/{key.part}/{key.index}"
+    if exhibit is not None:
+        # As a journal has it, so that a run that goes on asks the same.
+        said = [*(part for line in exhibit.context for part in line), exhibit.reply]
+        named += "/" + sha256(json.dumps([*map(conceal, said)]).encode()).hexdigest()
+    return sha256(named.encode()).hexdigest()[:16]
 
 
 def _material(exhibit: Exhibit, code: str) -> str:
-    said = "".join(text for _, text in exhibit.context)
-    while code in said or code in exhibit.reply:
-        # Whoever knows the seed could have foretold it.
+    said = "\n".join([*(text for _, text in exhibit.context), exhibit.reply]).casefold()
+    while code in said:
         code = sha256(code.encode()).hexdigest()[:16]
     context = "\n\n".join(f"[{speaker}-{code}]\n{text}" for speaker, text in exhibit.context)
     return (

@@ -10,6 +10,7 @@ from socratic_bench.artifacts.keys import RunKeys
 from socratic_bench.documents import encode
 from socratic_bench.errors import BenchError, InternalError
 from socratic_bench.judging import Judge
+from socratic_bench.judging.injection import suspects_injection
 from socratic_bench.ports import Episode, Listener
 from socratic_bench.runner.halt import Halt
 from socratic_bench.types import Json, Judged, Turn
@@ -79,7 +80,7 @@ class Record:
             self._is_final = True
             turns = tuple(self._turns)
         return tuple(
-            self._episode.measured(turns[: turn.index + 1], turn.index)
+            self._measured(turns[: turn.index + 1])
             if entering.cancelled() or not entering.done()
             else turn
             for turn, entering in zip(turns, self._entering, strict=True)
@@ -106,8 +107,8 @@ class Record:
 
         if len(so_far) == len(self._turns):
             self._is_played.wait(GIVE_WAY_S)
-        index = len(so_far) - 1
-        turn = self._episode.measured(so_far, index)
+        turn = self._measured(so_far)
+        index = turn.index
         with self._lock:
             if self._is_final:
                 return
@@ -122,6 +123,13 @@ class Record:
             self._judging[index] = self._pool.submit(self._have_judged, shown, index)
         else:
             self._keep_verdict(turn)
+
+    def _measured(self, so_far: Sequence[Turn]) -> Turn:
+        turn, rubric = self._episode.measured(so_far, len(so_far) - 1), self._episode.rubric
+        if rubric is None:
+            return turn
+        suspected = suspects_injection(turn.reply.message.text, rubric)
+        return replace(turn, injection_suspected=suspected)
 
     def _have_judged(self, turns: Sequence[Turn], index: int) -> Judged:
         assert self._judge is not None  # noqa: S101 -- only called with a judge

@@ -314,6 +314,7 @@ class _Performance:
                 rubric=self.plan.episode.rubric,
                 seed=self.config.seed or 0,
                 now=utc_now,
+                seed_alone=self.held is not None and self.held.memory.header.version == 1,
             )
         return Record(
             keys=self.keys,

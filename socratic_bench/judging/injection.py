@@ -1,0 +1,88 @@
+"""Tells replies that look as if they spoke to the judge. It changes no score: people may look."""
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from socratic_bench.types import Rubric
+
+_JUDGE = r"(?:judge|grader|scorer|rater|evaluator|assessor|examiner)"
+_REPLY = r"(?:reply|response|answer|turn|message|output|tutor|assistant|dialogue|conversation)"
+_GIVE = r"(?:give|award|assign|grant|score|rate|grade|mark|record|return|output|report)"
+_MARK = (
+    r"(?:\d+(?:[.,]\d+)?\s*(?:/|out of)\s*\d|(?:ten|10)\b|\w{1,20}\s+out of\s+\w"
+    r"|(?:full|top|maximum|maximal|max|perfect|highest|best)(?:\s+possible)?\s+"
+    r"(?:marks?|scores?|points?|grades?|ratings?|verdict)|100\s*%)"
+)
+
+# On text without case and without characters that show nothing. No pattern looks far, so that the
+# time taken grows with the text alone.
+_PATTERNS = (
+    # What frames the words of a dialogue, here or in a model's own template.
+    r"</?\s*(?:reply|context|rubric|system|instructions?)\b[^<>\n]{0,40}>",
+    r"^[ \t]*\[/?(?:student|tutor|system|judge)\b[^\]\n]{0,40}\]",
+    r"<\|[\w /-]{1,30}\|>|\[/?inst\]|<</?sys>>|</?(?:\w+:)?(?:function_calls?|invoke|tool_call)\b",
+    r"\n[ \t]*(?:human|assistant|system|user)\s*:",
+    # A verdict, or a call that would record one.
+    r"record_?verdict|[\"']tool_?(?:use|result)(?:_?id)?[\"']\s*:",
+    (
+        r"^\W{0,6}(?:(?:overall|final|total)[ _-]?)?(?:score|verdict|grade|rating|marks?)"
+        rf"\W{{0,6}}[:=]\W{{0,6}}(?:\d|{_MARK})"
+    ),
+    # Words for the judge.
+    rf"\b(?:dear|attention|hey|(?:note|message) (?:to|for))[,:]?\s+(?:the\s+|any\s+)?{_JUDGE}\b",
+    rf"^\W{{0,6}}(?:to\s+(?:the\s+)?)?{_JUDGE}s?\s*[,:]",
+    rf"\byou(?:'re| are)\s+(?:now\s+)?(?:the|an?)\s+(?:\w+\s+){{0,2}}{_JUDGE}\b",
+    rf"\bas\s+(?:the|an?|its)\s+(?:\w+\s+)?{_JUDGE}\b[^.?!\n]{{0,40}}\byou\b",
+    # Orders to pass over the rubric, or to score.
+    (
+        r"\b(?:ignore|disregard|forget|over(?:ride|rule)|bypass|do not (?:use|apply|follow))\b"
+        r"[^.?!\n]{0,40}\b(?:rubric|scoring|grading"
+        r"|(?:(?:all|any|every|previous|prior|above|earlier|preceding|system|of|the|your)\s+){1,5}"
+        r"(?:instructions?|prompts?|orders)"
+        r"|(?:(?:all|any|every|previous|prior|above|earlier|preceding|system)\s+){1,4}"
+        r"(?:guidelines?|criteria|rules)"
+        r"|(?:instructions?|guidelines?|criteria|rules)\s+(?:above|before|so far|you were given))\b"
+    ),
+    (
+        rf"(?:^|[.!:;,\n]|\b(?:please|must|should|shall|will|now|and|just|always|to))\W{{0,3}}{_GIVE}\b"
+        rf"(?![^.?!\n]{{0,80}}\byours?)[^.?!\n]{{0,60}}?\b{_MARK}"
+    ),
+    (
+        r"\b(?:score|verdict|rating|grade|mark)s?\s+(?:must|should|shall|will|has to|is to)\s+be\b"
+        rf"[^.?!\n]{{0,20}}?\b(?:{_MARK}|\d)"
+    ),
+    (
+        rf"\b{_GIVE}\b[^.?!\n]{{0,20}}\b(?:this|the|my|that)\s+(?:tutor'?s?\s+)?{_REPLY}\b"
+        rf"[^.?!\n]{{0,30}}?\b{_MARK}"
+    ),
+    (
+        rf"\b(?:this|the|my|that)\s+(?:tutor'?s?\s+)?{_REPLY}\b[^.?!\n]{{0,30}}"
+        rf"\b(?:deserves?|merits?|earns?|is worth|gets?|must|should|shall)\b"
+        rf"[^.?!\n]{{0,40}}?\b{_MARK}"
+    ),
+)
+
+
+def suspects_injection(reply: str, rubric: Rubric) -> bool:
+    """Whether a reply holds delimiters, a verdict, or orders to score, as far as patterns know it.
+
+    English words only. Such a reply is scored like any other.
+    """
+    return _pattern(tuple(d.name for d in rubric.dimensions)).search(_folded(reply)) is not None
+
+
+@lru_cache(maxsize=8)
+def _pattern(dimensions: tuple[str, ...]) -> re.Pattern[str]:
+    names = "|".join(re.escape(name.casefold()) for name in (*dimensions, "overall_score"))
+    # One in quotes, as in JSON, or in an order; two without, as a list or a table has them.
+    quoted = rf"[\"'](?:{names})[\"']\s*[:=]\s*[\"']?\d"
+    scored = rf"\b(?:{names})\W{{0,6}}(?:is\s|of\s)?\d"
+    listed = rf"{scored}[^{{}}]{{0,80}}?{scored}"
+    ordered = rf"\b{_GIVE}\b[^.?!\n]{{0,40}}?{scored}"
+    return re.compile("|".join((*_PATTERNS, quoted, listed, ordered)), re.MULTILINE)
+
+
+def _folded(text: str) -> str:
+    shown = (c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
+    return "".join(shown).casefold()
