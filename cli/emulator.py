@@ -15,7 +15,7 @@ HINT = "socratic-runner emulator --help lists the flags and the faults."
 
 
 def main(words: Sequence[str]) -> int:
-    """Serve until SIGINT or SIGTERM; the one document says where."""
+    """Serve until SIGHUP, SIGINT or SIGTERM; the one document says where."""
     from cli.output import print_document, say
     from socratic_bench.documents.run import SCHEMA_VERSION
     from socratic_bench.emulator import MODEL_IDS, Settings, parse_fault, serve

@@ -3,8 +3,10 @@
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 
+from cli import signals
 from cli.arguments import Flags, Help, Parser, add_switch, add_word, add_words, parse
 from cli.commands import COMMANDS
 
@@ -38,7 +40,7 @@ RUNNER_OUTPUT_DIR. A flag beats its
 variable.
 
 exit codes: 0 complete, 1 defect, 2 usage, 3 credentials or access, 4 service or store unavailable,
-5 a gate or the judge coverage failed, 6 deadline or budget, 130 SIGINT, 143 SIGTERM.
+5 a gate or the judge coverage failed, 6 deadline or budget, 129 SIGHUP, 130 SIGINT, 143 SIGTERM.
 """
 
 
@@ -312,13 +314,15 @@ def _take_signals(halt: "Halt") -> None:
 
     The handlers stay to the end: what comes while the document is written changes nothing in it.
     """
-    taken: list[int] = []
+    first_s: list[float] = []
 
     def take(number: int, _frame: "FrameType | None") -> None:
-        if taken:
+        now_s = time.monotonic()
+        if not first_s:
+            first_s.append(now_s)
+            halt.interrupt(number)
+        elif number != signal.SIGHUP or now_s - first_s[0] > signals.HANGUP_S:
             os._exit(128 + number)
-        taken.append(number)
-        halt.interrupt(number)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in signals.taken():
         signal.signal(number, take)

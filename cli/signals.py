@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM, from the first statement of the program to its last.
+"""SIGHUP, SIGINT and SIGTERM, from the first statement of the program to its last.
 
 Until a command takes signals itself, the first one is an exception; before the program is far
 enough to report one, it is remembered. Once a document is being written, a signal only ends the
@@ -9,7 +9,9 @@ import os
 import signal
 from types import FrameType
 
-NUMBERS = (signal.SIGINT, signal.SIGTERM)
+# One terminal that closes sends SIGHUP more than once: by its shell, and by the system. What comes
+# so soon after a first signal is no second order to end.
+HANGUP_S = 5.0
 
 
 class SignalledError(BaseException):
@@ -23,28 +25,36 @@ class SignalledError(BaseException):
 _remembered: list[int] = []
 
 
+def taken() -> list[signal.Signals]:
+    """The signals that end a run. A SIGHUP that is ignored, as nohup has it, stays so."""
+    ignores_hangup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return [*([] if ignores_hangup else [signal.SIGHUP]), signal.SIGINT, signal.SIGTERM]
+
+
 def remember() -> None:
     """From now on, remember the first signal until `interrupting` raises it."""
-    for number in NUMBERS:
+    for number in taken():
         signal.signal(number, lambda taken, _frame: _remembered.append(taken))
 
 
 def interrupting() -> None:
     """From now on, a signal raises `SignalledError`; one that was remembered does so at once."""
-    for number in NUMBERS:
+    for number in taken():
         signal.signal(number, _raise)
     if _remembered:
-        raise SignalledError(_remembered[0])
+        _raise(_remembered[0], None)
 
 
 def from_now_on_final() -> None:
     """From now on, a signal that no command takes itself ends the process at once."""
-    for number in NUMBERS:
+    for number in taken():
         if signal.getsignal(number) is _raise:
             signal.signal(number, _end)
 
 
 def _raise(number: int, _frame: FrameType | None) -> None:
+    from_now_on_final()  # the next one would be raised where this one is reported
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     raise SignalledError(number)
 
 

@@ -29,7 +29,6 @@ class Ending:
 
 EXIT_GATE = 5
 EXIT_INTERRUPTED = 130
-EXIT_TERMINATED = 143
 
 # "failed" becomes "partial" once a turn has been played.
 ENDINGS: dict[EndReason, Ending] = {

@@ -226,7 +226,7 @@ def test_unreachable_endpoint_is_unavailable():
     assert "endpoint" in outcome.document["error"]["hint"]
 
 
-@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+@pytest.mark.parametrize(("name", "code"), [("SIGHUP", 129), ("SIGINT", 130), ("SIGTERM", 143)])
 def test_signal_ends_the_run_with_its_partial_document(name, code):
     """The signal comes while a call hangs, after the first turn has been judged."""
     faults = (parse_fault("hang:role=tutor:after=1:ms=60000"),)
@@ -348,7 +348,7 @@ def test_read_only_folder_is_found_before_the_first_call(tmp_path):
     assert outcome.exit_code == 2
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("name", ["SIGHUP", "SIGINT", "SIGTERM"])
 def test_signal_while_the_document_is_written_adds_nothing_to_it(name):
     """Nobody reads a pipe that holds less than the document, so that the write stands still."""
     process = subprocess.Popen(

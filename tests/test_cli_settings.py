@@ -382,7 +382,7 @@ def test_without_a_cache_no_request_has_a_point_and_nothing_else_changes():
     assert plain["inputs"]["prompt_cache"] is False
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_run_while_a_stream_is_under_way(number):
     """A reply would take an hour."""
     with emulated(ms_per_output_token=60_000) as emulator:

@@ -517,7 +517,9 @@ def test_every_ending_is_described() -> None:
     expected = {
         reason: (
             ending.status,
-            "130 SIGINT, 143 SIGTERM" if reason == "interrupted" else str(ending.exit_code),
+            "129 SIGHUP, 130 SIGINT, 143 SIGTERM"
+            if reason == "interrupted"
+            else str(ending.exit_code),
             "yes" if ending.status == "completed" else "no",
         )
         for reason, ending in ENDINGS.items()
@@ -532,6 +534,7 @@ def test_the_readme_has_every_exit_code() -> None:
     assert {int(code) for cell in codes for code in cell.split(",")} == {
         *(ending.exit_code for ending in ENDINGS.values()),
         5,
+        129,
         143,
     }
 

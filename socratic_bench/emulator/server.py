@@ -73,12 +73,16 @@ class Emulator:
 
 
 def serve(settings: Settings, *, host: str, port: int, ready: Callable[[str], None]) -> None:
-    """Listen until SIGINT or SIGTERM; `ready` is told the URL. For the main thread."""
+    """Listen until SIGHUP, SIGINT or SIGTERM, unless one of them is ignored; `ready` is told the URL.
+
+    For the main thread.
+    """
 
     def started(url: str, stop: Callable[[], None]) -> None:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stop)
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                loop.add_signal_handler(number, stop)
         ready(url)
 
     _run(_listen(Service(settings), host, port, started))

@@ -210,7 +210,7 @@ def _wait_for_turn(name):
     pytest.fail("The run did not get to its second turn.")
 
 
-@pytest.mark.parametrize(("signal", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
+@pytest.mark.parametrize(("signal", "code"), [("SIGTERM", 143), ("SIGINT", 130), ("SIGHUP", 129)])
 def test_stopped_run_reports_what_it_has(slow_run, signal, code):
     """Process 1 gets no default handling of signals; the program handles them itself."""
     started_s = time.monotonic()
