@@ -73,9 +73,9 @@ class Emulator:
 
 
 def serve(settings: Settings, *, host: str, port: int, ready: Callable[[str], None]) -> None:
-    """Listen until SIGHUP, SIGINT or SIGTERM, unless one of them is ignored; `ready` is told the URL.
+    """Listen until SIGHUP, SIGINT or SIGTERM, but for one that is ignored. For the main thread.
 
-    For the main thread.
+    `ready` is told the URL.
     """
 
     def started(url: str, stop: Callable[[], None]) -> None:

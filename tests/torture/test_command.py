@@ -8,13 +8,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
-from tests.command import CLAUDE, OFFLINE, OPENING, ROOT, account, assert_valid, environment, run
+from tests.command import CLAUDE, OFFLINE, OPENING, ROOT, account, assert_valid, environment
 
 COMMAND = (sys.executable, "-m", "cli")
 HANGING = "hang:role=tutor:after=1:ms=60000"
