@@ -33,6 +33,9 @@ EndReason = Literal[
     "internal",
 ]
 
+# Stop reasons by which the service says that a model's output is broken, whatever is left of it.
+MALFORMED_STOPS = ("malformed_output", "malformed_model_output", "malformed_tool_use")
+
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 

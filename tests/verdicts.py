@@ -29,6 +29,11 @@ SPOILERS = (
     *(-0.5, 4.5, 7, 10, 2.3, 0.25, 1e308, 10**400, float("nan"), float("inf"), -0.0, 1e-9),
     *("3", "three", "", "3/3", "NaN", True, False, None, [3], {"score": 3}, [], {}),
 )
+DRAFT = json.dumps(dict.fromkeys(DIMENSIONS, 1))
+THOUGHTS = (
+    *(f"<thinking>{DRAFT}</thinking>", f"<think>{DRAFT} {{...}}</think>", f"{DRAFT}</reasoning>"),
+    *(f"<think>{DRAFT}, ", f'<analysis lang="en">{{"form": {DRAFT}</analysis>\n'),
+)
 # A number as JSON spells it, after a name in quotes: read apart from the program's own way.
 _SAID = re.compile(r'"(form|substance|purity)"\s*:\s*(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)(?=\s*[,}])')
 
@@ -125,7 +130,8 @@ def _content(verdict: dict[str, Any], chance: random.Random) -> tuple[tuple[Bloc
     if chance.random() < 0.7:
         return (*thought, Text(chance.choice(DAMAGES)(text, chance))), False
     fenced = f"Here it is:\n```json\n{text}\n```\nThat is all."
-    return (*thought, Text(chance.choice((text, fenced)))), True
+    drafted = f"{chance.choice(THOUGHTS)}{text}"
+    return (*thought, Text(chance.choice((text, fenced, drafted)))), True
 
 
 def _cut(text: str, chance: random.Random) -> str:

@@ -1,10 +1,10 @@
 """Reads a verdict out of a judge's answer: a whole, valid one, or the reason why there is none."""
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from socratic_bench.types import Completion, Json, Rubric, ToolUse, Verdict, clean
+from socratic_bench.judging.thoughts import said_objects
+from socratic_bench.types import MALFORMED_STOPS, Completion, Json, Rubric, ToolUse, Verdict, clean
 from socratic_bench.values import dataclass
 
 # Reasons for which the text must not even be looked at: what it says is not the judge's verdict.
@@ -13,15 +13,11 @@ STOPS: Mapping[str, str] = {
     "guardrail_intervened": "guardrail",
     "model_context_window_exceeded": "context_window",
     "max_tokens": "cut_off",
-    "malformed_model_output": "malformed_output",
-    "malformed_tool_use": "malformed_output",
+    **dict.fromkeys(MALFORMED_STOPS, "malformed_output"),
 }
 MAX_REPLY_CHARS = 200_000
 MAX_REASON_CHARS = 4_000
 MAX_DEPTH = 32
-
-# Other braces belong to prose.
-_OBJECT = re.compile(r'\{\s*["}]')
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +82,7 @@ def _candidates(answer: Completion) -> dict[str, Json] | Unreadable:
         if len(text) > MAX_REPLY_CHARS:
             return Unreadable("unreadable_verdict", f"it has {len(text)} characters.")
         try:
-            objects = list(_json_objects(text))
+            objects = said_objects(text)
         except (ValueError, RecursionError) as error:
             return Unreadable("unreadable_verdict", f"its JSON is broken ({error}).")
     if not objects:
@@ -94,29 +90,6 @@ def _candidates(answer: Completion) -> dict[str, Json] | Unreadable:
     if any(other != objects[0] for other in objects[1:]):
         return Unreadable("unreadable_verdict", "it holds more than one JSON object.")
     return objects[0]
-
-
-def _json_objects(text: str) -> Iterator[dict[str, Json]]:
-    """The outermost JSON objects in a text; prose and code fences around them are passed over.
-
-    Raises for an object that is broken: what lies within it is no verdict of its own.
-    """
-    decoder = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_no_name_twice)
-    end = 0
-    while start := _OBJECT.search(text, end):
-        value, end = decoder.raw_decode(text, start.start())
-        yield value
-
-
-def _no_name_twice(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a name stands twice in one object")
-    return found
-
-
-def _refuse_constant(word: str) -> Json:
-    raise ValueError(f"{word} is no JSON number")
 
 
 def _score_problems(found: Mapping[str, Json], rubric: Rubric) -> Iterator[str]:

@@ -23,6 +23,7 @@ from socratic_bench.config import MAX_TURNS, RunConfig
 from socratic_bench.errors import ModelError
 from socratic_bench.ports import Exhibit, Finale, Length, Opening, Stage
 from socratic_bench.types import (
+    MALFORMED_STOPS,
     CallKey,
     Completion,
     EndReason,
@@ -52,6 +53,7 @@ ENDINGS: dict[str, EndReason] = {
 }
 # What is said then was not said by the tutor, so it is not scored.
 NOT_THE_TUTORS_WORDS = ("content_filtered", "guardrail")
+MALFORMED = "malformed_output"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,11 +211,11 @@ def _ending(reply: Completion) -> EndReason | None:
 
 
 def _turn(index: int, said: Said, reply: Completion, ended: EndReason | None) -> Turn:
-    unjudgeable = None
+    reason: str | None = None
     if ended in NOT_THE_TUTORS_WORDS or (ended and not reply.message.text.strip()):
-        unjudgeable = Unjudged(
-            reason=ended, message=f"There is no reply of the tutor to judge ({reply.stop_reason})."
-        )
+        reason = ended
+    elif reply.stop_reason in MALFORMED_STOPS:
+        reason = MALFORMED
     return Turn(
         index=index,
         prompt=said.text,
@@ -225,8 +227,14 @@ def _turn(index: int, said: Said, reply: Completion, ended: EndReason | None) ->
             "cut": reply.stop_reason == "max_tokens",
             "flaw": _flaw(reply),
         },
-        unjudgeable=unjudgeable,
+        unjudgeable=_unjudged(reason, reply) if reason else None,
         pressure=said.pressure,
+    )
+
+
+def _unjudged(reason: str, reply: Completion) -> Unjudged:
+    return Unjudged(
+        reason=reason, message=f"There is no reply of the tutor to judge ({reply.stop_reason})."
     )
 
 
@@ -242,6 +250,8 @@ def _flaw(reply: Completion) -> str | None:
     if reply.stop_reason in ENDINGS:
         return ENDINGS[reply.stop_reason]
     if reply.message.text.strip():
+        if reply.stop_reason in MALFORMED_STOPS:
+            return MALFORMED
         return "cut" if reply.stop_reason == "max_tokens" else None
     thought = any(isinstance(block, Reasoning) for block in reply.message.content)
     return "reasoning_only" if thought else "empty"
@@ -287,10 +297,12 @@ def _said(answer: StudentReply) -> Said:
 def _student_flags(turn: Turn, before: Sequence[Turn]) -> tuple[str, ...]:
     from socratic_bench.benchmarks.socratic.students.fidelity import Utterance, flags
 
+    stop_reason = turn.student.stop_reason if turn.student else None
     said = Utterance(
         text=turn.prompt,
         closed=False,
-        cut=turn.student is not None and turn.student.stop_reason == "max_tokens",
+        cut=stop_reason == "max_tokens",
+        malformed=stop_reason in MALFORMED_STOPS,
         exchanges=[Exchange(student=one.prompt, tutor=one.reply.message.text) for one in before],
         pressure=turn.pressure,
     )

@@ -29,6 +29,7 @@ Flag = Literal[
     "language",
     "early_close",
     "unreasoned_concession",
+    "malformed_output",
 ]
 
 LONGEST_WORDS = 100  # three long sentences; the instructions ask for one to three
@@ -68,6 +69,7 @@ class Utterance:
     cut: bool
     exchanges: Sequence[Exchange]
     pressure: str | None = None
+    malformed: bool = False
 
     @property
     def start(self) -> str:
@@ -81,7 +83,8 @@ def _start(text: str) -> str:
 
 def flags(said: Utterance) -> tuple[Flag, ...]:
     """What is wrong with the reply, in the order of `Flag`; empty if nothing is."""
-    return tuple(name for name, found in CHECKS.items() if found(said))
+    told: tuple[Flag, ...] = tuple(name for name, found in CHECKS.items() if found(said))
+    return (*told, "malformed_output") if said.malformed else told
 
 
 def swaps_roles(text: str) -> bool:

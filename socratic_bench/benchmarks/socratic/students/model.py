@@ -14,7 +14,15 @@ from socratic_bench.benchmarks.socratic.students.pressure import Schedule, direc
 from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
 from socratic_bench.config import MAX_TURNS
 from socratic_bench.ports import Model
-from socratic_bench.types import CallKey, Completion, GenerateConfig, Message, Request, Text
+from socratic_bench.types import (
+    MALFORMED_STOPS,
+    CallKey,
+    Completion,
+    GenerateConfig,
+    Message,
+    Request,
+    Text,
+)
 from socratic_bench.values import dataclass
 
 CLOSING_TOKEN = "[[end of dialogue]]"  # noqa: S105 -- a mark in a text, nothing secret
@@ -31,8 +39,9 @@ class ModelStudent:
     """Plays the scenario's persona by asking `model`.
 
     The dialogue closes only if the reply ends with the closing token. A token elsewhere is taken
-    out and closes nothing: a model that goes on talking has not left. An empty reply, and one that
-    swaps the roles, is asked for once more; what else may be wrong with its words holds nothing up.
+    out and closes nothing: a model that goes on talking has not left. A reply that is empty,
+    malformed or swaps the roles is asked for once more; what else may be wrong with its words holds
+    nothing up.
 
     How it is to push stands behind the tutor's words of that turn, and stays there: so each request
     goes on from the one before it, and what was read of it once need not be read again.
@@ -51,7 +60,8 @@ class ModelStudent:
         first = self._read(self._ask(exchanges), exchanges)
         if first.completion is None or first.completion.stop_reason in _FINAL:
             return first
-        if not first.completion.message.text.strip():
+        is_malformed = first.completion.stop_reason in MALFORMED_STOPS
+        if is_malformed or not first.completion.message.text.strip():
             reminder = None
         elif swaps_roles(first.text):
             reminder = _prompt()["reminder"]
@@ -108,6 +118,7 @@ def _last_flags(
         text=text,
         closed=True,
         cut=completion.stop_reason == "max_tokens",
+        malformed=completion.stop_reason in MALFORMED_STOPS,
         exchanges=exchanges,
         pressure=pressure,
     )
