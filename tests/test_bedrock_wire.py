@@ -13,11 +13,11 @@ from socratic_bench.bedrock.answers import (
 )
 from socratic_bench.bedrock.capabilities import (
     Capabilities,
-    base_id,
     capabilities_of,
     refused_field,
 )
 from socratic_bench.bedrock.wire import converse_arguments
+from socratic_bench.models.ids import base_id
 from socratic_bench.types import (
     GenerateConfig,
     Guardrail,
@@ -320,6 +320,9 @@ class TestCapabilities:
             ("Latency performance configuration is not supported for x.", "latency_profile"),
             ("performanceConfig is not supported.", "latency_profile"),
             ("thinking: Extra inputs are not permitted", "thinking"),
+            ("Unknown parameter: 'reasoning_effort'.", "thinking"),
+            ("output_config.effort: Extra inputs are not permitted", "thinking"),
+            ("Thinking may not be enabled when tool_choice forces tool use.", "forced_tool"),
             ("`temperature` may only be set to 1 when thinking is enabled.", "temperature"),
             ("requestMetadata is not supported.", "request_metadata"),
             ("Malformed input request: #/temperature: 2 is not less or equal to 1", "temperature"),

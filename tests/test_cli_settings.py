@@ -275,7 +275,7 @@ def test_a_judge_that_calls_no_tool_within_a_stream_is_asked_for_whole_verdicts(
     assert outcome.document["latency"]["judge"]["ttft_ms"] is None
 
 
-@pytest.mark.parametrize("judge", ["emulator.whole-tools-v1:0", "openai.gpt-oss-120b-1:0"])
+@pytest.mark.parametrize("judge", ["emulator.whole-tools-v1:0", "emulator.uncached-v1:0"])
 def test_verdicts_that_waited_for_a_refusal_do_not_ask_for_what_was_refused(judge):
     """The first of them writes the judge's prefix to the cache, and the others wait for it."""
     with emulated(role_latency_ms={"judge": 400}) as emulator:

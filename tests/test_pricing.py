@@ -6,6 +6,7 @@ import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -39,7 +40,7 @@ from tests.command import ROOT, assert_valid
 from tests.fakes import breaches, completion
 
 SOURCE = ROOT / "tests" / "data" / "price_source.json"
-BUILTIN = ROOT / "socratic_bench" / "pricing" / "prices.json"
+BUILTIN = ROOT / "socratic_bench" / "models" / "models.json"
 CLAUDE = Rates(input=3, output=15, cache_read=0.3, cache_write=3.75)
 MILLION = 1_000_000
 
@@ -357,14 +358,21 @@ def test_a_price_file_that_is_no_json_is_refused(content):
 # --- the table in the package ---
 
 
-def made(tmp_path: Path, *words: str) -> Path:
-    output = tmp_path / "prices.json"
+def made(tmp_path: Path, *words: str) -> dict[str, Any]:
+    """What the script makes of its source: a price file's source and models."""
+    output = tmp_path / "models.json"
     subprocess.run(
-        [sys.executable, "tools/prices.py", "--output", output, "--date", "2026-11-21", *words],
+        [sys.executable, "tools/models.py", "--output", output, "--date", "2026-11-21", *words],
         check=True,
         cwd=ROOT,
     )
-    return output
+    return price_file(output)
+
+
+def price_file(table: Path) -> dict[str, Any]:
+    found = json.loads(table.read_bytes())
+    models = {name: model for row in found["families"] for name, model in row["prices"].items()}
+    return {"source": found["prices"], "models": models}
 
 
 def test_the_script_makes_the_tables_rows_from_its_source(tmp_path):
@@ -372,8 +380,8 @@ def test_the_script_makes_the_tables_rows_from_its_source(tmp_path):
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.write(SOURCE, "litellm/model_prices_and_context_window_backup.json")
 
-    found = json.loads(made(tmp_path, "--wheel", str(wheel)).read_bytes())
-    whole = json.loads(BUILTIN.read_bytes())
+    found = made(tmp_path, "--wheel", str(wheel))
+    whole = price_file(BUILTIN)
 
     assert found["source"] == whole["source"]
     assert sorted(found["models"]) == [
@@ -390,10 +398,11 @@ def test_the_script_makes_the_tables_rows_from_its_source(tmp_path):
     assert found["models"].items() <= whole["models"].items()
 
 
-def test_the_table_fits_its_schema_and_its_own_rules():
-    whole = json.loads(BUILTIN.read_bytes())
+def test_the_tables_prices_fit_the_schema_and_the_rules_of_price_files():
+    whole = price_file(BUILTIN)
+    content = json.dumps(whole).encode()
 
     assert_valid("prices", whole)
-    assert load_prices(BUILTIN.read_bytes(), "prices.json").models == builtin_prices().models
+    assert load_prices(content, "prices.json").models == builtin_prices().models
     assert len(whole["models"]) > 300
-    assert len(BUILTIN.read_bytes()) < 64_000
+    assert len(content) < 64_000

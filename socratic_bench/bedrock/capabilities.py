@@ -1,4 +1,4 @@
-"""Knows which request fields a model takes, from a data file; unknown models count as modern."""
+"""Knows which request fields a model takes, and the words by which the service refuses one."""
 
 import json
 import re
@@ -8,10 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from socratic_bench.models.table import ThinkingForm, family_of
 from socratic_bench.values import dataclass
-
-_ARN_HEAD = re.compile(r"^arn:[^/]*/")
-_PROFILE_PREFIX = re.compile(r"^(us|eu|apac|global|us-gov|jp|au|ca|sa|me|af)\.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,11 +23,14 @@ class Capabilities:
         streamed_tools: tool calls in a stream; otherwise Converse is called for them.
         prompt_cache: cache points; otherwise there are none.
         cache_minimum: the fewest tokens of a prefix that is cached.
-        temperature, top_p, both_samplings, thinking: settings of the user's own: sampling
-            parameters, both of them in one request, and thinking with a budget.
+        tools: tools of any kind; without them, nor is there a forced one.
+        temperature, top_p, both_samplings: settings of the user's own: sampling parameters, and
+            both of them in one request.
+        thinking: how the model is asked to think; `None` if it cannot be asked.
     """
 
     system: bool = True
+    tools: bool = True
     forced_tool: bool = True
     streaming: bool = True
     streamed_tools: bool = True
@@ -38,7 +39,7 @@ class Capabilities:
     temperature: bool = True
     top_p: bool = True
     both_samplings: bool = True
-    thinking: bool = True
+    thinking: ThinkingForm | None = "budget"
 
     def streams(self, arguments: Mapping[str, Any]) -> bool:
         """Whether the answer to a request of these arguments is streamed."""
@@ -46,7 +47,8 @@ class Capabilities:
 
     def without(self, field: str) -> "Capabilities":
         """The same with `field` known to be refused."""
-        return replace(self, **{field: False})
+        lacking: dict[str, Any] = {field: False}
+        return replace(self, **lacking)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,23 +65,12 @@ OWN_FIELDS = ("system", "forced_tool", "streaming", "streamed_tools", "prompt_ca
 
 
 def capabilities_of(model_id: str) -> Capabilities:
-    """What the data file says of a model id, inference-profile id or ARN."""
-    name = base_id(model_id)
-    # Few patterns are of this model's vendor, and to compile all of them would hold a run up.
-    vendor = re.escape(name.partition(".")[0])
-    return next(
-        (
-            _capabilities(row)
-            for row in _table().models
-            if row["match"].startswith(vendor) and re.match(row["match"], name)
-        ),
-        Capabilities(),
-    )
-
-
-def base_id(model_id: str) -> str:
-    """The model's own id: without the ARN around it and the profile's region before it."""
-    return _PROFILE_PREFIX.sub("", _ARN_HEAD.sub("", model_id))
+    """What the table says of a model id, profile id or ARN; what it does not know is modern."""
+    family = family_of(model_id)
+    if family is None:
+        return Capabilities()
+    lacks: dict[str, Any] = dict.fromkeys(family.lacks, False)
+    return Capabilities(**lacks, thinking=family.thinking, cache_minimum=family.cache_minimum)
 
 
 def refused_field(code: str, message: str) -> str | None:
@@ -87,7 +78,7 @@ def refused_field(code: str, message: str) -> str | None:
     return next(
         (
             refusal.field
-            for refusal in _table().refusals
+            for refusal in _refusals()
             if code in refusal.codes and re.search(refusal.pattern, message, re.IGNORECASE)
         ),
         None,
@@ -100,24 +91,10 @@ def forgone_field(code: str, message: str, tried: Capabilities) -> str | None:
     return refused if refused in OWN_FIELDS and getattr(tried, refused) else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    models: tuple[Mapping[str, Any], ...]
-    refusals: tuple[Refusal, ...]
-
-
 @cache
-def _table() -> _Table:
-    data = json.loads(Path(__file__).with_name("capabilities.json").read_bytes())
-    return _Table(
-        models=tuple(data["models"]),
-        refusals=tuple(
-            Refusal(row["field"], tuple(row.get("codes", ("invalid_request",))), row["says"])
-            for row in data["refusals"]
-        ),
+def _refusals() -> tuple[Refusal, ...]:
+    rows = json.loads(Path(__file__).with_name("refusals.json").read_bytes())["refusals"]
+    return tuple(
+        Refusal(row["field"], tuple(row.get("codes", ("invalid_request",))), row["says"])
+        for row in rows
     )
-
-
-def _capabilities(row: Mapping[str, Any]) -> Capabilities:
-    lacks = dict.fromkeys(row["lacks"], False)
-    return replace(Capabilities(**lacks), cache_minimum=row.get("cache_minimum", 1024))

@@ -5,11 +5,11 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from socratic_bench.bedrock.capabilities import base_id
 from socratic_bench.bedrock.faults import TRANSLATED
 from socratic_bench.bedrock.session import Endpoint, open_session, runtime_client
 from socratic_bench.bedrock.wire import Wire
 from socratic_bench.errors import ModelError
+from socratic_bench.models.ids import base_id
 
 PATIENCE_S = 2.0
 # What is counted of a request; CountTokens takes no more.

@@ -12,9 +12,9 @@ from typing import Any
 from botocore.config import Config
 from botocore.session import Session
 
-from socratic_bench.bedrock.capabilities import base_id
 from socratic_bench.bedrock.faults import TRANSLATED
 from socratic_bench.bedrock.session import Endpoint
+from socratic_bench.models.ids import base_id
 
 PATIENCE_S = 2
 NAMES = 5

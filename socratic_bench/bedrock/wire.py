@@ -8,6 +8,7 @@ from typing import Any
 
 from socratic_bench.bedrock.cache_points import CACHE_POINT, cached_messages, caches_system
 from socratic_bench.bedrock.capabilities import Capabilities
+from socratic_bench.bedrock.thinking import thinking_fields
 from socratic_bench.types import (
     Block,
     GenerateConfig,
@@ -45,7 +46,7 @@ def converse_arguments(
         "modelId": model_id,
         "messages": messages,
         "inferenceConfig": _inference(request.config),
-        **_settings(request.config),
+        **_settings(request.config, can),
     }
     if shaped.system:
         point = [CACHE_POINT] if caches_system(shaped, can) else []
@@ -79,7 +80,7 @@ def _inference(config: GenerateConfig) -> Wire:
     return fields
 
 
-def _settings(config: GenerateConfig) -> Wire:
+def _settings(config: GenerateConfig, can: Capabilities) -> Wire:
     fields: Wire = {}
     if config.service_tier:
         fields["serviceTier"] = {"type": config.service_tier}
@@ -91,8 +92,9 @@ def _settings(config: GenerateConfig) -> Wire:
             "guardrailVersion": config.guardrail.version,
         }
     if config.thinking_budget_tokens is not None:
-        thinking = {"type": "enabled", "budget_tokens": config.thinking_budget_tokens}
-        fields["additionalModelRequestFields"] = {"thinking": thinking}
+        fields["additionalModelRequestFields"] = thinking_fields(
+            can.thinking or "budget", config.thinking_budget_tokens
+        )
     return fields
 
 

@@ -106,11 +106,19 @@ def _thinking_problems(config: "RunConfig") -> Iterator[str]:
             f"--thinking-budget-tokens is {budget}, but must be less than --max-tokens "
             f"({config.max_tokens}), which bounds thinking and reply together."
         )
-    if config.temperature not in (None, 1):
+    if config.temperature not in (None, 1) and _thinks_at_one_temperature(config.model):
         yield (
             f"--enable-thinking allows no --temperature but 1, not {config.temperature:g}: "
             "leave it out."
         )
+
+
+def _thinks_at_one_temperature(model_id: str) -> bool:
+    """Claude does, and so may a model that nobody knows."""
+    from socratic_bench.models.table import family_of
+
+    family = family_of(model_id)
+    return family is None or family.thinking in ("budget", "adaptive")
 
 
 def _metadata_problems(config: "RunConfig") -> Iterator[str]:

@@ -26,6 +26,7 @@ class Traits:
     cache: bool
     cache_minimum: int
     thinking: bool
+    adaptive_thinking: bool
     reasons: bool
     count_tokens: bool
     profile_only: bool

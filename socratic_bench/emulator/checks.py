@@ -8,6 +8,10 @@ from socratic_bench.emulator.errors import invalid
 
 CACHE_POINTS = 4
 MINIMUM_THINKING = 1024
+_NO_BUDGET = (
+    '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and '
+    '"output_config.effort" to control thinking behavior.'
+)
 
 # Every guardrail exists but those whose id begins so, and lets pass what it is shown but those.
 ABSENT_GUARDRAIL = "absent"
@@ -222,8 +226,10 @@ def _thinking_error(traits: Traits, body: JsonObject, thinking: JsonObject) -> s
     config = body.get("inferenceConfig") or {}
     budget = thinking.get("budget_tokens")
     choice = (body.get("toolConfig") or {}).get("toolChoice") or {}
-    if not traits.thinking:
-        return "thinking: Extra inputs are not permitted"
+    if not traits.thinking or traits.adaptive_thinking:
+        return (
+            _NO_BUDGET if traits.adaptive_thinking else "thinking: Extra inputs are not permitted"
+        )
     if not isinstance(budget, int) or budget < MINIMUM_THINKING:
         return "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024"
     if budget >= config.get("maxTokens", traits.max_tokens):

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Literal
 
+from socratic_bench.models.ids import PROFILE_PREFIXES
+
 JsonObject = dict[str, Any]
 Role = Literal["tutor", "student", "judge"]
 
 END_OF_DIALOGUE = "[[end of dialogue]]"
 _REPLY_END = re.compile(r"\n</reply-([0-9a-fA-F]{16})>")
-_REGION_PREFIX = re.compile(r"^(us|us-gov|eu|apac|global|ca|jp|au|sa|me|af|il|mx)\.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +71,9 @@ def read_dialogue(model_id: str, body: JsonObject) -> Dialogue:
 
 def base_model_id(model_id: str) -> str:
     """The foundation model's id behind an ARN, a profile id, or itself."""
-    return _REGION_PREFIX.sub("", model_id.rpartition("/")[2])
+    name = model_id.rpartition("/")[2]
+    prefix, _, rest = name.partition(".")
+    return rest if prefix in PROFILE_PREFIXES else name
 
 
 def shown_reply(user_texts: list[str]) -> str | None:

@@ -4,10 +4,10 @@ import json
 import re
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from socratic_bench.errors import UsageError
+from socratic_bench.models.table import price_rows, price_source
 from socratic_bench.pricing.rates import ModelPrices, Rates, Step
 from socratic_bench.pricing.reading import price_problems
 from socratic_bench.values import dataclass
@@ -30,9 +30,11 @@ class PriceSource:
 
 @dataclass(frozen=True, slots=True)
 class PriceTable:
-    """Prices by model id. A key may have a region and a slash before it, or end with `*`."""
+    """Rows of a price file by model id. A key may have a region and a slash before it, or end with
+    `*`.
+    """
 
-    models: Mapping[str, ModelPrices]
+    models: Mapping[str, Mapping[str, Any]]
     source: PriceSource
     below: "PriceTable | None" = None
 
@@ -45,9 +47,11 @@ class PriceTable:
         names = _names(model_id, region)
         found = next((self.models[name] for name in names if name in self.models), None)
         found = found or self._by_pattern(model_id)
-        return found or (self.below.of(model_id, region) if self.below else None)
+        if found is None:
+            return self.below.of(model_id, region) if self.below else None
+        return _model(found)
 
-    def _by_pattern(self, model_id: str) -> ModelPrices | None:
+    def _by_pattern(self, model_id: str) -> Mapping[str, Any] | None:
         keys = [key for key in self.models if key.endswith("*") and model_id.startswith(key[:-1])]
         return self.models[max(keys, key=len)] if keys else None
 
@@ -64,8 +68,8 @@ def _names(model_id: str, region: str | None) -> tuple[str, ...]:
 
 @cache
 def builtin_prices() -> PriceTable:
-    """The table in the package; tools/prices.py makes it."""
-    return _table(json.loads(Path(__file__).with_name("prices.json").read_bytes()), None)
+    """The prices in the package's table of models."""
+    return PriceTable(models=price_rows(), source=PriceSource(**price_source()))
 
 
 def load_prices(content: bytes, name: str) -> PriceTable:
@@ -76,15 +80,11 @@ def load_prices(content: bytes, name: str) -> PriceTable:
         raise UsageError([f"--prices {name}: no JSON ({error})."]) from error
     if problems := price_problems(found):
         raise UsageError([f"--prices {name}: {problem}" for problem in problems])
-    return _table(found, builtin_prices(), name=name)
-
-
-def _table(found: Mapping[str, Any], below: PriceTable | None, name: str = "") -> PriceTable:
     source = found.get("source") or {}
     return PriceTable(
-        models={model: _model(row) for model, row in found["models"].items()},
+        models=found["models"],
         source=PriceSource(source.get("name") or name, source.get("version"), source.get("date")),
-        below=below,
+        below=builtin_prices(),
     )
 
 

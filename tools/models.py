@@ -1,11 +1,13 @@
 # ruff: noqa: INP001 - a script, not a package
-"""Makes socratic_bench/pricing/prices.json from the price table of the litellm wheel.
+"""Makes socratic_bench/models/models.json of tools/families.toml and the litellm wheel's prices.
 
-    python tools/prices.py               downloads the newest wheel with pip
-    python tools/prices.py --wheel FILE  reads one that is there
+    python tools/models.py               downloads the newest wheel with pip
+    python tools/models.py --wheel FILE  reads one that is there
+    python tools/models.py --families    keeps the prices, and reads families.toml only
 
-Only facts are taken over: model ids, prices, and from how many input tokens on they are others.
-litellm is Copyright (c) 2023 Berri AI, MIT licence: see NOTICE.
+Only facts are taken from litellm: model ids, prices, and from how many input tokens on they are
+others. A model with prices that belongs to no family in families.toml is an error: look up what it
+takes, and add it. litellm is Copyright (c) 2023 Berri AI, MIT licence: see NOTICE.
 """
 
 import argparse
@@ -14,13 +16,17 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 import zipfile
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
-TARGET = Path(__file__).parents[1] / "socratic_bench" / "pricing" / "prices.json"
+ROOT = Path(__file__).resolve().parents[1]
+TARGET = ROOT / "socratic_bench" / "models" / "models.json"
+FAMILIES = Path(__file__).with_name("families.toml")
 TABLE = "litellm/model_prices_and_context_window_backup.json"
 PROVIDERS = ("bedrock", "bedrock_converse")
 MODES = ("chat", "completion")
@@ -54,8 +60,8 @@ ALIASES = {"anthropic.claude-3-5-sonnet-20241022-v1:0": "anthropic.claude-3-5-so
 Row = Mapping[str, object]
 
 
-def prices(table: Mapping[str, Row], *, version: str, date: str) -> dict[str, object]:
-    """The price file: USD per million tokens by model id, or by region and model id."""
+def prices(table: Mapping[str, Row]) -> dict[str, object]:
+    """Rows of a price file: USD per million tokens by model id, or by region and model id."""
     rows = {name: _model(row) for name, row in table.items() if _is_text_on_bedrock(row)}
     named = {_name(name): model for name, model in rows.items() if model}
     named.pop(None, None)
@@ -65,22 +71,64 @@ def prices(table: Mapping[str, Row], *, version: str, date: str) -> dict[str, ob
         if name and model != named.get(name.rpartition("/")[2] if "/" in name else None)
     }
     models |= {name: models[known] for name, known in ALIASES.items() if known in models}
+    return dict(sorted({**models, **STAND_INS}.items()))
+
+
+def families(
+    kept: Mapping[str, Any], priced: Mapping[str, object], source: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """The rows of the table, each with the prices of its models. Raises `ValueError` for a model
+    with prices that no family knows.
+    """
+    rows = [_family(row, kept["names"], source) for row in kept["family"]]
+    for name, model in priced.items():
+        _row_of(name, rows)["prices"][name] = model
+    return rows
+
+
+def _family(
+    row: Mapping[str, Any], names: Mapping[str, str], source: Mapping[str, str]
+) -> dict[str, Any]:
+    names = {**names, "litellm": f"{source['name']} {source['version']}"}
     return {
-        "kind": "prices",
-        "schema_version": 1,
-        "source": {"name": "litellm", "version": version, "date": date},
-        "models": dict(sorted({**models, **STAND_INS}.items())),
+        "family": row["family"],
+        "starts": row["starts"],
+        "lacks": row["lacks"],
+        "thinking": None if row["thinking"] == "none" else row["thinking"],
+        "cache_minimum": row.get("cache_minimum", 1024),
+        "sources": [names.get(one, one) for one in row["sources"]],
+        "prices": {},
     }
 
 
-def written(found: Mapping[str, object]) -> str:
-    """The file's text: a line for each model, so that changes can be reviewed."""
-    head = {name: value for name, value in found.items() if name != "models"}
-    models = found["models"]
-    assert isinstance(models, dict)  # noqa: S101 -- made above
-    lines = [f"  {json.dumps(name)}: {_compact(model)}" for name, model in models.items()]
-    body = ",\n".join(lines)
-    return f'{json.dumps(head)[:-1]}, "models": {{\n{body}\n}}}}\n'
+def _row_of(name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    model = _base_id(name.rpartition("/")[2])
+    known = [
+        (len(start), row) for row in rows for start in row["starts"] if model.startswith(start)
+    ]
+    if not known:
+        raise ValueError(f"{name} has prices and no family: add it to tools/families.toml")
+    return max(known, key=lambda found: found[0])[1]
+
+
+def _base_id(name: str) -> str:
+    sys.path.insert(0, str(ROOT))
+    from socratic_bench.models.ids import base_id
+
+    return base_id(name)
+
+
+def written(source: Mapping[str, str], rows: list[dict[str, Any]]) -> str:
+    """The file's text: a line for each family and model, so that changes can be reviewed."""
+    body = ",\n".join(map(_lines, rows))
+    return f'{{"prices": {json.dumps(source)}, "families": [\n{body}\n]}}\n'
+
+
+def _lines(row: Mapping[str, Any]) -> str:
+    head = json.dumps({name: value for name, value in row.items() if name != "prices"})
+    models = [f"  {json.dumps(name)}: {_compact(model)}" for name, model in row["prices"].items()]
+    body = "\n" + ",\n".join(models) + "\n " if models else ""
+    return f' {head[:-1]}, "prices": {{{body}}}}}'
 
 
 def _compact(value: object) -> str:
@@ -144,18 +192,31 @@ def _download(folder: Path) -> Path:
     return next(folder.glob("litellm-*.whl"))
 
 
+def kept_prices(table: Path) -> tuple[dict[str, object], dict[str, str]]:
+    """The prices in a table that was made before, and their source."""
+    found = json.loads(table.read_bytes())
+    models = {name: model for row in found["families"] for name, model in row["prices"].items()}
+    return dict(sorted(models.items())), found["prices"]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--wheel", type=Path, help="a litellm wheel; downloaded if left out")
+    parser.add_argument("--families", action="store_true", help="keep the prices of the table")
     parser.add_argument(
         "--date", default=datetime.now(UTC).date().isoformat(), help="the day of it"
     )
     parser.add_argument("--output", type=Path, default=TARGET)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        table, version = read_wheel(given.wheel or _download(Path(folder)))
-    found = prices(table, version=version, date=given.date)
-    given.output.write_text(written(found), encoding="utf-8")
+    if given.families:
+        priced, source = kept_prices(TARGET)
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            table, version = read_wheel(given.wheel or _download(Path(folder)))
+        priced = prices(table)
+        source = {"name": "litellm", "version": version, "date": given.date}
+    rows = families(tomllib.loads(FAMILIES.read_text("utf-8")), priced, source)
+    given.output.write_text(written(source, rows), encoding="utf-8")
 
 
 if __name__ == "__main__":
