@@ -93,6 +93,12 @@ def test_all_who_read_ids_know_every_region(prefix, head):
     assert not capabilities_of(name).forced_tool
 
 
+def test_the_emulator_finds_the_same_model_behind_every_id():
+    names = {name.rpartition("/")[2] for name in PRICED}
+
+    assert {name: base_model_id(name) for name in names} == {name: base_id(name) for name in names}
+
+
 @pytest.mark.parametrize("name", ["il.", "mx.", "in."])
 def test_regions_that_one_list_or_the_other_had_left_out(name):
     assert family_of(f"{name}anthropic.claude-sonnet-4-5-20250929-v1:0") == family_of(

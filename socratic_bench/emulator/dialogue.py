@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Literal
 
-from socratic_bench.models.ids import PROFILE_PREFIXES
-
 JsonObject = dict[str, Any]
 Role = Literal["tutor", "student", "judge"]
 
 END_OF_DIALOGUE = "[[end of dialogue]]"
+# Whatever the region: a profile's id has one before the vendor.
+_REGION_PREFIX = re.compile(r"^[a-z]+(-[a-z]+)?\.(?=[a-z0-9]+\.[a-z])")
 _REPLY_END = re.compile(r"\n</reply-([0-9a-fA-F]{16})>")
 
 
@@ -71,9 +71,7 @@ def read_dialogue(model_id: str, body: JsonObject) -> Dialogue:
 
 def base_model_id(model_id: str) -> str:
     """The foundation model's id behind an ARN, a profile id, or itself."""
-    name = model_id.rpartition("/")[2]
-    prefix, _, rest = name.partition(".")
-    return rest if prefix in PROFILE_PREFIXES else name
+    return _REGION_PREFIX.sub("", model_id.rpartition("/")[2])
 
 
 def shown_reply(user_texts: list[str]) -> str | None:
