@@ -18,12 +18,24 @@ from socratic_bench.emulator.wire import Connection
 _BACKLOG = 1024
 
 
+NewLoop = Callable[[], asyncio.AbstractEventLoop] | None
+
+
 class Emulator:
-    """A running endpoint. It listens as soon as it is made, until `close` or the block's end."""
+    """A running endpoint. It listens as soon as it is made, until `close` or the block's end.
+
+    Its time is that of the loop that `new_loop` makes, the system's by default.
+    """
 
     def __init__(
-        self, settings: Settings | None = None, host: str = "127.0.0.1", port: int = 0
+        self,
+        settings: Settings | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        new_loop: NewLoop = None,
     ) -> None:
+        self._new_loop = new_loop
         self._service = Service(settings or Settings())
         started: SimpleQueue[str | OSError] = SimpleQueue()
         self._stop: Callable[[], object] | None = None
@@ -67,7 +79,7 @@ class Emulator:
             started.put(url)
 
         try:
-            _run(_listen(self._service, host, port, ready))
+            _run(_listen(self._service, host, port, ready), self._new_loop)
         except OSError as error:
             started.put(error)
 
@@ -88,8 +100,8 @@ def serve(settings: Settings, *, host: str, port: int, ready: Callable[[str], No
     _run(_listen(Service(settings), host, port, started))
 
 
-def _run(serving: Coroutine[None, None, None]) -> None:
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+def _run(serving: Coroutine[None, None, None], new_loop: NewLoop = None) -> None:
+    with asyncio.Runner(loop_factory=new_loop or loop_factory()) as runner:
         runner.run(serving)
 
 

@@ -2,7 +2,6 @@
 
 import random
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -92,7 +91,7 @@ def _factory(
     connection = halt.result(opened)
     surroundings = Surroundings(
         now=utc_now,
-        monotonic_s=time.monotonic,
+        monotonic_s=halt.monotonic_s,
         sleep=halt.sleep_in_call,
         result=halt.result_in_call,
         uniform=random.Random().uniform,

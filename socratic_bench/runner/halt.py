@@ -9,17 +9,30 @@ from typing import Any, TypeVar
 from socratic_bench.errors import BenchError, Stopped
 
 Result = TypeVar("Result")
+Futures = Sequence["Future[Any]"]
+
+
+def wait_for_first(futures: Futures, timeout_s: float | None) -> None:
+    """Return when one of the futures is done, or once the time has passed."""
+    wait(futures, timeout=timeout_s, return_when=FIRST_COMPLETED)
 
 
 class Halt:
     """Ends a run by an error, given once, from any thread; the first one counts.
 
-    With a deadline, waiting beyond it ends the run by itself.
+    With a deadline, waiting beyond it ends the run by itself. `monotonic_s` is the run's clock, and
+    `wait` waits by it.
     """
 
-    def __init__(self, *, monotonic_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        *,
+        monotonic_s: Callable[[], float] = time.monotonic,
+        wait: Callable[[Futures, float | None], None] = wait_for_first,
+    ) -> None:
+        self.monotonic_s = monotonic_s
+        self._wait = wait
         self._ended: Future[BenchError] = Future()
-        self._monotonic_s = monotonic_s
         self._deadline_at_s: float | None = None
         self._deadline_s = 0.0
 
@@ -56,7 +69,7 @@ class Halt:
     def start_deadline(self, deadline_s: float | None) -> None:
         if deadline_s is not None:
             self._deadline_s = deadline_s
-            self._deadline_at_s = self._monotonic_s() + deadline_s
+            self._deadline_at_s = self.monotonic_s() + deadline_s
 
     def check(self) -> None:
         """Raise what ended the run, if something did."""
@@ -71,8 +84,12 @@ class Halt:
         remaining = self._remaining_s()
         if remaining is not None and remaining <= seconds:
             seconds = remaining
-        wait([self._ended], timeout=max(0.0, seconds))
+        self._wait([self._ended], max(0.0, seconds))
         self.check()
+
+    def pause(self, seconds: float, until: "Future[None]") -> None:
+        """Wait so long, but no longer than until the future is done or the run ends."""
+        self._wait([until, self._ended], seconds)
 
     def result(self, future: "Future[Result]", timeout_s: float | None = None) -> Result:
         """The future's result, or raise what ends the run before it is there.
@@ -82,8 +99,7 @@ class Halt:
         self.check()
         remaining_s = self._remaining_s()
         bounds = [bound for bound in (remaining_s, timeout_s) if bound is not None]
-        both: list[Future[Any]] = [future, self._ended]
-        wait(both, timeout=min(bounds, default=None), return_when=FIRST_COMPLETED)
+        self._wait([future, self._ended], min(bounds, default=None))
         if not future.done():
             self.check()
             if timeout_s is not None and timeout_s == min(bounds):
@@ -96,15 +112,14 @@ class Halt:
     def wait_for(self, futures: "Sequence[Future[None]]") -> None:
         """Return when all are done, or raise what ends the run before."""
         for future in futures:
-            both: list[Future[Any]] = [future, self._ended]
-            wait(both, timeout=self._remaining_s(), return_when=FIRST_COMPLETED)
+            self._wait([future, self._ended], self._remaining_s())
             if not future.done():
                 self.check()
 
     def _remaining_s(self) -> float | None:
         if self._deadline_at_s is None:
             return None
-        return max(0.0, self._deadline_at_s - self._monotonic_s())
+        return max(0.0, self._deadline_at_s - self.monotonic_s())
 
     def _end_by_deadline(self) -> None:
         self.end(

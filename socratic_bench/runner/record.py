@@ -2,7 +2,8 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import replace
 
 from socratic_bench.artifacts.delivery import Delivery
@@ -45,7 +46,7 @@ class Record:
         self._lock = threading.Lock()
         self._turns: list[Turn] = []
         self._is_final = False
-        self._is_played = threading.Event()
+        self._played: Future[None] = Future()
         self._entering: list[Future[None]] = []
         self._judging: dict[int, Future[Judged]] = {}
         self._desk = ThreadPoolExecutor(1, thread_name_prefix="record")
@@ -60,7 +61,7 @@ class Record:
 
     def wait(self) -> None:
         """After the last turn: wait until all are judged. Raises what ends the run meanwhile."""
-        self._is_played.set()
+        self._end_play()
         for entering in self._entering:
             self._halt.result(entering)
         for judging in list(self._judging.values()):
@@ -68,7 +69,7 @@ class Record:
 
     def linger(self, at_most_s: float) -> None:
         """Give verdicts a moment that are only read from memory, when the run was told to end."""
-        self._is_played.set()
+        self._end_play()
         wait(self._entering, timeout=at_most_s)
         wait(list(self._judging.values()), timeout=at_most_s)
 
@@ -88,10 +89,14 @@ class Record:
 
     def close(self) -> None:
         """Have nothing more judged. Turns that were handed over are still measured and stored."""
-        self._is_played.set()
+        self._end_play()
         wait(self._entering, timeout=LAST_TURNS_S)
         self._desk.shutdown(wait=False, cancel_futures=True)
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _end_play(self) -> None:
+        with suppress(InvalidStateError):
+            self._played.set_result(None)
 
     def _enter(self, so_far: Sequence[Turn]) -> None:
         try:
@@ -106,7 +111,7 @@ class Record:
         from socratic_bench.documents.artifacts import turn_document
 
         if len(so_far) == len(self._turns):
-            self._is_played.wait(GIVE_WAY_S)
+            self._halt.pause(GIVE_WAY_S, self._played)
         turn = self._measured(so_far)
         index = turn.index
         with self._lock:

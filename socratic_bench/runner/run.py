@@ -1,6 +1,5 @@
 """Plays one run and returns its result; the command is a thin caller of this."""
 
-import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -100,7 +99,7 @@ class _Performance:
         self.ledger = Ledger()
         self.notices: list[str] = []
         self.started_at: datetime = utc_now()
-        self.started_s = time.monotonic()
+        self.started_s = halt.monotonic_s()
         self.held: Held | None = None
         self.log: Log | None = None
         self.is_delivered = False
@@ -301,7 +300,7 @@ class _Performance:
             notices=self.notices,
             notice=self._passing_notice,
             started_at=self.started_at,
-            elapsed_s=lambda: time.monotonic() - self.started_s,
+            elapsed_s=lambda: self.halt.monotonic_s() - self.started_s,
         )
 
     def _new_record(self, model_of: ModelFactory) -> Record:

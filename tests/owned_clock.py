@@ -1,0 +1,160 @@
+"""A clock that a test owns: it moves to what is due next once nothing is left to do before that.
+
+However long a busy machine takes for a step, the step takes no time by this clock. So what waits
+for what in a run, and how long the whole takes, is the same on every machine.
+"""
+
+import asyncio
+import json
+import selectors
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.arguments import parse
+from cli.run import build_parser
+from socratic_bench.config import RunConfig, Sources, read_config
+from socratic_bench.emulator import Emulator, Settings
+from socratic_bench.forecast.paces import AT_ONCE, START_MS
+from socratic_bench.runner import Halt, run
+from socratic_bench.runner.halt import wait_for_first
+from socratic_bench.types import ROLES
+from tests.command import account
+
+TASKS = Path("/proc/self/task")
+# Between two looks at the threads, each that waited for the interpreter has had it.
+LOOK_S = 0.002
+
+
+def play(words: Sequence[str], settings: Settings, patch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The document of a run, played on a clock of its own at an emulator with these settings.
+
+    What a dry run adds for a machine that takes its time (to start, and for each call) is taken
+    here, too, so that both can be compared.
+    """
+    clock = OwnedClock()
+    latencies = {role: settings.latency_of(role) + AT_ONCE[role].first_token_ms for role in ROLES}
+    paced = replace(settings, role_latency_ms=latencies)
+    with Emulator(paced, new_loop=clock.new_loop) as served:
+        config = _config(words, account(served.url), patch)
+        if config.deadline_s is not None:
+            config = replace(config, deadline_s=config.deadline_s - START_MS / 1000)
+        document = dict(run(config, halt=clock.halt()).document)
+    document["timestamps"]["duration_seconds"] += START_MS / 1000
+    return document
+
+
+def _config(words: Sequence[str], env: dict[str, str], patch: pytest.MonkeyPatch) -> RunConfig:
+    for name, value in env.items():
+        patch.setenv(name, value)
+    flags, misused = parse(build_parser(), words)
+    sources = Sources(
+        flags=flags,
+        environ={**env, "BEDROCK_MODEL_IDS": json.dumps([flags["model"]])},
+        read_stdin=str,
+        profile_region=lambda: None,
+        offline_models=lambda: (),
+    )
+    config, misread = read_config(sources)
+    assert [*misused, *misread] == []
+    return config
+
+
+class OwnedClock:
+    """The time of an event loop, which an emulator runs on, and of a run's `halt`.
+
+    Both have to be in this process. Only waits by this clock let it move: a thread that waits for
+    the processor, for another thread or for a disk is at work.
+    """
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self._loop: asyncio.SelectorEventLoop | None = None
+
+    def new_loop(self) -> asyncio.AbstractEventLoop:
+        """The loop for an emulator."""
+        self._loop = _OwnedLoop(self)
+        return self._loop
+
+    def halt(self) -> Halt:
+        """For one run on the emulator whose loop this clock has made."""
+        return Halt(monotonic_s=lambda: self.now_s, wait=self._wait)
+
+    def _wait(self, futures: Sequence["Future[Any]"], timeout_s: float | None) -> None:
+        if timeout_s is None:
+            wait_for_first(futures, None)
+            return
+        with self._timer(timeout_s) as passed:
+            wait_for_first([*futures, passed], None)
+
+    @contextmanager
+    def _timer(self, seconds: float) -> Iterator["Future[None]"]:
+        """A future that is done in so many seconds; nothing is due any more after the block."""
+        loop = self._loop
+        assert loop is not None
+        due_s = self.now_s + seconds
+        passed: Future[None] = Future()
+        handles = []
+
+        def start() -> None:
+            handles.append(loop.call_at(due_s, passed.set_result, None))
+
+        def stop() -> None:
+            handles[0].cancel()
+
+        loop.call_soon_threadsafe(start)
+        yield passed
+        loop.call_soon_threadsafe(stop)
+
+
+class _OwnedLoop(asyncio.SelectorEventLoop):
+    def __init__(self, clock: OwnedClock) -> None:
+        super().__init__(_Patient(clock))
+        self._clock = clock
+
+    def time(self) -> float:
+        return self._clock.now_s
+
+
+class _Patient(selectors.DefaultSelector):
+    """Passes the time until the next timer by waiting until all other threads have come to rest."""
+
+    def __init__(self, clock: OwnedClock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is None or timeout <= 0:
+            return super().select(timeout)
+        due_s = self._clock.now_s + timeout
+        before = None
+        while not (events := super().select(LOOK_S if before else 0)):
+            now = threads_at_rest()
+            if now is not None and now == before:
+                self._clock.now_s = due_s
+                break
+            before = now or {}
+        return events
+
+
+def threads_at_rest() -> dict[str, str] | None:
+    """How often each other thread of this process has slept; `None` if one is awake."""
+    found = {}
+    for task in TASKS.iterdir():
+        if int(task.name) == threading.get_native_id():
+            continue
+        try:
+            lines = (task / "status").read_text().splitlines()
+        except (FileNotFoundError, ProcessLookupError):
+            return None
+        told = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+        if not told["State"].startswith("S"):
+            return None
+        found[task.name] = told["voluntary_ctxt_switches"] + told["nonvoluntary_ctxt_switches"]
+    return found
