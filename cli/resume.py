@@ -1,5 +1,6 @@
 """`socratic-runner resume RUN_ID`: go on with a run that was cut short."""
 
+import errno
 import json
 import sys
 from collections.abc import Sequence
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from socratic_bench.ports import Entry
     from socratic_bench.runner import Halt
 
-MAX_DOCUMENT_BYTES = 512 * 1024 * 1024
 USAGE = "socratic-runner resume RUN_ID --output-dir DIR | --s3-bucket NAME [options]"
 
 
@@ -87,8 +87,11 @@ def _document(path: str) -> object:
 
 
 def _content(path: str) -> bytes:
-    from socratic_bench.config import read_bounded
+    from socratic_bench.config import MAX_STORED_BYTES, read_bounded
 
     if path != "-":
-        return read_bounded(path, bound=MAX_DOCUMENT_BYTES)
-    return sys.stdin.buffer.read(MAX_DOCUMENT_BYTES) if sys.stdin else b""
+        return read_bounded(path, bound=MAX_STORED_BYTES)
+    content = sys.stdin.buffer.read(MAX_STORED_BYTES + 1) if sys.stdin else b""
+    if len(content) > MAX_STORED_BYTES:
+        raise OSError(errno.EFBIG, f"it has more than {MAX_STORED_BYTES} bytes")
+    return content

@@ -18,7 +18,7 @@ from socratic_bench.artifacts.s3 import S3Store
 from socratic_bench.config import RunConfig
 from socratic_bench.errors import ArtifactError, UsageError
 from socratic_bench.ports import ArtifactStore
-from tests.fakes import PATIENCE_S, FakeBedrock, Said
+from tests.fakes import KEPT, PATIENCE_S, FakeBedrock, Said
 
 KEY = "raw/runs/run-1/turn_000.json"
 
@@ -191,7 +191,7 @@ class TestBucket:
     @pytest.fixture
     def s3(self, keys: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeBedrock]:
         """A store's server that says what it is told."""
-        with FakeBedrock({"": [Said(b"")]}) as fake:
+        with FakeBedrock({"": [KEPT]}) as fake:
             monkeypatch.setenv("AWS_ENDPOINT_URL_S3", fake.url)
             monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
             yield fake

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from socratic_bench.artifacts.bucket import Bucket
 from socratic_bench.artifacts.s3 import S3Store
 from socratic_bench.errors import ArtifactError, StoreOutageError
-from tests.fakes import PATIENCE_S, FakeBedrock, Said, Sent, xml
+from tests.fakes import KEPT, PATIENCE_S, FakeBedrock, Said, Sent, xml
 
 KEY = "raw/runs/run-1/turn_000.json"
 WHO = "arn:aws:sts::111122223333:assumed-role/Runner/i-0abc"
@@ -22,7 +23,7 @@ NOT_ALLOWED = f"User: {WHO} is not authorized to perform: {{}} on resource: {{}}
 
 @pytest.fixture
 def s3(keys: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeBedrock]:
-    with FakeBedrock({"": [Said(b"")]}) as fake:
+    with FakeBedrock({"": [KEPT]}) as fake:
         monkeypatch.setenv("AWS_ENDPOINT_URL_S3", fake.url)
         yield fake
 
@@ -212,7 +213,9 @@ class TestRegion:
         assert "is in eu-west-1: give that as --region" in (error.hint or "")
 
     def test_its_own_region_is_no_news(self, s3, store, notices):
-        s3.scripts[""] = [Said(b"", 200, {"x-amz-bucket-region": "us-east-1"})]
+        s3.scripts[""] = [
+            replace(KEPT, headers={**KEPT.headers, "x-amz-bucket-region": "us-east-1"})
+        ]
         store.check()
         store.put(KEY, b"{}")
 
@@ -240,7 +243,7 @@ class TestCredentials:
 
     def test_those_that_run_out_are_read_afresh_once(self, s3, profile):
         def only(*good: str) -> Callable[[Sent], Said]:
-            return lambda sent: Said(b"") if sent.key_id in good else xml(400, "ExpiredToken")
+            return lambda sent: KEPT if sent.key_id in good else xml(400, "ExpiredToken")
 
         notices: list[str] = []
         s3.scripts[""] = only("AKIAFIRST")

@@ -22,7 +22,7 @@ from socratic_bench.artifacts.places import bucket_journals, open_bucket
 from socratic_bench.artifacts.s3 import S3Store
 from socratic_bench.config import RunConfig
 from socratic_bench.errors import ArtifactError, BenchError, Stopped, UsageError
-from tests.fakes import PATIENCE_S, FakeBedrock, Said, Sent, relayed, xml
+from tests.fakes import KEPT, PATIENCE_S, FakeBedrock, Said, Sent, relayed, xml
 
 RUN = "run-01M7XXKJ610ZKRZ0Q3VR382HZG"
 LATER = "run-01M7XXKJ610ZKRZ0Q3VR382HZH"
@@ -192,7 +192,7 @@ class TestEntries:
 
     def test_entries_that_cannot_be_kept_are_missing_in_the_end(self, host, keys, monkeypatch):
         def deny(sent: Sent) -> Said:
-            return xml(403, "AccessDenied") if "/journal/" in sent.path else Said(b"")
+            return xml(403, "AccessDenied") if "/journal/" in sent.path else KEPT
 
         with FakeBedrock({"": deny}) as s3:
             monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3.url)

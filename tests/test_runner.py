@@ -22,6 +22,7 @@ from socratic_bench.errors import ENDINGS
 from socratic_bench.ports import Opening
 from socratic_bench.types import CallKey, Turn
 from tests.fakes import (
+    KEPT,
     PATIENCE_S,
     FakeBedrock,
     Said,
@@ -680,7 +681,7 @@ class TestArtifacts:
         """The server takes everything but what goes under one half of the tree."""
 
         def s3(sent: Sent) -> Said:
-            return Said(b"", 403 if f"/{broken}/" in sent.path else 200)
+            return Said(b"", 403) if f"/{broken}/" in sent.path else KEPT
 
         monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
         with FakeBedrock({"": s3}) as bucket:

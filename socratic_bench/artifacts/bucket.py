@@ -1,9 +1,10 @@
 """One S3 bucket below one prefix: whole objects, and writes on conditions."""
 
-import re
-from collections.abc import Callable, Iterator
+from base64 import b64encode
+from collections.abc import Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from hashlib import sha256
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -15,14 +16,18 @@ from socratic_bench.artifacts.bucket_faults import (
     BucketContext,
     explain,
 )
-from socratic_bench.errors import UsageError
+from socratic_bench.config import prefix_problems
+from socratic_bench.errors import ArtifactError, StoreOutageError, UsageError
 from socratic_bench.values import dataclass
 
-# What no key can carry whole, and parts of a path that some readers would resolve.
-_UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]|(^|/)\.\.?(/|$)")
 _MISSING = ("404", "NoSuchKey")
 # "NoSuchKey": a write that must replace an object which is gone.
 _REFUSED = ("412", "PreconditionFailed", "NoSuchKey", "404")
+
+
+# More than the longest answer that a run takes makes of an entry in its journal.
+MAX_OBJECT_BYTES = 128 * 2**20
+MAX_PAGES = 1000  # of a list, 1000 keys each
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +54,8 @@ class Bucket:
         kms_key_id: str | None = None,
         notice: Notice = lambda _: None,
     ) -> None:
-        if prefix and _UNFIT.search(prefix):
-            problem = "must hold no control characters, and neither '.' nor '..' as a part."
-            raise UsageError([f"The S3 prefix {prefix!r} {problem}"])
+        if problems := [*prefix_problems(prefix)]:
+            raise UsageError(problems)
         self.name = name
         self._prefix = f"{prefix}/" if prefix else ""
         self._encryption: dict[str, Any] = (
@@ -77,24 +81,52 @@ class Bucket:
 
     def get(self, key: str) -> Stored | None:
         """The object, or `None` if there is none."""
-        answer = self._call("get_object", key, _MISSING, lambda told: told["Body"].read(), Key=key)
+        answer = self._call("get_object", key, _MISSING, _read_whole, Key=key)
         if answer is None:
             return None
         told, body = answer
-        return Stored(body, told["ETag"], _age_s(told))
+        if body is None:
+            raise self._enormous(key, f"has more than {MAX_OBJECT_BYTES} bytes")
+        return Stored(body, self._etag(told, key), _age_s(told))
 
-    def keys(self, below: str) -> Iterator[str]:
-        """The key of every object below a folder, in the order of their names."""
+    def sizes(self, below: str) -> dict[str, int]:
+        """The key of every object below a folder, in the order of their names, and its bytes."""
+        found: dict[str, int] = {}
         more: dict[str, Any] = {}
-        while True:
+        for _ in range(MAX_PAGES):
             told, _ = self._call("list_objects_v2", below, (), Prefix=below, **more) or ({}, None)
+            if "IsTruncated" not in told:
+                raise self._not_s3(below, "read")
             for entry in told.get("Contents", ()):
-                yield entry["Key"].removeprefix(self._prefix)
-            if not told.get("IsTruncated"):
-                return
+                found[entry["Key"].removeprefix(self._prefix)] = entry["Size"]
+            if not told["IsTruncated"] or not told.get("NextContinuationToken"):
+                return found
             more = {"ContinuationToken": told["NextContinuationToken"]}
+        raise self._enormous(below, f"holds more than {len(found)} objects")
+
+    def _enormous(self, key: str, what: str) -> ArtifactError:
+        return ArtifactError(
+            f"{self.location(key)} {what}: no run wrote that.",
+            hint="Remove it, or start a new run without resuming.",
+        )
+
+    def _etag(self, told: Any, key: str, verb: str = "read") -> str:  # noqa: ANN401 -- the SDK's
+        """What each answer of S3's about an object tells; whatever answers without is not S3."""
+        etag: str = told.get("ETag") or ""
+        if not etag:
+            raise self._not_s3(key, verb)
+        return etag
+
+    def _not_s3(self, key: str, verb: str) -> ArtifactError:
+        return ArtifactError(
+            f"{self.location(key)} could not be {verb}: what answers there does not answer as S3 "
+            "does.",
+            hint="Check the endpoint of S3 (AWS_ENDPOINT_URL_S3), and what stands before it, such "
+            "as a proxy or a login page.",
+        )
 
     def _write(self, key: str, body: bytes, **more: Any) -> str | None:  # noqa: ANN401 -- the SDK's
+        checksum = b64encode(sha256(body).digest()).decode()
         answer = self._call(
             "put_object",
             key,
@@ -102,11 +134,19 @@ class Bucket:
             Key=key,
             Body=body,
             ContentType="application/json",
-            ChecksumAlgorithm="SHA256",
+            ChecksumSHA256=checksum,
             **self._encryption,
             **more,
         )
-        return answer[0].get("ETag", "") if answer else None
+        if answer is None:
+            return None
+        etag = self._etag(answer[0], key, "written")
+        if answer[0].get("ChecksumSHA256", checksum) != checksum:
+            raise StoreOutageError(
+                f"{self.location(key)} could not be written: S3 tells the checksum of other bytes.",
+                hint="Check what stands between here and S3, such as a proxy.",
+            )
+        return etag
 
     def _call(
         self,
@@ -127,6 +167,15 @@ class Bucket:
             location = self.location(key)
             context = BucketContext(self.name, location, ACTIONS[operation], self._kms_key_id)
             raise explain(error, context) from error
+
+
+def _read_whole(told: Any) -> bytes | None:  # noqa: ANN401 -- the SDK's own answer
+    """The body; nothing of one over the bound."""
+    if (told.get("ContentLength") or 0) > MAX_OBJECT_BYTES:
+        return None
+    body: bytes = told["Body"].read(MAX_OBJECT_BYTES + 1)
+    # The SDK compares length and checksum once there is no more to read.
+    return None if told["Body"].read(1) or len(body) > MAX_OBJECT_BYTES else body
 
 
 def _age_s(told: Any) -> float | None:  # noqa: ANN401 -- the SDK's own answer

@@ -16,6 +16,7 @@ from socratic_bench.artifacts.bucket import Bucket, Stored
 from socratic_bench.artifacts.delivery import Delivery
 from socratic_bench.artifacts.keys import RunKeys, index_of
 from socratic_bench.artifacts.lease import Lease, LeaseTerms
+from socratic_bench.config import MAX_STORED_BYTES
 from socratic_bench.documents import encode
 from socratic_bench.errors import DamagedJournalError, StoreOutageError, UsageError
 from socratic_bench.ports import Entry
@@ -62,7 +63,7 @@ class BucketJournals:
     def newest(self, identity: str) -> Iterator[str]:
         """Run ids whose first entry has this `identity` digest, the newest first."""
         folder = index_of(identity)
-        named = self._patiently(lambda: list(self._bucket.keys(folder)))
+        named = self._patiently(lambda: self._bucket.sizes(folder))
         for run_id in sorted((key.removeprefix(folder) for key in named), reverse=True):
             keys = _keys_of(run_id)
             if keys and self._get(keys.entry(0)):
@@ -131,7 +132,12 @@ class BucketJournals:
 
     def _sequences(self, keys: RunKeys) -> dict[int, str]:
         """The key of every object that is named like an entry, by its number."""
-        listed = self._patiently(lambda: list(self._bucket.keys(keys.journal)))
+        listed = self._patiently(lambda: self._bucket.sizes(keys.journal))
+        if sum(listed.values()) > MAX_STORED_BYTES:
+            raise UsageError(
+                [f"{self._bucket.location(keys.journal)} has more than {MAX_STORED_BYTES} bytes."],
+                hint="Start a new run without resuming.",
+            )
         found = {}
         for key in listed:
             name = _ENTRY.fullmatch(key.removeprefix(keys.journal))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import orjson
 
+from socratic_bench.config import MAX_STORED_BYTES, read_bounded
 from socratic_bench.errors import ArtifactError, UsageError
 
 
@@ -66,7 +67,7 @@ class FolderStore:
         path = self._root / key
         try:
             self._keep_inside(path)
-            return path.read_bytes()
+            return read_bounded(path, bound=MAX_STORED_BYTES)
         except (OSError, RuntimeError, ValueError) as error:
             raise ArtifactError(
                 f"{path} could not be read: {_why(error)}.",
@@ -88,7 +89,7 @@ class FolderStore:
 def _found(path: Path) -> bytes | None:
     """What is there already, from an earlier process of the same run."""
     try:
-        return path.read_bytes()
+        return read_bounded(path, bound=MAX_STORED_BYTES)
     except FileNotFoundError:
         return None
 

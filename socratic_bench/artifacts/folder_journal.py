@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from socratic_bench.artifacts.keys import RunKeys, index_of
+from socratic_bench.config import MAX_STORED_BYTES, open_regular, read_open
 from socratic_bench.documents import encode
 from socratic_bench.errors import ArtifactError, DamagedJournalError, UsageError
 from socratic_bench.types import Json
@@ -19,6 +20,8 @@ from socratic_bench.types import Json
 SUM = "sha256"
 NEVER = "Nothing of it was used or changed."
 ANEW = "Start a new run without resuming."
+# Twice the prompt, at its longest, and what else a run begins with.
+MAX_FIRST_LINE_BYTES = 16 * 2**20
 
 
 class FolderJournals:
@@ -46,7 +49,11 @@ class FolderJournals:
 
     def newest(self, identity: str) -> Iterator[str]:
         for path in sorted(self._folder.glob("run-*.jsonl"), reverse=True):
-            line = _first_line(path)
+            try:
+                line = _first_line(path)
+            except OSError as error:
+                self._notice(f"{path} cannot be read and is passed over: {error.strerror}.")
+                continue
             entry = _read_line(line)
             if entry and entry.get("digest") == identity:
                 yield path.stem
@@ -55,7 +62,12 @@ class FolderJournals:
 
     def first(self, run_id: str) -> Mapping[str, Json]:
         path = self._path(run_id)
-        line = _first_line(path)
+        try:
+            line = _first_line(path)
+        except FileNotFoundError:
+            line = b""
+        except OSError as error:
+            raise _unopened(path, error) from error
         if not line:
             raise UsageError([self._absent(path)], hint=self._hint())
         entry = _read_line(line)
@@ -81,11 +93,11 @@ class FolderJournals:
     def open(self, run_id: str) -> "FolderJournal":
         path = self._path(run_id)
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
+            descriptor = open_regular(path, os.O_RDWR | os.O_APPEND)
         except FileNotFoundError as error:
             raise UsageError([self._absent(path)], hint=self._hint()) from error
         except OSError as error:
-            raise UsageError([f"The journal {path} cannot be opened: {error.strerror}."]) from error
+            raise _unopened(path, error) from error
         return FolderJournal(path, descriptor)
 
     def _path(self, run_id: str) -> Path:
@@ -149,7 +161,7 @@ class FolderJournal:
             ) from error
 
     def _owner(self) -> str:
-        found = [e for e in map(_read_line, self._path.read_bytes().splitlines(keepends=True)) if e]
+        found = [e for e in map(_read_line, self._content().splitlines(keepends=True)) if e]
         nobody: dict[str, Any] = {}
         last = next((e for e in reversed(found) if e.get("kind") == "process"), nobody)
         return (
@@ -157,8 +169,14 @@ class FolderJournal:
             f"since {last.get('started_at', 'an unknown time')}"
         )
 
+    def _content(self) -> bytes:
+        try:
+            return read_open(self._descriptor, MAX_STORED_BYTES)
+        except OSError as error:
+            raise _unopened(self._path, error) from error
+
     def _read(self) -> Iterator[Mapping[str, Json]]:
-        content = self._path.read_bytes()
+        content = self._content()
         whole, _, torn = content.rpartition(b"\n")
         lines = whole.split(b"\n") if whole else []
         found = [_read_line(line + b"\n") for line in lines]
@@ -191,12 +209,9 @@ def owner() -> dict[str, Json]:
 
 
 def _first_line(path: Path) -> bytes:
-    """What a journal begins with; nothing where there is none, or none that can be read."""
-    try:
-        with path.open("rb") as file:
-            return file.readline()
-    except OSError:
-        return b""
+    """What a journal begins with. Raises `OSError` for what cannot be read, or is no file."""
+    with os.fdopen(open_regular(path), "rb") as file:
+        return file.readline(MAX_FIRST_LINE_BYTES)
 
 
 def _sum(entry: dict[str, Json]) -> str:
@@ -227,6 +242,10 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _unopened(path: Path, error: OSError) -> UsageError:
+    return UsageError([f"The journal {path} cannot be opened: {error.strerror}."], hint=ANEW)
 
 
 def _unwritable(path: Path, error: OSError) -> ArtifactError:

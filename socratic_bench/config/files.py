@@ -1,4 +1,4 @@
-"""Reads texts of the user's own: regular files of a bounded length, and nothing else."""
+"""Reads files that others may have put there: only regular ones, and of a bounded length."""
 
 import errno
 import os
@@ -6,19 +6,39 @@ import stat
 from pathlib import Path
 
 MAX_TEXT_BYTES = 1_000_000
+# What runs keep, read back whole: far more than the longest run writes.
+MAX_STORED_BYTES = 256 * 2**20
 
 
 def read_bounded(path: Path | str, *, bound: int = MAX_TEXT_BYTES) -> bytes:
     """The file's bytes. Raises `OSError`, also for a device, a pipe, or a file over the bound."""
+    descriptor = open_regular(path)
+    try:
+        return read_open(descriptor, bound)
+    finally:
+        os.close(descriptor)
+
+
+def open_regular(path: Path | str, flags: int = os.O_RDONLY) -> int:
+    """A descriptor of a file that is there. Raises `OSError`, also for a device or a pipe."""
     try:
         # A named pipe without a writer would wait for one.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        descriptor = os.open(path, flags | os.O_NONBLOCK)
     except ValueError as error:
         raise OSError(errno.EINVAL, "no file can have this name") from error
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file")
-        content = file.read(bound + 1)
-    if len(content) > bound:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no regular file")
+    return descriptor
+
+
+def read_open(descriptor: int, bound: int) -> bytes:
+    """All of an open file, from its beginning. Raises `OSError` for one over the bound."""
+    with os.fdopen(os.dup(descriptor), "rb") as file:
+        file.seek(0)
+        # An enormous one shows by its size, before any of it is read.
+        is_long = os.fstat(descriptor).st_size > bound
+        content = b"" if is_long else file.read(bound + 1)
+    if is_long or len(content) > bound:
         raise OSError(errno.EFBIG, f"it has more than {bound} bytes")
     return content

@@ -18,6 +18,11 @@ PRESSURES: tuple[Pressure, ...] = get_args(Pressure)
 
 _ARN = r"arn:aws[\w-]*:bedrock:(?P<region>[a-z0-9-]*):\d*:[\w.-]+/.+"
 _ROLE_ARN = r"arn:aws[\w-]*:iam::\d{12}:role/.+"
+# What no key can carry whole, and parts of a path that some readers would resolve.
+_UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]|(^|/)\.\.?(/|$)")
+# S3's bound, and the longest key of a run, which names it below `journal/identities/`.
+MAX_KEY_BYTES = 1024
+LONGEST_KEY_BYTES = 82
 _BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
 _STRANGE = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]")
 _KMS_ALIAS = r"alias/[A-Za-z0-9/_-]{1,250}"
@@ -229,8 +234,22 @@ def _place_problems(config: RunConfig) -> Iterator[str]:
     if config.s3_prefix and not config.s3_bucket:
         yield "An S3 prefix is given without a bucket: set RUNNER_S3_BUCKET or give --s3-bucket."
     yield from _key_problems(config)
-    if ".." in config.s3_prefix.split("/"):
-        yield f"The S3 prefix {config.s3_prefix!r} must not contain '..'."
+    yield from prefix_problems(config.s3_prefix)
+
+
+def prefix_problems(prefix: str) -> Iterator[str]:
+    """Why no object could have a key of a run's that begins with this prefix."""
+    if _UNFIT.search(prefix):
+        yield (
+            f"The S3 prefix {prefix[:100]!r} must hold no control characters, and neither '.' nor "
+            "'..' as a part."
+        )
+    most_bytes = MAX_KEY_BYTES - LONGEST_KEY_BYTES - len("/")
+    if (n_bytes := len(prefix.encode(errors="replace"))) > most_bytes:
+        yield (
+            f"The S3 prefix has {n_bytes} bytes, but at most {most_bytes} leave room for the keys "
+            f"of a run: S3 takes {MAX_KEY_BYTES}."
+        )
 
 
 def _key_problems(config: RunConfig) -> Iterator[str]:

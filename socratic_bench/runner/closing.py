@@ -181,8 +181,13 @@ class Closing:
         if not any(entry.get("kind") == "answered" for entry in self.held.journal.entries):
             return
         how = _resume_words(self.plan.config, self.keys.run_id, is_kept=self._is_kept)
-        if how not in (error.hint or ""):
-            error.hint = f"{error.hint} {how}" if error.hint else how
+        if how in (error.hint or ""):
+            return
+        parts = [error.hint, how] if error.hint else [how]
+        if isinstance(error, ArtifactError) and not self._is_kept:
+            # The store is what failed, and the document holds all of it.
+            parts.reverse()
+        error.hint = " ".join(parts)
 
     def _place(self, store: ArtifactStore | None, *, complete: bool) -> Place | None:
         if store is None:
