@@ -228,6 +228,7 @@ TRANSLATED = (
 
 def translate(error: Exception, *, model_id: str) -> ModelError:
     """The `ModelError` that stands for an SDK error of a call to `model_id`."""
+    keep_first_line(error)
     name, said = _classify(error)
     fault = FAULTS[name]
     return ModelError(
@@ -237,6 +238,17 @@ def translate(error: Exception, *, model_id: str) -> ModelError:
         retryable=fault.end_reason == "unavailable",
         hint=fault.hint,
     )
+
+
+def keep_first_line(error: Exception) -> None:
+    """Have what a program that gives credentials said end with its first line, wherever it is
+    shown: nobody knows what else it tells when it fails.
+    """
+    if isinstance(error, sdk.CredentialRetrievalError):
+        whole = str(error)
+        told = str(dict(error.kwargs).get("error_msg", ""))
+        first = (told.strip().splitlines() or [""])[0]
+        error.args = (whole.removesuffix(told) + first,)
 
 
 def maybe_billed(error: Exception, code: str) -> bool:
