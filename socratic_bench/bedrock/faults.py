@@ -229,7 +229,15 @@ TRANSLATED = (
 def translate(error: Exception, *, model_id: str) -> ModelError:
     """The `ModelError` that stands for an SDK error of a call to `model_id`."""
     keep_first_line(error)
-    name, said = _classify(error)
+    return _model_error(model_id, *_classify(error))
+
+
+def answered_error(code: str, message: str, status: int, *, model_id: str) -> ModelError:
+    """The `ModelError` that stands for an answer of the service, known before it is given."""
+    return _model_error(model_id, answered_fault(code, message, status), f"{code}: {message}")
+
+
+def _model_error(model_id: str, name: str, said: str) -> ModelError:
     fault = FAULTS[name]
     return ModelError(
         f"{model_id}: {said}",

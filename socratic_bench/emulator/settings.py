@@ -8,6 +8,9 @@ from typing import get_args
 from socratic_bench.emulator.dialogue import Role
 from socratic_bench.emulator.faults import Fault
 
+# By this word of its answer, and by nothing else, an endpoint is known to be one.
+EMULATOR = "socratic-runner"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -30,6 +33,7 @@ class Settings:
     def pace(self) -> dict[str, object]:
         """How long answers take, by role, for who wants to foretell it."""
         return {
+            "emulator": EMULATOR,
             "latency_ms": {role: self.latency_of(role) for role in get_args(Role)},
             "ms_per_output_token": self.ms_per_output_token,
         }
