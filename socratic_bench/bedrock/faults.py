@@ -86,8 +86,8 @@ FAULTS: dict[str, Fault] = {
     ),
     "needs_profile": _lasting(
         "refused_request",
-        "Use an inference profile of the model: its id with the prefix us., eu., apac. or global., "
-        "or its ARN (aws bedrock list-inference-profiles).",
+        "Use an inference profile of the model: its id with a region's prefix, such as us. or "
+        "global., or its ARN (aws bedrock list-inference-profiles).",
     ),
     "unknown_model": _lasting(
         "unknown_model",

@@ -17,6 +17,7 @@ from socratic_bench.artifacts.places import (
     open_bucket,
     open_folder,
 )
+from socratic_bench.bedrock.settings import setting_notices
 from socratic_bench.config import RunConfig
 from socratic_bench.documents.result import RunResult
 from socratic_bench.errors import BenchError, InternalError, ModelError, Stopped, UsageError
@@ -163,7 +164,7 @@ class _Performance:
             return Finale(end_reason=ended.end_reason), ended
         opening = self.plan.episode.opening
         self.listener.on_start(self.keys.run_id, self.config, opening)
-        for text in opening.notices:
+        for text in (*opening.notices, *setting_notices(self.config)):
             self._notice(text)
         return self._play()
 
