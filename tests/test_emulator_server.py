@@ -20,7 +20,7 @@ from socratic_bench.emulator.cache import PromptCache
 from socratic_bench.emulator.loop import loop_factory
 from socratic_bench.emulator.shapes import MismatchError
 from socratic_bench.emulator.validation import Validator, read_model, service_validator
-from socratic_bench.emulator.wire import Answer, Connection
+from socratic_bench.emulator.wire import Answer, Connection, ConnectionPool
 from tests.test_emulator_support import (
     JUDGE,
     SOCRATIC,
@@ -373,7 +373,8 @@ def _sent(handle):
             sent.append((round(loop.now_s - _Clock.now_s, 6), data))
 
     async def ask(own):
-        connection = Connection(lambda _request: handle(loop), set(), 1, lambda _seconds: None)
+        pool = ConnectionPool(most=1, read_timeout_s=1000)
+        connection = Connection(lambda _request: handle(loop), pool, 1, lambda _seconds: None)
         connection.connection_made(Line(own))
         connection.data_received(http(converse_body()))
         for _ in range(4):

@@ -85,7 +85,7 @@ def bedrock_models(
         return
     from socratic_bench.emulator import Emulator, Settings
 
-    with Emulator(Settings()) as emulator:
+    with Emulator(Settings(any_model=True)) as emulator:
         yield _factory(config, emulator.url, halt, notice, purse)
 
 
