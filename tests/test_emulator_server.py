@@ -17,10 +17,11 @@ import pytest
 from socratic_bench.emulator import MODEL_IDS, Emulator, Settings
 from socratic_bench.emulator import loop as emulator_loop
 from socratic_bench.emulator.cache import PromptCache
+from socratic_bench.emulator.connections import ConnectionPool
 from socratic_bench.emulator.loop import loop_factory
 from socratic_bench.emulator.shapes import MismatchError
 from socratic_bench.emulator.validation import Validator, read_model, service_validator
-from socratic_bench.emulator.wire import Answer, Connection, ConnectionPool
+from socratic_bench.emulator.wire import Answer, Connection
 from tests.test_emulator_support import (
     JUDGE,
     SOCRATIC,
