@@ -57,6 +57,13 @@ class ArtifactStore(Protocol):
         """Keep `body` whole or raise `ArtifactError`; a second put of a key replaces the first."""
         ...
 
+    def missing(self, kept: Mapping[str, int]) -> Sequence[str] | None:
+        """Which of these keys, told with their bytes, the store no longer has, or not so long.
+
+        `None` if it does not tell. Raises `StoreOutageError` if a later try may.
+        """
+        ...
+
     def location(self, key: str) -> str:
         """Where a reader finds the key: a URL or an absolute path."""
         ...
@@ -220,6 +227,17 @@ class Journal(Protocol):
     @property
     def is_kept(self) -> bool:
         """Whether every entry that was appended, and raised no error, is there by now."""
+        ...
+
+    def mend(self) -> None:
+        """Write anew what others have taken away, unless the run's delivery sees to that.
+
+        Raises `ArtifactError` if that cannot be done.
+        """
+        ...
+
+    def body_of(self, key: str) -> bytes | None:
+        """What a delivery was given under `key`; `None` if that is no entry of this journal."""
         ...
 
     def append(self, entry: Entry, *, durable: bool = True) -> None:

@@ -271,7 +271,7 @@ Script = Callable[[Sent], Said] | Sequence[Said]
 
 class FakeBedrock:
     """A service on a local port. Each model id has a script: a function of the request, or answers
-    in turn, of which the last one goes on for ever.
+    in turn, of which the last one goes on for ever. What is no model's has the script of "".
     """
 
     def __init__(self, scripts: Mapping[str, Script] | None = None) -> None:
@@ -300,7 +300,7 @@ class FakeBedrock:
     def take(self, sent: Sent) -> Said:
         with self._lock:
             self.sent.append(sent)
-            script = self.scripts.get(sent.model_id, [answer()])
+            script = self.scripts.get(sent.model_id, self.scripts.get("", [answer()]))
             number = self._given.get(sent.model_id, 0)
             self._given[sent.model_id] = number + 1
         said = script(sent) if callable(script) else script[min(number, len(script) - 1)]
@@ -428,11 +428,13 @@ def _passed_on(moto_url: str, sent: Sent) -> Said:
         connection.request(sent.method, sent.path, sent.raw, known)
         told = connection.getresponse()
         body = told.read()
-        kept = {n: v for n, v in told.getheaders() if n.lower() in _PASSED_ON}
-        return Said(body, told.status, kept)
+        names = (*_PASSED_ON, "content-length") if sent.method == "HEAD" else _PASSED_ON
+        kept = {n.title(): v for n, v in told.getheaders() if n.lower() in names}
+        kind = told.getheader("Content-Type", "application/json")
+        return Said(body, told.status, kept, content_type=kind)
 
 
-_PASSED_ON = ("etag", "last-modified", "x-amz-bucket-region")
+_PASSED_ON = ("etag", "last-modified", "x-amz-bucket-region", "x-amzn-errortype")
 
 
 def xml(status: int, code: str, message: str = "No.", **headers: str) -> Said:

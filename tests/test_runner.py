@@ -681,7 +681,8 @@ class TestArtifacts:
         """The server takes everything but what goes under one half of the tree."""
 
         def s3(sent: Sent) -> Said:
-            return Said(b"", 403) if f"/{broken}/" in sent.path else KEPT
+            is_taken = sent.method == "PUT" and f"/{broken}/" not in sent.path
+            return KEPT if is_taken else Said(b"", 403)
 
         monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
         with FakeBedrock({"": s3}) as bucket:

@@ -1,7 +1,8 @@
 """One S3 bucket below one prefix: whole objects, and writes on conditions."""
 
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
@@ -27,6 +28,8 @@ _REFUSED = ("412", "PreconditionFailed", "NoSuchKey", "404")
 
 # More than the longest answer that a run takes makes of an entry in its journal.
 MAX_OBJECT_BYTES = 128 * 2**20
+READERS = 8
+_DENIED = -1
 MAX_PAGES = 1000  # of a list, 1000 keys each
 
 
@@ -88,6 +91,50 @@ class Bucket:
         if body is None:
             raise self._enormous(key, f"has more than {MAX_OBJECT_BYTES} bytes")
         return Stored(body, self._etag(told, key), _age_s(told))
+
+    def size(self, key: str) -> int | None:
+        """The object's bytes, or `None` if there is none."""
+        answer = self._call("head_object", key, _MISSING, Key=key)
+        if answer is None:
+            return None
+        self._etag(answer[0], key)
+        size: int = answer[0]["ContentLength"]
+        return size
+
+    def missing(self, kept: Mapping[str, int]) -> Sequence[str] | None:
+        """Which of these objects, told with their bytes, are gone or of another length now.
+
+        `None` if that cannot be told, since neither listing nor HEAD is allowed.
+        """
+        try:
+            folders = {key[: key.rindex("/") + 1] for key in kept}
+            listed = [self.sizes(folder) for folder in folders]
+        except StoreOutageError:
+            raise
+        except ArtifactError:
+            return self._missing_one_by_one(kept)
+        found = {key: size for sizes in listed for key, size in sizes.items()}
+        return [key for key, size in kept.items() if found.get(key) != size]
+
+    def _missing_one_by_one(self, kept: Mapping[str, int]) -> Sequence[str] | None:
+        """Without leave to list, S3 denies to tell of an object that is gone: one that it tells of
+        shows that the others are.
+        """
+        with ThreadPoolExecutor(READERS) as pool:
+            first = [*pool.map(self._told_size, [*kept][:READERS])]
+            if all(size == _DENIED for size in first):
+                return None
+            rest = pool.map(self._told_size, [*kept][READERS:])
+            found = dict(zip(kept, [*first, *rest], strict=True))
+        return [key for key, size in kept.items() if found[key] != size]
+
+    def _told_size(self, key: str) -> int | None:
+        try:
+            return self.size(key)
+        except StoreOutageError:
+            raise
+        except ArtifactError:
+            return _DENIED
 
     def sizes(self, below: str) -> dict[str, int]:
         """The key of every object below a folder, in the order of their names, and its bytes."""

@@ -36,6 +36,7 @@ class _Found:
     """What could be read of a journal."""
 
     entries: list[Entry] = field(default_factory=list)
+    bodies: dict[str, bytes] = field(default_factory=dict)
     last: str | None = None
     repairs: list[str] = field(default_factory=list)
 
@@ -100,7 +101,7 @@ class BucketJournals:
         keys = RunKeys(run_id)
         lease = self._lease(keys)
         lease.start()
-        return self._journal(keys, lease, _Found(), index=keys.index(identity))
+        return self._journal(keys, lease, _Found(), keys.index(identity))
 
     def open(self, run_id: str) -> "BucketJournal":
         """The journal of a run, held by this process from now on.
@@ -118,15 +119,14 @@ class BucketJournals:
         except BaseException:
             lease.release()
             raise
-        return self._journal(keys, lease, found)
+        index = keys.index(str(found.entries[0].get("digest")))
+        return self._journal(keys, lease, found, index)
 
     def _lease(self, keys: RunKeys) -> Lease:
         return Lease(self._bucket, keys.lease, keys.run_id, self._terms)
 
-    def _journal(
-        self, keys: RunKeys, lease: Lease, found: _Found, index: str | None = None
-    ) -> "BucketJournal":
-        shelf = _Shelf(self._bucket, lease, keys.entry(0), index)
+    def _journal(self, keys: RunKeys, lease: Lease, found: _Found, index: str) -> "BucketJournal":
+        shelf = _Shelf(self._bucket, lease, keys.entry(0), index, found.bodies)
         notes = self._keeps_notes
         return BucketJournal(keys, shelf, self._delivery, lease, found, keeps_notes=notes)
 
@@ -196,7 +196,6 @@ class BucketJournal:
         self._lock = threading.Lock()
         self._last = found.last
         self._n_entries = len(found.entries)
-        self._n_sent = 0
 
     @property
     def entries(self) -> Sequence[Entry]:
@@ -211,7 +210,13 @@ class BucketJournal:
     @property
     def is_kept(self) -> bool:
         """Whether all that was appended has arrived."""
-        return self._shelf.n_kept == self._n_sent
+        return self._shelf.kept >= self._shelf.bodies.keys()
+
+    def mend(self) -> None:
+        """Its delivery sees to that."""
+
+    def body_of(self, key: str) -> bytes | None:
+        return self._shelf.bodies.get(key)
 
     def append(self, entry: Entry, *, durable: bool = True) -> None:
         """Start keeping an entry; whether it arrived the run's delivery knows.
@@ -233,7 +238,7 @@ class BucketJournal:
             key = self._keys.entry(self._n_entries)
             self._last = hashlib.sha256(body).hexdigest()
             self._n_entries += 1
-            self._n_sent += 1
+            self._shelf.bodies[key] = body
         self._delivery.send_to(self._shelf, key, body)
 
     def close(self) -> None:
@@ -245,7 +250,8 @@ class _Shelf:
     """Where a journal's entries go: over what lies there only while this process holds the run.
 
     What lies there is either left from an earlier process, behind a gap or a broken entry, or the
-    work of one that has taken the run over.
+    work of one that has taken the run over. `bodies` has every entry by its key, `kept` the keys of
+    those that are there.
     """
 
     def __init__(
@@ -253,14 +259,15 @@ class _Shelf:
         bucket: Bucket,
         lease: Lease,
         first_key: str,
-        index: str | None,
+        index: str,
+        bodies: dict[str, bytes],
     ) -> None:
         self._bucket = bucket
         self._lease = lease
         self._first_key = first_key
         self._index = index
-        self._lock = threading.Lock()
-        self.n_kept = 0
+        self.bodies = bodies
+        self.kept = {*bodies}
 
     def check(self) -> None:
         """The run's own store of the same bucket is checked."""
@@ -271,11 +278,21 @@ class _Shelf:
     def put(self, key: str, body: bytes) -> None:
         if self._bucket.put_if(key, body, etag=None) is None:
             self._replace(key, body)
-        if key == self._first_key and self._index:
+        if key == self._first_key:
             # Only now is there something to find.
             self._bucket.put(self._index, b"")
-        with self._lock:
-            self.n_kept += 1
+        self.kept.add(key)
+
+    def missing(self, kept: Mapping[str, int]) -> Sequence[str] | None:
+        """See `socratic_bench.ports.ArtifactStore`: also of what earlier processes have kept."""
+        del kept
+        sizes = {key: len(body) for key, body in [*self.bodies.items()] if key in self.kept}
+        missing = self._bucket.missing({**sizes, self._index: 0})
+        if missing is None:
+            return None
+        self.kept.difference_update(missing)
+        # The index goes with the first entry.
+        return [*dict.fromkeys(self._first_key if key == self._index else key for key in missing)]
 
     def _replace(self, key: str, body: bytes) -> None:
         """Put an entry where something lies, if this process is the one that may."""
@@ -310,6 +327,7 @@ def _chained(keys: RunKeys, objects: Mapping[int, Stored | None]) -> _Found:
             found.repairs.append(f"Entry {sequence} of the journal {fault}.{behind}")
             break
         found.entries.append(entry)
+        found.bodies[keys.entry(sequence)] = stored.body
         found.last = hashlib.sha256(stored.body).hexdigest()
     return found
 

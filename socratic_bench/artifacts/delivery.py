@@ -11,6 +11,7 @@ from socratic_bench.ports import ArtifactStore
 
 MEMORY_BYTES = 256 * 2**20
 NAMES_TOLD = 5
+LEAVE = "Leave the artifacts of a run alone while it is under way."
 
 WaitFor = Callable[[Sequence[Future[None]]], object]
 
@@ -90,6 +91,40 @@ class Delivery:
         self._settle_lanes()
         wait(self._unsettled(), timeout=after_s)
         return self._missing()
+
+    def verify(
+        self, body_of: Callable[[str], bytes | None], notice: Callable[[str], object]
+    ) -> ArtifactError | None:
+        """Ask every store whether it still has all, and send it again what it lacks.
+
+        Returns an error if something stays missing. `notice` hears what was sent again, and which
+        store does not tell.
+        """
+        lost = self._lost(notice)
+        if not lost:
+            return None
+        notice(f"{_taken_away(lost)} What of it can be made again is written anew.")
+        for store, key in lost:
+            body = body_of(key)
+            if body is not None:
+                self._start(self._parcel(store, key, body))
+        error = self.settle()
+        still_lost = [] if error else self._lost(notice)
+        return ArtifactError(_taken_away(still_lost), hint=LEAVE) if still_lost else error
+
+    def _lost(self, notice: Callable[[str], object]) -> list[tuple[ArtifactStore, str]]:
+        with self._lock:
+            lanes = list(self._lanes.values())
+        lost: list[tuple[ArtifactStore, str]] = []
+        for lane in lanes:
+            missing = lane.missing()
+            if missing is None:
+                notice(
+                    f"Whether {lane.store.location('')} still has all that was written there could "
+                    "not be told: neither a list (s3:ListBucket) nor HEAD (s3:GetObject) says so."
+                )
+            lost += [(lane.store, key) for key in missing or ()]
+        return lost
 
     def conclude(self, key: str, body: bytes, wait_for: WaitFor = wait) -> ArtifactError | None:
         """Keep the file that vouches for all others: the bucket first, and nowhere after a failure.
@@ -185,14 +220,22 @@ class Delivery:
 def _told(missing: Sequence[Parcel]) -> ArtifactError:
     """How many are missing and why the first one is, and the places of the next ones."""
     first = next((parcel for parcel in missing if parcel.error), missing[0])
-    others = [p.store.location(p.key) for p in missing if p is not first]
+    others = [(p.store, p.key) for p in missing if p is not first]
     words = [f"{len(missing)} artifacts are missing. {_why(first)}"]
     if others:
-        more = len(others) - NAMES_TOLD
-        tail = f" and {more} more" if more > 0 else ""
-        words.append(f"Missing, too: {', '.join(others[:NAMES_TOLD])}{tail}.")
+        words.append(f"Missing, too: {_named(others)}.")
     hint = first.error.hint if first.error else "Run again, or give the store more time."
     return ArtifactError(" ".join(words), hint=hint)
+
+
+def _taken_away(lost: Sequence[tuple[ArtifactStore, str]]) -> str:
+    return f"{len(lost)} artifacts were removed or cut by others: {_named(lost)}."
+
+
+def _named(places: Sequence[tuple[ArtifactStore, str]]) -> str:
+    more = len(places) - NAMES_TOLD
+    names = ", ".join(store.location(key) for store, key in places[:NAMES_TOLD])
+    return f"{names} and {more} more" if more > 0 else names
 
 
 def _why(parcel: Parcel) -> str:

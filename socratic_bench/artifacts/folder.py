@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import orjson
@@ -74,6 +74,10 @@ class FolderStore:
                 hint="Leave the output folder of a run alone while it is under way.",
             ) from error
 
+    def missing(self, kept: Mapping[str, int]) -> Sequence[str]:
+        """See `socratic_bench.ports.ArtifactStore`."""
+        return [key for key, size in kept.items() if _size(self._root / key) != size]
+
     def _keep_inside(self, path: Path) -> None:
         # Whoever else may write here must not choose what this run overwrites.
         if not path.parent.resolve().is_relative_to(self._root.resolve()):
@@ -84,6 +88,13 @@ class FolderStore:
 
     def location(self, key: str) -> str:
         return str(self._root / key) + ("/" if key.endswith("/") else "")
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return None
 
 
 def _found(path: Path) -> bytes | None:

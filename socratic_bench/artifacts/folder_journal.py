@@ -83,9 +83,7 @@ class FolderJournals:
         del identity
         path = self._path(run_id)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o644)
-            _sync_folder(path.parent)
+            descriptor = _made(path)
         except OSError as error:
             raise _unwritable(path, error) from error
         return FolderJournal(path, descriptor)
@@ -121,6 +119,9 @@ class FolderJournal:
         self._descriptor = descriptor
         self.repairs: list[str] = []
         self.entries: Sequence[Mapping[str, Json]] = ()
+        # Every line that is there, in case that others take the file away.
+        self._lines: list[bytes] = []
+        self._n_bytes = 0
         try:
             self._lock()
             self.entries = tuple(self._read())
@@ -131,6 +132,7 @@ class FolderJournal:
     def append(self, entry: Mapping[str, Json], *, durable: bool = True) -> None:
         plain = dict(entry)
         line = encode({**plain, SUM: _sum(plain)}) + b"\n"
+        self.mend()
         length = os.fstat(self._descriptor).st_size
         try:
             _write_whole(self._descriptor, line)
@@ -141,11 +143,45 @@ class FolderJournal:
                 # Half a line would spoil the next one.
                 os.ftruncate(self._descriptor, length)
             raise _unwritable(self._path, error) from error
+        self._lines.append(line)
+        self._n_bytes += len(line)
 
     @property
     def is_kept(self) -> bool:
-        """What could not be written was an error at once."""
-        return True
+        """What could not be written was an error at once; but others may take the file away."""
+        return self._is_there() and self._is_whole()
+
+    def mend(self) -> None:
+        """Write the file anew if it was removed or cut. Raises `ArtifactError` if that fails, or if
+        another one lies in its place.
+        """
+        try:
+            if not self._is_there():
+                self._open_anew()
+            if not self._is_whole():
+                os.ftruncate(self._descriptor, 0)
+                _write_whole(self._descriptor, b"".join(self._lines))
+                os.fsync(self._descriptor)
+        except OSError as error:
+            raise _unwritable(self._path, error) from error
+
+    def body_of(self, key: str) -> None:
+        """It is not delivered."""
+
+    def _is_there(self) -> bool:
+        try:
+            return os.path.samestat(self._path.stat(), os.fstat(self._descriptor))
+        except OSError:
+            return False
+
+    def _is_whole(self) -> bool:
+        return os.fstat(self._descriptor).st_size == self._n_bytes
+
+    def _open_anew(self) -> None:
+        descriptor = _made(self._path)
+        os.close(self._descriptor)
+        self._descriptor = descriptor
+        self._lock()
 
     def close(self) -> None:
         with suppress(OSError):
@@ -194,6 +230,8 @@ class FolderJournal:
                 f"The last entry of {self._path} was cut off half-way and was removed; "
                 "its call is made again."
             )
+        self._lines = [line + b"\n" for line in lines]
+        self._n_bytes = sum(map(len, self._lines))
         damaged = sum(entry is None for entry in found)
         if damaged:
             self.repairs.append(
@@ -234,6 +272,13 @@ def _write_whole(descriptor: int, line: bytes) -> None:
     rest = memoryview(line)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
+
+
+def _made(path: Path) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o644)
+    _sync_folder(path.parent)
+    return descriptor
 
 
 def _sync_folder(folder: Path) -> None:

@@ -4,7 +4,7 @@ import hashlib
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import field
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ WRITERS = 4
 WAIT_BASE_S = 0.5
 WAIT_MAX_S = 20.0
 DOUBLINGS_MAX = 10
+LOOKS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,12 +93,14 @@ class Lane:
     """The writers of one store. A store that stands still holds no other one up."""
 
     def __init__(self, store: ArtifactStore, patience: Patience) -> None:
-        self._store = store
+        self.store = store
         self._patience = patience
         self._pool = ThreadPoolExecutor(WRITERS, thread_name_prefix="delivery")
         self._settling = threading.Event()
         self._closed = threading.Event()
         self._waiting = _Patient()
+        # What the store has taken, with its bytes.
+        self._kept: dict[str, int] = {}
 
     def submit(self, parcel: Parcel, then: Callable[[], None]) -> Future[None]:
         """Deliver, and call `then` once the store has it."""
@@ -107,6 +110,21 @@ class Lane:
         """From now on patience counts; writers that sleep try at once."""
         self._waiting.since_s = self._patience.monotonic_s()
         self._settling.set()
+
+    def missing(self) -> Sequence[str] | None:
+        """What the store took and no longer has; `None` if it does not tell."""
+        from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_attempt
+
+        retrying = Retrying(
+            retry=retry_if_exception_type(StoreOutageError),
+            stop=stop_after_attempt(LOOKS),
+            wait=self._wait_s,
+            sleep=self._sleep,
+        )
+        try:
+            return retrying(self.store.missing, self._kept)
+        except RetryError:
+            return None
 
     def close(self) -> None:
         self._closed.set()
@@ -134,12 +152,14 @@ class Lane:
             raise parcel.error
         parcel.late_tries += self._settling.is_set()
         try:
-            self._store.put(parcel.key, parcel.body)
+            body = parcel.body
+            self.store.put(parcel.key, body)
         except ArtifactError as error:
             parcel.error = error
             if isinstance(error, StoreOutageError):
                 self._waiting.error = error
             raise
+        self._kept[parcel.key] = len(body)
         parcel.error = self._waiting.error = None
         self._waiting.since_s = self._patience.monotonic_s()
 

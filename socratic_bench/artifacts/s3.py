@@ -1,10 +1,12 @@
 """Artifacts in an S3 bucket, with the caller's own credentials."""
 
+from collections.abc import Mapping, Sequence
+
 from botocore.exceptions import BotoCoreError, ClientError
 
 from socratic_bench.artifacts.bucket import Bucket
 from socratic_bench.artifacts.bucket_clients import Notice
-from socratic_bench.errors import UsageError
+from socratic_bench.errors import ArtifactError, StoreOutageError, UsageError
 
 MISSING = ("404", "NoSuchBucket", "NotFound")
 CHECK_TIMEOUT_S = 2
@@ -48,11 +50,20 @@ class S3Store:
             client.close()
 
     def holds(self, key: str) -> bool:
-        """Whether there is such an object. Raises `ArtifactError` if that cannot be told."""
-        return self.bucket.get(key) is not None
+        """Whether there surely is such an object. Raises `StoreOutageError`."""
+        try:
+            return key in self.bucket.sizes(key)
+        except StoreOutageError:
+            raise
+        except ArtifactError:
+            return False
 
     def put(self, key: str, body: bytes) -> None:
         self.bucket.put(key, body)
+
+    def missing(self, kept: Mapping[str, int]) -> Sequence[str] | None:
+        """See `socratic_bench.ports.ArtifactStore`."""
+        return self.bucket.missing(kept)
 
     def location(self, key: str) -> str:
         return self.bucket.location(key)

@@ -23,17 +23,13 @@ from socratic_bench.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """A run as it is expected: its turns, the answered calls of each role, and how it ends.
-
-    `refusal`: what is known to be refused for good, and ends it.
-    """
+    """A run as it is expected: its turns, the answered calls of each role, and how it ends."""
 
     turns: Sequence[Turn]
     calls: dict[Role, list[Completion]]
     finale: Finale
     models: dict[str, RehearsedModel]
     duration_s: float
-    refusal: ModelError | None
 
 
 def rehearse(
@@ -50,32 +46,29 @@ def rehearse(
 
     def model(model_id: str) -> RehearsedModel:
         if model_id not in models:
+            is_emulated = emulated or model_id.startswith("emulator.")
             scale = scales.get(model_id, 1.0)
-            speaker = Emulated(model_id) if emulated else Expected(plan, length, scale)
+            speaker = Emulated(model_id) if is_emulated else Expected(plan, length, scale)
             models[model_id] = RehearsedModel(
                 model_id,
                 speaker,
                 scale,
-                Options(
-                    stream=config.stream,
-                    prompt_cache=config.prompt_cache,
-                    metadata=config.request_metadata,
-                ),
+                Options(stream=config.stream, prompt_cache=config.prompt_cache),
                 agenda=agenda,
                 paces=paces,
                 purse=purse,
-                cache_minimum=_emulated_minimum(model_id) if emulated else None,
+                cache_minimum=_emulated_minimum(model_id) if is_emulated else None,
             )
         return models[model_id]
 
     student = model(config.student_model) if config.student_model else None
     bench = _bench(plan, agenda, model)
     stage = _Stage(model(config.model), student, bench)
-    finale, refusal = _played(plan.episode, stage, agenda)
+    finale = _played(plan.episode, stage, agenda)
     calls = {
         role: [call for made in models.values() for call in made.calls[role]] for role in ROLES
     }
-    return Rehearsal(stage.turns, calls, finale, models, agenda.now_ms / 1000, refusal)
+    return Rehearsal(stage.turns, calls, finale, models, agenda.now_ms / 1000)
 
 
 @dataclass(slots=True)
@@ -146,25 +139,23 @@ class _Stage:
             self.bench.take(tuple(self.turns))
 
 
-def _played(episode: Episode, stage: _Stage, agenda: Agenda) -> tuple[Finale, ModelError | None]:
+def _played(episode: Episode, stage: _Stage, agenda: Agenda) -> Finale:
     """Where budget or tutor end the dialogue, verdicts on what was played are still asked for."""
-    refusal = None
     try:
         try:
             finale = episode.play(stage)
         except ModelError as broken:
-            finale, refusal = Finale(end_reason=broken.end_reason), broken
+            finale = Finale(end_reason=broken.end_reason)
         except Stopped as stopped:
             if stopped.end_reason != "budget":
                 raise
             finale = Finale(end_reason="budget")
         agenda.finish()
     except Stopped as stopped:
-        judges = stopped.__cause__ if isinstance(stopped.__cause__, ModelError) else None
-        return Finale(end_reason=stopped.end_reason), judges
+        return Finale(end_reason=stopped.end_reason)
     if stage.bench and stage.bench.is_over_budget:
-        return Finale(end_reason="budget"), None
-    return finale, refusal
+        return Finale(end_reason="budget")
+    return finale
 
 
 def _emulated_minimum(model_id: str) -> int:

@@ -23,7 +23,7 @@ from socratic_bench.runner.backend import utc_now
 from socratic_bench.runner.gates import shortfalls
 from socratic_bench.runner.halt import Halt
 from socratic_bench.runner.plan import Plan
-from socratic_bench.runner.resume import Held
+from socratic_bench.runner.resume import Held, in_time
 from socratic_bench.runner.stage import Ledger
 from socratic_bench.types import Turn, Unjudged
 from socratic_bench.values import dataclass
@@ -54,6 +54,7 @@ class Closing:
     halt: Halt
     notices: list[str]
     notice: Callable[[str], None]
+    body_of: Callable[[str], bytes | None]
     started_at: datetime
     elapsed_s: Callable[[], float]
 
@@ -65,7 +66,8 @@ class Closing:
         error, lost = self._delivered(error)
         if lost and error:
             self.notice(lost.message)
-        result = self._summed_up(finale, error or lost or self._unkept(), turns)
+        error = error or lost or self._unkept() or self._taken_away()
+        result = self._summed_up(finale, error, turns)
         if result.status != "completed":
             return result
         late = self._conclude(result)
@@ -73,6 +75,29 @@ class Closing:
             return self._summed_up(finale, late, turns)
         self._log_end(result)
         return result
+
+    def _taken_away(self) -> BenchError | None:
+        """Have the stores keep again what others took out of them; an error if that fails."""
+
+        def verify() -> ArtifactError | None:
+            if self.held:
+                self.held.journal.mend()
+            return self.delivery.verify(self.body_of, self._lasting_notice)
+
+        if not self.delivery.has_stores:
+            return None
+        try:
+            return in_time(verify, self.halt)
+        except BenchError as ended:
+            return ended
+
+    def _lasting_notice(self, text: str) -> None:
+        """One that whoever reads the complete run again is told, too."""
+        if text in self.notices:
+            return
+        if self.log:
+            self.log.notice(text)
+        self.notice(text)
 
     def _conclude(self, result: RunResult) -> BenchError | None:
         if not self.delivery.has_stores:

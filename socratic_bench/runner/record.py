@@ -11,6 +11,7 @@ from socratic_bench.artifacts.keys import RunKeys
 from socratic_bench.documents import encode
 from socratic_bench.errors import BenchError, InternalError
 from socratic_bench.judging import Judge
+from socratic_bench.judging.injection import suspects_injection
 from socratic_bench.ports import Episode, Listener
 from socratic_bench.runner.halt import Halt
 from socratic_bench.types import Json, Judged, Turn
@@ -44,6 +45,7 @@ class Record:
         self._halt = halt
         self._lock = threading.Lock()
         self._turns: list[Turn] = []
+        self._documents: dict[str, Callable[[], dict[str, Json]]] = {}
         self._is_final = False
         self._played: Future[None] = Future()
         self._entering: list[Future[None]] = []
@@ -85,6 +87,11 @@ class Record:
             else turn
             for turn, entering in zip(turns, self._entering, strict=True)
         )
+
+    def body_of(self, key: str) -> bytes | None:
+        """The file that was sent under `key`, made anew; `None` if none was."""
+        document = self._documents.get(key)
+        return encode(document()) if document else None
 
     def close(self) -> None:
         """Have nothing more judged. Turns that were handed over are still measured and stored."""
@@ -129,9 +136,6 @@ class Record:
             self._keep_verdict(turn)
 
     def _measured(self, so_far: Sequence[Turn]) -> Turn:
-        # Not needed before the first reply is there.
-        from socratic_bench.judging.injection import suspects_injection
-
         turn, rubric = self._episode.measured(so_far, len(so_far) - 1), self._episode.rubric
         if rubric is None:
             return turn
@@ -173,4 +177,5 @@ class Record:
 
     def _send(self, key: str, document: Callable[[], dict[str, Json]]) -> None:
         if self._delivery.has_stores:
+            self._documents[key] = document
             self._delivery.send(key, encode(document()))

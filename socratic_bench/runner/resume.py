@@ -75,6 +75,16 @@ class Everywhere:
                 self._has_failed = True
                 raise
 
+    def mend(self) -> None:
+        """See `socratic_bench.ports.Journal`."""
+        for journal in self._journals:
+            journal.mend()
+
+    def body_of(self, key: str) -> bytes | None:
+        """See `socratic_bench.ports.Journal`."""
+        bodies = (journal.body_of(key) for journal in self._journals)
+        return next((body for body in bodies if body is not None), None)
+
     @property
     def is_kept(self) -> bool:
         """Whether there is a store that holds every entry."""

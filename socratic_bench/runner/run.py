@@ -1,6 +1,5 @@
 """Plays one run and returns its result; the command is a thin caller of this."""
 
-import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -17,20 +16,13 @@ from socratic_bench.artifacts.places import (
     open_bucket,
     open_folder,
 )
-from socratic_bench.bedrock.settings import setting_notices
 from socratic_bench.config import RunConfig
 from socratic_bench.documents.result import RunResult
 from socratic_bench.errors import BenchError, InternalError, ModelError, Stopped, UsageError
 from socratic_bench.journal import Log
 from socratic_bench.judging import Judge
 from socratic_bench.ports import ArtifactStore, Benchmark, Entry, Finale, Journals, Listener, Model
-from socratic_bench.runner.backend import (
-    ModelFactory,
-    bedrock_models,
-    early_session,
-    late_models,
-    utc_now,
-)
+from socratic_bench.runner.backend import ModelFactory, bedrock_models, late_models, utc_now
 from socratic_bench.runner.closing import GIVEN_UP_S, LAST_WRITES_S, Closing
 from socratic_bench.runner.halt import Halt
 from socratic_bench.runner.listener import Silence
@@ -51,7 +43,6 @@ from socratic_bench.runner.stores import check_stores
 from socratic_bench.types import ROLES, Json, Role
 
 if TYPE_CHECKING:
-    from socratic_bench.bedrock.session import SdkSession
     from socratic_bench.runner.budget import Budget
 
 CALLS_AT_ONCE = 4
@@ -113,7 +104,6 @@ class _Performance:
         self.log: Log | None = None
         self.is_delivered = False
         self.record: Record | None = None
-        self.session: SdkSession | ModelError | None = None
 
     @property
     def config(self) -> RunConfig:
@@ -164,7 +154,7 @@ class _Performance:
             return Finale(end_reason=ended.end_reason), ended
         opening = self.plan.episode.opening
         self.listener.on_start(self.keys.run_id, self.config, opening)
-        for text in (*opening.notices, *setting_notices(self.config)):
+        for text in opening.notices:
             self._notice(text)
         return self._play()
 
@@ -191,8 +181,6 @@ class _Performance:
 
     def _checked_and_held(self) -> Held:
         check_stores(self.stores)
-        if not self.entries and self.config.resume_run_id is None:
-            self.session = early_session(self.config, os.environ)
         taking = Taking(
             stores=self._journals(),
             new_run_id=self.keys.run_id,
@@ -245,7 +233,7 @@ class _Performance:
         def connect() -> ModelFactory:
             assert self.log is not None  # noqa: S101 -- begun before anything is played
             purse = Noting(self.log, self._purse())
-            models = bedrock_models(self.config, self.halt, self._notice, purse, self.session)
+            models = bedrock_models(self.config, self.halt, self._notice, purse)
             return stack.enter_context(models)
 
         return late_models(connect) if self.held and self.held.is_complete else connect()
@@ -311,6 +299,7 @@ class _Performance:
             halt=self.halt,
             notices=self.notices,
             notice=self._passing_notice,
+            body_of=self._body_of,
             started_at=self.started_at,
             elapsed_s=lambda: self.halt.monotonic_s() - self.started_s,
         )
@@ -356,6 +345,11 @@ class _Performance:
     def _replaying(self, inner: Model) -> Replaying:
         assert self.held is not None  # noqa: S101 -- likewise
         return Replaying(inner, self.held.memory, self.ledger)
+
+    def _body_of(self, key: str) -> bytes | None:
+        """A file of the run as it was sent to the stores."""
+        body = self.held.journal.body_of(key) if self.held else None
+        return self.record.body_of(key) if body is None and self.record else body
 
     def _notice(self, text: str) -> None:
         if text in self.notices:

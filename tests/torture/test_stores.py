@@ -3,7 +3,9 @@
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import boto3
 import pytest
 
 from tests.command import Outcome, account, assert_valid, environment, run
-from tests.fakes import FakeBedrock, Said, Sent, relayed
+from tests.fakes import FakeBedrock, Said, Sent, relayed, xml
 from tests.test_resume import TUTOR, WORDS, Service, assert_refused
 from tests.test_stored_runs import LATE, STORED
 
@@ -246,3 +248,231 @@ def test_an_enormous_object_is_refused_by_name(service, client, bucket, moto_url
     assert f"s3://{bucket}/journal/runs/{run_id}/" in outcome.stderr
     assert "more than" in outcome.stderr
     assert service.requests == []
+
+
+# --- what others take away while a run is under way ---
+
+TURNS = 3
+PLAYED = (*WORDS, "--turns", str(TURNS), "--seed", "7", "--no-stream", "--max-attempts", "2")
+
+
+class Thief:
+    """Stands before Bedrock, and takes something away while the last turn is asked for."""
+
+    def __init__(self, service: Service, is_there: Callable[[], bool], take: Callable[[], object]):
+        service.reset()
+        self.is_there, self.take = is_there, take
+        self.n_tutor = 0
+        self._relay = relayed(service.url, self._pass)
+
+    def _pass(self, sent: Sent) -> None:
+        if sent.model_id != TUTOR:
+            return
+        self.n_tutor += 1
+        if self.n_tutor == TURNS:
+            while not self.is_there():
+                time.sleep(0.01)
+            self.take()
+
+    def rob(self, *words: str, **env: str) -> Outcome:
+        with self._relay as bedrock:
+            return run(*PLAYED, *words, env=account(bedrock.url, TUTOR, **env))
+
+
+def reread(service: Service, outcome: Outcome, *words: str, **env: str) -> None:
+    """What is stored is the whole run: it is read again without a call, and says the same."""
+    service.reset()
+    env = account(service.url, TUTOR, **env)
+    again = run("resume", outcome.document["run_id"], *words, env=env)
+    assert again.stdout == outcome.stdout, again.stderr
+    assert service.requests == []
+
+
+def in_folder(out: Path, kind: str) -> Path:
+    patterns = {
+        "turn": "raw/runs/*/turn_000.json",
+        "verdict": "raw/runs/*/judge_000.json",
+        "journal": "journal/runs/*.jsonl",
+    }
+    return next(iter(out.glob(patterns[kind])), out / "nothing")
+
+
+def cut_off(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+FOLDER_LOSSES: dict[str, tuple[str, Callable[[Path, Path], object]]] = {
+    "a turn": ("turn", lambda _, path: path.unlink()),
+    "a verdict": ("verdict", lambda _, path: path.unlink()),
+    "half a turn": ("turn", lambda _, path: cut_off(path)),
+    "the journal": ("journal", lambda _, path: path.unlink()),
+    "half the journal": ("journal", lambda _, path: cut_off(path)),
+    "all": ("verdict", lambda out, _: shutil.rmtree(out)),
+    "its place": ("verdict", lambda out, _: out.rename(out.parent / "elsewhere")),
+}
+
+
+@pytest.mark.parametrize("loss", FOLDER_LOSSES)
+def test_what_was_taken_out_of_a_folder_is_written_anew(service, tmp_path, loss):
+    kind, take = FOLDER_LOSSES[loss]
+    out = tmp_path / "out"
+    thief = Thief(
+        service, lambda: in_folder(out, kind).exists(), lambda: take(out, in_folder(out, kind))
+    )
+    outcome = thief.rob("--output-dir", str(out))
+
+    assert_valid("run", outcome.document)
+    assert (outcome.exit_code, outcome.document["status"]) == (0, "completed"), outcome.stderr
+    names = {path.name for path in out.glob("raw/runs/*/*")}
+    assert names == {f"{kind}_00{n}.json" for kind in ("turn", "judge") for n in range(TURNS)}
+    if kind != "journal":
+        assert "written anew" in " ".join(outcome.document["notices"])
+    reread(service, outcome, "--output-dir", str(out))
+
+
+def test_a_journal_with_another_in_its_place_ends_the_run(service, tmp_path):
+    out = tmp_path / "out"
+
+    def replace() -> None:
+        path = in_folder(out, "journal")
+        path.unlink()
+        path.write_text("somebody else's\n")
+
+    thief = Thief(service, lambda: in_folder(out, "journal").exists(), replace)
+    outcome = thief.rob("--output-dir", str(out))
+
+    assert_unkept(outcome)
+    assert in_folder(out, "journal").read_text() == "somebody else's\n"
+    assert list(out.glob("curated/runs/*")) == []
+    assert outcome.document["error"]["hint"].startswith("Go on with this document")
+    (tmp_path / "cut.json").write_bytes(outcome.stdout)
+    service.reset()
+    again = run("--resume-from", str(tmp_path / "cut.json"), env=account(service.url, TUTOR))
+    calls = again.document["usage"]["total"]["calls"]
+    assert (again.exit_code, calls) == (0, 2 * TURNS)
+    assert len(service.requests) < 2 * TURNS
+
+
+def test_a_journal_that_is_gone_is_not_named_as_the_place_to_go_on_from(service, tmp_path):
+    """The run is ended by a refusal, and the journal was removed after its last entry."""
+    out = tmp_path / "out"
+    fault = "access_denied:role=tutor:after=2"
+    journal = lambda: in_folder(out, "journal")  # noqa: E731
+    thief = Thief(service, lambda: journal().exists(), lambda: journal().unlink())
+    service.reset(faults=[fault])
+    outcome = thief.rob("--output-dir", str(out))
+
+    assert outcome.exit_code == 3
+    kept = journal().exists()
+    assert kept == (outcome.document["journal"] is None)
+
+
+def rows(client: Any, bucket: str) -> dict[str, int]:
+    listed = client.list_objects_v2(Bucket=bucket).get("Contents", [])
+    return {row["Key"]: row["Size"] for row in listed}
+
+
+def taken(client: Any, bucket: str, *parts: str) -> list[str]:
+    return [key for key in rows(client, bucket) if any(part in key for part in parts)]
+
+
+BUCKET_LOSSES = {
+    "a turn": ["turn_000"],
+    "verdicts and turns": ["turn_000", "judge_000", "turn_001"],
+    "an entry of the journal": ["000003.json"],
+    "the beginning": ["000000.json"],
+    "the index": ["journal/identities"],
+    "all": [""],
+}
+LISTING, HEADS = "list-type", "HEAD"
+
+
+def denied(*kinds: str) -> Callable[[Sent], Said | None]:
+    def answer(sent: Sent) -> Said | None:
+        is_head = sent.method == "HEAD" and "/raw/" in sent.path
+        is_head = is_head or (sent.method == "HEAD" and "/journal/" in sent.path)
+        if (HEADS in kinds and is_head) or (LISTING in kinds and "list-type" in sent.path):
+            return Said(b"", 403) if sent.method == "HEAD" else xml(403, "AccessDenied")
+        return None
+
+    return answer
+
+
+def steal(client: Any, bucket: str, parts: list[str]) -> tuple[Callable[[], bool], Any]:
+    def take() -> None:
+        for key in taken(client, bucket, *parts):
+            client.delete_object(Bucket=bucket, Key=key)
+
+    return lambda: all(taken(client, bucket, part or "judge_000") for part in parts), take
+
+
+@pytest.mark.parametrize("loss", BUCKET_LOSSES)
+@pytest.mark.parametrize("only", [None, HEADS], ids=["by listing", "by HEAD"])
+def test_what_was_taken_out_of_a_bucket_is_written_anew(
+    service, client, bucket, moto_url, loss, only
+):
+    thief = Thief(service, *steal(client, bucket, BUCKET_LOSSES[loss]))
+    deny = denied(*([] if only is None else [LISTING]))
+    with relayed(moto_url, deny) as s3:
+        outcome = thief.rob("--s3-bucket", bucket, AWS_ENDPOINT_URL_S3=s3.url)
+
+    assert_valid("run", outcome.document)
+    assert (outcome.exit_code, outcome.document["status"]) == (0, "completed"), outcome.stderr
+    names = {key.rpartition("/")[2] for key in rows(client, bucket) if key.startswith("raw/")}
+    assert names == {f"{kind}_00{n}.json" for kind in ("turn", "judge") for n in range(TURNS)}
+    assert "written anew" in " ".join(outcome.document["notices"])
+    reread(service, outcome, "--s3-bucket", bucket, AWS_ENDPOINT_URL_S3=moto_url)
+    env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=moto_url)
+    found = run(*PLAYED, "--s3-bucket", bucket, "--resume", env=env)
+    assert (found.stdout, service.requests) == (outcome.stdout, [])
+
+
+def test_what_cannot_be_known_is_said_in_the_document(service, client, bucket, moto_url):
+    thief = Thief(service, *steal(client, bucket, ["turn_000"]))
+    with relayed(moto_url, denied(LISTING, HEADS)) as s3:
+        outcome = thief.rob("--s3-bucket", bucket, AWS_ENDPOINT_URL_S3=s3.url)
+
+    assert outcome.exit_code == 0
+    (notice,) = outcome.document["notices"]
+    assert notice.startswith(f"Whether s3://{bucket}/ still has all")
+    assert notice in outcome.stderr
+
+
+@pytest.mark.parametrize("part", ["turn_000", "000003.json"])
+def test_what_cannot_be_written_anew_is_exit_4(service, client, bucket, moto_url, tmp_path, part):
+    is_taken = threading.Event()
+
+    def deny(sent: Sent) -> Said | None:
+        is_it = is_taken.is_set() and sent.method == "PUT" and part in sent.path
+        return xml(403, "AccessDenied") if is_it else None
+
+    is_there, take = steal(client, bucket, [part])
+    thief = Thief(service, is_there, lambda: (is_taken.set(), take()))
+    with relayed(moto_url, deny) as s3:
+        outcome = thief.rob("--s3-bucket", bucket, AWS_ENDPOINT_URL_S3=s3.url)
+
+    assert_unkept(outcome)
+    assert part in outcome.document["error"]["message"]
+    assert taken(client, bucket, "curated/") == []
+    if part == "turn_000":
+        reread_env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=moto_url)
+        run_id = outcome.document["run_id"]
+        assert run("resume", run_id, "--s3-bucket", bucket, env=reread_env).exit_code == 0
+        return
+    (tmp_path / "cut.json").write_bytes(outcome.stdout)
+    again = run("--offline", "--resume-from", str(tmp_path / "cut.json"))
+    assert (again.exit_code, again.document["run_id"]) == (0, outcome.document["run_id"])
+
+
+def test_a_complete_run_is_read_again_where_only_its_journal_may_be_read(service, bucket, moto_url):
+    def deny(sent: Sent) -> Said | None:
+        is_read = sent.method in ("GET", "HEAD") and "list-type" not in sent.path
+        is_read = is_read and ("/raw/" in sent.path or "/curated/" in sent.path)
+        return Said(b"", 403) if is_read else None
+
+    service.reset()
+    with relayed(moto_url, deny) as s3:
+        env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=s3.url)
+        outcome = run(*PLAYED, "--s3-bucket", bucket, env=env)
+        assert (outcome.exit_code, outcome.document["notices"]) == (0, [])
+        reread(service, outcome, "--s3-bucket", bucket, AWS_ENDPOINT_URL_S3=s3.url)
