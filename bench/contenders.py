@@ -84,7 +84,7 @@ def play(turns: int, url: str) -> Cost:
 def emulator(latency_ms: float = 0.0) -> Iterator[str]:
     """The URL of an emulator in a process of its own, which answers after a fixed time."""
     serving = subprocess.Popen(
-        [*COMMAND, "emulator", "--latency-ms", str(latency_ms)],
+        [*COMMAND, "emulator", "--any-model", "--latency-ms", str(latency_ms)],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         cwd=ROOT,

@@ -1,5 +1,6 @@
 """`socratic-runner emulator`: the embedded Bedrock endpoint, served alone."""
 
+import re
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from socratic_bench.emulator import Fault
 
 MAX_PORT = 65535
+MAX_DIGITS = 9
 HINT = "socratic-runner emulator --help lists the flags and the faults."
 
 
@@ -28,6 +30,11 @@ def main(words: Sequence[str]) -> int:
         ms_per_output_token=found.ms_per_output_token,
         requests_per_minute=found.requests_per_minute,
         faults=_faults(found, parse_fault),
+        any_model=found.any_model,
+        context_window_tokens=found.context_window_tokens,
+        allowed_hosts=tuple(found.allowed_host),
+        read_timeout_s=found.read_timeout,
+        max_connections=found.max_connections,
     )
 
     def ready(url: str) -> None:
@@ -73,6 +80,25 @@ def _rate(word: str) -> float:
     return number
 
 
+def _seconds(word: str) -> float:
+    number = parse_number(word)
+    if number is None or number <= 0:
+        raise ArgumentTypeError(f"{word!r} is no time: it takes seconds, over 0")
+    return number
+
+
+def _count(word: str) -> int:
+    if not (word.isascii() and word.isdigit() and len(word) <= MAX_DIGITS and int(word)):
+        raise ArgumentTypeError(f"{word!r} is no count: it takes a whole number from 1 on")
+    return int(word)
+
+
+def _host(word: str) -> str:
+    if not re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?", word, re.ASCII):
+        raise ArgumentTypeError(f"{word!r} is no host: it takes NAME or NAME:PORT, without a path")
+    return word
+
+
 def _parser() -> Parser:
     from socratic_bench.emulator.faults import KINDS
 
@@ -92,6 +118,37 @@ def _parser() -> Parser:
     parser.add_argument("--requests-per-minute", type=_rate, help="throttle above this rate")
     parser.add_argument(
         "--fault", action="append", default=[], metavar="SPEC", help="such as throttled:count=3"
+    )
+    parser.add_argument(
+        "--any-model", action="store_true", help="answer for model ids that nobody knows, too"
+    )
+    parser.add_argument(
+        "--context-window-tokens",
+        type=_count,
+        metavar="N",
+        help="refuse longer requests (default: by each model's own window)",
+    )
+    parser.add_argument(
+        "--allowed-host",
+        action="append",
+        default=[],
+        type=_host,
+        metavar="NAME[:PORT]",
+        help="a name by which clients call it, beside localhost and its address; repeatable",
+    )
+    parser.add_argument(
+        "--read-timeout",
+        type=_seconds,
+        default=30.0,
+        metavar="SECONDS",
+        help="time for a request to arrive, and for an answer to be taken (default: 30)",
+    )
+    parser.add_argument(
+        "--max-connections",
+        type=_count,
+        default=800,
+        metavar="N",
+        help="connections at a time (default: 800)",
     )
     parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
     return parser

@@ -23,7 +23,17 @@ def say_estimate(document: Mapping[str, Any]) -> None:
     deadline = document["deadline"]
     if deadline and not deadline["covers_expected"]:
         say(f"the deadline of {deadline['deadline_s']:g} s comes before its end")
-    say(f"expected {usd}, {_range(*span, 's', 1)}; nothing was called")
+    say(f"expected {usd}, {_range(*span, 's', 1)}; {_called(document['sent'])}")
+
+
+def _called(sent: Mapping[str, int]) -> str:
+    told = {
+        "count_tokens": f"tokens were counted ({sent['count_tokens']} requests of CountTokens)",
+        "emulator_pace": "the endpoint was asked whether it is the emulator",
+        "bucket": "the bucket was looked for",
+    }
+    asked = [text for name, text in told.items() if sent[name]]
+    return f"no model was called; {', '.join(asked)}" if asked else "nothing was called"
 
 
 def _range(

@@ -12,7 +12,9 @@ from cli.commands import COMMANDS
 
 TYPE_CHECKING = False  # see cli/process.py
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import FrameType
+    from typing import Any
 
     from cli.waiting import Waiting
     from socratic_bench.config import RunConfig, Sources
@@ -210,13 +212,28 @@ def _planned(
 
 def _dry_run(plan: "Plan", flags: Flags) -> int:
     from cli.estimate import say_estimate
-    from cli.output import print_document
+    from cli.output import print_document, say_error
     from socratic_bench.forecast import dry_run
 
     document = dry_run(plan, os.environ)
     if not flags.get("quiet"):
         say_estimate(document)
-    return 0 if print_document(document, pretty=bool(flags.get("pretty"))) else 1
+    refusal = _refusal(document)
+    if refusal:
+        say_error(refusal)
+    printed = print_document(document, pretty=bool(flags.get("pretty")))
+    return (refusal.exit_code if refusal else 0) if printed else 1
+
+
+def _refusal(document: "Mapping[str, Any]") -> "BenchError | None":
+    """What the run is known to be refused, so that it would fail."""
+    told = document["error"]
+    if told is None:
+        return None
+    from socratic_bench.errors import ModelError
+
+    end_reason = document["end_reason"]
+    return ModelError(told["message"], code=told["code"], end_reason=end_reason, hint=told["hint"])
 
 
 def _report(result: "RunResult", flags: Flags) -> int:

@@ -11,6 +11,7 @@ AFTER_A_REPLY = (
     "socratic_bench.benchmarks.socratic.heuristics",
     "socratic_bench.benchmarks.socratic.students.fidelity",
     "socratic_bench.documents.artifacts",
+    "socratic_bench.judging.injection",
     "cli.output",
     "socratic_bench.bedrock.sdk",
     "statistics",

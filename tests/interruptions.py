@@ -84,7 +84,7 @@ class Scene:
 @contextmanager
 def faulty(*faults: str) -> Iterator[Scene]:
     """The emulator holds a call up, or has it wait."""
-    with Emulator(Settings(faults=tuple(map(parse_fault, faults)))) as served:
+    with Emulator(Settings(faults=tuple(map(parse_fault, faults)), any_model=True)) as served:
         yield Scene(
             account(served.url, CLAUDE),
             lambda: any(request.fault for request in served.requests),
@@ -125,7 +125,7 @@ def connecting_to(port: int) -> int:
 @contextmanager
 def beside(name: str, *words: str, refused: bytes = b"none", **more: str) -> Iterator[Scene]:
     """Another service than Bedrock says nothing: the bucket's, or that of roles."""
-    with Emulator(Settings()) as served, Tarpit(refused=refused) as pit:
+    with Emulator(Settings(any_model=True)) as served, Tarpit(refused=refused) as pit:
         env = account(served.url, CLAUDE, **{name: pit.url}, **more)
         yield Scene(env, pit.reached.is_set, words)
 
@@ -136,7 +136,7 @@ def slow_credentials(folder: Path) -> Iterator[Scene]:
     seen = folder / "asked"
     config = folder / "config"
     config.write_text(f"[default]\ncredential_process = sh -c 'touch {seen}; exec sleep 20'\n")
-    with Emulator(Settings()) as served:
+    with Emulator(Settings(any_model=True)) as served:
         env = {**account(served.url, CLAUDE), "AWS_CONFIG_FILE": str(config)}
         del env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"]
         yield Scene(env, seen.exists)

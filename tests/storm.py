@@ -20,7 +20,7 @@ def storm() -> tuple[str, ...]:
 def weather(seed: int, *, student: bool = False) -> tuple[Outcome, Sequence[RequestRecord]]:
     """Play in the storm of a seed; what came out, and every request at the server."""
     faults = tuple(parse_fault(spec) for spec in storm())
-    with Emulator(Settings(faults=faults, seed=seed)) as served:
+    with Emulator(Settings(faults=faults, seed=seed, any_model=True)) as served:
         outcome = run(
             *("--model", CLAUDE, "--judge-model", "other.judge-v1:0", "--prompt", OPENING),
             *(("--student-model", "other.student-v1:0") if student else ()),

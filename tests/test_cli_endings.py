@@ -17,7 +17,8 @@ JUDGE = "other.judge-v1:0"
 
 def play(*faults, turns="3", words=(), keep=None, **variables):
     """A run with a tutor and a judge against an emulator with faults."""
-    with Emulator(Settings(faults=tuple(parse_fault(spec) for spec in faults))) as served:
+    ordered = tuple(parse_fault(spec) for spec in faults)
+    with Emulator(Settings(faults=ordered, any_model=True)) as served:
         env = account(served.url, CLAUDE, RUNNER_JUDGE_MODEL=JUDGE, **variables)
         outcome = run(
             *("--model", CLAUDE, "--prompt", OPENING, "--turns", turns, "--max-attempts", "2"),
@@ -89,7 +90,9 @@ def test_unavailable_judge_leaves_turns_unjudged_never_zero():
 def test_one_unjudged_turn_is_always_allowed_two_are_not(n_broken, exit_code):
     """The tutor is slow, so that a verdict and its repair are over before the next turn's."""
     fault = parse_fault(f"out_of_range:role=judge:count={2 * n_broken}")
-    with Emulator(Settings(faults=(fault,), role_latency_ms={"tutor": 400})) as served:
+    with Emulator(
+        Settings(faults=(fault,), role_latency_ms={"tutor": 400}, any_model=True)
+    ) as served:
         env = account(served.url, CLAUDE)
         outcome = run("--model", CLAUDE, "--prompt", OPENING, "--turns", "3", env=env)
     judge = outcome.document["judge"]

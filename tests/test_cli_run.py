@@ -66,7 +66,7 @@ def test_every_way_to_start_the_command_is_the_same(tmp_path):
 def test_same_seed_same_requests_in_any_process():
     bodies = []
     for hash_seed in ("1", "2"):
-        with Emulator(Settings()) as served:
+        with Emulator(Settings(any_model=True)) as served:
             env = account(served.url, CLAUDE, PYTHONHASHSEED=hash_seed)
             words = ("--model", CLAUDE, "--prompt", OPENING, "--turns", "4", "--seed", "9")
             assert run(*words, "--student-model", "any.student", env=env).exit_code == 0
@@ -94,7 +94,7 @@ def test_an_opening_names_its_scenario_whatever_its_case_and_spaces():
 
 
 def test_model_student_plays_with_swapped_roles_and_no_sight_of_the_tutors_prompt():
-    with Emulator(Settings(keep_bodies=True)) as served:
+    with Emulator(Settings(keep_bodies=True, any_model=True)) as served:
         env = account(served.url, CLAUDE, RUNNER_STUDENT_MODEL="any.student-v1:0")
         outcome = run("--model", CLAUDE, "--prompt", OPENING, "--turns", "3", env=env)
         requests = [(r.role, json.loads(r.body)) for r in served.requests]

@@ -13,6 +13,7 @@ import pytest
 from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
 from socratic_bench.config import RunConfig
 from socratic_bench.emulator import Emulator, Settings
+from socratic_bench.errors import ENDINGS
 from socratic_bench.judging.expectation import expected_verdict
 from socratic_bench.pricing.caching import Part, PrefixCache
 from tests import owned_clock
@@ -35,9 +36,11 @@ def words(model, turns, *more):
 
 def foretold(*words, env=None):
     outcome = run(*words, "--dry-run", "--quiet", env=env)
-    assert outcome.exit_code == 0, outcome
-    assert_valid("dry_run", outcome.document)
-    return outcome.document
+    document = outcome.document
+    assert outcome.exit_code == (3 if document["error"] else 0), outcome
+    assert (document["error"] is None) == (ENDINGS[document["end_reason"]].exit_code != 3)
+    assert_valid("dry_run", document)
+    return document
 
 
 def assert_close(expected, happened, tolerance=TOLERANCE):
@@ -227,13 +230,17 @@ def test_what_is_refused_is_foretold(refused):
 
     assert happened.exit_code == 3
     assert told["end_reason"] == happened.document["end_reason"] == "refused_request"
+    for key in ("code", "message"):
+        assert told["error"][key] == happened.document["error"][key]
 
 
-def test_another_program_at_this_machine_says_nothing_of_its_pace():
+def test_another_program_at_this_machine_is_no_emulator():
     with counter(1000, host="127.0.0.1") as (url, _):
         told = foretold(*words(CLAUDE, 4), env=account(url, CLAUDE, RUNNER_JUDGE_MODEL=CLAUDE))
 
-    assert 0 < told["duration_seconds"] < 0.2
+    assert {reply["source"] for reply in told["assumptions"]["replies"].values()} == {"assumed"}
+    # At the assumed pace of models: four replies and a verdict, one after the other.
+    assert told["duration_seconds"] > 5 * 0.8
 
 
 def test_what_is_replayed_is_neither_called_nor_judged(tmp_path):
@@ -299,7 +306,6 @@ def counter(tokens, held=None, host="127.0.0.2") -> Iterator[tuple[str, list]]:
             with suppress(ConnectionError):
                 super().handle_one_request()
 
-    # By default not an address that counts as this machine's own for the program.
     server = ThreadingHTTPServer((host, 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:

@@ -17,6 +17,7 @@ import pytest
 from socratic_bench.emulator import MODEL_IDS, Emulator, Settings
 from socratic_bench.emulator import loop as emulator_loop
 from socratic_bench.emulator.cache import PromptCache
+from socratic_bench.emulator.connections import ConnectionPool
 from socratic_bench.emulator.loop import loop_factory
 from socratic_bench.emulator.shapes import MismatchError
 from socratic_bench.emulator.validation import Validator, read_model, service_validator
@@ -373,7 +374,8 @@ def _sent(handle):
             sent.append((round(loop.now_s - _Clock.now_s, 6), data))
 
     async def ask(own):
-        connection = Connection(lambda _request: handle(loop), set(), 1, lambda _seconds: None)
+        pool = ConnectionPool(most=1, read_timeout_s=1000)
+        connection = Connection(lambda _request: handle(loop), pool, 1, lambda _seconds: None)
         connection.connection_made(Line(own))
         connection.data_received(http(converse_body()))
         for _ in range(4):

@@ -102,7 +102,7 @@ class Raw:
 
 def http(body, *headers, path="/model/emulator.socratic-v1%3A0/converse", method="POST"):
     """A signed request in bytes; without a length if one of the headers says how long it is."""
-    lines = [f"{method} {path} HTTP/1.1", "Host: here", "Authorization: AWS4-HMAC-SHA256 x"]
+    lines = [f"{method} {path} HTTP/1.1", "Host: localhost", "Authorization: AWS4-HMAC-SHA256 x"]
     if not any(header.startswith(("Content-Length", "Transfer-Encoding")) for header in headers):
         lines.append(f"Content-Length: {len(body)}")
     return "\r\n".join([*lines, *headers, "", ""]).encode() + body

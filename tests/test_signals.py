@@ -110,7 +110,7 @@ def test_a_stdout_that_nobody_reads_leaves_the_artifacts_whole(tmp_path):
 def test_what_was_under_way_is_counted_and_kept(tmp_path):
     """Two attempts of the tutor's second call: one refused, one that nobody waited for."""
     faults = ("throttled:role=tutor:after=1:count=1:ms=1", "hang:role=tutor:after=1:ms=60000")
-    with Emulator(Settings(faults=tuple(map(parse_fault, faults)))) as served:
+    with Emulator(Settings(faults=tuple(map(parse_fault, faults)), any_model=True)) as served:
         env = account(served.url, CLAUDE)
         scene = Scene(env, lambda: [r.fault for r in served.requests if r.fault][1:])
         ended = interrupt(scene, signal.SIGTERM, "--output-dir", str(tmp_path))

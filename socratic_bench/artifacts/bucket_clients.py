@@ -14,9 +14,9 @@ from socratic_bench.artifacts.bucket_faults import (
     is_expired,
     named_region,
 )
-from socratic_bench.bedrock.data import new_session
+from socratic_bench.bedrock.data import learn_credentials, new_session
+from socratic_bench.bedrock.faults import keep_first_line
 from socratic_bench.errors import UsageError
-from socratic_bench.secrecy import learn_headers
 
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
@@ -119,7 +119,7 @@ class Clients:
     def _open_session(self) -> Session:
         with _usable():
             session = new_session()
-        session.register("before-send", _note_secrets)
+            learn_credentials(session)
         session.register("before-parameter-build.s3", self._count)
         session.register("needs-retry.s3", self._heed_region)
         return session
@@ -135,14 +135,11 @@ class Clients:
             )
 
 
-def _note_secrets(**event: Any) -> None:  # noqa: ANN401 -- the SDK's own fields
-    learn_headers(dict(event["request"].headers))
-
-
 @contextmanager
 def _usable() -> Iterator[None]:
     """What the SDK's own environment does not allow is the user's to mend."""
     try:
         yield
     except (BotoCoreError, ValueError) as error:
+        keep_first_line(error)
         raise UsageError([f"There is no way to S3: {error}."]) from error

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from botocore import exceptions as sdk
 from botocore.parsers import ResponseParserError
 
+from socratic_bench.bedrock.faults import keep_first_line
 from socratic_bench.errors import ArtifactError, StoreOutageError
 from socratic_bench.values import dataclass
 
@@ -92,6 +93,7 @@ def is_expired(error: Exception) -> bool:
 
 def explain(error: Exception, context: BucketContext) -> ArtifactError:
     """The error that stands for an SDK's: an outage if a later try may pass, with what to do."""
+    keep_first_line(error)
     verb = "written" if context.action == "s3:PutObject" else "read"
     said = _NO_REGION if isinstance(error, sdk.InvalidRegionError) else str(error)
     message = f"{context.location} could not be {verb}: {said}"

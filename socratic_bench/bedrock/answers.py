@@ -1,6 +1,6 @@
 """Reads Converse's answers back into the vocabulary, whatever else they may hold."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from socratic_bench.types import Block, Message, Reasoning, Text, ToolUse, Usage, clean
@@ -18,12 +18,24 @@ def read_message(response: Mapping[str, Any]) -> tuple[Message, str]:
     try:
         content = response["output"]["message"]["content"]
         stop_reason = response["stopReason"]
-        blocks = tuple(block for part in content for block in _read_block(part))
+        blocks = _joined(block for part in content for block in _read_block(part))
     except (KeyError, TypeError, AttributeError) as error:
         raise UnreadableAnswerError("the answer has no message") from error
     if not isinstance(stop_reason, str):
         raise UnreadableAnswerError("the answer has no stop reason")
     return Message("assistant", blocks), stop_reason
+
+
+def _joined(blocks: Iterable[Block]) -> tuple[Block, ...]:
+    """Texts that follow each other as one: what is masked in a text may begin in the one before."""
+    found: list[Block] = []
+    for block in blocks:
+        last = found[-1] if found else None
+        if isinstance(block, Text) and isinstance(last, Text):
+            found[-1] = Text(last.text + block.text)
+        else:
+            found.append(block)
+    return tuple(found)
 
 
 def _read_block(part: Mapping[str, Any]) -> tuple[Block, ...]:

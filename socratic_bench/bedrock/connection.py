@@ -9,6 +9,7 @@ from socratic_bench.bedrock.session import Endpoint, open_session, runtime_clien
 from socratic_bench.errors import ModelError
 
 if TYPE_CHECKING:
+    from botocore.session import Session
     from types_boto3_bedrock_runtime import BedrockRuntimeClient
 
     from socratic_bench.bedrock.listing import Listing
@@ -17,7 +18,10 @@ RENEWABLE = ("expired_credentials", "expired_login")
 
 
 class Connection:
-    """Opens a client at once. Raises `ModelError` where the SDK's environment allows none."""
+    """Opens a client at once, in a `session` that was opened before, or one of its own.
+
+    Raises `ModelError` where the SDK's environment allows none.
+    """
 
     def __init__(
         self,
@@ -25,6 +29,7 @@ class Connection:
         *,
         notice: Callable[[str], None],
         environ: Mapping[str, str] = os.environ,
+        session: "Session | None" = None,
     ) -> None:
         self.call_timeout_s = endpoint.call_timeout_s
         self._endpoint = endpoint
@@ -33,7 +38,7 @@ class Connection:
         self._lock = threading.Lock()
         self._may_renew = True
         self._listing: Listing | None = None
-        self._open()
+        self._open(session)
 
     def answered(self, client: "BedrockRuntimeClient") -> None:
         """A client whose credentials serve may be renewed when they run out later."""
@@ -76,8 +81,8 @@ class Connection:
     def close(self) -> None:
         self.client.close()
 
-    def _open(self) -> None:
-        self._session = open_session(self._endpoint)
+    def _open(self, session: "Session | None" = None) -> None:
+        self._session = session or open_session(self._endpoint)
         self.client: BedrockRuntimeClient = runtime_client(
             self._session, self._endpoint, self._environ
         )

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from socratic_bench.bedrock.faults import TRANSLATED
+from socratic_bench.bedrock.faults import TRANSLATED, OverdueError
 from socratic_bench.bedrock.session import Endpoint, open_session, runtime_client
 from socratic_bench.bedrock.wire import Wire
 from socratic_bench.errors import ModelError
@@ -16,7 +16,36 @@ PATIENCE_S = 2.0
 _COUNTED = ("messages", "system", "toolConfig", "additionalModelRequestFields")
 # Families that have the operation. It takes no inference profiles, so their model is named.
 _FAMILIES = ("anthropic.claude", "emulator.")
+_OPERATION = "bedrock-runtime.CountTokens"
 _UNKNOWN = (*TRANSLATED, ModelError, KeyError, TypeError, AttributeError, RecursionError)
+
+
+class Counts:
+    """`tokens`: of the input, by model id, of those requests that were counted in time; `n_sent`:
+    how many requests were sent for it.
+    """
+
+    def __init__(self) -> None:
+        self.tokens: dict[str, int] = {}
+        self.n_sent = 0
+        self._lock = threading.Lock()
+        self._is_over = False
+
+    def note(self, **_event: object) -> None:
+        """A request is about to be sent; not any more once nobody waits for it."""
+        with self._lock:
+            if self._is_over:
+                raise OverdueError(PATIENCE_S)
+            self.n_sent += 1
+
+    def add(self, model_id: str, tokens: int) -> None:
+        with self._lock:
+            if tokens > 0 and not self._is_over:
+                self.tokens[model_id] = tokens
+
+    def end(self) -> None:
+        with self._lock:
+            self._is_over = True
 
 
 def count_tokens(
@@ -25,20 +54,19 @@ def count_tokens(
     region: str,
     assume_role_arn: str | None,
     environ: Mapping[str, str] = os.environ,
-) -> dict[str, int]:
-    """Input tokens by model id, of those requests that were counted in time."""
+) -> Counts:
+    """Have the service count the requests, by model id, as far as it does so in time."""
     asked = {m: wire for m, wire in requests.items() if base_id(m).startswith(_FAMILIES)}
+    counts = Counts()
     if not asked:
-        return {}
+        return counts
     endpoint = Endpoint(region=region, assume_role_arn=assume_role_arn, call_timeout_s=PATIENCE_S)
-    counted: dict[str, int] = {}
 
     def count(client: Any, model_id: str, arguments: Wire) -> None:  # noqa: ANN401 -- the SDK's
         body = {name: arguments[name] for name in _COUNTED if name in arguments}
         try:
             answer = client.count_tokens(modelId=base_id(model_id), input={"converse": body})
-            if answer["inputTokens"] > 0:
-                counted[model_id] = answer["inputTokens"]
+            counts.add(model_id, answer["inputTokens"])
         except _UNKNOWN:
             return
 
@@ -47,11 +75,13 @@ def count_tokens(
             client = runtime_client(open_session(endpoint), endpoint, environ)
         except _UNKNOWN:
             return
+        client.meta.events.register(f"before-send.{_OPERATION}", counts.note)
         _side_by_side([(count, client, model, wire) for model, wire in asked.items()])
 
     # Nobody waits for a name server, a login or a proxy that does not answer.
     _side_by_side([(count_all,)], patience_s=PATIENCE_S * 1.5)
-    return dict(counted)
+    counts.end()
+    return counts
 
 
 def _side_by_side(calls: list[tuple[Any, ...]], patience_s: float = PATIENCE_S) -> None:

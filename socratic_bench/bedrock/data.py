@@ -1,18 +1,39 @@
-"""One loader of the SDK's own data files for all sessions, quicker than the one it comes with.
+"""The SDK's sessions: with one loader of its data files, and with every credential noted.
 
-The SDK lets a session have a data loader of its own, and a data loader its own reader of files:
+The loader is quicker than the one that the SDK comes with. The SDK lets a session have a loader of
+its own, and a loader its own reader of files:
 https://docs.aws.amazon.com/botocore/latest/reference/loaders.html. What is read stays the same.
 """
 
 import gzip
 import os
-from functools import cache
+from collections.abc import Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import botocore.session
 import orjson
+from botocore.credentials import DeferredRefreshableCredentials
 from botocore.loaders import JSONFileLoader, Loader, instance_cache
+
+from socratic_bench.secrecy import learn, learn_headers
+
+# Services that give credentials, or that are asked with other secrets than a signature.
+_GIVERS = ("sts", "sso", "sso-oidc", "signin")
+# Clients whose credentials are the session's own, and have been loaded by the time they send.
+_USERS = ("bedrock-runtime", "bedrock", "s3")
+_SECRET_FIELDS = {
+    "accesskeyid",
+    "secretaccesskey",
+    "sessiontoken",
+    "webidentitytoken",
+    "samlassertion",
+    "accesstoken",
+    "refreshtoken",
+    "idtoken",
+    "clientsecret",
+}
 
 
 class _Files(JSONFileLoader):
@@ -46,7 +67,8 @@ class _QuickLoader(Loader):
 
 
 def new_session(**options: Any) -> botocore.session.Session:  # noqa: ANN401 -- the SDK's own
-    """A session of the SDK. All of them share what was read of its data files.
+    """A session of the SDK. All of them share what was read of its data files, and what any of them
+    is given or sends to prove who it is becomes a known secret.
 
     Making a client fills defaults into that data, the same for every session, as it does for
     several clients of one session with the SDK's own loader.
@@ -54,7 +76,40 @@ def new_session(**options: Any) -> botocore.session.Session:  # noqa: ANN401 -- 
     session = botocore.session.Session(**options)
     folders = session.get_config_variable("data_path")
     session.register_component("data_loader", _loader(folders))
+    session.register("before-send", partial(_note_request, session))
+    for service in _GIVERS:
+        session.register(f"before-parameter-build.{service}", _note_exchange)
+        session.register(f"after-call.{service}", _note_exchange)
     return session
+
+
+def learn_credentials(session: botocore.session.Session) -> None:
+    """Have the session load its credentials, and remember them; raises what the SDK raises.
+
+    Those that it fetches by a call of its own are remembered when they come.
+    """
+    found = session.get_credentials()
+    if found is not None and not isinstance(found, DeferredRefreshableCredentials):
+        frozen = found.get_frozen_credentials()
+        learn([frozen.access_key, frozen.secret_key, frozen.token])
+
+
+def _note_request(session: botocore.session.Session, **event: Any) -> None:  # noqa: ANN401 -- the SDK's own fields
+    is_new = learn_headers(dict(event["request"].headers))
+    if is_new and event["event_name"].split(".")[1] in _USERS:
+        learn_credentials(session)
+
+
+def _note_exchange(**event: Any) -> None:  # noqa: ANN401 -- likewise
+    learn(_secret_fields({"params": event.get("params"), "parsed": event.get("parsed")}))
+
+
+def _secret_fields(found: object, name: str = "") -> Iterator[str]:
+    if isinstance(found, dict):
+        for key, value in found.items():
+            yield from _secret_fields(value, str(key).lower())
+    elif isinstance(found, str) and name in _SECRET_FIELDS:
+        yield found
 
 
 @cache

@@ -86,8 +86,8 @@ FAULTS: dict[str, Fault] = {
     ),
     "needs_profile": _lasting(
         "refused_request",
-        "Use an inference profile of the model: its id with the prefix us., eu., apac. or global., "
-        "or its ARN (aws bedrock list-inference-profiles).",
+        "Use an inference profile of the model: its id with a region's prefix, such as us. or "
+        "global., or its ARN (aws bedrock list-inference-profiles).",
     ),
     "unknown_model": _lasting(
         "unknown_model",
@@ -228,7 +228,16 @@ TRANSLATED = (
 
 def translate(error: Exception, *, model_id: str) -> ModelError:
     """The `ModelError` that stands for an SDK error of a call to `model_id`."""
-    name, said = _classify(error)
+    keep_first_line(error)
+    return _model_error(model_id, *_classify(error))
+
+
+def answered_error(code: str, message: str, status: int, *, model_id: str) -> ModelError:
+    """The `ModelError` that stands for an answer of the service, known before it is given."""
+    return _model_error(model_id, answered_fault(code, message, status), f"{code}: {message}")
+
+
+def _model_error(model_id: str, name: str, said: str) -> ModelError:
     fault = FAULTS[name]
     return ModelError(
         f"{model_id}: {said}",
@@ -237,6 +246,17 @@ def translate(error: Exception, *, model_id: str) -> ModelError:
         retryable=fault.end_reason == "unavailable",
         hint=fault.hint,
     )
+
+
+def keep_first_line(error: Exception) -> None:
+    """Have what a program that gives credentials said end with its first line, wherever it is
+    shown: nobody knows what else it tells when it fails.
+    """
+    if isinstance(error, sdk.CredentialRetrievalError):
+        whole = str(error)
+        told = str(dict(error.kwargs).get("error_msg", ""))
+        first = (told.strip().splitlines() or [""])[0]
+        error.args = (whole.removesuffix(told) + first,)
 
 
 def maybe_billed(error: Exception, code: str) -> bool:

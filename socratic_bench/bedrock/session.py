@@ -16,10 +16,9 @@ from botocore.credentials import (
 from botocore.exceptions import BotoCoreError, NoCredentialsError
 from botocore.session import Session
 
-from socratic_bench.bedrock.data import new_session
+from socratic_bench.bedrock.data import learn_credentials, new_session
 from socratic_bench.bedrock.faults import FAULTS, translate
 from socratic_bench.errors import ModelError
-from socratic_bench.secrecy import learn_headers
 from socratic_bench.values import dataclass
 from socratic_bench.version import VERSION
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT_S = 10
 POOL_CONNECTIONS = 16
 ROLE_SESSION_NAME = "socratic-runner"
+SdkSession = Session  # what others pass on and need not look into
 BEARER_TOKEN = "AWS_BEARER_TOKEN_BEDROCK"  # noqa: S105 -- the variable's name
 
 
@@ -43,7 +43,8 @@ class Endpoint:
 
 
 def open_session(endpoint: Endpoint) -> Session:
-    """A session with the credentials that calls to the endpoint are signed with, read afresh.
+    """A session with the credentials that calls to the endpoint are signed with, read afresh; they
+    are known secrets from now on.
 
     Raises `ModelError` where the SDK's own environment allows none.
     """
@@ -101,12 +102,8 @@ def _translated() -> Iterator[None]:
 def _users_session(endpoint: Endpoint) -> Session:
     arn = endpoint.assume_role_arn
     session = _role_session(arn, endpoint.region) if arn else new_session()
-    session.register("before-send", _note_secrets)
+    learn_credentials(session)
     return session
-
-
-def _note_secrets(**event: Any) -> None:  # noqa: ANN401 -- the SDK's own fields
-    learn_headers(dict(event["request"].headers))
 
 
 def profile_region() -> str | None:
@@ -191,7 +188,7 @@ class _AssumeRole(CredentialProvider):
 
 def _role_session(role_arn: str, region: str) -> Session:
     own = new_session()
-    own.register("before-send", _note_secrets)
+    learn_credentials(own)
     credentials = own.get_credentials()
     if credentials is None:
         raise NoCredentialsError

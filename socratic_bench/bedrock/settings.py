@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from socratic_bench.bedrock.capabilities import capabilities_of, refused_field
 from socratic_bench.config import RunConfig
+from socratic_bench.config.settings import MIN_THINKING_TOKENS
 from socratic_bench.errors import ModelError
 from socratic_bench.types import CallKey, GenerateConfig, Request
 
@@ -38,6 +39,16 @@ def known_problems(config: RunConfig) -> Iterator[str]:
     for field in ("temperature", "top_p", "both_samplings", "thinking"):
         if field in asked and not getattr(can, field):
             yield f"{config.model} takes no {FLAGS[field]}: leave it out."
+
+
+def setting_notices(config: RunConfig) -> Iterator[str]:
+    """What becomes of a setting that the model under test takes in another form only."""
+    form, budget = capabilities_of(config.model).thinking, config.thinking_budget_tokens
+    if budget not in (None, MIN_THINKING_TOKENS) and form not in (None, "budget"):
+        yield (
+            f"{config.model} thinks by levels, not by a budget: --thinking-budget-tokens {budget} "
+            "chooses the level."
+        )
 
 
 def explained(error: ModelError, request: Request, key: CallKey, *, metadata: bool) -> ModelError:

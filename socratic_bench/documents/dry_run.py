@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from socratic_bench.config import RunConfig
 from socratic_bench.documents.clock import seconds
 from socratic_bench.documents.cost import Billing, cost_entry
-from socratic_bench.documents.run import SCHEMA_VERSION
+from socratic_bench.documents.run import SCHEMA_VERSION, describe
 from socratic_bench.documents.tally import Tally, sum_usage, usage_fields
+from socratic_bench.errors import BenchError
 from socratic_bench.ports import Episode, Finale, Length
 from socratic_bench.pricing.rates import Terms
 from socratic_bench.pricing.table import PriceTable, builtin_prices
@@ -16,16 +17,28 @@ from socratic_bench.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """A run as it is expected if replies have a certain length."""
+    """A run as it is expected if replies have a certain length; `refusal` is what ends it early."""
 
     turns: Sequence[Turn]
     calls: Mapping[Role, Sequence[Completion]]
     finale: Finale
     duration_s: float
+    refusal: BenchError | None
 
     @property
     def tallies(self) -> dict[Role, Tally]:
         return {role: Tally(completions=tuple(self.calls[role])) for role in ROLES}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """How many requests a dry run has sent itself: to count tokens, to learn whether an endpoint is
+    the emulator, to see whether the bucket is there. None of them calls a model.
+    """
+
+    count_tokens: int
+    emulator_pace: int
+    bucket: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +50,7 @@ class Forecast:
     expected: Mapping[Length, Expectation]
     counted: Sequence[str]
     emulated: bool
+    sent: Sent
 
 
 def dry_run_document(
@@ -75,12 +89,18 @@ def dry_run_document(
         "seed": config.seed,
         "n_turns": sum(not turn.replayed for turn in likely.turns),
         "end_reason": likely.finale.end_reason,
+        "error": describe(likely.refusal) if likely.refusal else None,
         "usage": _usage(likely),
         "cost": cost_entry(billing, likely.tallies),
         "duration_seconds": seconds(likely.duration_s),
         **bounds,
         "budget": _budget(config, forecast.expected["long"]),
         "deadline": _deadline(config, forecast.expected),
+        "sent": {
+            "count_tokens": forecast.sent.count_tokens,
+            "emulator_pace": forecast.sent.emulator_pace,
+            "bucket": forecast.sent.bucket,
+        },
         "assumptions": _assumptions(models, forecast),
     }
 
@@ -135,7 +155,7 @@ def _deadline(config: RunConfig, expected: Mapping[Length, Expectation]) -> dict
 def _assumptions(models: Mapping[Role, str | None], forecast: Forecast) -> dict[str, Json]:
     used = {role: model for role, model in models.items() if model}
     return {
-        "replies": {role: _replies(model, role, forecast) for role, model in used.items()},
+        "replies": {role: _replies(role, forecast) for role in used},
         "token_counts": {
             role: "counted" if model in forecast.counted else "estimated"
             for role, model in used.items()
@@ -144,11 +164,10 @@ def _assumptions(models: Mapping[Role, str | None], forecast: Forecast) -> dict[
     }
 
 
-def _replies(model: str, role: Role, forecast: Forecast) -> dict[str, Json]:
+def _replies(role: Role, forecast: Forecast) -> dict[str, Json]:
     """Output tokens of one call on average, and how they are known."""
-    is_known = forecast.emulated or model.startswith("emulator.")
     return {
-        "source": "emulator" if is_known else "assumed",
+        "source": "emulator" if forecast.emulated else "assumed",
         "low_tokens": _mean_output(forecast.expected["short"].calls[role]),
         "tokens": _mean_output(forecast.expected["likely"].calls[role]),
         "high_tokens": _mean_output(forecast.expected["long"].calls[role]),
@@ -167,9 +186,8 @@ NOTES = (
     ),
     "Every call is answered at the first attempt, and every verdict can be read.",
     (
-        "Models of the emulator, and all models at an endpoint on this machine, reply as the "
-        "emulator "
-        "does; other models reply with texts of an assumed length."
+        "All models at an endpoint that says it is the emulator reply as the emulator does; other "
+        "models reply with texts of an assumed length, and nothing is known of what they refuse."
     ),
     "A cache entry outlives the time between two turns.",
 )

@@ -1,8 +1,10 @@
 """One JSON document as bytes, from values that were cleaned of what JSON cannot carry."""
 
+from collections.abc import Callable
+
 import orjson
 
-from socratic_bench.secrecy import conceal, known_secrets
+from socratic_bench.secrecy import known_secrets
 from socratic_bench.types import Json, clean
 
 _SAFE_INTEGER = 2**63
@@ -15,19 +17,28 @@ def encode(value: Json, *, pretty: bool = False) -> bytes:
     and integers over 64 bits: a null must come from None, so such a number is a defect where it was
     made.
     """
-    cleaned = _cleaned(value, known_secrets())
-    return orjson.dumps(cleaned, option=orjson.OPT_INDENT_2 if pretty else 0)
+    option = orjson.OPT_INDENT_2 if pretty else 0
+    written = orjson.dumps(_mapped(value, clean), option=option)
+    secrets = known_secrets()
+    if secrets.may_be_in(written.decode()):
+        written = orjson.dumps(_mapped(orjson.loads(written), secrets.masked), option=option)
+    return written
 
 
-def _cleaned(value: Json, secrets: tuple[str, ...]) -> Json:
+def concealed(value: dict[str, Json]) -> dict[str, Json]:
+    """The same with every known secret masked, as `encode` writes it."""
+    masked = known_secrets().masked
+    return {masked(name): _mapped(item, masked) for name, item in value.items()}
+
+
+def _mapped(value: Json, change: Callable[[str], str]) -> Json:
+    """The same with every text changed, names included."""
     if isinstance(value, str):
-        return conceal(clean(value), secrets)
+        return change(value)
     if isinstance(value, dict):
-        return {
-            conceal(clean(name), secrets): _cleaned(item, secrets) for name, item in value.items()
-        }
+        return {change(name): _mapped(item, change) for name, item in value.items()}
     if isinstance(value, list):
-        return [_cleaned(item, secrets) for item in value]
+        return [_mapped(item, change) for item in value]
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):  # noqa: PLR0124
         raise ValueError(f"{value} cannot stand in a JSON document")
     if isinstance(value, int) and abs(value) >= _SAFE_INTEGER:

@@ -1,5 +1,6 @@
 """The table of models: what each of them takes, and the words with which it refuses the rest."""
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,15 +8,31 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
+from socratic_bench.emulator import MODEL_IDS
 from socratic_bench.emulator.dialogue import base_model_id
 from socratic_bench.emulator.errors import ServiceError, invalid
+
+OWN = "emulator."
+# Models of the emulator's own that no listing names, since there are too many of them.
+_FAMILIES = re.compile(
+    r"emulator\.(?:drift-\d+|mixture--?\d+|whole|whole-tools|uncached|student-(?:swap|swap-once"
+    r"|repeat|long|question|french|tutoring|empty|yields|closing-\d+))-v1:0"
+)
+_ARN = re.compile(
+    r"arn:aws[a-z-]*:bedrock:[a-z0-9-]*:\d*:(foundation-model|inference-profile)/([^/]+)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
-    """One model's limits. `base_id` is the foundation model's id; `name` only of listed models."""
+    """One model's limits. `base_id` is the foundation model's id.
+
+    `known`: whether there is such a model, by the id, profile or ARN that was asked for.
+    """
 
     base_id: str
+    known: bool
+    context_window: int
     max_tokens: int
     system: bool
     tools: bool
@@ -37,6 +54,11 @@ class Traits:
     latency_optimized: bool
     name: str | None = None
 
+    @property
+    def is_own(self) -> bool:
+        """Whether it is one of the emulator's, which no inference profile offers."""
+        return self.base_id.startswith(OWN)
+
     def needs_profile(self) -> ServiceError:
         return on_demand(self.base_id)
 
@@ -47,6 +69,10 @@ class Traits:
             "This model version has reached the end of its life. "
             "Please refer to the AWS documentation for more details.",
         )
+
+
+def unknown_model() -> ServiceError:
+    return invalid("The provided model identifier is invalid.")
 
 
 def on_demand(model_id: str) -> ServiceError:
@@ -61,17 +87,28 @@ def traits_of(model_id: str) -> Traits:
     """The limits of a model by the longest prefix in the table; an unknown one takes all."""
     base, table = base_model_id(model_id), _table()
     known = max((key for key in table["models"] if base.startswith(key)), key=len, default="")
-    inherited = table["models"].get("emulator.", {}) if base.startswith("emulator.") else {}
-    return Traits(
-        base_id=base, **{**table["defaults"], **inherited, **table["models"].get(known, {})}
-    )
+    inherited = table["models"].get(OWN, {}) if base.startswith(OWN) else {}
+    row = {**table["defaults"], **inherited, **table["models"].get(known, {})}
+    row["context_window"] = table["context_windows"].get(base, row["context_window"])
+    return Traits(base_id=base, known=_is_known(model_id, base), **row)
+
+
+def _is_known(model_id: str, base: str) -> bool:
+    """Whether an id, a profile's id, or an ARN of either names a model that there is."""
+    arn = _ARN.fullmatch(model_id)
+    name = arn[2] if arn else model_id
+    is_profile = name != base
+    if "/" in name or (arn and is_profile != (arn[1] == "inference-profile")):
+        return False
+    if base.startswith(OWN):
+        return not is_profile and (base in MODEL_IDS or _FAMILIES.fullmatch(base) is not None)
+    return base in _table()["context_windows"]
 
 
 @cache
 def listed_models() -> tuple[Traits, ...]:
     """The real models that the control plane names."""
-    ids = [key for key, row in _table()["models"].items() if "name" in row]
-    return tuple(traits_of(model_id) for model_id in ids)
+    return tuple(map(traits_of, _table()["context_windows"]))
 
 
 @cache

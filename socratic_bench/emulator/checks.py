@@ -2,11 +2,12 @@
 
 from itertools import pairwise
 
-from socratic_bench.emulator.catalogue import Traits
+from socratic_bench.emulator.catalogue import Traits, unknown_model
 from socratic_bench.emulator.dialogue import JsonObject
 from socratic_bench.emulator.errors import invalid
 
 CACHE_POINTS = 4
+DOCUMENTS = 5
 MINIMUM_THINKING = 1024
 _NO_BUDGET = (
     '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and '
@@ -18,9 +19,16 @@ ABSENT_GUARDRAIL = "absent"
 BLOCKING_GUARDRAIL = "blocks"
 
 
-def check_request(model_id: str, traits: Traits, body: JsonObject) -> None:
-    """Raise the service's error for a well-formed body that this model does not take."""
+def check_request(
+    model_id: str, traits: Traits, body: JsonObject, *, any_model: bool = False
+) -> None:
+    """Raise the service's error for a well-formed body that this model does not take.
+
+    With `any_model`, an id that nobody knows is one of a model that takes all.
+    """
     messages: list[JsonObject] = body.get("messages") or []
+    if not (traits.known or any_model):
+        raise unknown_model()
     if traits.end_of_life:
         raise traits.gone()
     if traits.profile_only and model_id.rpartition("foundation-model/")[2] == traits.base_id:
@@ -28,11 +36,18 @@ def check_request(model_id: str, traits: Traits, body: JsonObject) -> None:
     _check_roles(messages)
     _check_system(body)
     _check_texts(messages)
+    _check_documents(messages)
     _check_tools(messages, body)
     _check_model(traits, body, messages)
     _check_cache_points(traits, body, messages)
     _check_thinking(traits, body)
     _check_service(traits, body)
+
+
+def check_window(tokens: int, context_window: int) -> None:
+    """Raise the service's error for a request that the model has no room for."""
+    if tokens > context_window:
+        raise invalid("Input is too long for requested model.")
 
 
 def check_streaming(traits: Traits, body: JsonObject) -> None:
@@ -82,7 +97,7 @@ def _check_roles(messages: list[JsonObject]) -> None:
 
 def _check_system(body: JsonObject) -> None:
     for number, block in enumerate(body.get("system") or ()):
-        if "text" in block and not block["text"].strip():
+        if "text" in block and _is_blank(block["text"]):
             raise invalid(
                 f"The text field in the SystemContentBlock object at system.{number} is blank. "
                 "Add text to the text field, and try again."
@@ -90,25 +105,55 @@ def _check_system(body: JsonObject) -> None:
 
 
 def _check_texts(messages: list[JsonObject]) -> None:
-    """Refuse empty messages, and assistant messages without a word.
-
-    The service refuses every blank text. Here a user's blank text is let through, since AWS's own
-    published example of the converse command ends in an empty one and has to get an answer.
-    """
+    """Refuse empty messages, and every text without a word."""
     for number, message in enumerate(messages):
-        content = message["content"]
-        if not content:
+        if not message["content"]:
             raise invalid(
                 f"The content field in the Message object at messages.{number} is empty. "
                 "Add a ContentBlock object to the content field and try again."
             )
-        if message["role"] == "assistant":
-            texts = [(at, block["text"]) for at, block in enumerate(content) if "text" in block]
-            if texts and not any(text.strip() for _, text in texts):
-                raise invalid(
-                    f"The text field in the ContentBlock object at messages.{number}.content."
-                    f"{texts[0][0]} is blank. Add text to the text field, and try again."
-                )
+        for at, block in enumerate(message["content"]):
+            if "text" in block:
+                if _is_blank(block["text"]):
+                    raise invalid(
+                        "The text field in the ContentBlock object at "
+                        f"messages.{number}.content.{at} is blank. Add text to the text field, "
+                        "and try again."
+                    )
+            elif "toolResult" in block:
+                _check_result(block["toolResult"]["content"])
+
+
+def _check_result(content: list[JsonObject]) -> None:
+    if any("text" in part and _is_blank(part["text"]) for part in content):
+        raise invalid(
+            "The model returned the following errors: messages: text content blocks must be "
+            "non-empty"
+        )
+
+
+def _is_blank(text: str) -> bool:
+    return not text or text.isspace()
+
+
+def _check_documents(messages: list[JsonObject]) -> None:
+    names: list[str] = []
+    for number, message in enumerate(messages):
+        content = message["content"]
+        found = [block["document"]["name"] for block in content if "document" in block]
+        if found and not any("text" in block for block in content):
+            raise invalid(
+                f"The content field in the Message object at messages.{number} has a document and "
+                "no text. Include a text block with the document and try again."
+            )
+        names += found
+    if len(names) != len(set(names)):
+        raise invalid(
+            "Messages can't contain duplicate document names. "
+            "Rename the document and retry your request."
+        )
+    if len(names) > DOCUMENTS:
+        raise invalid(f"You can't include more than {DOCUMENTS} documents in a request.")
 
 
 def _check_tools(messages: list[JsonObject], body: JsonObject) -> None:

@@ -1,8 +1,10 @@
 """The control plane's listings: foundation models, inference profiles, availability."""
 
+import re
 from collections.abc import Iterator
 from urllib.parse import parse_qs
 
+from socratic_bench.emulator import MODEL_IDS
 from socratic_bench.emulator.catalogue import Traits, listed_models, traits_of
 from socratic_bench.emulator.dialogue import JsonObject
 from socratic_bench.emulator.errors import ServiceError, invalid
@@ -12,34 +14,34 @@ ACCOUNT = "123456789012"
 PROFILE_REGIONS = ("us", "eu")
 _PROFILE_ARN = f"arn:aws:bedrock:{REGION}:{ACCOUNT}:inference-profile"
 PAGE = 100
+_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
-def answer(segments: list[str], query: str, offered: tuple[str, ...]) -> JsonObject:
-    """The body for a GET on the control plane; `offered` are the emulator's own models."""
+def answer(segments: list[str], query: str, *, any_model: bool) -> JsonObject:
+    """The body for a GET on the control plane. It knows every id that a model answers to."""
     arguments = {name: values[-1] for name, values in parse_qs(query).items()}
-    models = (*map(traits_of, offered), *listed_models())
+    models = (*map(traits_of, MODEL_IDS), *listed_models())
     match segments:
         case ["foundation-models"]:
             return {
                 "modelSummaries": [row for row in map(_summary, models) if _asked(row, arguments)]
             }
         case ["foundation-models", model_id]:
-            return {"modelDetails": _summary(_found(model_id, models))}
+            return {"modelDetails": _summary(_found(model_id, any_model=any_model))}
         case ["foundation-model-availability", model_id]:
-            return _availability(_found(model_id, models))
+            return _availability(_found(model_id, any_model=any_model))
         case ["inference-profiles"]:
             return _page(list(_profiles(models)), arguments)
         case ["inference-profiles", profile]:
-            return _profile_named(profile, models)
+            return _profile_named(profile, any_model=any_model)
         case _:
             raise ServiceError(404, "UnknownOperationException", "The operation is not known here.")
 
 
-def _found(model_id: str, models: tuple[Traits, ...]) -> Traits:
-    wanted = model_id.rpartition("/")[2]
-    for traits in models:
-        if traits.base_id == wanted:
-            return traits
+def _found(model_id: str, *, any_model: bool) -> Traits:
+    traits = traits_of(model_id)
+    if traits.known or any_model:
+        return traits
     raise ServiceError(
         404,
         "ResourceNotFoundException",
@@ -89,29 +91,34 @@ def _availability(traits: Traits) -> JsonObject:
 
 def _profiles(models: tuple[Traits, ...]) -> Iterator[JsonObject]:
     for traits in models:
-        for region in PROFILE_REGIONS if traits.name else ():
-            profile = f"{region}.{traits.base_id}"
-            yield {
-                "inferenceProfileName": f"{region.upper()} {traits.name}".replace(".", "-"),
-                "inferenceProfileArn": f"{_PROFILE_ARN}/{profile}",
-                "inferenceProfileId": profile,
-                "models": [{"modelArn": _arn(traits)}],
-                "status": "ACTIVE",
-                "type": "SYSTEM_DEFINED",
-            }
+        for region in () if traits.is_own else PROFILE_REGIONS:
+            yield _profile(f"{region}.{traits.base_id}", traits)
 
 
-def _profile_named(name: str, models: tuple[Traits, ...]) -> JsonObject:
-    for profile in _profiles(models):
-        if name.rpartition("/")[2] == profile["inferenceProfileId"]:
-            return profile
+def _profile(name: str, traits: Traits) -> JsonObject:
+    shown = traits.name or traits.base_id.partition(".")[2]
+    region = name.removesuffix(f".{traits.base_id}")
+    return {
+        "inferenceProfileName": f"{region.upper()} {shown}".replace(".", "-"),
+        "inferenceProfileArn": f"{_PROFILE_ARN}/{name}",
+        "inferenceProfileId": name,
+        "models": [{"modelArn": _arn(traits)}],
+        "status": "ACTIVE",
+        "type": "SYSTEM_DEFINED",
+    }
+
+
+def _profile_named(name: str, *, any_model: bool) -> JsonObject:
+    traits, short = traits_of(name), name.rpartition("/")[2]
+    if short != traits.base_id and (traits.known or any_model):
+        return _profile(short, traits)
     raise ServiceError(404, "ResourceNotFoundException", "The inference profile was not found.")
 
 
 def _page(profiles: list[JsonObject], arguments: dict[str, str]) -> JsonObject:
     """One page of the listing. The token is the number of the first profile on the next page."""
     start, size = arguments.get("nextToken", "0"), arguments.get("maxResults", str(PAGE))
-    if not (start.isdigit() and size.isdigit() and int(size)):
+    if not (_NUMBER.fullmatch(start) and _NUMBER.fullmatch(size) and int(size)):
         raise invalid("The pagination arguments are not valid.")
     if arguments.get("type") == "APPLICATION":
         profiles = []

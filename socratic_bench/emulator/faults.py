@@ -64,6 +64,9 @@ VERDICT_KINDS = (
 KINDS = ERROR_KINDS + WIRE_KINDS + CONTENT_KINDS + VERDICT_KINDS
 STREAM_ONLY_KINDS = ("cut_frame", "stream_error", "no_metadata", "denied_streaming")
 
+# A day is as long as a wait can be.
+_MOST = {"p": 1, "ms": 86_400_000}
+
 FaultRole = Literal["tutor", "student", "judge", "any"]
 
 
@@ -170,6 +173,6 @@ def _read_option(name: str, value: str, spec: str) -> object:
         raise ValueError(
             f"The option {name} in fault {spec!r} is a number, not {value!r}."
         ) from None
-    if not 0 <= number <= (1 if name == "p" else float("inf")):
+    if not 0 <= number <= _MOST.get(name, float("inf")):
         raise ValueError(f"The option {name} in fault {spec!r} is out of range.")
     return number

@@ -1,21 +1,24 @@
 """What a simulated model would answer to a request, without a server: its replies are computed."""
 
 from socratic_bench.emulator.catalogue import traits_of
-from socratic_bench.emulator.checks import check_request, check_streaming
+from socratic_bench.emulator.checks import check_request, check_streaming, check_window
 from socratic_bench.emulator.dialogue import JsonObject, read_dialogue
 from socratic_bench.emulator.errors import ServiceError
 from socratic_bench.emulator.fault_replies import guarded
 from socratic_bench.emulator.models.reply import compose, limited
-from socratic_bench.emulator.tokens import output_tokens
+from socratic_bench.emulator.tokens import input_tokens, output_tokens
 
 
-def refusal(model_id: str, body: JsonObject, *, streamed: bool) -> ServiceError | None:
+def refusal(
+    model_id: str, body: JsonObject, *, streamed: bool, any_model: bool = True
+) -> ServiceError | None:
     """The error with which a model refuses a request; `None` if it takes it."""
     traits = traits_of(model_id)
     try:
-        check_request(model_id, traits, body)
+        check_request(model_id, traits, body, any_model=any_model)
         if streamed:
             check_streaming(traits, body)
+        check_window(input_tokens(body), traits.context_window)
     except ServiceError as error:
         return error
     return None

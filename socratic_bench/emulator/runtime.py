@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from socratic_bench.emulator.answers import Outcome
 from socratic_bench.emulator.cache import PromptCache
-from socratic_bench.emulator.catalogue import Traits, traits_of
-from socratic_bench.emulator.checks import check_request, check_streaming
+from socratic_bench.emulator.catalogue import traits_of, unknown_model
+from socratic_bench.emulator.checks import check_request, check_streaming, check_window
 from socratic_bench.emulator.dialogue import JsonObject, read_dialogue
 from socratic_bench.emulator.errors import ServiceError, invalid
 from socratic_bench.emulator.fault_errors import error_of, throttling
@@ -46,11 +46,11 @@ class Runtime:
     def answer(self, outcome: Outcome, model_id: str, raw: bytes) -> None:
         """Fill in the outcome, or raise the service's error."""
         outcome.model_id = model_id
-        body = _parsed(raw)
-        self.validator.check(outcome.operation, model_id, body)
         try:
+            body = _parsed(raw)
+            self.validator.check(outcome.operation, model_id, body)
             if outcome.operation == "CountTokens":
-                outcome.send_json({"inputTokens": _count(model_id, body)})
+                outcome.send_json({"inputTokens": self._count(model_id, body)})
             else:
                 self._converse(outcome, model_id, body)
         except (KeyError, TypeError, AttributeError):
@@ -58,6 +58,8 @@ class Runtime:
                 raise
             # Nobody has looked at the body's shape.
             raise invalid("The request's body is malformed.") from None
+        except RecursionError:
+            raise _unreadable("The body is nested too deeply.") from None
 
     def _converse(self, outcome: Outcome, model_id: str, body: JsonObject) -> None:
         dialogue = read_dialogue(model_id, body)
@@ -68,12 +70,14 @@ class Runtime:
         if outcome.send_without_body():
             return
         traits = traits_of(model_id)
-        check_request(model_id, traits, body)
+        check_request(model_id, traits, body, any_model=self._settings.any_model)
         if outcome.operation == "ConverseStream":
             check_streaming(traits, body)
+        n_in = input_tokens(body)
+        check_window(n_in, self._settings.context_window_tokens or traits.context_window)
         reply = guarded(limited(compose(dialogue, body, traits), body, traits), body)
         reply = altered(reply, outcome.fault)
-        self._send(outcome, body, reply)
+        self._send(outcome, body, reply, n_in)
 
     def _check_rate(self) -> None:
         wait_ms = self._throttle.wait_ms() if self._throttle else None
@@ -90,9 +94,9 @@ class Runtime:
         if error := error_of(fault, model_id):
             raise error
 
-    def _send(self, outcome: Outcome, body: JsonObject, reply: Reply) -> None:
+    def _send(self, outcome: Outcome, body: JsonObject, reply: Reply, n_in: int) -> None:
         n_out = output_tokens(reply.content)
-        usage = self._usage(outcome, body, n_out)
+        usage = self._usage(outcome, body, n_in, n_out)
         pace_ms = self._settings.ms_per_output_token
         stream = outcome.operation == "ConverseStream"
         latency_ms = outcome.wait_s * 1000 + (pace_ms * n_out if stream else 0)
@@ -109,9 +113,8 @@ class Runtime:
         answer = {"output": {"message": message}, "stopReason": reply.stop_reason, **metadata}
         outcome.send_json(answer | ({"additionalModelResponseFields": extra} if extra else {}))
 
-    def _usage(self, outcome: Outcome, body: JsonObject, n_out: int) -> JsonObject:
+    def _usage(self, outcome: Outcome, body: JsonObject, n_in: int, n_out: int) -> JsonObject:
         """The counters. Cached tokens are counted apart from the input, but within the total."""
-        n_in = input_tokens(body)
         usage = {"inputTokens": n_in, "outputTokens": n_out, "totalTokens": n_in + n_out}
         model_id = outcome.model_id or ""
         minimum = self._settings.cache_minimum_tokens or traits_of(model_id).cache_minimum
@@ -124,15 +127,16 @@ class Runtime:
         details = [{"ttl": use.ttl, "inputTokens": use.write}]
         return usage | ({"cacheDetails": details} if use.write else {})
 
-
-def _count(model_id: str, body: JsonObject) -> int:
-    traits: Traits = traits_of(model_id)
-    if not traits.count_tokens or model_id != traits.base_id:
-        raise invalid("The provided model doesn't support counting tokens.")
-    request = body.get("input") or {}
-    if "converse" in request:
-        return input_tokens(request["converse"])
-    return len(request["invokeModel"]["body"]) // 5
+    def _count(self, model_id: str, body: JsonObject) -> int:
+        traits = traits_of(model_id)
+        if not (traits.known or self._settings.any_model):
+            raise unknown_model()
+        if not traits.count_tokens or model_id != traits.base_id:
+            raise invalid("The provided model doesn't support counting tokens.")
+        request = body.get("input") or {}
+        if "converse" in request:
+            return input_tokens(request["converse"])
+        return len(request["invokeModel"]["body"]) // 5
 
 
 def _extra_fields(body: JsonObject) -> JsonObject | None:
@@ -144,13 +148,17 @@ def _extra_fields(body: JsonObject) -> JsonObject | None:
 def _parsed(raw: bytes) -> JsonObject:
     try:
         body = json.loads(raw or b"{}")
-    except (ValueError, RecursionError):
-        raise ServiceError(400, "SerializationException", "The body is not valid JSON.") from None
+    except ValueError:
+        raise _unreadable("The body is not valid JSON.") from None
     if not isinstance(body, dict):
-        raise ServiceError(400, "SerializationException", "The body is not a JSON object.")
+        raise _unreadable("The body is not a JSON object.")
     if b"null" in raw:
         body = {name: _without_nulls(value) for name, value in body.items() if value is not None}
     return body
+
+
+def _unreadable(message: str) -> ServiceError:
+    return ServiceError(400, "SerializationException", message)
 
 
 def _without_nulls(value: object) -> object:

@@ -9,6 +9,7 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Self
 
+from socratic_bench.emulator.connections import ConnectionPool
 from socratic_bench.emulator.loop import loop_factory
 from socratic_bench.emulator.records import RequestRecord
 from socratic_bench.emulator.service import Service
@@ -108,17 +109,22 @@ def _run(serving: Coroutine[None, None, None], new_loop: NewLoop = None) -> None
 async def _listen(
     service: Service, host: str, port: int, ready: Callable[[str, Callable[[], None]], None]
 ) -> None:
-    live: set[Connection] = set()
+    settings = service.settings
+    pool = ConnectionPool(most=settings.max_connections, read_timeout_s=settings.read_timeout_s)
     stopped = asyncio.Event()
     numbers = iter(range(1, 2**63))
 
-    door = _Door(lambda: Connection(service.handle, live, next(numbers), door.shut))
+    def connect() -> Connection:
+        pool.watch()
+        return Connection(service.handle, pool, next(numbers), door.shut)
+
+    door = _Door(connect)
     name, number = await door.open(host, port)
+    service.gate.listens_at(host, name)
     ready(f"http://{f'[{name}]' if ':' in name else name}:{number}", stopped.set)
     await stopped.wait()
     await door.lock()
-    for connection in tuple(live):
-        connection.abort()
+    pool.abort()
     # An aborted connection closes its socket on the loop's next round.
     await asyncio.sleep(0)
 

@@ -8,14 +8,26 @@ from dataclasses import asdict
 from hashlib import sha256
 from urllib.parse import unquote
 
-from socratic_bench.emulator import MODEL_IDS, control_plane
+from socratic_bench.emulator import control_plane
 from socratic_bench.emulator.answers import Outcome
 from socratic_bench.emulator.errors import ServiceError
 from socratic_bench.emulator.faults import FaultBox, parse_fault
+from socratic_bench.emulator.gate import Gate
+from socratic_bench.emulator.parser import CONTROL_PATH
 from socratic_bench.emulator.records import RequestRecord
 from socratic_bench.emulator.runtime import OPERATIONS, Runtime
 from socratic_bench.emulator.settings import Settings
 from socratic_bench.emulator.wire import Answer, HttpRequest, response
+
+# Operations with a body in each model's own form, which the emulator does not play.
+NATIVE_OPERATIONS = {
+    "invoke": "InvokeModel",
+    "invoke-with-response-stream": "InvokeModelWithResponseStream",
+    "invoke-with-bidirectional-stream": "InvokeModelWithBidirectionalStream",
+}
+LISTED_REQUESTS = 10_000
+MOST_FAULTS = 1000
+MODEL_ID_LENGTH = 256
 
 
 class Service:
@@ -23,22 +35,28 @@ class Service:
 
     def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
         self.records: deque[RequestRecord] = deque(maxlen=settings.keep_requests)
-        self._settings = settings
+        self.settings = settings
+        self.gate = Gate(settings.allowed_hosts)
         self._runtime = Runtime(settings, clock)
         self._seq = 0
 
     def handle(self, request: HttpRequest) -> Answer:
         path, _, query = request.target.partition("?")
-        # An ARN has slashes of its own, percent-encoded: split first, decode once.
-        segments = [unquote(part) for part in path.split("/")[1:]]
-        if segments[:1] == ["_emulator"]:
-            return self._inspect(request, segments[1:])
         self._seq += 1
         outcome = Outcome(
             seq=self._seq,
-            operation=f"{request.method} {path[:80]}",
-            request_id=f"{self._settings.seed & 0xFFFFFFFF:08x}-0000-4000-8000-{self._seq:012x}",
+            operation=f"{request.method[:16]} {path[:80]}",
+            request_id=f"{self.settings.seed & 0xFFFFFFFF:08x}-0000-4000-8000-{self._seq:012x}",
         )
+        try:
+            self.gate.check(request.headers, request.local)
+        except ServiceError as error:
+            outcome.refuse(error)
+            return outcome.answer
+        if path.startswith(CONTROL_PATH):
+            return self._inspect(request, path.removeprefix(CONTROL_PATH))
+        # An ARN has slashes of its own, percent-encoded: split first, decode once.
+        segments = [unquote(part) for part in path.split("/")[1:]]
         try:
             self._route(request, outcome, segments, query)
         except ServiceError as error:
@@ -57,12 +75,17 @@ class Service:
             case "POST", ["model", model_id, operation] if operation in OPERATIONS:
                 outcome.operation = OPERATIONS[operation]
                 self._runtime.answer(outcome, model_id, request.body)
-            case "GET", _:
-                outcome.send_json(control_plane.answer(segments, query, MODEL_IDS))
-            case _:
-                raise ServiceError(
-                    404, "UnknownOperationException", "The operation is not known here."
+            case "POST", ["model", _, operation] if operation in NATIVE_OPERATIONS:
+                outcome.operation = NATIVE_OPERATIONS[operation]
+                raise _unplayed(
+                    f"{outcome.operation} is not played here: a native body differs from model to "
+                    f"model. Send it as {', '.join(OPERATIONS.values())}."
                 )
+            case "GET", _:
+                any_model = self.settings.any_model
+                outcome.send_json(control_plane.answer(segments, query, any_model=any_model))
+            case _:
+                raise _unplayed("The operation is not known here.")
 
     def _record(self, request: HttpRequest, outcome: Outcome) -> None:
         self.records.append(
@@ -71,31 +94,31 @@ class Service:
                 time=time.time(),
                 connection=request.connection,
                 operation=outcome.operation,
-                model_id=outcome.model_id,
+                model_id=outcome.model_id[:MODEL_ID_LENGTH] if outcome.model_id else None,
                 role=outcome.role,
                 turn=outcome.turn,
                 status=outcome.status,
                 fault=outcome.fault.kind if outcome.fault else None,
                 body_sha256=sha256(request.body).hexdigest(),
-                body=request.body if self._settings.keep_bodies else None,
+                body=request.body if self.settings.keep_bodies else None,
             )
         )
 
-    def _inspect(self, request: HttpRequest, segments: list[str]) -> Answer:
+    def _inspect(self, request: HttpRequest, page: str) -> Answer:
         """The emulator's own pages, for tests that run it in another process."""
         status = 200
         body: object = {}
-        match request.method, segments:
-            case "GET", ["health"]:
+        match request.method, page:
+            case "GET", "health":
                 body = {"status": "ok", "validation": self._runtime.validator.active}
-            case "GET", ["pace"]:
-                body = self._settings.pace()
-            case "GET", ["requests"]:
-                body = [_row(record) for record in tuple(self.records)]
-            case "POST", ["reset"]:
+            case "GET", "pace":
+                body = self.settings.pace()
+            case "GET", "requests":
+                body = [_row(record) for record in tuple(self.records)[-LISTED_REQUESTS:]]
+            case "POST", "reset":
                 self.records.clear()
                 self._runtime.reset()
-            case "POST", ["faults"]:
+            case "POST", "faults":
                 status, body = self._order_faults(request.body)
             case _:
                 status, body = 404, {"message": "The emulator has no such page."}
@@ -106,10 +129,16 @@ class Service:
         """Replace the faults by a JSON list of specs."""
         try:
             faults = [parse_fault(spec) for spec in json.loads(raw)]
-        except (ValueError, AttributeError, TypeError) as error:
+        except (ValueError, AttributeError, TypeError, RecursionError) as error:
             return 400, {"message": str(error)}
-        self._runtime.faults = FaultBox(faults, self._settings.seed)
+        if len(faults) > MOST_FAULTS:
+            return 400, {"message": f"More than {MOST_FAULTS} faults cannot be ordered at once."}
+        self._runtime.faults = FaultBox(faults, self.settings.seed)
         return 200, {"faults": len(faults)}
+
+
+def _unplayed(message: str) -> ServiceError:
+    return ServiceError(404, "UnknownOperationException", message)
 
 
 def _row(record: RequestRecord) -> dict[str, object]:

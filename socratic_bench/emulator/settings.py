@@ -8,13 +8,20 @@ from typing import get_args
 from socratic_bench.emulator.dialogue import Role
 from socratic_bench.emulator.faults import Fault
 
+# By this word of its answer, and by nothing else, an endpoint is known to be one.
+EMULATOR = "socratic-runner"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """What an emulator does beyond answering at once and without a fault.
 
     The seed decides on faults with a probability; replies depend on the request alone.
-    `cache_minimum_tokens` takes the place of every model's own minimum of a cached prefix.
+    `cache_minimum_tokens` takes the place of every model's own minimum of a cached prefix,
+    `context_window_tokens` of every model's own context window. With `any_model`, ids that nobody
+    knows are answered, too. `allowed_hosts` are names, each perhaps with its port, by which clients
+    may call the endpoint beside its address and those of the loopback device. `read_timeout_s` is
+    the time for a request to arrive, and for an answer to be taken.
     """
 
     seed: int = 0
@@ -24,14 +31,22 @@ class Settings:
     faults: tuple[Fault, ...] = ()
     requests_per_minute: float | None = None
     cache_minimum_tokens: int | None = None
+    context_window_tokens: int | None = None
+    any_model: bool = False
+    allowed_hosts: tuple[str, ...] = ()
+    read_timeout_s: float = 30
+    max_connections: int = 800
     keep_bodies: bool = False
     keep_requests: int = 100_000
 
     def pace(self) -> dict[str, object]:
-        """How long answers take, by role, for who wants to foretell it."""
+        """How long answers take, by role, and what is refused, for who wants to foretell it."""
         return {
+            "emulator": EMULATOR,
             "latency_ms": {role: self.latency_of(role) for role in get_args(Role)},
             "ms_per_output_token": self.ms_per_output_token,
+            "any_model": self.any_model,
+            "context_window_tokens": self.context_window_tokens,
         }
 
     def latency_of(self, role: str) -> float:

@@ -1,14 +1,21 @@
-"""HTTP/1.1, as much of it as the SDKs speak: one small parser and one connection class."""
+"""One client's connection: what it may ask of the endpoint, and how answers are played to it."""
 
 import asyncio
+import json
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-HEAD_LIMIT = 64 * 1024
-BODY_LIMIT = 64 * 1024 * 1024
+from socratic_bench.emulator.connections import HELD_LIMIT, ConnectionPool
+from socratic_bench.emulator.parser import HEAD_LIMIT, MalformedRequestError, RequestParser
+
+# How long a connection may stay without a request, and one that is refused without leaving.
+IDLE_S = 300
+LEAVING_S = 2
+
+Phase = Literal["reading", "playing", "stuck", "leaving"]
 
 REASONS = {
     200: "OK",
@@ -29,13 +36,17 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """A whole request. Header names are lower case; `connection` numbers the TCP connections."""
+    """A whole request. Header names are lower case; `connection` numbers the TCP connections.
+
+    `local` is the address and the port at which the client has reached the endpoint.
+    """
 
     method: str
     target: str
     headers: dict[bytes, bytes]
     body: bytes
     connection: int
+    local: tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,45 +74,47 @@ def chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
-class MalformedRequestError(Exception):
-    """What came in is not HTTP, or too much of it."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-
-
 class Connection(asyncio.Protocol):
     """One client's connection: reads a request, plays the answer, and only then reads the next."""
 
     def __init__(
         self,
         handle: Callable[[HttpRequest], Answer],
-        live: "set[Connection]",
+        pool: ConnectionPool,
         number: int,
         shut: Callable[[float], None],
     ) -> None:
         self._handle = handle
         self._shut = shut
-        self._live = live
+        self._pool = pool
         self._number = number
-        self._buffer = bytearray()
-        self._head: _Head | None = None
-        self._busy = False
+        self._parser = RequestParser()
+        self._held_bytes = 0
         self._last = False
+        self._is_paused = False
         self._timer: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport | None = None
+        self._local = ("", 0)
+        self.phase: Phase = "reading"
+        self.since_s = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)  # noqa: S101  # a TCP server makes no other
         self._transport = transport
-        self._live.add(self)
-        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._loop = asyncio.get_running_loop()
+        own = transport.get_extra_info("socket")
+        own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._local = own.getsockname()[:2]
+        self._enter("reading")
+        if not self._pool.admit(self):
+            self._refuse(503, "Too many connections are open. Close some, and try again.")
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
-        self._live.discard(self)
+        self._pool.forget(self)
         self._transport = None
+        self._pool.hold(-self._held_bytes)
+        self._held_bytes = 0
         if self._timer is not None:
             self._timer.cancel()
 
@@ -110,43 +123,95 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        self._buffer += data
-        if not self._busy:
+        if self.phase == "leaving" or self._transport is None:
+            return
+        if self.phase == "reading":
+            if self._parser.is_idle:
+                self.since_s = self._loop.time()
+            self._parser.feed(data)
             self._read()
+        else:
+            self._parser.feed(data)
+            if self._parser.held_bytes > HEAD_LIMIT:
+                # Who sends on while an answer is played waits, as the system sees to.
+                self._transport.pause_reading()
+                self._is_paused = True
+        self._account()
+
+    def pause_writing(self) -> None:
+        """The client does not take what it asked for."""
+        if self.phase == "playing":
+            self._enter("stuck")
+
+    def resume_writing(self) -> None:
+        if self.phase == "stuck":
+            self._enter("playing")
+            if self._timer is None:
+                self._finish("keep")
+
+    def expire(self, now_s: float) -> None:
+        """End what has taken too long: a request, an answer that nobody takes, a silence."""
+        waited_s = now_s - self.since_s
+        if self.phase == "reading" and self._parser.is_idle:
+            if waited_s > IDLE_S:
+                self.abort()
+        elif waited_s > (LEAVING_S if self.phase == "leaving" else self._pool.read_timeout_s):
+            if self.phase == "reading":
+                self._refuse(408, "The request did not arrive in time.")
+            elif self.phase != "playing":
+                self.abort()
+
+    def _enter(self, phase: "Phase") -> None:
+        self.phase = phase
+        self.since_s = self._loop.time()
+
+    def _account(self) -> None:
+        held_bytes = self._parser.held_bytes if self._transport is not None else 0
+        if held_bytes == self._held_bytes:
+            return
+        in_all = self._pool.hold(held_bytes - self._held_bytes)
+        self._held_bytes = held_bytes
+        if in_all > HELD_LIMIT and self.phase == "reading":
+            self._refuse(503, "Too many requests arrive at once. Try again later.")
 
     def _read(self) -> None:
-        came_s = asyncio.get_running_loop().time()
+        came_s = self._loop.time()
         try:
             request = self._next_request()
         except MalformedRequestError as error:
-            body = f'{{"message":"{error}"}}'.encode()
-            headers = "Content-Type: application/json\r\nConnection: close\r\n"
-            self._play(Answer(((0, response(error.status, headers, body)),), "close"), came_s)
+            self._refuse(error.status, str(error))
             return
         if request is not None:
-            self._busy = True
+            self.phase = "playing"
             self._play(self._handle(request), came_s)
 
+    def _refuse(self, status: int, message: str) -> None:
+        """Say why, and close. What still comes in is let go, so that the answer is read."""
+        headers = "Content-Type: application/json\r\nConnection: close\r\n"
+        self._write(response(status, headers, json.dumps({"message": message}).encode()))
+        self._enter("leaving")
+        self._parser = RequestParser()
+        self._account()
+        if self._transport is not None:
+            self._transport.write_eof()
+
     def _next_request(self) -> HttpRequest | None:
-        if self._head is None:
-            self._head = _take_head(self._buffer)
-            if self._head is None:
-                return None
-            if self._head.headers.get(b"expect", b"").lower() == b"100-continue":
-                self._write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        head = self._head
-        body = _take_chunked(self._buffer) if head.chunked else _take(self._buffer, head.length)
-        if body is None:
+        head = self._parser.next_head()
+        if head is not None and head.headers.get(b"expect", b"").lower() == b"100-continue":
+            self._write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        found = self._parser.next_request()
+        if found is None:
             return None
-        self._head = None
-        self._last = head.headers.get(b"connection", b"").lower() == b"close"
-        return HttpRequest(head.method, head.target, head.headers, body, self._number)
+        head, body = found
+        self._last = head.last
+        return HttpRequest(head.method, head.target, head.headers, body, self._number, self._local)
 
     def _play(
         self, answer: Answer, since_s: float, position: int = 0, *, waited: bool = False
     ) -> None:
         """Send the pieces from `position` on, the next one's wait counted from `since_s`."""
-        loop = asyncio.get_running_loop()
+        loop = self._loop
+        self._timer = None
         for number in range(position, len(answer.pieces)):
             wait_s, data = answer.pieces[number]
             if wait_s > 0 and not (waited and number == position):
@@ -173,91 +238,20 @@ class Connection(asyncio.Protocol):
             _linger_not(self._transport)
             self._transport.abort()
         elif end == "close" or self._last:
+            self._enter("stuck")
             self._transport.close()
-        else:
-            self._busy = False
-            if self._buffer:
-                asyncio.get_running_loop().call_soon(self._read_on)
+        elif self.phase == "playing":
+            self._enter("reading")
+            if self._is_paused:
+                self._transport.resume_reading()
+                self._is_paused = False
+            if not self._parser.is_idle:
+                self._loop.call_soon(self._read_on)
 
     def _read_on(self) -> None:
-        if not self._busy and self._transport is not None:
+        if self.phase == "reading" and self._transport is not None:
             self._read()
-
-
-@dataclass(frozen=True, slots=True)
-class _Head:
-    method: str
-    target: str
-    headers: dict[bytes, bytes]
-    length: int
-    chunked: bool
-
-
-def _take_head(buffer: bytearray) -> _Head | None:
-    end = buffer.find(b"\r\n\r\n")
-    if end < 0:
-        if len(buffer) > HEAD_LIMIT:
-            raise MalformedRequestError(431, "The request's head is too large.")
-        return None
-    first, *lines = bytes(buffer[:end]).split(b"\r\n")
-    del buffer[: end + 4]
-    words = first.split(b" ")
-    if len(words) != 3:  # noqa: PLR2004  # method, target, version
-        raise MalformedRequestError(400, "The request line is malformed.")
-    headers = {}
-    for line in lines:
-        name, _, value = line.partition(b":")
-        headers[name.lower()] = value.strip()
-    return _Head(
-        words[0].decode("latin-1"),
-        words[1].decode("latin-1"),
-        headers,
-        _length(headers),
-        b"chunked" in headers.get(b"transfer-encoding", b"").lower(),
-    )
-
-
-def _length(headers: dict[bytes, bytes]) -> int:
-    text = headers.get(b"content-length", b"0")
-    if not text.isdigit():
-        raise MalformedRequestError(400, "The Content-Length header is malformed.")
-    if int(text) > BODY_LIMIT:
-        raise MalformedRequestError(413, "The request's body is too large.")
-    return int(text)
-
-
-def _take(buffer: bytearray, length: int) -> bytes | None:
-    if len(buffer) < length:
-        return None
-    body = bytes(buffer[:length])
-    del buffer[:length]
-    return body
-
-
-def _take_chunked(buffer: bytearray) -> bytes | None:
-    """Read all chunks, or nothing: an unfinished body stays in the buffer and is read anew."""
-    spans, at = [], 0
-    while (end := buffer.find(b"\r\n", at)) >= 0:
-        start = end + 2
-        at = start + _chunk_size(buffer[at:end])
-        if at > BODY_LIMIT:
-            raise MalformedRequestError(413, "The request's body is too large.")
-        if len(buffer) < at + 2:
-            break
-        spans.append((start, at))
-        at += 2
-        if spans[-1] == (start, start):
-            body = b"".join(bytes(buffer[first:last]) for first, last in spans)
-            del buffer[:at]
-            return body
-    return None
-
-
-def _chunk_size(line: bytearray) -> int:
-    try:
-        return int(line.partition(b";")[0], 16)
-    except ValueError:
-        raise MalformedRequestError(400, "A chunk's size is malformed.") from None
+            self._account()
 
 
 def _linger_not(transport: asyncio.Transport) -> None:

@@ -55,7 +55,7 @@ class Agenda:
         try:
             yield
         except ModelError as error:
-            ended = partial(_stop, Stopped.of(error))
+            ended = partial(_stop, error)
         finally:
             ends_ms, self._aside_ms = max(self._aside_ms, self.now_ms), None
         self._plan(ends_ms, ended)
@@ -88,5 +88,5 @@ class Agenda:
         heapq.heappush(self._under_way, (ends_ms, next(self._begun), ended))
 
 
-def _stop(stopped: Stopped) -> None:
-    raise stopped
+def _stop(error: ModelError) -> None:
+    raise Stopped.of(error) from error

@@ -6,11 +6,10 @@ from functools import partial, reduce
 
 from socratic_bench.bedrock.cache_points import caches_system
 from socratic_bench.bedrock.capabilities import Capabilities, capabilities_of, forgone_field
-from socratic_bench.bedrock.faults import FAULTS
+from socratic_bench.bedrock.settings import explained
 from socratic_bench.bedrock.sizes import request_parts
 from socratic_bench.bedrock.surroundings import Options
 from socratic_bench.bedrock.wire import Wire, converse_arguments
-from socratic_bench.errors import ModelError
 from socratic_bench.forecast.agenda import Agenda
 from socratic_bench.forecast.paces import Paces
 from socratic_bench.forecast.speakers import Speaker
@@ -98,7 +97,7 @@ class RehearsedModel:
         refused: list[str] = []
         while True:
             can = reduce(Capabilities.without, refused, self._can)
-            arguments = converse_arguments(self.model_id, request, can)
+            arguments = converse_arguments(self.model_id, request, can, self.options.metadata)
             streamed = can.streams(arguments)
             refusal = self.speaker.refuses(arguments, streamed=streamed)
             if refusal is None:
@@ -109,11 +108,7 @@ class RehearsedModel:
             learn = partial(self._learn, request, tuple(refused))
             self.agenda.call(self.paces[key.role].first_token_ms, learn)
             if not forgone:
-                raise ModelError(
-                    refusal.message,
-                    code=refusal.code,
-                    end_reason=FAULTS[refusal.code].end_reason,
-                )
+                raise explained(refusal, request, key, metadata=bool(self.options.metadata))
 
     def _learn(self, request: Request, refused: Sequence[str]) -> None:
         self._can = reduce(Capabilities.without, refused, self._can)

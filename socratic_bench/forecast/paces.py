@@ -6,6 +6,7 @@ from http.client import HTTPException
 from typing import Any
 from urllib.request import ProxyHandler, build_opener
 
+from socratic_bench.emulator.settings import EMULATOR
 from socratic_bench.ports import Length
 from socratic_bench.types import ROLES, Completion, Role
 from socratic_bench.values import dataclass
@@ -47,12 +48,17 @@ OFFLINE_START_MS = 150.0
 
 
 def emulated_paces(url: str) -> Paces | None:
-    """What the emulator at `url` says of itself; `None` if there is none. It paces streams."""
+    """What the emulator at `url` says of itself; `None` if there is none. It paces streams.
+
+    Whatever else answers there (a tunnel, a gateway, another service's stand-in) lacks its word.
+    """
     try:
         # An endpoint of this machine is reached past any proxy.
         opener = build_opener(ProxyHandler({}))
         with opener.open(f"{url.rstrip('/')}/_emulator/pace", timeout=_ASKED_S) as answer:
             told: Any = json.loads(answer.read(_MOST_BYTES))
+        if told["emulator"] != EMULATOR:
+            return None
         first_ms, token_ms = told["latency_ms"], float(told["ms_per_output_token"])
         return {
             role: Pace(_OVERHEAD_MS + float(first_ms[role]), token_ms, of_streams=True)

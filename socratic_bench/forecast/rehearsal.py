@@ -23,13 +23,17 @@ from socratic_bench.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """A run as it is expected: its turns, the answered calls of each role, and how it ends."""
+    """A run as it is expected: its turns, the answered calls of each role, and how it ends.
+
+    `refusal`: what is known to be refused for good, and ends it.
+    """
 
     turns: Sequence[Turn]
     calls: dict[Role, list[Completion]]
     finale: Finale
     models: dict[str, RehearsedModel]
     duration_s: float
+    refusal: ModelError | None
 
 
 def rehearse(
@@ -46,29 +50,32 @@ def rehearse(
 
     def model(model_id: str) -> RehearsedModel:
         if model_id not in models:
-            is_emulated = emulated or model_id.startswith("emulator.")
             scale = scales.get(model_id, 1.0)
-            speaker = Emulated(model_id) if is_emulated else Expected(plan, length, scale)
+            speaker = Emulated(model_id) if emulated else Expected(plan, length, scale)
             models[model_id] = RehearsedModel(
                 model_id,
                 speaker,
                 scale,
-                Options(stream=config.stream, prompt_cache=config.prompt_cache),
+                Options(
+                    stream=config.stream,
+                    prompt_cache=config.prompt_cache,
+                    metadata=config.request_metadata,
+                ),
                 agenda=agenda,
                 paces=paces,
                 purse=purse,
-                cache_minimum=_emulated_minimum(model_id) if is_emulated else None,
+                cache_minimum=_emulated_minimum(model_id) if emulated else None,
             )
         return models[model_id]
 
     student = model(config.student_model) if config.student_model else None
     bench = _bench(plan, agenda, model)
     stage = _Stage(model(config.model), student, bench)
-    finale = _played(plan.episode, stage, agenda)
+    finale, refusal = _played(plan.episode, stage, agenda)
     calls = {
         role: [call for made in models.values() for call in made.calls[role]] for role in ROLES
     }
-    return Rehearsal(stage.turns, calls, finale, models, agenda.now_ms / 1000)
+    return Rehearsal(stage.turns, calls, finale, models, agenda.now_ms / 1000, refusal)
 
 
 @dataclass(slots=True)
@@ -139,23 +146,25 @@ class _Stage:
             self.bench.take(tuple(self.turns))
 
 
-def _played(episode: Episode, stage: _Stage, agenda: Agenda) -> Finale:
+def _played(episode: Episode, stage: _Stage, agenda: Agenda) -> tuple[Finale, ModelError | None]:
     """Where budget or tutor end the dialogue, verdicts on what was played are still asked for."""
+    refusal = None
     try:
         try:
             finale = episode.play(stage)
         except ModelError as broken:
-            finale = Finale(end_reason=broken.end_reason)
+            finale, refusal = Finale(end_reason=broken.end_reason), broken
         except Stopped as stopped:
             if stopped.end_reason != "budget":
                 raise
             finale = Finale(end_reason="budget")
         agenda.finish()
     except Stopped as stopped:
-        return Finale(end_reason=stopped.end_reason)
+        judges = stopped.__cause__ if isinstance(stopped.__cause__, ModelError) else None
+        return Finale(end_reason=stopped.end_reason), judges
     if stage.bench and stage.bench.is_over_budget:
-        return Finale(end_reason="budget")
-    return finale
+        return Finale(end_reason="budget"), None
+    return finale, refusal
 
 
 def _emulated_minimum(model_id: str) -> int:

@@ -6,6 +6,7 @@ from typing import Protocol
 from socratic_bench.bedrock.answers import read_message
 from socratic_bench.bedrock.sizes import CHARACTERS, text_tokens
 from socratic_bench.bedrock.wire import Wire
+from socratic_bench.errors import ModelError
 from socratic_bench.judging.expectation import expected_verdict
 from socratic_bench.ports import Length
 from socratic_bench.runner.plan import Plan
@@ -25,18 +26,10 @@ class Said:
     output_tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A request that is refused: the code (see `FAULTS`) and the words."""
-
-    code: str
-    message: str
-
-
 class Speaker(Protocol):
     """Foretells a model's reply to a request."""
 
-    def refuses(self, arguments: Wire, *, streamed: bool) -> Refused | None:
+    def refuses(self, arguments: Wire, *, streamed: bool) -> ModelError | None:
         """How the model refuses the request, if that is known."""
         ...
 
@@ -49,15 +42,15 @@ class Emulated:
 
     model_id: str
 
-    def refuses(self, arguments: Wire, *, streamed: bool) -> Refused | None:
+    def refuses(self, arguments: Wire, *, streamed: bool) -> ModelError | None:
         from socratic_bench.emulator.rehearsal import refusal
 
         error = refusal(self.model_id, arguments, streamed=streamed)
         if error is None:
             return None
-        from socratic_bench.bedrock.faults import answered_fault
+        from socratic_bench.bedrock.faults import answered_error
 
-        return Refused(answered_fault(error.name, error.message, error.status), error.message)
+        return answered_error(error.name, error.message, error.status, model_id=self.model_id)
 
     def reply(self, arguments: Wire, request: Request, key: CallKey) -> Said:  # noqa: ARG002 -- port
         from socratic_bench.emulator.rehearsal import answer
@@ -75,7 +68,7 @@ class Expected:
     length: Length
     scale: float
 
-    def refuses(self, arguments: Wire, *, streamed: bool) -> Refused | None:  # noqa: ARG002 -- nobody knows
+    def refuses(self, arguments: Wire, *, streamed: bool) -> ModelError | None:  # noqa: ARG002 -- nobody knows
         return None
 
     def reply(self, arguments: Wire, request: Request, key: CallKey) -> Said:

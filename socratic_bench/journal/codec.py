@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from socratic_bench.documents import encode
-from socratic_bench.secrecy import conceal
+from socratic_bench.secrecy import known_secrets
 from socratic_bench.types import (
     Attempt,
     Block,
@@ -46,9 +46,12 @@ def request_sha256(request: Request) -> str:
     asked = replace(request, config=config, grows=False)
     try:
         # Between an answer and the next request, with all that was said before: so it is quick.
-        written = conceal(orjson.dumps(asked).decode()).encode()
+        written = orjson.dumps(asked)
     except TypeError:  # a lone surrogate, or an integer over 64 bits
         written = encode(_plain(asked))
+    if known_secrets().may_be_in(written.decode()):
+        # Text by text, as what was answered is masked.
+        written = encode(orjson.loads(written))
     return sha256(written).hexdigest()
 
 

@@ -6,7 +6,7 @@ from hashlib import sha256
 
 from socratic_bench.judging.verdict import is_shallow, raw_text
 from socratic_bench.ports import Exhibit
-from socratic_bench.secrecy import conceal
+from socratic_bench.secrecy import known_secrets
 from socratic_bench.types import (
     Block,
     CallKey,
@@ -100,8 +100,9 @@ def delimiter_code(seed: int, key: CallKey, exhibit: Exhibit | None = None) -> s
     named = f"{seed}/{key.role}/{key.part}/{key.index}"
     if exhibit is not None:
         # As a journal has it, so that a run that goes on asks the same.
+        masked = known_secrets().masked
         said = [*(part for line in exhibit.context for part in line), exhibit.reply]
-        named += "/" + sha256(json.dumps([*map(conceal, said)]).encode()).hexdigest()
+        named += "/" + sha256(json.dumps([*map(masked, said)]).encode()).hexdigest()
     return sha256(named.encode()).hexdigest()[:16]
 
 

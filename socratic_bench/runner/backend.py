@@ -2,16 +2,21 @@
 
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from socratic_bench.config import OFFLINE_REGION, RunConfig
+from socratic_bench.errors import ModelError
 from socratic_bench.ports import Model, Purse
 from socratic_bench.runner.halt import Halt
 from socratic_bench.types import CallKey, Completion, Request
 from socratic_bench.values import dataclass
+
+if TYPE_CHECKING:
+    from socratic_bench.bedrock.session import Endpoint, SdkSession
 
 ModelFactory = Callable[[str], Model]
 
@@ -45,20 +50,42 @@ def late_models(connect: Callable[[], ModelFactory]) -> ModelFactory:
     return lambda model_id: Late(model_id, once)
 
 
+def early_session(
+    config: RunConfig, environ: Mapping[str, str]
+) -> "SdkSession | ModelError | None":
+    """The SDK's session, opened before anything is written, so that what a prompt may hold of its
+    credentials is masked there, too; or why there is none. `None` where variables alone tell them.
+    """
+    if config.offline or environ.get("AWS_ACCESS_KEY_ID"):
+        return None
+    from socratic_bench.bedrock.session import open_session
+
+    try:
+        return open_session(_endpoint(config, None))
+    except ModelError as error:
+        return error
+
+
 @contextmanager
 def bedrock_models(
     config: RunConfig,
     halt: Halt,
     notice: Callable[[str], None],
     purse: Purse | None = None,
+    session: "SdkSession | ModelError | None" = None,
 ) -> Iterator[ModelFactory]:
-    """A factory of models by id, all on one client. Imports the SDK; makes no call yet."""
+    """A factory of models by id, all on one client. Imports the SDK; makes no call yet.
+
+    `session` is what `early_session` gave.
+    """
+    if isinstance(session, ModelError):
+        raise session
     if not config.offline:
-        yield _factory(config, None, halt, notice, purse)
+        yield _factory(config, None, halt, notice, purse, session)
         return
     from socratic_bench.emulator import Emulator, Settings
 
-    with Emulator(Settings()) as emulator:
+    with Emulator(Settings(any_model=True)) as emulator:
         yield _factory(config, emulator.url, halt, notice, purse)
 
 
@@ -68,25 +95,16 @@ def _factory(
     halt: Halt,
     notice: Callable[[str], None],
     purse: Purse | None,
+    session: "SdkSession | None" = None,
 ) -> ModelFactory:
     from socratic_bench.bedrock.connection import Connection
     from socratic_bench.bedrock.model import BedrockModel
     from socratic_bench.bedrock.pace import Pace
-    from socratic_bench.bedrock.session import Endpoint
     from socratic_bench.bedrock.surroundings import Options, Surroundings
 
     # A program of the user's own that gives credentials may take its time.
     opener = ThreadPoolExecutor(1, thread_name_prefix="open")
-    opened = opener.submit(
-        Connection,
-        Endpoint(
-            region=config.region or OFFLINE_REGION,
-            url=url,
-            assume_role_arn=config.assume_role_arn,
-            call_timeout_s=config.call_timeout_s,
-        ),
-        notice=notice,
-    )
+    opened = opener.submit(Connection, _endpoint(config, url), notice=notice, session=session)
     opener.shutdown(wait=False)
     connection = halt.result(opened)
     surroundings = Surroundings(
@@ -119,3 +137,14 @@ def _factory(
         return made[model_id]
 
     return model
+
+
+def _endpoint(config: RunConfig, url: str | None) -> "Endpoint":
+    from socratic_bench.bedrock.session import Endpoint
+
+    return Endpoint(
+        region=config.region or OFFLINE_REGION,
+        url=url,
+        assume_role_arn=config.assume_role_arn,
+        call_timeout_s=config.call_timeout_s,
+    )

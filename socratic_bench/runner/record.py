@@ -11,7 +11,6 @@ from socratic_bench.artifacts.keys import RunKeys
 from socratic_bench.documents import encode
 from socratic_bench.errors import BenchError, InternalError
 from socratic_bench.judging import Judge
-from socratic_bench.judging.injection import suspects_injection
 from socratic_bench.ports import Episode, Listener
 from socratic_bench.runner.halt import Halt
 from socratic_bench.types import Json, Judged, Turn
@@ -136,6 +135,9 @@ class Record:
             self._keep_verdict(turn)
 
     def _measured(self, so_far: Sequence[Turn]) -> Turn:
+        # Not needed before the first reply is there.
+        from socratic_bench.judging.injection import suspects_injection
+
         turn, rubric = self._episode.measured(so_far, len(so_far) - 1), self._episode.rubric
         if rubric is None:
             return turn

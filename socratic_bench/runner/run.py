@@ -1,5 +1,6 @@
 """Plays one run and returns its result; the command is a thin caller of this."""
 
+import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -16,13 +17,20 @@ from socratic_bench.artifacts.places import (
     open_bucket,
     open_folder,
 )
+from socratic_bench.bedrock.settings import setting_notices
 from socratic_bench.config import RunConfig
 from socratic_bench.documents.result import RunResult
 from socratic_bench.errors import BenchError, InternalError, ModelError, Stopped, UsageError
 from socratic_bench.journal import Log
 from socratic_bench.judging import Judge
 from socratic_bench.ports import ArtifactStore, Benchmark, Entry, Finale, Journals, Listener, Model
-from socratic_bench.runner.backend import ModelFactory, bedrock_models, late_models, utc_now
+from socratic_bench.runner.backend import (
+    ModelFactory,
+    bedrock_models,
+    early_session,
+    late_models,
+    utc_now,
+)
 from socratic_bench.runner.closing import GIVEN_UP_S, LAST_WRITES_S, Closing
 from socratic_bench.runner.halt import Halt
 from socratic_bench.runner.listener import Silence
@@ -43,6 +51,7 @@ from socratic_bench.runner.stores import check_stores
 from socratic_bench.types import ROLES, Json, Role
 
 if TYPE_CHECKING:
+    from socratic_bench.bedrock.session import SdkSession
     from socratic_bench.runner.budget import Budget
 
 CALLS_AT_ONCE = 4
@@ -104,6 +113,7 @@ class _Performance:
         self.log: Log | None = None
         self.is_delivered = False
         self.record: Record | None = None
+        self.session: SdkSession | ModelError | None = None
 
     @property
     def config(self) -> RunConfig:
@@ -154,7 +164,7 @@ class _Performance:
             return Finale(end_reason=ended.end_reason), ended
         opening = self.plan.episode.opening
         self.listener.on_start(self.keys.run_id, self.config, opening)
-        for text in opening.notices:
+        for text in (*opening.notices, *setting_notices(self.config)):
             self._notice(text)
         return self._play()
 
@@ -181,6 +191,8 @@ class _Performance:
 
     def _checked_and_held(self) -> Held:
         check_stores(self.stores)
+        if not self.entries and self.config.resume_run_id is None:
+            self.session = early_session(self.config, os.environ)
         taking = Taking(
             stores=self._journals(),
             new_run_id=self.keys.run_id,
@@ -233,7 +245,7 @@ class _Performance:
         def connect() -> ModelFactory:
             assert self.log is not None  # noqa: S101 -- begun before anything is played
             purse = Noting(self.log, self._purse())
-            models = bedrock_models(self.config, self.halt, self._notice, purse)
+            models = bedrock_models(self.config, self.halt, self._notice, purse, self.session)
             return stack.enter_context(models)
 
         return late_models(connect) if self.held and self.held.is_complete else connect()

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import field
 
+from socratic_bench.documents.encoding import concealed
 from socratic_bench.documents.tally import Tally
 from socratic_bench.errors import BenchError, ModelError
 from socratic_bench.journal import Log, Memory
@@ -145,7 +146,7 @@ class Logged:
         except BenchError as error:
             self.log.failed(key, sha256, error)
             raise
-        kept = write_completion(completion)
+        kept = concealed(write_completion(completion))
         self.log.answered(key, sha256, kept)
         # What can be kept is what counts, so that a resumed run sees what this one saw.
         return read_completion(kept)

@@ -161,3 +161,12 @@ def test_a_judge_that_thinks_whenever_it_is_asked_is_asked_in_words(service):
     assert outcome.document["notices"] == [
         "thinks.always-v1:0 refuses forced tool: the run goes on without it."
     ]
+
+
+def test_a_budget_that_only_chooses_a_level_is_told(service):
+    told, _ = play(service, "openai.gpt-oss-120b-1:0", *HARD)
+    least, _ = play(service, "openai.gpt-oss-120b-1:0", *THINK)
+    exact, _ = play(service, "us.anthropic.claude-sonnet-4-5-20250929-v1:0", *HARD)
+
+    assert [text for text in told.document["notices"] if "5000 chooses the level" in text]
+    assert least.document["notices"] == exact.document["notices"] == []

@@ -1,0 +1,78 @@
+"""Who may ask: programs that call the endpoint by a name of its own, and no page of a web site.
+
+A browser sends a page's requests to this machine, too, and a site can have its own name point here
+(DNS rebinding). Both show in what the browser says of itself: `Host`, `Origin`, `Sec-Fetch-Site`.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+from socratic_bench.emulator.errors import ServiceError
+
+_AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]/@\s]+)(?::(\d{1,5}))?")
+_OTHER_SITES = (b"cross-site", b"same-site")
+
+
+class Gate:
+    """The names by which an endpoint may be called.
+
+    These are the loopback device's, the address (and port) at which a client has reached it, the
+    one that it was told to listen on, and those that its user allows.
+    """
+
+    def __init__(self, allowed: Iterable[str]) -> None:
+        self._allowed = {name.lower() for name in allowed}
+        self._bound: set[str] = set()
+        self._is_own = lru_cache(maxsize=256)(self._names_the_endpoint)
+
+    def listens_at(self, *names: str) -> None:
+        """Take a name or an address on which the endpoint listens for one of its own."""
+        self._bound.update(name.lower() for name in names)
+        self._is_own.cache_clear()
+
+    def check(self, headers: Mapping[bytes, bytes], local: tuple[str, int]) -> None:
+        """Raise an error for a request that another name or another site's page has led here."""
+        host = headers.get(b"host")
+        if host is None:
+            raise ServiceError(400, "ValidationException", "The request has no Host header.")
+        if not self._is_own(host, local):
+            name = host.decode("latin-1")[:100]
+            raise _denied(
+                f"This endpoint is not called {name!r}. If that is a name of its own, start it "
+                "with --allowed-host and that name."
+            )
+        origin = headers.get(b"origin")
+        if origin is not None and origin.lower() != b"http://" + host.lower():
+            raise _denied("A page of another site may not call this endpoint.")
+        if headers.get(b"sec-fetch-site") in _OTHER_SITES:
+            raise _denied("A page of another site may not call this endpoint.")
+
+    def _names_the_endpoint(self, host: bytes, local: tuple[str, int]) -> bool:
+        text = host.decode("latin-1").lower()
+        found = _AUTHORITY.fullmatch(text)
+        if found is None:
+            return False
+        name = found[1].removesuffix(".")
+        if {name, text} & self._allowed or name == "localhost" or name.endswith(".localhost"):
+            return True
+        address = _address(name.strip("[]"))
+        if address is not None and address.is_loopback:
+            return True
+        at_home = name.strip("[]") in self._bound or (
+            address is not None and address == _address(local[0])
+        )
+        return at_home and found[2] in (None, str(local[1]))
+
+
+def _address(text: str) -> IPv4Address | IPv6Address | None:
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def _denied(message: str) -> ServiceError:
+    return ServiceError(403, "AccessDeniedException", message)
