@@ -19,9 +19,7 @@ ABSENT_GUARDRAIL = "absent"
 BLOCKING_GUARDRAIL = "blocks"
 
 
-def check_request(
-    model_id: str, traits: Traits, body: JsonObject, *, any_model: bool = False
-) -> None:
+def check_request(model_id: str, traits: Traits, body: JsonObject, *, any_model: bool) -> None:
     """Raise the service's error for a well-formed body that this model does not take.
 
     With `any_model`, an id that nobody knows is one of a model that takes all.

@@ -10,15 +10,20 @@ from socratic_bench.emulator.tokens import input_tokens, output_tokens
 
 
 def refusal(
-    model_id: str, body: JsonObject, *, streamed: bool, any_model: bool = True
+    model_id: str,
+    body: JsonObject,
+    *,
+    streamed: bool,
+    any_model: bool,
+    context_window_tokens: int | None,
 ) -> ServiceError | None:
-    """The error with which a model refuses a request; `None` if it takes it."""
+    """The error with which an emulator of such settings refuses a request; `None` if none does."""
     traits = traits_of(model_id)
     try:
         check_request(model_id, traits, body, any_model=any_model)
         if streamed:
             check_streaming(traits, body)
-        check_window(input_tokens(body), traits.context_window)
+        check_window(input_tokens(body), context_window_tokens or traits.context_window)
     except ServiceError as error:
         return error
     return None

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from socratic_bench.artifacts.places import open_bucket, open_folder
 from socratic_bench.config import OFFLINE_REGION, RunConfig
 from socratic_bench.documents.dry_run import Expectation, Forecast, Sent, dry_run_document
-from socratic_bench.forecast.paces import ASSUMED, AT_ONCE, emulated_paces
+from socratic_bench.forecast.paces import EMBEDDED, emulation_at
 from socratic_bench.forecast.rehearsal import Rehearsal, rehearse
 from socratic_bench.ports import Length
 from socratic_bench.runner.plan import Plan
@@ -24,16 +24,11 @@ def dry_run(plan: Plan, environ: Mapping[str, str]) -> dict[str, Json]:
     bucket = open_bucket(config)
     check_stores([store for store in (open_folder(config), bucket) if store])
     url = _foreign_endpoint(config, environ)
-    paces = AT_ONCE if config.offline else emulated_paces(url) if url else None
-    emulated = paces is not None
-    first = rehearse(
-        plan, length="likely", emulated=emulated, scales={}, paces=paces or ASSUMED["likely"]
-    )
+    emulation = EMBEDDED if config.offline else emulation_at(url) if url else None
+    first = rehearse(plan, length="likely", emulation=emulation, scales={})
     scales, n_counts = _scales(config, first)
     played = {
-        length: rehearse(
-            plan, length=length, emulated=emulated, scales=scales, paces=paces or ASSUMED[length]
-        )
+        length: rehearse(plan, length=length, emulation=emulation, scales=scales)
         for length in LENGTHS
         if scales or length != "likely"
     }
@@ -49,7 +44,9 @@ def dry_run(plan: Plan, environ: Mapping[str, str]) -> dict[str, Json]:
         for length, rehearsal in played.items()
     }
     sent = Sent(count_tokens=n_counts, emulator_pace=int(bool(url)), bucket=int(bool(bucket)))
-    forecast = Forecast(expected=expected, counted=tuple(scales), emulated=emulated, sent=sent)
+    forecast = Forecast(
+        expected=expected, counted=tuple(scales), emulated=emulation is not None, sent=sent
+    )
     return dry_run_document(config, plan.benchmark.name, plan.episode, forecast, prices=plan.prices)
 
 

@@ -47,7 +47,24 @@ START_MS = 70.0
 OFFLINE_START_MS = 150.0
 
 
-def emulated_paces(url: str) -> Paces | None:
+@dataclass(frozen=True, slots=True)
+class Emulation:
+    """An emulator that a run would call: its paces, and what it takes.
+
+    `any_model`: whether it answers to ids that nobody knows. `context_window_tokens` takes the
+    place of every model's own window.
+    """
+
+    paces: Paces
+    any_model: bool
+    context_window_tokens: int | None
+
+
+# The one that `--offline` starts.
+EMBEDDED = Emulation(AT_ONCE, any_model=True, context_window_tokens=None)
+
+
+def emulation_at(url: str) -> Emulation | None:
     """What the emulator at `url` says of itself; `None` if there is none. It paces streams.
 
     Whatever else answers there (a tunnel, a gateway, another service's stand-in) lacks its word.
@@ -60,9 +77,10 @@ def emulated_paces(url: str) -> Paces | None:
         if told["emulator"] != EMULATOR:
             return None
         first_ms, token_ms = told["latency_ms"], float(told["ms_per_output_token"])
-        return {
+        paces = {
             role: Pace(_OVERHEAD_MS + float(first_ms[role]), token_ms, of_streams=True)
             for role in ROLES
         }
+        return Emulation(paces, told["any_model"], told["context_window_tokens"])
     except (OSError, HTTPException, ValueError, TypeError, KeyError):
         return None

@@ -8,7 +8,7 @@ from socratic_bench.bedrock.surroundings import Options
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.forecast.agenda import Agenda
 from socratic_bench.forecast.models import RehearsedModel
-from socratic_bench.forecast.paces import OFFLINE_START_MS, START_MS, Paces
+from socratic_bench.forecast.paces import ASSUMED, OFFLINE_START_MS, START_MS, Emulation
 from socratic_bench.forecast.speakers import Emulated, Expected
 from socratic_bench.judging import Judge
 from socratic_bench.ports import Episode, Finale, Length, Model, Purse
@@ -37,7 +37,7 @@ class Rehearsal:
 
 
 def rehearse(
-    plan: Plan, *, length: Length, emulated: bool, scales: dict[str, float], paces: Paces
+    plan: Plan, *, length: Length, emulation: Emulation | None, scales: dict[str, float]
 ) -> Rehearsal:
     """Play the plan with replies of a length; `scales` are counted over estimated tokens."""
     config = plan.config
@@ -51,7 +51,7 @@ def rehearse(
     def model(model_id: str) -> RehearsedModel:
         if model_id not in models:
             scale = scales.get(model_id, 1.0)
-            speaker = Emulated(model_id) if emulated else Expected(plan, length, scale)
+            speaker = Emulated(model_id, emulation) if emulation else Expected(plan, length, scale)
             models[model_id] = RehearsedModel(
                 model_id,
                 speaker,
@@ -62,9 +62,9 @@ def rehearse(
                     metadata=config.request_metadata,
                 ),
                 agenda=agenda,
-                paces=paces,
+                paces=emulation.paces if emulation else ASSUMED[length],
                 purse=purse,
-                cache_minimum=_emulated_minimum(model_id) if emulated else None,
+                cache_minimum=_emulated_minimum(model_id) if emulation else None,
             )
         return models[model_id]
 

@@ -7,6 +7,7 @@ from socratic_bench.bedrock.answers import read_message
 from socratic_bench.bedrock.sizes import CHARACTERS, text_tokens
 from socratic_bench.bedrock.wire import Wire
 from socratic_bench.errors import ModelError
+from socratic_bench.forecast.paces import Emulation
 from socratic_bench.judging.expectation import expected_verdict
 from socratic_bench.ports import Length
 from socratic_bench.runner.plan import Plan
@@ -41,11 +42,18 @@ class Emulated:
     """The emulator's models: what they say follows from the request, so it is known."""
 
     model_id: str
+    emulation: Emulation
 
     def refuses(self, arguments: Wire, *, streamed: bool) -> ModelError | None:
         from socratic_bench.emulator.rehearsal import refusal
 
-        error = refusal(self.model_id, arguments, streamed=streamed)
+        error = refusal(
+            self.model_id,
+            arguments,
+            streamed=streamed,
+            any_model=self.emulation.any_model,
+            context_window_tokens=self.emulation.context_window_tokens,
+        )
         if error is None:
             return None
         from socratic_bench.bedrock.faults import answered_error

@@ -601,24 +601,27 @@ def test_an_operation_with_a_native_body_is_refused_by_its_name(emulator, path, 
 # --- a smoke test on it means something ---
 
 
-def smoke(url: str, model: str, turns: int) -> Outcome:
+def smoke(url: str, model: str, turns: int, *more: str) -> Outcome:
     asked = ("--model", model, "--judge-model", "emulator.judge-v1:0", "--prompt", OPENING)
-    return run(*asked, "--turns", str(turns), "--quiet", env=account(url, model))
+    return run(*asked, "--turns", str(turns), "--quiet", *more, env=account(url, model))
 
 
 def test_a_run_with_a_misspelt_model_fails_at_the_emulator_as_at_the_service(emulator):
-    outcome = smoke(emulator.url, "anthropic.claude-3-5-sonet-20241022-v1:0", 2)
+    misspelt = "anthropic.claude-3-5-sonet-20241022-v1:0"
+    outcome = smoke(emulator.url, misspelt, 2)
+    told = smoke(emulator.url, misspelt, 2, "--dry-run")
 
-    assert outcome.exit_code == 3
-    assert outcome.document["end_reason"] == "unknown_model"
+    assert outcome.exit_code == told.exit_code == 3
+    assert outcome.document["end_reason"] == told.document["end_reason"] == "unknown_model"
     assert UNKNOWN in outcome.document["error"]["message"]
 
 
 def test_a_run_that_outgrows_the_window_ends_so():
     with serve("--context-window-tokens", "1200") as served:
         outcome = smoke(served.url, SOCRATIC, 40)
+        told = smoke(served.url, SOCRATIC, 40, "--dry-run")
 
-    assert outcome.document["end_reason"] == "context_window"
+    assert outcome.document["end_reason"] == told.document["end_reason"] == "context_window"
 
 
 def test_offline_needs_no_leave_for_any_model():
