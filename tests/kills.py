@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.command import assert_valid, run
-from tests.test_resume import BOTH, Service, account_of, bodies, comparable, start
+from tests.test_resume import AT_ONCE, BOTH, Service, account_of, bodies, comparable, start
 
 TURNS = 40
 LATENCY_MS = 15
-# Tutor or student, and the judges that work beside them.
-AT_ONCE = 1 + 4
 WORDS = (*BOTH, "--turns", str(TURNS), "--seed", "3", "--quiet")
 
 

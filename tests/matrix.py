@@ -53,9 +53,11 @@ class Case:
 
     @property
     def words(self) -> Sequence[str]:
-        """A closed door needs more tries than others; only a hanging call needs a short bound."""
+        """A closed door needs more tries than others; only a hanging call needs a short bound,
+        within which a busy machine still has the others answered.
+        """
         attempts = "8" if (self.kind, self.how) == ("refused", "once") else "2"
-        bound = ("--call-timeout", "1") if self.kind == "hang" else ()
+        bound = ("--call-timeout", "4") if self.kind == "hang" else ()
         return (*WORDS, "--max-attempts", attempts, *bound)
 
 

@@ -41,7 +41,7 @@ def play(words: Sequence[str], settings: Settings, patch: pytest.MonkeyPatch) ->
     clock = OwnedClock()
     latencies = {role: settings.latency_of(role) + AT_ONCE[role].first_token_ms for role in ROLES}
     paced = replace(settings, role_latency_ms=latencies)
-    with Emulator(paced, new_loop=clock.new_loop) as served:
+    with clock.emulator(paced) as served:
         config = _config(words, account(served.url), patch)
         if config.deadline_s is not None:
             config = replace(config, deadline_s=config.deadline_s - START_MS / 1000)
@@ -67,7 +67,7 @@ def _config(words: Sequence[str], env: dict[str, str], patch: pytest.MonkeyPatch
 
 
 class OwnedClock:
-    """The time of an event loop, which an emulator runs on, and of a run's `halt`.
+    """The time of an emulator and of a run's `halt`.
 
     Both have to be in this process. Only waits by this clock let it move: a thread that waits for
     the processor, for another thread or for a disk is at work.
@@ -77,13 +77,16 @@ class OwnedClock:
         self.now_s = 0.0
         self._loop: asyncio.SelectorEventLoop | None = None
 
-    def new_loop(self) -> asyncio.AbstractEventLoop:
-        """The loop for an emulator."""
+    def emulator(self, settings: Settings) -> Emulator:
+        """One, whose time this is."""
+        return Emulator(settings, new_loop=self._new_loop, clock=lambda: self.now_s)
+
+    def _new_loop(self) -> asyncio.AbstractEventLoop:
         self._loop = _OwnedLoop(self)
         return self._loop
 
     def halt(self) -> Halt:
-        """For one run on the emulator whose loop this clock has made."""
+        """For one run at that emulator."""
         return Halt(monotonic_s=lambda: self.now_s, wait=self._wait)
 
     def _wait(self, futures: Sequence["Future[Any]"], timeout_s: float | None) -> None:

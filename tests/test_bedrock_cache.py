@@ -14,7 +14,7 @@ from socratic_bench.bedrock.surroundings import Options
 from socratic_bench.bedrock.warmth import Warmth
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.types import CallKey, GenerateConfig, Message, Request, Usage
-from tests.fakes import FakeBedrock, Said, Sent, answer, refusal
+from tests.fakes import PATIENCE_S, FakeBedrock, Said, Sent, answer, refusal
 from tests.test_bedrock_model import Around, Bench, connected
 
 TUTOR = "emulator.socratic-v1:0"
@@ -125,7 +125,7 @@ def test_no_verdict_has_a_point_after_its_message():
 @pytest.mark.parametrize("change", ["short rubric", "no prompt cache"])
 def test_verdicts_do_not_wait_where_nothing_is_cached(change):
     """Two requests that only get their answers once both of them are there."""
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=PATIENCE_S)
 
     def serve(sent: Sent) -> Said:
         assert b"cachePoint" not in sent.raw

@@ -40,7 +40,7 @@ from socratic_bench.types import (
     ToolUse,
     Usage,
 )
-from tests.fakes import NOON, FakeBedrock, Said, answer, refusal
+from tests.fakes import NOON, PATIENCE_S, FakeBedrock, Said, answer, refusal
 
 TUTOR = "emulator.socratic-v1:0"
 PICKY = "emulator.picky-v1:0"
@@ -395,7 +395,9 @@ def test_a_service_that_hangs_is_a_read_timeout():
         connected(emulator.url, call_timeout_s=0.05) as client,
     ):
         error = Bench(client).fail(max_attempts=2)
-
+        # What nobody waits for any more may not have been taken up yet.
+        while len(emulator.requests) < 2:
+            threading.Event().wait(0.01)
         assert len(emulator.requests) == 2
     assert kind_of(error) == Kind("read_timeout", "unavailable", retried=True, billed=True)
 
@@ -727,7 +729,7 @@ class TestRefusedFields:
         assert (error.code, len(fake.of("odd"))) == ("invalid_request", 2)
 
     def test_threads_that_learn_together_say_it_once(self, fake, bench):
-        both_sent = threading.Barrier(2, timeout=20)
+        both_sent = threading.Barrier(2, timeout=PATIENCE_S)
 
         def refuse(sent: Any) -> Said:
             if "system" not in sent.body:

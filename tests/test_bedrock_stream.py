@@ -17,6 +17,7 @@ from socratic_bench.emulator.frames import corrupted, event, exception
 from socratic_bench.errors import Stopped
 from socratic_bench.runner import Halt
 from socratic_bench.types import Completion
+from tests.fakes import PATIENCE_S
 from tests.test_bedrock_model import KEY, REQUEST, Around, Bench
 
 START = event("messageStart", {"role": "assistant"})
@@ -41,8 +42,11 @@ def chunk(data: bytes) -> bytes:
 
 
 @contextmanager
-def wire(play: Callable[[Send], None]) -> Iterator[Bench]:
-    """A server that answers each request by `play`, which may stop in the middle of anything."""
+def wire(play: Callable[[Send], None], call_timeout_s: float = 60.0) -> Iterator[Bench]:
+    """A server that answers each request by `play`, which may stop in the middle of anything.
+
+    Each look at the clock is a second on, so a call's time is one of so many events.
+    """
     server = socket.create_server(("127.0.0.1", 0))
     ended = threading.Event()
 
@@ -68,11 +72,9 @@ def wire(play: Callable[[Send], None]) -> Iterator[Bench]:
 
     threading.Thread(target=serve, daemon=True).start()
     url = f"http://127.0.0.1:{server.getsockname()[1]}"
-    there = Endpoint(region="us-east-1", url=url, call_timeout_s=0.4)
+    there = Endpoint(region="us-east-1", url=url, call_timeout_s=call_timeout_s)
     with server, closing(Connection(there, notice=print)) as connection:
-        around = Around()
-        around.monotonic_s = time.monotonic  # type: ignore[method-assign]
-        yield Bench(connection, around)
+        yield Bench(connection, Around())
         ended.set()
 
 
@@ -144,13 +146,13 @@ def trickling(data: bytes) -> Callable[[Send], None]:
         send(HEAD + chunk(START))
         while True:
             send(data)
-            time.sleep(0.02)
+            time.sleep(0.001)
 
     return play
 
 
 def test_a_stream_that_trickles_for_ever_is_a_timeout():
-    """Each of its events comes in time."""
+    """Each of its events comes in time, but more of them than the call has seconds."""
     with wire(trickling(chunk(WORDS))) as bench:
         error = bench.fail(max_attempts=2)
 
@@ -159,13 +161,15 @@ def test_a_stream_that_trickles_for_ever_is_a_timeout():
 
 
 def test_a_stream_that_trickles_within_a_chunk_is_a_timeout():
+    """No event ever comes, however long it is waited for."""
+
     def play(send: Send) -> None:
         send(HEAD + chunk(START) + b"fffff\r\n")
         while True:
             send(b"x")
             time.sleep(0.02)
 
-    with wire(play) as bench:
+    with wire(play, call_timeout_s=0.4) as bench:
         error = bench.fail(max_attempts=1)
 
     assert error.code == "read_timeout"
@@ -181,8 +185,8 @@ def test_the_end_of_the_run_does_not_wait_for_a_stream():
 
     with wire(play) as bench:
         bench.around.result = halt.result  # type: ignore[method-assign]
-        bench.client.call_timeout_s = 1000.0
-        threading.Thread(target=lambda: (asked.wait(20), halt.interrupt(2))).start()
+        bench.client.call_timeout_s = 1e9
+        threading.Thread(target=lambda: (asked.wait(PATIENCE_S), halt.interrupt(2))).start()
         with pytest.raises(Stopped):
             bench.ask(max_attempts=1)
 

@@ -107,7 +107,8 @@ def test_an_answer_that_breaks_off_is_an_outage(s3, store):
     reading = threading.Thread(target=lambda: caught.append(_error(lambda: bucket.get(KEY))))
     caught: list[Exception | None] = []
     reading.start()
-    threading.Event().wait(0.3)
+    while not s3.sent:
+        threading.Event().wait(0.01)
     s3.close()
     reading.join(PATIENCE_S)
 

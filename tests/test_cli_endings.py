@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,7 +11,18 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
-from tests.command import CLAUDE, OFFLINE, OPENING, ROOT, account, assert_valid, environment, run
+from tests.command import (
+    CLAUDE,
+    OFFLINE,
+    OPENING,
+    ROOT,
+    account,
+    assert_valid,
+    environment,
+    in_time,
+    run,
+)
+from tests.fakes import FakeBedrock, Said, Sent, answer, scored
 
 JUDGE = "other.judge-v1:0"
 
@@ -29,6 +41,10 @@ def play(*faults, turns="3", words=(), keep=None, **variables):
             keep.extend(served.requests)
     assert_valid("run", outcome.document)
     return outcome
+
+
+def has_turns(outcome):
+    return outcome.document["n_turns"] > 0
 
 
 # faults -> exit code, status, end reason, turns played
@@ -88,12 +104,17 @@ def test_unavailable_judge_leaves_turns_unjudged_never_zero():
 
 @pytest.mark.parametrize(("n_broken", "exit_code"), [(1, 0), (2, 5)])
 def test_one_unjudged_turn_is_always_allowed_two_are_not(n_broken, exit_code):
-    """The tutor is slow, so that a verdict and its repair are over before the next turn's."""
-    fault = parse_fault(f"out_of_range:role=judge:count={2 * n_broken}")
-    with Emulator(
-        Settings(faults=(fault,), role_latency_ms={"tutor": 400}, any_model=True)
-    ) as served:
-        env = account(served.url, CLAUDE)
+    """Each time that a verdict on one of the first turns is asked for, its scores are no scores."""
+
+    def tutor(sent: Sent) -> Said:
+        return answer(f"Reply number {len(sent.body['messages']) // 2}: why?")
+
+    def judge(sent: Sent) -> Said:
+        turn = max(map(int, re.findall(rb"Reply number (\d)", sent.raw)))
+        return scored(30 if turn < n_broken else 3, 3, 4)
+
+    with FakeBedrock({CLAUDE: tutor, JUDGE: judge}) as served:
+        env = account(served.url, CLAUDE, RUNNER_JUDGE_MODEL=JUDGE)
         outcome = run("--model", CLAUDE, "--prompt", OPENING, "--turns", "3", env=env)
     judge = outcome.document["judge"]
 
@@ -149,7 +170,10 @@ def test_thresholds_move_the_metrics_and_are_printed():
 
 
 def test_deadline_cuts_a_call_and_keeps_what_was_finished():
-    outcome = play("hang:role=tutor:after=1:ms=60000", words=("--deadline", "3"))
+    outcome = in_time(
+        lambda s: play("hang:role=tutor:after=1:ms=600000", words=("--deadline", str(s))),
+        has_turns,
+    )
 
     assert (outcome.exit_code, outcome.document["end_reason"]) == (6, "deadline")
     assert outcome.document["n_turns"] == 1
@@ -422,7 +446,9 @@ KEYS = {"AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": "example"}
 
 def test_deadline_holds_while_a_store_does_not_answer(silent_server):
     env = environment(AWS_ENDPOINT_URL_S3=silent_server, **KEYS)
-    outcome = run(*OFFLINE, *S3_WORDS, "--deadline", "6", env=env)
+    outcome = in_time(
+        lambda s: run(*OFFLINE, *S3_WORDS, "--deadline", str(s), env=env), has_turns, first_s=6
+    )
 
     assert (outcome.exit_code, outcome.document["end_reason"]) == (6, "deadline")
     assert outcome.document["n_turns"] == 1

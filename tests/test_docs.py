@@ -42,6 +42,7 @@ from socratic_bench.errors import ENDINGS
 from socratic_bench.judging.request import MAX_TOKENS
 from socratic_bench.judging.verdict import STOPS
 from socratic_bench.types import Completion, Judged, Message, Turn, Unjudged, Verdict
+from tests.fakes import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -275,7 +276,7 @@ class Reader:
             start_new_session=True,
         )
         try:
-            self.stdout, self.stderr = process.communicate(timeout=60)
+            self.stdout, self.stderr = process.communicate(timeout=PATIENCE_S)
         finally:
             with suppress(ProcessLookupError):
                 # What a block has left in the background ends with it.

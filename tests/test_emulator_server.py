@@ -22,6 +22,7 @@ from socratic_bench.emulator.loop import loop_factory
 from socratic_bench.emulator.shapes import MismatchError
 from socratic_bench.emulator.validation import Validator, read_model, service_validator
 from socratic_bench.emulator.wire import Answer, Connection
+from tests.owned_clock import OwnedClock
 from tests.test_emulator_support import (
     JUDGE,
     SOCRATIC,
@@ -136,7 +137,9 @@ def test_each_role_has_its_latency_and_reports_it():
 
 
 def test_a_paced_stream_arrives_bit_by_bit():
-    with Emulator(Settings(ms_per_output_token=4)) as emulator, Raw(emulator.url) as raw:
+    """On a clock that moves on only once the client waits for the next piece."""
+    paced = Settings(ms_per_output_token=4)
+    with OwnedClock().emulator(paced) as emulator, Raw(emulator.url) as raw:
         raw.send(http(converse_body(), path="/model/emulator.socratic-v1%3A0/converse-stream"))
         pieces = []
         while not pieces or not pieces[-1].endswith(b"0\r\n\r\n"):

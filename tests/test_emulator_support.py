@@ -6,6 +6,8 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tests.fakes import PATIENCE_S
+
 SOCRATIC = "emulator.socratic-v1:0"
 JUDGE = "emulator.judge-v1:0"
 STUDENT = "emulator.student-v1:0"
@@ -32,7 +34,7 @@ def client(url, service="bedrock-runtime"):
     session = boto3.Session(
         aws_access_key_id="AKIATEST", aws_secret_access_key="secret", region_name="us-east-1"
     )
-    config = Config(retries={"total_max_attempts": 1, "mode": "standard"}, read_timeout=20)
+    config = Config(retries={"total_max_attempts": 1, "mode": "standard"}, read_timeout=PATIENCE_S)
     return session.client(service, endpoint_url=url, config=config)
 
 

@@ -21,6 +21,7 @@ from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import ENDINGS
 from socratic_bench.ports import Opening
 from socratic_bench.types import CallKey, Turn
+from tests.command import in_time
 from tests.fakes import (
     KEPT,
     PATIENCE_S,
@@ -568,7 +569,11 @@ class TestEndingEarly:
 
     def test_a_deadline_ends_a_call_that_hangs(self, play, out):
         hanging = replace(ASKS, held=threading.Event())
-        result = play(tutor=[ASKS, hanging], deadline_s=1.0)
+        result = in_time(
+            lambda s: play(tutor=[ASKS, hanging], deadline_s=s),
+            lambda result: bool(result.turns),
+            first_s=1.0,
+        )
 
         assert ending(result, out) == Ending("deadline", "partial", 6, 1, curated=False)
         assert result.document["error"]["retryable"] is True

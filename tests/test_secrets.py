@@ -20,7 +20,7 @@ from socratic_bench.documents import encode
 from socratic_bench.documents.run import describe
 from socratic_bench.errors import BenchError, UsageError
 from socratic_bench.secrecy import MASK, conceal, learn_headers, redact
-from tests.command import CLAUDE, OPENING, ROOT, Outcome, assert_valid, environment, run
+from tests.command import CLAUDE, OPENING, ROOT, Outcome, assert_valid, environment, in_time, run
 from tests.fakes import FakeBedrock, Said, Sent, answer, refusal, scored
 
 JUDGE = "other.judge-v1:0"
@@ -336,7 +336,11 @@ def test_a_deadline_and_a_signal_tell_nothing(tmp_path):
     scripts = {CLAUDE: first_only, JUDGE: [scored(3, 3, 4)]}
     with FakeBedrock(scripts) as served:
         env = surroundings(served.url, RUNNER_OUTPUT_DIR=str(tmp_path))
-        late = run(*WORDS, "--deadline", "2", env=env)
+        late = in_time(
+            lambda s: run(*WORDS, "--deadline", str(s), env=env),
+            lambda outcome: outcome.document["n_turns"] > 0,
+            first_s=2,
+        )
         process = subprocess.Popen(
             [sys.executable, "-m", "cli", *WORDS, "--debug"],
             stdout=subprocess.PIPE,

@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from functools import partial
 from queue import SimpleQueue
@@ -25,7 +26,8 @@ NewLoop = Callable[[], asyncio.AbstractEventLoop] | None
 class Emulator:
     """A running endpoint. It listens as soon as it is made, until `close` or the block's end.
 
-    Its time is that of the loop that `new_loop` makes, the system's by default.
+    Its answers come by the time of the loop that `new_loop` makes, its quotas and caches go by
+    `clock`: by default, the system's.
     """
 
     def __init__(
@@ -35,9 +37,10 @@ class Emulator:
         port: int = 0,
         *,
         new_loop: NewLoop = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._new_loop = new_loop
-        self._service = Service(settings or Settings())
+        self._service = Service(settings or Settings(), clock)
         started: SimpleQueue[str | OSError] = SimpleQueue()
         self._stop: Callable[[], object] | None = None
         self._thread = threading.Thread(
