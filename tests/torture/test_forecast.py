@@ -15,6 +15,8 @@ from tests.command import CLAUDE, account, assert_valid, environment, run
 WORDS = ("--model", CLAUDE, "--judge-model", CLAUDE, "--scenario", "career-change", "--turns", "8")
 OFFLINE = ("--offline", "--model", "emulator.socratic-v1:0", "--scenario", "career-change")
 PACE = {
+    "any_model": True,
+    "context_window_tokens": None,
     "latency_ms": {"tutor": 0, "student": 0, "judge": 0},
     "ms_per_output_token": 0,
 }
@@ -158,6 +160,33 @@ REFUSED = {
     "the judge": ("emulator.socratic-v1:0", "--judge-model", "anthropic.claude-opus-4-7-v1:0"),
     "a model of the past": ("anthropic.claude-v2:1", "--judge-model", "emulator.judge-v1:0"),
 }
+
+
+UNKNOWN = "nobody.knows-v1:0"
+TELLING = {
+    "an unknown tutor": ((UNKNOWN, "--no-judge"), {}, 3),
+    "an unknown judge": (("emulator.socratic-v1:0", "--judge-model", UNKNOWN), {}, 3),
+    "any model": ((UNKNOWN, "--judge-model", UNKNOWN), {"any_model": True}, 0),
+    "a small window": (("emulator.socratic-v1:0", "--no-judge"), {"context_window_tokens": 300}, 0),
+}
+
+
+@pytest.mark.parametrize("case", TELLING)
+def test_what_an_emulator_says_that_it_takes_is_foretold(case):
+    (model, *more), settings, exit_code = TELLING[case]
+    words = ("--model", model, *more, "--scenario", "career-change", "--turns", "6")
+    with Emulator(Settings(**settings)) as served:
+        env = account(served.url, model)
+        told = run(*words, "--dry-run", env=env)
+        happened = run(*words, env=env)
+    expected = told.document
+
+    assert (told.exit_code, happened.exit_code) == (exit_code, exit_code)
+    assert_valid("dry_run", expected)
+    assert expected["end_reason"] == happened.document["end_reason"]
+    assert (expected["error"] is None) == (happened.document["error"] is None)
+    if "--no-judge" in more:  # else it depends on when the first verdict is refused
+        assert expected["n_turns"] == happened.document["n_turns"]
 
 
 @pytest.mark.parametrize("quiet", [(), ("--quiet",)], ids=["told", "quiet"])
