@@ -1,13 +1,13 @@
 """Artifacts in a folder: every file appears whole, under its final name, or not at all."""
 
-import os
+import stat
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import orjson
 
-from socratic_bench.config import MAX_STORED_BYTES, read_bounded
+from socratic_bench.artifacts.tree import OutsideError, Tree
 from socratic_bench.errors import ArtifactError, UsageError
 
 
@@ -16,6 +16,7 @@ class FolderStore:
 
     def __init__(self, root: str, notice: Callable[[str], None] | None = None) -> None:
         self._root = Path(root).absolute()
+        self._tree = Tree(self._root)
         self._notice = notice
 
     def check(self) -> None:
@@ -48,27 +49,23 @@ class FolderStore:
     def put(self, key: str, body: bytes) -> None:
         path = self._root / key
         try:
-            self._keep_inside(path)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            found = _found(path)
+            found = self._found(key)
             if found == body:
                 return
             if found is not None and self._notice and not _may_change(key, found, body):
                 self._notice(f"{path} was cut off or changed by others; it is written anew.")
-            _write_whole(path, body)
-        except (OSError, RuntimeError, ValueError) as error:
+            self._tree.write(key, body)
+        except (OSError, ValueError) as error:
             raise ArtifactError(
-                f"{path} could not be written: {_why(error)}.",
-                hint="Free space or mend the permissions of the output folder, then run again.",
+                f"{path} could not be written: {_why(error)}.", hint=mending(error)
             ) from error
 
     def read(self, key: str) -> bytes:
         """What was put under `key`. Raises `ArtifactError`."""
         path = self._root / key
         try:
-            self._keep_inside(path)
-            return read_bounded(path, bound=MAX_STORED_BYTES)
-        except (OSError, RuntimeError, ValueError) as error:
+            return self._tree.read(key)
+        except (OSError, ValueError) as error:
             raise ArtifactError(
                 f"{path} could not be read: {_why(error)}.",
                 hint="Leave the output folder of a run alone while it is under way.",
@@ -76,33 +73,26 @@ class FolderStore:
 
     def missing(self, kept: Mapping[str, int]) -> Sequence[str]:
         """See `socratic_bench.ports.ArtifactStore`."""
-        return [key for key, size in kept.items() if _size(self._root / key) != size]
+        return [key for key, size in kept.items() if self._size(key) != size]
 
-    def _keep_inside(self, path: Path) -> None:
-        # Whoever else may write here must not choose what this run overwrites.
-        if not path.parent.resolve().is_relative_to(self._root.resolve()):
-            raise ArtifactError(
-                f"{path} was not written: it leads out of the output folder.",
-                hint="Remove the links within the output folder, then run again.",
-            )
+    def _size(self, key: str) -> int | None:
+        try:
+            found = self._tree.stat(key)
+        except OSError:
+            return None
+        return found.st_size if found and stat.S_ISREG(found.st_mode) else None
+
+    def _found(self, key: str) -> bytes | None:
+        """What is there already, from an earlier process of the same run; nothing of a link."""
+        try:
+            return self._tree.read(key)
+        except FileNotFoundError:
+            return None
+        except OutsideError:
+            return b""
 
     def location(self, key: str) -> str:
         return str(self._root / key) + ("/" if key.endswith("/") else "")
-
-
-def _size(path: Path) -> int | None:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return None
-
-
-def _found(path: Path) -> bytes | None:
-    """What is there already, from an earlier process of the same run."""
-    try:
-        return read_bounded(path, bound=MAX_STORED_BYTES)
-    except FileNotFoundError:
-        return None
 
 
 def _may_change(key: str, content: bytes, body: bytes) -> bool:
@@ -120,19 +110,12 @@ def _may_change(key: str, content: bytes, body: bytes) -> bool:
     return not key.startswith("raw/") or document.get("unjudged_reason") is not None
 
 
+def mending(error: Exception) -> str:
+    """What to do about a file in the folder that cannot be written."""
+    if isinstance(error, OutsideError):
+        return "Remove the links within the output folder, then run again."
+    return "Free space or mend the permissions of the output folder, then run again."
+
+
 def _why(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
-
-
-def _write_whole(path: Path, body: bytes) -> None:
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(body)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

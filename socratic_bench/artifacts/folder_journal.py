@@ -5,18 +5,22 @@ import os
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from socratic_bench.artifacts.folder import mending
 from socratic_bench.artifacts.keys import RunKeys, index_of
-from socratic_bench.config import MAX_STORED_BYTES, open_regular, read_open
+from socratic_bench.artifacts.tree import Tree
+from socratic_bench.config import MAX_STORED_BYTES, read_open
 from socratic_bench.documents import encode
 from socratic_bench.errors import ArtifactError, DamagedJournalError, UsageError
 from socratic_bench.types import Json
 
+FOLDER = "journal/runs"
 SUM = "sha256"
 NEVER = "Nothing of it was used or changed."
 ANEW = "Start a new run without resuming."
@@ -29,18 +33,17 @@ class FolderJournals:
 
     def __init__(self, root: str, notice: Callable[[str], None] = lambda _: None) -> None:
         self._root = Path(root).absolute()
-        self._folder = self._root / "journal/runs"
+        self._tree = Tree(self._root)
         self._notice = notice
 
     @contextmanager
     def alone(self, identity: str) -> Iterator[None]:
         """See `Journals.alone`: by a lock on an empty file, which goes when its process does."""
-        path = self._root / index_of(identity) / "lock"
+        key = f"{index_of(identity)}lock"
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            descriptor = self._tree.open(key, os.O_RDWR | os.O_CREAT, make=True)
         except OSError as error:
-            raise _unwritable(path, error) from error
+            raise _unwritable(self._root / key, error) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
@@ -48,9 +51,9 @@ class FolderJournals:
             os.close(descriptor)
 
     def newest(self, identity: str) -> Iterator[str]:
-        for path in sorted(self._folder.glob("run-*.jsonl"), reverse=True):
+        for path in reversed(self._paths()):
             try:
-                line = _first_line(path)
+                line = self._first_line(path)
             except OSError as error:
                 self._notice(f"{path} cannot be read and is passed over: {error.strerror}.")
                 continue
@@ -63,7 +66,7 @@ class FolderJournals:
     def first(self, run_id: str) -> Mapping[str, Json]:
         path = self._path(run_id)
         try:
-            line = _first_line(path)
+            line = self._first_line(path)
         except FileNotFoundError:
             line = b""
         except OSError as error:
@@ -76,30 +79,51 @@ class FolderJournals:
         return entry
 
     def holds(self, run_id: str) -> bool:
-        return self._path(run_id).exists()
+        path = self._path(run_id)
+        try:
+            return self._tree.stat(self._key(path)) is not None
+        except OSError as error:
+            raise _unopened(path, error) from error
 
     def create(self, run_id: str, identity: str) -> "FolderJournal":
         """`identity` is told by the first entry, so that nothing else has to be kept of it."""
         del identity
         path = self._path(run_id)
         try:
-            descriptor = _made(path)
+            descriptor = self._tree.create(self._key(path))
         except OSError as error:
             raise _unwritable(path, error) from error
-        return FolderJournal(path, descriptor)
+        return FolderJournal(self._tree, self._key(path), descriptor)
 
     def open(self, run_id: str) -> "FolderJournal":
         path = self._path(run_id)
         try:
-            descriptor = open_regular(path, os.O_RDWR | os.O_APPEND)
+            descriptor = self._tree.open(self._key(path), os.O_RDWR | os.O_APPEND)
         except FileNotFoundError as error:
             raise UsageError([self._absent(path)], hint=self._hint()) from error
         except OSError as error:
             raise _unopened(path, error) from error
-        return FolderJournal(path, descriptor)
+        return FolderJournal(self._tree, self._key(path), descriptor)
 
     def _path(self, run_id: str) -> Path:
         return self._root / RunKeys(run_id).journal_file
+
+    def _paths(self) -> list[Path]:
+        """The journals that are there, the oldest first."""
+        folder = self._root / FOLDER
+        try:
+            names = self._tree.names(FOLDER)
+        except OSError as error:
+            raise _unopened(folder, error) from error
+        return [folder / name for name in names if fnmatchcase(name, "run-*.jsonl")]
+
+    def _key(self, path: Path) -> str:
+        return str(path.relative_to(self._root))
+
+    def _first_line(self, path: Path) -> bytes:
+        """What a journal begins with. Raises `OSError` for what cannot be read, or is no file."""
+        with os.fdopen(self._tree.open(self._key(path)), "rb") as file:
+            return file.readline(MAX_FIRST_LINE_BYTES)
 
     def _absent(self, path: Path) -> str:
         return f"There is no journal of {path.stem} in {self._root}."
@@ -114,8 +138,10 @@ class FolderJournal:
     Raises `UsageError` where another process holds the file, or where it is no journal.
     """
 
-    def __init__(self, path: Path, descriptor: int) -> None:
-        self._path = path
+    def __init__(self, tree: Tree, key: str, descriptor: int) -> None:
+        self._tree = tree
+        self._key = key
+        self._path = tree.root / key
         self._descriptor = descriptor
         self.repairs: list[str] = []
         self.entries: Sequence[Mapping[str, Json]] = ()
@@ -170,7 +196,8 @@ class FolderJournal:
 
     def _is_there(self) -> bool:
         try:
-            return os.path.samestat(self._path.stat(), os.fstat(self._descriptor))
+            found = self._tree.stat(self._key)
+            return bool(found) and os.path.samestat(found, os.fstat(self._descriptor))
         except OSError:
             return False
 
@@ -178,7 +205,7 @@ class FolderJournal:
         return os.fstat(self._descriptor).st_size == self._n_bytes
 
     def _open_anew(self) -> None:
-        descriptor = _made(self._path)
+        descriptor = self._tree.create(self._key)
         os.close(self._descriptor)
         self._descriptor = descriptor
         self._lock()
@@ -246,12 +273,6 @@ def owner() -> dict[str, Json]:
     return {"pid": os.getpid(), "host": socket.gethostname()}
 
 
-def _first_line(path: Path) -> bytes:
-    """What a journal begins with. Raises `OSError` for what cannot be read, or is no file."""
-    with os.fdopen(open_regular(path), "rb") as file:
-        return file.readline(MAX_FIRST_LINE_BYTES)
-
-
 def _sum(entry: dict[str, Json]) -> str:
     return sha256(encode(entry)).hexdigest()[:16]
 
@@ -274,27 +295,11 @@ def _write_whole(descriptor: int, line: bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def _made(path: Path) -> int:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o644)
-    _sync_folder(path.parent)
-    return descriptor
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _unopened(path: Path, error: OSError) -> UsageError:
     return UsageError([f"The journal {path} cannot be opened: {error.strerror}."], hint=ANEW)
 
 
 def _unwritable(path: Path, error: OSError) -> ArtifactError:
     return ArtifactError(
-        f"The journal {path} could not be written: {error.strerror}.",
-        hint="Free space or mend the permissions of the output folder, then go on with the run.",
+        f"The journal {path} could not be written: {error.strerror}.", hint=mending(error)
     )

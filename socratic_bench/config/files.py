@@ -19,11 +19,15 @@ def read_bounded(path: Path | str, *, bound: int = MAX_TEXT_BYTES) -> bytes:
         os.close(descriptor)
 
 
-def open_regular(path: Path | str, flags: int = os.O_RDONLY) -> int:
-    """A descriptor of a file that is there. Raises `OSError`, also for a device or a pipe."""
+def open_regular(
+    path: Path | str, flags: int = os.O_RDONLY, *, mode: int = 0o666, folder: int | None = None
+) -> int:
+    """A descriptor of a file; `folder` is an open one that the path begins in, `mode` that of a
+    file which the flags have made. Raises `OSError`, also for a device or a pipe.
+    """
     try:
         # A named pipe without a writer would wait for one.
-        descriptor = os.open(path, flags | os.O_NONBLOCK)
+        descriptor = os.open(path, flags | os.O_NONBLOCK, mode, dir_fd=folder)
     except ValueError as error:
         raise OSError(errno.EINVAL, "no file can have this name") from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
