@@ -197,7 +197,7 @@ class FolderJournal:
     def _is_there(self) -> bool:
         try:
             found = self._tree.stat(self._key)
-            return bool(found) and os.path.samestat(found, os.fstat(self._descriptor))
+            return found is not None and os.path.samestat(found, os.fstat(self._descriptor))
         except OSError:
             return False
 

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from socratic_bench.documents import encode
+from socratic_bench.journal.figures import check
 from socratic_bench.secrecy import known_secrets
 from socratic_bench.types import (
     Attempt,
@@ -68,9 +69,11 @@ def write_completion(completion: Completion) -> dict[str, Json]:
 
 
 def read_completion(found: Mapping[str, Any]) -> Completion:
-    """The reverse of `write_completion`. Raises KeyError, TypeError or ValueError for others."""
+    """The reverse of `write_completion`. Raises KeyError, TypeError or ValueError for others, and
+    `ImpossibleError` for one with figures that no run writes.
+    """
     usage = found["usage"]
-    return Completion(
+    completion = Completion(
         **{
             **_known(Completion, found),
             "message": _read_message(found["message"]),
@@ -79,6 +82,10 @@ def read_completion(found: Mapping[str, Any]) -> Completion:
             "finished_at": datetime.fromisoformat(found["finished_at"]),
         }
     )
+    check(completion)
+    if completion.usage:
+        check(completion.usage)
+    return completion
 
 
 def write_attempts(attempts: Sequence[Attempt]) -> list[Json]:
@@ -86,15 +93,18 @@ def write_attempts(attempts: Sequence[Attempt]) -> list[Json]:
 
 
 def read_attempts(found: Sequence[Mapping[str, Any]]) -> tuple[Attempt, ...]:
-    return tuple(
-        Attempt(
-            **{
-                **_known(Attempt, attempt),
-                "started_at": datetime.fromisoformat(attempt["started_at"]),
-            }
-        )
-        for attempt in found
+    return tuple(map(_read_attempt, found))
+
+
+def _read_attempt(found: Mapping[str, Any]) -> Attempt:
+    attempt = Attempt(
+        **{
+            **_known(Attempt, found),
+            "started_at": datetime.fromisoformat(found["started_at"]),
+        }
     )
+    check(attempt)
+    return attempt
 
 
 def _read_message(found: Mapping[str, Any]) -> Message:

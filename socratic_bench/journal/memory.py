@@ -1,12 +1,14 @@
 """What an earlier process of a run left behind, as the entries of its journal tell it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NoReturn
 
 from socratic_bench.config import MAX_SEED, MAX_TURNS
 from socratic_bench.errors import DamagedJournalError, ModelError, UsageError
 from socratic_bench.journal.codec import read_attempts, read_completion, read_key
+from socratic_bench.journal.figures import ImpossibleError
 from socratic_bench.types import Attempt, CallKey, Completion, EndReason, Role
 from socratic_bench.values import dataclass
 
@@ -59,7 +61,7 @@ class Memory:
     `turns` is the most that was asked for, `n_unreadable` counts entries that tell nothing.
 
     Raises `DamagedJournalError` if the first entry is not of a run, or of a version that is not
-    known.
+    known, or if an entry tells what cannot be.
     """
 
     def __init__(self, entries: Sequence[Mapping[str, Any]]) -> None:
@@ -71,12 +73,17 @@ class Memory:
         self.end: End | None = None
         self._pending: dict[CallKey, list[Attempt]] = {}
         self.n_unreadable = 0
+        self._named: set[CallKey] = set()
+        self._last_of_processes: set[CallKey] = set()
+        self._last: CallKey | None = None
         for entry in entries[1:]:
             try:
                 self._take(entry)
+            except ImpossibleError as error:
+                raise impossible(self.header.run_id, str(error)) from error
             except (KeyError, TypeError, ValueError, AttributeError):
                 self.n_unreadable += 1
-        self._give_up_pending()
+        self._end_process()
 
     def recall(self, request_sha256: str, key: CallKey) -> Completion | None:
         """The answer to a call that was made before; `None` if it has to be made.
@@ -105,14 +112,27 @@ class Memory:
         answers = [a.outcome for key, a in self._answers.items() if key.role == role]
         return tuple(answer for answer in answers if isinstance(answer, Completion))
 
+    def unrepeated(self, role: Role) -> Iterator[tuple[CallKey, Completion]]:
+        """First answers to a role's calls that were not followed by a second one, although the
+        process that got them went on.
+        """
+        for key, answer in self._answers.items():
+            followed = replace(key, repeat=1) in self._named or key in self._last_of_processes
+            is_first = key.role == role and not key.repeat
+            if is_first and not followed and isinstance(answer.outcome, Completion):
+                yield key, answer.outcome
+
     def failed(self, role: Role) -> tuple[Attempt, ...]:
         """Requests of earlier processes to a role that got no answer."""
         return tuple(attempt for whose, attempt in self._failures if whose == role)
 
     def _take(self, entry: Mapping[str, Any]) -> None:
         kind = entry.get("kind")
+        if "key" in entry:
+            self._last = read_key(entry["key"])
+            self._named.add(self._last)
         if kind == "process":
-            self._give_up_pending()
+            self._end_process()
             self.turns = max(self.turns, _number(entry["turns"], 1, MAX_TURNS))
         elif kind == "notice":
             self.notices = (*self.notices, entry["text"])
@@ -150,8 +170,10 @@ class Memory:
         (attempt,) = read_attempts([entry["attempt"]])
         attempts[-1:] = [attempt] if is_under_way else [*attempts[-1:], attempt]
 
-    def _give_up_pending(self) -> None:
-        """The process that made these calls is gone, and no other one gets their answers."""
+    def _end_process(self) -> None:
+        """The process that made the calls before is gone, and no other one gets their answers."""
+        if self._last:
+            self._last_of_processes.add(self._last)
         for key, attempts in self._pending.items():
             self._failures += [(key.role, attempt) for attempt in attempts]
         self._pending.clear()
@@ -209,6 +231,14 @@ def _no_header(error: Exception | None = None) -> NoReturn:
         ["This is no journal of a run, or one of another version of this program."],
         hint="Start a new run without resuming, or with another output folder.",
     ) from error
+
+
+def impossible(run_id: str, what: str) -> DamagedJournalError:
+    """A journal whose seals are right and whose contents cannot be: somebody sealed it anew."""
+    return DamagedJournalError(
+        [f"The journal of {run_id} holds {what}, which no run writes. It was not gone on with."],
+        hint="It was changed since it was written: start a new run without resuming.",
+    )
 
 
 def _read_error(entry: Mapping[str, Any]) -> ModelError:

@@ -13,7 +13,8 @@ from socratic_bench.config import RunConfig, from_stored, to_stored
 from socratic_bench.documents import encode
 from socratic_bench.errors import ArtifactError, DamagedJournalError, UsageError
 from socratic_bench.journal import Identity, Memory
-from socratic_bench.journal.memory import VERSION, read_header
+from socratic_bench.journal.memory import VERSION, impossible, read_header
+from socratic_bench.judging.verdict import Unreadable, read_verdict
 from socratic_bench.ports import Entry, Journal, Journals
 from socratic_bench.runner.halt import Halt
 from socratic_bench.runner.plan import Plan
@@ -227,6 +228,7 @@ class Taking:
                 stack.callback(opened[store].close)
             known = [*entries, *(e for journal in opened.values() for e in journal.entries)]
             memory = Memory([*_distinct(known).values()])
+            _refuse_impossible_scores(memory, plan)
             for store in self.stores:
                 if store not in opened:
                     opened[store] = store.create(run_id, str(known[0].get("digest")))
@@ -279,6 +281,18 @@ class Taking:
         }
         held.journal.append(entry)
         return held
+
+
+def _refuse_impossible_scores(memory: Memory, plan: Plan) -> None:
+    """A judge may say anything, but is asked once more for a verdict that no rubric allows."""
+    rubric = plan.episode.rubric
+    if rubric is None:
+        return
+    for key, answer in memory.unrepeated("judge"):
+        found = read_verdict(answer, rubric, judge_model="")
+        if isinstance(found, Unreadable) and found.reason == "invalid_verdict":
+            what = f"a verdict on turn {key.index} that the rubric does not allow"
+            raise impossible(memory.header.run_id, f"{what} ({found.problem.rstrip('.')})")
 
 
 def _distinct(entries: Sequence[Entry]) -> dict[bytes, Entry]:

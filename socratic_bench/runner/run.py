@@ -321,7 +321,7 @@ class _Performance:
         if self.plan.episode.rubric and self.config.judge_model:
             judge = Judge(
                 model=self._replaying(
-                    Guarded(self._counted(model_of, self.config.judge_model), self.halt)
+                    self._counted(Guarded(model_of(self.config.judge_model), self.halt))
                 ),
                 rubric=self.plan.episode.rubric,
                 seed=self.config.seed or 0,
@@ -339,7 +339,7 @@ class _Performance:
 
     def _stage(self, model_of: ModelFactory) -> LiveStage:
         def endable(model_id: str) -> Model:
-            inner = Endable(self._counted(model_of, model_id), self.pool, self.halt)
+            inner = Endable(self._counted(model_of(model_id)), self.pool, self.halt)
             return self._replaying(inner)
 
         student = self.config.student_model
@@ -350,9 +350,9 @@ class _Performance:
             on_turn=self.record.add,
         )
 
-    def _counted(self, model_of: ModelFactory, model_id: str) -> Counted:
+    def _counted(self, model: Model) -> Counted:
         assert self.log is not None  # noqa: S101 -- begun before anything is played
-        return Counted(Logged(model_of(model_id), self.log), self.ledger, self.listener.on_call)
+        return Counted(Logged(model, self.log), self.ledger, self.listener.on_call)
 
     def _replaying(self, inner: Model) -> Replaying:
         assert self.held is not None  # noqa: S101 -- likewise

@@ -114,7 +114,7 @@ class Replaying:
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """A judge that is asked nothing more once the run is ending."""
+    """A judge that is asked nothing more once the run is ending, which the journal is told of."""
 
     inner: Model
     halt: Halt
