@@ -2,15 +2,24 @@
 
 import argparse
 import os
-from collections.abc import Mapping, Sequence
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from cli import stdout
 
 TYPE_CHECKING = False  # see cli/process.py
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
 Flags = Mapping[str, str | Sequence[str] | bool]
 STDOUT = 1
 MISSING = "\0missing"  # no word of a command line can hold a NUL
+# The parser's time grows with the square of their number.
+MOST_WORDS = 1000
+LONGEST_SHOWN = 60
+PATHS = ("FILE", "DIR")  # what a flag's word is called that names one
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
@@ -29,14 +38,50 @@ class Help(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """Never exits by itself but for help; its mistakes are raised."""
+    """Never exits by itself but for help; its mistakes are raised, or told by `repeated`."""
 
     commands: Sequence[str] = ()  # other first words, which may be what a misspelt one means
+
+    def __init__(self, **how: "Any") -> None:  # noqa: ANN401 -- as argparse takes them
+        super().__init__(**how)
+        self._given: Counter[str] = Counter()
+        self.register("action", None, Once)
+        self.register("action", "store_true", partial(Once, nargs=0, const=True, default=False))
 
     def error(self, message: str) -> "NoReturn":
         from socratic_bench.errors import UsageError
 
         raise UsageError([f"{message[:1].upper()}{message[1:]}."], hint=f"See {self.prog} --help.")
+
+    def give(self, flag: str) -> None:
+        """Note that a flag stands on the command line, however it is written there."""
+        self._given[flag] += 1
+
+    def repeated(self) -> list[str]:
+        """A mistake for each flag that stood there more than once."""
+        flags = [flag for flag, count in self._given.items() if count > 1]
+        return [f"{flag} is given more than once: keep one." for flag in flags]
+
+    def _print_message(self, message: str, file: object = None) -> None:
+        """Help and version go the way of all documents."""
+        del file
+        if code := stdout.write_words(message):
+            sys.exit(code)
+
+
+class Once(argparse.Action):
+    """Takes a flag's word and notes that it was given: of two, none is taken in silence."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: "str | Sequence[Any] | None",
+        option_string: str | None = None,
+    ) -> None:
+        if option_string and isinstance(parser, Parser):
+            parser.give(self.option_strings[-1])
+        setattr(namespace, self.dest, self.const if self.nargs == 0 else values)
 
 
 def _columns() -> int:
@@ -66,9 +111,11 @@ def add_switch(group: argparse._ArgumentGroup, flag: str, text: str) -> None:
 
 def parse(parser: Parser, words: Sequence[str]) -> tuple[Flags, list[str]]:
     """The flags that were given, by their long names, and every mistake among the words."""
+    if len(words) > MOST_WORDS:
+        parser.error(f"the command line has {len(words)} words, but at most {MOST_WORDS} are read")
     found, unknown = parser.parse_known_args(words)
     flags: dict[str, str | list[str] | bool] = {}
-    problems = [_unknown(parser, word) for word in unknown]
+    problems = [*_unknown(parser, unknown), *parser.repeated()]
     for name, value in vars(found).items():
         flag = name.replace("_", "-")
         values = value if isinstance(value, list) else [value]
@@ -76,14 +123,47 @@ def parse(parser: Parser, words: Sequence[str]) -> tuple[Flags, list[str]]:
             problems.append(f"--{flag} needs a value.")
         elif value is not None and value is not False:
             flags[flag] = value
-    return flags, problems
+    return flags, [*problems, *_undecodable(parser, flags)]
 
 
-def _unknown(parser: Parser, word: str) -> str:
-    from difflib import get_close_matches
+def parse_strictly(parser: Parser, words: Sequence[str]) -> argparse.Namespace:
+    """The flags of a command that stops at its first mistakes."""
+    found = parser.parse_args(words)
+    if problems := parser.repeated():
+        from socratic_bench.errors import UsageError
+
+        raise UsageError(problems, hint=f"See {parser.prog} --help.")
+    return found
+
+
+def _undecodable(parser: Parser, flags: Flags) -> Iterator[str]:
+    """Files and folders may have any name that the system lets them have; all else is text."""
+    from socratic_bench.types import is_text
+
+    for action in parser._actions:  # noqa: SLF001
+        value = flags.get(action.dest.replace("_", "-"))
+        words = [value] if isinstance(value, str) else value
+        if words is None or isinstance(words, bool) or action.metavar in PATHS:
+            continue
+        for word in words:
+            if not is_text(word):
+                name = action.option_strings[-1] if action.option_strings else action.metavar
+                yield f"{name} is no UTF-8 text: {os.fsencode(word)[:LONGEST_SHOWN]!r}."
+
+
+def _unknown(parser: Parser, words: Sequence[str]) -> Iterator[str]:
+    from socratic_bench.errors import MOST_SHOWN
 
     known = [option for action in parser._actions for option in action.option_strings]  # noqa: SLF001
     known += parser.commands
-    near = get_close_matches(word.split("=", maxsplit=1)[0], known, n=1)
-    kind = "flag" if word.startswith("-") else "word"
-    return f"Unknown {kind} {word!r}{f'; did you mean {near[0]}?' if near else '.'}"
+    for n, word in enumerate(words):
+        near = _near(word.split("=", maxsplit=1)[0], known) if n < MOST_SHOWN else ""
+        kind = "flag" if word.startswith("-") else "word"
+        yield f"Unknown {kind} {word!r}{near or '.'}"
+
+
+def _near(word: str, known: Sequence[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, known, n=1)
+    return f"; did you mean {near[0]}?" if near else ""

@@ -1,15 +1,18 @@
 """`socratic-runner emulator`: the embedded Bedrock endpoint, served alone."""
 
 import re
+import sys
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from cli.arguments import Parser
+from cli.arguments import Parser, parse_strictly
+from cli.stdout import EXIT_UNWRITTEN
 from socratic_bench.config.reader import parse_number
 
 if TYPE_CHECKING:
     from socratic_bench.emulator import Fault
+    from socratic_bench.types import Json
 
 MAX_PORT = 65535
 MAX_DIGITS = 9
@@ -23,7 +26,7 @@ def main(words: Sequence[str]) -> int:
     from socratic_bench.emulator import MODEL_IDS, Settings, parse_fault, serve
     from socratic_bench.errors import UsageError
 
-    found = _parser().parse_args(words)
+    found = parse_strictly(_parser(), words)
     settings = Settings(
         seed=found.seed,
         latency_ms=found.latency_ms,
@@ -40,14 +43,14 @@ def main(words: Sequence[str]) -> int:
     def ready(url: str) -> None:
         say(f"Serving on {url}; end with Ctrl-C. Use it with any AWS keys and")
         say(f"  export AWS_ENDPOINT_URL_BEDROCK_RUNTIME={url}")
-        print_document(
-            {
-                "kind": "emulator",
-                "schema_version": SCHEMA_VERSION,
-                "endpoint_url": url,
-                "model_ids": list(MODEL_IDS),
-            }
-        )
+        document: dict[str, Json] = {
+            "kind": "emulator",
+            "schema_version": SCHEMA_VERSION,
+            "endpoint_url": url,
+            "model_ids": list(MODEL_IDS),
+        }
+        if not print_document(document):
+            sys.exit(EXIT_UNWRITTEN)
 
     try:
         serve(settings, host=found.host, port=found.port, ready=ready)

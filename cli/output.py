@@ -6,7 +6,7 @@ import sys
 import traceback
 from collections.abc import Mapping
 
-from cli import signals
+from cli import signals, stdout
 from socratic_bench.config import RunConfig
 from socratic_bench.documents import encode
 from socratic_bench.documents.run import (
@@ -15,45 +15,52 @@ from socratic_bench.documents.run import (
     describe,
     unstarted_document,
 )
-from socratic_bench.errors import BenchError, UsageError
+from socratic_bench.errors import BenchError, UsageError, in_short
 from socratic_bench.secrecy import redact
 from socratic_bench.types import Json, clean
 
 # Control characters, which a terminal would obey, marks that turn the direction of writing, and
-# characters that show nothing.
-_CONTROLS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
-    "\ufff9-\ufffb\U000e0000-\U000e007f]"
+# characters that show nothing. Tab and line feed are no part of them: they shape the document.
+_CONTROLS = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\U000e0000-\U000e007f"
 )
-_BREAKS = re.compile("[\x85\u2028\u2029]")
+_BREAKS = "\x85\u2028\u2029"
+RUN_AGAIN = "Run the command again with a stdout that takes it, such as > file.json."
+_CONTROL = re.compile(f"[{_CONTROLS}]")
+_BREAK = re.compile(f"[{_BREAKS}]")
+_UNSHOWABLE = re.compile(f"[{_CONTROLS}{_BREAKS}]")
 _ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-Z\\-_])")
 
 
-def print_document(document: Mapping[str, Json], *, pretty: bool = False) -> bool:
-    """Write the one document; `False` if nobody was there to read it, or nothing to write it on.
+def print_document(
+    document: Mapping[str, Json], *, pretty: bool = False, hint: str = RUN_AGAIN
+) -> bool:
+    """Write the one document; `False` if it could not be written, with `hint` for people.
 
     A signal while it is written ends the process; a command that was interrupted says so before.
     """
-    if sys.stdout is None:
-        say("socratic-runner: stdout is closed, so the document cannot be written.")
-        return False
     signals.from_now_on_final()
-    try:
-        _write_whole(encode(dict(document), pretty=pretty) + b"\n")
-    except OSError as error:
-        # The interpreter would try to flush once more on its way out, and complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        why = "was closed" if isinstance(error, BrokenPipeError) else f"failed ({error.strerror})"
-        say(f"socratic-runner: stdout {why} before the document was written.")
-        return False
-    return True
+    why = stdout.write(escaped(encode(dict(document), pretty=pretty)) + b"\n")
+    if why:
+        say_unwritten(why, hint)
+    return why is None
 
 
-def _write_whole(content: bytes) -> None:
-    """Write to the end: an unbuffered stdout takes only a part when a signal comes in between."""
-    rest = memoryview(content)
-    while rest:
-        rest = rest[os.write(sys.stdout.fileno(), rest) :]
+def say_unwritten(why: str, hint: str = RUN_AGAIN) -> None:
+    say(f"socratic-runner: stdout {why} before the document was written.\n  {hint}")
+
+
+def escaped(document: bytes) -> bytes:
+    """The same document, with escapes for what a terminal would obey or not show."""
+    if document.isascii() and b"\x7f" not in document:
+        return document
+    return _UNSHOWABLE.sub(_as_escape, document.decode()).encode()
+
+
+def _as_escape(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be").hex()
+    return "".join(f"\\u{units[n : n + 4]}" for n in range(0, len(units), 4))
 
 
 def say(text: str, *, end: str = "\n") -> None:
@@ -84,7 +91,7 @@ def say_error(error: BenchError) -> None:
     """What happened, why, and what to do next."""
     if isinstance(error, UsageError) and len(error.problems) > 1:
         say(f"socratic-runner: {len(error.problems)} mistakes, nothing was called:")
-        for problem in error.problems:
+        for problem in in_short(error.problems):
             say(f"  - {plain(problem)}")
     else:
         say(f"socratic-runner: {plain(error.message)}")
@@ -99,7 +106,7 @@ def print_traceback(error: BaseException) -> None:
 
 
 def _shown(text: str) -> str:
-    return _CONTROLS.sub("", _ESCAPES.sub("", _BREAKS.sub(" ", clean(text))))
+    return _CONTROL.sub("", _ESCAPES.sub("", _BREAK.sub(" ", clean(text))))
 
 
 def print_failure(error: BenchError) -> None:

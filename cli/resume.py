@@ -76,9 +76,11 @@ def find_earlier(
 def _document(path: str) -> object:
     name = "standard input" if path == "-" else path
     try:
-        found: object = json.loads(_content(path))
+        found: object = json.loads(_content(path).decode("utf-8-sig"))
     except OSError as error:
         raise UsageError([f"{name} cannot be read: {error.strerror}."]) from error
+    except UnicodeDecodeError as error:
+        raise UsageError([f"{name} is no UTF-8 text (byte {error.start + 1})."]) from error
     except (ValueError, RecursionError) as error:
         raise UsageError(
             [f"{name} is no whole JSON document."], hint="Give what a run printed on stdout."

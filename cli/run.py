@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from cli import signals
 from cli.arguments import Flags, Help, Parser, add_switch, add_word, add_words, parse
 from cli.commands import COMMANDS
+from cli.stdout import EXIT_UNWRITTEN
 
 TYPE_CHECKING = False  # see cli/process.py
 if TYPE_CHECKING:
@@ -222,7 +223,8 @@ def _dry_run(plan: "Plan", flags: Flags) -> int:
     if refusal:
         say_error(refusal)
     printed = print_document(document, pretty=bool(flags.get("pretty")))
-    return (refusal.exit_code if refusal else 0) if printed else 1
+    code = refusal.exit_code if refusal else 0
+    return code if printed else code or EXIT_UNWRITTEN
 
 
 def _refusal(document: "Mapping[str, Any]") -> "BenchError | None":
@@ -248,9 +250,19 @@ def _report(result: "RunResult", flags: Flags) -> int:
     elif result.shortfalls:
         say_error(BenchError(" ".join(result.shortfalls)))
     document = result.brief if flags.get("brief") else result.document
-    printed = print_document(document, pretty=bool(flags.get("pretty")))
+    printed = print_document(
+        document, pretty=bool(flags.get("pretty")), hint=_how_to_print_again(result)
+    )
     # Taking the interpreter apart would be the last thing to wait for.
-    leave_now(result.exit_code if printed else max(1, result.exit_code))
+    leave_now(result.exit_code if printed else result.exit_code or EXIT_UNWRITTEN)
+
+
+def _how_to_print_again(result: "RunResult") -> str:
+    from socratic_bench.runner.closing import stored_words
+
+    if result.folder or result.s3:
+        return f"Its artifacts are whole; print it: {stored_words(result.config, result.run_id)}"
+    return "Nothing else keeps this run: give --output-dir next time."
 
 
 def _in_short(error: "BenchError") -> "BenchError":
@@ -278,13 +290,8 @@ def _sources(flags: Flags) -> "Sources":
     )
 
 
-def _read_stdin() -> str:
-    """As much as a prompt may have, and one byte more, by which one that is too long is told."""
-    from socratic_bench.config import MAX_TEXT_BYTES
-
-    if sys.stdin is None:
-        return ""
-    return sys.stdin.buffer.read(MAX_TEXT_BYTES + 1).decode("utf-8", "replace")
+def _read_stdin(bound: int) -> bytes:
+    return sys.stdin.buffer.read(bound) if sys.stdin else b""
 
 
 def _profile_region() -> str | None:

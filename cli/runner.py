@@ -14,6 +14,7 @@ if __package__ in (None, ""):
 
 from collections.abc import Sequence
 
+from cli import stdout
 from cli.commands import COMMANDS
 
 # Start-up makes a great many objects that stay, and looking for garbage among them takes a sixth of
@@ -24,6 +25,8 @@ GC_THRESHOLDS = (200_000, 20, 50)
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code is the contract of docs/runner.md."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if stdout.is_closed():
+        return _refuse_to_start()
     if words[:1] == ["--version"]:
         return _print_version()
     gc.set_threshold(*GC_THRESHOLDS)
@@ -39,11 +42,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _print_version() -> int:
     from socratic_bench.version import VERSION
 
-    try:
-        print(f"socratic-runner {VERSION}", flush=True)
-    except OSError:
-        return 1
-    return 0
+    return stdout.write_words(f"socratic-runner {VERSION}\n")
+
+
+def _refuse_to_start() -> int:
+    """Nothing is called for a document that nobody can get."""
+    from cli.output import say
+    from socratic_bench.errors import ENDINGS
+
+    say("socratic-runner: stdout is closed, so no document can be written; nothing was called.")
+    say("  Give it a file or a pipe, such as > run.json.")
+    return ENDINGS["usage"].exit_code
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cli.arguments import Parser
+from cli.arguments import Parser, parse_strictly
+from cli.stdout import EXIT_UNWRITTEN
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks.socratic.scenarios.checking import Checked
@@ -14,7 +15,7 @@ def main(words: Sequence[str]) -> int:
     """List the built-in scenarios, or check them and files of one's own."""
     from socratic_bench.errors import UsageError
 
-    found = _parser().parse_args(words)
+    found = parse_strictly(_parser(), words)
     if found.check:
         return _check(found.files, quiet=found.quiet)
     if found.files:
@@ -54,7 +55,7 @@ def _list(*, quiet: bool) -> int:
             "scenarios": [dict(scenario.summary()) for scenario in scenarios],
         }
     )
-    return 0 if printed else 1
+    return 0 if printed else EXIT_UNWRITTEN
 
 
 def _check(files: Sequence[str], *, quiet: bool) -> int:
@@ -62,7 +63,7 @@ def _check(files: Sequence[str], *, quiet: bool) -> int:
     from cli.output import print_document, say
     from socratic_bench.benchmarks.socratic.scenarios.checking import check_files
     from socratic_bench.documents.run import SCHEMA_VERSION
-    from socratic_bench.errors import ENDINGS
+    from socratic_bench.errors import ENDINGS, in_short
 
     report = check_files(files)
     if not quiet:
@@ -79,23 +80,25 @@ def _check(files: Sequence[str], *, quiet: bool) -> int:
             "ok": not report.n_problems,
             "n_problems": report.n_problems,
             "scenarios": [_entry(one) for one in report.checked],
-            "problems": list(report.problems),
+            "problems": list(in_short(report.problems)),
             "families": dict(report.families),
             "ages": dict(report.ages),
             "subjects": dict(report.subjects),
         }
     )
     if not printed:
-        return 1
+        return EXIT_UNWRITTEN
     return ENDINGS["usage"].exit_code if report.n_problems else 0
 
 
 def _entry(one: "Checked") -> "dict[str, Json]":
+    from socratic_bench.errors import in_short
+
     return {
         "id": one.scenario.id if one.scenario else None,
         "file": one.file,
         "family": one.scenario.family if one.scenario else None,
-        "problems": list(one.problems),
+        "problems": list(in_short(one.problems)),
     }
 
 
@@ -111,6 +114,7 @@ def _say_checked(one: "Checked") -> None:
 
 def _say_lines(lines: Sequence[str]) -> None:
     from cli.output import plain, say
+    from socratic_bench.errors import in_short
 
-    for line in lines:
+    for line in in_short(lines):
         say(f"  - {plain(line)}")

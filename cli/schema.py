@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from cli.arguments import Parser
+from cli.arguments import Parser, parse_strictly
+from cli.stdout import EXIT_UNWRITTEN
 
 
 def main(words: Sequence[str]) -> int:
@@ -16,4 +17,4 @@ def main(words: Sequence[str]) -> int:
     )
     parser.add_argument("kind", choices=KINDS, help="the document's kind")
     parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
-    return 0 if print_document(load_schema(parser.parse_args(words).kind)) else 1
+    return 0 if print_document(load_schema(parse_strictly(parser, words).kind)) else EXIT_UNWRITTEN

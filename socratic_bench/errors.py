@@ -27,6 +27,12 @@ class Ending:
     exit_code: int
 
 
+# Of the mistakes in one command or file, which may be as many as it has lines, and of one of them.
+MOST_SHOWN = 20
+LONGEST_SHOWN = 1000
+# A secret that begins in what is shown has to be whole where it is looked for.
+SEARCHED = 20 * LONGEST_SHOWN
+
 EXIT_GATE = 5
 EXIT_INTERRUPTED = 130
 
@@ -78,14 +84,30 @@ class BenchError(Exception):
 
 
 class UsageError(BenchError):
-    """The command, the environment or a file is wrong; `problems` has a sentence per mistake."""
+    """The command, the environment or a file is wrong; `problems` has a sentence per mistake.
+
+    Only those that are shown are free of secrets.
+    """
 
     code = "usage"
     end_reason: EndReason = "usage"
 
     def __init__(self, problems: Sequence[str], *, hint: str | None = None) -> None:
-        super().__init__(" ".join(problems), hint=hint)
-        self.problems = tuple(redact(problem) for problem in problems)
+        shown = in_short(problems)
+        self.problems = (*shown[:MOST_SHOWN], *problems[MOST_SHOWN:])
+        super().__init__(" ".join(shown), hint=hint)
+
+
+def in_short(problems: Sequence[str]) -> tuple[str, ...]:
+    """The first mistakes as they may be shown, and how many there are besides."""
+    shown = tuple(map(_one_shown, problems[:MOST_SHOWN]))
+    rest = len(problems) - MOST_SHOWN
+    return (*shown, f"And {rest} more.") if rest > 0 else shown
+
+
+def _one_shown(problem: str) -> str:
+    text = redact(problem[:SEARCHED])
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
 
 
 class DamagedJournalError(UsageError):

@@ -44,6 +44,15 @@ def clean(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def is_text(text: str) -> bool:
+    """Whether it holds no lone surrogate, as which Python has bytes that it cannot decode."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
     """Plain text of a message."""

@@ -35,9 +35,10 @@ def emulated(*faults: str, **settings: Any) -> Iterator[Emulator]:
 
 def play(emulator: Emulator, *words: str, model: str = TUTOR, turns: int = 2) -> Outcome:
     """A run with a student that is a model, and a judge."""
+    judge = () if "--judge-model" in words else ("--judge-model", JUDGE)
     return run(
         *("--model", model, "--scenario", "time-management", "--turns", str(turns)),
-        *("--student-model", STUDENT, "--judge-model", JUDGE, "--seed", "3", *words),
+        *("--student-model", STUDENT, *judge, "--seed", "3", *words),
         env=account(emulator.url, model),
     )
 

@@ -33,7 +33,7 @@ def sources(
     return Sources(
         flags=flags,
         environ=environ,
-        read_stdin=lambda: stdin,
+        read_stdin=lambda _bound: stdin.encode(),
         profile_region=lambda: profile_region,
         offline_models=lambda: OFFLINE_MODELS,
     )
@@ -263,11 +263,11 @@ def test_the_profile_is_not_read_where_a_region_is_given():
 def test_a_dash_reads_the_prompt_from_standard_input():
     read_in = read_config(sources({"model": "m", "prompt": "-"}, stdin="From a pipe.\n"))
 
-    assert read_in == (replace(CONFIG, prompt="From a pipe.\n"), ())
+    assert read_in == (replace(CONFIG, prompt="From a pipe."), ())
 
 
 def test_standard_input_is_left_alone_without_a_dash():
-    def unread() -> str:
+    def unread(_bound: int) -> bytes:
         raise AssertionError("standard input was read")
 
     assert read_config(replace(sources(FLAGS), read_stdin=unread)) == (CONFIG, ())

@@ -365,7 +365,7 @@ def test_a_setting_that_is_refused_in_odd_words_does_not_drive_the_terminal():
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-@pytest.mark.parametrize(("stream", "exit_code"), [("stdout", 1), ("stderr", 0)])
+@pytest.mark.parametrize(("stream", "exit_code"), [("stdout", 4), ("stderr", 0)])
 def test_a_full_disk_behind_a_stream_is_survived(stream, exit_code):
     import subprocess
 
@@ -485,18 +485,18 @@ def test_ten_megabytes_of_reply_are_played_judged_and_stored(tmp_path):
     assert_only_shown(outcome)
 
 
-def test_a_prompt_that_is_no_text_is_sent_and_stored_as_text():
-    """Bytes that are not UTF-8, as an argument, and a NUL on standard input."""
+def test_a_prompt_that_is_no_text_is_refused_and_one_with_a_nul_is_sent():
+    """Bytes that are not UTF-8, as an argument and on standard input, which may hold a NUL."""
     with FakeBedrock() as served:
         env = account(served.url, CLAUDE)
         words = (*WORDS, "--turns", "1", "--no-judge", "--prompt")
         by_word = run(*words, "a\udcff b", env=env)
         by_stdin = run(*words, "-", env=env, stdin=b"a\x00\xff b")
+        with_nul = run(*words, "-", env=env, stdin=b"a\x00 b")
         sent = [one.body["messages"][0]["content"][0]["text"] for one in served.sent]
 
-    assert (by_word.exit_code, by_stdin.exit_code) == (0, 0)
-    assert sent == [by_word.document["prompt"], by_stdin.document["prompt"]]
-    assert sent == ["a\ufffd b", "a\x00\ufffd b"]
+    assert (by_word.exit_code, by_stdin.exit_code, with_nul.exit_code) == (2, 2, 0)
+    assert sent == [with_nul.document["prompt"]] == ["a\x00 b"]
 
 
 # --- places ---

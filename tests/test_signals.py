@@ -99,7 +99,7 @@ def test_a_stdout_that_nobody_reads_leaves_the_artifacts_whole(tmp_path):
     ) as process:
         assert process.stdout
         process.stdout.close()
-        assert process.wait() == 1
+        assert process.wait() == 4
     files = {name for name in stored(tmp_path) if name.endswith(".json")}
 
     assert sum("turn_" in name for name in files) == 3

@@ -1,7 +1,10 @@
 """Reads flags over environment variables over defaults into a `RunConfig`."""
 
+import codecs
 import json
+from collections.abc import Iterator, Mapping
 
+from socratic_bench.config.files import MAX_TEXT_BYTES
 from socratic_bench.config.reader import Reader, Sources, parse_number
 from socratic_bench.config.run_config import (
     DEFAULT_JUDGE_MODEL,
@@ -19,7 +22,11 @@ from socratic_bench.config.settings import (
     read_service_tier,
     read_thinking_budget,
 )
+from socratic_bench.types import is_text
 
+# What is read here and by the SDK; files and folders may have any name.
+VARIABLES = ("AWS_", "BEDROCK_", "RUNNER_")
+PATHS = ("_BUNDLE", "_DIR", "_FILE", "_PATH")
 OFFLINE_REGION = "us-east-1"
 MODEL_IDS_HINT = (
     """a JSON array of model ids, such as '["anthropic.claude-3-5-sonnet-20241022-v1:0"]'"""
@@ -33,7 +40,15 @@ def read_config(sources: Sources) -> tuple[RunConfig, tuple[str, ...]]:
     be checked in the same go. Nothing may be run while there are problems.
     """
     reader = Reader(sources)
+    reader.problems.extend(_undecodable(sources.environ))
     return _read(reader), tuple(reader.problems)
+
+
+def _undecodable(environ: Mapping[str, str]) -> Iterator[str]:
+    for name, value in environ.items():
+        is_read = name.startswith(VARIABLES) and not name.endswith(PATHS)
+        if is_read and not is_text(value):
+            yield f"{name} is no UTF-8 text."
 
 
 def _read(reader: Reader) -> RunConfig:
@@ -87,7 +102,27 @@ def _prompt(reader: Reader) -> str | None:
     prompt = reader.sources.flags.get("prompt")
     if not isinstance(prompt, str):
         return None
-    return reader.sources.read_stdin() if prompt == "-" else prompt
+    return _piped_prompt(reader) if prompt == "-" else prompt
+
+
+def _piped_prompt(reader: Reader) -> str:
+    """Standard input without its last line break, which is the end of a file and no word of it."""
+    try:
+        # A byte more than a prompt may have tells one that is too long; it may cut a letter in two.
+        content = reader.sources.read_stdin(MAX_TEXT_BYTES + 1)
+        decoder = codecs.getincrementaldecoder("utf-8-sig")()
+        text = decoder.decode(content, final=len(content) <= MAX_TEXT_BYTES)
+    except OSError as error:
+        reader.problems.append(f"The prompt on standard input cannot be read: {error.strerror}.")
+        return "-"
+    except UnicodeDecodeError as error:
+        reader.problems.append(
+            f"The prompt on standard input is no UTF-8 text (byte {error.start + 1})."
+        )
+        return "-"
+    if len(content) > MAX_TEXT_BYTES:
+        reader.problems.append(f"The prompt has more than {MAX_TEXT_BYTES} bytes.")
+    return text[:-1].removesuffix("\r") if text.endswith("\n") else text
 
 
 def _judge_model(reader: Reader, *, offline: bool) -> str | None:

@@ -16,12 +16,13 @@ class Sources:
     """Where a configuration comes from.
 
     `flags` maps long flag names without dashes ("max-tokens") to their word, to the words of a
-    repeatable flag, or to True; flags that were not given are missing.
+    repeatable flag, or to True; flags that were not given are missing. `read_stdin` gives so many
+    bytes at most, or raises `OSError`.
     """
 
     flags: Flags
     environ: Mapping[str, str]
-    read_stdin: Callable[[], str]
+    read_stdin: Callable[[int], bytes]
     profile_region: Callable[[], str | None]
     offline_models: Callable[[], tuple[str, ...]]
 

@@ -11,6 +11,7 @@ from socratic_bench.values import dataclass
 
 DEFAULT_JUDGE_MODEL = "anthropic.claude-3-5-sonnet-20241022-v1:0"
 MAX_TURNS = 500
+LONGEST_ID = 2048
 MAX_SEED = 2**53 - 1  # the largest integer that every JSON reader keeps exact
 
 Pressure = Literal["none", "low", "high"]
@@ -168,7 +169,9 @@ def _model_problems(config: RunConfig) -> Iterator[str]:
 def _nearest(config: RunConfig) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(config.model, config.model_ids or (), n=3, cutoff=0.3)
+    # Comparing takes the square of a length, and no id is longer.
+    asked = config.model[:LONGEST_ID]
+    near = get_close_matches(asked, config.model_ids or (), n=3, cutoff=0.3)
     if near:
         return f" (nearest: {', '.join(near)})"
     return f" ({len(config.model_ids or ())} ids are allowed, none of them near)"
@@ -198,7 +201,7 @@ def _pressure_problems(config: RunConfig) -> Iterator[str]:
 def _range_problems(config: RunConfig) -> Iterator[str]:
     bounds: tuple[tuple[str, float | None, float, float], ...] = (
         ("turns", config.turns, 1, MAX_TURNS),
-        ("transcript-turns", config.transcript_turns, 1, 1_000_000),
+        ("transcript-turns", config.transcript_turns, 1, 100_000),
         ("seed", config.seed, 0, MAX_SEED),
         ("temperature", config.temperature, 0, 1),
         ("top-p", config.top_p, 0, 1),

@@ -75,7 +75,9 @@ def builtin_prices() -> PriceTable:
 def load_prices(content: bytes, name: str) -> PriceTable:
     """A user's price file over the built-in table. Raises `UsageError` with all its mistakes."""
     try:
-        found = json.loads(content)
+        found = json.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise UsageError([f"--prices {name}: no JSON, since it is no UTF-8 text."]) from error
     except (ValueError, RecursionError) as error:
         raise UsageError([f"--prices {name}: no JSON ({error})."]) from error
     if problems := price_problems(found):

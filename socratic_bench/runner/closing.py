@@ -222,7 +222,7 @@ class Closing:
 
 
 def _resume_words(config: RunConfig, run_id: str, *, is_kept: bool) -> str:
-    stored = _stored_words(config, run_id) if config.output_dir or config.s3_bucket else None
+    stored = stored_words(config, run_id) if config.output_dir or config.s3_bucket else None
     if is_kept:
         return f"Go on with it: {stored}"
     if stored is None:
@@ -232,7 +232,8 @@ def _resume_words(config: RunConfig, run_id: str, *, is_kept: bool) -> str:
     )
 
 
-def _stored_words(config: RunConfig, run_id: str) -> str:
+def stored_words(config: RunConfig, run_id: str) -> str:
+    """The command line that goes on with a run of a store; one that is complete is printed."""
     words = ["socratic-runner", "resume", run_id]
     places = (
         ("--output-dir", config.output_dir),

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
-from tests.command import CLAUDE, OFFLINE, OPENING, ROOT, account, assert_valid, environment
+from tests.command import CLAUDE, OFFLINE, OPENING, ROOT, account, assert_valid, environment, run
 
 COMMAND = (sys.executable, "-m", "cli")
 HANGING = "hang:role=tutor:after=1:ms=60000"
@@ -185,3 +185,402 @@ def test_hangups_that_go_on_for_seconds_end_the_process():
             time.sleep(0.05)
 
     assert process.returncode == 129
+
+
+def shell(line: str, *words: str, **how: Any) -> subprocess.CompletedProcess[bytes]:
+    """The command, as `"$@"`, in a line of a shell."""
+    return subprocess.run(
+        # One that served on would never end.
+        ["bash", "-c", line, "bash", "timeout", "--foreground", "120", *COMMAND, *words],
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": environment(), **how},
+        cwd=ROOT,
+        check=False,
+    )
+
+
+FULL = '"$@" >/dev/full'
+# Whoever reads is gone before anything is written.
+GONE = '{ sleep 0.2; "$@"; } | true; exit "${PIPESTATUS[0]}"'
+# Every way to get something on stdout; each leaves its command without a mistake.
+PRINTING = [
+    (*OFFLINE, "--turns", "1"),
+    (*OFFLINE, "--turns", "1", "--dry-run"),
+    ("scenarios", "--quiet"),
+    ("scenarios", "--check", "--quiet"),
+    ("schema", "run"),
+    ("emulator",),
+    ("--version",),
+    ("run", "--version"),
+    ("--help",),
+    ("schema", "--help"),
+]
+
+
+@pytest.mark.parametrize("redirect", [">&-", "1</dev/null"], ids=["closed", "read only"])
+@pytest.mark.parametrize("words", PRINTING, ids=" ".join)
+def test_a_stdout_that_is_closed_from_the_start_is_a_mistake_before_anything_is_done(
+    words, redirect, tmp_path
+):
+    out = ("--output-dir", str(tmp_path / "out")) if words[0] == "--offline" else ()
+    done = shell(f'"$@" {redirect}', *words, *out)
+
+    assert done.returncode == 2
+    assert b"stdout is closed" in done.stderr
+    assert b"defect" not in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("line", [FULL, GONE], ids=["full", "broken"])
+@pytest.mark.parametrize("words", PRINTING, ids=" ".join)
+def test_a_stdout_that_breaks_or_is_full_is_told_and_is_no_defect(words, line):
+    done = shell(line, *words)
+
+    assert done.returncode == 4
+    assert b"stdout" in done.stderr
+    assert b"defect" not in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert b"Exception ignored" not in done.stderr
+
+
+def test_a_document_that_nobody_got_can_be_printed_from_the_whole_artifacts(tmp_path):
+    done = shell(FULL, *OFFLINE, "--turns", "2", "--output-dir", str(tmp_path))
+    (curated,) = tmp_path.glob("curated/runs/*.json")
+    told = done.stderr.decode().rpartition("socratic-runner resume ")[2].split()
+    again = run("resume", *told)
+
+    assert done.returncode == 4
+    assert len([*tmp_path.glob("raw/runs/*/*.json")]) == 4
+    assert (again.exit_code, again.document["run_id"]) == (0, curated.stem)
+
+
+def test_a_run_that_failed_keeps_its_own_exit_code_whatever_stdout_is():
+    assert shell(FULL, *OFFLINE, "--turns", "0").returncode == 2
+    lecturer = ("--offline", "--model", "emulator.lecturer-v1:0", "--prompt", "x")
+    words = (*lecturer, "--turns", "1", "--fail-under", "overall_score=9")
+    assert shell(FULL, *words).returncode == 5
+
+
+def test_a_pipe_that_is_read_slowly_gets_the_whole_document():
+    """Its reader has set it so that a write that would wait is refused instead."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    process = subprocess.Popen(
+        [*COMMAND, *OFFLINE, "--turns", "30", "--quiet"],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        env=environment(),
+    )
+    os.close(writing)
+    time.sleep(1)
+    with os.fdopen(reading, "rb") as pipe:
+        document = json.loads(pipe.read())
+    assert process.stderr
+    stderr = process.stderr.read()
+    process.stderr.close()
+
+    assert (process.wait(), stderr) == (0, b"")
+    assert document["n_turns"] == 30
+
+
+@pytest.mark.parametrize(
+    ("words", "flag"),
+    [
+        ((*OFFLINE, "--turns", "1", "--turns", "2"), "--turns"),
+        ((*OFFLINE, "--turns=1", "--turns", "2"), "--turns"),
+        ((*OFFLINE, "--turns=1", "--turns=1"), "--turns"),
+        ((*OFFLINE, "--prompt", "again"), "--prompt"),
+        ((*OFFLINE, "--quiet", "--quiet"), "--quiet"),
+        (("resume", "run-x", "--output-dir", "a", "--output-dir", "b"), "--output-dir"),
+        (("scenarios", "--quiet", "--qui"), "--quiet"),
+        (("emulator", "--port", "0", "--port=0"), "--port"),
+        (("emulator", "--latency", "1", "--latency-ms", "2"), "--latency-ms"),
+        (("schema", "run", "--debug", "--debug"), "--debug"),
+    ],
+    ids=" ".join,
+)
+def test_a_flag_that_is_given_twice_is_a_mistake(words, flag):
+    outcome = run(*words)
+
+    assert (outcome.exit_code, outcome.document["end_reason"]) == (2, "usage")
+    assert f"{flag} is given more than once" in outcome.stderr
+
+
+def test_flags_that_may_be_repeated_still_may():
+    pairs = ("--request-metadata", "a=1", "--request-metadata", "b=2")
+    gates = ("--fail-under", "overall_score=1", "--fail-under=compliance_rate=0.1")
+    outcome = run(*OFFLINE, "--turns", "1", *pairs, *gates)
+
+    assert outcome.exit_code == 0
+    assert outcome.document["inputs"]["request_metadata"] == {"a": "1", "b": "2"}
+
+
+LATIN = b"caf\xe9"
+PLAY = ("--offline", "--model", "emulator.socratic-v1:0", "--turns", "1")
+
+
+def assert_no_utf8(done: subprocess.CompletedProcess[bytes]) -> None:
+    assert done.returncode == 2
+    document = json.loads(done.stdout)
+    assert document["end_reason"] == "usage"
+    assert "no UTF-8 text" in document["error"]["message"]
+    assert b"no UTF-8 text" in done.stderr
+
+
+def test_a_piped_prompt_that_is_no_utf8_is_a_mistake():
+    assert_no_utf8(shell('"$@"', *PLAY, "--prompt", "-", input=b"Hi " + LATIN))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (*PLAY, "--prompt", LATIN),
+        (*PLAY, b"--prompt=" + LATIN),
+        (*PLAY, "--prompt", "x", "--judge-model", LATIN),
+        (*PLAY, "--prompt", "x", "--request-metadata", b"a=" + LATIN),
+        (*PLAY, "--prompt", b"half \xed\xa0\x80"),
+        ("resume", LATIN, "--output-dir", "x"),
+    ],
+    ids=str,
+)
+def test_a_word_that_is_no_utf8_is_a_mistake(words):
+    assert_no_utf8(shell('"$@"', *words))
+
+
+@pytest.mark.parametrize("name", ["RUNNER_JUDGE_MODEL", "AWS_PROFILE", "AWS_REGION"])
+def test_a_variable_that_is_no_utf8_is_a_mistake_by_its_name_alone(name):
+    env = {**{k.encode(): v.encode() for k, v in environment().items()}, name.encode(): LATIN}
+    done = shell('"$@"', *PLAY, "--prompt", "x", env=env)
+
+    assert_no_utf8(done)
+    assert f"{name} is no UTF-8 text" in done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("flag", "content"),
+    [
+        ("--transcript", b'{"turns": [{"student": "caf\xe9", "tutor": "Why?"}]}'),
+        ("--scenario-file", b'title = "caf\xe9"'),
+        ("--system-prompt-file", b"Ask, caf\xe9."),
+        ("--prices", b'{"models": {"caf\xe9": {}}}'),
+        ("--prices", '{"models": {"m": {"default": {"input": 1, "output": 1}}}}'.encode("utf-16")),
+        ("--resume-from", b'{"journal": ["caf\xe9"]}'),
+    ],
+)
+def test_a_file_that_is_no_utf8_is_a_mistake(flag, content, tmp_path):
+    file = tmp_path / "file"
+    file.write_bytes(content)
+    opening = () if flag == "--transcript" else ("--prompt", "x")
+    outcome = run(*PLAY, *opening, flag, str(file))
+
+    assert (outcome.exit_code, outcome.document["end_reason"]) == (2, "usage")
+    assert "UTF-8 text" in outcome.stderr
+
+
+def test_half_a_character_in_a_transcript_is_a_mistake(tmp_path):
+    file = tmp_path / "t.json"
+    file.write_text(r'{"turns": [{"student": "a\ud83d", "tutor": "Why?"}]}')
+    outcome = run(*PLAY, "--transcript", str(file))
+
+    assert outcome.exit_code == 2
+    assert "turns[0].student: holds half of a character" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("piped", "prompt"),
+    [
+        (b"Hello\n", "Hello"),
+        (b"Hello\r\n", "Hello"),
+        (b"Hello", "Hello"),
+        (b"Hello\n\n", "Hello\n"),
+        (b"One\nTwo\n", "One\nTwo"),
+        (b" Hello \n", " Hello "),
+        (b"\xef\xbb\xbfHello\n", "Hello"),
+    ],
+    ids=str,
+)
+def test_a_piped_prompt_ends_before_its_last_line_break(piped, prompt):
+    outcome = run(*PLAY, "--prompt", "-", "--dry-run", "--quiet", stdin=piped)
+
+    assert (outcome.exit_code, outcome.document["prompt"]) == (0, prompt)
+
+
+@pytest.mark.parametrize("letter", [b"x", "\u00e9".encode(), "\u20ac".encode()], ids=len)
+def test_a_piped_prompt_without_end_is_too_long_and_not_misread(letter):
+    """What is read of it ends within a letter."""
+    outcome = run(*PLAY, "--prompt", "-", stdin=b"a" + letter * 1_000_000)
+
+    assert outcome.exit_code == 2
+    assert "more than 1000000 bytes" in outcome.stderr
+    assert "UTF-8" not in outcome.stderr
+
+
+MANY = 50_000
+
+
+def keys(count: int) -> dict[str, int]:
+    return {f"key-{n}": n for n in range(count)}
+
+
+def table(count: int) -> str:
+    return "".join(f"key-{n} = 1\n" for n in range(count))
+
+
+TURN = {"student": "Hello", "tutor": "Why?"}
+CROWDED = {
+    "transcript": ("--transcript", json.dumps({"turns": [TURN], **keys(MANY)})),
+    "its turn": ("--transcript", json.dumps({"turns": [{**TURN, **keys(MANY)}]})),
+    "its turns": ("--transcript", json.dumps({"turns": [0] * MANY})),
+    "prices": ("--prices", json.dumps({"models": keys(MANY)})),
+    "scenario": ("--scenario-file", table(MANY)),
+    "student": ("--scenario-file", f"[student]\n{table(MANY)}"),
+    "items": ("--scenario-file", f"openings = [{'1,' * MANY}]"),
+}
+
+
+def bounded(*words: str, cpu_s: int = 20) -> subprocess.CompletedProcess[bytes]:
+    """The command with so much of the processor's time, however busy the machine is."""
+    return shell(f'ulimit -t {cpu_s}; exec "$@"', *words)
+
+
+@pytest.mark.parametrize("name", CROWDED)
+def test_of_ten_thousands_of_mistakes_twenty_are_shown_and_the_rest_is_counted(name, tmp_path):
+    flag, content = CROWDED[name]
+    file = tmp_path / "file"
+    file.write_text(content)
+    opening = () if flag == "--transcript" else ("--prompt", "x")
+    done = bounded(*PLAY, *opening, flag, str(file))
+    lines = done.stderr.decode().splitlines()
+    document = json.loads(done.stdout)
+    count = int(lines[0].split()[1])
+
+    assert done.returncode == 2
+    assert_valid("run", document)
+    assert count >= MANY
+    assert len([line for line in lines if line.startswith("  - ")]) == 21
+    assert lines[21] == f"  - And {count - 20} more."
+    assert f"And {count - 20} more." in document["error"]["message"]
+    assert len(done.stdout) < 10_000
+
+
+def test_the_checker_of_scenarios_shows_as_few(tmp_path):
+    file = tmp_path / "file.toml"
+    file.write_text(table(MANY))
+    done = bounded("scenarios", "--check", str(file))
+    document = json.loads(done.stdout)
+
+    assert done.returncode == 2
+    assert_valid("scenario_check", document)
+    assert document["n_problems"] > MANY
+    assert done.stderr.count(b"  - ") == 21
+    assert len(document["scenarios"][-1]["problems"]) == 21
+
+
+def test_twenty_mistakes_are_all_shown_and_of_more_the_number_is_that_of_all_sources(tmp_path):
+    file = tmp_path / "file.toml"
+    file.write_text(table(30))
+    both = run(*PLAY, "--prompt", "x", "--scenario-file", str(file), "--max-attempts", "0", "--x")
+    flags = [f"--unknown-{n}" for n in range(20)]
+    twenty = run(*PLAY, "--prompt", "x", *flags)
+
+    # 30 unknown fields, 15 that are missing, and two of the command line.
+    assert both.stderr.splitlines()[0] == "socratic-runner: 47 mistakes, nothing was called:"
+    assert "  - And 27 more.\n" in both.stderr
+    assert twenty.stderr.count("  - Unknown flag") == 20
+    assert "more." not in twenty.stderr
+
+
+PARTS = 100_000
+DEEP = {
+    "dotted name": "a." * PARTS + "b = 1",
+    "quoted name": '"a" . ' * PARTS + "b = 1",
+    "name without a value": "a." * PARTS,
+    "table": "[" + "a." * PARTS + "b]\nx = 1",
+    "names below a table": "["
+    + "a." * PARTS
+    + "b]\n"
+    + "".join(f"k{n}.x=1\n" for n in range(9999)),
+    "inline": "a = {" + "a." * PARTS + "b = 1}",
+    "lists": "a = " + "[" * PARTS,
+    "inline tables": "a = " + "{a = " * PARTS,
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_a_deep_file_is_refused_in_no_time(name, tmp_path):
+    file = tmp_path / "deep.toml"
+    file.write_text(DEEP[name])
+    done = bounded(*PLAY, "--prompt", "x", "--scenario-file", str(file))
+
+    assert done.returncode == 2
+    assert b"deep.toml" in done.stderr
+
+
+@pytest.mark.parametrize("flag", ["--transcript", "--prices", "--resume-from"])
+def test_deep_json_is_refused_in_no_time(flag, tmp_path):
+    file = tmp_path / "deep.json"
+    file.write_text('{"turns":' * PARTS)
+    opening = () if flag == "--transcript" else ("--prompt", "x")
+    done = bounded(*PLAY, *opening, flag, str(file))
+
+    assert done.returncode == 2
+    assert b"deep.json" in done.stderr
+
+
+def test_a_single_mistake_is_no_book(tmp_path):
+    file = tmp_path / "t.json"
+    file.write_text(json.dumps({"k" * 5_000_000: 1, "turns": [TURN]}))
+    done = bounded(*PLAY, "--transcript", str(file))
+
+    assert done.returncode == 2
+    assert len(done.stderr) < 3000
+    assert len(done.stdout) < 10_000
+
+
+def test_a_folder_of_turns_with_an_enormous_number_is_refused_at_once(tmp_path):
+    (tmp_path / "turn_99999999999999.json").write_text("{}")
+    done = bounded(*PLAY, "--transcript", str(tmp_path))
+
+    assert done.returncode == 2
+    assert b"turn_000.json, turn_001.json" in done.stderr
+
+
+def test_thousands_of_words_on_the_command_line_are_one_mistake():
+    done = bounded(*PLAY, *["--request-metadata", "a=b"] * 20_000)
+
+    assert done.returncode == 2
+    assert b"The command line has 40005 words" in done.stderr
+
+
+# What a terminal obeys, what turns the direction of writing, and what shows nothing.
+HIDDEN = (
+    "\x7f\x80\x9b\x85\xad\u061c\u200e\u200f\u202a\u202e\u2066\u2069\u2028\u2029\ufeff\U000e0041"
+)
+SAID = f"A{HIDDEN}\u00e9\u2019\U0001f600 \u05d0 and \u0645\u06cc\u200c\u062e"
+
+
+@pytest.mark.parametrize(
+    "extra", [(), ("--pretty",), ("--dry-run",)], ids=["plain", "pretty", "dry"]
+)
+def test_the_document_escapes_what_a_terminal_would_obey_and_its_data_stay_the_same(extra):
+    outcome = run(*PLAY, "--prompt", SAID, "--quiet", *extra)
+    shown = outcome.stdout.decode()
+
+    assert outcome.exit_code == 0
+    assert json.loads(shown)["prompt"] == SAID
+    assert [letter for letter in HIDDEN if letter in shown] == []
+    assert "\u00e9\u2019\U0001f600 \u05d0" in shown
+    assert "\\udb40\\udc41" in shown
+
+
+def test_documents_of_failures_and_other_commands_escape_as_well(tmp_path):
+    file = tmp_path / "f.toml"
+    file.write_text(f'"k{HIDDEN[2:]}" = 1', encoding="utf-8")
+    failed = run(*PLAY, "--prompt", SAID, "--turns", "0", "--brief")
+    brief = run("--offline", "--model", SAID, "--prompt", "x", "--brief")
+    checked = run("scenarios", "--check", str(file), "--quiet")
+
+    for outcome in (failed, brief, checked):
+        assert outcome.exit_code == 2
+        assert [letter for letter in HIDDEN if letter.encode() in outcome.stdout] == []
+    assert json.loads(brief.stdout)["model"] == SAID

@@ -9,15 +9,17 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 from socratic_bench.benchmarks.socratic.students.pressure import KINDS
 from socratic_bench.config import read_bounded
-from socratic_bench.types import Json, clean
+from socratic_bench.types import Json, is_text
 from socratic_bench.values import dataclass
 
 MAX_BYTES = 50_000_000
 LONGEST = 1_000_000  # characters of one side of a turn, as of a prompt
+MOST_TURNS = 100_000
 
 _TURN_FILE = re.compile(r"turn_(\d{3,})\.json")
 _TURN_KEYS = ("student", "tutor", "pressure")
@@ -113,9 +115,9 @@ def _from_folder(folder: Path) -> tuple[list[_Entry], str]:
     found = {int(m[1]): one for one in folder.iterdir() if (m := _TURN_FILE.fullmatch(one.name))}
     if not found:
         raise TranscriptError([f"{folder}: it holds no turn_NNN.json, so it is no run's folder."])
-    missing = [f"turn_{n:03d}.json" for n in range(max(found)) if n not in found]
-    if missing:
-        raise TranscriptError([f"{folder}: {', '.join(missing[:5])}: missing."])
+    missing = (f"turn_{n:03d}.json" for n in range(max(found)) if n not in found)
+    if first := [*islice(missing, 5)]:
+        raise TranscriptError([f"{folder}: {', '.join(first)}: missing."])
     turns = {found[number]: _parsed(found[number]) for number in sorted(found)}
     entries = [
         _Entry(str(file), _renamed(turn, "student_prompt", "ai_response"))
@@ -132,6 +134,8 @@ def _from_file(file: Path) -> tuple[list[_Entry], str]:
     if not isinstance(turns, list) or not turns:
         problems.append(f"{file}: turns: must be a list of one turn or more.")
         turns = []
+    elif len(turns) > MOST_TURNS:
+        problems.append(f"{file}: turns: it has {len(turns)}; at most {MOST_TURNS} are read.")
     if problems:
         raise TranscriptError(problems)
     entries = [_entry(f"{file}: turns[{n}]", turn, ours=ours) for n, turn in enumerate(turns)]
@@ -200,12 +204,14 @@ def _wrong_text(entry: _Entry, key: str, *, may_be_empty: bool) -> Iterator[str]
         yield f"{entry.place}.{key}: empty."
     elif len(value) > LONGEST:
         yield f"{entry.place}.{key}: {len(value)} characters; at most {LONGEST} allowed."
+    elif not is_text(value):
+        yield f"{entry.place}.{key}: holds half of a character (a lone surrogate)."
 
 
 def _turn(fields: Mapping[str, object]) -> RecordedTurn:
     pressure = fields.get("pressure")
     return RecordedTurn(
-        student=clean(str(fields["student"])),
-        tutor=clean(str(fields.get("tutor") or "")),
+        student=str(fields["student"]),
+        tutor=str(fields.get("tutor") or ""),
         pressure=str(pressure) if pressure else None,
     )

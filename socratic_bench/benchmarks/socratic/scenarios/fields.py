@@ -12,6 +12,7 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     WEAKNESSES,
     normal,
 )
+from socratic_bench.errors import MOST_SHOWN
 from socratic_bench.values import dataclass
 
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -82,11 +83,11 @@ def flatten(table: Mapping[str, object]) -> dict[str, object]:
 
 def _unknown(values: Mapping[str, object]) -> Iterator[str]:
     known = {field.path for field in FIELDS}
-    for path in values:
+    for n, path in enumerate(path for path in values if path not in known):
         if path == "student":
             yield "student: must be a table, written as [student] on a line of its own"
-        elif path not in known:
-            yield f"{path}: unknown field{_suggestion(path, known)}"
+        else:
+            yield f"{path}: unknown field{_suggestion(path, known) if n < MOST_SHOWN else ''}"
 
 
 def _suggestion(path: str, known: set[str]) -> str:

@@ -1,6 +1,7 @@
 """From files to scenarios: the built-in ones by id or opening, a teacher's own by path."""
 
 import hashlib
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,14 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, Scen
 from socratic_bench.config import read_bounded
 
 DATA = Path(__file__).with_name("data")
+# The parser's time grows with the square of a name's parts. A scenario's names have two at most.
+MOST_PARTS = 20
+_PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+_DEEP_NAME = re.compile(
+    r"(?:^[ \t]*+(?:\[{1,2}+[ \t]*+)?+|[{,][ \t]*+)"
+    rf"{_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MOST_PARTS}}}",
+    re.MULTILINE,
+)
 
 
 def builtin_ids() -> tuple[str, ...]:
@@ -63,14 +72,23 @@ def _read(path: Path) -> bytes:
 
 
 def _parse(path: Path, content: bytes) -> dict[str, object]:
+    text = _decoded(path, content)
+    if deep := _DEEP_NAME.search(text):
+        line = text.count("\n", 0, deep.start()) + 1
+        raise ScenarioError((f"{path.name}: a name of more than {MOST_PARTS} parts (line {line})",))
     try:
-        return tomllib.loads(content.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise ScenarioError((f"{path.name}: not UTF-8 text (line {line})",)) from error
+        return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         # ValueError: TOML's own error, and a number too long for Python to read.
         raise ScenarioError((f"{path.name}: not valid TOML: {error}",)) from error
+
+
+def _decoded(path: Path, content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ScenarioError((f"{path.name}: not UTF-8 text (line {line})",)) from error
 
 
 def _build(table: Mapping[str, object], sha256: str) -> Scenario:

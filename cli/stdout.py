@@ -1,0 +1,55 @@
+"""The stream of the one document: written whole, or it is known why not."""
+
+import errno
+import os
+import sys
+
+# Of a command that did all it should but could not hand its document over.
+EXIT_UNWRITTEN = 4
+
+
+def is_closed() -> bool:
+    """Whether nothing can ever be written: it is closed, or open for reading only."""
+    if sys.stdout is None:
+        return True
+    try:
+        os.write(sys.stdout.fileno(), b"")
+    except OSError as error:
+        return error.errno == errno.EBADF
+    return False
+
+
+def write(content: bytes) -> str | None:
+    """Write all of it; why that was not possible, or `None`."""
+    try:
+        descriptor = sys.stdout.fileno()
+        rest = memoryview(content)
+        # An unbuffered stream takes only a part when a signal comes in between.
+        while rest:
+            rest = rest[_write_some(descriptor, rest) :]
+    except OSError as error:
+        # The interpreter would try to flush once more on its way out, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return "was closed" if isinstance(error, BrokenPipeError) else f"failed ({error.strerror})"
+    return None
+
+
+def write_words(text: str) -> int:
+    """Write help or a version; the exit code."""
+    why = write(text.encode())
+    if why:
+        from cli.output import say_unwritten
+
+        say_unwritten(why)
+    return EXIT_UNWRITTEN if why else 0
+
+
+def _write_some(descriptor: int, content: memoryview) -> int:
+    try:
+        return os.write(descriptor, content)
+    except BlockingIOError:
+        # Whoever reads has set the pipe so; a full one is no broken one.
+        import select
+
+        select.select([], [descriptor], [])
+        return 0
