@@ -15,6 +15,13 @@ from tests.command import OFFLINE, Outcome, account, assert_valid, run
 from tests.test_resume import TUTOR, Service
 
 STORED = Path(__file__).parents[1] / "data" / "stored_runs"
+
+
+def long(case: str) -> Any:
+    """A case for every release, and not for every day."""
+    return pytest.param(case, marks=pytest.mark.torture)
+
+
 SHORT = (*OFFLINE, "--turns", "1")
 
 
@@ -51,7 +58,7 @@ def test_all_files_and_folders_are_made_with_the_umask(mask, file_mode, folder_m
 @pytest.mark.parametrize(
     "link", ["raw", "raw/runs", "curated", "curated/runs", "journal", "journal/runs"]
 )
-@pytest.mark.parametrize("where", ["outside", "inside", "nowhere"])
+@pytest.mark.parametrize("where", ["outside", long("inside"), long("nowhere")])
 def test_no_folder_that_is_a_link_is_written_through(link, where, tmp_path):
     out = tmp_path / "out"
     elsewhere = {
@@ -204,7 +211,7 @@ FORGED = {
 }
 
 
-@pytest.mark.parametrize("kind", ["cut-folder", "finished-folder"])
+@pytest.mark.parametrize("kind", ["cut-folder", long("finished-folder")])
 @pytest.mark.parametrize("name", FORGED)
 def test_a_sealed_journal_with_what_no_run_writes_is_refused(kind, name, service, tmp_path):
     service.reset()
