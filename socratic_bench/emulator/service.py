@@ -42,19 +42,16 @@ class Service:
 
     def handle(self, request: HttpRequest) -> Answer:
         path, _, query = request.target.partition("?")
-        self._seq += 1
-        outcome = Outcome(
-            seq=self._seq,
-            operation=f"{request.method[:16]} {path[:80]}",
-            request_id=f"{self.settings.seed & 0xFFFFFFFF:08x}-0000-4000-8000-{self._seq:012x}",
-        )
         try:
             self.gate.check(request.headers, request.local)
         except ServiceError as error:
+            outcome = self._outcome("refused")
             outcome.refuse(error)
             return outcome.answer
         if path.startswith(CONTROL_PATH):
             return self._inspect(request, path.removeprefix(CONTROL_PATH))
+        self._seq += 1
+        outcome = self._outcome(f"{request.method[:16]} {path[:80]}")
         # An ARN has slashes of its own, percent-encoded: split first, decode once.
         segments = [unquote(part) for part in path.split("/")[1:]]
         try:
@@ -63,6 +60,10 @@ class Service:
             outcome.refuse(error)
         self._record(request, outcome)
         return outcome.answer
+
+    def _outcome(self, operation: str) -> Outcome:
+        number = f"{self.settings.seed & 0xFFFFFFFF:08x}-0000-4000-8000-{self._seq:012x}"
+        return Outcome(seq=self._seq, operation=operation, request_id=number)
 
     def _route(
         self, request: HttpRequest, outcome: Outcome, segments: list[str], query: str
