@@ -286,6 +286,7 @@ def _sources(flags: Flags) -> "Sources":
         environ=os.environ,
         read_stdin=_read_stdin,
         profile_region=_profile_region,
+        profile_problem=_profile_problem,
         offline_models=_offline_models,
     )
 
@@ -298,6 +299,12 @@ def _profile_region() -> str | None:
     from socratic_bench.bedrock.session import profile_region
 
     return profile_region()
+
+
+def _profile_problem() -> str | None:
+    from socratic_bench.bedrock.session import profile_problem
+
+    return profile_problem()
 
 
 def _offline_models() -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from socratic_bench.artifacts.bucket_faults import (
     BucketContext,
     explain,
 )
+from socratic_bench.bedrock.transport import answers_up_to
 from socratic_bench.config import prefix_problems
 from socratic_bench.errors import ArtifactError, StoreOutageError, UsageError
 from socratic_bench.values import dataclass
@@ -28,6 +29,7 @@ _REFUSED = ("412", "PreconditionFailed", "NoSuchKey", "404")
 
 # More than the longest answer that a run takes makes of an entry in its journal.
 MAX_OBJECT_BYTES = 128 * 2**20
+_MORE_BYTES = 2**20  # of the wire's own, and by which one that is too large is told
 READERS = 8
 _DENIED = -1
 MAX_PAGES = 1000  # of a list, 1000 keys each
@@ -84,7 +86,8 @@ class Bucket:
 
     def get(self, key: str) -> Stored | None:
         """The object, or `None` if there is none."""
-        answer = self._call("get_object", key, _MISSING, _read_whole, Key=key)
+        with answers_up_to(MAX_OBJECT_BYTES + _MORE_BYTES):
+            answer = self._call("get_object", key, _MISSING, _read_whole, Key=key)
         if answer is None:
             return None
         told, body = answer

@@ -14,8 +14,9 @@ from socratic_bench.artifacts.bucket_faults import (
     is_expired,
     named_region,
 )
-from socratic_bench.bedrock.data import learn_credentials, new_session
-from socratic_bench.bedrock.faults import keep_first_line
+from socratic_bench.bedrock.credentials import CredentialsError, learn_credentials, make_ready
+from socratic_bench.bedrock.data import make_client, new_session
+from socratic_bench.bedrock.transport import UnsendableError
 from socratic_bench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -58,8 +59,9 @@ class Clients:
             retries={"total_max_attempts": 1, "mode": "standard"},
         )
         with _usable():
-            make: Any = self._session.create_client  # makes its classes while it runs
-            client: S3Client = make("s3", region_name=self.region, config=config)
+            client: S3Client = make_client(
+                self._session, "s3", region_name=self.region, config=config
+            )
             return client
 
     def send(
@@ -83,6 +85,7 @@ class Clients:
     def ask(self, client: "S3Client", operation: str, **parameters: Any) -> Any:  # noqa: ANN401
         """One call of the SDK's, with the few that it makes by itself to follow a bucket."""
         self._calls.count = 0
+        make_ready(self._session)
         return getattr(client, operation)(**parameters)
 
     def _count(self, **_: Any) -> None:  # noqa: ANN401 -- the SDK's own fields
@@ -140,6 +143,5 @@ def _usable() -> Iterator[None]:
     """What the SDK's own environment does not allow is the user's to mend."""
     try:
         yield
-    except (BotoCoreError, ValueError) as error:
-        keep_first_line(error)
+    except (BotoCoreError, CredentialsError, UnsendableError) as error:
         raise UsageError([f"There is no way to S3: {error}."]) from error

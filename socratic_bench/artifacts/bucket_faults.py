@@ -5,20 +5,22 @@ from collections.abc import Mapping
 
 from botocore import exceptions as sdk
 from botocore.parsers import ResponseParserError
+from urllib3.exceptions import HTTPError
 
-from socratic_bench.bedrock.faults import keep_first_line
+from socratic_bench.bedrock.credentials import CredentialsError
+from socratic_bench.bedrock.transport import (
+    SECRET_HEADERS,
+    AnswerTooLargeError,
+    UnsendableError,
+    carried,
+)
 from socratic_bench.errors import ArtifactError, StoreOutageError
 from socratic_bench.values import dataclass
 
-# RuntimeError: credentials that the SDK has just refreshed, and that have expired all the same.
-# ValueError: an answer that the SDK's readers choke on. OSError: a file of the SDK's own.
+# What comes of a call, each by its own name: anything else is a defect.
 SDK_ERRORS = (
-    sdk.ClientError,
-    sdk.BotoCoreError,
-    ResponseParserError,
-    RuntimeError,
-    ValueError,
-    OSError,
+    *(sdk.ClientError, sdk.BotoCoreError, ResponseParserError, HTTPError),
+    *(CredentialsError, AnswerTooLargeError, UnsendableError),
 )
 
 _FORBIDDEN = 403
@@ -73,9 +75,11 @@ _NO_KEYS = (
 
 _BROKEN_WIRE = (
     *(sdk.ConnectionError, sdk.HTTPClientError, sdk.IncompleteReadError),
-    *(sdk.FlexibleChecksumError, ResponseParserError, ValueError),
+    *(sdk.FlexibleChecksumError, ResponseParserError, HTTPError),
 )
 
+_NOT_S3 = "Check the endpoint of S3 (AWS_ENDPOINT_URL_S3) and the proxy."
+_KEYS_HINT = "Check the access key, its secret, the session token, and this machine's clock."
 _EXPIRED_HINT = "The credentials for S3 have run out: renew them."
 _NO_CONDITIONS = "The service has to know conditional writes (If-Match, If-None-Match), as S3 does."
 # The SDK asks for the region itself, and trips over an answer without one.
@@ -88,20 +92,28 @@ _KMS_ARN = re.compile(r"arn:aws[\w-]*:kms:[\w:/-]{1,200}")
 
 def is_expired(error: Exception) -> bool:
     """Whether credentials that were good have run out, so that new ones may serve."""
+    error = _cause(error)
     return _code(error) in _EXPIRED or isinstance(error, RuntimeError)
 
 
 def explain(error: Exception, context: BucketContext) -> ArtifactError:
     """The error that stands for an SDK's: an outage if a later try may pass, with what to do."""
-    keep_first_line(error)
+    said = str(error)
+    error = _cause(error)
     verb = "written" if context.action == "s3:PutObject" else "read"
-    said = _NO_REGION if isinstance(error, sdk.InvalidRegionError) else str(error)
+    if isinstance(error, sdk.InvalidRegionError):
+        said = _NO_REGION
     message = f"{context.location} could not be {verb}: {said}"
     if _is_passing(error):
         return StoreOutageError(
             message, hint="S3 did not take it in time: run again when S3 can be reached."
         )
     return ArtifactError(message, hint=_hint(error, context))
+
+
+def _cause(error: Exception) -> Exception:
+    """What the SDK has raised for want of credentials, or has put into an error of its own."""
+    return carried(error.cause if isinstance(error, CredentialsError) else error)
 
 
 def _is_passing(error: Exception) -> bool:
@@ -125,9 +137,13 @@ def _hint(error: Exception, context: BucketContext) -> str:
         ),
         (code in _EXPIRED or isinstance(error, RuntimeError), _EXPIRED_HINT),
         (code == "RequestTimeTooSkewed", "Set this machine's clock: S3 refuses its time."),
-        (code in _BAD_KEYS, "Check the access key, its secret and the session token."),
+        (
+            code in _BAD_KEYS or _is_bad_header(error),
+            _KEYS_HINT,
+        ),
         (isinstance(error, _LOGIN), "Log in again with: aws sso login"),
         (isinstance(error, _NO_KEYS), "Give credentials for S3: keys, a profile or a role."),
+        (isinstance(error, (UnsendableError, AnswerTooLargeError)), _NOT_S3),
         (isinstance(error, sdk.SSLError), "Check the CA bundle (AWS_CA_BUNDLE) and the endpoint."),
         (code.startswith("KMS.") or "kms:" in said, _about_the_key(said, context)),
         (_status(error) == _NOT_IMPLEMENTED, _NO_CONDITIONS),
@@ -136,6 +152,10 @@ def _hint(error: Exception, context: BucketContext) -> str:
         if known:
             return hint
     return f"Check that the bucket is there and that {context.action} is allowed on it."
+
+
+def _is_bad_header(error: Exception) -> bool:
+    return isinstance(error, UnsendableError) and error.header in SECRET_HEADERS
 
 
 def _elsewhere(error: Exception, context: BucketContext) -> str:

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
 from socratic_bench.artifacts.bucket import Bucket
 from socratic_bench.artifacts.bucket_clients import Notice
+from socratic_bench.artifacts.bucket_faults import SDK_ERRORS
 from socratic_bench.errors import ArtifactError, StoreOutageError, UsageError
 
 MISSING = ("404", "NoSuchBucket", "NotFound")
@@ -43,7 +44,7 @@ class S3Store:
                     hint=f"Make it (aws s3 mb s3://{self.bucket.name} --region "
                     f"{self.bucket.clients.region}) or unset the variable to run without S3.",
                 ) from error
-        except (BotoCoreError, RuntimeError, OSError, ValueError):
+        except SDK_ERRORS:
             # Best effort: a check that fails by itself decides nothing.
             return
         finally:

@@ -5,7 +5,13 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from socratic_bench.bedrock.session import Endpoint, open_session, runtime_client
+from socratic_bench.bedrock.credentials import make_ready
+from socratic_bench.bedrock.session import (
+    Endpoint,
+    open_session,
+    runtime_client,
+    signs_with_token,
+)
 from socratic_bench.errors import ModelError
 
 if TYPE_CHECKING:
@@ -39,6 +45,14 @@ class Connection:
         self._may_renew = True
         self._listing: Listing | None = None
         self._open(session)
+
+    def make_ready(self) -> None:
+        """Get or renew the credentials that the next request is signed with.
+
+        Raises `CredentialsError`. A client that signs with an API key needs none.
+        """
+        if not signs_with_token(self.client, self._environ):
+            make_ready(self._session, self._endpoint.assume_role_arn)
 
     def answered(self, client: "BedrockRuntimeClient") -> None:
         """A client whose credentials serve may be renewed when they run out later."""

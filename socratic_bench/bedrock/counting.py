@@ -17,7 +17,7 @@ _COUNTED = ("messages", "system", "toolConfig", "additionalModelRequestFields")
 # Families that have the operation. It takes no inference profiles, so their model is named.
 _FAMILIES = ("anthropic.claude", "emulator.")
 _OPERATION = "bedrock-runtime.CountTokens"
-_UNKNOWN = (*TRANSLATED, ModelError, KeyError, TypeError, AttributeError, RecursionError)
+_UNKNOWN = (*TRANSLATED, ModelError, KeyError, TypeError, AttributeError)
 
 
 class Counts:

@@ -11,12 +11,19 @@ from collections.abc import Iterator
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import botocore.session
 import orjson
-from botocore.credentials import DeferredRefreshableCredentials
 from botocore.loaders import JSONFileLoader, Loader, instance_cache
 
+from socratic_bench.bedrock.credentials import learn_credentials
+from socratic_bench.bedrock.transport import (
+    Parsers,
+    UnsendableError,
+    hold_connections,
+    named,
+)
 from socratic_bench.secrecy import learn, learn_headers
 
 # Services that give credentials, or that are asked with other secrets than a signature.
@@ -76,6 +83,8 @@ def new_session(**options: Any) -> botocore.session.Session:  # noqa: ANN401 -- 
     session = botocore.session.Session(**options)
     folders = session.get_config_variable("data_path")
     session.register_component("data_loader", _loader(folders))
+    session.register_component("response_parser_factory", Parsers())
+    hold_connections()
     session.register("before-send", partial(_note_request, session))
     for service in _GIVERS:
         session.register(f"before-parameter-build.{service}", _note_exchange)
@@ -83,15 +92,18 @@ def new_session(**options: Any) -> botocore.session.Session:  # noqa: ANN401 -- 
     return session
 
 
-def learn_credentials(session: botocore.session.Session) -> None:
-    """Have the session load its credentials, and remember them; raises what the SDK raises.
-
-    Those that it fetches by a call of its own are remembered when they come.
-    """
-    found = session.get_credentials()
-    if found is not None and not isinstance(found, DeferredRefreshableCredentials):
-        frozen = found.get_frozen_credentials()
-        learn([frozen.access_key, frozen.secret_key, frozen.token])
+def make_client(session: botocore.session.Session, service: str, **options: Any) -> Any:  # noqa: ANN401 -- the SDK makes its classes while it runs
+    """A client of the session. Raises a `BotoCoreError`, or `UnsendableError` for an address."""
+    try:
+        client = session.create_client(service, **options)
+    except ValueError as error:
+        raise named(error) from error
+    try:
+        # A port that is none would only be found by a call.
+        _ = urlsplit(client.meta.endpoint_url).port
+    except ValueError as error:
+        raise UnsendableError(f"{error}: {client.meta.endpoint_url}") from error
+    return client
 
 
 def _note_request(session: botocore.session.Session, **event: Any) -> None:  # noqa: ANN401 -- the SDK's own fields

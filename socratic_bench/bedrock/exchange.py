@@ -1,5 +1,6 @@
 """One request on the wire and its answer read whole, streamed or not, within its time."""
 
+import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
@@ -44,7 +45,8 @@ class Answer:
 class Exchange:
     """Sends one request in a thread of its own, so that whoever waits for it can leave.
 
-    `began` tells that the service has begun to stream an answer.
+    `make_ready`: gets the credentials, in that thread, before the request is sent. `began` tells
+    that the service has begun to stream an answer.
     """
 
     def __init__(
@@ -55,8 +57,10 @@ class Exchange:
         streamed: bool,
         timeout_s: float,
         monotonic_s: Callable[[], float],
+        make_ready: Callable[[], None],
     ) -> None:
         self.began = False
+        self._make_ready = make_ready
         self._client = client
         self._arguments = arguments
         self._streamed = streamed
@@ -81,18 +85,19 @@ class Exchange:
 
     def _fill(self, future: "Future[Answer]") -> None:
         try:
+            self._make_ready()
             future.set_result(self._streamed_answer() if self._streamed else self._whole_answer())
         except BaseException as error:  # noqa: BLE001 -- raised again where it is waited for
             future.set_exception(error)
 
     def _whole_answer(self) -> Answer:
-        response = _shaped(lambda: self._client.converse(**self._arguments))
+        response = self._client.converse(**self._arguments)
         done_s = self._monotonic_s()
         return Answer(response=response, streamed=False, first_content_s=None, done_s=done_s)
 
     def _streamed_answer(self) -> Answer:
         started_s = self._monotonic_s()
-        opened = _shaped(lambda: self._client.converse_stream(**self._arguments))
+        opened = self._client.converse_stream(**self._arguments)
         self.began = True
         reading = _Reading()
         try:
@@ -137,8 +142,15 @@ class _Reading:
 
 def _events(opened: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     events = iter(opened["stream"])
-    while (event := _shaped(lambda: next(events, None))) is not None:
+    while (event := _shaped(lambda: _next(events))) is not None:
         yield event
+
+
+def _next(events: Iterator[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    try:
+        return next(events, None)
+    except (UnicodeDecodeError, struct.error) as error:
+        raise UnreadableAnswerError("a frame of the stream has another form") from error
 
 
 def _shaped(read: Callable[[], Any]) -> Any:  # noqa: ANN401 -- the SDK's own shapes

@@ -1,4 +1,4 @@
-"""Translates the SDK's errors, once, into `ModelError`s; one table says what each kind means."""
+"""Translates the SDK's errors, once, into `ModelError`s of one of the `FAULTS`."""
 
 import re
 
@@ -8,9 +8,15 @@ from botocore.parsers import ResponseParserError
 from urllib3 import exceptions as http
 
 from socratic_bench.bedrock.answers import UnreadableAnswerError
+from socratic_bench.bedrock.credentials import CredentialsError
+from socratic_bench.bedrock.kinds import FAULTS
+from socratic_bench.bedrock.transport import (
+    SECRET_HEADERS,
+    AnswerTooLargeError,
+    UnsendableError,
+    carried,
+)
 from socratic_bench.errors import ModelError
-from socratic_bench.types import EndReason
-from socratic_bench.values import dataclass
 
 
 class OverdueError(Exception):
@@ -19,117 +25,6 @@ class OverdueError(Exception):
     def __init__(self, timeout_s: float) -> None:
         super().__init__(f"no whole answer within {timeout_s:g} s")
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """A kind of failure, and the one place that says what is done about it.
-
-    Attributes:
-        retried: whether the call is tried again, within its attempts.
-        maybe_billed: whether the request can have cost tokens: its fate is unknown, or it failed
-            after it had reached the model.
-        end_reason: how the run ends if the failure stays.
-        hint: what to do next.
-    """
-
-    retried: bool
-    maybe_billed: bool
-    end_reason: EndReason
-    hint: str
-
-
-def _passing(hint: str, *, maybe_billed: bool) -> Fault:
-    return Fault(retried=True, maybe_billed=maybe_billed, end_reason="unavailable", hint=hint)
-
-
-def _lasting(end_reason: EndReason, hint: str) -> Fault:
-    return Fault(retried=False, maybe_billed=False, end_reason=end_reason, hint=hint)
-
-
-FAULTS: dict[str, Fault] = {
-    "throttled": _passing(
-        "Run again later, raise --max-attempts, or ask for a higher quota in the AWS console.",
-        maybe_billed=False,
-    ),
-    "not_ready": _passing(
-        "The model was not ready; run again in a few minutes.", maybe_billed=False
-    ),
-    "server_error": _passing("The service failed; run again later.", maybe_billed=True),
-    "model_timeout": _passing(
-        "The model took too long; lower --max-tokens or run again later.", maybe_billed=True
-    ),
-    "model_error": _passing(
-        "The model failed on the service's side; run again later.", maybe_billed=True
-    ),
-    "connection": _passing(
-        "Check the network, the proxy and the endpoint (AWS_ENDPOINT_URL_BEDROCK_RUNTIME).",
-        maybe_billed=False,
-    ),
-    "connection_lost": _passing(
-        "The connection broke before an answer was there; check the network and the proxy.",
-        maybe_billed=True,
-    ),
-    "read_timeout": _passing(
-        "No answer came in time; raise --call-timeout or lower --max-tokens.", maybe_billed=True
-    ),
-    "unreadable_answer": _passing(
-        "What answered was no Converse response; check the endpoint and any proxy before it.",
-        maybe_billed=True,
-    ),
-    "daily_quota": _lasting(
-        "unavailable",
-        "The account's tokens for this model are used up for the day: run again tomorrow, take "
-        "another model or region, or ask for a higher quota in the AWS console.",
-    ),
-    "context_window": _lasting(
-        "context_window", "The dialogue outgrew the model's context window; play fewer --turns."
-    ),
-    "needs_profile": _lasting(
-        "refused_request",
-        "Use an inference profile of the model: its id with a region's prefix, such as us. or "
-        "global., or its ARN (aws bedrock list-inference-profiles).",
-    ),
-    "unknown_model": _lasting(
-        "unknown_model",
-        "Check the model id and that the model is offered in the region "
-        "(aws bedrock list-foundation-models); it may be retired or have another version.",
-    ),
-    "legacy_model": _lasting(
-        "unknown_model",
-        "The model is legacy or at the end of its life; take a newer version "
-        "(aws bedrock list-foundation-models, modelLifecycle).",
-    ),
-    "invalid_request": _lasting(
-        "refused_request", "The model refuses a field of the request; --debug shows which."
-    ),
-    "refused_setting": _lasting(
-        "refused_request", "Leave out the flag, or test a model that takes it."
-    ),
-    "access_denied": _lasting(
-        "access",
-        "Allow bedrock:InvokeModel and bedrock:InvokeModelWithResponseStream on the model, and "
-        "enable the model's access in the Bedrock console.",
-    ),
-    "role_denied": _lasting(
-        "credentials",
-        "Check BEDROCK_ASSUME_ROLE_ARN, that the role trusts your identity, and that you may call "
-        "sts:AssumeRole on it.",
-    ),
-    "no_credentials": _lasting(
-        "credentials",
-        "Give credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or a role; "
-        "--offline needs none.",
-    ),
-    "expired_credentials": _lasting(
-        "credentials", "Renew the credentials and run again; if they are new, check the clock here."
-    ),
-    "expired_login": _lasting("credentials", "Log in again with: aws sso login"),
-    "unusable_login": _lasting(
-        "credentials",
-        "Let the SDK write its login cache, ~/.aws/sso/cache, or log in again.",
-    ),
-    "tls": _lasting("refused_request", "Check the CA bundle (AWS_CA_BUNDLE) and the endpoint."),
-}
 
 _BY_CODE = {
     "ThrottlingException": "throttled",
@@ -150,10 +45,28 @@ _BY_CODE = {
     "RequestExpired": "expired_credentials",
     "UnrecognizedClientException": "no_credentials",
     "InvalidSignatureException": "no_credentials",
+    "InvalidSignature": "no_credentials",
+    "SignatureDoesNotMatch": "no_credentials",
+    "RequestTimeTooSkewed": "no_credentials",
     "InvalidClientTokenId": "no_credentials",
     "IncompleteSignatureException": "no_credentials",
+    "IncompleteSignature": "no_credentials",
     "MissingAuthenticationTokenException": "no_credentials",
 }
+
+_SIGNATURES = (
+    *("InvalidSignatureException", "InvalidSignature", "SignatureDoesNotMatch"),
+    "RequestTimeTooSkewed",
+)
+_SIGNATURE_HINT = (
+    "Check the secret key (AWS_SECRET_ACCESS_KEY), that it belongs to the access key id, and this "
+    "machine's clock: requests are signed with both."
+)
+_HEADER_HINT = (
+    "Nothing was sent. Give the access key id, the session token or the API key again, without "
+    "line breaks and signs that are no part of it (AWS_ACCESS_KEY_ID, AWS_SESSION_TOKEN, "
+    "AWS_BEARER_TOKEN_BEDROCK, or the profile)."
+)
 
 # What stands in an error's words only: the code that has them, `None` for any, and the meaning.
 _BY_WORDS = (
@@ -197,22 +110,32 @@ _BY_TYPE: tuple[tuple[type[Exception], str], ...] = (
     (sdk.ConnectionError, "connection"),
     (sdk.HTTPClientError, "connection_lost"),
     (sdk.ParamValidationError, "invalid_request"),
+    (AnswerTooLargeError, "answer_too_large"),
+    (UnsendableError, "invalid_endpoint"),
     (UnreadableAnswerError, "unreadable_answer"),
     (OverdueError, "read_timeout"),
     (EventStreamParserError, "unreadable_answer"),
     (http.TimeoutError, "read_timeout"),
     (http.HTTPError, "connection_lost"),
     (ResponseParserError, "unreadable_answer"),
-    (sdk.BotoCoreError, "invalid_request"),
-    (ValueError, "unreadable_answer"),
+    (sdk.BotoCoreError, "invalid_configuration"),
+    # Of credentials only: new ones that have expired all the same; a file, such as the cache of a
+    # login that the SDK renews and cannot write.
     (RuntimeError, "expired_credentials"),
+    (FileNotFoundError, "no_credentials"),
     (OSError, "unusable_login"),
 )
+_OF_CREDENTIALS = (
+    *("role_denied", "expired_credentials", "expired_login", "unusable_login"),
+    *("invalid_endpoint", "tls"),
+)
+_UNREACHABLE = ("connection", "connection_lost", "read_timeout", "unreadable_answer")
 
-# ValueError: a body that the SDK's JSON reader chokes on. RuntimeError: credentials that the SDK
-# has just refreshed, and that have expired all the same. OSError: a file of the SDK's, such as the
-# cache of a login that it renews and cannot write; what the network does has classes of its own.
+# What comes of a call, each by its own name: anything else is a defect, and no reason to retry.
 TRANSLATED = (
+    CredentialsError,
+    AnswerTooLargeError,
+    UnsendableError,
     sdk.ClientError,
     sdk.BotoCoreError,
     ResponseParserError,
@@ -220,58 +143,83 @@ TRANSLATED = (
     OverdueError,
     EventStreamParserError,
     http.HTTPError,
-    ValueError,
-    RuntimeError,
-    OSError,
 )
 
 
 def translate(error: Exception, *, model_id: str) -> ModelError:
     """The `ModelError` that stands for an SDK error of a call to `model_id`."""
-    keep_first_line(error)
-    return _model_error(model_id, *_classify(error))
+    name, said = _classify(error)
+    if not isinstance(error, CredentialsError):
+        said = f"{model_id}: {said}"
+    return _model_error(name, said, hint=_special_hint(error))
 
 
 def answered_error(code: str, message: str, status: int, *, model_id: str) -> ModelError:
     """The `ModelError` that stands for an answer of the service, known before it is given."""
-    return _model_error(model_id, answered_fault(code, message, status), f"{code}: {message}")
+    said = f"{model_id}: {code}: {message}"
+    return _model_error(answered_fault(code, message, status), said)
 
 
-def _model_error(model_id: str, name: str, said: str) -> ModelError:
+def _model_error(name: str, said: str, *, hint: str | None = None) -> ModelError:
     fault = FAULTS[name]
     return ModelError(
-        f"{model_id}: {said}",
+        said,
         code=name,
         end_reason=fault.end_reason,
         retryable=fault.end_reason == "unavailable",
-        hint=fault.hint,
+        hint=hint or fault.hint,
     )
 
 
-def keep_first_line(error: Exception) -> None:
-    """Have what a program that gives credentials said end with its first line, wherever it is
-    shown: nobody knows what else it tells when it fails.
-    """
-    if isinstance(error, sdk.CredentialRetrievalError):
-        whole = str(error)
-        told = str(dict(error.kwargs).get("error_msg", ""))
-        first = (told.strip().splitlines() or [""])[0]
-        error.args = (whole.removesuffix(told) + first,)
-
-
 def maybe_billed(error: Exception, code: str) -> bool:
-    """Whether a request that failed so can have cost tokens; what refuses a role costs none."""
-    return FAULTS[code].maybe_billed and not _is_about_the_role(error)
+    """Whether a request that failed so can have cost tokens; what gives credentials costs none."""
+    return FAULTS[code].maybe_billed and not (
+        isinstance(error, CredentialsError) or _is_about_the_role(error)
+    )
 
 
 def _classify(error: Exception) -> tuple[str, str]:
+    if isinstance(error, CredentialsError):
+        return _credentials_fault(error), str(error)
     if isinstance(error, sdk.ClientError):
         return _classify_answer(error)
-    name = next(name for kind, name in _BY_TYPE if isinstance(error, kind))
+    error = carried(error)
+    if isinstance(error, UnsendableError) and error.header:
+        return _header_fault(error.header), str(error)
+    return _by_type(error), f"{type(error).__name__}: {error}"
+
+
+def _by_type(error: Exception) -> str:
+    name = next((name for kind, name in _BY_TYPE if isinstance(error, kind)), "no_credentials")
     if name == "tls" and "EOF" in str(error):
         # A connection that breaks inside TLS; a certificate that is not trusted reads otherwise.
-        name = "connection_lost"
-    return name, f"{type(error).__name__}: {error}"
+        return "connection_lost"
+    return name
+
+
+def _credentials_fault(error: CredentialsError) -> str:
+    name = _classify(error.cause)[0]
+    if name in _UNREACHABLE:
+        return "credentials_unreachable"
+    if error.is_of_process and name != "expired_credentials":
+        return "no_credentials"
+    return name if FAULTS[name].retried or name in _OF_CREDENTIALS else "no_credentials"
+
+
+def _header_fault(header: str) -> str:
+    return "no_credentials" if header in SECRET_HEADERS else "invalid_configuration"
+
+
+def _special_hint(error: Exception) -> str | None:
+    """What tells more than the hint of its kind."""
+    if isinstance(error, CredentialsError):
+        return _special_hint(error.cause) or error.hint
+    if isinstance(error, sdk.ClientError):
+        code = str(error.response.get("Error", {}).get("Code", ""))
+        return _SIGNATURE_HINT if code in _SIGNATURES else None
+    error = carried(error)
+    is_secret = isinstance(error, UnsendableError) and error.header in SECRET_HEADERS
+    return _HEADER_HINT if is_secret else None
 
 
 def _classify_answer(error: sdk.ClientError) -> tuple[str, str]:
@@ -282,8 +230,9 @@ def _classify_answer(error: sdk.ClientError) -> tuple[str, str]:
     said = f"{code}: {message}" if message else f"{code} (HTTP {status})"
     if _is_about_the_role(error):
         name = _by_name(code, status)
-        passes_or_expired = FAULTS[name].retried or name == "expired_credentials"
-        return name if passes_or_expired else "role_denied", said
+        is_signature = code in _SIGNATURES
+        known = FAULTS[name].retried or is_signature or name == "expired_credentials"
+        return name if known else "role_denied", said
     return answered_fault(code, message, status), said
 
 

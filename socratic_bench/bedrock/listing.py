@@ -12,8 +12,10 @@ from typing import Any
 from botocore.config import Config
 from botocore.session import Session
 
+from socratic_bench.bedrock.data import make_client
 from socratic_bench.bedrock.faults import TRANSLATED
-from socratic_bench.bedrock.session import Endpoint
+from socratic_bench.bedrock.session import Endpoint, making
+from socratic_bench.errors import ModelError
 from socratic_bench.models.ids import base_id
 
 PATIENCE_S = 2
@@ -22,7 +24,7 @@ PAGE = 1000
 
 # Boundary to the SDK, whose shapes are plain dictionaries.
 _Row = Mapping[str, Any]
-_UNKNOWN = (*TRANSLATED, KeyError, TypeError, AttributeError, RecursionError)
+_UNKNOWN = (*TRANSLATED, ModelError, KeyError, TypeError, AttributeError)
 
 
 class Listing:
@@ -95,9 +97,10 @@ class Listing:
             read_timeout=PATIENCE_S,
             **more,
         )
-        return self._session.create_client(
-            service, region_name=self._endpoint.region, config=config
-        )
+        with making():
+            return make_client(
+                self._session, service, region_name=self._endpoint.region, config=config
+            )
 
 
 def _read_profiles(rows: list[_Row]) -> Iterator[tuple[str, frozenset[str]]]:

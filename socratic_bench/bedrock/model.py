@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from socratic_bench.bedrock.capabilities import capabilities_of
 from socratic_bench.bedrock.connection import RENEWABLE, Connection
-from socratic_bench.bedrock.faults import FAULTS
+from socratic_bench.bedrock.kinds import FAULTS
 from socratic_bench.bedrock.learned import Learned
 from socratic_bench.bedrock.pace import Pace
 from socratic_bench.bedrock.sending import Sender, Trail

@@ -10,7 +10,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 from tenacity.stop import stop_after_delay
 from tenacity.wait import wait_base
 
-from socratic_bench.bedrock.faults import FAULTS
+from socratic_bench.bedrock.kinds import FAULTS
 from socratic_bench.bedrock.server_wait import SERVER_WAIT_MAX_S
 from socratic_bench.bedrock.surroundings import Uniform
 from socratic_bench.errors import ModelError

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from socratic_bench.bedrock import answers, wire
 from socratic_bench.bedrock.cache_points import caches_system
 from socratic_bench.bedrock.connection import Connection
+from socratic_bench.bedrock.credentials import CredentialsError
 from socratic_bench.bedrock.exchange import Answer, Exchange
 from socratic_bench.bedrock.faults import TRANSLATED, maybe_billed, translate
 from socratic_bench.bedrock.learned import Learned
@@ -94,6 +95,7 @@ class Sender:
             streamed=can.streams(arguments),
             timeout_s=self._connection.call_timeout_s,
             monotonic_s=self._around.monotonic_s,
+            make_ready=self._connection.make_ready,
         )
         attempt = _Attempt(self._around, trail, request)
         try:
@@ -113,7 +115,7 @@ class Sender:
             if admission:
                 admission.failed(failed)
             self._slow_down(failure, attempt)
-            raise failure from error
+            raise failure from (error.cause if isinstance(error, CredentialsError) else error)
         self._pace.answered()
         self._connection.answered(client)
         attempt.end(answer.done_s, None, maybe_billed=True)

@@ -13,11 +13,18 @@ from botocore.credentials import (
     CredentialResolver,
     DeferredRefreshableCredentials,
 )
-from botocore.exceptions import BotoCoreError, NoCredentialsError
+from botocore.exceptions import (
+    BotoCoreError,
+    ConfigParseError,
+    NoCredentialsError,
+    ProfileNotFound,
+)
 from botocore.session import Session
 
-from socratic_bench.bedrock.data import learn_credentials, new_session
-from socratic_bench.bedrock.faults import FAULTS, translate
+from socratic_bench.bedrock.credentials import CredentialsError, learn_credentials
+from socratic_bench.bedrock.data import make_client, new_session
+from socratic_bench.bedrock.faults import translate
+from socratic_bench.bedrock.transport import UnsendableError
 from socratic_bench.errors import ModelError
 from socratic_bench.values import dataclass
 from socratic_bench.version import VERSION
@@ -48,7 +55,7 @@ def open_session(endpoint: Endpoint) -> Session:
 
     Raises `ModelError` where the SDK's own environment allows none.
     """
-    with _translated():
+    with making():
         return _stand_in_session() if endpoint.url else _users_session(endpoint)
 
 
@@ -59,7 +66,7 @@ def runtime_client(
 
     Raises `ModelError` where the SDK's own environment allows no client.
     """
-    with _translated():
+    with making():
         if endpoint.url:
             return _embedded_client(session, endpoint, endpoint.url)
         client = _client(session, endpoint, _config(endpoint))
@@ -76,7 +83,7 @@ def configured_endpoint(region: str, environ: Mapping[str, str]) -> str | None:
     Nobody is asked for credentials. `None` where the SDK allows no client.
     """
     try:
-        with _translated():
+        with making():
             session = new_session()
             session.set_credentials("nobody", "nobody")
         return runtime_client(session, Endpoint(region=region), environ).meta.endpoint_url
@@ -84,26 +91,40 @@ def configured_endpoint(region: str, environ: Mapping[str, str]) -> str | None:
         return None
 
 
+def signs_with_token(client: "BedrockRuntimeClient", environ: Mapping[str, str]) -> bool:
+    """Whether the client's requests carry an API key, and are signed with no others."""
+    return bool(environ.get(BEARER_TOKEN)) and not client.meta.endpoint_url.startswith("http://")
+
+
 @contextmanager
-def _translated() -> Iterator[None]:
+def making() -> Iterator[None]:
+    """Where sessions and clients are made: what the SDK finds amiss is a `ModelError`."""
     try:
         yield
-    except ValueError as error:
-        raise ModelError(
-            f"{error}.".replace("..", "."),
-            code="invalid_endpoint",
-            end_reason="refused_request",
-            hint=FAULTS["connection"].hint,
-        ) from error
-    except BotoCoreError as error:
+    except CredentialsError as error:
+        raise translate(error, model_id="") from error.cause
+    except (ProfileNotFound, ConfigParseError) as error:
+        raise translate(CredentialsError("Credentials", error), model_id="") from error
+    except (BotoCoreError, UnsendableError) as error:
         raise translate(error, model_id="Amazon Bedrock") from error
 
 
 def _users_session(endpoint: Endpoint) -> Session:
     arn = endpoint.assume_role_arn
     session = _role_session(arn, endpoint.region) if arn else new_session()
-    learn_credentials(session)
+    # The SDK's own requests for credentials go to a region, too.
+    session.set_config_variable("region", endpoint.region)
+    learn_credentials(session, arn)
     return session
+
+
+def profile_problem() -> str | None:
+    """Why the SDK's configuration files tell nothing of the active profile, if that is so."""
+    try:
+        new_session().get_scoped_config()
+    except BotoCoreError as error:
+        return f"{error}: check AWS_PROFILE and AWS_CONFIG_FILE."
+    return None
 
 
 def profile_region() -> str | None:
@@ -141,9 +162,12 @@ def _embedded_client(session: Session, endpoint: Endpoint, url: str) -> "Bedrock
 def _client(
     session: Session, endpoint: Endpoint, config: Config, *, url: str | None = None
 ) -> "BedrockRuntimeClient":
-    made: Any = session.create_client  # makes its classes while it runs
-    client: BedrockRuntimeClient = made(
-        "bedrock-runtime", region_name=endpoint.region, config=config, endpoint_url=url
+    client: BedrockRuntimeClient = make_client(
+        session,
+        "bedrock-runtime",
+        region_name=endpoint.region,
+        config=config,
+        endpoint_url=url,
     )
     return client
 
@@ -188,13 +212,14 @@ class _AssumeRole(CredentialProvider):
 
 def _role_session(role_arn: str, region: str) -> Session:
     own = new_session()
+    own.set_config_variable("region", region)
     learn_credentials(own)
     credentials = own.get_credentials()
     if credentials is None:
         raise NoCredentialsError
     # The session length is left to the service: near 15 min, the SDK refreshes on every call.
     fetcher = AssumeRoleCredentialFetcher(
-        client_creator=partial(own.create_client, region_name=region, config=_one_request()),
+        client_creator=partial(make_client, own, region_name=region, config=_one_request()),
         source_credentials=credentials,
         role_arn=role_arn,
         extra_args={"RoleSessionName": ROLE_SESSION_NAME},

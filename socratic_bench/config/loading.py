@@ -200,7 +200,15 @@ def _model_ids(reader: Reader, *, offline: bool) -> tuple[str, ...] | None:
 def _region(reader: Reader, *, offline: bool) -> str | None:
     region = reader.word("region", "AWS_REGION", "AWS_DEFAULT_REGION")
     if region is None:
-        return OFFLINE_REGION if offline else reader.sources.profile_region()
+        return OFFLINE_REGION if offline else _profile_region(reader)
+    return region
+
+
+def _profile_region(reader: Reader) -> str | None:
+    region = reader.sources.profile_region()
+    problem = None if region else reader.sources.profile_problem()
+    if problem:
+        reader.problems.append(problem)
     return region
 
 

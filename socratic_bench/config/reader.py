@@ -24,6 +24,7 @@ class Sources:
     environ: Mapping[str, str]
     read_stdin: Callable[[int], bytes]
     profile_region: Callable[[], str | None]
+    profile_problem: Callable[[], str | None] = lambda: None
     offline_models: Callable[[], tuple[str, ...]]
 
 

@@ -1,13 +1,17 @@
 """Calls that go wrong in ways of their own, as a user of the command meets them."""
 
 import json
+import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
-from tests.command import CLAUDE, OPENING, Outcome, account, assert_valid, run
-from tests.fakes import FakeBedrock, Said, Script, Sent, answer, scored
+from tests.command import CLAUDE, OPENING, ROOT, Outcome, account, assert_valid, run
+from tests.fakes import FakeBedrock, Said, Script, Sent, answer, refusal, scored
+from tests.test_bedrock_session import ROLE, refusal_of_sts
 
 STUDENT, JUDGE = "other.student-v1:0", "other.judge-v1:0"
 GOOD = scored(3, 3, 4)
@@ -97,3 +101,239 @@ def test_a_student_whose_output_is_broken_is_asked_once_more_and_flagged():
     assert [turn["student_asked_again"] for turn in document["turns"]] == [False, True, True]
     assert [turn["student_flags"] for turn in document["turns"]] == [None, [], ["malformed_output"]]
     assert document["student"]["fidelity"]["flags"] == {"malformed_output": 1}
+
+
+# --- what never left the machine, and who gives the credentials -----------------------------------
+
+NOWHERE = "http://127.0.0.1:1"
+KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+
+
+@dataclass(frozen=True)
+class Way:
+    """How the SDK is told what to sign with and where to send it, and what is to come of it."""
+
+    code: str
+    told: tuple[str, ...]
+    variables: Mapping[str, str] = field(default_factory=dict)
+    config: str | None = None
+    program: str | None = None
+    words: tuple[str, ...] = ()
+    exit_code: int = 3
+    n_attempts: int | None = 0
+    lacks: tuple[str, ...] = ()
+
+
+def process(program: str, *told: str) -> Way:
+    told = ("gives-keys", "credential_process", *told)
+    return Way("no_credentials", told, program=program, lacks=KEYS)
+
+
+def file_of(name: str, content: str, *told: str) -> Way:
+    return Way("no_credentials", (name, *told), config=content, lacks=KEYS)
+
+
+def profile_role(line: str = "") -> str:
+    own = "[profile own]\naws_access_key_id = AKIAEXAMPLE\naws_secret_access_key = example\n"
+    return f"[default]\nrole_arn = {ROLE}\nsource_profile = own\n{line}\n{own}"
+
+
+WAYS: Mapping[str, Way] = {
+    "line break in the key": Way(
+        "no_credentials",
+        ("Authorization", "Nothing was sent", "AWS_ACCESS_KEY_ID"),
+        {"AWS_ACCESS_KEY_ID": "AKIA\nEXAMPLE"},
+        n_attempts=1,
+    ),
+    "carriage return in the token": Way(
+        "no_credentials",
+        ("X-Amz-Security-Token", "AWS_SESSION_TOKEN"),
+        {"AWS_SESSION_TOKEN": "session-token\r"},
+        n_attempts=1,
+    ),
+    "quotes of a word processor": Way(
+        "no_credentials",
+        ("Authorization",),
+        {"AWS_ACCESS_KEY_ID": "\u201cAKIAEXAMPLE\u201d"},
+        n_attempts=1,
+    ),
+    "line break in the key that takes a role": Way(
+        "no_credentials",
+        ("STS", ROLE, "Nothing was sent"),
+        {"AWS_ACCESS_KEY_ID": "AKIA\nEXAMPLE", "AWS_ENDPOINT_URL_STS": NOWHERE},
+        words=("--assume-role-arn", ROLE),
+        n_attempts=1,
+    ),
+    "no port": Way(
+        "invalid_endpoint",
+        ("99999", "AWS_ENDPOINT_URL_BEDROCK_RUNTIME"),
+        {"AWS_ENDPOINT_URL_BEDROCK_RUNTIME": "http://127.0.0.1:99999"},
+    ),
+    "no scheme": Way(
+        "invalid_endpoint",
+        ("ftp",),
+        {"AWS_ENDPOINT_URL_BEDROCK_RUNTIME": "ftp://127.0.0.1"},
+        n_attempts=1,
+    ),
+    "no name of a host": Way(
+        "invalid_endpoint",
+        ("HTTPS_PROXY",),
+        {"HTTP_PROXY": f"http://{'a' * 70}.example:80"},
+        n_attempts=1,
+    ),
+    "no setting": Way("invalid_configuration", ("nonsense",), {"AWS_DEFAULTS_MODE": "nonsense"}),
+    "program without JSON": process("echo hello", "no credentials in JSON"),
+    "program with another JSON": process("echo '[1]'", "no credentials in JSON"),
+    "program without text": process(r"printf '\377\376'", "no credentials in JSON"),
+    "program that fails": process("echo alas >&2; exit 1", "alas"),
+    "broken file": file_of("config", "[default\nregion", "Mend the file"),
+    "broken line": file_of("config", "[default]\ns3 =\n  no pair\n", "Mend the file"),
+    "missing profile": Way(
+        "no_credentials", ("profile (elsewhere)", "AWS_PROFILE"), {"AWS_PROFILE": "elsewhere"}
+    ),
+    "missing profile and region": Way(
+        "usage",
+        ("profile (elsewhere)", "AWS_PROFILE", "No region"),
+        {"AWS_PROFILE": "elsewhere"},
+        lacks=("AWS_REGION",),
+        exit_code=2,
+    ),
+    "STS out of reach": Way(
+        "credentials_unreachable",
+        ("STS", ROLE, NOWHERE, "AWS_ENDPOINT_URL_STS"),
+        {"AWS_ENDPOINT_URL_STS": NOWHERE},
+        words=("--assume-role-arn", ROLE),
+        exit_code=4,
+        n_attempts=2,
+    ),
+    "STS out of reach for a profile's role": Way(
+        "credentials_unreachable",
+        ("STS", ROLE, NOWHERE),
+        {"AWS_ENDPOINT_URL_STS": NOWHERE},
+        config=profile_role(),
+        lacks=KEYS,
+        exit_code=4,
+        n_attempts=2,
+    ),
+    "a role that asks for a code": Way(
+        "no_credentials",
+        ("STS", ROLE, "MFA"),
+        config=profile_role("mfa_serial = arn:aws:iam::123456789012:mfa/somebody"),
+        lacks=KEYS,
+        n_attempts=1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_what_was_not_sent_is_named_and_neither_retried_nor_billed(name, tmp_path):
+    way = WAYS[name]
+    with FakeBedrock() as service:
+        variables = {**account(service.url, CLAUDE), **way.variables, **files_of(way, tmp_path)}
+        env = {name: value for name, value in variables.items() if name not in way.lacks}
+        outcome = run(*ONE_TURN, *way.words, env=env)
+        assert service.sent == []
+    document = outcome.document
+    error = document["error"]
+    latency = document["latency"]["tutor"] if way.n_attempts else {"unanswered_maybe_billed": 0}
+
+    assert_valid("run", document)
+    assert (outcome.exit_code, error["code"]) == (way.exit_code, way.code)
+    said = f"{error['message']} {error['hint']}"
+    assert [words for words in way.told if words not in said] == []
+    assert error["message"].startswith(CLAUDE) is (way.n_attempts == 1 and "STS" not in way.told)
+    assert document["usage"]["total"]["attempts"] == way.n_attempts
+    assert latency["unanswered_maybe_billed"] == 0
+    assert "canary" not in outcome.stderr
+
+
+ONE_TURN = (
+    *("--model", CLAUDE, "--prompt", OPENING, "--turns", "1", "--no-judge"),
+    *("--max-attempts", "2"),
+)
+
+
+def files_of(way: Way, folder: Path) -> dict[str, str]:
+    """The configuration file of a way, and the program in it."""
+    content = way.config
+    if way.program:
+        program = folder / "gives-keys"
+        program.write_text(f"#!/bin/sh\n{way.program}\n")
+        program.chmod(0o755)
+        content = f"[default]\ncredential_process = {program} --password canary\n"
+    if content is None:
+        return {}
+    (folder / "config").write_text(content)
+    return {"AWS_CONFIG_FILE": str(folder / "config")}
+
+
+SIGNATURES = ("InvalidSignatureException", "InvalidSignature", "SignatureDoesNotMatch")
+
+
+@pytest.mark.parametrize("by", ["bedrock", "sts"])
+@pytest.mark.parametrize("code", SIGNATURES)
+def test_a_refused_signature_speaks_of_the_secret_and_the_clock(code, by):
+    with FakeBedrock({CLAUDE: [refusal(403, code)], "": [refusal_of_sts(code, "No.")]}) as service:
+        env = account(service.url, CLAUDE, AWS_ENDPOINT_URL_STS=service.url)
+        outcome = run(*ONE_TURN, *(("--assume-role-arn", ROLE) if by == "sts" else ()), env=env)
+        assert len(service.sent) == 1
+    error = outcome.document["error"]
+
+    assert (outcome.exit_code, error["code"]) == (3, "no_credentials")
+    assert "AWS_SECRET_ACCESS_KEY" in error["hint"]
+    assert "clock" in error["hint"]
+
+
+# --- defects of our own ---------------------------------------------------------------------------
+
+# Where a defect is planted, by a module that Python runs before the program.
+PLANTED = """
+import importlib.abc, importlib.machinery, sys
+
+class Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name != {module!r}:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        run = spec.loader.exec_module
+        def exec_module(module):
+            run(module)
+            owner = module
+            for part in {path!r}:
+                owner = getattr(owner, part)
+            def fail(*args, **kwargs):
+                raise {kind}("planted")
+            setattr(owner, {function!r}, fail)
+        spec.loader.exec_module = exec_module
+        return spec
+
+sys.meta_path.insert(0, Finder())
+"""
+DEFECTS = {
+    "whole answer": ("socratic_bench.bedrock.exchange", "Exchange._whole_answer"),
+    "event": ("socratic_bench.bedrock.streamed", "StreamedAnswer.add"),
+    "answer": ("socratic_bench.bedrock.answers", "read_message"),
+    "headers": ("socratic_bench.bedrock.data", "learn_headers"),
+    "session": ("socratic_bench.bedrock.credentials", "learn"),
+    "signing": ("socratic_bench.bedrock.session", "signs_with_token"),
+}
+
+
+@pytest.mark.parametrize("kind", ["ValueError", "RuntimeError", "OSError"])
+@pytest.mark.parametrize("place", DEFECTS)
+def test_a_defect_of_our_own_is_one_and_no_reason_to_try_again(place, kind, tmp_path):
+    module, dotted = DEFECTS[place]
+    *path, function = dotted.split(".")
+    planted = PLANTED.format(module=module, path=path, function=function, kind=kind)
+    (tmp_path / "sitecustomize.py").write_text(planted)
+    stream = () if "stream" in place or place == "event" else ("--no-stream",)
+    with FakeBedrock() as service:
+        env = account(service.url, CLAUDE, PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}")
+        outcome = run(*ONE_TURN, *stream, env=env)
+        assert len(service.sent) <= 1
+    error = outcome.document["error"]
+
+    assert_valid("run", outcome.document)
+    assert (outcome.exit_code, error["code"]) == (1, "internal")
+    assert kind in error["message"]

@@ -1,0 +1,217 @@
+"""What every connection and parser of the SDK is held to here: answers that end, named errors.
+
+Put in at the SDK's own seams: a connection pool's `ConnectionCls`, a session's component that makes
+response parsers.
+"""
+
+import io
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http.client import InvalidURL
+from typing import Any
+
+from botocore.awsrequest import (
+    AWSHTTPConnection,
+    AWSHTTPConnectionPool,
+    AWSHTTPSConnection,
+    AWSHTTPSConnectionPool,
+)
+from botocore.exceptions import BotoCoreError, HTTPClientError, InvalidConfigError
+from botocore.parsers import ResponseParserError, ResponseParserFactory
+from urllib3.exceptions import LocationValueError, ProxySchemeUnsupported
+
+ANSWER_MAX_BYTES = 32_000_000
+# What all answers that are being read may have together, so that several do not fill the memory.
+UNDER_WAY_MAX_BYTES = 64_000_000
+# JSON takes far more memory once it is read; prose has a comma in some sixty characters.
+VALUES_MAX = 1_000_000
+
+SECRET_HEADERS = ("Authorization", "X-Amz-Security-Token")
+_UNPLAIN = re.compile(rb"[^\x20-\x7e]")
+_ABOUT_ADDRESS = re.compile(r"\b(endpoint|URL|port|netloc)\b", re.IGNORECASE)
+_BROKEN_HEADER = re.compile(rb"\n(?![ \t])|\r(?![ \t\n])")
+
+
+class AnswerTooLargeError(Exception):
+    """An answer that was not read to its end, since it has more than any answer needs."""
+
+
+class UnsendableError(Exception):
+    """A request that never left this machine: it cannot be put into HTTP. `header`: the one that
+    holds what no header can, whose value stays untold.
+    """
+
+    def __init__(self, message: str, header: str | None = None) -> None:
+        super().__init__(message)
+        self.header = header
+
+
+def hold_connections() -> None:
+    """Have the SDK make its connections by the classes below, in all sessions of this process."""
+    AWSHTTPConnectionPool.ConnectionCls = _Connection
+    AWSHTTPSConnectionPool.ConnectionCls = _SecureConnection
+
+
+class Parsers(ResponseParserFactory):
+    """Parsers that refuse what they cannot read by one name: the SDK's trip in many ways over
+    answers of another shape than the service's own.
+    """
+
+    def create_parser(self, protocol_name: str) -> Any:  # noqa: ANN401 -- the SDK's own
+        parser: Any = super().create_parser(protocol_name)
+        for one in (parser, parser._event_stream_parser):  # noqa: SLF001 -- reads each event
+            if one is not None:
+                one.parse = _named(one.parse)
+        return parser
+
+
+def _named(parse: Callable[..., Any]) -> Callable[..., Any]:
+    def parse_or_refuse(response: Mapping[str, Any], shape: Any) -> Any:  # noqa: ANN401 -- the SDK's
+        body = response.get("body")
+        if isinstance(body, bytes) and sum(map(body.count, (b",", b"[", b"{"))) > VALUES_MAX:
+            raise AnswerTooLargeError(f"the answer has more than {VALUES_MAX} values")
+        try:
+            parsed = parse(response, shape)
+        except (ValueError, AttributeError, KeyError, TypeError, RecursionError) as error:
+            raise ResponseParserError(f"{type(error).__name__} in the answer") from error
+        told = parsed.get("Error") if isinstance(parsed, dict) else None
+        if isinstance(told, dict):
+            # What is no text may stand there where something else than the service answers.
+            told.update({name: str(told[name]) for name in ("Code", "Message") if name in told})
+        return parsed
+
+    return parse_or_refuse
+
+
+def carried(error: Exception) -> Exception:
+    """The error that the SDK has put into one of its own, if it has a name here; else itself."""
+    inner = error.kwargs.get("error") if isinstance(error, HTTPClientError) else None
+    if isinstance(inner, (AnswerTooLargeError, UnsendableError)):
+        return inner
+    # An address, of the endpoint or a proxy, to which no connection can be made at all.
+    if isinstance(inner, (LocationValueError, ProxySchemeUnsupported)):
+        return UnsendableError(f"{type(inner).__name__}: {inner}")
+    return error
+
+
+def named(error: ValueError) -> Exception:
+    """The error by a name: the SDK has none for what is wrong with addresses, and some settings."""
+    if isinstance(error, BotoCoreError):
+        return error
+    if _ABOUT_ADDRESS.search(str(error)):
+        return UnsendableError(str(error))
+    return InvalidConfigError(error_msg=str(error))
+
+
+_allowed = threading.local()
+
+
+@contextmanager
+def answers_up_to(n_bytes: int) -> Iterator[None]:
+    """Another bound for what this thread asks for meanwhile, such as a file of the user's own."""
+    _allowed.n_bytes = n_bytes
+    try:
+        yield
+    finally:
+        del _allowed.n_bytes
+
+
+# What `_Held` is mixed into; the SDK's connections contradict their own bases' types.
+_AnyConnection: Any = object
+
+
+class _Held(_AnyConnection):  # type: ignore[misc]
+    """A connection that says when a request cannot be sent, and whose answers have an end."""
+
+    def connect(self) -> None:
+        with _named_if_unsendable():
+            super().connect()
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        body: Any = None,  # noqa: ANN401 -- the SDK's own
+        headers: Mapping[str, str | bytes] | None = None,
+        *args: Any,  # noqa: ANN401
+        **kwargs: Any,  # noqa: ANN401
+    ) -> None:
+        _check_headers(headers or {})
+        with _named_if_unsendable():
+            super().request(method, url, body, headers, *args, **kwargs)
+
+    def getresponse(self) -> Any:  # noqa: ANN401 -- urllib3's
+        response = super().getresponse()
+        inner = response._original_response  # noqa: SLF001 -- where its bytes come from
+        if inner.fp is not None:
+            inner.fp = io.BufferedReader(_Bounded(inner.fp))
+        return response
+
+
+class _Connection(_Held, AWSHTTPConnection):  # type: ignore[misc]
+    """Without TLS."""
+
+
+class _SecureConnection(_Held, AWSHTTPSConnection):  # type: ignore[misc]
+    """With TLS."""
+
+
+class _Bounded(io.RawIOBase):
+    """The bytes of one answer, up to the bound, and as long as all of them fit."""
+
+    _lock = threading.Lock()
+    _under_way = 0
+
+    def __init__(self, inner: io.BufferedReader) -> None:
+        super().__init__()
+        self._inner = inner
+        self._n_read = 0
+        self._most = getattr(_allowed, "n_bytes", ANSWER_MAX_BYTES)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:  # noqa: ANN401 -- any buffer
+        n_new = self._inner.readinto1(buffer)
+        self._n_read += n_new
+        under_way = self._count(n_new)
+        if self._n_read > self._most or under_way > max(self._most, UNDER_WAY_MAX_BYTES):
+            raise AnswerTooLargeError(f"the answer has no end within {self._n_read} bytes")
+        return n_new
+
+    def close(self) -> None:
+        if not self.closed:
+            self._inner.close()
+            self._count(-self._n_read)
+        super().close()
+
+    @classmethod
+    def _count(cls, n_bytes: int) -> int:
+        with cls._lock:
+            cls._under_way += n_bytes
+            return cls._under_way
+
+
+def _check_headers(headers: Mapping[str, str | bytes]) -> None:
+    """Tell a value that HTTP cannot carry by its header's name: the value may be a secret."""
+    for name, value in headers.items():
+        try:
+            raw = value.encode("latin-1") if isinstance(value, str) else value
+        except UnicodeEncodeError:
+            raw = b"\n"
+        # No credential has anything but plain signs.
+        if (_UNPLAIN if name in SECRET_HEADERS else _BROKEN_HEADER).search(raw):
+            problem = "a line break, or a sign that it cannot hold"
+            raise UnsendableError(f"Invalid header value: {problem}, in {name}", header=name)
+
+
+@contextmanager
+def _named_if_unsendable() -> Iterator[None]:
+    try:
+        yield
+    except OSError:
+        raise  # also certificates that are not trusted, which are ValueErrors as well
+    except (ValueError, OverflowError, InvalidURL) as error:
+        raise UnsendableError(f"{type(error).__name__}: {error}") from error
