@@ -5,6 +5,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
+from socratic_bench.bedrock.credentials import make_ready
 from socratic_bench.bedrock.faults import TRANSLATED, OverdueError
 from socratic_bench.bedrock.session import Endpoint, open_session, runtime_client
 from socratic_bench.bedrock.wire import Wire
@@ -72,7 +73,9 @@ def count_tokens(
 
     def count_all() -> None:
         try:
-            client = runtime_client(open_session(endpoint), endpoint, environ)
+            session = open_session(endpoint)
+            client = runtime_client(session, endpoint, environ)
+            make_ready(session, assume_role_arn)
         except _UNKNOWN:
             return
         client.meta.events.register(f"before-send.{_OPERATION}", counts.note)
