@@ -21,6 +21,7 @@ from bench.contenders import (
     environment,
     play,
 )
+from bench.foretold import CASES, off_by, signalled_s
 from bench.load import LOADED, measure_load, sequence_s
 
 
@@ -80,6 +81,8 @@ def measure_all(plan: Plan, say: Say) -> Iterator[Row]:
     yield from quick_answers(plan, say)
     yield cpu_per_call(plan, say)
     yield throughput(plan, say)
+    yield from foretold(plan, say)
+    yield signalled(plan, say)
 
 
 def long_dialogue(plan: Plan, say: Say) -> Iterator[Row]:
@@ -185,6 +188,28 @@ def throughput(plan: Plan, say: Say) -> Row:
         values=tuple(rates),
         more_is_better=True,
     )
+
+
+def foretold(plan: Plan, say: Say) -> Iterator[Row]:
+    """Dry runs against the runs that follow, in real time."""
+    with emulator(plan.latency_ms / 2) as url:
+        for case in CASES:
+            say(f"foretold: {case}, {plan.runs} times ...")
+            yield Row(
+                name=f"foretold: {case}",
+                measure=f"dry run / run, or run / dry run, at {plan.latency_ms / 2:g} ms",
+                unit="x",
+                must=1.15,
+                aim=1.05,
+                values=tuple(off_by(case, url) for _ in range(plan.runs)),
+            )
+
+
+def signalled(plan: Plan, say: Say) -> Row:
+    say("the end by a signal ...")
+    with emulator(600_000.0) as url:
+        values = [signalled_s(url) for _ in range(plan.runs)]
+    return _absolute("a signal while a call hangs", "seconds to the end", "s", (2.0, 1.0), values)
 
 
 def _against(

@@ -1,6 +1,11 @@
-"""Whatever a run may be doing when a signal comes: each case waits until it is doing just that."""
+"""Whatever a run may be doing when a signal comes: each case waits until it is doing just that.
+
+Nothing of it would be over by itself within `PATIENCE_S`, and what is given up by itself in the end
+ends a run otherwise: so a run that was interrupted has not waited for it.
+"""
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -15,6 +20,7 @@ from typing import Any, Self
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from tests.command import CLAUDE, OPENING, ROOT, account
+from tests.fakes import PATIENCE_S
 
 STUDENT = "other.student-v1:0"
 JUDGE = "other.judge-v1:0"
@@ -132,26 +138,30 @@ def beside(name: str, *words: str, refused: bytes = b"none", **more: str) -> Ite
 
 @contextmanager
 def slow_credentials(folder: Path) -> Iterator[Scene]:
-    """A program of the user's own takes its time to give credentials."""
-    seen = folder / "asked"
+    """A program of the user's own gives no credentials: it waits for a pipe that nobody fills."""
+    seen, pipe = folder / "asked", folder / "pipe"
+    os.mkfifo(pipe)
     config = folder / "config"
-    config.write_text(f"[default]\ncredential_process = sh -c 'touch {seen}; exec sleep 20'\n")
+    config.write_text(f"[default]\ncredential_process = sh -c 'touch {seen}; exec cat {pipe}'\n")
     with Emulator(Settings(any_model=True)) as served:
         env = {**account(served.url, CLAUDE), "AWS_CONFIG_FILE": str(config)}
         del env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"]
         yield Scene(env, seen.exists)
+    # The program has outlived the run, and ends with its pipe.
+    with suppress(OSError):
+        os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
 
 
 ROLE = "arn:aws:iam::123456789012:role/Runner"
 SCENES: dict[str, Callable[[Path], Any]] = {
     "connecting": lambda _: deaf(),
-    "tutor silent": lambda _: faulty("hang:role=tutor:after=1:ms=60000"),
-    "student silent": lambda _: faulty("hang:role=student:ms=60000"),
-    "judge silent": lambda _: faulty("hang:role=judge:ms=60000"),
+    "tutor silent": lambda _: faulty("hang:role=tutor:after=1:ms=6000000"),
+    "student silent": lambda _: faulty("hang:role=student:ms=6000000"),
+    "judge silent": lambda _: faulty("hang:role=judge:ms=6000000"),
     "first call silent": lambda _: stalled(),
     "answer drips": lambda _: stalled(drips=True),
-    "waiting for the next attempt": lambda _: faulty("throttled:role=tutor:ms=60000"),
-    "waiting for its turn": lambda _: faulty("throttled:role=judge:ms=60000"),
+    "waiting for the next attempt": lambda _: faulty("throttled:role=tutor:ms=6000000"),
+    "waiting for its turn": lambda _: faulty("throttled:role=judge:ms=6000000"),
     "bucket silent": lambda _: beside(
         "AWS_ENDPOINT_URL_S3", "--s3-bucket", "bucket", refused=b"HEAD"
     ),
@@ -163,16 +173,18 @@ SCENES: dict[str, Callable[[Path], Any]] = {
 
 @dataclass(frozen=True)
 class Interrupted:
-    """How the command ended, and how long after the signal."""
+    """How the command ended: how long it took to where the signal met it, and from there on."""
 
     exit_code: int
     document: dict[str, Any]
     stderr: str
-    seconds: float
+    started_s: float
+    ended_s: float
 
 
 def interrupt(scene: Scene, number: signal.Signals, *words: str) -> Interrupted:
     """Start the command, wait until it is there, send the signal."""
+    began_s = time.monotonic()
     with subprocess.Popen(
         [
             *(sys.executable, "-m", "cli", "--model", CLAUDE, "--prompt", OPENING),
@@ -189,7 +201,16 @@ def interrupt(scene: Scene, number: signal.Signals, *words: str) -> Interrupted:
             time.sleep(0.01)
         sent_s = time.monotonic()
         process.send_signal(number)
-        stdout, stderr = process.communicate()
+        try:
+            stdout, stderr = process.communicate(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+        ended_s = time.monotonic()
     return Interrupted(
-        process.returncode, json.loads(stdout), stderr.decode(), time.monotonic() - sent_s
+        process.returncode,
+        json.loads(stdout),
+        stderr.decode(),
+        started_s=sent_s - began_s,
+        ended_s=ended_s - sent_s,
     )

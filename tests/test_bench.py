@@ -20,6 +20,12 @@ NAMES = [
     "--help",
     "CPU per call",
     "the emulator at 0 ms",
+    "foretold: 12 turns",
+    "foretold: a judge that refuses fields",
+    "foretold: a budget",
+    "foretold: a budget's turns",
+    "foretold: a deadline's turns",
+    "a signal while a call hangs",
 ]
 
 

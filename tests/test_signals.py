@@ -14,13 +14,10 @@ import pytest
 from cli.beside import beside
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from tests.command import CLAUDE, OFFLINE, ROOT, account, assert_valid, environment
-from tests.fakes import stored
+from tests.fakes import PATIENCE_S, stored
 from tests.interruptions import SCENES, Interrupted, Scene, interrupt
 
 CODES = {signal.SIGHUP: 129, signal.SIGINT: 130, signal.SIGTERM: 143}
-# Long before what the run waits for would be over by itself, and long enough for a busy machine.
-# make torture measures.
-AT_ONCE_S = 15
 
 
 def check(ended: Interrupted, number: signal.Signals, folder: Path) -> None:
@@ -43,7 +40,6 @@ def test_a_signal_ends_the_run_whatever_it_is_doing(name, number, tmp_path):
         ended = interrupt(scene, number, "--output-dir", str(tmp_path / "out"))
 
     check(ended, number, tmp_path / "out")
-    assert ended.seconds < AT_ONCE_S
 
 
 def test_a_signal_that_another_thread_gets_is_handled_all_the_same():
@@ -53,7 +49,7 @@ def test_a_signal_that_another_thread_gets_is_handled_all_the_same():
 
     def play() -> bool:
         signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
-        return told.wait(AT_ONCE_S)
+        return told.wait(PATIENCE_S)
 
     try:
         assert beside(play) is True
@@ -109,7 +105,7 @@ def test_a_stdout_that_nobody_reads_leaves_the_artifacts_whole(tmp_path):
 
 def test_what_was_under_way_is_counted_and_kept(tmp_path):
     """Two attempts of the tutor's second call: one refused, one that nobody waited for."""
-    faults = ("throttled:role=tutor:after=1:count=1:ms=1", "hang:role=tutor:after=1:ms=60000")
+    faults = ("throttled:role=tutor:after=1:count=1:ms=1", "hang:role=tutor:after=1:ms=6000000")
     with Emulator(Settings(faults=tuple(map(parse_fault, faults)), any_model=True)) as served:
         env = account(served.url, CLAUDE)
         scene = Scene(env, lambda: [r.fault for r in served.requests if r.fault][1:])
