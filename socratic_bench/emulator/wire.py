@@ -11,7 +11,7 @@ from typing import Literal
 from socratic_bench.emulator.connections import HELD_LIMIT, ConnectionPool
 from socratic_bench.emulator.parser import HEAD_LIMIT, MalformedRequestError, RequestParser
 
-# How long a connection may stay without a request, and one that is refused without leaving.
+# How long a connection may stay without a further request, and one that is refused without leaving.
 IDLE_S = 300
 LEAVING_S = 2
 
@@ -91,6 +91,7 @@ class Connection(asyncio.Protocol):
         self._parser = RequestParser()
         self._held_bytes = 0
         self._last = False
+        self._has_asked = False
         self._is_paused = False
         self._timer: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport | None = None
@@ -153,7 +154,7 @@ class Connection(asyncio.Protocol):
         """End what has taken too long: a request, an answer that nobody takes, a silence."""
         waited_s = now_s - self.since_s
         if self.phase == "reading" and self._parser.is_idle:
-            if waited_s > IDLE_S:
+            if waited_s > (IDLE_S if self._has_asked else self._pool.read_timeout_s):
                 self.abort()
         elif waited_s > (LEAVING_S if self.phase == "leaving" else self._pool.read_timeout_s):
             if self.phase == "reading":
@@ -203,7 +204,7 @@ class Connection(asyncio.Protocol):
         if found is None:
             return None
         head, body = found
-        self._last = head.last
+        self._last, self._has_asked = head.last, True
         return HttpRequest(head.method, head.target, head.headers, body, self._number, self._local)
 
     def _play(

@@ -244,6 +244,15 @@ def test_a_request_that_does_not_arrive_is_given_up(hasty, part):
         assert raw.file.read() == b""
 
 
+def test_a_connection_that_asks_for_nothing_is_given_up_but_not_one_that_has_asked(hasty):
+    with hasty.connect() as asked, hasty.connect() as silent:
+        asked.send(converse())
+        asked.answer()
+        assert silent.file.read() == b""
+        asked.send(converse())
+        assert asked.answer()[0] == 200
+
+
 @pytest.mark.parametrize(
     "part", [b"POST / HTTP/1.1\r\nHost: localhost\r\nX: ", http(b"", "Content-Length: 99999")]
 )
