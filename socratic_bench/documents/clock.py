@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 def utc(moment: datetime) -> str:
     """ISO 8601 in UTC, whole seconds, with a Z."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='seconds')}Z"
 
 
 def milliseconds(duration_ms: float) -> float:

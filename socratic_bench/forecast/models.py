@@ -15,7 +15,7 @@ from socratic_bench.forecast.paces import Paces
 from socratic_bench.forecast.speakers import Speaker
 from socratic_bench.ports import Purse
 from socratic_bench.pricing.caching import PrefixCache
-from socratic_bench.runner.backend import utc_now
+from socratic_bench.runner.clock import utc_now
 from socratic_bench.types import ROLES, CallKey, Completion, Request, Role, Usage
 from socratic_bench.values import dataclass
 

@@ -13,8 +13,8 @@ from socratic_bench.forecast.speakers import Emulated, Expected
 from socratic_bench.judging import Judge
 from socratic_bench.ports import Episode, Finale, Length, Model, Purse
 from socratic_bench.pricing.table import builtin_prices
-from socratic_bench.runner.backend import utc_now
 from socratic_bench.runner.budget import Budget
+from socratic_bench.runner.clock import utc_now
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.record import GIVE_WAY_S, JUDGES_AT_ONCE
 from socratic_bench.types import ROLES, Completion, Role, Turn, Unjudged

@@ -11,6 +11,7 @@ import orjson
 
 from socratic_bench.documents import encode
 from socratic_bench.journal.figures import check
+from socratic_bench.journal.times import read_moment
 from socratic_bench.secrecy import known_secrets
 from socratic_bench.types import (
     Attempt,
@@ -79,7 +80,7 @@ def read_completion(found: Mapping[str, Any]) -> Completion:
             "message": _read_message(found["message"]),
             "usage": Usage(**_known(Usage, usage)) if usage is not None else None,
             "attempts": read_attempts(found["attempts"]),
-            "finished_at": datetime.fromisoformat(found["finished_at"]),
+            "finished_at": read_moment(found["finished_at"]),
         }
     )
     check(completion)
@@ -100,7 +101,7 @@ def _read_attempt(found: Mapping[str, Any]) -> Attempt:
     attempt = Attempt(
         **{
             **_known(Attempt, found),
-            "started_at": datetime.fromisoformat(found["started_at"]),
+            "started_at": read_moment(found["started_at"]),
         }
     )
     check(attempt)

@@ -12,7 +12,8 @@ from socratic_bench.types import Attempt, CallKey, Json, Request
 
 
 class Log:
-    """The entries of one process; safe to use from several threads.
+    """The entries of one process, each with the seconds since it began; safe to use from several
+    threads.
 
     A store that fails is told to `on_failure`, whose business it is to end the run: what was
     answered is in hand, and still goes into the turn that it is for.
@@ -23,10 +24,12 @@ class Log:
         journal: Journal,
         *,
         now: Callable[[], datetime],
+        elapsed_s: Callable[[], float],
         on_failure: Callable[[ArtifactError], None],
     ) -> None:
         self._journal = journal
         self._now = now
+        self._elapsed_s = elapsed_s
         self._on_failure = on_failure
         self._lock = threading.Lock()
         self._is_open = True
@@ -97,7 +100,8 @@ class Log:
             if not self._is_open:
                 return
             try:
-                self._journal.append(entry, durable=durable)
+                timed = {**entry, "elapsed_s": round(self._elapsed_s(), 3)}
+                self._journal.append(timed, durable=durable)
             except ArtifactError as error:
                 self._on_failure(error)
 

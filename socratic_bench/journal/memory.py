@@ -9,6 +9,7 @@ from socratic_bench.config import MAX_SEED, MAX_TURNS
 from socratic_bench.errors import DamagedJournalError, ModelError, UsageError
 from socratic_bench.journal.codec import read_attempts, read_completion, read_key
 from socratic_bench.journal.figures import ImpossibleError
+from socratic_bench.journal.times import LAST_YEAR, Times, read_duration_s, read_moment
 from socratic_bench.types import Attempt, CallKey, Completion, EndReason, Role
 from socratic_bench.values import dataclass
 
@@ -42,11 +43,14 @@ class Header:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """How and when a process completed the run, and with how many turns at most."""
+    """How and when a process completed the run, and with how many turns at most.
+
+    `duration_s` is `None` where it was told by a clock that had been set back.
+    """
 
     turns: int
     completed_at: datetime
-    duration_s: float
+    duration_s: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +62,8 @@ class _Answer:
 class Memory:
     """Every call that was answered, and what else of earlier processes has to be reported.
 
-    `turns` is the most that was asked for, `n_unreadable` counts entries that tell nothing.
+    `turns` is the most that was asked for, `n_unreadable` counts entries that tell nothing, `times`
+    sums up how long its processes took.
 
     Raises `DamagedJournalError` if the first entry is not of a run, or of a version that is not
     known, or if an entry tells what cannot be.
@@ -71,6 +76,7 @@ class Memory:
         self._answers: dict[CallKey, _Answer] = {}
         self._failures: list[tuple[Role, Attempt]] = []
         self.end: End | None = None
+        self.times = Times(self.header.started_at)
         self._pending: dict[CallKey, list[Attempt]] = {}
         self.n_unreadable = 0
         self._named: set[CallKey] = set()
@@ -79,6 +85,7 @@ class Memory:
         for entry in entries[1:]:
             try:
                 self._take(entry)
+                self.times.take(entry)
             except ImpossibleError as error:
                 raise impossible(self.header.run_id, str(error)) from error
             except (KeyError, TypeError, ValueError, AttributeError):
@@ -133,14 +140,15 @@ class Memory:
             self._named.add(self._last)
         if kind == "process":
             self._end_process()
+            self.times.begin(read_moment(entry["started_at"]))
             self.turns = max(self.turns, _number(entry["turns"], 1, MAX_TURNS))
         elif kind == "notice":
             self.notices = (*self.notices, entry["text"])
         elif kind == "end":
             self.end = End(
                 turns=entry["turns"],
-                completed_at=datetime.fromisoformat(entry["completed_at"]),
-                duration_s=entry["duration_s"],
+                completed_at=read_moment(entry["completed_at"]),
+                duration_s=read_duration_s(entry["duration_s"]),
             )
         elif kind in ("asked", "attempt"):
             self.end = None
@@ -200,9 +208,10 @@ def read_header(entry: Mapping[str, Any]) -> Header:
             seed=_number(entry["seed"], 0, MAX_SEED),
             identity=dict(entry["identity"]),
             config=dict(entry["config"]),
-            started_at=_moment(entry["started_at"]),
+            started_at=read_moment(entry["started_at"]),
         )
-        return header if header.turns else _no_header()
+        is_sound = header.turns and header.started_at.year <= LAST_YEAR
+        return header if is_sound else _no_header()
     except (KeyError, TypeError, ValueError) as error:
         return _no_header(error)
 
@@ -217,13 +226,6 @@ def _number(found: object, low: int, high: int) -> int:
     if isinstance(found, int) and not isinstance(found, bool) and low <= found <= high:
         return found
     raise ValueError("no number, or one out of bounds")
-
-
-def _moment(found: object) -> datetime:
-    moment = datetime.fromisoformat(_text(found))
-    if moment.tzinfo is None:
-        raise ValueError("no time zone")
-    return moment
 
 
 def _no_header(error: Exception | None = None) -> NoReturn:
@@ -256,7 +258,7 @@ def _read_error(entry: Mapping[str, Any]) -> ModelError:
 def _lost(asked: Mapping[str, Any]) -> Attempt:
     """A request whose process ended before its answer: a model may have worked on it."""
     return Attempt(
-        started_at=datetime.fromisoformat(asked["at"]),
+        started_at=read_moment(asked["at"]),
         duration_ms=0.0,
         wait_ms=0.0,
         error=LOST,

@@ -5,24 +5,22 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from socratic_bench.config import OFFLINE_REGION, RunConfig
 from socratic_bench.errors import ModelError
 from socratic_bench.ports import Model, Purse
+from socratic_bench.runner.clock import utc_now
 from socratic_bench.runner.halt import Halt
 from socratic_bench.types import CallKey, Completion, Request
 from socratic_bench.values import dataclass
 
 if TYPE_CHECKING:
     from socratic_bench.bedrock.session import Endpoint, SdkSession
+    from socratic_bench.bedrock.surroundings import Surroundings
 
 ModelFactory = Callable[[str], Model]
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,42 +71,31 @@ def bedrock_models(
     notice: Callable[[str], None],
     purse: Purse | None = None,
     session: "SdkSession | ModelError | None" = None,
+    *,
+    now: Callable[[], datetime] = utc_now,
 ) -> Iterator[ModelFactory]:
     """A factory of models by id, all on one client. Imports the SDK; makes no call yet.
 
-    `session` is what `early_session` gave.
+    `session` is what `early_session` gave, `now` tells the time of day.
     """
     if isinstance(session, ModelError):
         raise session
     if not config.offline:
-        yield _factory(config, None, halt, notice, purse, session)
+        yield _factory(config, None, halt, _surroundings(halt, notice, purse, now), session)
         return
     from socratic_bench.emulator import Emulator, Settings
 
     with Emulator(Settings(any_model=True)) as emulator:
-        yield _factory(config, emulator.url, halt, notice, purse)
+        yield _factory(config, emulator.url, halt, _surroundings(halt, notice, purse, now))
 
 
-def _factory(
-    config: RunConfig,
-    url: str | None,
-    halt: Halt,
-    notice: Callable[[str], None],
-    purse: Purse | None,
-    session: "SdkSession | None" = None,
-) -> ModelFactory:
-    from socratic_bench.bedrock.connection import Connection
-    from socratic_bench.bedrock.model import BedrockModel
-    from socratic_bench.bedrock.pace import Pace
-    from socratic_bench.bedrock.surroundings import Options, Surroundings
+def _surroundings(
+    halt: Halt, notice: Callable[[str], None], purse: Purse | None, now: Callable[[], datetime]
+) -> "Surroundings":
+    from socratic_bench.bedrock.surroundings import Surroundings
 
-    # A program of the user's own that gives credentials may take its time.
-    opener = ThreadPoolExecutor(1, thread_name_prefix="open")
-    opened = opener.submit(Connection, _endpoint(config, url), notice=notice, session=session)
-    opener.shutdown(wait=False)
-    connection = halt.result(opened)
-    surroundings = Surroundings(
-        now=utc_now,
+    return Surroundings(
+        now=now,
         monotonic_s=halt.monotonic_s,
         sleep=halt.sleep_in_call,
         result=halt.result_in_call,
@@ -116,6 +103,27 @@ def _factory(
         notice=notice,
         purse=purse,
     )
+
+
+def _factory(
+    config: RunConfig,
+    url: str | None,
+    halt: Halt,
+    surroundings: "Surroundings",
+    session: "SdkSession | None" = None,
+) -> ModelFactory:
+    from socratic_bench.bedrock.connection import Connection
+    from socratic_bench.bedrock.model import BedrockModel
+    from socratic_bench.bedrock.pace import Pace
+    from socratic_bench.bedrock.surroundings import Options
+
+    # A program of the user's own that gives credentials may take its time.
+    opener = ThreadPoolExecutor(1, thread_name_prefix="open")
+    opened = opener.submit(
+        Connection, _endpoint(config, url), notice=surroundings.notice, session=session
+    )
+    opener.shutdown(wait=False)
+    connection = halt.result(opened)
     options = Options(
         stream=config.stream,
         prompt_cache=config.prompt_cache,

@@ -19,7 +19,6 @@ from socratic_bench.errors import (
 )
 from socratic_bench.journal import Log
 from socratic_bench.ports import ArtifactStore, Entry, Finale
-from socratic_bench.runner.backend import utc_now
 from socratic_bench.runner.gates import shortfalls
 from socratic_bench.runner.halt import Halt
 from socratic_bench.runner.plan import Plan
@@ -56,6 +55,7 @@ class Closing:
     notice: Callable[[str], None]
     body_of: Callable[[str], bytes | None]
     started_at: datetime
+    now: Callable[[], datetime]
     elapsed_s: Callable[[], float]
 
     def result(
@@ -177,14 +177,15 @@ class Closing:
         )
 
     def _times(self) -> tuple[datetime, float]:
-        """When the run was complete, and how long it took; a resumed one from its first start."""
-        now = utc_now()
-        if self.held is None or self.log is None or not self.held.is_resumed:
-            return now, self.elapsed_s()
-        end = self.held.memory.end
+        """When the run was complete, and how long its processes took together."""
+        now, worked_s = self.now(), self.elapsed_s()
+        if self.held is None or self.log is None:
+            return now, worked_s
+        end, times = self.held.memory.end, self.held.memory.times
         if end and self._was_complete(self.held, self.log):
-            return end.completed_at, end.duration_s
-        return now, (now - self.started_at).total_seconds()
+            duration_s = times.worked_s if end.duration_s is None else end.duration_s
+            return max(end.completed_at, self.started_at), duration_s
+        return now, times.worked_s + worked_s
 
     @staticmethod
     def _was_complete(held: Held, log: Log) -> bool:

@@ -29,8 +29,8 @@ from socratic_bench.runner.backend import (
     bedrock_models,
     early_session,
     late_models,
-    utc_now,
 )
+from socratic_bench.runner.clock import SteadyClock
 from socratic_bench.runner.closing import GIVEN_UP_S, LAST_WRITES_S, Closing
 from socratic_bench.runner.halt import Halt
 from socratic_bench.runner.listener import Silence
@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from socratic_bench.runner.budget import Budget
 
 CALLS_AT_ONCE = 4
+# Clocks of two machines differ by less.
+TOLD_BEHIND_S = 1.0
 # For reading what an earlier process was told, when a run that goes on is told to end.
 LAST_VERDICTS_S = 0.5
 
@@ -107,7 +109,8 @@ class _Performance:
         self.keys = RunKeys(f"run-{ULID()}")
         self.ledger = Ledger()
         self.notices: list[str] = []
-        self.started_at: datetime = utc_now()
+        self.now = SteadyClock(monotonic_s=halt.monotonic_s)
+        self.started_at: datetime = self.now()
         self.started_s = halt.monotonic_s()
         self.held: Held | None = None
         self.log: Log | None = None
@@ -210,12 +213,20 @@ class _Performance:
         self.held, self.plan, self.keys = held, held.plan, RunKeys(held.run_id)
         self.started_at = held.started_at
         self.notices.extend(held.memory.notices)
+        behind_s = self.now.go_on_from(held.memory.times.latest)
+        if behind_s >= TOLD_BEHIND_S:
+            self._passing_notice(
+                f"The clock is {behind_s:.0f} s behind the run's last entry: its times go on from "
+                "that entry."
+            )
         for role in ROLES:
             self.ledger.add_failed(role, *held.memory.failed(role))
         if self.is_delivered:
             # A folder is cheap to look through and to mend; a bucket's files are never half there.
             self.files = self._new_delivery([self.folder] if self.folder else [])
-        self.log = Log(held.journal, now=utc_now, on_failure=self.halt.end)
+        self.log = Log(
+            held.journal, now=self.now, elapsed_s=self._elapsed_s, on_failure=self.halt.end
+        )
         if held.memory.n_answers:
             self.listener.on_notice(
                 f"{held.memory.n_answers} calls of {held.run_id} were answered before; "
@@ -245,7 +256,9 @@ class _Performance:
         def connect() -> ModelFactory:
             assert self.log is not None  # noqa: S101 -- begun before anything is played
             purse = Noting(self.log, self._purse())
-            models = bedrock_models(self.config, self.halt, self._notice, purse, self.session)
+            models = bedrock_models(
+                self.config, self.halt, self._notice, purse, self.session, now=self.now
+            )
             return stack.enter_context(models)
 
         return late_models(connect) if self.held and self.held.is_complete else connect()
@@ -313,7 +326,8 @@ class _Performance:
             notice=self._passing_notice,
             body_of=self._body_of,
             started_at=self.started_at,
-            elapsed_s=lambda: self.halt.monotonic_s() - self.started_s,
+            now=self.now,
+            elapsed_s=self._elapsed_s,
         )
 
     def _new_record(self, model_of: ModelFactory) -> Record:
@@ -325,7 +339,7 @@ class _Performance:
                 ),
                 rubric=self.plan.episode.rubric,
                 seed=self.config.seed or 0,
-                now=utc_now,
+                now=self.now,
                 seed_alone=self.held is not None and self.held.memory.header.version == 1,
             )
         return Record(
@@ -357,6 +371,9 @@ class _Performance:
     def _replaying(self, inner: Model) -> Replaying:
         assert self.held is not None  # noqa: S101 -- likewise
         return Replaying(inner, self.held.memory, self.ledger)
+
+    def _elapsed_s(self) -> float:
+        return self.halt.monotonic_s() - self.started_s
 
     def _body_of(self, key: str) -> bytes | None:
         """A file of the run as it was sent to the stores."""
