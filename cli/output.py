@@ -48,7 +48,7 @@ def print_document(
 
 
 def say_unwritten(why: str, hint: str = RUN_AGAIN) -> None:
-    say(f"socratic-runner: stdout {why} before the document was written.\n  {hint}")
+    say(f"socratic-runner: stdout {why} before the document was written.\n  {plain(hint)}")
 
 
 def escaped(document: bytes) -> bytes:

@@ -72,7 +72,7 @@ class Memory:
     def __init__(self, entries: Sequence[Mapping[str, Any]]) -> None:
         self.header = read_header(entries[0] if entries else {})
         self.turns = self.header.turns
-        self.notices: tuple[str, ...] = ()
+        self.notices: list[str] = []
         self._answers: dict[CallKey, _Answer] = {}
         self._failures: list[tuple[Role, Attempt]] = []
         self.end: End | None = None
@@ -143,7 +143,7 @@ class Memory:
             self.times.begin(read_moment(entry["started_at"]))
             self.turns = max(self.turns, _number(entry["turns"], 1, MAX_TURNS))
         elif kind == "notice":
-            self.notices = (*self.notices, entry["text"])
+            self.notices.append(entry["text"])
         elif kind == "end":
             self.end = End(
                 turns=entry["turns"],
