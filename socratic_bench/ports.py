@@ -1,6 +1,7 @@
 """The seams: what a run needs from models, benchmarks, stores and listeners, and nothing more."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from typing import Literal, Protocol
 
@@ -229,6 +230,12 @@ class Journal(Protocol):
         """Whether every entry that was appended, and raised no error, is there by now."""
         ...
 
+    def writes(self) -> Sequence[Future[None]]:
+        """What of the appended is still on its way, and may soon be there; each is done once it is,
+        or once it was given up.
+        """
+        ...
+
     def mend(self) -> None:
         """Write anew what others have taken away, unless the run's delivery sees to that.
 
@@ -243,7 +250,8 @@ class Journal(Protocol):
     def append(self, entry: Entry, *, durable: bool = True) -> None:
         """Keep an entry: safe on return in a folder, on its way in a bucket.
 
-        One that need not be `durable` is a note that helps to tell what happened: it may be lost.
+        One that need not be `durable` is a note that helps to tell what happened: it may be lost,
+        unless its `writes` are waited for.
         Raises `ArtifactError` if it is sure that the entry cannot be kept.
         """
         ...

@@ -17,7 +17,8 @@ from tests.fakes import FakeBedrock, Said, Sent, relayed, xml
 
 KEYS = {"AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": "example"}
 TURNS = 3
-WORDS = (*OFFLINE, "--turns", str(TURNS), "--seed", "7", "--max-attempts", "2")
+PLAYED = (*OFFLINE, "--turns", str(TURNS), "--seed", "7")
+WORDS = (*PLAYED, "--max-attempts", "2")
 DOWN = xml(503, "ServiceUnavailable")
 
 
@@ -49,9 +50,10 @@ def names(run_id: str) -> set[str]:
     return {f"raw/runs/{run_id}/{name}" for name in parts}
 
 
-def start(url: str, bucket: str, *words: str) -> subprocess.Popen[bytes]:
+def start(url: str, bucket: str, *words: str, tries: int = 2) -> subprocess.Popen[bytes]:
+    bounded = ("--max-attempts", str(tries))
     return subprocess.Popen(
-        [sys.executable, "-m", "cli", *WORDS, "--s3-bucket", bucket, *words],
+        [sys.executable, "-m", "cli", *PLAYED, *bounded, "--s3-bucket", bucket, *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=ROOT,
@@ -74,7 +76,7 @@ def test_a_bucket_that_is_gone_during_the_dialogue_gets_all_when_it_is_back(
     with relayed(moto_url, lambda _: None if up.is_set() else DOWN) as s3:
         words = ("--output-dir", str(tmp_path)) if folder else ()
         # The tries after the dialogue are many, for the bucket comes back only then.
-        process = start(s3.url, bucket, *words, "--max-attempts", "100")
+        process = start(s3.url, bucket, *words, tries=100)
         await_turns(process)
         assert kept(client, bucket) == {}
         up.set()

@@ -1,10 +1,12 @@
 """The journal in a bucket: one object an entry, chained, each written once and only once."""
 
 import hashlib
+import math
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -25,6 +27,8 @@ from socratic_bench.types import Json
 READERS = 8
 READ_TRIES = 6
 READ_WAIT_MAX_S = 8.0
+# How far S3 may be behind for requests to wait until they are noted there.
+WAIT_MAX_S = 2.0
 
 Result = TypeVar("Result")
 
@@ -196,6 +200,7 @@ class BucketJournal:
         self._lock = threading.Lock()
         self._last = found.last
         self._n_entries = len(found.entries)
+        self._under_way: dict[Future[None], float] = {}
 
     @property
     def entries(self) -> Sequence[Entry]:
@@ -239,7 +244,21 @@ class BucketJournal:
             self._last = hashlib.sha256(body).hexdigest()
             self._n_entries += 1
             self._shelf.bodies[key] = body
-        self._delivery.send_to(self._shelf, key, body)
+        write = self._delivery.send_to(self._shelf, key, body)
+        if write:
+            tried: Future[None] = Future()
+            write.add_done_callback(lambda _: tried.set_result(None))
+            with self._lock:
+                self._under_way[tried] = time.monotonic()
+
+    def writes(self) -> Sequence[Future[None]]:
+        """See `socratic_bench.ports.Journal`; S3 that is `WAIT_MAX_S` behind is not waited for."""
+        with self._lock:
+            for write in [write for write in self._under_way if write.done()]:
+                del self._under_way[write]
+            first_s = min(self._under_way.values(), default=math.inf)
+            is_behind = time.monotonic() - first_s > WAIT_MAX_S
+            return () if is_behind else tuple(self._under_way)
 
     def close(self) -> None:
         """Let go of the run, so that another process may take it up."""

@@ -70,9 +70,11 @@ class Delivery:
             backed = others if parcel.store is self._backing else []
             self._start(parcel, backed)
 
-    def send_to(self, store: ArtifactStore, key: str, body: bytes) -> None:
-        """Start keeping `body` in one store, be it one of the run's or another; returns at once."""
-        self._start(self._parcel(store, key, body))
+    def send_to(self, store: ArtifactStore, key: str, body: bytes) -> Future[None] | None:
+        """Start keeping `body` in one store, be it one of the run's or another; returns at once,
+        with what is done once the store has it, or `None` if there is no room to wait.
+        """
+        return self._start(self._parcel(store, key, body))
 
     def settle(self, wait_for: WaitFor = wait) -> ArtifactError | None:
         """Wait for all that was sent, try once more what failed; an error if some stays missing.
@@ -173,15 +175,16 @@ class Delivery:
             hint="Give an --output-dir, too, where artifacts can wait.",
         )
 
-    def _start(self, parcel: Parcel, backed: Sequence[Parcel] = ()) -> None:
+    def _start(self, parcel: Parcel, backed: Sequence[Parcel] = ()) -> Future[None] | None:
         with self._lock:
             if parcel in self._refused:
-                return
+                return None
             lane = self._lanes.get(id(parcel.store))
             if lane is None:
                 lane = self._lanes[id(parcel.store)] = Lane(parcel.store, self._patience)
             future = lane.submit(parcel, then=lambda: self._release(parcel, *backed))
             self._pending[future] = parcel
+            return future
 
     def _release(self, *parcels: Parcel) -> None:
         """What has arrived, or can be read again, needs no memory."""

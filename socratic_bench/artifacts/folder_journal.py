@@ -4,6 +4,7 @@ import fcntl
 import os
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 from hashlib import sha256
@@ -190,6 +191,10 @@ class FolderJournal:
                 os.fsync(self._descriptor)
         except OSError as error:
             raise _unwritable(self._path, error) from error
+
+    def writes(self) -> Sequence[Future[None]]:
+        """What was appended is there."""
+        return ()
 
     def body_of(self, key: str) -> None:
         """It is not delivered."""

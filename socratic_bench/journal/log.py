@@ -1,7 +1,8 @@
 """Writes what a run does into its journal, as it happens."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from datetime import datetime
 
 from socratic_bench.errors import ArtifactError, BenchError
@@ -48,6 +49,10 @@ class Log:
             },
             durable=False,
         )
+
+    def writes(self) -> Sequence[Future[None]]:
+        """See `socratic_bench.ports.Journal`."""
+        return self._journal.writes()
 
     def attempted(self, key: CallKey, attempt: Attempt) -> None:
         """A request has failed, and another one may follow."""

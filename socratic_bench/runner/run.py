@@ -255,7 +255,7 @@ class _Performance:
 
         def connect() -> ModelFactory:
             assert self.log is not None  # noqa: S101 -- begun before anything is played
-            purse = Noting(self.log, self._purse())
+            purse = Noting(self.log, self.halt.result_in_call, self._purse())
             models = bedrock_models(
                 self.config, self.halt, self._notice, purse, self.session, now=self.now
             )

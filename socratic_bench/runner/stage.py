@@ -2,8 +2,8 @@
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import field
 
 from socratic_bench.documents.encoding import concealed
@@ -15,6 +15,9 @@ from socratic_bench.ports import Admission, Model, Purse
 from socratic_bench.runner.halt import Halt
 from socratic_bench.types import ROLES, Attempt, CallKey, Completion, Request, Role, Turn
 from socratic_bench.values import dataclass
+
+# How long a request waits at most until a store has noted it.
+NOTED_WITHIN_S = 2.0
 
 
 class Ledger:
@@ -156,14 +159,20 @@ class Logged:
 class Noting:
     """Notes each request before it is sent, and again if it fails: should the process be killed, a
     later one knows what may be on the bill. See `socratic_bench.ports.Purse`.
+
+    `result` is `Halt.result_in_call`: what a store has not yet taken is waited for, for a moment.
     """
 
     log: Log
+    result: Callable[[Future[None], float], object]
     inner: Purse | None = None
 
     def admit(self, model_id: str, request: Request, key: CallKey) -> Admission:
         admission = self.inner.admit(model_id, request, key) if self.inner else None
         self.log.asked(key, request)
+        with suppress(TimeoutError):
+            for write in self.log.writes():
+                self.result(write, NOTED_WITHIN_S)
         return _Noted(self.log, key, admission)
 
 

@@ -16,7 +16,15 @@ import pytest
 
 from tests.command import Outcome, account, assert_valid, environment, run
 from tests.fakes import FakeBedrock, Said, Sent, relayed, xml
-from tests.test_resume import TUTOR, WORDS, Service, assert_refused
+from tests.test_resume import (
+    BOTH,
+    TUTOR,
+    WORDS,
+    Service,
+    assert_refused,
+    start,
+    wait_for_calls,
+)
 from tests.test_stored_runs import LATE, STORED
 
 KEYS = {"AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": "example"}
@@ -476,3 +484,73 @@ def test_a_complete_run_is_read_again_where_only_its_journal_may_be_read(service
         outcome = run(*PLAYED, "--s3-bucket", bucket, env=env)
         assert (outcome.exit_code, outcome.document["notices"]) == (0, [])
         reread(service, outcome, "--s3-bucket", bucket, AWS_ENDPOINT_URL_S3=s3.url)
+
+
+# --- a bucket alone, and a process that is killed or cannot write any more ---
+
+
+def kill_and_go_on(service: Service, client: Any, bucket: str, moto_url: str, calls: int) -> None:
+    """Each write takes its time, as those to a bucket do, and is lost with its process."""
+    service.reset(latency_ms=150)
+    is_killed = threading.Event()
+
+    def slow(sent: Sent) -> Said | None:
+        is_killed.wait(0.2 if sent.method == "PUT" else 0)
+        return xml(503, "ServiceUnavailable") if is_killed.is_set() else None
+
+    words = (*BOTH, "--turns", "4", "--seed", "3", "--s3-bucket", bucket)
+    with relayed(moto_url, slow) as s3:
+        process = start(*words, env=account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=s3.url))
+        wait_for_calls(service, calls)
+        process.kill()
+        is_killed.set()
+        process.communicate()
+    (run_id,) = {key.split("/")[2] for key in taken(client, bucket, "journal/runs/")}
+    n_before = len(service.requests)
+    service.reset()
+    with relayed(moto_url, lambda _: None, headers=LATE) as s3:
+        env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=s3.url)
+        outcome = run("resume", run_id, "--s3-bucket", bucket, env=env)
+
+    assert outcome.exit_code == 0, outcome.stderr
+    attempts = outcome.document["usage"]["total"]["attempts"]
+    # One may have been noted, and killed before it was sent, in each of the five that call.
+    assert 0 <= attempts - n_before - len(service.requests) <= 5
+
+
+@pytest.mark.parametrize("calls", [1, 5])
+def test_no_request_of_a_killed_process_is_missing_from_the_count(
+    service, client, bucket, moto_url, calls
+):
+    kill_and_go_on(service, client, bucket, moto_url, calls)
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("calls", range(2, 11))
+def test_none_is_missing_wherever_the_kill_falls(service, client, bucket, moto_url, calls):
+    kill_and_go_on(service, client, bucket, moto_url, calls)
+
+
+def test_a_bucket_that_fails_under_way_has_the_document_named_first(
+    service, client, bucket, moto_url, tmp_path
+):
+    service.reset()
+    is_down = threading.Event()
+
+    def fail(sent: Sent) -> Said | None:
+        if sent.method == "PUT" and "turn_000" in sent.path:
+            is_down.set()
+        return xml(503, "ServiceUnavailable") if is_down.is_set() else None
+
+    with relayed(moto_url, fail) as s3:
+        env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=s3.url)
+        outcome = run(*PLAYED, "--s3-bucket", bucket, env=env)
+
+    assert_unkept(outcome)
+    assert outcome.document["n_turns"] == TURNS
+    assert outcome.document["error"]["hint"].startswith("Go on with this document")
+    (tmp_path / "cut.json").write_bytes(outcome.stdout)
+    service.reset()
+    words = ("--resume-from", str(tmp_path / "cut.json"))
+    again = run(*words, env=account(service.url, TUTOR))
+    assert (again.exit_code, again.document["n_turns"], service.requests) == (0, TURNS, [])
