@@ -1,6 +1,7 @@
 """No test sees the developer's own environment, account or home."""
 
 import os
+import signal
 from collections.abc import Iterator
 from functools import cache
 
@@ -14,6 +15,14 @@ settings.load_profile("repository")
 
 OURS = ("AWS_", "BEDROCK_", "RUNNER_")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+
+def pytest_configure() -> None:
+    """Commands under test take signals, also where this process was told to ignore them (nohup)."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+            signal.signal(number, usual)
 
 
 @pytest.fixture(scope="session", autouse=True)
