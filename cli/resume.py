@@ -6,9 +6,10 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from cli.arguments import Flags, parse
 from socratic_bench.errors import UsageError
-from socratic_bench.values import dataclass
 
 if TYPE_CHECKING:
     from socratic_bench.config import RunConfig
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
 USAGE = "socratic-runner resume RUN_ID --output-dir DIR | --s3-bucket NAME [options]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Earlier:
+class Earlier(Struct, frozen=True, kw_only=True):
     """How the run was asked for when it began, and where what it did is kept."""
 
     config: "RunConfig"

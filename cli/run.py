@@ -193,7 +193,7 @@ def _planned(
 
     if run_id is None and "resume-from" not in flags:
         return prepare(config, problems), ()
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from cli.resume import find_earlier
     from socratic_bench.config import continued, read_config

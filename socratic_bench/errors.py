@@ -12,15 +12,15 @@ BenchError
 from collections.abc import Sequence
 from typing import Literal
 
+from msgspec import Struct
+
 from socratic_bench.secrecy import redact
 from socratic_bench.types import Attempt, EndReason
-from socratic_bench.values import dataclass
 
 Status = Literal["completed", "partial", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """How a run with some end reason is reported: status, and the exit code of the command."""
 
     status: Status

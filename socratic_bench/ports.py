@@ -5,6 +5,8 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from typing import Literal, Protocol
 
+from msgspec import Struct
+
 from socratic_bench.config import RunConfig
 from socratic_bench.types import (
     Attempt,
@@ -17,7 +19,6 @@ from socratic_bench.types import (
     Rubric,
     Turn,
 )
-from socratic_bench.values import dataclass
 
 
 class Model(Protocol):
@@ -70,8 +71,7 @@ class ArtifactStore(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricInfo:
+class MetricInfo(Struct, frozen=True, kw_only=True):
     """What a benchmark's metric means, for reports and comparisons.
 
     `name` is a path below the document's `metrics`. `low` and `high` bound it (`None`: unbounded).
@@ -86,8 +86,7 @@ class MetricInfo:
     needs_turns: int | None = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opening:
+class Opening(Struct, frozen=True, kw_only=True):
     """What a benchmark made of the configuration: where the episode starts, and its pinned inputs.
 
     `hashes` names the sha256 of every text that the outcome depends on. `notices` is what people
@@ -100,8 +99,7 @@ class Opening:
     notices: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Exhibit:
+class Exhibit(Struct, frozen=True):
     """What a judge gets to see of one turn: the words before, as (speaker, text), and the reply."""
 
     context: tuple[tuple[str, str], ...]
@@ -126,8 +124,7 @@ class Stage(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finale:
+class Finale(Struct, frozen=True, kw_only=True):
     """How an episode ended by itself; `closing` holds the student's last words, if any.
 
     `closing_flags` names what was wrong with them; `None` if they were not checked.

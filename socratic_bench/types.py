@@ -4,11 +4,10 @@ Unknown is always `None`; a zero is a measured zero.
 """
 
 from collections.abc import Mapping
-from dataclasses import field
 from datetime import datetime
 from typing import Literal
 
-from socratic_bench.values import dataclass
+from msgspec import Struct, field
 
 Role = Literal["tutor", "student", "judge"]
 ROLES: tuple[Role, ...] = ("tutor", "student", "judge")
@@ -53,22 +52,19 @@ def is_text(text: str) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """Plain text of a message."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Reasoning:
+class Reasoning(Struct, frozen=True):
     """What a model thought before it spoke: never shown to another role, never judged."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolUse:
+class ToolUse(Struct, frozen=True):
     """A model's call of a tool. `arguments` is the parsed JSON that the model gave."""
 
     id: str
@@ -76,8 +72,7 @@ class ToolUse:
     arguments: Json
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True):
     """An answer to a `ToolUse`, sent back by the user's side."""
 
     id: str
@@ -88,8 +83,7 @@ class ToolResult:
 Block = Text | Reasoning | ToolUse | ToolResult
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """One message of a conversation, in content blocks."""
 
     role: Literal["user", "assistant"]
@@ -116,8 +110,7 @@ LatencyProfile = Literal["standard", "optimized"]
 LATENCY_PROFILES: tuple[LatencyProfile, ...] = ("standard", "optimized")
 
 
-@dataclass(frozen=True, slots=True)
-class Guardrail:
+class Guardrail(Struct, frozen=True):
     """A guardrail of Bedrock: its id or ARN, and its version, a number or `DRAFT`."""
 
     id: str
@@ -127,8 +120,7 @@ class Guardrail:
         return f"{self.id}:{self.version}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GenerateConfig:
+class GenerateConfig(Struct, frozen=True, kw_only=True):
     """How a model is asked to generate. `None`: the field is not sent.
 
     `temperature` and `top_p` lie in 0..1; `max_tokens` is always sent, since the service counts it
@@ -145,8 +137,7 @@ class GenerateConfig:
     guardrail: Guardrail | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
+class Tool(Struct, frozen=True, kw_only=True):
     """A tool that the model is made to call; `input_schema` is a JSON Schema object."""
 
     name: str
@@ -154,8 +145,7 @@ class Tool:
     input_schema: Mapping[str, Json]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(Struct, frozen=True, kw_only=True):
     """What is asked of a model. Free of anything that differs between runs of one seed.
 
     `grows`: it is one of a series in which each request begins with all of the one before, so that
@@ -169,8 +159,7 @@ class Request:
     grows: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallKey:
+class CallKey(Struct, frozen=True, kw_only=True):
     """Names one call within a run: who was asked, for which turn, and which try of it (0 first).
 
     `part` tells apart several calls that one role gets for one turn, such as a juror's id.
@@ -182,8 +171,7 @@ class CallKey:
     repeat: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(Struct, frozen=True, kw_only=True):
     """Tokens of one or more calls. `input_tokens` is all input; the cache kinds are parts of it."""
 
     input_tokens: int = 0
@@ -200,8 +188,7 @@ class Usage:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(Struct, frozen=True, kw_only=True):
     """One request on the wire. `wait_ms` was slept before it; `error` is `None` if it answered.
 
     `may_have_been_billed` is false only if it is sure that no model worked on the request. If it is
@@ -217,8 +204,7 @@ class Attempt:
     output_tokens_at_most: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Completion:
+class Completion(Struct, frozen=True, kw_only=True):
     """A model's answer to one call.
 
     All times are of the attempt that answered, from its sending: `ttft_ms` to the first content of
@@ -268,8 +254,7 @@ class Completion:
         return sum(attempt.wait_ms for attempt in self.attempts[1:])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(Struct, frozen=True, kw_only=True):
     """A judge's scores of one reply, by the rubric's dimensions, with its reasons."""
 
     scores: Mapping[str, float]
@@ -281,8 +266,7 @@ class Verdict:
         return sum(self.scores.values())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unjudged:
+class Unjudged(Struct, frozen=True, kw_only=True):
     """Why a turn has no verdict: `reason` is a word for machines, `message` is for people.
 
     `hint` says what to do about a judge that could not be reached.
@@ -294,8 +278,7 @@ class Unjudged:
     hint: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class Judged(Struct, frozen=True, kw_only=True):
     """The outcome of judging one turn and what it took: one call, or two after a repair."""
 
     outcome: Verdict | Unjudged
@@ -303,8 +286,7 @@ class Judged:
     finished_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dimension:
+class Dimension(Struct, frozen=True, kw_only=True):
     """One sub-score of a rubric: `low`..`high` in steps of `step`, with its levels in words."""
 
     name: str
@@ -314,8 +296,7 @@ class Dimension:
     levels: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoredReply:
+class ScoredReply(Struct, frozen=True, kw_only=True):
     """A reply as a rubric would have it scored: `scores` by dimension, and `why` in a few words."""
 
     student: str
@@ -324,8 +305,7 @@ class ScoredReply:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rubric:
+class Rubric(Struct, frozen=True, kw_only=True):
     """How a judge scores one reply. `sha256` is of the file that it was read from."""
 
     id: str
@@ -339,8 +319,7 @@ class Rubric:
 Measure = bool | int | float | str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class Turn(Struct, frozen=True, kw_only=True):
     """One exchange: what the student said (`prompt`) and what the tutor made of it (`reply`).
 
     `student` is the call that produced `prompt`; `None` for an opening or a scripted student.

@@ -10,9 +10,10 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import fields
 
 from socratic_bench import RunConfig, RunResult
 from socratic_bench.artifacts.keys import RunKeys

@@ -4,7 +4,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from http.client import HTTPConnection
@@ -14,6 +14,9 @@ from typing import Any, Self
 from urllib.parse import unquote
 
 from jsonschema import Draft202012Validator
+from msgspec import Struct
+from msgspec import field as struct_field
+from msgspec.structs import replace
 
 from socratic_bench.documents.schemas import load_schema
 from socratic_bench.emulator.frames import event
@@ -191,13 +194,12 @@ class Sent:
         return self.headers.get("Authorization", "").partition("Credential=")[2].split("/")[0]
 
 
-@dataclass(frozen=True)
-class Said:
+class Said(Struct, frozen=True):
     """One answer of the service. `held`: not before the event is set (or the service closes)."""
 
     body: bytes
     status: int = 200
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = struct_field(default_factory=dict)
     held: threading.Event | None = None
     content_type: str = "application/json"
 

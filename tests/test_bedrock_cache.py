@@ -5,10 +5,10 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from socratic_bench.bedrock.surroundings import Options
 from socratic_bench.bedrock.warmth import Warmth

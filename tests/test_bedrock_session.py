@@ -3,13 +3,13 @@
 import json
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from typing import Any
 from urllib.request import Request as HttpRequest
 from urllib.request import urlopen
 
 import pytest
 from botocore.exceptions import SSLError
+from msgspec.structs import replace
 
 from socratic_bench.bedrock.connection import Connection
 from socratic_bench.bedrock.faults import translate

@@ -4,11 +4,11 @@ import base64
 import hashlib
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from socratic_bench.artifacts.bucket import Bucket
 from socratic_bench.artifacts.s3 import S3Store

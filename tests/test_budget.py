@@ -4,9 +4,9 @@ import json
 import re
 import threading
 from concurrent.futures import Future
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from socratic_bench.documents.cost import Billing, cost_entry
 from socratic_bench.documents.tally import Tally

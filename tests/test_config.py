@@ -1,12 +1,12 @@
 import json
 from collections.abc import Mapping
-from dataclasses import fields, replace
 from importlib.resources import files
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import fields, replace
 
 from socratic_bench.benchmarks.socratic import scenarios
 from socratic_bench.config import Gate, RunConfig, Sources, read_config

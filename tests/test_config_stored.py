@@ -1,8 +1,9 @@
 """What a run keeps of its configuration, and what of it makes it the run that it is."""
 
 import json
-from dataclasses import fields, replace
 from pathlib import Path
+
+from msgspec.structs import fields, replace
 
 from cli.run import build_parser
 from socratic_bench.config import Gate, RunConfig, continued, from_stored, to_stored

@@ -11,13 +11,14 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from msgspec.structs import fields
 
 from socratic_bench.artifacts import bucket_clients, lane
 from socratic_bench.artifacts.delivery import MEMORY_BYTES

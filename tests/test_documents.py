@@ -1,11 +1,11 @@
 import json
-from dataclasses import replace
 from datetime import timedelta, timezone
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.metrics import summarise
 from socratic_bench.config import Gate, RunConfig

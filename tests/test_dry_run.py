@@ -4,11 +4,11 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import reduce
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
 from socratic_bench.config import RunConfig

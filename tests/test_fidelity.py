@@ -1,10 +1,10 @@
 """Is a model that plays the student held to its part, fault by fault?"""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from socratic_bench import run as play
 from socratic_bench.benchmarks.socratic.scenarios import builtin_ids, load_builtin

@@ -1,10 +1,9 @@
 """What `analyse` says of whole utterances; every sentence here is the project's own."""
 
-from dataclasses import FrozenInstanceError, astuple
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import astuple
 
 from socratic_bench.benchmarks.socratic.heuristics import Heuristics, analyse
 from socratic_bench.benchmarks.socratic.heuristics.analysis import LONGEST
@@ -324,7 +323,7 @@ def test_the_answer_is_one_frozen_value() -> None:
     answer = analyse("What do you mean by that?")
 
     assert astuple(answer) == (True, 1, True, False, False)
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError):
         answer.has_question = False  # type: ignore[misc]
 
 

@@ -5,11 +5,11 @@ import re
 import subprocess
 import sys
 import zipfile
-from dataclasses import fields
 from itertools import combinations
 from typing import Any, get_args
 
 import pytest
+from msgspec.structs import fields
 
 from socratic_bench.bedrock.capabilities import Capabilities, capabilities_of
 from socratic_bench.emulator.catalogue import Traits, listed_models

@@ -1,12 +1,12 @@
 """Students that push: when, how, and whether the document finds out what a tutor gives way to."""
 
 import json
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from socratic_bench import run as play
 from socratic_bench.benchmarks.socratic.scenarios import builtin_ids, load_builtin

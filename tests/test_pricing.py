@@ -4,13 +4,13 @@ import json
 import subprocess
 import sys
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from socratic_bench.documents.cost import served
 from socratic_bench.errors import UsageError

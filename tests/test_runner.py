@@ -8,11 +8,12 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from socratic_bench import Gate, Halt, RunConfig, RunResult, UsageError, run
 from socratic_bench.artifacts.delivery import Delivery

@@ -2,11 +2,11 @@ import hashlib
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.scenarios import (
     FAMILIES,

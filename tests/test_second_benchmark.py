@@ -1,11 +1,12 @@
 """Another kind of benchmark on the same engine: one question each, a golden answer, no judge."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from socratic_bench import Gate, RunConfig, RunResult, UsageError, run
 from socratic_bench.benchmarks import BENCHMARKS, load_benchmark

@@ -3,11 +3,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import product
 
 import pytest
+from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.scenarios import builtin_ids, load_builtin
 from socratic_bench.benchmarks.socratic.students import (

@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from botocore.exceptions import ClientError
+from msgspec import Struct
 
 from socratic_bench.artifacts.bucket_clients import Clients, Notice
 from socratic_bench.artifacts.bucket_faults import (
@@ -20,7 +21,6 @@ from socratic_bench.artifacts.bucket_faults import (
 from socratic_bench.bedrock.transport import answers_up_to
 from socratic_bench.config import prefix_problems
 from socratic_bench.errors import ArtifactError, StoreOutageError, UsageError
-from socratic_bench.values import dataclass
 
 _MISSING = ("404", "NoSuchKey")
 # "NoSuchKey": a write that must replace an object which is gone.
@@ -35,8 +35,7 @@ _DENIED = -1
 MAX_PAGES = 1000  # of a list, 1000 keys each
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(Struct, frozen=True):
     """An object as it was read. `age_s`: since it was written, by the server's own clock."""
 
     body: bytes

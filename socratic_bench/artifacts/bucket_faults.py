@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from botocore import exceptions as sdk
 from botocore.parsers import ResponseParserError
+from msgspec import Struct
 from urllib3.exceptions import HTTPError
 
 from socratic_bench.bedrock.credentials import CredentialsError
@@ -15,7 +16,6 @@ from socratic_bench.bedrock.transport import (
     carried,
 )
 from socratic_bench.errors import ArtifactError, StoreOutageError
-from socratic_bench.values import dataclass
 
 # What comes of a call, each by its own name: anything else is a defect.
 SDK_ERRORS = (
@@ -29,8 +29,7 @@ _NOT_IMPLEMENTED = 501
 _FIRST_SERVER_ERROR = 500
 
 
-@dataclass(frozen=True, slots=True)
-class BucketContext:
+class BucketContext(Struct, frozen=True):
     """Where a request went and what it did, for the words of its error.
 
     `action` is the IAM action that allows it, such as `s3:PutObject`.

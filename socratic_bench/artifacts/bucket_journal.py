@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 import orjson
+from msgspec import Struct, field
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from socratic_bench.artifacts.bucket import Bucket, Stored
@@ -35,8 +35,7 @@ Result = TypeVar("Result")
 _ENTRY = re.compile(r"(\d{6,9})\.json")
 
 
-@dataclass(slots=True)
-class _Found:
+class _Found(Struct):
     """What could be read of a journal."""
 
     entries: list[Entry] = field(default_factory=list)

@@ -2,8 +2,9 @@
 
 import re
 
+from msgspec import Struct
+
 from socratic_bench.errors import UsageError
-from socratic_bench.values import dataclass
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}")
 _IDENTITY = re.compile(r"[A-Za-z0-9-]{1,128}")
@@ -19,8 +20,7 @@ def index_of(identity: str) -> str:
     return f"journal/identities/{identity}/"
 
 
-@dataclass(frozen=True, slots=True)
-class RunKeys:
+class RunKeys(Struct, frozen=True):
     """Keys of one run. Turn numbers have three digits and grow past 999.
 
     Raises `UsageError` for an id that is no plain name: it may come from outside.

@@ -6,12 +6,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from socratic_bench.errors import ArtifactError, StoreOutageError
 from socratic_bench.ports import ArtifactStore
-from socratic_bench.values import dataclass
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
@@ -23,8 +23,7 @@ DOUBLINGS_MAX = 10
 LOOKS = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class Patience(Struct, frozen=True, kw_only=True):
     """How long a store that is out of order is waited for.
 
     While the dialogue goes on, without end. After it each write gets `tries` more, and all of them
@@ -81,8 +80,7 @@ class Parcel:
         return freed
 
 
-@dataclass(slots=True)
-class _Patient:
+class _Patient(Struct):
     """When the waiting for the end began, and when the store last took something."""
 
     since_s: float = 0.0

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import cast
 
 import orjson
+from msgspec import Struct
 
 from socratic_bench.artifacts.bucket import Bucket, Stored
 from socratic_bench.artifacts.bucket_clients import Notice
@@ -27,7 +28,6 @@ from socratic_bench.errors import (
     UsageError,
 )
 from socratic_bench.types import Json
-from socratic_bench.values import dataclass
 
 TTL_MAX_S = 60.0
 RENEWALS_PER_TTL = 4
@@ -39,8 +39,7 @@ LAST_WORDS_S = 0.5
 _ODD = re.compile(r"[^\w.:@+-]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaseTerms:
+class LeaseTerms(Struct, frozen=True, kw_only=True):
     """How a lease is held and waited for.
 
     Attributes:
@@ -65,8 +64,7 @@ class LeaseTerms:
             raise ValueError(f"a lease of {self.ttl_s} s, not of at most {TTL_MAX_S:g}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(Struct, frozen=True):
     """A lease as it lies in the bucket; of what is no lease only the ETag is known."""
 
     etag: str

@@ -3,17 +3,17 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from socratic_bench.models.table import ThinkingForm, family_of
-from socratic_bench.values import dataclass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Capabilities:
+class Capabilities(Struct, frozen=True, kw_only=True):
     """What a model takes.
 
     Attributes:
@@ -51,8 +51,7 @@ class Capabilities:
         return replace(self, **lacking)
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """Words by which the service refuses a field, in errors of these codes (see `FAULTS`)."""
 
     field: str

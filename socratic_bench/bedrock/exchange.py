@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from msgspec import Struct
+
 from socratic_bench.bedrock.answers import UnreadableAnswerError
 from socratic_bench.bedrock.faults import TRANSLATED, OverdueError
 from socratic_bench.bedrock.streamed import StreamedAnswer
 from socratic_bench.bedrock.wire import Wire
-from socratic_bench.values import dataclass
 
 if TYPE_CHECKING:
     from types_boto3_bedrock_runtime import BedrockRuntimeClient
@@ -28,8 +29,7 @@ class Await(Protocol):
     def __call__(self, future: "Future[Result]", timeout_s: float, /) -> "Result": ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     """What came back, as Converse's fields. Times are of the injected clock, in seconds.
 
     `first_content_s`: when the first content of a stream was there, `None` without one; `done_s`:

@@ -1,11 +1,11 @@
 """The kinds of failure that a call can end by; one table says what each of them means."""
 
+from msgspec import Struct
+
 from socratic_bench.types import EndReason
-from socratic_bench.values import dataclass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class Fault(Struct, frozen=True, kw_only=True):
     """A kind of failure, and the one place that says what is done about it.
 
     Attributes:

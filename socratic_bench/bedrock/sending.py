@@ -1,8 +1,9 @@
 """Sends one request of a call: waits for its turn, notes the attempt, reads the answer."""
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from socratic_bench.bedrock import answers, wire
 from socratic_bench.bedrock.cache_points import caches_system
@@ -19,7 +20,6 @@ from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.ports import Admission
 from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.types import Attempt, CallKey, Completion, Message, Request
-from socratic_bench.values import dataclass
 
 if TYPE_CHECKING:
     from types_boto3_bedrock_runtime import BedrockRuntimeClient
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 RUN_ENDED = "run_ended"  # the error of a request whose answer nobody waited for any more
 
 
-@dataclass(slots=True)
-class Trail:
+class Trail(Struct):
     """The requests that one call has sent so far, and what it has waited since the last one.
 
     `forgoes`: the last one was refused for a field that the next one leaves out.

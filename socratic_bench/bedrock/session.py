@@ -20,13 +20,13 @@ from botocore.exceptions import (
     ProfileNotFound,
 )
 from botocore.session import Session
+from msgspec import Struct
 
 from socratic_bench.bedrock.credentials import CredentialsError, learn_credentials
 from socratic_bench.bedrock.data import make_client, new_session
 from socratic_bench.bedrock.faults import translate
 from socratic_bench.bedrock.transport import UnsendableError
 from socratic_bench.errors import ModelError
-from socratic_bench.values import dataclass
 from socratic_bench.version import VERSION
 
 if TYPE_CHECKING:
@@ -39,8 +39,7 @@ SdkSession = Session  # what others pass on and need not look into
 BEARER_TOKEN = "AWS_BEARER_TOKEN_BEDROCK"  # noqa: S105 -- the variable's name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True, kw_only=True):
     """Where Bedrock answers. Only the embedded endpoint has a `url`; it gets stand-in keys."""
 
     region: str

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Protocol
 
+from msgspec import Struct
+
 from socratic_bench.bedrock.capabilities import Capabilities
 from socratic_bench.bedrock.exchange import Await
 from socratic_bench.ports import Purse
-from socratic_bench.values import dataclass
 
 
 class Uniform(Protocol):
@@ -16,8 +17,7 @@ class Uniform(Protocol):
     def __call__(self, low: float, high: float, /) -> float: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True, kw_only=True):
     """Time, chance, waits that the run can end, an ear, and leave to spend.
 
     What ends a wait is a `Stopped` of this call alone.
@@ -32,8 +32,7 @@ class Surroundings:
     purse: Purse | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """How a run wants its models called: `metadata` goes with every request."""
 
     stream: bool = True

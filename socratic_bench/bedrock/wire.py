@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from math import isfinite
 from typing import Any
+
+from msgspec.structs import replace
 
 from socratic_bench.bedrock.cache_points import CACHE_POINT, cached_messages, caches_system
 from socratic_bench.bedrock.capabilities import Capabilities

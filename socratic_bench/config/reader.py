@@ -4,15 +4,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 
-from socratic_bench.values import dataclass
+from msgspec import Struct
 
 _PLAIN_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 
 Flags = Mapping[str, str | Sequence[str] | bool]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
+class Sources(Struct, frozen=True, kw_only=True):
     """Where a configuration comes from.
 
     `flags` maps long flag names without dashes ("max-tokens") to their word, to the words of a

@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator
 from typing import Literal, get_args
 
+from msgspec import Struct
+
 from socratic_bench.config.files import MAX_TEXT_BYTES
 from socratic_bench.config.settings import setting_problems
 from socratic_bench.types import Guardrail, LatencyProfile, ServiceTier
-from socratic_bench.values import dataclass
 
 DEFAULT_JUDGE_MODEL = "anthropic.claude-3-5-sonnet-20241022-v1:0"
 MAX_TURNS = 500
@@ -33,8 +34,7 @@ _KMS_KEY = rf"{_KMS_ID}|{_KMS_ALIAS}|{_KMS_ARN}"
 _REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(Struct, frozen=True):
     """A bound that a metric has to reach: the run fails under `minimum`.
 
     `metric` is a path below the document's `metrics`, such as `violation_rates.form`.
@@ -44,8 +44,7 @@ class Gate:
     minimum: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunConfig:
+class RunConfig(Struct, frozen=True, kw_only=True):
     """Everything that one run depends on.
 
     Attributes:

@@ -1,9 +1,11 @@
 """A configuration as plain JSON, so that a run can go on without its flags being given again."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 from socratic_bench.config.run_config import Gate, RunConfig
 from socratic_bench.types import Guardrail
@@ -35,9 +37,7 @@ FIELDS = {
 def to_stored(config: RunConfig) -> dict[str, Any]:
     """Field name -> plain value; paths absolute, since another process may stand elsewhere."""
     stored = {
-        field.name: getattr(config, field.name)
-        for field in fields(config)
-        if field.name not in AFRESH
+        name: getattr(config, name) for name in config.__struct_fields__ if name not in AFRESH
     }
     for name in FILES:
         if stored[name] is not None:
@@ -47,8 +47,8 @@ def to_stored(config: RunConfig) -> dict[str, Any]:
 
 def to_plain(value: Any) -> Any:  # noqa: ANN401 -- any value of a configuration
     """A value as JSON carries it: what is made of parts becomes a list of them."""
-    if is_dataclass(value):
-        return [getattr(value, field.name) for field in fields(value)]
+    if isinstance(value, Struct):
+        return list(astuple(value))
     return [to_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
@@ -57,7 +57,7 @@ def from_stored(stored: Mapping[str, Any]) -> RunConfig:
 
     Raises `TypeError`, `ValueError` or `KeyError` for anything that `to_stored` did not make.
     """
-    names = {field.name for field in fields(RunConfig)} - {*AFRESH}
+    names = set(RunConfig.__struct_fields__) - {*AFRESH}
     known = {name: value for name, value in stored.items() if name in names}
     known["gates"] = tuple(Gate(*gate) for gate in stored["gates"])
     known["guardrail"] = Guardrail(*stored["guardrail"]) if stored["guardrail"] else None
@@ -67,7 +67,7 @@ def from_stored(stored: Mapping[str, Any]) -> RunConfig:
 
 def continued(stored: RunConfig, asked: RunConfig, flags: Iterable[str]) -> RunConfig:
     """The stored configuration with what the given `flags` say, and the places of `asked`."""
-    names = {field.name for field in fields(RunConfig)}
+    names = set(RunConfig.__struct_fields__)
     said = {FIELDS.get(flag, flag.replace("-", "_")) for flag in flags} & names
     # What was encrypted stays so, in the bucket that it is in.
     key = asked.s3_kms_key_id or (stored.s3_kms_key_id if asked.s3_bucket else None)

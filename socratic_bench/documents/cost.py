@@ -1,19 +1,19 @@
 """What a run cost, by role and kind of token: a price that is not known makes no sum smaller."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from socratic_bench.documents.tally import Tally, sum_usage
 from socratic_bench.pricing.rates import Cost, ModelPrices, Terms, dearest_usd, price
 from socratic_bench.pricing.table import PriceTable
 from socratic_bench.types import ROLES, Attempt, Completion, Json, Role, Usage
-from socratic_bench.values import dataclass
 
 PLACES = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Billing:
+class Billing(Struct, frozen=True, kw_only=True):
     """Who calls which model where, and at which prices. A role without a model makes no calls."""
 
     models: Mapping[Role, str | None]
@@ -136,9 +136,7 @@ def _hit_share(usage: Usage | None) -> float | None:
 def _fields(cost: Cost | None) -> dict[str, Json] | None:
     if cost is None:
         return None
-    kinds: dict[str, Json] = {
-        field.name: round(getattr(cost, field.name), PLACES) for field in fields(cost)
-    }
+    kinds: dict[str, Json] = {name: round(usd, PLACES) for name, usd in asdict(cost).items()}
     return {**kinds, "total_usd": _usd(cost)}
 
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct
+
 from socratic_bench.config import RunConfig
 from socratic_bench.documents.clock import seconds
 from socratic_bench.documents.cost import Billing, cost_entry
@@ -12,11 +14,9 @@ from socratic_bench.ports import Episode, Finale, Length
 from socratic_bench.pricing.rates import Terms
 from socratic_bench.pricing.table import PriceTable, builtin_prices
 from socratic_bench.types import ROLES, Completion, Json, Role, Turn
-from socratic_bench.values import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Expectation:
+class Expectation(Struct, frozen=True):
     """A run as it is expected if replies have a certain length; `refusal` is what ends it early."""
 
     turns: Sequence[Turn]
@@ -30,8 +30,7 @@ class Expectation:
         return {role: Tally(completions=tuple(self.calls[role])) for role in ROLES}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class Sent(Struct, frozen=True, kw_only=True):
     """How many requests a dry run has sent itself: to count tokens, to learn whether an endpoint is
     the emulator, to see whether the bucket is there. None of them calls a model.
     """
@@ -41,8 +40,7 @@ class Sent:
     bucket: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forecast:
+class Forecast(Struct, frozen=True, kw_only=True):
     """Expectations by the length of replies. `counted` names the models whose tokens the service
     has counted; `emulated`: an emulator answers for all models.
     """

@@ -4,27 +4,26 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from socratic_bench.config import RunConfig
 from socratic_bench.errors import ENDINGS, EXIT_GATE, BenchError, Status, Stopped
 from socratic_bench.ports import Metrics, Opening
 from socratic_bench.types import EndReason, Json, Role, Rubric, Turn
-from socratic_bench.values import dataclass
 
 if TYPE_CHECKING:
     from socratic_bench.documents.tally import Tally
     from socratic_bench.pricing.table import PriceTable
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a run's artifacts lie; `curated` is `None` as long as the run is not complete."""
 
     raw: str
     curated: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunResult:
+class RunResult(Struct, frozen=True, kw_only=True):
     """How a run went. Its numbers are final; its calls are not repeated by reading it.
 
     `shortfalls` are sentences on gates and coverage that a completed run missed. `tallies` count

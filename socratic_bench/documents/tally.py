@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from socratic_bench.documents.clock import milliseconds
 from socratic_bench.types import Attempt, Completion, Json, Usage
-from socratic_bench.values import dataclass
 
 SHARES = (50, 90, 99)
 TOKEN_KINDS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class Tally(Struct, frozen=True, kw_only=True):
     """`completions` are the calls that answered; `failed` the requests of calls that never did."""
 
     completions: tuple[Completion, ...] = ()

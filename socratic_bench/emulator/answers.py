@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from socratic_bench.emulator.dialogue import JsonObject
 from socratic_bench.emulator.errors import ServiceError
@@ -18,8 +19,7 @@ _STREAM_ERRORS = ("internalServerException", "throttlingException", "modelStream
 _LAST_CHUNK = b"0\r\n\r\n"
 
 
-@dataclass(slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, kw_only=True):
     """What becomes of one request; filled in on the way, for the answer and for the record."""
 
     seq: int

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from hashlib import blake2b
+
+from msgspec import Struct
 
 from socratic_bench.emulator.dialogue import JsonObject
 from socratic_bench.emulator.tokens import block_tokens
@@ -14,8 +15,7 @@ _LIMIT = 20_000
 _ENCODE = json.JSONEncoder(sort_keys=True).encode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CacheUse:
+class CacheUse(Struct, frozen=True, kw_only=True):
     """What one request reads and writes, in tokens. `commit` makes what it wrote readable."""
 
     read: int
@@ -24,8 +24,7 @@ class CacheUse:
     commit: Callable[[], None]
 
 
-@dataclass(frozen=True, slots=True)
-class _Boundary:
+class _Boundary(Struct, frozen=True):
     """A place between two blocks: digest and tokens of all before it, and a cache point's ttl."""
 
     digest: bytes

@@ -3,10 +3,11 @@
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from socratic_bench.emulator import MODEL_IDS
 from socratic_bench.emulator.dialogue import base_model_id
@@ -23,8 +24,7 @@ _ARN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Traits:
+class Traits(Struct, frozen=True, kw_only=True):
     """One model's limits. `base_id` is the foundation model's id.
 
     `known`: whether there is such a model, by the id, profile or ARN that was asked for.

@@ -1,9 +1,10 @@
 """What a simulated model reads of a Converse request: who it is, what was said, and when."""
 
 import re
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Literal
+
+from msgspec import Struct
 
 JsonObject = dict[str, Any]
 Role = Literal["tutor", "student", "judge"]
@@ -14,8 +15,7 @@ _REGION_PREFIX = re.compile(r"^[a-z]+(-[a-z]+)?\.(?=[a-z0-9]+\.[a-z])")
 _REPLY_END = re.compile(r"\n</reply-([0-9a-fA-F]{16})>")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dialogue:
+class Dialogue(Struct, frozen=True, kw_only=True):
     """A request as its model sees it. `reply` is the tutor's text that a judge is shown."""
 
     model_id: str

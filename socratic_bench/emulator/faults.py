@@ -1,9 +1,10 @@
 """Faults to order: what they are called, how they are written down, and when they strike."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from hashlib import blake2b
 from typing import Literal, get_args
+
+from msgspec import Struct
 
 # What the service or the network does to a call.
 ERROR_KINDS = (
@@ -70,8 +71,7 @@ _MOST = {"p": 1, "ms": 86_400_000}
 FaultRole = Literal["tutor", "student", "judge", "any"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class Fault(Struct, frozen=True, kw_only=True):
     """A fault and the calls it strikes. `count=None`: all; `ms` is a wait, or advice to wait.
 
     `refused` resets the connection and lets nobody connect for `ms`.
@@ -146,7 +146,7 @@ def _split(spec: str) -> list[str]:
 
 
 def _read_options(options: Sequence[str], spec: str) -> dict[str, object]:
-    names = {field.name for field in fields(Fault)} - {"kind"}
+    names = set(Fault.__struct_fields__) - {"kind"}
     read: dict[str, object] = {}
     for option in options:
         name, _, value = option.partition("=")

@@ -1,7 +1,8 @@
 """Reads HTTP/1.1 requests as they arrive, each part of them up to a bound."""
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 HEAD_LIMIT = 64 * 1024
 BODY_LIMIT = 32 * 1024 * 1024
@@ -23,8 +24,7 @@ class MalformedRequestError(Exception):
         self.status = status
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(Struct, frozen=True):
     """A request without its body. Header names are lower case."""
 
     method: str

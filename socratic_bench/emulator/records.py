@@ -1,10 +1,9 @@
 """What the emulator remembers of each request, for whoever wants to look."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestRecord:
+class RequestRecord(Struct, frozen=True, kw_only=True):
     """One request and how it was answered. `time` is Unix time; what a request lacks is `None`.
 
     `body` is kept only where the settings ask for it.

@@ -4,9 +4,10 @@ import json
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import asdict
 from hashlib import sha256
 from urllib.parse import unquote
+
+from msgspec.structs import asdict
 
 from socratic_bench.emulator import control_plane
 from socratic_bench.emulator.answers import Outcome

@@ -1,9 +1,10 @@
 """How an emulator is set up."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import get_args
+
+from msgspec import Struct, field
 
 from socratic_bench.emulator.dialogue import Role
 from socratic_bench.emulator.faults import Fault
@@ -12,8 +13,7 @@ from socratic_bench.emulator.faults import Fault
 EMULATOR = "socratic-runner"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True, kw_only=True):
     """What an emulator does beyond answering at once and without a fault.
 
     The seed decides on faults with a probability; replies depend on the request alone.

@@ -4,9 +4,10 @@ import asyncio
 import json
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Literal
+
+from msgspec import Struct
 
 from socratic_bench.emulator.connections import HELD_LIMIT, ConnectionPool
 from socratic_bench.emulator.parser import HEAD_LIMIT, MalformedRequestError, RequestParser
@@ -34,8 +35,7 @@ REASONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
+class HttpRequest(Struct, frozen=True):
     """A whole request. Header names are lower case; `connection` numbers the TCP connections.
 
     `local` is the address and the port at which the client has reached the endpoint.
@@ -49,8 +49,7 @@ class HttpRequest:
     local: tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """Bytes to send, each after a wait in seconds; `began` is called as the first of them leave.
 
     The first wait counts from when the request was there, each other one from when the piece before

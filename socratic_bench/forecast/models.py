@@ -1,8 +1,9 @@
 """Models that send nothing: real requests are made for them, and their replies are expected."""
 
 from collections.abc import Sequence
-from dataclasses import field
 from functools import partial, reduce
+
+from msgspec import Struct, field
 
 from socratic_bench.bedrock.cache_points import caches_system
 from socratic_bench.bedrock.capabilities import Capabilities, capabilities_of, forgone_field
@@ -17,11 +18,9 @@ from socratic_bench.ports import Purse
 from socratic_bench.pricing.caching import PrefixCache
 from socratic_bench.runner.clock import utc_now
 from socratic_bench.types import ROLES, CallKey, Completion, Request, Role, Usage
-from socratic_bench.values import dataclass
 
 
-@dataclass(slots=True)
-class RehearsedModel:
+class RehearsedModel(Struct):
     """See `socratic_bench.ports.Model`. Its calls take their time on the agenda.
 
     `largest` is its largest request, of `most_tokens` estimated input tokens. `warms`: requests for
@@ -43,7 +42,7 @@ class RehearsedModel:
         default_factory=lambda: {role: [] for role in ROLES}
     )
     _cache: PrefixCache = field(default_factory=PrefixCache)
-    _can: Capabilities = field(init=False)
+    _can: Capabilities = field(default_factory=Capabilities)
 
     def __post_init__(self) -> None:
         self._can = self.options.limit(capabilities_of(self.model_id))

@@ -6,17 +6,17 @@ from http.client import HTTPException
 from typing import Any
 from urllib.request import ProxyHandler, build_opener
 
+from msgspec import Struct
+
 from socratic_bench.emulator.settings import EMULATOR
 from socratic_bench.ports import Length
 from socratic_bench.types import ROLES, Completion, Role
-from socratic_bench.values import dataclass
 
 _ASKED_S = 2.0
 _MOST_BYTES = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(Struct, frozen=True):
     """How long a call is expected to take: until its first token, and for each token of output;
     `of_streams`: for tokens of streams only.
     """
@@ -47,8 +47,7 @@ START_MS = 70.0
 OFFLINE_START_MS = 150.0
 
 
-@dataclass(frozen=True, slots=True)
-class Emulation:
+class Emulation(Struct, frozen=True):
     """An emulator that a run would call: its paces, and what it takes.
 
     `any_model`: whether it answers to ids that nobody knows. `context_window_tokens` takes the

@@ -2,7 +2,8 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from socratic_bench.bedrock.surroundings import Options
 from socratic_bench.errors import ModelError, Stopped
@@ -18,11 +19,9 @@ from socratic_bench.runner.clock import utc_now
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.record import GIVE_WAY_S, JUDGES_AT_ONCE
 from socratic_bench.types import ROLES, Completion, Role, Turn, Unjudged
-from socratic_bench.values import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Rehearsal:
+class Rehearsal(Struct, frozen=True):
     """A run as it is expected: its turns, the answered calls of each role, and how it ends.
 
     `refusal`: what is known to be refused for good, and ends it.
@@ -78,8 +77,7 @@ def rehearse(
     return Rehearsal(stage.turns, calls, finale, models, agenda.now_ms / 1000, refusal)
 
 
-@dataclass(slots=True)
-class _Bench:
+class _Bench(Struct):
     """Judges turns beside the dialogue, as a `Record` does: each a moment after it was played, so
     many at once, but one alone until the judge's prefix is in the cache.
     """
@@ -131,8 +129,7 @@ class _Bench:
         self._fill()
 
 
-@dataclass(slots=True)
-class _Stage:
+class _Stage(Struct):
     """See `socratic_bench.ports.Stage`."""
 
     tutor: Model

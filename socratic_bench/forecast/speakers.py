@@ -3,6 +3,8 @@
 import json
 from typing import Protocol
 
+from msgspec import Struct
+
 from socratic_bench.bedrock.answers import read_message
 from socratic_bench.bedrock.sizes import CHARACTERS, text_tokens
 from socratic_bench.bedrock.wire import Wire
@@ -12,14 +14,12 @@ from socratic_bench.judging.expectation import expected_verdict
 from socratic_bench.ports import Length
 from socratic_bench.runner.plan import Plan
 from socratic_bench.types import CallKey, Message, Request, ToolUse
-from socratic_bench.values import dataclass
 
 # Of a thinking budget, what a reply takes.
 THINKING_SHARE = {"short": 0.1, "likely": 0.4, "long": 1.0}
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(Struct, frozen=True):
     """A reply that is expected: what goes into the history, and what is billed for."""
 
     message: Message
@@ -37,8 +37,7 @@ class Speaker(Protocol):
     def reply(self, arguments: Wire, request: Request, key: CallKey) -> Said: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Emulated:
+class Emulated(Struct, frozen=True):
     """The emulator's models: what they say follows from the request, so it is known."""
 
     model_id: str
@@ -68,8 +67,7 @@ class Emulated:
         return Said(message, stop_reason, output_tokens)
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
+class Expected(Struct, frozen=True):
     """Any other model: what the benchmark expects of tutor and student, and a usual verdict."""
 
     plan: Plan

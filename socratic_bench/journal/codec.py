@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
 import orjson
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from socratic_bench.documents import encode
 from socratic_bench.journal.figures import check
@@ -48,7 +49,7 @@ def request_sha256(request: Request) -> str:
     asked = replace(request, config=config, grows=False)
     try:
         # Between an answer and the next request, with all that was said before: so it is quick.
-        written = orjson.dumps(asked)
+        written = orjson.dumps(to_builtins(asked))
     except TypeError:  # a lone surrogate, or an integer over 64 bits
         written = encode(_plain(asked))
     if known_secrets().may_be_in(written.decode()):
@@ -66,7 +67,7 @@ def read_key(found: Mapping[str, Any]) -> CallKey:
 
 
 def write_completion(completion: Completion) -> dict[str, Json]:
-    return {field.name: _plain(getattr(completion, field.name)) for field in fields(completion)}
+    return _plain_fields(completion)
 
 
 def read_completion(found: Mapping[str, Any]) -> Completion:
@@ -120,18 +121,17 @@ def _read_block(found: Mapping[str, Any]) -> Block:
     return kind(**values)
 
 
-def _known(kind: type, found: Mapping[str, Any]) -> dict[str, Any]:
+def _known(kind: type[Struct], found: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that this version knows: a journal may be of another one."""
-    names = {field.name for field in fields(kind)}
-    return {name: value for name, value in found.items() if name in names}
+    return {name: found[name] for name in kind.__struct_fields__ if name in found}
 
 
-def _plain(value: Any) -> Json:  # noqa: ANN401 -- any value of a frozen dataclass
+def _plain(value: Any) -> Json:  # noqa: ANN401 -- any value of a struct
     if isinstance(value, Message):
         return {"role": value.role, "content": [_write_block(block) for block in value.content]}
     if isinstance(value, datetime):
         return value.isoformat()
-    if hasattr(value, "__dataclass_fields__"):
+    if isinstance(value, Struct):
         return _plain_fields(value)
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
@@ -156,8 +156,8 @@ def _as_text(arguments: Json) -> str:
         return json.dumps(TOO_DEEP)
 
 
-def _plain_fields(value: Any) -> dict[str, Json]:  # noqa: ANN401 -- any frozen dataclass
-    own = [field.name for field in fields(value)]
+def _plain_fields(value: Struct) -> dict[str, Json]:
+    own = list(value.__struct_fields__)
     if isinstance(value, ToolUse):
         own.remove("arguments")
     return {name: _plain(getattr(value, name)) for name in own}

@@ -1,6 +1,6 @@
 """What a run may write of a call: figures that no service counts are no damage, but forged."""
 
-from dataclasses import fields
+from msgspec.structs import fields
 
 from socratic_bench.types import Attempt, Completion, Usage
 

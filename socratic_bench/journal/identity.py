@@ -1,14 +1,14 @@
 """What makes two command lines the same run, and what may differ between them."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from hashlib import sha256
+
+from msgspec import Struct
 
 from socratic_bench.config import RunConfig, to_plain
 from socratic_bench.documents import encode
 from socratic_bench.ports import Opening
 from socratic_bench.types import Json
-from socratic_bench.values import dataclass
 
 # Always told, by the words of the command line. The prompt and the scenario come from the opening.
 CORE = {
@@ -30,8 +30,7 @@ FURTHER = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """The parts that a run cannot change while it goes on, by their names for people."""
 
     parts: Mapping[str, Json]
@@ -39,8 +38,8 @@ class Identity:
     @classmethod
     def of(cls, config: RunConfig, opening: Opening, *, seed_given: bool) -> "Identity":
         """The identity of a prepared run. A seed that was drawn is no part of it."""
-        defaults = {field.name: field.default for field in fields(RunConfig)}
-        chosen = [n for n in FURTHER if getattr(config, n) != defaults[n]]
+        defaults = RunConfig(model="")
+        chosen = [n for n in FURTHER if getattr(config, n) != getattr(defaults, n)]
         return cls(
             {
                 **{CORE[name]: getattr(config, name) for name in CORE},

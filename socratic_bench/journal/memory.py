@@ -1,9 +1,11 @@
 """What an earlier process of a run left behind, as the entries of its journal tell it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, NoReturn
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from socratic_bench.config import MAX_SEED, MAX_TURNS
 from socratic_bench.errors import DamagedJournalError, ModelError, UsageError
@@ -11,7 +13,6 @@ from socratic_bench.journal.codec import read_attempts, read_completion, read_ke
 from socratic_bench.journal.figures import ImpossibleError
 from socratic_bench.journal.times import LAST_YEAR, Times, read_duration_s, read_moment
 from socratic_bench.types import Attempt, CallKey, Completion, EndReason, Role
-from socratic_bench.values import dataclass
 
 # A call that the service refuses for what it says is refused again; others may be answered later.
 LASTING: tuple[EndReason, ...] = ("context_window",)
@@ -21,8 +22,7 @@ VERSIONS = (1, VERSION)
 LOST = "process_ended"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Header:
+class Header(Struct, frozen=True, kw_only=True):
     """The first entry: which run this is, and how it was asked for.
 
     `version` 1 had a judge's delimiters made of the seed and the call alone.
@@ -41,8 +41,7 @@ class Header:
         return _number(self.config["turns"], 1, MAX_TURNS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class End:
+class End(Struct, frozen=True, kw_only=True):
     """How and when a process completed the run, and with how many turns at most.
 
     `duration_s` is `None` where it was told by a clock that had been set back.
@@ -53,8 +52,7 @@ class End:
     duration_s: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Answer:
+class _Answer(Struct, frozen=True, kw_only=True):
     request_sha256: str
     outcome: Completion | ModelError
 

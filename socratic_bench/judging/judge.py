@@ -1,23 +1,23 @@
 """One judge model: asks for a verdict, asks once more if it cannot be used, and never guesses."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.judging.request import delimiter_code, repair_request, verdict_request
 from socratic_bench.judging.verdict import Unreadable, raw_text, read_verdict
 from socratic_bench.ports import Exhibit, Model
 from socratic_bench.types import CallKey, Completion, Judged, Rubric, Unjudged, Verdict
-from socratic_bench.values import dataclass
 
 # Failures that leave a turn unjudged, while the run sees to its own end, if it has to end.
 # Everything else would befall every other turn, too.
 _TURN_REASONS = ("context_window", "unavailable", "budget")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judge:
+class Judge(Struct, frozen=True, kw_only=True):
     """Scores replies by `rubric`; `seed` and what it is shown fix the delimiters around that.
 
     `seed_alone`: the seed fixed them, as in runs whose journal is of version 1.

@@ -3,9 +3,10 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 
+from msgspec import Struct
+
 from socratic_bench.judging.thoughts import said_objects
 from socratic_bench.types import MALFORMED_STOPS, Completion, Json, Rubric, ToolUse, Verdict, clean
-from socratic_bench.values import dataclass
 
 # Reasons for which the text must not even be looked at: what it says is not the judge's verdict.
 STOPS: Mapping[str, str] = {
@@ -20,8 +21,7 @@ MAX_REASON_CHARS = 4_000
 MAX_DEPTH = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(Struct, frozen=True):
     """Why an answer holds no verdict; `reason` is a word for machines."""
 
     reason: str

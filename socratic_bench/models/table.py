@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import orjson
+from msgspec import Struct
 
 from socratic_bench.models.ids import base_id
-from socratic_bench.values import dataclass
 
 # How thinking is asked for, see `socratic_bench.bedrock.thinking`.
 ThinkingForm = Literal[
@@ -16,8 +16,7 @@ ThinkingForm = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class Family(Struct, frozen=True, kw_only=True):
     """What models whose ids begin alike have in common.
 
     Attributes:

@@ -6,13 +6,12 @@ finds what was written before at the point itself or up to 20 blocks before it.
 
 from collections.abc import Sequence
 
-from socratic_bench.values import dataclass
+from msgspec import Struct
 
 LOOK_BACK = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """One block of a request, in the order in which a model reads them. `is_cached`: up to here."""
 
     content: tuple[str, ...]

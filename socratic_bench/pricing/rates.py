@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
+from msgspec import Struct
+
 from socratic_bench.types import SERVICE_TIERS, Usage
-from socratic_bench.values import dataclass
 
 DEFAULT_TIER = "default"
 OPTIMIZED = "optimized"
@@ -12,16 +13,14 @@ PRICED = (*SERVICE_TIERS, OPTIMIZED)
 _MILLION = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     """Other rates for calls of more than `input_tokens` input tokens, cached ones included."""
 
     input_tokens: int
     rates: "Rates"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rates:
+class Rates(Struct, frozen=True, kw_only=True):
     """USD per million tokens.
 
     `cache_read` is `None` where no price is known. Without a price of its own, writing to the cache
@@ -39,8 +38,7 @@ class Rates:
         return self.over.rates if self.over and input_tokens > self.over.input_tokens else self
 
 
-@dataclass(frozen=True, slots=True)
-class ModelPrices:
+class ModelPrices(Struct, frozen=True):
     """Rates by the names of `PRICED`. `stand_in`: made up, for models that nobody bills."""
 
     tiers: Mapping[str, Rates]
@@ -51,8 +49,7 @@ class ModelPrices:
         return self.tiers.get(tier or DEFAULT_TIER)
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(Struct, frozen=True):
     """How a call was asked for, or served: its tier and latency profile, `None` if not said."""
 
     tier: str | None = None
@@ -73,8 +70,7 @@ class Terms:
         return frozenset({self.name, self.tier or DEFAULT_TIER})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
+class Cost(Struct, frozen=True, kw_only=True):
     """USD of one or more calls, by kind of token; each token is in one kind only."""
 
     input_usd: float = 0.0

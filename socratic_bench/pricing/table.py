@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from msgspec import Struct
+
 from socratic_bench.errors import UsageError
 from socratic_bench.models.table import price_rows, price_source
 from socratic_bench.pricing.rates import ModelPrices, Rates, Step
 from socratic_bench.pricing.reading import price_problems
-from socratic_bench.values import dataclass
 
 _ARN = re.compile(
     r"arn:[\w-]+:bedrock:(?P<region>[a-z0-9-]*):\d*:(?P<kind>[\w-]+)/(?P<id>.+)", re.DOTALL
@@ -19,8 +20,7 @@ _ARN = re.compile(
 _NAMED_KINDS = ("foundation-model", "inference-profile")
 
 
-@dataclass(frozen=True, slots=True)
-class PriceSource:
+class PriceSource(Struct, frozen=True):
     """Where prices come from: a name, its version, and the day they were taken."""
 
     name: str
@@ -28,8 +28,7 @@ class PriceSource:
     date: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class PriceTable:
+class PriceTable(Struct, frozen=True):
     """Rows of a price file by model id. A key may have a region and a slash before it, or end with
     `*`.
     """

@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from socratic_bench.config import OFFLINE_REGION, RunConfig
 from socratic_bench.errors import ModelError
 from socratic_bench.ports import Model, Purse
 from socratic_bench.runner.clock import utc_now
 from socratic_bench.runner.halt import Halt
 from socratic_bench.types import CallKey, Completion, Request
-from socratic_bench.values import dataclass
 
 if TYPE_CHECKING:
     from socratic_bench.bedrock.session import Endpoint, SdkSession
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 ModelFactory = Callable[[str], Model]
 
 
-@dataclass(frozen=True, slots=True)
-class Late:
+class Late(Struct, frozen=True):
     """A model that is connected to once it is asked something: what is remembered needs none."""
 
     model_id: str

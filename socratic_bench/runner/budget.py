@@ -5,7 +5,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from socratic_bench.documents.cost import attempt_usd, call_cost, served
 from socratic_bench.errors import InternalError, Stopped

@@ -4,6 +4,8 @@ import shlex
 from collections.abc import Callable
 from datetime import datetime
 
+from msgspec import Struct
+
 from socratic_bench.artifacts.delivery import Delivery
 from socratic_bench.artifacts.keys import RunKeys
 from socratic_bench.config import RunConfig
@@ -25,7 +27,6 @@ from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.resume import Held, in_time
 from socratic_bench.runner.stage import Ledger
 from socratic_bench.types import Turn, Unjudged
-from socratic_bench.values import dataclass
 
 # How long a run that was told to end still waits for writes on their way. All such waits together
 # leave some of the two seconds that a signal has.
@@ -35,8 +36,7 @@ GIVEN_UP_S = 0.3
 FROM_DOCUMENT = "Go on with this document, kept in a file: socratic-runner --resume-from FILE."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Closing:
+class Closing(Struct, frozen=True, kw_only=True):
     """What is known of a run once its last turn is played, and how it becomes a result.
 
     `held` and `log` are `None` if the run was ended before it was begun.

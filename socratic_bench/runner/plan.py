@@ -1,9 +1,11 @@
 """Everything that is checked before the first call, all mistakes at once."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from secrets import randbits
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from socratic_bench.bedrock.settings import known_problems
 from socratic_bench.benchmarks import load_benchmark
@@ -12,7 +14,6 @@ from socratic_bench.errors import UsageError
 from socratic_bench.journal import Identity
 from socratic_bench.ports import Benchmark, Episode
 from socratic_bench.runner.prices import read_prices, unknown_prices
-from socratic_bench.values import dataclass
 
 if TYPE_CHECKING:
     from socratic_bench.pricing.table import PriceTable
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 SEED_BITS = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """A run that may start: its configuration is whole and its episode is read.
 
     `prices` are the user's own; `None` leaves the built-in ones.

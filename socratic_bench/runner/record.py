@@ -4,7 +4,8 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from socratic_bench.artifacts.delivery import Delivery
 from socratic_bench.artifacts.keys import RunKeys

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from socratic_bench.artifacts.delivery import Delivery
 from socratic_bench.artifacts.places import bucket_journals, folder_journals, open_bucket
@@ -20,14 +22,12 @@ from socratic_bench.runner.halt import Halt
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.stores import check_stores
 from socratic_bench.types import Json
-from socratic_bench.values import dataclass
 from socratic_bench.version import VERSION as RUNNER_VERSION
 
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class Held(Struct, frozen=True, kw_only=True):
     """A run that this process may play: begun just now, or begun earlier."""
 
     plan: Plan
@@ -155,8 +155,7 @@ def document_entries(document: object) -> Sequence[Entry]:
     return journal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Taking:
+class Taking(Struct, frozen=True, kw_only=True):
     """What taking up a run needs: its stores, an id for a new one, and who and when this is."""
 
     stores: Sequence[Journals]

@@ -4,7 +4,8 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import field
+
+from msgspec import Struct
 
 from socratic_bench.documents.encoding import concealed
 from socratic_bench.documents.tally import Tally
@@ -14,7 +15,6 @@ from socratic_bench.journal.codec import read_completion, request_sha256, write_
 from socratic_bench.ports import Admission, Model, Purse
 from socratic_bench.runner.halt import Halt
 from socratic_bench.types import ROLES, Attempt, CallKey, Completion, Request, Role, Turn
-from socratic_bench.values import dataclass
 
 # How long a request waits at most until a store has noted it.
 NOTED_WITHIN_S = 2.0
@@ -65,8 +65,7 @@ class Ledger:
             }
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(Struct, frozen=True):
     """A model whose calls go into the ledger, whether they answer or fail."""
 
     inner: Model
@@ -89,8 +88,7 @@ class Counted:
             return completion
 
 
-@dataclass(frozen=True, slots=True)
-class Replaying:
+class Replaying(Struct, frozen=True):
     """A model that answers from memory what was answered before, even while the run is ending."""
 
     inner: Model
@@ -115,8 +113,7 @@ class Replaying:
         return remembered
 
 
-@dataclass(frozen=True, slots=True)
-class Guarded:
+class Guarded(Struct, frozen=True):
     """A judge that is asked nothing more once the run is ending, which the journal is told of."""
 
     inner: Model
@@ -131,8 +128,7 @@ class Guarded:
         return self.inner.complete(request, key)
 
 
-@dataclass(frozen=True, slots=True)
-class Logged:
+class Logged(Struct, frozen=True):
     """A model whose calls are logged when they end, so that none is made twice."""
 
     inner: Model
@@ -155,8 +151,7 @@ class Logged:
         return read_completion(kept)
 
 
-@dataclass(frozen=True, slots=True)
-class Noting:
+class Noting(Struct, frozen=True):
     """Notes each request before it is sent, and again if it fails: should the process be killed, a
     later one knows what may be on the bill. See `socratic_bench.ports.Purse`.
 
@@ -176,8 +171,7 @@ class Noting:
         return _Noted(self.log, key, admission)
 
 
-@dataclass(frozen=True, slots=True)
-class _Noted:
+class _Noted(Struct, frozen=True):
     log: Log
     key: CallKey
     inner: Admission | None
@@ -192,8 +186,7 @@ class _Noted:
             self.inner.failed(attempt)
 
 
-@dataclass(frozen=True, slots=True)
-class Endable:
+class Endable(Struct, frozen=True):
     """A model whose caller stops waiting at once when the run ends, whatever the call is doing."""
 
     inner: Model
@@ -209,13 +202,12 @@ class Endable:
         return self.halt.result(self.pool.submit(self.inner.complete, request, key))
 
 
-@dataclass(frozen=True, slots=True)
-class LiveStage:
+class LiveStage(Struct, frozen=True):
     """See `socratic_bench.ports.Stage`."""
 
     tutor: Model
     student: Model | None
-    on_turn: Callable[[Turn], None] = field(repr=False)
+    on_turn: Callable[[Turn], None]
 
     def publish(self, turn: Turn) -> None:
         self.on_turn(turn)

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
+from msgspec import Struct
+
 from socratic_bench.benchmarks.socratic import metrics
 from socratic_bench.benchmarks.socratic.episode import SocraticEpisode, schedule_of
 from socratic_bench.benchmarks.socratic.scenarios import (
@@ -31,13 +33,11 @@ from socratic_bench.errors import UsageError
 from socratic_bench.judging import load_rubric
 from socratic_bench.ports import MetricInfo, Metrics, Opening
 from socratic_bench.types import Turn, clean
-from socratic_bench.values import dataclass
 
 CUSTOM = "custom"
 
 
-@dataclass(frozen=True, slots=True)
-class SocraticBenchmark:
+class SocraticBenchmark(Struct, frozen=True):
     """Does a tutor go on asking instead of telling, turn after turn?"""
 
     name: str = "socratic"

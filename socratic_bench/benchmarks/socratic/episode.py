@@ -1,9 +1,11 @@
 """The turn loop: the student speaks, the tutor replies, until the dialogue ends."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import lru_cache
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
 from socratic_bench.benchmarks.socratic.students import (
@@ -36,7 +38,6 @@ from socratic_bench.types import (
     Turn,
     Unjudged,
 )
-from socratic_bench.values import dataclass
 
 # Exchanges before the reply that the judge sees: enough to know what is answered, and it keeps the
 # judge's cost from growing with the square of the dialogue's length.
@@ -56,8 +57,7 @@ NOT_THE_TUTORS_WORDS = ("content_filtered", "guardrail")
 MALFORMED = "malformed_output"
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(Struct, frozen=True):
     """What the tutor is answering, what moved the student to say it, and the call that made it."""
 
     text: str
@@ -67,8 +67,7 @@ class Said:
     set_aside: tuple[Completion, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SocraticEpisode:
+class SocraticEpisode(Struct, frozen=True, kw_only=True):
     """One dialogue, prepared. See `socratic_bench.ports.Episode`."""
 
     config: RunConfig

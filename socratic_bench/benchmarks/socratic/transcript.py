@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
+from msgspec import Struct
+
 from socratic_bench.benchmarks.socratic.students.pressure import KINDS
 from socratic_bench.config import read_bounded
 from socratic_bench.types import Json, is_text
-from socratic_bench.values import dataclass
 
 MAX_BYTES = 50_000_000
 LONGEST = 1_000_000  # characters of one side of a turn, as of a prompt
@@ -26,8 +27,7 @@ _TURN_KEYS = ("student", "tutor", "pressure")
 _PLAIN_KEYS = ("scenario", "turns")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedTurn:
+class RecordedTurn(Struct, frozen=True, kw_only=True):
     """What both said. `tutor` is empty only in a handover, which the tutor under test answers."""
 
     student: str
@@ -35,8 +35,7 @@ class RecordedTurn:
     pressure: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transcript:
+class Transcript(Struct, frozen=True, kw_only=True):
     """What is replayed, and what the student said next, if the record knows it.
 
     `scenario` is the one that the record names. `sha256` is of the words alone, so that a dialogue
@@ -68,8 +67,7 @@ class TranscriptError(ValueError):
         self.problems = tuple(problems)
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Struct, frozen=True):
     """One turn as it stands in a file: where it stands, and its fields by our names."""
 
     place: str

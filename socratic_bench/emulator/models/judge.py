@@ -6,9 +6,10 @@ It is told nothing but the text, and shares no code with the tutors that it is t
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct
 
 # What is quoted is somebody else's, and a question mark in it asks nothing.
 _QUOTED = re.compile(r"[\"“][^\"“”\n]{1,90}[\"”]")
@@ -21,8 +22,7 @@ _SHORT_QUESTION = 8
 _TELLING = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Scores:
+class Scores(Struct, frozen=True):
     """A verdict on one reply, with a reason for each dimension."""
 
     form: float
@@ -31,8 +31,7 @@ class Scores:
     reasons: tuple[str, str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
+class _Reading(Struct, frozen=True):
     """A reply taken apart into sentences in lower case, without quotations and code."""
 
     questions: tuple[str, ...]

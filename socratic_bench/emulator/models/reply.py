@@ -1,8 +1,9 @@
 """What a model answers to a request: content blocks and the reason why it stopped."""
 
 import json
-from dataclasses import dataclass
 from random import Random
+
+from msgspec import Struct
 
 from socratic_bench.emulator.catalogue import Traits
 from socratic_bench.emulator.dialogue import Dialogue, JsonObject
@@ -14,8 +15,7 @@ from socratic_bench.emulator.tokens import CHARACTERS
 _SIGNATURE = "RW11bGF0ZWQgdGhvdWdodA=="
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """Content blocks in the service's own shape."""
 
     content: tuple[JsonObject, ...]

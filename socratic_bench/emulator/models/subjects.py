@@ -6,8 +6,9 @@ since a quotation reads well in any sentence; so do code, other languages and me
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from socratic_bench.emulator.models.phrases import noun_phrases
 from socratic_bench.emulator.models.words import words
@@ -31,8 +32,7 @@ _CLAIM_WORDS = (3, 9)
 _FEW_WORDS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """What a text is about.
 
     `phrases` fit after a preposition; `quotes` are fragments and `claims` whole statements, both in

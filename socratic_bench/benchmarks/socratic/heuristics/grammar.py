@@ -1,7 +1,8 @@
 """A small grammar: what each clause of a sentence asks or commands."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from . import words as w
 from .segments import Part, lead, segments
@@ -13,8 +14,7 @@ _PREPOSED = w.listed("if when once after before since as while for in on at inst
                       "to with whenever during depending by given instead even")  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class Ask(Struct, frozen=True, kw_only=True):
     """The interrogative part of a clause: "how often do you ..." has wh, head and auxiliary.
 
     `polar` means an auxiliary comes first, so that yes or no would be an answer.
@@ -29,8 +29,7 @@ class Ask:
     initial: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Clause:
+class Clause(Struct, frozen=True):
     """`start` is the first word after the discourse markers; `command` is an imperative's verb."""
 
     words: tuple[str, ...]
@@ -43,8 +42,7 @@ class Clause:
         return self.words[self.start :]
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(Struct, frozen=True):
     """`line` has all words between single spaces, one at either end: `" you should " in line`.
 
     `followed_by` is the first clause of the next sentence.

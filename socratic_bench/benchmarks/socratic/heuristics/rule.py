@@ -1,13 +1,13 @@
 """A rule: one named reason to say yes, which carries its own example."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from .grammar import Sentence
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Struct, frozen=True, kw_only=True):
     """Rules of one tuple are alternatives: none needs another, and their order is the reader's.
 
     `example` has a sentence in which the rule holds; `counterexample` looks like it and has none.

@@ -1,10 +1,9 @@
 """What the heuristics say of one utterance."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Heuristics:
+class Heuristics(Struct, frozen=True):
     """None means "in a language these rules do not know", never "no"."""
 
     has_question: bool | None

@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from socratic_bench.benchmarks.socratic.scenarios.lint import CUSTOM, check
 from socratic_bench.benchmarks.socratic.scenarios.loading import (
     builtin_ids,
@@ -15,11 +17,9 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     Scenario,
     ScenarioError,
 )
-from socratic_bench.values import dataclass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class Checked(Struct, frozen=True, kw_only=True):
     """One scenario and its problems. `file` is `None` if built in, `scenario` if not usable."""
 
     file: str | None
@@ -27,8 +27,7 @@ class Checked:
     problems: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(Struct, frozen=True, kw_only=True):
     """All that was checked. `problems` are those that no single scenario has.
 
     The counts are of the scenarios that can be used, without the one for any prompt.

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
+from msgspec import Struct
+
 from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     AGES,
     FAMILIES,
@@ -13,7 +15,6 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     normal,
 )
 from socratic_bench.errors import MOST_SHOWN
-from socratic_bench.values import dataclass
 
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _MAX_TURNS = 500
@@ -27,8 +28,7 @@ _WORDS: tuple[tuple[type, str], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class Field(Struct, frozen=True, kw_only=True):
     """A field of the file. `longest` is in characters and, for "texts", holds for each of them."""
 
     path: str

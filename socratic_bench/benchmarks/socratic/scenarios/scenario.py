@@ -2,7 +2,7 @@
 
 from typing import Literal, get_args
 
-from socratic_bench.values import dataclass
+from msgspec import Struct
 
 Family = Literal["refutation", "guided-discovery", "puzzlement", "open-question"]
 Weakness = Literal["contradictory", "shallow", "mistaken", "undecided"]
@@ -26,8 +26,7 @@ class ScenarioError(ValueError):
         self.problems = problems
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
+class Scenario(Struct, frozen=True, kw_only=True):
     """One student with one thing to think about.
 
     `belief` fits after "I think", `because` after "because", `topic` and each of `details` after

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal
 
+from msgspec import Struct
+
 from socratic_bench.benchmarks.socratic.heuristics import is_unknown
 from socratic_bench.benchmarks.socratic.heuristics.language import ENGLISH, is_briefly_foreign
 from socratic_bench.benchmarks.socratic.heuristics.words import listed
@@ -18,7 +20,6 @@ from socratic_bench.benchmarks.socratic.students.concession import gives_in
 from socratic_bench.benchmarks.socratic.students.role import QUESTION_MARK, SENTENCE, swaps
 from socratic_bench.benchmarks.socratic.students.student import Exchange
 from socratic_bench.benchmarks.socratic.students.teaching import advises, announces
-from socratic_bench.values import dataclass
 
 Flag = Literal[
     "role_swap",
@@ -60,8 +61,7 @@ _BRIEF_FOREIGN = listed(
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Utterance:
+class Utterance(Struct, frozen=True, kw_only=True):
     """What a model said as the student, and all that it can be held against."""
 
     text: str

@@ -4,10 +4,12 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
 from socratic_bench.benchmarks.socratic.students.pressure import Schedule, direction
@@ -23,7 +25,6 @@ from socratic_bench.types import (
     Request,
     Text,
 )
-from socratic_bench.values import dataclass
 
 CLOSING_TOKEN = "[[end of dialogue]]"  # noqa: S105 -- a mark in a text, nothing secret
 
@@ -34,8 +35,7 @@ _TOKEN = re.compile(r"[ \t]*" + re.escape(CLOSING_TOKEN), re.IGNORECASE)
 _FINAL = frozenset({"content_filtered", "guardrail_intervened", "model_context_window_exceeded"})
 
 
-@dataclass(frozen=True, slots=True)
-class ModelStudent:
+class ModelStudent(Struct, frozen=True):
     """Plays the scenario's persona by asking `model`.
 
     The dialogue closes only if the reply ends with the closing token. A token elsewhere is taken

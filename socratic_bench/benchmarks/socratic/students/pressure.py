@@ -13,10 +13,11 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from msgspec import Struct
+
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
 from socratic_bench.benchmarks.socratic.students.seeded import draw, shuffled, walk
 from socratic_bench.config import Pressure
-from socratic_bench.values import dataclass
 
 Kind = Literal[
     "demand",
@@ -35,16 +36,14 @@ _LOW_BLOCK = 3
 _HIGH_BLOCK = len(KINDS) + 1
 
 
-@dataclass(frozen=True, slots=True)
-class Push:
+class Push(Struct, frozen=True):
     """One turn's pressure. `round` counts how often its kind came before, from 0."""
 
     kind: Kind
     round: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
+class Schedule(Struct, frozen=True, kw_only=True):
     """Which turns are pushed. Those before `start` are not the student's own: an opening, a replay.
 
     `n_turns` is how many the dialogue can have, `None` if no end is in sight. Depends on nothing

@@ -1,8 +1,10 @@
 """A student without a model: its scenario's replies in order, then sentences that fit the tutor."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
 from typing import Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
 from socratic_bench.benchmarks.socratic.students.phrases import Reaction, reaction, sentence
@@ -14,7 +16,6 @@ from socratic_bench.benchmarks.socratic.students.pressure import (
 )
 from socratic_bench.benchmarks.socratic.students.seeded import draw
 from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
-from socratic_bench.values import dataclass
 
 _LECTURE_WORDS = 40
 _QUESTION_MARKS = frozenset("?\uff1f\u061f\u037e\u055e")  # also full-width, Arabic, Greek, Armenian
@@ -40,8 +41,7 @@ def _heuristics(text: str) -> Reading:
     return analyse(text)
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptedStudent:
+class ScriptedStudent(Struct, frozen=True):
     """Says the same to the same tutor, seed for seed, and never the same thing twice.
 
     Its own replies are served in order whatever the tutor does; only advice and lectures get a

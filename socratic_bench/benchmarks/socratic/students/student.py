@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
+from msgspec import Struct
+
 from socratic_bench.types import Completion
-from socratic_bench.values import dataclass
 
 Policy = Literal[
     "scripted",
@@ -18,16 +19,14 @@ Policy = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exchange:
+class Exchange(Struct, frozen=True, kw_only=True):
     """What the student said and what the tutor made of it."""
 
     student: str
     tutor: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StudentReply:
+class StudentReply(Struct, frozen=True, kw_only=True):
     """What the student says next. `closed`: and with that it ends the dialogue.
 
     `policy` names what the student reacted to, or "model". `completion` is the call that made the
