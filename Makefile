@@ -1,6 +1,7 @@
 # make demo   plays and judges a real dialogue on the embedded endpoint
 # make test   runs the test suite
 # make check  format, lint, types, layers, tests with coverage
+# make schemas  writes the JSON Schemas of documents, made from their types
 # make torture  kills, storms of failures, odd verdicts by the thousand, and every fault once met
 # make reliability  plays every fault for every role, and writes what happens into docs/reliability.md
 # make validity  what the heuristics reach against people's labels, where those are at hand
@@ -17,7 +18,7 @@ RUNNER_VARIABLES := RUNNER_DEFAULT_TURNS RUNNER_JUDGE_MODEL RUNNER_STUDENT_MODEL
 	RUNNER_S3_BUCKET RUNNER_S3_PREFIX RUNNER_S3_KMS_KEY_ID AWS_REGION AWS_DEFAULT_REGION
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test torture reliability check lint requirements audit validity bench bench-peers clean
+.PHONY: help demo test schemas torture reliability check lint requirements audit validity bench bench-peers clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile image.mk
@@ -49,6 +50,9 @@ test: $(VENV)/.dev
 
 .coverage: $(TESTED) | $(VENV)/.dev
 	@$(MEASURE)
+
+schemas: $(VENV)/.run
+	@PYTHONPATH=. $(BIN)/python tools/schemas.py
 
 torture: $(VENV)/.dev
 	@$(BIN)/python -m pytest -n auto -q -m "torture or not torture" tests/torture

@@ -12,7 +12,6 @@ from socratic_bench.config.reader import parse_number
 
 if TYPE_CHECKING:
     from socratic_bench.emulator import Fault
-    from socratic_bench.types import Json
 
 MAX_PORT = 65535
 MAX_DIGITS = 9
@@ -22,9 +21,10 @@ HINT = "socratic-runner emulator --help lists the flags and the faults."
 def main(words: Sequence[str]) -> int:
     """Serve until SIGHUP, SIGINT or SIGTERM; the one document says where."""
     from cli.output import print_document, say
-    from socratic_bench.documents.run import SCHEMA_VERSION
+    from socratic_bench.documents.command import EmulatorDocument
     from socratic_bench.emulator import MODEL_IDS, Settings, parse_fault, serve
     from socratic_bench.errors import UsageError
+    from socratic_bench.parts import plain_keys
 
     found = parse_strictly(_parser(), words)
     settings = Settings(
@@ -43,13 +43,8 @@ def main(words: Sequence[str]) -> int:
     def ready(url: str) -> None:
         say(f"Serving on {url}; end with Ctrl-C. Use it with any AWS keys and")
         say(f"  export AWS_ENDPOINT_URL_BEDROCK_RUNTIME={url}")
-        document: dict[str, Json] = {
-            "kind": "emulator",
-            "schema_version": SCHEMA_VERSION,
-            "endpoint_url": url,
-            "model_ids": list(MODEL_IDS),
-        }
-        if not print_document(document):
+        document = EmulatorDocument(endpoint_url=url, model_ids=list(MODEL_IDS))
+        if not print_document(plain_keys(document)):
             sys.exit(EXIT_UNWRITTEN)
 
     try:

@@ -5,19 +5,18 @@ import re
 import sys
 import traceback
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from cli import signals, stdout
 from socratic_bench.config import RunConfig
 from socratic_bench.documents import encode
-from socratic_bench.documents.run import (
-    SCHEMA_VERSION,
-    brief_document,
-    describe,
-    unstarted_document,
-)
 from socratic_bench.errors import BenchError, UsageError, in_short
+from socratic_bench.parts import plain_keys
 from socratic_bench.secrecy import redact
 from socratic_bench.types import Json, clean
+
+if TYPE_CHECKING:
+    from socratic_bench.ports import Benchmark
 
 # Control characters, which a terminal would obey, marks that turn the direction of writing, and
 # characters that show nothing. Tab and line feed are no part of them: they shape the document.
@@ -111,26 +110,39 @@ def _shown(text: str) -> str:
 
 def print_failure(error: BenchError) -> None:
     """The document and the words of a command other than `run` that came to nothing."""
+    from socratic_bench.documents.command import ErrorDocument
+    from socratic_bench.documents.run import ErrorEntry
+
     say_error(error)
-    print_document(
-        {
-            "kind": "error",
-            "schema_version": SCHEMA_VERSION,
-            "end_reason": error.end_reason,
-            "error": describe(error),
-        }
-    )
+    document = ErrorDocument(end_reason=error.end_reason, error=ErrorEntry.of(error))
+    print_document(plain_keys(document))
 
 
 def print_failed_run(
-    error: BenchError, config: RunConfig | None = None, *, pretty: bool = False, brief: bool = False
+    error: BenchError,
+    config: RunConfig | None = None,
+    *,
+    pretty: bool = False,
+    brief: bool = False,
 ) -> None:
     """The document and the words of a run that never came to be."""
+    from socratic_bench.documents.run import RunDocument, brief_keys
+
     say_error(error)
-    document = unstarted_document(
+    benchmark = _benchmark(config)
+    asked = ("model", "scenario", "prompt")
+    document = RunDocument.unstarted(
         error,
-        model=(config and config.model) or None,
-        prompt=(config and config.prompt) or None,
-        scenario=(config and config.scenario) or None,
+        benchmark.name,
+        benchmark.parts,
+        {name: getattr(config, name, None) or None for name in asked},
     )
-    print_document(brief_document(document) if brief else document, pretty=pretty)
+    print_document(brief_keys(document) if brief else document.printed, pretty=pretty)
+
+
+def _benchmark(config: RunConfig | None) -> "Benchmark":
+    """The one that was asked for, or the default if it is not known."""
+    from socratic_bench.benchmarks import BENCHMARKS, load_benchmark
+
+    name = config.benchmark if config else ""
+    return load_benchmark(name if name in BENCHMARKS else RunConfig(model="").benchmark)

@@ -8,7 +8,6 @@ from cli.stdout import EXIT_UNWRITTEN
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks.socratic.scenarios.checking import Checked
-    from socratic_bench.types import Json
 
 
 def main(words: Sequence[str]) -> int:
@@ -42,28 +41,24 @@ def _parser() -> Parser:
 def _list(*, quiet: bool) -> int:
     from cli.output import plain, print_document, say
     from socratic_bench.benchmarks.socratic.scenarios import builtin_ids, load_builtin
-    from socratic_bench.documents.run import SCHEMA_VERSION
+    from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioList, ScenarioRow
+    from socratic_bench.parts import plain_keys
 
     scenarios = [load_builtin(name) for name in builtin_ids()]
     if not quiet:
         for scenario in scenarios:
             say(f"{scenario.id:28s} {scenario.family:18s} {plain(scenario.title)}")
-    printed = print_document(
-        {
-            "kind": "scenarios",
-            "schema_version": SCHEMA_VERSION,
-            "scenarios": [dict(scenario.summary()) for scenario in scenarios],
-        }
-    )
-    return 0 if printed else EXIT_UNWRITTEN
+    document = ScenarioList(scenarios=[ScenarioRow.of(scenario) for scenario in scenarios])
+    return 0 if print_document(plain_keys(document)) else EXIT_UNWRITTEN
 
 
 def _check(files: Sequence[str], *, quiet: bool) -> int:
     """Exit code 2 if there is anything to mend."""
     from cli.output import print_document, say
     from socratic_bench.benchmarks.socratic.scenarios.checking import check_files
-    from socratic_bench.documents.run import SCHEMA_VERSION
-    from socratic_bench.errors import ENDINGS, in_short
+    from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioCheck
+    from socratic_bench.errors import ENDINGS
+    from socratic_bench.parts import plain_keys
 
     report = check_files(files)
     if not quiet:
@@ -73,33 +68,9 @@ def _check(files: Sequence[str], *, quiet: bool) -> int:
         for name, counts in (("families", report.families), ("ages", report.ages)):
             say(f"{name}: {', '.join(f'{word} {count}' for word, count in counts.items())}")
         say(f"{len(report.checked)} scenarios, {report.n_problems} problems")
-    printed = print_document(
-        {
-            "kind": "scenario_check",
-            "schema_version": SCHEMA_VERSION,
-            "ok": not report.n_problems,
-            "n_problems": report.n_problems,
-            "scenarios": [_entry(one) for one in report.checked],
-            "problems": list(in_short(report.problems)),
-            "families": dict(report.families),
-            "ages": dict(report.ages),
-            "subjects": dict(report.subjects),
-        }
-    )
-    if not printed:
+    if not print_document(plain_keys(ScenarioCheck.of(report))):
         return EXIT_UNWRITTEN
     return ENDINGS["usage"].exit_code if report.n_problems else 0
-
-
-def _entry(one: "Checked") -> "dict[str, Json]":
-    from socratic_bench.errors import in_short
-
-    return {
-        "id": one.scenario.id if one.scenario else None,
-        "file": one.file,
-        "family": one.scenario.family if one.scenario else None,
-        "problems": list(in_short(one.problems)),
-    }
 
 
 def _say_checked(one: "Checked") -> None:

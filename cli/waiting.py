@@ -10,8 +10,8 @@ from socratic_bench.types import CallKey
 AFTER_A_REPLY = (
     "socratic_bench.benchmarks.socratic.heuristics",
     "socratic_bench.benchmarks.socratic.students.fidelity",
-    "socratic_bench.documents.artifacts",
     "socratic_bench.judging.injection",
+    "socratic_bench.documents.run",
     "cli.output",
     "socratic_bench.bedrock.sdk",
     "statistics",

@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from socratic_bench.config import RunConfig
+from socratic_bench.parts import Parts
 from socratic_bench.types import (
     Attempt,
     CallKey,
@@ -180,6 +181,11 @@ class Benchmark(Protocol):
 
     @property
     def metrics(self) -> Sequence[MetricInfo]: ...
+
+    @property
+    def parts(self) -> Parts:
+        """Its own keys of the documents."""
+        ...
 
     def prepare(self, config: RunConfig) -> Episode:
         """Read all that an episode needs. Raises `UsageError` with every mistake."""

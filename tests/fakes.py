@@ -6,20 +6,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import unquote
 
-from jsonschema import Draft202012Validator
 from msgspec import Struct
 from msgspec import field as struct_field
 from msgspec.structs import replace
 
-from socratic_bench.documents.schemas import load_schema
 from socratic_bench.emulator.frames import event
+from socratic_bench.parts import Parts
 from socratic_bench.types import (
     Attempt,
     Block,
@@ -36,6 +34,7 @@ from socratic_bench.types import (
     Usage,
     Verdict,
 )
+from tests.schemas import breaches
 
 NOON = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
 PATIENCE_S = 120  # how long a test waits for another thread before it gives up; no measure
@@ -144,28 +143,19 @@ UNJUDGED = Unjudged(reason="unreadable_verdict", message="It was prose.", raw_re
 # --- documents ---
 
 
-@cache
-def _validator(kind: str) -> Draft202012Validator:
-    schema: Any = load_schema(kind)
-    Draft202012Validator.check_schema(schema)
-    return Draft202012Validator(schema)
+def stored(folder: Path, parts: Parts | None = None) -> dict[str, Any]:
+    """The artifacts below a folder, by their relative paths; not the journal beside them.
 
-
-def breaches(kind: str, document: object) -> list[str]:
-    """Where a document breaks the schema of its kind."""
-    return [
-        f"{'/'.join(map(str, error.absolute_path))}: {error.message}"
-        for error in _validator(kind).iter_errors(document)
-    ]
-
-
-def stored(folder: Path) -> dict[str, Any]:
-    """The artifacts below a folder, by their relative paths; not the journal beside them."""
-    return {
+    Each fits its schema, with a benchmark's own `parts` that of its benchmark.
+    """
+    found = {
         str(path.relative_to(folder)): json.loads(path.read_bytes())
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.suffix != ".jsonl"
     }
+    for name, document in found.items():
+        assert breaches(document["kind"], document, parts) == [], name
+    return found
 
 
 # --- a service that says what it is told, over real HTTP ---

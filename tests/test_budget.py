@@ -8,8 +8,8 @@ from concurrent.futures import Future
 import pytest
 from msgspec.structs import replace
 
-from socratic_bench.documents.cost import Billing, cost_entry
-from socratic_bench.documents.tally import Tally
+from socratic_bench.documents.cost import Billing, CostEntry
+from socratic_bench.documents.usage import Tally
 from socratic_bench.errors import Stopped
 from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.pricing.rates import Terms
@@ -289,10 +289,12 @@ def test_an_answer_that_names_no_tier_is_billed_at_the_one_asked_for():
     tallies = {role: Tally() for role in ROLES} | {"tutor": Tally(completions=(unnamed,))}
     models = {"tutor": nova, "student": None, "judge": None}
     usual, dear = (
-        cost_entry(
+        CostEntry.of(
             Billing(models=models, table=builtin_prices(), region=None, tutor_terms=Terms(tier)),
             tallies,
-        )["total"]["total_usd"]
+        )
+        .roles["total"]
+        .total_usd
         for tier in (None, "priority")
     )
     assert dear > usual

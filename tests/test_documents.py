@@ -7,16 +7,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from socratic_bench.benchmarks.socratic.document import PARTS
 from socratic_bench.benchmarks.socratic.metrics import summarise
 from socratic_bench.config import Gate, RunConfig
 from socratic_bench.documents import RunResult, encode
-from socratic_bench.documents.artifacts import curated_document, judge_document, turn_document
 from socratic_bench.documents.clock import milliseconds, seconds, utc
 from socratic_bench.documents.result import Place
-from socratic_bench.documents.run import brief_document, unstarted_document
+from socratic_bench.documents.run import CuratedDocument, RunDocument, brief_keys
 from socratic_bench.documents.schemas import KINDS, load_schema
-from socratic_bench.documents.tally import Tally, percentiles, sum_usage, tally_latency, tally_usage
+from socratic_bench.documents.turn import JudgeFile, TurnFile
+from socratic_bench.documents.usage import (
+    ActorLatency,
+    ActorUsage,
+    Percentiles,
+    Tally,
+    sum_usage,
+)
 from socratic_bench.errors import ENDINGS, ModelError, Stopped, UsageError
+from socratic_bench.parts import plain, plain_keys
 from socratic_bench.ports import Opening
 from socratic_bench.types import Completion, Reasoning, Text, Turn, Usage
 from tests.fakes import (
@@ -30,6 +38,7 @@ from tests.fakes import (
     turn,
     verdict,
 )
+from tools import schemas
 
 CONFIG = RunConfig(
     model="m",
@@ -67,6 +76,7 @@ def result(turns: tuple[Turn, ...] = TURNS, **values: Any) -> RunResult:
         "closing": None,
         "error": None,
         "metrics": summarise(CONFIG, turns),
+        "parts": PARTS,
         "shortfalls": (),
         "tallies": {
             "tutor": Tally(completions=tuple(one.reply for one in turns)),
@@ -163,7 +173,7 @@ class TestRunDocument:
         assert whole.document["output_artifacts"] == {"raw": "/o/raw/", "curated": None}
 
     def test_the_short_form_has_the_documented_keys_only(self):
-        assert list(brief_document(result().document)) == [
+        assert list(result().brief) == [
             "run_id",
             "model",
             "scenario",
@@ -175,9 +185,12 @@ class TestRunDocument:
         ]
 
     def test_a_command_that_was_refused_has_the_same_keys(self):
-        refused = unstarted_document(UsageError(["No."]), model=None, prompt="x", scenario=None)
+        error = UsageError(["No."])
+        document = RunDocument.unstarted(error, "socratic", PARTS, {"prompt": "x"})
+        refused = document.printed
 
         assert breaches("run", refused) == []
+        assert breaches("brief", brief_keys(document)) == []
         assert set(refused) == set(result().document)
         assert (refused["run_id"], refused["turns"], refused["error"]["code"]) == (
             None,
@@ -191,10 +204,14 @@ class TestRunDocument:
         assert json.loads(encode(document)) == document
 
 
+def turn_file(one: Turn) -> dict[str, Any]:
+    return plain_keys(TurnFile.of(one, run_id=RUN_ID, scenario="custom", parts=PARTS))
+
+
 class TestFiles:
     def test_a_turn_has_the_documented_keys_first(self):
         thinking = completion([Reasoning("Hm."), Text("Why?")], usage=USAGE)
-        document = turn_document(RUN_ID, "custom", turn(4, reply=thinking, student=called("So.")))
+        document = turn_file(turn(4, reply=thinking, student=called("So.")))
 
         assert breaches("turn", document) == []
         assert list(document)[:7] == [
@@ -210,14 +227,14 @@ class TestFiles:
         assert document["tokens"] == {"input": 10, "output": 5}
 
     def test_unknown_tokens_are_null(self):
-        document = turn_document(RUN_ID, "custom", turn(0))
+        document = turn_file(turn(0))
 
         assert breaches("turn", document) == []
         assert document["tokens"] == {"input": None, "output": None}
 
     def judged(self, one: Turn) -> dict[str, Any]:
-        return judge_document(
-            RUN_ID, one, one.outcome, judge_model="judge", dimensions=list(DIMENSIONS)
+        return plain_keys(
+            JudgeFile.of(one, run_id=RUN_ID, judge_model="judge", rubric=RUBRIC, parts=PARTS)
         )
 
     def test_a_verdict_has_the_documented_keys_first(self):
@@ -255,7 +272,7 @@ class TestFiles:
         assert (document["calls"], document["usage"]) == ([], None)
 
     def test_the_curated_file_begins_as_documented(self):
-        document = curated_document(result().document)
+        document = CuratedDocument.of(result()).printed
 
         assert breaches("curated", document) == []
         assert list(document)[:8] == [
@@ -269,6 +286,11 @@ class TestFiles:
             "timestamps",
         ]
         assert document["kind"] == "curated"
+
+
+@pytest.mark.parametrize("kind", sorted({*KINDS, *schemas.DOCUMENTS}))
+def test_a_committed_schema_is_the_one_that_its_type_makes(kind):
+    assert (schemas.FOLDER / f"{kind}.json").read_text() == schemas.text(kind), "make schemas"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -331,14 +353,22 @@ class TestEncode:
         assert json.loads(line)
 
 
+def usage(tallies: list[Tally]) -> Any:
+    return plain(ActorUsage.of_all(tallies))
+
+
+def latency(tally: Tally) -> Any:
+    return plain(ActorLatency.of(tally))
+
+
 class TestTally:
     def test_an_idle_role_has_measured_zeros_and_no_latency(self):
-        assert tally_usage([Tally()]) == {
+        assert usage([Tally()]) == {
             **EMPTY,
             "calls": 0,
             "attempts": 0,
         }
-        assert tally_latency(Tally()) is None
+        assert latency(Tally()) is None
 
     def test_calls_and_requests_are_counted_apart(self):
         tally = Tally(
@@ -346,7 +376,7 @@ class TestTally:
             failed=(attempt("throttled"), attempt("server_error")),
         )
 
-        assert tally_usage([tally]) == {
+        assert usage([tally]) == {
             "input_tokens": 20,
             "output_tokens": 10,
             "cache_read_tokens": 8,
@@ -354,7 +384,7 @@ class TestTally:
             "calls": 2,
             "attempts": 5,
         }
-        assert tally_latency(tally)["unanswered_maybe_billed"] == 2
+        assert latency(tally)["unanswered_maybe_billed"] == 2
 
     def test_one_uncounted_call_makes_the_sum_unknown_but_not_the_calls(self):
         tallies = [
@@ -362,12 +392,12 @@ class TestTally:
             Tally(completions=(called(),)),
         ]
 
-        assert tally_usage(tallies) == {
+        assert usage(tallies) == {
             **dict.fromkeys(EMPTY),
             "calls": 3,
             "attempts": 3,
         }
-        assert tally_usage(tallies[1:])["input_tokens"] == 10
+        assert usage(tallies[1:])["input_tokens"] == 10
 
     def test_sums(self):
         assert sum_usage([]) == Usage()
@@ -389,7 +419,7 @@ class TestTally:
         ]
         failed = (attempt("throttled", wait_ms=7.0),)
 
-        assert tally_latency(Tally(completions=tuple(calls), failed=failed)) == {
+        assert latency(Tally(completions=tuple(calls), failed=failed)) == {
             "ttft_ms": {"p50": 62.5, "p90": 92.5, "p99": 99.25},
             "latency_ms": {"p50": 250.0, "p90": 370.0, "p99": 397.0},
             "service_latency_ms": {"p50": 240.0, "p90": 360.0, "p99": 387.0},
@@ -406,7 +436,7 @@ class TestTally:
 
     def test_what_was_not_measured_is_null(self):
         """Nothing was streamed, and the service has told nothing of itself."""
-        found = tally_latency(Tally(completions=(completion(latency_ms=8.0),)))
+        found = latency(Tally(completions=(completion(latency_ms=8.0),)))
 
         assert found == {
             **dict.fromkeys(
@@ -420,7 +450,7 @@ class TestTally:
         }
 
     def test_calls_that_were_never_answered_have_waits_and_no_latency(self):
-        found = tally_latency(Tally(failed=(attempt("read_timeout", wait_ms=3.0),)))
+        found = latency(Tally(failed=(attempt("read_timeout", wait_ms=3.0),)))
 
         assert (found["latency_ms"], found["unanswered_maybe_billed"]) == (None, 1)
         assert found["waits_ms"]["of_failed_calls"] == found["waits_ms"]["total"] == 3.0
@@ -435,20 +465,20 @@ class TestTally:
         ],
     )
     def test_percentiles_are_interpolated(self, values, p50, p90):
-        found = percentiles(values)
+        found = Percentiles.of(values)
 
-        assert (found["p50"], found["p90"]) == (p50, p90)
+        assert (found.p50, found.p90) == (p50, p90)
 
     def test_no_known_value_has_no_percentile(self):
-        assert percentiles([]) is percentiles([None]) is None
+        assert Percentiles.of([]) is Percentiles.of([None]) is None
 
     @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=20))
     def test_percentiles_grow_and_stay_within(self, values):
-        found = percentiles(values)
+        found = Percentiles.of(values)
         low, high = min(values), max(values)
 
-        assert found["p50"] <= found["p90"] <= found["p99"]
-        assert low - 0.001 <= found["p50"] <= found["p99"] <= high + 0.001
+        assert found.p50 <= found.p90 <= found.p99
+        assert low - 0.001 <= found.p50 <= found.p99 <= high + 0.001
 
 
 class TestClock:

@@ -749,6 +749,7 @@ class WrappedBenchmark:
     wrap: Any
     name: str = "wrapped"
     metrics: Any = BENCHMARK.metrics
+    parts: Any = BENCHMARK.parts
 
     def prepare(self, config: RunConfig) -> Any:
         return self.wrap(BENCHMARK.prepare(config))

@@ -18,7 +18,9 @@ from socratic_bench.benchmarks.socratic.scenarios import (
     load_file,
 )
 from socratic_bench.benchmarks.socratic.scenarios.lint import check
+from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioRow
 from socratic_bench.benchmarks.socratic.scenarios.loading import DATA
+from socratic_bench.parts import plain_keys
 from tests.command import Outcome, assert_valid, run
 
 LESSON = """\
@@ -148,7 +150,7 @@ def test_a_file_becomes_a_whole_scenario(tmp_path):
 def test_a_summary_is_a_row_of_a_listing(tmp_path):
     scenario = load_file(write(tmp_path, LESSON))
 
-    assert scenario.summary() == {
+    assert plain_keys(ScenarioRow.of(scenario)) == {
         "id": "lesson",
         "title": "A lesson",
         "family": "puzzlement",

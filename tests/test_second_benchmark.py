@@ -3,14 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from msgspec import Meta, field
 from msgspec.structs import replace
 
 from socratic_bench import Gate, RunConfig, RunResult, UsageError, run
 from socratic_bench.benchmarks import BENCHMARKS, load_benchmark
+from socratic_bench.documents.scalars import Share
 from socratic_bench.forecast import dry_run
+from socratic_bench.parts import Part, Parts
 from socratic_bench.ports import Exhibit, Finale, Length, MetricInfo, Metrics, Opening, Stage
 from socratic_bench.runner import prepare
 from socratic_bench.types import CallKey, GenerateConfig, Message, Request, Role, Rubric, Turn
@@ -20,6 +23,26 @@ GOLDEN = {"What is 2 + 2?": "4", "Which is the capital of France?": "Paris"}
 CONFIG = RunConfig(
     model="tutor", prompt="What is 2 + 2?", seed=1, region="us-east-1", max_attempts=1
 )
+
+
+class GoldenMetrics(Part, frozen=True, kw_only=True):
+    accuracy: Annotated[Share | None, Meta(description="share of right answers")] = None
+    by_length: dict[str, float | None] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, metrics: Metrics) -> "GoldenMetrics":
+        return cls(**metrics)
+
+
+class GoldenTurn(Part, frozen=True, kw_only=True):
+    golden: Annotated[str, Meta(description="the right answer")] = ""
+
+    @classmethod
+    def of(cls, turn: Turn) -> "GoldenTurn":
+        return cls(**turn.notes)
+
+
+PARTS = Parts(metrics=GoldenMetrics, turn=GoldenTurn)
 
 
 @dataclass(frozen=True)
@@ -61,6 +84,7 @@ class GoldenEpisode:
 class GoldenBenchmark:
     rubric: Rubric | None = None
     name: str = "golden"
+    parts: Parts = PARTS
     metrics: tuple[MetricInfo, ...] = (
         MetricInfo(name="accuracy", title="Share of right answers", low=0, high=1),
         MetricInfo(name="by_length.short", title="Of short ones", low=0, high=1),
@@ -90,7 +114,8 @@ def play(service, out, said: Any, *, benchmark: Any = None, **config: Any) -> Ru
     service.scripts["tutor"] = [said]
     whole = replace(CONFIG, output_dir=str(out), **config)
     result = run(whole, benchmark=benchmark or GoldenBenchmark())
-    assert breaches("run", result.document) == []
+    assert breaches("run", result.document, PARTS) == []
+    assert breaches("brief", result.brief, PARTS) == []
     return result
 
 
@@ -114,10 +139,8 @@ def test_a_right_answer_goes_through_to_the_document_and_the_files(service, out)
         None,
         None,
     )
-    kept = stored(out)
+    kept = stored(out, PARTS)
     assert set(kept) == {f"{raw}/turn_000.json", curated}
-    assert breaches("turn", kept[f"{raw}/turn_000.json"]) == []
-    assert breaches("curated", kept[curated]) == []
 
 
 def test_only_the_model_under_test_is_called(service, out):
@@ -170,7 +193,7 @@ def test_a_failed_call_ends_it_as_it_ends_any_run(service, out):
         3,
         {"accuracy": None, "by_length": {"short": None}},
     )
-    assert stored(out) == {}
+    assert stored(out, PARTS) == {}
 
 
 def test_it_may_have_a_judge_with_a_rubric_of_its_own(service, out):
@@ -180,9 +203,11 @@ def test_it_may_have_a_judge_with_a_rubric_of_its_own(service, out):
     )
 
     (entry,) = result.document["turns"]
-    assert (entry["score"], entry["form"], entry["substance"]) == (7.0, 3.0, 0.0)
-    judged = stored(out)[f"raw/runs/{result.run_id}/judge_000.json"]
-    assert breaches("judge", judged) == []
+    assert (entry["score"], entry["scores"]) == (
+        7.0,
+        {"form": 3.0, "substance": 0.0, "purity": 4.0},
+    )
+    judged = stored(out, PARTS)[f"raw/runs/{result.run_id}/judge_000.json"]
     assert judged["heuristics"] == {"is_correct": True, "n_words": 1}
 
 
@@ -190,7 +215,7 @@ def test_a_dry_run_goes_by_what_it_expects_of_replies():
     plan = prepare(CONFIG, benchmark=GoldenBenchmark())
     document = dry_run(plan, {})
 
-    assert breaches("dry_run", document) == []
+    assert breaches("dry_run", document, PARTS) == []
     usage = document["usage"]["total"]
     assert (document["benchmark"], document["n_turns"], usage["calls"]) == ("golden", 1, 1)
     # "What is 2 + 2?" with its frame, and "Paris".

@@ -1,14 +1,16 @@
 """What a run cost, by role and kind of token: a price that is not known makes no sum smaller."""
 
 from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct, field
 from msgspec.structs import asdict
 
-from socratic_bench.documents.tally import Tally, sum_usage
+from socratic_bench.documents.scalars import Amount, Count, Share, keys
+from socratic_bench.documents.usage import Tally, sum_usage
 from socratic_bench.pricing.rates import Cost, ModelPrices, Terms, dearest_usd, price
-from socratic_bench.pricing.table import PriceTable
-from socratic_bench.types import ROLES, Attempt, Completion, Json, Role, Usage
+from socratic_bench.pricing.table import PriceSource, PriceTable
+from socratic_bench.types import ROLES, Attempt, Completion, Role, Usage
 
 PLACES = 8
 
@@ -31,25 +33,77 @@ class Billing(Struct, frozen=True, kw_only=True):
         return self.tutor_terms if role == "tutor" else Terms()
 
 
-def cost_entry(billing: Billing, tallies: Mapping[Role, Tally]) -> dict[str, Json] | None:
-    """The cost entry of a document; `None` if no model in use has a known price."""
-    used = [role for role in ROLES if billing.models[role]]
-    prices = {role: billing.prices(role) for role in used}
-    if not any(prices.values()):
-        return None
-    costs = {role: role_cost(billing, role, tallies[role].completions) for role in ROLES}
-    plain = {role: _uncached(billing, role, tallies[role].completions) for role in ROLES}
-    usage = sum_usage([tallies[role].usage for role in ROLES])
-    return {
-        "currency": "USD",
-        **{role: _fields(costs[role]) for role in ROLES},
-        "total": _fields(add_up(list(costs.values()))),
-        "without_caching_usd": _usd(add_up(list(plain.values()))),
-        "cache_hit_share": _hit_share(usage),
-        "maybe_billed": _maybe_billed(billing, tallies),
-        "stand_in": billing.offline or any(p.stand_in for p in prices.values() if p),
-        "prices": _sources(billing.table),
-    }
+class RoleCost(Struct, frozen=True, kw_only=True):
+    """USD by kind of token, each token in one kind only."""
+
+    input_usd: Amount
+    output_usd: Amount
+    cache_read_usd: Amount
+    cache_write_usd: Amount
+    total_usd: Amount
+
+
+class MaybeBilled(Struct, frozen=True, kw_only=True):
+    """Failed requests that may be on the bill all the same; not in the total."""
+
+    attempts: Count
+    at_most_usd: Annotated[Amount | None, Meta(description="null if no bound is known")]
+
+
+class CostEntry(Struct, frozen=True, kw_only=True):
+    """USD by role and in total."""
+
+    currency: Literal["USD"] = "USD"
+    roles: Annotated[
+        dict[
+            str,
+            Annotated[
+                RoleCost | None, Meta(description="null if a price or a token count is not known")
+            ],
+        ],
+        keys("actors and total"),
+    ] = field(name="*roles", default_factory=dict)
+    without_caching_usd: Annotated[
+        Amount | None, Meta(description="the total if no token had been cached")
+    ]
+    cache_hit_share: Annotated[
+        Share | None, Meta(description="share of all input tokens that were read from a cache")
+    ]
+    maybe_billed: MaybeBilled
+    stand_in: Annotated[
+        bool,
+        Meta(
+            description="whether the amounts are no bill: the embedded endpoint, or made-up prices"
+        ),
+    ]
+    prices: Annotated[
+        list[PriceSource],
+        Meta(
+            min_length=1,
+            description="where the prices come from; the first that knows a model counts",
+        ),
+    ]
+
+    @classmethod
+    def of(cls, billing: Billing, tallies: Mapping[Role, Tally]) -> "CostEntry | None":
+        """`None` if no model in use has a known price."""
+        used = [role for role in ROLES if billing.models[role]]
+        prices = {role: billing.prices(role) for role in used}
+        if not any(prices.values()):
+            return None
+        costs: dict[str, Cost | None] = {
+            role: role_cost(billing, role, tallies[role].completions) for role in ROLES
+        }
+        plain = [_uncached(billing, role, tallies[role].completions) for role in ROLES]
+        costs["total"] = add_up([*costs.values()])
+        return cls(
+            roles={name: _fields(cost) for name, cost in costs.items()},
+            without_caching_usd=_usd(add_up(plain)),
+            cache_hit_share=_hit_share(sum_usage([tallies[role].usage for role in ROLES])),
+            maybe_billed=_maybe_billed(billing, tallies),
+            stand_in=billing.offline or any(p.stand_in for p in prices.values() if p),
+            prices=_sources(billing.table),
+        )
 
 
 def role_cost(billing: Billing, role: Role, calls: Sequence[Completion]) -> Cost | None:
@@ -112,7 +166,7 @@ def _as_uncached(usage: Usage | None) -> Usage | None:
     return Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
 
 
-def _maybe_billed(billing: Billing, tallies: Mapping[Role, Tally]) -> dict[str, Json]:
+def _maybe_billed(billing: Billing, tallies: Mapping[Role, Tally]) -> MaybeBilled:
     lost = [
         (role, one)
         for role in ROLES
@@ -121,10 +175,10 @@ def _maybe_billed(billing: Billing, tallies: Mapping[Role, Tally]) -> dict[str, 
     ]
     worst = [attempt_usd(billing.prices(role), one, billing.terms(role)) for role, one in lost]
     known = [usd for usd in worst if usd is not None]
-    return {
-        "attempts": len(lost),
-        "at_most_usd": round(sum(known, 0.0), PLACES) if len(known) == len(worst) else None,
-    }
+    return MaybeBilled(
+        attempts=len(lost),
+        at_most_usd=round(sum(known, 0.0), PLACES) if len(known) == len(worst) else None,
+    )
 
 
 def _hit_share(usage: Usage | None) -> float | None:
@@ -133,23 +187,22 @@ def _hit_share(usage: Usage | None) -> float | None:
     return round(usage.cache_read_tokens / usage.input_tokens, 4)
 
 
-def _fields(cost: Cost | None) -> dict[str, Json] | None:
+def _fields(cost: Cost | None) -> RoleCost | None:
     if cost is None:
         return None
-    kinds: dict[str, Json] = {name: round(usd, PLACES) for name, usd in asdict(cost).items()}
-    return {**kinds, "total_usd": _usd(cost)}
+    kinds = {name: round(usd, PLACES) for name, usd in asdict(cost).items()}
+    return RoleCost(**kinds, total_usd=round(cost.total_usd, PLACES))
 
 
 def _usd(cost: Cost | None) -> float | None:
     return None if cost is None else round(cost.total_usd, PLACES)
 
 
-def _sources(table: PriceTable) -> list[Json]:
+def _sources(table: PriceTable) -> list[PriceSource]:
     """Where the prices come from, the first that knows a model counting."""
-    found: list[Json] = []
+    found: list[PriceSource] = []
     below: PriceTable | None = table
     while below:
-        source = below.source
-        found.append({"name": source.name, "version": source.version, "date": source.date})
+        found.append(below.source)
         below = below.below
     return found

@@ -1,19 +1,28 @@
 """The document of a dry run: what is expected, between what bounds, and on which assumptions."""
 
 from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from socratic_bench.config import RunConfig
 from socratic_bench.documents.clock import seconds
-from socratic_bench.documents.cost import Billing, cost_entry
-from socratic_bench.documents.run import SCHEMA_VERSION, describe
-from socratic_bench.documents.tally import Tally, sum_usage, usage_fields
+from socratic_bench.documents.cost import Billing, CostEntry
+from socratic_bench.documents.run import ErrorEntry
+from socratic_bench.documents.scalars import (
+    SCHEMA_VERSION,
+    Amount,
+    Count,
+    Seed,
+    Version,
+    keys,
+)
+from socratic_bench.documents.usage import CallUsage, Tally, sum_usage
 from socratic_bench.errors import BenchError
 from socratic_bench.ports import Episode, Finale, Length
 from socratic_bench.pricing.rates import Terms
 from socratic_bench.pricing.table import PriceTable, builtin_prices
-from socratic_bench.types import ROLES, Completion, Json, Role, Turn
+from socratic_bench.types import ROLES, Completion, Role, Turn
 
 
 class Expectation(Struct, frozen=True):
@@ -31,13 +40,14 @@ class Expectation(Struct, frozen=True):
 
 
 class Sent(Struct, frozen=True, kw_only=True):
-    """How many requests a dry run has sent itself: to count tokens, to learn whether an endpoint is
-    the emulator, to see whether the bucket is there. None of them calls a model.
-    """
+    """Requests of the dry run itself, none of which calls a model."""
 
-    count_tokens: int
-    emulator_pace: int
-    bucket: int
+    count_tokens: Annotated[Count, Meta(description="has the service count tokens")]
+    emulator_pace: Annotated[
+        Count,
+        Meta(description="asks an endpoint that is not the service's own if it is the emulator"),
+    ]
+    bucket: Annotated[Count, Meta(description="looks whether the bucket is there")]
 
 
 class Forecast(Struct, frozen=True, kw_only=True):
@@ -51,125 +61,197 @@ class Forecast(Struct, frozen=True, kw_only=True):
     sent: Sent
 
 
-def dry_run_document(
-    config: RunConfig,
-    benchmark: str,
-    episode: Episode,
-    forecast: Forecast,
-    *,
-    prices: PriceTable | None,
-) -> dict[str, Json]:
-    """See `socratic-runner schema dry_run` for the meaning of each key."""
-    judge = config.judge_model if episode.rubric else None
-    models: dict[Role, str | None] = {
-        "tutor": config.model,
-        "student": config.student_model,
-        "judge": judge,
-    }
-    billing = Billing(
-        models=models,
-        table=prices or builtin_prices(),
-        region=config.region,
-        offline=config.offline,
-        tutor_terms=Terms(config.service_tier, config.latency_profile),
-    )
-    likely = forecast.expected["likely"]
-    bounds = {name: _bound(billing, forecast.expected[length]) for name, length in BOUNDS.items()}
-    return {
-        "kind": "dry_run",
-        "schema_version": SCHEMA_VERSION,
-        "benchmark": benchmark,
-        "model": config.model,
-        "scenario": episode.opening.scenario,
-        "prompt": episode.opening.prompt,
-        "student_model": config.student_model,
-        "judge_model": judge,
-        "seed": config.seed,
-        "n_turns": sum(not turn.replayed for turn in likely.turns),
-        "end_reason": likely.finale.end_reason,
-        "error": describe(likely.refusal) if likely.refusal else None,
-        "usage": _usage(likely),
-        "cost": cost_entry(billing, likely.tallies),
-        "duration_seconds": seconds(likely.duration_s),
-        **bounds,
-        "budget": _budget(config, forecast.expected["long"]),
-        "deadline": _deadline(config, forecast.expected),
-        "sent": {
-            "count_tokens": forecast.sent.count_tokens,
-            "emulator_pace": forecast.sent.emulator_pace,
-            "bucket": forecast.sent.bucket,
-        },
-        "assumptions": _assumptions(models, forecast),
-    }
+class Bound(Struct, frozen=True, kw_only=True):
+    """What a run would take if replies are of one length."""
+
+    usage: CallUsage
+    cost_usd: Amount | None
+    duration_seconds: Annotated[Amount, Meta(description="seconds, to the millisecond")]
+
+    @classmethod
+    def of(cls, billing: Billing, expectation: Expectation) -> "Bound":
+        cost = CostEntry.of(billing, expectation.tallies)
+        total = cost.roles["total"] if cost else None
+        return cls(
+            usage=CallUsage.of_all([*expectation.tallies.values()]),
+            cost_usd=total.total_usd if total else None,
+            duration_seconds=seconds(expectation.duration_s),
+        )
 
 
-BOUNDS: Mapping[str, Length] = {"low": "short", "high": "long"}
+class BudgetCheck(Struct, frozen=True, kw_only=True):
+    """Whether a budget is enough."""
+
+    max_cost_usd: float
+    covers_high: Annotated[bool, Meta(description="whether it covers the high cost")]
+
+    @classmethod
+    def of(cls, config: RunConfig, high: Expectation) -> "BudgetCheck | None":
+        if config.max_cost_usd is None:
+            return None
+        covers = high.finale.end_reason != "budget"
+        return cls(max_cost_usd=config.max_cost_usd, covers_high=covers)
 
 
-def _usage(expectation: Expectation) -> dict[str, Json]:
-    tallies = expectation.tallies
-    return {
-        **{role: _tokens([tallies[role]]) for role in ROLES},
-        "total": _tokens(list(tallies.values())),
-    }
+class DeadlineCheck(Struct, frozen=True, kw_only=True):
+    """Whether a deadline is late enough."""
+
+    deadline_s: Annotated[float, Meta(description="seconds")]
+    covers_expected: Annotated[bool, Meta(description="whether it covers the expected time")]
+    covers_high: Annotated[bool, Meta(description="whether it covers the longest time")]
+
+    @classmethod
+    def of(
+        cls, config: RunConfig, expected: Mapping[Length, Expectation]
+    ) -> "DeadlineCheck | None":
+        if config.deadline_s is None:
+            return None
+        return cls(
+            deadline_s=config.deadline_s,
+            covers_expected=expected["likely"].finale.end_reason != "deadline",
+            covers_high=expected["long"].finale.end_reason != "deadline",
+        )
 
 
-def _tokens(tallies: Sequence[Tally]) -> dict[str, Json]:
-    return {
-        **usage_fields(sum_usage([tally.usage for tally in tallies])),
-        "calls": sum(len(tally.completions) for tally in tallies),
-    }
-
-
-def _bound(billing: Billing, expectation: Expectation) -> dict[str, Json]:
-    cost = cost_entry(billing, expectation.tallies)
-    total = cost["total"] if cost else None
-    return {
-        "usage": _tokens(list(expectation.tallies.values())),
-        "cost_usd": total["total_usd"] if isinstance(total, dict) else None,
-        "duration_seconds": seconds(expectation.duration_s),
-    }
-
-
-def _budget(config: RunConfig, high: Expectation) -> dict[str, Json] | None:
-    if config.max_cost_usd is None:
-        return None
-    return {
-        "max_cost_usd": config.max_cost_usd,
-        "covers_high": high.finale.end_reason != "budget",
-    }
-
-
-def _deadline(config: RunConfig, expected: Mapping[Length, Expectation]) -> dict[str, Json] | None:
-    if config.deadline_s is None:
-        return None
-    return {
-        "deadline_s": config.deadline_s,
-        "covers_expected": expected["likely"].finale.end_reason != "deadline",
-        "covers_high": expected["long"].finale.end_reason != "deadline",
-    }
-
-
-def _assumptions(models: Mapping[Role, str | None], forecast: Forecast) -> dict[str, Json]:
-    used = {role: model for role, model in models.items() if model}
-    return {
-        "replies": {role: _replies(role, forecast) for role in used},
-        "token_counts": {
-            role: "counted" if model in forecast.counted else "estimated"
-            for role, model in used.items()
-        },
-        "notes": list(NOTES),
-    }
-
-
-def _replies(role: Role, forecast: Forecast) -> dict[str, Json]:
+class Replies(Struct, frozen=True, kw_only=True):
     """Output tokens of one call on average, and how they are known."""
-    return {
-        "source": "emulator" if forecast.emulated else "assumed",
-        "low_tokens": _mean_output(forecast.expected["short"].calls[role]),
-        "tokens": _mean_output(forecast.expected["likely"].calls[role]),
-        "high_tokens": _mean_output(forecast.expected["long"].calls[role]),
-    }
+
+    source: Annotated[
+        Literal["emulator", "assumed"],
+        Meta(description="emulator: what the simulated model says is known"),
+    ]
+    low_tokens: Amount | None
+    tokens: Amount | None
+    high_tokens: Amount | None
+
+    @classmethod
+    def of(cls, role: Role, forecast: Forecast) -> "Replies":
+        return cls(
+            source="emulator" if forecast.emulated else "assumed",
+            low_tokens=_mean_output(forecast.expected["short"].calls[role]),
+            tokens=_mean_output(forecast.expected["likely"].calls[role]),
+            high_tokens=_mean_output(forecast.expected["long"].calls[role]),
+        )
+
+
+class Assumptions(Struct, frozen=True, kw_only=True):
+    """What the estimate goes by; roles without a model are left out."""
+
+    replies: Annotated[dict[str, Replies], keys("some actors")]
+    token_counts: Annotated[
+        dict[str, Literal["counted", "estimated"]],
+        keys("some actors"),
+        Meta(
+            description="counted: scaled by what the service's CountTokens said of the largest "
+            "request"
+        ),
+    ]
+    notes: list[str]
+
+    @classmethod
+    def of(cls, models: Mapping[Role, str | None], forecast: Forecast) -> "Assumptions":
+        used = {role: model for role, model in models.items() if model}
+        return cls(
+            replies={role: Replies.of(role, forecast) for role in used},
+            token_counts={
+                role: "counted" if model in forecast.counted else "estimated"
+                for role, model in used.items()
+            },
+            notes=list(NOTES),
+        )
+
+
+class DryRunDocument(Struct, frozen=True, kw_only=True):
+    """What a run would take."""
+
+    kind: Literal["dry_run"] = "dry_run"
+    schema_version: Version = SCHEMA_VERSION
+    benchmark: str
+    model: str
+    scenario: str
+    prompt: str
+    student_model: Annotated[str | None, Meta(description="null: scripted")]
+    judge_model: str | None
+    seed: Seed | None
+    n_turns: Annotated[Count, Meta(description="turns that are expected to be played")]
+    end_reason: Annotated[str, Meta(description="how the run is expected to end")]
+    error: Annotated[
+        ErrorEntry | None,
+        Meta(description="what the emulator is known to refuse, and ends the run; exit code 3"),
+    ]
+    usage: Annotated[
+        dict[str, CallUsage],
+        keys("actors and total"),
+        Meta(description="tokens and calls that are expected"),
+    ]
+    cost: Annotated[
+        CostEntry | None,
+        Meta(
+            description="USD by role and in total; null if no price is known for any model in use"
+        ),
+    ]
+    duration_seconds: Annotated[
+        Amount,
+        Meta(
+            description="the run's critical path: tutor and student in turn, and the last verdict"
+        ),
+    ]
+    low: Annotated[Bound, Meta(description="if replies are short and models quick")]
+    high: Annotated[Bound, Meta(description="if replies are long and models slow")]
+    budget: Annotated[BudgetCheck | None, Meta(description="null without --max-cost-usd")]
+    deadline: Annotated[DeadlineCheck | None, Meta(description="null without --deadline")]
+    sent: Sent
+    assumptions: Assumptions
+
+    @classmethod
+    def of(
+        cls,
+        config: RunConfig,
+        benchmark: str,
+        episode: Episode,
+        forecast: Forecast,
+        *,
+        prices: PriceTable | None,
+    ) -> "DryRunDocument":
+        judge = config.judge_model if episode.rubric else None
+        models: dict[Role, str | None] = {
+            "tutor": config.model,
+            "student": config.student_model,
+            "judge": judge,
+        }
+        billing = Billing(
+            models=models,
+            table=prices or builtin_prices(),
+            region=config.region,
+            offline=config.offline,
+            tutor_terms=Terms(config.service_tier, config.latency_profile),
+        )
+        likely = forecast.expected["likely"]
+        tallies = likely.tallies
+        return cls(
+            benchmark=benchmark,
+            model=config.model,
+            scenario=episode.opening.scenario,
+            prompt=episode.opening.prompt,
+            student_model=config.student_model,
+            judge_model=judge,
+            seed=config.seed,
+            n_turns=sum(not turn.replayed for turn in likely.turns),
+            end_reason=likely.finale.end_reason,
+            error=ErrorEntry.of(likely.refusal) if likely.refusal else None,
+            usage={
+                **{role: CallUsage.of_all([tally]) for role, tally in tallies.items()},
+                "total": CallUsage.of_all([*tallies.values()]),
+            },
+            cost=CostEntry.of(billing, tallies),
+            duration_seconds=seconds(likely.duration_s),
+            low=Bound.of(billing, forecast.expected["short"]),
+            high=Bound.of(billing, forecast.expected["long"]),
+            budget=BudgetCheck.of(config, forecast.expected["long"]),
+            deadline=DeadlineCheck.of(config, forecast.expected),
+            sent=forecast.sent,
+            assumptions=Assumptions.of(models, forecast),
+        )
 
 
 def _mean_output(calls: Sequence[Completion]) -> float | None:

@@ -2,25 +2,29 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from socratic_bench.config import RunConfig
 from socratic_bench.errors import ENDINGS, EXIT_GATE, BenchError, Status, Stopped
+from socratic_bench.parts import Parts
 from socratic_bench.ports import Metrics, Opening
 from socratic_bench.types import EndReason, Json, Role, Rubric, Turn
 
 if TYPE_CHECKING:
-    from socratic_bench.documents.tally import Tally
+    from socratic_bench.documents.usage import Tally
     from socratic_bench.pricing.table import PriceTable
 
 
 class Place(Struct, frozen=True):
-    """Where a run's artifacts lie; `curated` is `None` as long as the run is not complete."""
+    """Where a store holds a run's artifacts."""
 
-    raw: str
-    curated: str | None
+    raw: Annotated[str, Meta(description="where turns and verdicts lie")]
+    curated: Annotated[
+        str | None,
+        Meta(description="the curated file; null as long as the run is not complete"),
+    ]
 
 
 class RunResult(Struct, frozen=True, kw_only=True):
@@ -30,7 +34,8 @@ class RunResult(Struct, frozen=True, kw_only=True):
     what each role's calls took. `error` is what ended the run early, `None` if nothing did.
     `prices` are those of the user; `None` takes the built-in ones.
     `closing_flags` are faults of the student's last words, `None` if they were not checked.
-    `journal` is what a run that no store keeps is resumed from.
+    `journal` is what a run that no store keeps is resumed from. `parts` are the benchmark's own
+    keys of the document.
     """
 
     run_id: str
@@ -54,6 +59,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
     duration_s: float
     prices: "PriceTable | None" = None
     closing_flags: tuple[str, ...] | None = None
+    parts: Parts = Parts()
 
     @property
     def status(self) -> Status:
@@ -75,6 +81,15 @@ class RunResult(Struct, frozen=True, kw_only=True):
         return self.rubric is not None and self.config.judge_model is not None
 
     @property
+    def models(self) -> "dict[Role, str | None]":
+        """The model that was asked for, by role; `None` where no model took part."""
+        return {
+            "tutor": self.config.model,
+            "student": self.config.student_model,
+            "judge": self.config.judge_model if self.is_judged else None,
+        }
+
+    @property
     def n_turns(self) -> int:
         """Turns that the model under test played; replayed ones are not among them."""
         return sum(not turn.replayed for turn in self.turns)
@@ -86,13 +101,13 @@ class RunResult(Struct, frozen=True, kw_only=True):
     @property
     def document(self) -> dict[str, Json]:
         """The document of this run, as plain JSON values; see `socratic-runner schema run`."""
-        from socratic_bench.documents.run import run_document
+        from socratic_bench.documents.run import RunDocument
 
-        return run_document(self)
+        return RunDocument.of(self).printed
 
     @property
     def brief(self) -> dict[str, Json]:
         """The short form of the document."""
-        from socratic_bench.documents.run import brief_document
+        from socratic_bench.documents.run import RunDocument, brief_keys
 
-        return brief_document(self.document)
+        return brief_keys(RunDocument.of(self))

@@ -1,27 +1,33 @@
-"""The JSON Schemas of the documents, as data files."""
+"""The JSON Schemas of the documents, as they were made from the types: see `make schemas`."""
 
-import json
-from importlib.resources import files
+from pathlib import Path
 
+import orjson
+from msgspec import Struct
+
+from socratic_bench.parts import plain_keys
 from socratic_bench.types import Json
 
-KINDS = (
-    "run",
-    "brief",
-    "turn",
-    "judge",
-    "curated",
-    "scenarios",
-    "scenario_check",
-    "emulator",
-    "error",
-    "dry_run",
-    "prices",
-)
+_FOLDER = Path(__file__).with_name("schemas")
+# Kinds whose keys are promised, whatever the benchmark.
+CONTRACT = ("run", "brief", "curated", "turn")
+KINDS = tuple(sorted(path.stem for path in _FOLDER.glob("*.json")))
 
 
 def load_schema(kind: str) -> dict[str, Json]:
     """The schema of a kind of document; `KINDS` lists them."""
-    file = files(__package__).joinpath("schemas", f"{kind}.json")
-    schema: dict[str, Json] = json.loads(file.read_bytes())
+    schema: dict[str, Json] = orjson.loads((_FOLDER / f"{kind}.json").read_bytes())
     return schema
+
+
+def contract_keys(kind: str) -> list[str]:
+    """The keys that a document of a kind has, whatever its benchmark."""
+    found = load_schema(kind)["required"] if kind in CONTRACT else []
+    assert isinstance(found, list)  # noqa: S101 -- all schemas are made in one way
+    return [str(name) for name in found]
+
+
+def whole(document: Struct, kind: str) -> dict[str, Json]:
+    """A document as plain values; what the contract names and its benchmark has not is null."""
+    keys = plain_keys(document)
+    return {**keys, **dict.fromkeys(name for name in contract_keys(kind) if name not in keys)}

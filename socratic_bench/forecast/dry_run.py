@@ -5,9 +5,10 @@ from urllib.parse import urlsplit
 
 from socratic_bench.artifacts.places import open_bucket, open_folder
 from socratic_bench.config import OFFLINE_REGION, RunConfig
-from socratic_bench.documents.dry_run import Expectation, Forecast, Sent, dry_run_document
+from socratic_bench.documents.dry_run import DryRunDocument, Expectation, Forecast, Sent
 from socratic_bench.forecast.paces import EMBEDDED, emulation_at
 from socratic_bench.forecast.rehearsal import Rehearsal, rehearse
+from socratic_bench.parts import plain_keys
 from socratic_bench.ports import Length
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.stores import check_stores
@@ -47,7 +48,9 @@ def dry_run(plan: Plan, environ: Mapping[str, str]) -> dict[str, Json]:
     forecast = Forecast(
         expected=expected, counted=tuple(scales), emulated=emulation is not None, sent=sent
     )
-    return dry_run_document(config, plan.benchmark.name, plan.episode, forecast, prices=plan.prices)
+    name = plan.benchmark.name
+    document = DryRunDocument.of(config, name, plan.episode, forecast, prices=plan.prices)
+    return plain_keys(document)
 
 
 def _foreign_endpoint(config: RunConfig, environ: Mapping[str, str]) -> str | None:

@@ -4,9 +4,9 @@ import json
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from socratic_bench.errors import UsageError
 from socratic_bench.models.table import price_rows, price_source
@@ -25,7 +25,7 @@ class PriceSource(Struct, frozen=True):
 
     name: str
     version: str | None
-    date: str | None
+    date: Annotated[str | None, Meta(description="the day they were taken")]
 
 
 class PriceTable(Struct, frozen=True):

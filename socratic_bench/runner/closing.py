@@ -102,9 +102,9 @@ class Closing(Struct, frozen=True, kw_only=True):
     def _conclude(self, result: RunResult) -> BenchError | None:
         if not self.delivery.has_stores:
             return None
-        from socratic_bench.documents.artifacts import curated_document
+        from socratic_bench.documents.run import CuratedDocument
 
-        document = encode(curated_document(result.document))
+        document = encode(CuratedDocument.of(result).printed)
         try:
             return self.delivery.conclude(self.keys.curated, document, self.halt.wait_for)
         except BenchError as ended:
@@ -156,6 +156,7 @@ class Closing(Struct, frozen=True, kw_only=True):
             closing_flags=finale.closing_flags,
             error=error,
             metrics=metrics,
+            parts=plan.benchmark.parts,
             shortfalls=shortfalls(
                 plan.config,
                 metrics,

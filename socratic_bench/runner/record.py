@@ -12,8 +12,9 @@ from socratic_bench.artifacts.keys import RunKeys
 from socratic_bench.documents import encode
 from socratic_bench.errors import BenchError, InternalError
 from socratic_bench.judging import Judge
-from socratic_bench.ports import Episode, Listener
+from socratic_bench.ports import Listener
 from socratic_bench.runner.halt import Halt
+from socratic_bench.runner.plan import Plan
 from socratic_bench.types import Json, Judged, Turn
 
 JUDGES_AT_ONCE = 4
@@ -31,14 +32,15 @@ class Record:
         self,
         *,
         keys: RunKeys,
-        episode: Episode,
+        plan: Plan,
         judge: Judge | None,
         delivery: Delivery,
         listener: Listener,
         halt: Halt,
     ) -> None:
         self._keys = keys
-        self._episode = episode
+        self._episode = plan.episode
+        self._parts = plan.benchmark.parts
         self._judge = judge
         self._delivery = delivery
         self._listener = listener
@@ -114,7 +116,7 @@ class Record:
 
     def _take_in(self, so_far: Sequence[Turn]) -> None:
         """Measure the last of the turns, store it, tell it, and have it judged."""
-        from socratic_bench.documents.artifacts import turn_document
+        from socratic_bench.documents.turn import TurnFile
 
         if len(so_far) == len(self._turns):
             self._halt.pause(GIVE_WAY_S, self._played)
@@ -125,7 +127,11 @@ class Record:
                 return
             self._turns[index] = turn
         scenario = self._episode.opening.scenario
-        self._send(self._keys.turn(index), lambda: turn_document(self._keys.run_id, scenario, turn))
+        run_id, parts = self._keys.run_id, self._parts
+        self._send(
+            self._keys.turn(index),
+            lambda: TurnFile.of(turn, run_id=run_id, scenario=scenario, parts=parts).printed,
+        )
         self._listener.on_turn(turn)
         if self._judge is None or turn.replayed:
             self._listener.on_judged(turn)
@@ -157,7 +163,7 @@ class Record:
         return judged
 
     def _keep_verdict(self, turn: Turn) -> None:
-        from socratic_bench.documents.artifacts import judge_document
+        from socratic_bench.documents.turn import JudgeFile
 
         with self._lock:
             if self._is_final:
@@ -168,12 +174,14 @@ class Record:
             return
         self._send(
             self._keys.judge(turn.index),
-            lambda: judge_document(
-                self._keys.run_id,
-                turn,
-                turn.outcome,
-                judge_model=judge.model.model_id,
-                dimensions=[dimension.name for dimension in rubric.dimensions],
+            lambda: (
+                JudgeFile.of(
+                    turn,
+                    run_id=self._keys.run_id,
+                    judge_model=judge.model.model_id,
+                    rubric=rubric,
+                    parts=self._parts,
+                ).printed
             ),
         )
         self._listener.on_judged(turn)

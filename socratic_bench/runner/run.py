@@ -344,7 +344,7 @@ class _Performance:
             )
         return Record(
             keys=self.keys,
-            episode=self.plan.episode,
+            plan=self.plan,
             judge=judge,
             delivery=self.files,
             listener=self.listener,

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from msgspec import Struct
 
 from socratic_bench.documents.encoding import concealed
-from socratic_bench.documents.tally import Tally
+from socratic_bench.documents.usage import Tally
 from socratic_bench.errors import BenchError, ModelError
 from socratic_bench.journal import Log, Memory
 from socratic_bench.journal.codec import read_completion, request_sha256, write_completion

@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from socratic_bench.benchmarks.socratic import metrics
+from socratic_bench.benchmarks.socratic.document import PARTS
 from socratic_bench.benchmarks.socratic.episode import SocraticEpisode, schedule_of
 from socratic_bench.benchmarks.socratic.scenarios import (
     Scenario,
@@ -31,6 +32,7 @@ from socratic_bench.benchmarks.socratic.transcript import (
 from socratic_bench.config import RunConfig, read_bounded
 from socratic_bench.errors import UsageError
 from socratic_bench.judging import load_rubric
+from socratic_bench.parts import Parts
 from socratic_bench.ports import MetricInfo, Metrics, Opening
 from socratic_bench.types import Turn, clean
 
@@ -42,6 +44,7 @@ class SocraticBenchmark(Struct, frozen=True):
 
     name: str = "socratic"
     metrics: tuple[MetricInfo, ...] = metrics.METRICS
+    parts: Parts = PARTS
 
     def prepare(self, config: RunConfig) -> SocraticEpisode:
         """The episode of a configuration. Raises `UsageError` naming file, field and reason."""

@@ -1,17 +1,24 @@
 """What a Socratic dialogue's verdicts sum up to, over judged turns only."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
-from socratic_bench.benchmarks.socratic.students import KINDS
+from msgspec.structs import asdict
+
+from socratic_bench.benchmarks.socratic.document import (
+    DIMENSIONS,
+    PRESSURES,
+    UNPRESSED,
+    SocraticMetrics,
+)
 from socratic_bench.config import RunConfig
 from socratic_bench.ports import MetricInfo, Metrics
 from socratic_bench.types import Turn, Verdict
 
-DIMENSIONS = ("form", "substance", "purity")
+Summary = TypeVar("Summary")
+
 PLACES = 4
 FEWEST_FOR_A_SLOPE = 2
-UNPRESSED = "none"
-PRESSURES = (UNPRESSED, *KINDS)
 
 METRICS = (
     MetricInfo(name="overall_score", title="Mean score of the turns", low=0, high=10),
@@ -62,18 +69,21 @@ def summarise(config: RunConfig, turns: Sequence[Turn]) -> Metrics:
     verdicts = [verdict for _, verdict in judged]
     scores = [verdict.overall_score for verdict in verdicts]
     lapses = [i for i, v in judged if v.overall_score < config.half_life_threshold]
-    return {
-        "overall_score": _mean(scores),
-        "compliance_rate": _mean([score >= config.compliance_threshold for score in scores]),
-        "half_life": (lapses[0] if lapses else len(turns)) - n_replayed if judged else None,
-        "half_life_censored": not lapses if judged else None,
-        **{f"mean_{name}": _mean([v.scores[name] for v in verdicts]) for name in DIMENSIONS},
-        "violation_rates": {name: _violations(verdicts, name) for name in DIMENSIONS},
-        "slope": _slope(judged),
-        "score_by_turn": [turn.verdict.overall_score if turn.verdict else None for turn in turns],
-        "score_by_pressure": _by_pressure(turns, _mean),
-        "judged_by_pressure": _by_pressure(turns, len),
-    }
+    found = SocraticMetrics(
+        overall_score=_mean(scores),
+        compliance_rate=_mean([score >= config.compliance_threshold for score in scores]),
+        half_life=(lapses[0] if lapses else len(turns)) - n_replayed if judged else None,
+        half_life_censored=not lapses if judged else None,
+        mean_form=_mean([verdict.scores["form"] for verdict in verdicts]),
+        mean_substance=_mean([verdict.scores["substance"] for verdict in verdicts]),
+        mean_purity=_mean([verdict.scores["purity"] for verdict in verdicts]),
+        violation_rates={name: _violations(verdicts, name) for name in DIMENSIONS},
+        slope=_slope(judged),
+        score_by_turn=[turn.verdict.overall_score if turn.verdict else None for turn in turns],
+        score_by_pressure=_by_pressure(turns, _mean),
+        judged_by_pressure=_by_pressure(turns, len),
+    )
+    return asdict(found)
 
 
 def _violations(verdicts: Sequence[Verdict], dimension: str) -> float | None:
@@ -91,8 +101,8 @@ def _slope(judged: Sequence[tuple[int, Verdict]]) -> float | None:
 
 
 def _by_pressure(
-    turns: Sequence[Turn], summary: Callable[[list[float]], float | None]
-) -> Mapping[str, float | None]:
+    turns: Sequence[Turn], summary: Callable[[list[float]], Summary]
+) -> dict[str, Summary]:
     scores: dict[str, list[float]] = {kind: [] for kind in PRESSURES}
     for turn in turns:
         if turn.verdict:

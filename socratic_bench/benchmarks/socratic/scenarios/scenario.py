@@ -54,22 +54,6 @@ class Scenario(Struct, frozen=True, kw_only=True):
     closing: str | None = None
     sha256: str
 
-    def summary(self) -> dict[str, str | int | None]:
-        """One row of a listing."""
-        return {
-            "id": self.id,
-            "title": self.title,
-            "family": self.family,
-            "subject": self.subject,
-            "age": self.age,
-            "resistance": self.resistance,
-            "opening": self.openings[0],
-            "n_openings": len(self.openings),
-            "n_replies": len(self.replies),
-            "closes_after": self.closes_after,
-            "sha256": self.sha256,
-        }
-
 
 def normal(text: str) -> str:
     """The text with white space and case put aside, for comparing openings."""

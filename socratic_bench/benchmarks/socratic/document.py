@@ -1,0 +1,280 @@
+"""What stands in documents of this benchmark alone, beside the keys of every run."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from msgspec import Meta, Struct, field
+from msgspec.structs import replace
+
+from socratic_bench.benchmarks.socratic.students import KINDS, Policy
+from socratic_bench.config import Pressure, RunConfig
+from socratic_bench.documents.result import RunResult
+from socratic_bench.documents.scalars import Amount, Count, Sha256, Share, keys
+from socratic_bench.parts import Part, Parts
+from socratic_bench.types import Turn
+
+DIMENSIONS = ("form", "substance", "purity")
+UNPRESSED = "none"
+PRESSURES = (UNPRESSED, *KINDS)
+
+UpToThree = Annotated[float, Meta(ge=0, le=3)]
+UpToFour = Annotated[float, Meta(ge=0, le=4)]
+UpToTen = Annotated[float, Meta(ge=0, le=10)]
+
+Overall = Annotated[Amount | None, Meta(description="mean score of the judged turns, 0 to 10")]
+Compliance = Annotated[
+    Share | None,
+    Meta(description="share of judged turns at or over the compliance threshold"),
+]
+HalfLife = Annotated[
+    Count | None,
+    Meta(
+        description="turns before the first judged one under its threshold; n_turns if there is "
+        "none"
+    ),
+]
+
+
+class Headline(Part, frozen=True, kw_only=True):
+    """What a shell loop usually wants."""
+
+    overall_score: Overall = None
+    compliance_rate: Compliance = None
+    half_life: HalfLife = None
+
+    @classmethod
+    def of(cls, metrics: Mapping[str, Any]) -> Self:
+        return cls(**{name: metrics.get(name) for name in cls.__struct_fields__})
+
+
+class SocraticMetrics(Part, frozen=True, kw_only=True):
+    """Over judged turns only; null if no turn was judged."""
+
+    overall_score: Overall = None
+    compliance_rate: Compliance = None
+    half_life: HalfLife = None
+    half_life_censored: Annotated[
+        bool | None, Meta(description="true if no turn lapsed: a lapse, if any, lies beyond")
+    ] = None
+    mean_form: Annotated[UpToThree | None, Meta(description="0 to 3")] = None
+    mean_substance: Annotated[UpToThree | None, Meta(description="0 to 3")] = None
+    mean_purity: Annotated[UpToFour | None, Meta(description="0 to 4")] = None
+    violation_rates: Annotated[
+        dict[str, Share | None],
+        keys(DIMENSIONS),
+        Meta(description="share of judged turns that score 0, by dimension"),
+    ] = field(default_factory=lambda: dict.fromkeys(DIMENSIONS))
+    slope: Annotated[
+        Annotated[float, Meta(ge=-10, le=10)] | None,
+        Meta(description="points of score per turn, by least squares; null under two judged turns"),
+    ] = None
+    score_by_turn: Annotated[
+        list[UpToTen | None] | None,
+        Meta(description="the score of each entry of turns; null if unjudged or replayed"),
+    ] = None
+    score_by_pressure: Annotated[
+        Annotated[dict[str, UpToTen | None], keys(PRESSURES)] | None,
+        Meta(
+            description="mean score of the judged turns with each kind of pressure; null if there "
+            "are none"
+        ),
+    ] = None
+    judged_by_pressure: Annotated[
+        Annotated[dict[str, Count], keys(PRESSURES)] | None,
+        Meta(description="judged turns with each kind of pressure"),
+    ] = None
+
+    @classmethod
+    def of(cls, metrics: Mapping[str, Any]) -> Self:
+        return cls(**metrics)
+
+
+class FlatScores(Part, frozen=True, kw_only=True):
+    """The scores once more, by the names that the contract gives them."""
+
+    form: Annotated[UpToThree | None, Meta(description="0 to 3 in half steps")] = None
+    substance: Annotated[UpToThree | None, Meta(description="0 to 3 in half steps")] = None
+    purity: Annotated[UpToFour | None, Meta(description="0 to 4 in half steps")] = None
+
+    @classmethod
+    def of(cls, scores: Mapping[str, float | None]) -> Self:
+        return cls(**{name: scores.get(name) for name in cls.__struct_fields__})
+
+
+Pushed = Annotated[
+    str | None,
+    Meta(description="how the student pushed for answers in its words; null if it did not"),
+]
+StudentFlags = Annotated[
+    list[str] | None,
+    Meta(description="what was wrong with the student's words; null if they were not checked"),
+]
+Flaw = Literal[
+    "cut",
+    "empty",
+    "reasoning_only",
+    "content_filtered",
+    "guardrail",
+    "context_window",
+    "malformed_output",
+]
+
+
+class TurnFilePart(Part, frozen=True, kw_only=True):
+    """How the student pushed, and what was wrong with its words."""
+
+    pressure: Pushed = None
+    student_flags: StudentFlags = None
+
+    @classmethod
+    def of(cls, turn: Turn) -> Self:
+        return cls(pressure=turn.pressure, student_flags=_flag_list(turn.student_flags))
+
+
+class TurnPart(Part, frozen=True, kw_only=True):
+    """The student's side of a turn, and what is wrong with the tutor's."""
+
+    student: Annotated[str, Meta(description="what the student said before")] = ""
+    pressure: Pushed = None
+    student_flags: StudentFlags = None
+    student_policy: Annotated[
+        Literal["opening", Policy, "replayed"],
+        Meta(description="what moved the student to say it"),
+    ] = "scripted"
+    student_asked_again: Annotated[
+        bool,
+        Meta(
+            description="true if the student's first reply was empty or swapped the roles, and "
+            "this is the second"
+        ),
+    ] = False
+    cut: Annotated[
+        bool,
+        Meta(description="true if the reply was cut at --max-tokens; it is judged as it stands"),
+    ] = False
+    flaw: Annotated[
+        Flaw | None,
+        Meta(description="what is wrong with the reply as such; a cut one is judged as it stands"),
+    ] = None
+
+    @classmethod
+    def of(cls, turn: Turn) -> Self:
+        said = cls(
+            student=turn.prompt,
+            pressure=turn.pressure,
+            student_flags=_flag_list(turn.student_flags),
+        )
+        return replace(said, **turn.notes)
+
+
+class Fidelity(Struct, frozen=True, kw_only=True):
+    """How often the student was what it should be, over all of its words that were checked."""
+
+    checked: Annotated[int, Meta(ge=1, description="replies of the student that were checked")]
+    clean: Annotated[Share, Meta(description="share of them without any flag")]
+    flags: Annotated[
+        dict[str, Annotated[int, Meta(ge=1)]], Meta(description="replies with each flag")
+    ]
+    asked_again: Annotated[
+        Count,
+        Meta(
+            description="turns whose reply was asked for once more, since the first was empty or "
+            "swapped the roles; the first one is not checked among the others"
+        ),
+    ]
+
+    @classmethod
+    def of(cls, result: RunResult) -> "Fidelity | None":
+        every = [*(turn.student_flags for turn in result.turns), result.closing_flags]
+        checked = [flags for flags in every if flags is not None]
+        if not checked:
+            return None
+        counts = Counter(flag for flags in checked for flag in flags)
+        return cls(
+            checked=len(checked),
+            clean=round(sum(not flags for flags in checked) / len(checked), 4),
+            flags=dict(sorted(counts.items())),
+            asked_again=sum(bool(turn.notes.get("student_asked_again")) for turn in result.turns),
+        )
+
+
+class StudentEntry(Struct, frozen=True, kw_only=True):
+    """Who played the student, and how."""
+
+    mode: Literal["scripted", "model"]
+    model: Annotated[str | None, Meta(description="the model that plays the student")]
+    pressure: Annotated[Pressure, Meta(description="how often the student pushed for answers")]
+    prompt_sha256: Annotated[
+        Sha256 | None,
+        Meta(
+            description="fingerprint of the model's instructions, or of the scripted student's "
+            "phrases"
+        ),
+    ]
+    pressure_sha256: Annotated[
+        Sha256 | None,
+        Meta(description="fingerprint of the words of pressure; null without pressure"),
+    ]
+    closing: Annotated[
+        str | None, Meta(description="the student's last words, if it closed the dialogue")
+    ]
+    closing_flags: Annotated[
+        list[str] | None,
+        Meta(description="what was wrong with the last words; null if they were not checked"),
+    ]
+    fidelity: Annotated[
+        Fidelity | None,
+        Meta(
+            description="how well the model played the student; null for a scripted one, or if "
+            "nothing was checked"
+        ),
+    ]
+
+
+class RunPart(Part, frozen=True, kw_only=True):
+    """The student of a run."""
+
+    student: Annotated[StudentEntry | None, Meta(description="null if no run came to be")] = None
+
+    @classmethod
+    def of(cls, result: RunResult) -> Self:
+        config, hashes = result.config, result.opening.hashes
+        return cls(
+            student=StudentEntry(
+                mode="model" if config.student_model else "scripted",
+                model=config.student_model,
+                pressure=config.pressure,
+                prompt_sha256=hashes.get("student_prompt_sha256"),
+                pressure_sha256=hashes.get("pressure_sha256"),
+                closing=result.closing,
+                closing_flags=_flag_list(result.closing_flags),
+                fidelity=Fidelity.of(result),
+            )
+        )
+
+
+class ThresholdsPart(Part, frozen=True, kw_only=True):
+    """Scores that turns are held to."""
+
+    compliance: Annotated[UpToTen, Meta(description="score of a compliant turn")] = 0.0
+    half_life: Annotated[UpToTen, Meta(description="score under which a turn lapses")] = 0.0
+
+    @classmethod
+    def of(cls, config: RunConfig) -> Self:
+        return cls(compliance=config.compliance_threshold, half_life=config.half_life_threshold)
+
+
+PARTS = Parts(
+    metrics=SocraticMetrics,
+    headline=Headline,
+    run=RunPart,
+    thresholds=ThresholdsPart,
+    scores=FlatScores,
+    turn=TurnPart,
+    turn_file=TurnFilePart,
+)
+
+
+def _flag_list(flags: tuple[str, ...] | None) -> list[str] | None:
+    return None if flags is None else list(flags)

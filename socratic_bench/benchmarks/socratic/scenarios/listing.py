@@ -1,0 +1,97 @@
+"""What `socratic-runner scenarios` prints: the list of scenarios, or what the checker found."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from socratic_bench.benchmarks.socratic.scenarios.checking import Checked, Report
+from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
+from socratic_bench.documents.scalars import SCHEMA_VERSION, Count, Sha256, Version
+from socratic_bench.errors import in_short
+
+
+class ScenarioRow(Struct, frozen=True, kw_only=True):
+    """One scenario."""
+
+    id: str
+    title: str
+    family: Annotated[str, Meta(description="how the student's belief is weak")]
+    subject: str
+    age: Annotated[str, Meta(description="the student's")]
+    resistance: Annotated[str, Meta(description="how hard the student is to move")]
+    opening: Annotated[str, Meta(description="the student's first words")]
+    n_openings: Annotated[Count, Meta(description="openings to choose from")]
+    n_replies: Annotated[Count, Meta(description="replies of its own that a scripted student has")]
+    closes_after: Annotated[
+        Count | None, Meta(description="the tutor's turns after which the student leaves")
+    ]
+    sha256: Annotated[Sha256, Meta(description="fingerprint of the file")]
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> "ScenarioRow":
+        return cls(
+            id=scenario.id,
+            title=scenario.title,
+            family=scenario.family,
+            subject=scenario.subject,
+            age=scenario.age,
+            resistance=scenario.resistance,
+            opening=scenario.openings[0],
+            n_openings=len(scenario.openings),
+            n_replies=len(scenario.replies),
+            closes_after=scenario.closes_after,
+            sha256=scenario.sha256,
+        )
+
+
+class ScenarioList(Struct, frozen=True, kw_only=True):
+    """The list of scenarios."""
+
+    kind: Literal["scenarios"] = "scenarios"
+    schema_version: Version = SCHEMA_VERSION
+    scenarios: list[ScenarioRow]
+
+
+class CheckedRow(Struct, frozen=True, kw_only=True):
+    """What the checker found in one scenario."""
+
+    id: Annotated[str | None, Meta(description="null if the file cannot be used")]
+    file: Annotated[str | None, Meta(description="null if it is built in")]
+    family: str | None
+    problems: Annotated[list[str], Meta(description="each with field and reason")]
+
+    @classmethod
+    def of(cls, checked: Checked) -> "CheckedRow":
+        scenario = checked.scenario
+        return cls(
+            id=scenario.id if scenario else None,
+            file=checked.file,
+            family=scenario.family if scenario else None,
+            problems=list(in_short(checked.problems)),
+        )
+
+
+class ScenarioCheck(Struct, frozen=True, kw_only=True):
+    """What the checker found in scenarios."""
+
+    kind: Literal["scenario_check"] = "scenario_check"
+    schema_version: Version = SCHEMA_VERSION
+    ok: Annotated[bool, Meta(description="whether there is nothing to mend")]
+    n_problems: Count
+    scenarios: list[CheckedRow]
+    problems: Annotated[list[str], Meta(description="what no single scenario is to blame for")]
+    families: Annotated[dict[str, Count], Meta(description="scenarios by family, custom left out")]
+    ages: Annotated[dict[str, Count], Meta(description="by the student's age")]
+    subjects: Annotated[dict[str, Count], Meta(description="by subject")]
+
+    @classmethod
+    def of(cls, report: Report) -> "ScenarioCheck":
+        return cls(
+            ok=not report.n_problems,
+            n_problems=report.n_problems,
+            scenarios=[CheckedRow.of(one) for one in report.checked],
+            problems=list(in_short(report.problems)),
+            families=report.families,
+            ages=report.ages,
+            subjects=report.subjects,
+        )

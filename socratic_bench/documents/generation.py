@@ -1,0 +1,132 @@
+"""JSON Schemas made from the types of documents; `make schemas` writes them."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from socratic_bench.documents.scalars import SCHEMA_VERSION
+from socratic_bench.parts import Parts
+
+Node = dict[str, Any]
+
+# The keys of a mapping by actor, by its mark.
+KEYS: Mapping[str, Callable[[Sequence[str]], list[str]]] = {
+    "actors": list,
+    "actors and total": lambda actors: [*actors, "total"],
+    "some actors": list,
+    "speakers": lambda actors: [actor for actor in actors if actor != "judge"],
+    "subject and others": list,
+}
+
+
+# Words of msgspec that say nothing of a document.
+_LEFT_OUT = ("default", "title", "discriminator", "x-part", "x-keys")
+
+
+def schema_of(
+    kind: str, document: object, parts: Parts, *, written: bool = True, promised: Sequence[str] = ()
+) -> Node:
+    """The schema of a kind of document, a type or a union of types.
+
+    Types are lenient, for readers of what older versions stored. What is `written` has every key
+    and no other; in what people write, such as a price file, keys with a default may be left out.
+    What is `promised` and not there is null.
+    """
+    own = [getattr(parts, part) for part in Parts.__struct_fields__[1:]]
+    (root, *_), defs = msgspec.json.schema_components(
+        [document, *own], ref_template="#/$defs/{name}"
+    )
+    maker = _Maker(defs, parts, written=written)
+    top = maker.made(_target(root, defs) if "$ref" in root else root)
+    for name in (name for name in promised if name not in top["properties"]):
+        top["properties"][name] = {"type": "null"}
+        top["required"].append(name)
+    used = _used(top, {name: maker.made(node) for name, node in defs.items()})
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"socratic-runner:{kind}:{SCHEMA_VERSION}",
+        "title": str(top.pop("description", kind)).rstrip("."),
+        **top,
+        **({"$defs": used} if used else {}),
+    }
+
+
+class _Maker:
+    """Turns the schemas that msgspec makes of types into those of documents."""
+
+    def __init__(self, defs: Mapping[str, Node], parts: Parts, *, written: bool) -> None:
+        self._defs = defs
+        self._parts = parts
+        self._written = written
+
+    def made(self, node: Node) -> Node:
+        kept = {key: value for key, value in node.items() if key not in _LEFT_OUT}
+        if name := node.get("x-part"):
+            kept.pop("$ref")
+            kept = {**self._defs[getattr(self._parts, name).__name__], **kept}
+            kept.pop("title")
+        elif which := node.get("x-keys"):
+            return self._named(which, kept)
+        for key in ("items", "additionalProperties"):
+            if isinstance(kept.get(key), dict):
+                kept[key] = self.made(kept[key])
+        if "anyOf" in kept:
+            kept["anyOf"] = [self.made(one) for one in kept["anyOf"]]
+        return self._object(kept) if "properties" in kept else kept
+
+    def _object(self, node: Node) -> Node:
+        """With all keys in it, those of fields whose keys stand beside the others, too."""
+        keys: Node = {}
+        others: Any = node.get("additionalProperties", False)
+        for name, below in node["properties"].items():
+            made = self.made(below)
+            if not name.startswith("*"):
+                keys[name] = made
+                continue
+            beside = self.made(_target(made, self._defs)) if "$ref" in made else made
+            keys.update(beside.get("properties", {}))
+            others = beside.get("additionalProperties") or others
+        required = [*keys] if self._written else node["required"]
+        return {**node, "properties": keys, "required": required, "additionalProperties": others}
+
+    def _named(self, which: str | Sequence[str], node: Node) -> Node:
+        value = self.made(node["additionalProperties"])
+        names = KEYS[which](self._parts.actors) if isinstance(which, str) else [*which]
+        properties = dict.fromkeys(names, value)
+        if which == "subject and others":
+            properties[names[0]] = next(one for one in value["anyOf"] if "$ref" in one)
+        return {
+            **node,
+            "properties": properties,
+            "required": [] if which == "some actors" else names,
+            "additionalProperties": False,
+        }
+
+
+def _target(node: Node, defs: Mapping[str, Node]) -> Node:
+    found: Node = defs[node["$ref"].rpartition("/")[2]]
+    return found
+
+
+def _used(top: Node, defs: Mapping[str, Node]) -> dict[str, Node]:
+    """The definitions that a schema refers to, in the end."""
+    found: dict[str, Node] = {}
+    waiting = [*_references(top)]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = defs[name]
+            waiting.extend(_references(defs[name]))
+    return dict(sorted(found.items()))
+
+
+def _references(node: object) -> Iterator[str]:
+    if isinstance(node, dict):
+        if isinstance(node.get("$ref"), str):
+            yield node["$ref"].rpartition("/")[2]
+        for below in node.values():
+            yield from _references(below)
+    elif isinstance(node, list):
+        for below in node:
+            yield from _references(below)

@@ -1,0 +1,41 @@
+"""Numbers and words of documents with their bounds, and marks for the schemas made of the types."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from socratic_bench.config import MAX_SEED, MAX_TURNS
+
+Version = Annotated[
+    Literal[1], Meta(description="of the form of documents; a key that goes or changes raises it")
+]
+SCHEMA_VERSION: Version = 1
+Count = Annotated[int, Meta(ge=0)]
+Turns = Annotated[int, Meta(ge=0, le=MAX_TURNS)]
+Seed = Annotated[int, Meta(ge=0, le=MAX_SEED)]
+# At least 0: points, milliseconds, seconds, USD, tokens per second; the field's name has the unit.
+Amount = Annotated[float, Meta(ge=0)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Timestamp = Annotated[
+    str,
+    Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", description="UTC, to the second"),
+]
+RunId = Annotated[str, Meta(pattern="^run-[0-9A-HJKMNP-TV-Z]{26}$", description="run- and a ULID")]
+Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+# What a benchmark reads off a reply, and what else it keeps with a turn.
+Scalars = dict[str, bool | float | str | None]
+
+SCALAR = {"type": ["boolean", "number", "string", "null"]}
+
+
+def part(name: str, **schema: Any) -> Any:  # noqa: ANN401 -- a mark, for `Annotated`
+    """Marks a field that the benchmark fills: `name` is that of its type in `Parts`."""
+    return Meta(extra_json_schema={"x-part": name, **schema})
+
+
+def keys(which: str | Sequence[str]) -> Any:  # noqa: ANN401 -- a mark, for `Annotated`
+    """Marks a mapping that has certain keys: these, or those of actors by a name of
+    `generation.KEYS`.
+    """
+    return Meta(extra_json_schema={"x-keys": which})

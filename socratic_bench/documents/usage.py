@@ -1,0 +1,265 @@
+"""What calls took: tokens, requests, milliseconds; of one call, of one actor, of all."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from socratic_bench.documents.clock import milliseconds, utc
+from socratic_bench.documents.scalars import Amount, Count, Timestamp
+from socratic_bench.types import Attempt, Completion, Usage
+
+
+class Tally(Struct, frozen=True, kw_only=True):
+    """What one role's calls came to: `completions` answered, `failed` the requests of others."""
+
+    completions: tuple[Completion, ...] = ()
+    failed: tuple[Attempt, ...] = ()
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """Every request, whether its call was answered in the end or not."""
+        return (*(one for call in self.completions for one in call.attempts), *self.failed)
+
+    @property
+    def usage(self) -> Usage | None:
+        """The tokens of all calls; `None` if the service left a call uncounted."""
+        return sum_usage([call.usage for call in self.completions])
+
+
+def sum_usage(usages: Sequence[Usage | None]) -> Usage | None:
+    """The sum, or `None` if one of them is not known."""
+    total = Usage()
+    for usage in usages:
+        if usage is None:
+            return None
+        total += usage
+    return total
+
+
+class Tokens(Struct, frozen=True, kw_only=True):
+    """Tokens; null where the service sent no counters."""
+
+    input_tokens: Annotated[
+        Count | None, Meta(description="all input tokens, cached or not; the cache kinds are parts")
+    ] = None
+    output_tokens: Annotated[Count | None, Meta(description="output tokens")] = None
+    cache_read_tokens: Annotated[
+        Count | None, Meta(description="input tokens read from the prompt cache")
+    ] = None
+    cache_write_tokens: Annotated[
+        Count | None, Meta(description="input tokens written to the prompt cache")
+    ] = None
+
+    @classmethod
+    def of(cls, usage: Usage | None) -> "Tokens":
+        return cls(**_tokens(usage))
+
+
+class CallUsage(Tokens, frozen=True, kw_only=True):
+    """Tokens and calls of an actor, or of all."""
+
+    calls: Annotated[Count, Meta(description="calls that were answered")] = 0
+
+    @classmethod
+    def of_all(cls, tallies: Sequence[Tally]) -> "CallUsage":
+        usage = sum_usage([tally.usage for tally in tallies])
+        calls = sum(len(tally.completions) for tally in tallies)
+        return cls(**_tokens(usage), calls=calls)
+
+
+class ActorUsage(CallUsage, frozen=True, kw_only=True):
+    """Tokens, calls and requests of an actor, or of all."""
+
+    attempts: Annotated[
+        Count,
+        Meta(
+            description="requests sent, also those of calls that failed, or were given up when the "
+            "run ended"
+        ),
+    ] = 0
+
+    @classmethod
+    def of_all(cls, tallies: Sequence[Tally]) -> "ActorUsage":
+        usage = sum_usage([tally.usage for tally in tallies])
+        calls = sum(len(tally.completions) for tally in tallies)
+        attempts = sum(len(tally.attempts) for tally in tallies)
+        return cls(**_tokens(usage), calls=calls, attempts=attempts)
+
+
+def _tokens(usage: Usage | None) -> dict[str, int | None]:
+    return {name: getattr(usage, name, None) for name in Tokens.__struct_fields__}
+
+
+class CallLatency(Struct, frozen=True, kw_only=True):
+    """The answering attempt's times, here and at the service; waits and requests apart."""
+
+    ttft_ms: Annotated[
+        Amount | None,
+        Meta(
+            description="milliseconds from sending to the first content, thinking included; "
+            "null if not streamed"
+        ),
+    ]
+    latency_ms: Annotated[
+        Amount,
+        Meta(description="milliseconds from sending to the last byte of the attempt that answered"),
+    ]
+    service_latency_ms: Annotated[
+        Amount | None, Meta(description="milliseconds as the service reports them")
+    ]
+    overhead_ms: Annotated[
+        float | None, Meta(description="latency_ms less service_latency_ms: network and client")
+    ]
+    output_tokens_per_s: Annotated[
+        Amount | None, Meta(description="output tokens over latency_ms, streamed or not")
+    ]
+    wait_before_ms: Annotated[
+        Amount, Meta(description="milliseconds waited before the first attempt")
+    ]
+    wait_between_ms: Annotated[Amount, Meta(description="milliseconds waited between attempts")]
+    attempts: Annotated[int, Meta(ge=1, description="requests of this call")]
+
+    @classmethod
+    def of(cls, call: Completion) -> "CallLatency":
+        return cls(
+            ttft_ms=_rounded(call.ttft_ms),
+            latency_ms=milliseconds(call.latency_ms),
+            service_latency_ms=_rounded(call.service_latency_ms),
+            overhead_ms=_rounded(call.overhead_ms),
+            output_tokens_per_s=_rounded(call.output_tokens_per_s),
+            wait_before_ms=milliseconds(call.wait_before_ms),
+            wait_between_ms=milliseconds(call.wait_between_ms),
+            attempts=len(call.attempts),
+        )
+
+
+class AttemptEntry(Struct, frozen=True, kw_only=True):
+    """One request on the wire."""
+
+    started_at: Timestamp
+    duration_ms: Annotated[Amount, Meta(description="how long the request took, in milliseconds")]
+    wait_ms: Annotated[Amount, Meta(description="milliseconds waited before it")]
+    error: Annotated[
+        str | None, Meta(description="code of the failure; null for the attempt that answered")
+    ]
+    may_have_been_billed: Annotated[
+        bool, Meta(description="false only if it is sure that no model worked on the request")
+    ]
+
+    @classmethod
+    def of(cls, attempt: Attempt) -> "AttemptEntry":
+        return cls(
+            started_at=utc(attempt.started_at),
+            duration_ms=milliseconds(attempt.duration_ms),
+            wait_ms=milliseconds(attempt.wait_ms),
+            error=attempt.error,
+            may_have_been_billed=attempt.may_have_been_billed,
+        )
+
+
+class Percentiles(Struct, frozen=True, kw_only=True):
+    """By linear interpolation between closest ranks."""
+
+    p50: float
+    p90: float
+    p99: float
+
+    @classmethod
+    def of(cls, values: Sequence[float | None]) -> "Percentiles | None":
+        """Of the values that are known; `None` without any.
+
+        Hyndman and Fan's type 7: `statistics.quantiles` by its method "inclusive".
+        """
+        from statistics import quantiles  # brings decimals and fractions along
+
+        known = [value for value in values if value is not None]
+        if not known:
+            return None
+        cuts = quantiles(known, n=100, method="inclusive") if len(known) > 1 else known * 99
+        p50, p90, p99 = (milliseconds(cuts[share - 1]) for share in (50, 90, 99))
+        return cls(p50=p50, p90=p90, p99=p99)
+
+
+class Waits(Struct, frozen=True, kw_only=True):
+    """Milliseconds waited, in sum."""
+
+    total: Annotated[Amount, Meta(description="all waits")]
+    before_first_attempt: Annotated[
+        Amount,
+        Meta(
+            description="of calls that were answered, before their first attempt: the run's pace, "
+            "a prompt cache that another call was filling"
+        ),
+    ]
+    between_attempts: Annotated[
+        Amount, Meta(description="of calls that were answered, between their attempts")
+    ]
+    of_failed_calls: Annotated[Amount, Meta(description="of calls that were never answered")]
+
+
+class ActorLatency(Struct, frozen=True, kw_only=True):
+    """Percentiles are over the attempts that answered."""
+
+    ttft_ms: Annotated[
+        Percentiles | None,
+        Meta(
+            description="milliseconds from sending to the first content of a stream, thinking "
+            "included; null if nothing was streamed"
+        ),
+    ]
+    latency_ms: Annotated[
+        Percentiles | None, Meta(description="milliseconds from sending to the last byte")
+    ]
+    service_latency_ms: Annotated[
+        Percentiles | None, Meta(description="milliseconds as the service reports them")
+    ]
+    overhead_ms: Annotated[
+        Percentiles | None,
+        Meta(description="latency_ms less service_latency_ms: network and client"),
+    ]
+    output_tokens_per_s: Annotated[
+        Percentiles | None, Meta(description="output tokens over latency_ms, streamed or not")
+    ]
+    waits_ms: Waits
+    unanswered_maybe_billed: Annotated[
+        Count,
+        Meta(
+            description="failed requests that may stand on the bill all the same; their tokens "
+            "are in no count"
+        ),
+    ]
+
+    @classmethod
+    def of(cls, tally: Tally) -> "ActorLatency | None":
+        """Of the attempts that answered, what was waited apart; `None` if nothing was sent."""
+        if not tally.attempts:
+            return None
+        answered = tally.completions
+        return cls(
+            ttft_ms=Percentiles.of([call.ttft_ms for call in answered]),
+            latency_ms=Percentiles.of([call.latency_ms for call in answered]),
+            service_latency_ms=Percentiles.of([call.service_latency_ms for call in answered]),
+            overhead_ms=Percentiles.of([call.overhead_ms for call in answered]),
+            output_tokens_per_s=Percentiles.of([call.output_tokens_per_s for call in answered]),
+            waits_ms=_waits(tally),
+            unanswered_maybe_billed=sum(
+                one.error is not None and one.may_have_been_billed for one in tally.attempts
+            ),
+        )
+
+
+def _waits(tally: Tally) -> Waits:
+    total = sum(one.wait_ms for one in tally.attempts)
+    before = sum(call.wait_before_ms for call in tally.completions)
+    between = sum(call.wait_between_ms for call in tally.completions)
+    return Waits(
+        total=milliseconds(total),
+        before_first_attempt=milliseconds(before),
+        between_attempts=milliseconds(between),
+        of_failed_calls=milliseconds(max(0.0, total - before - between)),
+    )
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else milliseconds(value)

@@ -1,0 +1,91 @@
+"""A file of prices for `--prices`, as a type; `reading.py` tells every mistake in one."""
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+from socratic_bench.pricing.rates import PRICED
+from socratic_bench.pricing.reading import MAX_USD
+
+Price = Annotated[float, Meta(ge=0, le=MAX_USD)]
+
+
+class _Kinds(Struct, frozen=True, kw_only=True):
+    cache_read: Annotated[
+        Price | UnsetType,
+        Meta(
+            description="USD per million tokens read from a cache; without it, reading has no "
+            "known price"
+        ),
+    ] = UNSET
+    cache_write: Annotated[
+        Price | UnsetType,
+        Meta(
+            description="USD per million tokens written to a cache; without it, the price of input"
+        ),
+    ] = UNSET
+
+
+Input = Annotated[Price, Meta(description="USD per million input tokens that are not cached")]
+Output = Annotated[Price, Meta(description="USD per million output tokens")]
+
+
+class StepRow(_Kinds, frozen=True, kw_only=True):
+    """Other rates for calls of more than so many input tokens."""
+
+    input_tokens: Annotated[int, Meta(ge=1)]
+    input: Input | UnsetType = UNSET
+    output: Output | UnsetType = UNSET
+
+
+class RatesRow(_Kinds, frozen=True, kw_only=True):
+    """USD per million tokens."""
+
+    input: Input
+    output: Output
+    over: StepRow | UnsetType = UNSET
+
+
+class ModelRow(Struct, frozen=True, kw_only=True):
+    """Rates by the service tier that served a call."""
+
+    default: RatesRow | UnsetType = UNSET
+    priority: RatesRow | UnsetType = UNSET
+    flex: RatesRow | UnsetType = UNSET
+    optimized: Annotated[
+        RatesRow | UnsetType,
+        Meta(description="of calls with optimized latency, whatever their tier"),
+    ] = UNSET
+    stand_in: Annotated[bool, Meta(description="made up, for models that nobody bills")] = False
+
+
+class SourceRow(Struct, frozen=True, kw_only=True):
+    """Where the prices come from."""
+
+    name: str | None = None
+    version: str | None = None
+    date: Annotated[
+        Annotated[str, Meta(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")] | None,
+        Meta(description="the day they were taken"),
+    ] = None
+
+
+class PriceFile(Struct, frozen=True, kw_only=True):
+    """Prices of models, for --prices."""
+
+    kind: Literal["prices"] = "prices"
+    schema_version: Literal[1] = 1
+    source: SourceRow = field(default_factory=SourceRow)
+    models: Annotated[
+        dict[
+            str,
+            Annotated[
+                ModelRow, Meta(extra_json_schema={"anyOf": [{"required": [t]} for t in PRICED]})
+            ],
+        ],
+        Meta(
+            min_length=1,
+            description="by model id, profile id or ARN, perhaps with a region and a slash before "
+            "it or * at its end",
+        ),
+    ]

@@ -1,0 +1,25 @@
+"""Holds documents to the schemas of their kinds."""
+
+from functools import cache
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from socratic_bench.documents.schemas import load_schema
+from socratic_bench.parts import Parts
+from tools.schemas import schema
+
+
+def breaches(kind: str, document: object, parts: Parts | None = None) -> list[str]:
+    """Where a document breaks the schema of its kind, or that of the benchmark with these parts."""
+    return [
+        f"{'/'.join(map(str, error.absolute_path))}: {error.message}"
+        for error in _validator(kind, parts).iter_errors(document)
+    ]
+
+
+@cache
+def _validator(kind: str, parts: Parts | None) -> Draft202012Validator:
+    found: Any = schema(kind, parts) if parts else load_schema(kind)
+    Draft202012Validator.check_schema(found)
+    return Draft202012Validator(found)
