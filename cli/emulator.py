@@ -22,9 +22,9 @@ def main(words: Sequence[str]) -> int:
     """Serve until SIGHUP, SIGINT or SIGTERM; the one document says where."""
     from cli.output import print_document, say
     from socratic_bench.documents.command import EmulatorDocument
+    from socratic_bench.documents.plain import plain_keys
     from socratic_bench.emulator import MODEL_IDS, Settings, parse_fault, serve
     from socratic_bench.errors import UsageError
-    from socratic_bench.parts import plain_keys
 
     found = parse_strictly(_parser(), words)
     settings = Settings(

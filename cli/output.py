@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from cli import signals, stdout
 from socratic_bench.config import RunConfig
 from socratic_bench.documents import encode
+from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import BenchError, UsageError, in_short
-from socratic_bench.parts import plain_keys
 from socratic_bench.secrecy import redact
 from socratic_bench.types import Json, clean
 

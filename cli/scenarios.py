@@ -42,7 +42,7 @@ def _list(*, quiet: bool) -> int:
     from cli.output import plain, print_document, say
     from socratic_bench.benchmarks.socratic.scenarios import builtin_ids, load_builtin
     from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioList, ScenarioRow
-    from socratic_bench.parts import plain_keys
+    from socratic_bench.documents.plain import plain_keys
 
     scenarios = [load_builtin(name) for name in builtin_ids()]
     if not quiet:
@@ -57,8 +57,8 @@ def _check(files: Sequence[str], *, quiet: bool) -> int:
     from cli.output import print_document, say
     from socratic_bench.benchmarks.socratic.scenarios.checking import check_files
     from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioCheck
+    from socratic_bench.documents.plain import plain_keys
     from socratic_bench.errors import ENDINGS
-    from socratic_bench.parts import plain_keys
 
     report = check_files(files)
     if not quiet:

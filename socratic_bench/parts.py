@@ -1,11 +1,10 @@
 """What a benchmark adds to documents: types whose keys stand beside those of the core."""
 
-from collections.abc import Mapping
 from typing import Any, Self
 
 from msgspec import Struct
 
-from socratic_bench.types import ROLES, Json
+from socratic_bench.types import ROLES
 
 
 class Part(Struct, frozen=True, kw_only=True):
@@ -40,31 +39,3 @@ class Parts(Struct, frozen=True, kw_only=True):
     scores: type[Part] = Part
     turn: type[Part] = Part
     turn_file: type[Part] = Part
-
-
-def plain(value: object) -> Json:
-    """A document, or a value in one, as plain JSON values.
-
-    A field whose name in documents begins with "*" is no key: its own keys stand in its place.
-    """
-    if isinstance(value, Struct):
-        return plain_keys(value)
-    if isinstance(value, Mapping):
-        return {str(name): plain(item) for name, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [plain(item) for item in value]
-    known: Json = value  # type: ignore[assignment]
-    return known
-
-
-def plain_keys(document: Struct) -> dict[str, Json]:
-    """The keys of a document, each with its plain value; see `plain`."""
-    found: dict[str, Json] = {}
-    names = zip(document.__struct_fields__, document.__struct_encode_fields__, strict=True)
-    for name, key in names:
-        value = plain(getattr(document, name))
-        if key.startswith("*") and isinstance(value, dict):
-            found.update(value)
-        else:
-            found[key] = value
-    return found

@@ -5,9 +5,9 @@ Unknown is always `None`; a zero is a measured zero.
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 Role = Literal["tutor", "student", "judge"]
 ROLES: tuple[Role, ...] = ("tutor", "student", "judge")
@@ -34,6 +34,13 @@ EndReason = Literal[
 
 # Stop reasons by which the service says that a model's output is broken, whatever is left of it.
 MALFORMED_STOPS = ("malformed_output", "malformed_model_output", "malformed_tool_use")
+
+# What a run may write of a call, to which a run is held that is read: no service counts more tokens
+# or milliseconds.
+MOST = 10**12
+Tokens = Annotated[int, Meta(ge=0, le=MOST)]
+Milliseconds = Annotated[float, Meta(ge=0, le=MOST)]
+Moment = Annotated[datetime, Meta(tz=True)]
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
@@ -174,10 +181,10 @@ class CallKey(Struct, frozen=True, kw_only=True):
 class Usage(Struct, frozen=True, kw_only=True):
     """Tokens of one or more calls. `input_tokens` is all input; the cache kinds are parts of it."""
 
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
+    input_tokens: Tokens = 0
+    output_tokens: Tokens = 0
+    cache_read_tokens: Tokens = 0
+    cache_write_tokens: Tokens = 0
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -195,13 +202,13 @@ class Attempt(Struct, frozen=True, kw_only=True):
     true, the two bounds say for how many tokens at most; `None` is no known bound.
     """
 
-    started_at: datetime
-    duration_ms: float
-    wait_ms: float
+    started_at: Moment
+    duration_ms: Milliseconds
+    wait_ms: Milliseconds
     error: str | None
     may_have_been_billed: bool
-    input_tokens_at_most: int | None = None
-    output_tokens_at_most: int | None = None
+    input_tokens_at_most: Tokens | None = None
+    output_tokens_at_most: Tokens | None = None
 
 
 class Completion(Struct, frozen=True, kw_only=True):
@@ -218,13 +225,13 @@ class Completion(Struct, frozen=True, kw_only=True):
     message: Message
     stop_reason: str
     usage: Usage | None
-    latency_ms: float
-    service_latency_ms: float | None
+    latency_ms: Milliseconds
+    service_latency_ms: Milliseconds | None
     attempts: tuple[Attempt, ...]
     request_id: str | None
-    finished_at: datetime
+    finished_at: Moment
     streamed: bool = False
-    ttft_ms: float | None = None
+    ttft_ms: Milliseconds | None = None
     served_model: str | None = None
     served_tier: str | None = None
     served_latency_profile: str | None = None

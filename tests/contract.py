@@ -20,6 +20,7 @@ from socratic_bench.artifacts.keys import RunKeys
 from socratic_bench.documents.schemas import KINDS, load_schema
 from socratic_bench.errors import ENDINGS
 from tests.command import OFFLINE, Outcome, environment, run
+from tests.schemas import breaches
 
 FILE = Path(__file__).parent / "data" / "contract.json"
 MAX_DEPTH = 12
@@ -154,6 +155,9 @@ def _read(path: Path) -> Paths:
     if path.suffix != ".jsonl":
         return document_paths(json.loads(path.read_bytes()))
     entries = [json.loads(line) for line in path.read_text().splitlines()]
+    for entry in entries:
+        kept = {name: value for name, value in entry.items() if name != "sha256"}
+        assert breaches("journal", kept) == [], entry
     return document_paths({"line": entries})
 
 

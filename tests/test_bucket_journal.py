@@ -22,7 +22,7 @@ from socratic_bench.artifacts.places import bucket_journals, open_bucket
 from socratic_bench.artifacts.s3 import S3Store
 from socratic_bench.config import RunConfig
 from socratic_bench.errors import ArtifactError, BenchError, Stopped, UsageError
-from tests.fakes import KEPT, PATIENCE_S, FakeBedrock, Said, Sent, relayed, xml
+from tests.fakes import KEPT, PATIENCE_S, FakeBedrock, Said, Sent, breaches, relayed, xml
 
 RUN = "run-01M7XXKJ610ZKRZ0Q3VR382HZG"
 LATER = "run-01M7XXKJ610ZKRZ0Q3VR382HZH"
@@ -218,8 +218,11 @@ class TestFaults:
             (None, "is missing"),
             (CUT, "is cut or broken"),
             ("", "is cut or broken"),
-            ("[]", "is something else"),
-            ('{"turn": 7}', "is something else"),
+            ("[]", "is something else (the whole: Expected `object`, got `array`)"),
+            (
+                '{"turn": 7}',
+                "is something else (the whole: Object missing required field `run_id`)",
+            ),
             ("\u00ff\u00fe", "is cut or broken"),
         ],
         ids=["gap", "cut", "empty", "foreign kind", "foreign object", "no json"],
@@ -352,6 +355,12 @@ class TestLease:
 
     def lease(self, client: Any, bucket: str) -> Any:
         return json.loads(client.get_object(Bucket=bucket, Key=LEASE)["Body"].read())
+
+    def test_what_lies_in_the_bucket_fits_its_schemas(self, client, bucket, written):
+        assert breaches("lease", self.lease(client, bucket)) == []
+        for number in range(len(ENTRIES)):
+            found = client.get_object(Bucket=bucket, Key=f"{FOLDER}{number:06}.json")["Body"].read()
+            assert breaches("journal_entry", json.loads(found)) == []
 
     def test_it_names_who_holds_the_run_and_is_let_go_in_the_end(
         self, client, bucket, host, written

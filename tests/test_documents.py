@@ -12,6 +12,7 @@ from socratic_bench.benchmarks.socratic.metrics import summarise
 from socratic_bench.config import Gate, RunConfig
 from socratic_bench.documents import RunResult, encode
 from socratic_bench.documents.clock import milliseconds, seconds, utc
+from socratic_bench.documents.plain import plain, plain_keys
 from socratic_bench.documents.result import Place
 from socratic_bench.documents.run import CuratedDocument, RunDocument, brief_keys
 from socratic_bench.documents.schemas import KINDS, load_schema
@@ -24,7 +25,6 @@ from socratic_bench.documents.usage import (
     sum_usage,
 )
 from socratic_bench.errors import ENDINGS, ModelError, Stopped, UsageError
-from socratic_bench.parts import plain, plain_keys
 from socratic_bench.ports import Opening
 from socratic_bench.types import Completion, Reasoning, Text, Turn, Usage
 from tests.fakes import (

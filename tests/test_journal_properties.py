@@ -6,18 +6,17 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import convert
 
 from socratic_bench.artifacts.folder_journal import FolderJournals
+from socratic_bench.documents.plain import plain
 from socratic_bench.errors import UsageError
 from socratic_bench.journal import Memory
-from socratic_bench.journal.codec import (
-    read_attempts,
-    read_completion,
-    write_attempts,
-    write_completion,
-)
+from socratic_bench.journal.codec import StoredCompletion
+from socratic_bench.journal.entries import Answered, JournalEntry, Tried
 from socratic_bench.types import (
     Attempt,
+    CallKey,
     Completion,
     Message,
     Reasoning,
@@ -80,12 +79,18 @@ relaxed = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], 
 
 @given(completions)
 def test_an_answer_comes_back_as_it_was(completion):
-    assert read_completion(json.loads(json.dumps(write_completion(completion)))) == completion
+    key = CallKey(role="tutor", index=0)
+    entry = Answered(key=key, request_sha256="0", completion=StoredCompletion.of(completion))
+    back = convert(json.loads(json.dumps(plain(entry))), JournalEntry)
+
+    assert back.completion.completion == completion
 
 
-@given(st.lists(attempts))
-def test_attempts_come_back_as_they_were(found):
-    assert read_attempts(json.loads(json.dumps(write_attempts(found)))) == tuple(found)
+@given(attempts)
+def test_an_attempt_comes_back_as_it_was(found):
+    entry = Tried(key=CallKey(role="judge", index=1), attempt=found)
+
+    assert convert(json.loads(json.dumps(plain(entry))), JournalEntry) == entry
 
 
 @relaxed
@@ -137,6 +142,35 @@ def test_an_entry_of_a_known_kind_with_odd_contents_is_left_out(kind, rest):
     assert memory.n_answers == 0
 
 
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ({"kind": "process", "turns": 0}, "turns: Expected `int` >= 1."),
+        ({"kind": "end", "turns": 3}, "the whole: Object missing required field `completed_at`."),
+        ({"kind": "asked", "key": {"role": "cat"}}, "key.role: Invalid enum value 'cat'."),
+    ],
+)
+def test_an_entry_that_tells_nothing_is_named_with_path_and_reason(entry, reason):
+    memory = Memory([HEADER, entry])
+
+    assert memory.unreadable == (f"Entry 1 of the journal tells nothing: {reason}",)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"version": 9}, "version: Invalid enum value 9."),
+        ({"seed": -1}, "seed: Expected `int` >= 0."),
+        ({"config": {"turns": True}}, "the whole: config.turns is True, not from 1 to 500."),
+    ],
+)
+def test_what_is_no_journal_is_refused_with_path_and_reason(change, reason):
+    with pytest.raises(UsageError) as refused:
+        Memory([HEADER | change])
+
+    assert refused.value.problems[0].endswith(f"another version of this program: {reason}")
+
+
 KEY = {"role": "tutor", "index": 3, "part": "", "repeat": 0}
 ANSWER = Completion(
     message=Message("assistant", (Text("Why?"),)),
@@ -152,7 +186,7 @@ ANSWERED = {
     "kind": "answered",
     "key": KEY,
     "request_sha256": "0",
-    "completion": write_completion(ANSWER),
+    "completion": plain(StoredCompletion.of(ANSWER)),
 }
 
 

@@ -20,7 +20,7 @@ from socratic_bench.benchmarks.socratic.scenarios import (
 from socratic_bench.benchmarks.socratic.scenarios.lint import check
 from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioRow
 from socratic_bench.benchmarks.socratic.scenarios.loading import DATA
-from socratic_bench.parts import plain_keys
+from socratic_bench.documents.plain import plain_keys
 from tests.command import Outcome, assert_valid, run
 
 LESSON = """\

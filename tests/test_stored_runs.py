@@ -17,7 +17,11 @@ import boto3
 import pytest
 from jsonschema import Draft202012Validator
 
+from socratic_bench.documents.plain import plain_keys, read
+from socratic_bench.documents.run import CuratedDocument, RunDocument
 from socratic_bench.documents.schemas import load_schema
+from socratic_bench.documents.turn import JudgeFile, TurnFile
+from socratic_bench.errors import UsageError
 from tests.command import Outcome, account, assert_valid, run
 from tests.fakes import relayed
 from tests.test_resume import TUTOR, Service
@@ -186,6 +190,44 @@ def test_what_can_no_longer_be_gone_on_with_is_refused_by_name(kind, service, mo
 
     assert (outcome.exit_code, service.requests) == (2, [])
     assert REFUSED[kind] in outcome.stderr
+
+
+TYPES = {"run": RunDocument, "curated": CuratedDocument, "turn": TurnFile, "judge": JudgeFile}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_stored_before_is_read_by_the_types_of_now(kind):
+    """All of it: what is written again has every value that was there."""
+    for path in (STORED / kind).rglob("*.json"):
+        document = json.loads(path.read_bytes() or b"{}")
+        if document.get("kind") not in TYPES:
+            continue
+        back = plain_keys(read(path.read_bytes(), TYPES[document["kind"]], str(path)))
+        was = {key: value for key, value in document.items() if key in back}
+        # These have keys of the benchmark, which are read by its own types.
+        for key in ("metrics", "turns", "thresholds"):
+            was.pop(key, None)
+        assert_holds(back, was)
+        for entry, turn in zip(back.get("turns", ()), document.get("turns", ()), strict=True):
+            assert_holds(entry, {key: value for key, value in turn.items() if key in entry})
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"turn": "3"}, "turn: Expected `int`, got `str`."),
+        ({"tokens": {"input": -1, "output": 2}}, "tokens.input: Expected `int` >= 0."),
+        ({"attempts": [{}]}, "attempts[0]: Object missing required field `started_at`."),
+    ],
+)
+def test_what_is_wrong_in_a_stored_file_is_named_with_file_and_path(change, reason):
+    path = next((STORED / "finished-folder").rglob("turn_000.json"))
+    damaged = json.loads(path.read_bytes()) | change
+
+    with pytest.raises(UsageError) as refused:
+        read(json.dumps(damaged).encode(), TurnFile, "runs/turn_000.json")
+
+    assert refused.value.problems == (f"runs/turn_000.json: {reason}",)
 
 
 @pytest.mark.parametrize("kind", KINDS)

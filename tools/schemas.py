@@ -5,8 +5,12 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from msgspec import Meta
+
+from socratic_bench.artifacts.bucket_journal import Link
+from socratic_bench.artifacts.lease import LeaseFile
 from socratic_bench.benchmarks.socratic.document import PARTS
 from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioCheck, ScenarioList
 from socratic_bench.documents.command import EmulatorDocument, ErrorDocument
@@ -15,6 +19,7 @@ from socratic_bench.documents.generation import schema_of
 from socratic_bench.documents.run import Brief, CuratedDocument, RunDocument
 from socratic_bench.documents.schemas import contract_keys
 from socratic_bench.documents.turn import JudgeFile, TurnFile
+from socratic_bench.journal.entries import JournalEntry
 from socratic_bench.parts import Parts
 from socratic_bench.pricing.file import PriceFile
 
@@ -34,6 +39,9 @@ DOCUMENTS: Mapping[str, object] = {
     "scenario_check": ScenarioCheck,
     "emulator": EmulatorDocument,
     "error": ErrorDocument,
+    "journal": Annotated[JournalEntry, Meta(description="An entry of a journal")],
+    "journal_entry": Link,
+    "lease": LeaseFile,
     "prices": PriceFile,
 }
 # Where the documents tell more of a key.

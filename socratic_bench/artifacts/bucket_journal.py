@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Annotated, Any, TypeVar
 
 import orjson
-from msgspec import Struct, field
+from msgspec import Meta, Struct, ValidationError, convert, field
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from socratic_bench.artifacts.bucket import Bucket, Stored
@@ -20,9 +20,9 @@ from socratic_bench.artifacts.keys import RunKeys, index_of
 from socratic_bench.artifacts.lease import Lease, LeaseTerms
 from socratic_bench.config import MAX_STORED_BYTES
 from socratic_bench.documents import encode
+from socratic_bench.documents.plain import plain_keys, reason
 from socratic_bench.errors import DamagedJournalError, StoreOutageError, UsageError
 from socratic_bench.ports import Entry
-from socratic_bench.types import Json
 
 READERS = 8
 READ_TRIES = 6
@@ -33,6 +33,17 @@ WAIT_MAX_S = 2.0
 Result = TypeVar("Result")
 
 _ENTRY = re.compile(r"(\d{6,9})\.json")
+
+
+class Link(Struct, frozen=True, kw_only=True, tag_field="kind", tag="journal_entry"):
+    """One entry of a journal in a bucket, chained to the one before."""
+
+    run_id: str
+    sequence: Annotated[int, Meta(ge=0, description="from 0, without a gap")]
+    previous: Annotated[
+        str | None, Meta(description="sha256 of the object before; null of the first")
+    ]
+    entry: Annotated[dict[str, Any], Meta(description="an entry as in the schema journal")]
 
 
 class _Found(Struct):
@@ -230,15 +241,13 @@ class BucketJournal:
         if not (durable or self._keeps_notes):
             return
         with self._lock:
-            body = encode(
-                {
-                    "kind": "journal_entry",
-                    "run_id": self._keys.run_id,
-                    "sequence": self._n_entries,
-                    "previous": self._last,
-                    "entry": dict(entry),
-                }
+            link = Link(
+                run_id=self._keys.run_id,
+                sequence=self._n_entries,
+                previous=self._last,
+                entry=dict(entry),
             )
+            body = encode(plain_keys(link))
             key = self._keys.entry(self._n_entries)
             self._last = hashlib.sha256(body).hexdigest()
             self._n_entries += 1
@@ -357,14 +366,13 @@ def _entry(
     if stored is None:
         return None, "is missing"
     try:
-        envelope: Json = orjson.loads(stored.body)
+        link = convert(orjson.loads(stored.body), Link)
     except orjson.JSONDecodeError:
         return None, "is cut or broken"
-    if not isinstance(envelope, dict) or envelope.get("kind") != "journal_entry":
-        return None, "is something else"
-    entry = envelope.get("entry")
-    if (envelope.get("run_id"), envelope.get("sequence")) != (keys.run_id, sequence):
+    except ValidationError as error:
+        return None, f"is something else ({reason(error).rstrip('.')})"
+    if (link.run_id, link.sequence) != (keys.run_id, sequence):
         return None, "belongs elsewhere"
-    if envelope.get("previous") != previous or not isinstance(entry, dict):
+    if link.previous != previous:
         return None, "does not follow the one before"
-    return entry, ""
+    return link.entry, ""

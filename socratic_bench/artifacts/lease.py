@@ -13,13 +13,15 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import cast
+from typing import Annotated
 
 import orjson
-from msgspec import Struct
+from msgspec import Meta, Struct, convert
 
 from socratic_bench.artifacts.bucket import Bucket, Stored
 from socratic_bench.artifacts.bucket_clients import Notice
+from socratic_bench.documents import encode
+from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import (
     ArtifactError,
     BenchError,
@@ -27,7 +29,6 @@ from socratic_bench.errors import (
     TakenOverError,
     UsageError,
 )
-from socratic_bench.types import Json
 
 TTL_MAX_S = 60.0
 RENEWALS_PER_TTL = 4
@@ -64,15 +65,34 @@ class LeaseTerms(Struct, frozen=True, kw_only=True):
             raise ValueError(f"a lease of {self.ttl_s} s, not of at most {TTL_MAX_S:g}")
 
 
+class LeaseFile(Struct, frozen=True, kw_only=True, tag_field="kind", tag="lease"):
+    """Who plays a run, as the bucket keeps it."""
+
+    run_id: str = ""
+    holder: Annotated[str | None, Meta(description="a random name of the process")] = None
+    host: str | None = None
+    pid: int | None = None
+    since: Annotated[str | None, Meta(description="when it took the run, UTC")] = None
+    ttl_s: Annotated[
+        float,
+        Meta(gt=0, le=TTL_MAX_S, description="seconds after which it lapses without a renewal"),
+    ] = TTL_MAX_S
+    beat: Annotated[int, Meta(ge=0, description="how often it was renewed")] = 0
+    released: Annotated[bool, Meta(description="whether the process has let go")] = False
+
+    @property
+    def owner(self) -> str:
+        """The process, for people."""
+        pid, host, since = (_shown(value) for value in (self.pid, self.host, self.since))
+        return f"process {pid} on {host} (since {since})"
+
+
 class _Seen(Struct, frozen=True):
     """A lease as it lies in the bucket; of what is no lease only the ETag is known."""
 
     etag: str
     age_s: float
-    holder: str | None
-    is_released: bool
-    owner: str
-    ttl_s: float
+    lease: LeaseFile
 
 
 class Lease:
@@ -109,7 +129,7 @@ class Lease:
         etag = self._put(None)
         while etag is None:
             seen = self._look()
-            if seen and seen.holder == self._holder:
+            if seen and seen.lease.holder == self._holder:
                 # An earlier try arrived, and only its answer was lost.
                 etag = seen.etag
             else:
@@ -130,7 +150,7 @@ class Lease:
         asked.
         """
         seen = self._look()
-        if seen and seen.holder == self._holder:
+        if seen and seen.lease.holder == self._holder:
             return True
         if self._etag is None and not self._is_lost:
             raise StoreOutageError(
@@ -151,22 +171,22 @@ class Lease:
 
     def _outwaited(self, seen: _Seen) -> str:
         """The ETag of a lease that nobody renews any more."""
-        if seen.is_released:
+        if seen.lease.released:
             return seen.etag
-        rest_s = seen.ttl_s + CLOCK_GRAIN_S - seen.age_s
+        rest_s = seen.lease.ttl_s + CLOCK_GRAIN_S - seen.age_s
         if rest_s <= 0:
             return seen.etag
         if not self._terms.waits:
             raise self._refusal(seen)
         self._terms.notice(
-            f"{self._run_id} is held by {seen.owner}: waiting up to {seen.ttl_s:.0f} s for a sign "
-            "of life."
+            f"{self._run_id} is held by {seen.lease.owner}: waiting up to {seen.lease.ttl_s:.0f} s "
+            "for a sign of life."
         )
-        until_s = self._terms.monotonic_s() + min(rest_s, seen.ttl_s)
+        until_s = self._terms.monotonic_s() + min(rest_s, seen.lease.ttl_s)
         while (left_s := until_s - self._terms.monotonic_s()) > 0:
             self._terms.sleep(min(self._terms.poll_s, left_s))
             now = self._look()
-            if now is None or now.is_released:
+            if now is None or now.lease.released:
                 return now.etag if now else seen.etag
             if now.etag != seen.etag:
                 raise self._refusal(now)
@@ -174,7 +194,7 @@ class Lease:
 
     def _refusal(self, seen: _Seen) -> UsageError:
         return UsageError(
-            [f"{self._run_id} is under way: {seen.owner} holds it."],
+            [f"{self._run_id} is under way: {seen.lease.owner} holds it."],
             hint="Wait for that process to end, or end it, then try again.",
         )
 
@@ -204,7 +224,7 @@ class Lease:
         seen = self._look()
         if seen is None:
             return self._put(None)
-        if seen.holder == self._holder:
+        if seen.lease.holder == self._holder:
             return seen.etag
         if self._etag is None and self._has_lapsed(seen):
             return self._put(seen.etag)
@@ -216,13 +236,13 @@ class Lease:
         """Whether a lease that was there before is a dead process's; one that changes is alive."""
         now_s = self._terms.monotonic_s()
         first, since_s = self._watched or (seen, now_s)
-        if seen.is_released:
+        if seen.lease.released:
             return True
         if seen.etag != first.etag:
             self.lost()
             return False
         self._watched = first, since_s
-        return seen.age_s > seen.ttl_s + CLOCK_GRAIN_S or now_s - since_s > seen.ttl_s
+        return seen.age_s > seen.lease.ttl_s + CLOCK_GRAIN_S or now_s - since_s > seen.lease.ttl_s
 
     def _say_once(self, error: ArtifactError) -> None:
         if type(error) is ArtifactError and not self._has_complained:
@@ -233,18 +253,17 @@ class Lease:
 
     def _put(self, etag: str | None, *, released: bool = False) -> str | None:
         self._beats += 1
-        lease = {
-            "kind": "lease",
-            "run_id": self._run_id,
-            "holder": self._holder,
-            "host": socket.gethostname(),
-            "pid": os.getpid(),
-            "since": self._since,
-            "ttl_s": self._terms.ttl_s,
-            "beat": self._beats,
-            "released": released,
-        }
-        return self._bucket.put_if(self._key, orjson.dumps(lease), etag=etag)
+        lease = LeaseFile(
+            run_id=self._run_id,
+            holder=self._holder,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            since=self._since,
+            ttl_s=self._terms.ttl_s,
+            beat=self._beats,
+            released=released,
+        )
+        return self._bucket.put_if(self._key, encode(plain_keys(lease)), etag=etag)
 
     def _look(self) -> _Seen | None:
         stored = self._bucket.get(self._key)
@@ -255,28 +274,17 @@ class Lease:
             seen = self._look()
         except ArtifactError:
             seen = None
-        return seen.owner if seen else "its lease is gone"
+        return seen.lease.owner if seen else "its lease is gone"
 
 
 def _read(stored: Stored) -> _Seen:
     try:
-        found = orjson.loads(stored.body)
-    except orjson.JSONDecodeError:
-        found = None
-    lease: dict[str, Json] = found if isinstance(found, dict) else {}
-    ttl = lease.get("ttl_s")
-    is_known = isinstance(ttl, int | float) and 0 < ttl <= TTL_MAX_S
-    return _Seen(
-        etag=stored.etag,
-        age_s=max(0.0, stored.age_s or 0.0),
-        holder=cast("str | None", lease.get("holder")),
-        is_released=lease.get("released") is True,
-        owner=f"process {_plain(lease.get('pid'))} on {_plain(lease.get('host'))} "
-        f"(since {_plain(lease.get('since'))})",
-        ttl_s=float(cast("float", ttl)) if is_known else TTL_MAX_S,
-    )
+        lease = convert(orjson.loads(stored.body), LeaseFile)
+    except ValueError:
+        lease = LeaseFile()
+    return _Seen(stored.etag, max(0.0, stored.age_s or 0.0), lease)
 
 
-def _plain(value: Json) -> str:
+def _shown(value: str | int | None) -> str:
     """A word of somebody else's, fit to be shown."""
-    return _ODD.sub("?", str(value))[:100] if value is not None else "unknown"
+    return "unknown" if value is None else _ODD.sub("?", str(value))[:100]

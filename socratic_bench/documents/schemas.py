@@ -5,7 +5,7 @@ from pathlib import Path
 import orjson
 from msgspec import Struct
 
-from socratic_bench.parts import plain_keys
+from socratic_bench.documents.plain import plain_keys
 from socratic_bench.types import Json
 
 _FOLDER = Path(__file__).with_name("schemas")

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
+from msgspec.structs import asdict
 
 from socratic_bench.documents.clock import milliseconds, utc
+from socratic_bench.documents.plain import plain_keys
 from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.scalars import (
     SCALAR,
@@ -21,7 +23,7 @@ from socratic_bench.documents.scalars import (
 )
 from socratic_bench.documents.schemas import whole
 from socratic_bench.documents.usage import AttemptEntry, CallLatency, Tokens, sum_usage
-from socratic_bench.parts import Part, Parts, plain_keys
+from socratic_bench.parts import Part, Parts
 from socratic_bench.types import ROLES, Completion, Json, Reasoning, Rubric, Turn, Unjudged
 
 Index = Annotated[Count, Meta(description="index of the turn, from 0")]
@@ -240,15 +242,15 @@ class TurnFile(Struct, frozen=True, kw_only=True):
         return whole(self, "turn")
 
 
-class JudgeCall(Struct, frozen=True, kw_only=True):
+class JudgeCall(CallLatency, frozen=True, kw_only=True):
     """A call of the judge, with every request of it."""
 
-    latency: CallLatency = field(name="*latency")
-    attempts: list[AttemptEntry]
+    attempts: list[AttemptEntry]  # type: ignore[assignment]
 
     @classmethod
     def of(cls, call: Completion) -> "JudgeCall":
-        return cls(latency=CallLatency.of(call), attempts=_attempts(call))
+        known = asdict(CallLatency.of(call)) | {"attempts": _attempts(call)}
+        return cls(**known)
 
 
 class JudgeFile(Struct, frozen=True, kw_only=True):

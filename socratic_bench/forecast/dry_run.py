@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 from socratic_bench.artifacts.places import open_bucket, open_folder
 from socratic_bench.config import OFFLINE_REGION, RunConfig
 from socratic_bench.documents.dry_run import DryRunDocument, Expectation, Forecast, Sent
+from socratic_bench.documents.plain import plain_keys
 from socratic_bench.forecast.paces import EMBEDDED, emulation_at
 from socratic_bench.forecast.rehearsal import Rehearsal, rehearse
-from socratic_bench.parts import plain_keys
 from socratic_bench.ports import Length
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.stores import check_stores

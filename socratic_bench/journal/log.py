@@ -1,15 +1,27 @@
 """Writes what a run does into its journal, as it happens."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from datetime import datetime
 
+from msgspec.structs import replace
+
+from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import ArtifactError, BenchError
-from socratic_bench.journal.codec import write_attempts, write_key
+from socratic_bench.journal.codec import StoredCompletion
+from socratic_bench.journal.entries import (
+    Answered,
+    Asked,
+    Ended,
+    Failed,
+    Noticed,
+    Timed,
+    Tried,
+)
 from socratic_bench.ports import Journal
 from socratic_bench.pricing.bounds import most_input_tokens
-from socratic_bench.types import Attempt, CallKey, Json, Request
+from socratic_bench.types import Attempt, CallKey, Request
 
 
 class Log:
@@ -40,13 +52,12 @@ class Log:
         """A request is about to be sent; what it can take at most is kept if nothing follows."""
         self.has_asked = True
         self._add(
-            {
-                "kind": "asked",
-                "key": write_key(key),
-                "at": self._now().isoformat(),
-                "input_tokens_at_most": most_input_tokens(request),
-                "output_tokens_at_most": request.config.max_tokens,
-            },
+            Asked(
+                key=key,
+                at=self._now(),
+                input_tokens_at_most=most_input_tokens(request),
+                output_tokens_at_most=request.config.max_tokens,
+            ),
             durable=False,
         )
 
@@ -56,57 +67,40 @@ class Log:
 
     def attempted(self, key: CallKey, attempt: Attempt) -> None:
         """A request has failed, and another one may follow."""
-        (plain,) = write_attempts([attempt])
-        self._add({"kind": "attempt", "key": write_key(key), "attempt": plain}, durable=False)
+        self._add(Tried(key=key, attempt=attempt), durable=False)
 
-    def answered(self, key: CallKey, request_sha256: str, completion: Mapping[str, Json]) -> None:
-        """`completion` as `write_completion` makes it."""
+    def answered(self, key: CallKey, request_sha256: str, completion: StoredCompletion) -> None:
         self.has_asked = True
-        self._add(
-            {
-                "kind": "answered",
-                "key": write_key(key),
-                "request_sha256": request_sha256,
-                "completion": dict(completion),
-            }
-        )
+        self._add(Answered(key=key, request_sha256=request_sha256, completion=completion))
 
     def failed(self, key: CallKey, request_sha256: str, error: BenchError) -> None:
         self.has_asked = True
         self._add(
-            {
-                "kind": "failed",
-                "key": write_key(key),
-                "request_sha256": request_sha256,
-                "code": error.code,
-                "message": error.message,
-                "end_reason": error.end_reason,
-                "retryable": error.retryable,
-                "hint": error.hint,
-                "attempts": write_attempts(error.attempts),
-            }
+            Failed(
+                key=key,
+                request_sha256=request_sha256,
+                code=error.code,
+                message=error.message,
+                end_reason=error.end_reason,
+                retryable=error.retryable,
+                hint=error.hint,
+                attempts=tuple(error.attempts),
+            )
         )
 
     def notice(self, text: str) -> None:
-        self._add({"kind": "notice", "text": text})
+        self._add(Noticed(text=text))
 
     def ended(self, *, turns: int, completed_at: datetime, duration_s: float) -> None:
-        self._add(
-            {
-                "kind": "end",
-                "turns": turns,
-                "completed_at": completed_at.isoformat(),
-                "duration_s": duration_s,
-            }
-        )
+        self._add(Ended(turns=turns, completed_at=completed_at, duration_s=duration_s))
 
-    def _add(self, entry: Mapping[str, Json], *, durable: bool = True) -> None:
+    def _add(self, entry: Timed, *, durable: bool = True) -> None:
         with self._lock:
             if not self._is_open:
                 return
             try:
-                timed = {**entry, "elapsed_s": round(self._elapsed_s(), 3)}
-                self._journal.append(timed, durable=durable)
+                timed = replace(entry, elapsed_s=round(self._elapsed_s(), 3))
+                self._journal.append(plain_keys(timed), durable=durable)
             except ArtifactError as error:
                 self._on_failure(error)
 

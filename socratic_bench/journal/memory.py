@@ -1,55 +1,36 @@
 """What an earlier process of a run left behind, as the entries of its journal tell it."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
-from typing import Any, NoReturn
+from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, convert
 from msgspec.structs import replace
 
-from socratic_bench.config import MAX_SEED, MAX_TURNS
+from socratic_bench.documents.plain import reason
 from socratic_bench.errors import DamagedJournalError, ModelError, UsageError
-from socratic_bench.journal.codec import read_attempts, read_completion, read_key
-from socratic_bench.journal.figures import ImpossibleError
-from socratic_bench.journal.times import LAST_YEAR, Times, read_duration_s, read_moment
+from socratic_bench.journal.entries import (
+    KINDS,
+    Answered,
+    Asked,
+    Begun,
+    Ended,
+    Failed,
+    JournalEntry,
+    Keyed,
+    Noticed,
+    Process,
+    Tried,
+)
+from socratic_bench.journal.times import LAST_YEAR, Times, check_moments, possible_s
 from socratic_bench.types import Attempt, CallKey, Completion, EndReason, Role
 
 # A call that the service refuses for what it says is refused again; others may be answered later.
 LASTING: tuple[EndReason, ...] = ("context_window",)
-VERSION = 2
-# What began in an earlier version goes on in that one: what it asks must stay the same.
-VERSIONS = (1, VERSION)
 LOST = "process_ended"
-
-
-class Header(Struct, frozen=True, kw_only=True):
-    """The first entry: which run this is, and how it was asked for.
-
-    `version` 1 had a judge's delimiters made of the seed and the call alone.
-    """
-
-    version: int
-    run_id: str
-    seed: int
-    identity: Mapping[str, Any]
-    config: Mapping[str, Any]
-    started_at: datetime
-
-    @property
-    def turns(self) -> int:
-        """The turns that the run began with."""
-        return _number(self.config["turns"], 1, MAX_TURNS)
-
-
-class End(Struct, frozen=True, kw_only=True):
-    """How and when a process completed the run, and with how many turns at most.
-
-    `duration_s` is `None` where it was told by a clock that had been set back.
-    """
-
-    turns: int
-    completed_at: datetime
-    duration_s: float | None
+# Where a figure or word of a call is wrong, as no damage leaves it under a seal. Other versions
+# may have blocks and times of day that are not known here.
+FIGURE = re.compile(r"at `\$\.(completion|attempts?)\b(?!\.message).*\.\w+(?<!_at)`$")
 
 
 class _Answer(Struct, frozen=True, kw_only=True):
@@ -60,11 +41,11 @@ class _Answer(Struct, frozen=True, kw_only=True):
 class Memory:
     """Every call that was answered, and what else of earlier processes has to be reported.
 
-    `turns` is the most that was asked for, `n_unreadable` counts entries that tell nothing, `times`
-    sums up how long its processes took.
+    `turns` is the most that was asked for, `unreadable` names the entries that tell nothing, with
+    path and reason, `times` sums up how long its processes took.
 
     Raises `DamagedJournalError` if the first entry is not of a run, or of a version that is not
-    known, or if an entry tells what cannot be.
+    known.
     """
 
     def __init__(self, entries: Sequence[Mapping[str, Any]]) -> None:
@@ -73,21 +54,22 @@ class Memory:
         self.notices: list[str] = []
         self._answers: dict[CallKey, _Answer] = {}
         self._failures: list[tuple[Role, Attempt]] = []
-        self.end: End | None = None
+        self.end: Ended | None = None
         self.times = Times(self.header.started_at)
         self._pending: dict[CallKey, list[Attempt]] = {}
-        self.n_unreadable = 0
+        self.unreadable: tuple[str, ...] = ()
         self._named: set[CallKey] = set()
         self._last_of_processes: set[CallKey] = set()
         self._last: CallKey | None = None
-        for entry in entries[1:]:
+        for number, entry in enumerate(entries[1:], start=1):
             try:
-                self._take(entry)
-                self.times.take(entry)
-            except ImpossibleError as error:
-                raise impossible(self.header.run_id, str(error)) from error
-            except (KeyError, TypeError, ValueError, AttributeError):
-                self.n_unreadable += 1
+                self._read(entry)
+            except ValueError as error:
+                if FIGURE.search(str(error)):
+                    what = f"{reason(error).rstrip('.')} in its entry {number}"
+                    raise impossible(self.header.run_id, what) from error
+                said = f"Entry {number} of the journal tells nothing: {reason(error)}"
+                self.unreadable = (*self.unreadable, said)
         self._end_process()
 
     def recall(self, request_sha256: str, key: CallKey) -> Completion | None:
@@ -131,50 +113,53 @@ class Memory:
         """Requests of earlier processes to a role that got no answer."""
         return tuple(attempt for whose, attempt in self._failures if whose == role)
 
-    def _take(self, entry: Mapping[str, Any]) -> None:
-        kind = entry.get("kind")
-        if "key" in entry:
-            self._last = read_key(entry["key"])
-            self._named.add(self._last)
-        if kind == "process":
-            self._end_process()
-            self.times.begin(read_moment(entry["started_at"]))
-            self.turns = max(self.turns, _number(entry["turns"], 1, MAX_TURNS))
-        elif kind == "notice":
-            self.notices.append(entry["text"])
-        elif kind == "end":
-            self.end = End(
-                turns=entry["turns"],
-                completed_at=read_moment(entry["completed_at"]),
-                duration_s=read_duration_s(entry["duration_s"]),
-            )
-        elif kind in ("asked", "attempt"):
-            self.end = None
-            self._note(kind, read_key(entry["key"]), entry)
-        elif kind in ("answered", "failed"):
-            self.end = None
-            key = read_key(entry["key"])
-            self._pending.pop(key, None)
-            self._keep(kind, key, entry)
+    def _read(self, entry: Mapping[str, Any]) -> None:
+        if entry.get("kind") not in KINDS:
+            return
+        if key := convert(entry, Keyed).key:
+            self._last = key
+            self._named.add(key)
+        found = convert(entry, JournalEntry)
+        check_moments(found)
+        self._take(found)
+        self.times.take(found)
 
-    def _note(self, kind: str, key: CallKey, entry: Mapping[str, Any]) -> None:
+    def _take(self, entry: JournalEntry) -> None:
+        match entry:
+            case Process():
+                self._end_process()
+                self.times.begin(entry.started_at or self.times.latest)
+                self.turns = max(self.turns, entry.turns)
+            case Noticed():
+                self.notices.append(entry.text)
+            case Ended():
+                self.end = replace(entry, duration_s=possible_s(entry.duration_s))
+            case Asked() | Tried():
+                self.end = None
+                self._note(entry)
+            case Answered() | Failed():
+                self._keep(entry)
+            case Begun():
+                return
+
+    def _note(self, entry: Asked | Tried) -> None:
         """A request of a call is on its way, or has failed and may be followed by another.
 
         What ends the call tells all of them once more, and so does what was answered before.
         """
+        key = entry.key
         if key in self._answers:
             return
         attempts = self._pending.setdefault(key, [])
         is_under_way = bool(attempts) and attempts[-1].error == LOST
-        if kind == "asked":
+        if isinstance(entry, Asked):
             if is_under_way:
                 # Another process asked, whose beginning is not told.
                 self._failures += [(key.role, attempt) for attempt in attempts]
                 attempts.clear()
             attempts.append(_lost(entry))
             return
-        (attempt,) = read_attempts([entry["attempt"]])
-        attempts[-1:] = [attempt] if is_under_way else [*attempts[-1:], attempt]
+        attempts[-1:] = [entry.attempt] if is_under_way else [*attempts[-1:], entry.attempt]
 
     def _end_process(self) -> None:
         """The process that made the calls before is gone, and no other one gets their answers."""
@@ -184,53 +169,35 @@ class Memory:
             self._failures += [(key.role, attempt) for attempt in attempts]
         self._pending.clear()
 
-    def _keep(self, kind: str, key: CallKey, entry: Mapping[str, Any]) -> None:
-        if kind == "answered":
-            outcome: Completion | ModelError = read_completion(entry["completion"])
+    def _keep(self, entry: Answered | Failed) -> None:
+        self.end = None
+        key = entry.key
+        self._pending.pop(key, None)
+        if isinstance(entry, Answered):
+            outcome: Completion | ModelError = entry.completion.completion
         else:
-            outcome = _read_error(entry)
+            outcome = _error(entry)
             if outcome.end_reason not in LASTING:
                 self._failures += [(key.role, attempt) for attempt in outcome.attempts]
                 return
-        self._answers[key] = _Answer(request_sha256=entry["request_sha256"], outcome=outcome)
+        self._answers[key] = _Answer(request_sha256=entry.request_sha256, outcome=outcome)
 
 
-def read_header(entry: Mapping[str, Any]) -> Header:
+def read_header(entry: Mapping[str, Any]) -> Begun:
     """What a journal begins with. Raises `DamagedJournalError` for anything else."""
     try:
-        if entry["kind"] != "run" or entry["version"] not in VERSIONS:
-            return _no_header()
-        header = Header(
-            version=_number(entry["version"], *VERSIONS),
-            run_id=_text(entry["run_id"]),
-            seed=_number(entry["seed"], 0, MAX_SEED),
-            identity=dict(entry["identity"]),
-            config=dict(entry["config"]),
-            started_at=read_moment(entry["started_at"]),
-        )
-        is_sound = header.turns and header.started_at.year <= LAST_YEAR
-        return header if is_sound else _no_header()
-    except (KeyError, TypeError, ValueError) as error:
-        return _no_header(error)
-
-
-def _text(found: object) -> str:
-    if isinstance(found, str):
-        return found
-    raise ValueError("no text")
-
-
-def _number(found: object, low: int, high: int) -> int:
-    if isinstance(found, int) and not isinstance(found, bool) and low <= found <= high:
-        return found
-    raise ValueError("no number, or one out of bounds")
-
-
-def _no_header(error: Exception | None = None) -> NoReturn:
-    raise DamagedJournalError(
-        ["This is no journal of a run, or one of another version of this program."],
-        hint="Start a new run without resuming, or with another output folder.",
-    ) from error
+        header = convert(entry, Begun)
+        header.turns  # noqa: B018 -- it is looked at
+        check_moments(header.started_at)
+        if header.started_at.year > LAST_YEAR:
+            raise ValueError("started_at is too late")  # noqa: TRY301 -- like all that is wrong
+    except ValueError as error:
+        what = "This is no journal of a run, or one of another version of this program"
+        raise DamagedJournalError(
+            [f"{what}: {reason(error)}"],
+            hint="Start a new run without resuming, or with another output folder.",
+        ) from error
+    return header
 
 
 def impossible(run_id: str, what: str) -> DamagedJournalError:
@@ -241,32 +208,26 @@ def impossible(run_id: str, what: str) -> DamagedJournalError:
     )
 
 
-def _read_error(entry: Mapping[str, Any]) -> ModelError:
+def _error(failed: Failed) -> ModelError:
     error = ModelError(
-        entry["message"],
-        code=entry["code"],
-        end_reason=entry["end_reason"],
-        retryable=entry["retryable"],
-        hint=entry["hint"],
+        failed.message,
+        code=failed.code,
+        end_reason=failed.end_reason,
+        retryable=failed.retryable,
+        hint=failed.hint,
     )
-    error.attempts = read_attempts(entry["attempts"])
+    error.attempts = failed.attempts
     return error
 
 
-def _lost(asked: Mapping[str, Any]) -> Attempt:
+def _lost(asked: Asked) -> Attempt:
     """A request whose process ended before its answer: a model may have worked on it."""
     return Attempt(
-        started_at=read_moment(asked["at"]),
+        started_at=asked.at,
         duration_ms=0.0,
         wait_ms=0.0,
         error=LOST,
         may_have_been_billed=True,
-        input_tokens_at_most=_count(asked.get("input_tokens_at_most")),
-        output_tokens_at_most=_count(asked.get("output_tokens_at_most")),
+        input_tokens_at_most=asked.input_tokens_at_most,
+        output_tokens_at_most=asked.output_tokens_at_most,
     )
-
-
-def _count(found: object) -> int | None:
-    if found is None or (isinstance(found, int) and not isinstance(found, bool) and found >= 0):
-        return found
-    raise ValueError("no number of tokens")

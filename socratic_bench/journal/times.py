@@ -1,33 +1,34 @@
 """How long a run's processes were at work, as the entries of its journal tell it."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 
-from socratic_bench.journal.figures import MOST
+from msgspec import Struct
+
+from socratic_bench.journal.entries import Answered, Asked, Ended, JournalEntry, Timed
+from socratic_bench.types import MOST
 
 # What lies behind leaves a clock no room to go on.
 LAST_YEAR = 9000
 
 
-def read_moment(found: object) -> datetime:
-    """A time of day as a journal has it. Raises `ValueError` or `TypeError` for anything else."""
-    if not isinstance(found, str):
-        raise TypeError("no text")
-    moment = datetime.fromisoformat(found)
-    if moment.tzinfo is None:
-        raise ValueError("no time zone")
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError as error:
-        raise ValueError("no year that can be told in UTC") from error
+def check_moments(value: object) -> None:
+    """Raise `ValueError` for a time of day in a value that cannot be told in UTC."""
+    if isinstance(value, datetime):
+        try:
+            value.astimezone(UTC)
+        except OverflowError as error:
+            raise ValueError("a year that cannot be told in UTC") from error
+    elif isinstance(value, Struct):
+        for name in value.__struct_fields__:
+            check_moments(getattr(value, name))
+    elif isinstance(value, tuple):
+        for item in value:
+            check_moments(item)
 
 
-def read_duration_s(found: object) -> float | None:
-    """Seconds that can have passed; `None` for anything else, as clocks that were set back left."""
-    if isinstance(found, bool) or not isinstance(found, int | float):
-        return None
-    return float(found) if 0 <= found <= MOST else None
+def possible_s(seconds: float | None) -> float | None:
+    """Seconds that can have passed; `None` for others, as clocks that were set back left."""
+    return seconds if seconds is not None and 0 <= seconds <= MOST else None
 
 
 class Times:
@@ -53,14 +54,16 @@ class Times:
         self._began_at = at
         self._see(at)
 
-    def take(self, entry: Mapping[str, Any]) -> None:
-        """An entry of the process, which has been read before."""
+    def take(self, entry: JournalEntry) -> None:
+        """An entry of the process."""
+        if not isinstance(entry, Timed):
+            return
         written_at = _written_at(entry)
-        elapsed_s = read_duration_s(entry.get("elapsed_s"))
+        elapsed_s = possible_s(entry.elapsed_s)
         if written_at:
             self._see(written_at)
             if elapsed_s is None:  # of an earlier version, which only had the time of day
-                elapsed_s = read_duration_s((written_at - self._began_at).total_seconds())
+                elapsed_s = possible_s((written_at - self._began_at).total_seconds())
         self._process_s = max(self._process_s, elapsed_s or 0.0)
 
     def _see(self, moment: datetime) -> None:
@@ -68,11 +71,14 @@ class Times:
             self.latest = max(self.latest, moment)
 
 
-def _written_at(entry: Mapping[str, Any]) -> datetime | None:
+def _written_at(entry: Timed) -> datetime | None:
     """The time of day that an entry tells of its end, if it does."""
-    kind = entry.get("kind")
-    if kind == "asked":
-        return read_moment(entry["at"])
-    if kind == "answered":
-        return read_moment(entry["completion"]["finished_at"])
-    return read_moment(entry["completed_at"]) if kind == "end" else None
+    match entry:
+        case Asked():
+            return entry.at
+        case Answered():
+            return entry.completion.finished_at
+        case Ended():
+            return entry.completed_at
+        case _:
+            return None

@@ -13,15 +13,16 @@ from socratic_bench.artifacts.delivery import Delivery
 from socratic_bench.artifacts.places import bucket_journals, folder_journals, open_bucket
 from socratic_bench.config import RunConfig, from_stored, to_stored
 from socratic_bench.documents import encode
+from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import ArtifactError, DamagedJournalError, UsageError
 from socratic_bench.journal import Identity, Memory
-from socratic_bench.journal.memory import VERSION, impossible, read_header
+from socratic_bench.journal.entries import VERSION, Begun, Process
+from socratic_bench.journal.memory import impossible, read_header
 from socratic_bench.judging.verdict import Unreadable, read_verdict
 from socratic_bench.ports import Entry, Journal, Journals
 from socratic_bench.runner.halt import Halt
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.stores import check_stores
-from socratic_bench.types import Json
 from socratic_bench.version import VERSION as RUNNER_VERSION
 
 Result = TypeVar("Result")
@@ -44,7 +45,7 @@ class Held(Struct, frozen=True, kw_only=True):
     def is_complete(self) -> bool:
         """Whether every store knows that all was played, judged and delivered."""
         end = self.memory.end
-        is_intact = not (self.journal.repairs or self.journal.lagged or self.memory.n_unreadable)
+        is_intact = not (self.journal.repairs or self.journal.lagged or self.memory.unreadable)
         return end is not None and end.turns == self.plan.config.turns and is_intact
 
 
@@ -161,7 +162,7 @@ class Taking(Struct, frozen=True, kw_only=True):
     stores: Sequence[Journals]
     new_run_id: str
     now: datetime
-    owner: Mapping[str, Json]
+    owner: Mapping[str, Any]
     notice: Callable[[str], None]
 
     def hold(self, plan: Plan, entries: Sequence[Entry] = ()) -> Held:
@@ -238,7 +239,7 @@ class Taking(Struct, frozen=True, kw_only=True):
                     stack.callback(opened[store].close)
             journal = Everywhere([*opened.values()], entries)
             stack.pop_all()
-        for repair in journal.repairs:
+        for repair in (*journal.repairs, *memory.unreadable):
             self.notice(repair)
         return Held(
             plan=plan.going_on(memory.header.seed, plan.config.turns),
@@ -250,17 +251,18 @@ class Taking(Struct, frozen=True, kw_only=True):
 
     def _begin(self, plan: Plan) -> Held:
         identity = plan.identity
-        header: dict[str, Json] = {
-            "kind": "run",
-            "version": VERSION,
-            "run_id": self.new_run_id,
-            "digest": identity.digest,
-            "identity": dict(identity.parts),
-            "config": {**to_stored(plan.config), "seed": plan.seed if plan.seed_given else None},
-            "seed": plan.seed,
-            "started_at": self.now.isoformat(),
-            "runner_version": RUNNER_VERSION,
-        }
+        header = plain_keys(
+            Begun(
+                version=VERSION,
+                run_id=self.new_run_id,
+                digest=identity.digest,
+                identity=dict(identity.parts),
+                config={**to_stored(plan.config), "seed": plan.seed if plan.seed_given else None},
+                seed=plan.seed,
+                started_at=self.now,
+                runner_version=RUNNER_VERSION,
+            )
+        )
         journal = Everywhere(
             [store.create(self.new_run_id, identity.digest) for store in self.stores]
         )
@@ -275,14 +277,13 @@ class Taking(Struct, frozen=True, kw_only=True):
         return self._started(held)
 
     def _started(self, held: Held) -> Held:
-        entry: dict[str, Any] = {
-            "kind": "process",
+        entry = Process(
             **self.owner,
-            "started_at": self.now.isoformat(),
-            "turns": held.plan.config.turns,
-            "runner_version": RUNNER_VERSION,
-        }
-        held.journal.append(entry)
+            started_at=self.now,
+            turns=held.plan.config.turns,
+            runner_version=RUNNER_VERSION,
+        )
+        held.journal.append(plain_keys(entry))
         return held
 
 

@@ -5,13 +5,14 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from socratic_bench.documents.encoding import concealed
+from socratic_bench.documents.plain import plain_keys
 from socratic_bench.documents.usage import Tally
 from socratic_bench.errors import BenchError, ModelError
 from socratic_bench.journal import Log, Memory
-from socratic_bench.journal.codec import read_completion, request_sha256, write_completion
+from socratic_bench.journal.codec import StoredCompletion, request_sha256
 from socratic_bench.ports import Admission, Model, Purse
 from socratic_bench.runner.halt import Halt
 from socratic_bench.types import ROLES, Attempt, CallKey, Completion, Request, Role, Turn
@@ -145,10 +146,10 @@ class Logged(Struct, frozen=True):
         except BenchError as error:
             self.log.failed(key, sha256, error)
             raise
-        kept = concealed(write_completion(completion))
+        kept = convert(concealed(plain_keys(StoredCompletion.of(completion))), StoredCompletion)
         self.log.answered(key, sha256, kept)
         # What can be kept is what counts, so that a resumed run sees what this one saw.
-        return read_completion(kept)
+        return kept.completion
 
 
 class Noting(Struct, frozen=True):

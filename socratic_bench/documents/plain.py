@@ -1,0 +1,100 @@
+"""Typed documents as plain JSON values, and back."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, TypeVar
+
+import msgspec
+import orjson
+from msgspec import Struct
+
+from socratic_bench.errors import UsageError
+from socratic_bench.types import Json
+
+T = TypeVar("T")
+
+
+def plain(value: object) -> Json:
+    """A document, or a value in one, as plain JSON values.
+
+    A field whose name in documents begins with "*" is no key: its own keys stand in its place.
+    """
+    if isinstance(value, Struct):
+        return plain_keys(value)
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    known: Json = value  # type: ignore[assignment]
+    return known
+
+
+def plain_keys(document: Struct) -> dict[str, Json]:
+    """The keys of a document, each with its plain value; see `plain`."""
+    config = document.__struct_config__
+    found: dict[str, Json] = {config.tag_field: config.tag} if config.tag_field else {}
+    names = zip(document.__struct_fields__, document.__struct_encode_fields__, strict=True)
+    for name, key in names:
+        value = plain(getattr(document, name))
+        if key.startswith("*") and isinstance(value, dict):
+            found.update(value)
+        else:
+            found[key] = value
+    return found
+
+
+def read(body: bytes, kind: type[T], name: str) -> T:
+    """The document in a file that was stored. Raises `UsageError` with `name` and path.
+
+    Keys that are not known are left out, and keys with a default may be missing: it may be of
+    another version. What a benchmark adds is read from the same file as its own type.
+    """
+    try:
+        return typed(orjson.loads(body), kind)
+    except orjson.JSONDecodeError as error:
+        raise UsageError([f"{name} is no JSON document: {error}."]) from error
+    except msgspec.ValidationError as error:
+        raise UsageError([f"{name}: {reason(error)}"]) from error
+
+
+def typed(found: object, kind: type[T]) -> T:
+    """Plain values as a type of document. Raises `msgspec.ValidationError`."""
+    from msgspec.inspect import type_info
+
+    return msgspec.convert(_nested(found, type_info(kind)), kind)
+
+
+def reason(error: Exception) -> str:
+    """What is wrong where, such as "turns[0].turn: Expected `int`, got `str`."."""
+    what, _, path = str(error).partition(" - at `$")
+    return f"{path.rstrip('`').lstrip('.') or 'the whole'}: {what}."
+
+
+def _nested(found: object, info: Any) -> object:  # noqa: ANN401 -- any of msgspec's descriptions
+    """With the keys that stand in the place of a field put back below it."""
+    from msgspec.inspect import DictType, ListType, Metadata, StructType, UnionType
+
+    if isinstance(info, Metadata):
+        return _nested(found, info.type)
+    if isinstance(info, UnionType):
+        kinds = StructType | DictType if isinstance(found, dict) else ListType
+        return next((_nested(found, one) for one in info.types if isinstance(one, kinds)), found)
+    if isinstance(info, ListType) and isinstance(found, list):
+        return [_nested(item, info.item_type) for item in found]
+    if isinstance(info, DictType) and isinstance(found, dict):
+        return {name: _nested(item, info.value_type) for name, item in found.items()}
+    return _fields(found, info) if isinstance(info, StructType) else found
+
+
+def _fields(found: object, info: Any) -> object:  # noqa: ANN401 -- msgspec's StructType
+    if not isinstance(found, dict):
+        return found
+    known = {field.encode_name: field.type for field in info.fields}
+    beside = {name: value for name, value in found.items() if name not in known}
+    return {
+        **found,
+        **{name: _nested(found[name], kind) for name, kind in known.items() if name in found},
+        **{name: _nested(beside, kind) for name, kind in known.items() if name.startswith("*")},
+    }
