@@ -110,8 +110,7 @@ def _shown(text: str) -> str:
 
 def print_failure(error: BenchError) -> None:
     """The document and the words of a command other than `run` that came to nothing."""
-    from socratic_bench.documents.command import ErrorDocument
-    from socratic_bench.documents.run import ErrorEntry
+    from socratic_bench.documents.error import ErrorDocument, ErrorEntry
 
     say_error(error)
     document = ErrorDocument(end_reason=error.end_reason, error=ErrorEntry.of(error))

@@ -12,6 +12,7 @@ AFTER_A_REPLY = (
     "socratic_bench.benchmarks.socratic.students.fidelity",
     "socratic_bench.judging.injection",
     "socratic_bench.documents.run",
+    "socratic_bench.documents.files",
     "cli.output",
     "socratic_bench.bedrock.sdk",
     "statistics",

@@ -17,10 +17,10 @@ import boto3
 import pytest
 from jsonschema import Draft202012Validator
 
+from socratic_bench.documents.files import JudgeFile, TurnFile
 from socratic_bench.documents.plain import plain_keys, read
 from socratic_bench.documents.run import CuratedDocument, RunDocument
 from socratic_bench.documents.schemas import load_schema
-from socratic_bench.documents.turn import JudgeFile, TurnFile
 from socratic_bench.errors import UsageError
 from tests.command import Outcome, account, assert_valid, run
 from tests.fakes import relayed

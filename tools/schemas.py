@@ -13,12 +13,13 @@ from socratic_bench.artifacts.bucket_journal import Link
 from socratic_bench.artifacts.lease import LeaseFile
 from socratic_bench.benchmarks.socratic.document import PARTS
 from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioCheck, ScenarioList
-from socratic_bench.documents.command import EmulatorDocument, ErrorDocument
+from socratic_bench.documents.command import EmulatorDocument
 from socratic_bench.documents.dry_run import DryRunDocument
+from socratic_bench.documents.error import ErrorDocument
+from socratic_bench.documents.files import JudgeFile, TurnFile
 from socratic_bench.documents.generation import schema_of
 from socratic_bench.documents.run import Brief, CuratedDocument, RunDocument
 from socratic_bench.documents.schemas import contract_keys
-from socratic_bench.documents.turn import JudgeFile, TurnFile
 from socratic_bench.journal.entries import JournalEntry
 from socratic_bench.parts import Parts
 from socratic_bench.pricing.file import PriceFile

@@ -4,18 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from socratic_bench.documents.run import ErrorEntry
 from socratic_bench.documents.scalars import SCHEMA_VERSION, Version
-from socratic_bench.types import EndReason
-
-
-class ErrorDocument(Struct, frozen=True, kw_only=True):
-    """A command other than run that came to nothing."""
-
-    kind: Literal["error"] = "error"
-    schema_version: Version = SCHEMA_VERSION
-    end_reason: EndReason
-    error: ErrorEntry
 
 
 class EmulatorDocument(Struct, frozen=True, kw_only=True):

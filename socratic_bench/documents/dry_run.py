@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 from socratic_bench.config import RunConfig
 from socratic_bench.documents.clock import seconds
 from socratic_bench.documents.cost import Billing, CostEntry
-from socratic_bench.documents.run import ErrorEntry
+from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.scalars import (
     SCHEMA_VERSION,
     Amount,

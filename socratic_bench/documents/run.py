@@ -1,6 +1,5 @@
 """The document of a run: what it is made of, and how it is filled from a run's result."""
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -8,12 +7,13 @@ from msgspec import Meta, Struct, field
 
 from socratic_bench.documents.clock import seconds, utc
 from socratic_bench.documents.cost import Billing, CostEntry
+from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.inputs import Inputs
+from socratic_bench.documents.judge import JudgeEntry
 from socratic_bench.documents.result import Place, RunResult
 from socratic_bench.documents.scalars import (
     SCHEMA_VERSION,
     Amount,
-    Count,
     RunId,
     Seed,
     Share,
@@ -24,32 +24,13 @@ from socratic_bench.documents.scalars import (
     part,
 )
 from socratic_bench.documents.schemas import whole
-from socratic_bench.documents.turn import TurnEntry, unjudged_reason
+from socratic_bench.documents.turn import TurnEntry
 from socratic_bench.documents.usage import ActorLatency, ActorUsage, Tally
 from socratic_bench.errors import BenchError, Status
 from socratic_bench.parts import Part, Parts
 from socratic_bench.pricing.rates import Terms
 from socratic_bench.pricing.table import builtin_prices
-from socratic_bench.secrecy import redact
 from socratic_bench.types import ROLES, EndReason, Json, Role
-
-
-class ErrorEntry(Struct, frozen=True, kw_only=True):
-    """What ended a run early, or which gate a complete run missed."""
-
-    code: Annotated[str, Meta(description="stable word for programs")]
-    message: Annotated[str, Meta(description="what happened and why")]
-    hint: Annotated[str | None, Meta(description="what to do next")]
-    retryable: Annotated[bool, Meta(description="whether the same command may succeed later")]
-
-    @classmethod
-    def of(cls, error: BenchError) -> "ErrorEntry":
-        return cls(
-            code=error.code,
-            message=error.message,
-            hint=redact(error.hint) if error.hint else None,  # it may have been set later
-            retryable=error.retryable,
-        )
 
 
 class Timestamps(Struct, frozen=True, kw_only=True):
@@ -61,47 +42,6 @@ class Timestamps(Struct, frozen=True, kw_only=True):
         Amount | None,
         Meta(description="seconds, to the millisecond, of all processes of the run together"),
     ] = None
-
-
-class Juror(Struct, frozen=True, kw_only=True):
-    """One judge model and its share of the work."""
-
-    model: str
-    judged_turns: Annotated[Count, Meta(description="turns judged")]
-
-
-class JudgeEntry(Struct, frozen=True, kw_only=True):
-    """Who judged, and how much of the run."""
-
-    model: Annotated[str, Meta(description="the judge model")]
-    coverage: Annotated[
-        Share | None, Meta(description="share of turns that were judged; null without a turn")
-    ]
-    rubric_sha256: Annotated[str, Meta(description="fingerprint of the rubric file")]
-    jurors: list[Juror]
-    judged_turns: Annotated[Count, Meta(description="turns with a verdict")]
-    unjudged_turns: Annotated[Count, Meta(description="turns without one")]
-    unjudged_reasons: Annotated[
-        dict[str, Annotated[int, Meta(ge=1)]],
-        Meta(description="how many turns lack a verdict for which reason"),
-    ]
-
-    @classmethod
-    def of(cls, result: RunResult) -> "JudgeEntry | None":
-        if result.rubric is None or result.config.judge_model is None:
-            return None
-        judge = result.config.judge_model
-        played = [turn for turn in result.turns if not turn.replayed]
-        reasons = Counter(filter(None, (unjudged_reason(result, turn) for turn in played)))
-        return cls(
-            model=judge,
-            coverage=round(result.n_judged / len(played), 4) if played else None,
-            rubric_sha256=result.rubric.sha256,
-            jurors=[Juror(model=judge, judged_turns=result.n_judged)],
-            judged_turns=result.n_judged,
-            unjudged_turns=len(played) - result.n_judged,
-            unjudged_reasons=dict(sorted(reasons.items())),
-        )
 
 
 class Thresholds(Struct, frozen=True, kw_only=True):

@@ -116,7 +116,7 @@ class Record:
 
     def _take_in(self, so_far: Sequence[Turn]) -> None:
         """Measure the last of the turns, store it, tell it, and have it judged."""
-        from socratic_bench.documents.turn import TurnFile
+        from socratic_bench.documents.files import TurnFile
 
         if len(so_far) == len(self._turns):
             self._halt.pause(GIVE_WAY_S, self._played)
@@ -163,7 +163,7 @@ class Record:
         return judged
 
     def _keep_verdict(self, turn: Turn) -> None:
-        from socratic_bench.documents.turn import JudgeFile
+        from socratic_bench.documents.files import JudgeFile
 
         with self._lock:
             if self._is_final:

@@ -1,0 +1,40 @@
+"""What went wrong, in any document."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from socratic_bench.documents.scalars import (
+    SCHEMA_VERSION,
+    Version,
+)
+from socratic_bench.errors import BenchError
+from socratic_bench.secrecy import redact
+from socratic_bench.types import EndReason
+
+
+class ErrorEntry(Struct, frozen=True, kw_only=True):
+    """What ended a run early, or which gate a complete run missed."""
+
+    code: Annotated[str, Meta(description="stable word for programs")]
+    message: Annotated[str, Meta(description="what happened and why")]
+    hint: Annotated[str | None, Meta(description="what to do next")]
+    retryable: Annotated[bool, Meta(description="whether the same command may succeed later")]
+
+    @classmethod
+    def of(cls, error: BenchError) -> "ErrorEntry":
+        return cls(
+            code=error.code,
+            message=error.message,
+            hint=redact(error.hint) if error.hint else None,  # it may have been set later
+            retryable=error.retryable,
+        )
+
+
+class ErrorDocument(Struct, frozen=True, kw_only=True):
+    """A command other than run that came to nothing."""
+
+    kind: Literal["error"] = "error"
+    schema_version: Version = SCHEMA_VERSION
+    end_reason: EndReason
+    error: ErrorEntry
