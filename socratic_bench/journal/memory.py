@@ -45,7 +45,7 @@ class Memory:
     path and reason, `times` sums up how long its processes took.
 
     Raises `DamagedJournalError` if the first entry is not of a run, or of a version that is not
-    known.
+    known, or if an entry tells what cannot be.
     """
 
     def __init__(self, entries: Sequence[Mapping[str, Any]]) -> None:
