@@ -2,6 +2,7 @@
 # make test   runs the test suite
 # make check  format, lint, types, layers, tests with coverage
 # make schemas  writes the JSON Schemas of documents, made from their types
+# make docs   writes the tables of flags and variables, in the documents and for --help
 # make torture  kills, storms of failures, odd verdicts by the thousand, and every fault once met
 # make reliability  plays every fault for every role, and writes what happens into docs/reliability.md
 # make validity  what the heuristics reach against people's labels, where those are at hand
@@ -18,7 +19,7 @@ RUNNER_VARIABLES := RUNNER_DEFAULT_TURNS RUNNER_JUDGE_MODEL RUNNER_STUDENT_MODEL
 	RUNNER_S3_BUCKET RUNNER_S3_PREFIX RUNNER_S3_KMS_KEY_ID AWS_REGION AWS_DEFAULT_REGION
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test schemas torture reliability check lint requirements audit validity bench bench-peers clean
+.PHONY: help demo test schemas docs torture reliability check lint requirements audit validity bench bench-peers clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile image.mk
@@ -50,6 +51,9 @@ test: $(VENV)/.dev
 
 .coverage: $(TESTED) | $(VENV)/.dev
 	@$(MEASURE)
+
+docs: $(VENV)/.dev
+	@PYTHONPATH=. $(BIN)/python tools/settings.py
 
 schemas: $(VENV)/.run
 	@PYTHONPATH=. $(BIN)/python tools/schemas.py

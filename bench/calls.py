@@ -12,10 +12,11 @@ import time
 
 from bench.contenders import TUTOR
 from socratic_bench import RunConfig
+from socratic_bench.generation import GenerateConfig
 from socratic_bench.ports import Model
 from socratic_bench.runner.backend import bedrock_models
 from socratic_bench.runner.halt import Halt
-from socratic_bench.types import CallKey, GenerateConfig, Message, Request, Text
+from socratic_bench.types import CallKey, Message, Request, Text
 
 SHORT, LONG = 1, 81
 # 60 tokens of a student and 200 of a tutor, at five characters each.

@@ -69,13 +69,18 @@ def surroundings() -> str:
 
 def fill_in(page: Path, name: str, content: str) -> None:
     """Replace what stands between the page's two comments of that name."""
-    start, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
     text = page.read_text(encoding="utf-8")
+    page.write_text(filled_in(text, name, content), encoding="utf-8")
+
+
+def filled_in(text: str, name: str, content: str) -> str:
+    """A page's text with `content` between its two comments of that name."""
+    start, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
     if start not in text or end not in text:
-        sys.exit(f"{page.name} has no place for {name}.")
+        sys.exit(f"There is no place for {name}.")
     head, rest = text.split(start, 1)
     tail = rest.split(end, 1)[1]
-    page.write_text(f"{head}{start}\n{content}\n{end}{tail}", encoding="utf-8")
+    return f"{head}{start}\n{content}\n{end}{tail}"
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -105,8 +105,11 @@ def add_words(group: argparse._ArgumentGroup, flag: str, metavar: str, text: str
     group.add_argument(flag, metavar=metavar, help=text, nargs="?", const=MISSING, action="append")
 
 
-def add_switch(group: argparse._ArgumentGroup, flag: str, text: str) -> None:
+def add_switch(group: argparse._ArgumentGroup, flag: str, _metavar: str, text: str) -> None:
     group.add_argument(flag, help=text, action="store_true")
+
+
+ADD = {"word": add_word, "words": add_words, "switch": add_switch}
 
 
 def parse(parser: Parser, words: Sequence[str]) -> tuple[Flags, list[str]]:

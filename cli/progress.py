@@ -5,7 +5,7 @@ import threading
 
 from cli.output import plain, say
 from cli.waiting import Waiting
-from socratic_bench.config import RunConfig
+from socratic_bench.config import CoreConfig
 from socratic_bench.ports import Opening
 from socratic_bench.types import CallKey, Turn, Unjudged
 
@@ -13,7 +13,7 @@ QUESTION_CHARS = 48
 CLEAR_LINE = "\r\x1b[K"
 
 
-def progress(config: RunConfig) -> "Progress":
+def progress(config: CoreConfig) -> "Progress":
     """A listener for this stderr: line by line, or with a live line."""
     return Progress(config, live=sys.stderr is not None and sys.stderr.isatty())
 
@@ -21,7 +21,7 @@ def progress(config: RunConfig) -> "Progress":
 class Progress(Waiting):
     """Says turns in their order, each once it is judged, from whichever thread it hears of them."""
 
-    def __init__(self, config: RunConfig, *, live: bool) -> None:
+    def __init__(self, config: CoreConfig, *, live: bool) -> None:
         super().__init__()
         self._config = config
         self._live = live
@@ -30,7 +30,7 @@ class Progress(Waiting):
         self._next = 0
         self._doing = ""
 
-    def on_start(self, run_id: str, config: RunConfig, opening: Opening) -> None:
+    def on_start(self, run_id: str, config: CoreConfig, opening: Opening) -> None:
         self._line(
             f"{run_id}: {plain(config.model)}, scenario {plain(opening.scenario)}, "
             f"up to {config.turns} turns, seed {config.seed}"

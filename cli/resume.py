@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from cli.arguments import Flags, parse
-from socratic_bench.errors import UsageError
+from socratic_bench.config import NOTHING_TO_RESUME
+from socratic_bench.errors import UsageError, Words
 
 if TYPE_CHECKING:
-    from socratic_bench.config import RunConfig
+    from socratic_bench.benchmarks import RunConfig
     from socratic_bench.ports import Entry
     from socratic_bench.runner import Halt
 
@@ -29,9 +30,10 @@ class Earlier(Struct, frozen=True, kw_only=True):
 
 def main(words: Sequence[str]) -> int:
     """As `run`, but what is not said anew is taken from the run's journal."""
-    from cli.run import build_parser, play
+    from cli.flags import build_parser
+    from cli.run import play
 
-    parser = build_parser()
+    parser = build_parser(words)
     parser.usage = USAGE
     parser.add_argument("run_id", nargs="?", metavar="RUN_ID", help="as in the run's document")
     flags, problems = parse(parser, words)
@@ -46,7 +48,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def find_earlier(
-    flags: Flags, config: "RunConfig", problems: Sequence[str], run_id: str | None, halt: "Halt"
+    flags: Flags, config: "RunConfig", problems: Sequence[Words], run_id: str | None, halt: "Halt"
 ) -> Earlier | None:
     """What the flags leave to an earlier process: a document's or a store's, or nothing.
 
@@ -65,7 +67,7 @@ def find_earlier(
     if run_id is None:
         return None
     if not (config.output_dir or config.s3_bucket):
-        problems = [*problems, "Nothing to resume from: give --output-dir or --s3-bucket."]
+        problems = [*problems, NOTHING_TO_RESUME]
     if problems:
         raise UsageError(problems)
     asked = run_id

@@ -9,8 +9,9 @@ BenchError
 └── InternalError     a defect in this program
 """
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from string import Formatter
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -58,6 +59,48 @@ ENDINGS: dict[EndReason, Ending] = {
 }
 
 
+class Problem(Struct, frozen=True):
+    """A mistake, or a hint, in words in which settings stand by name: `{turns} is {value}`.
+
+    What is no setting of these names is one of `values`. Whoever shows it says how settings are
+    called: the library by their fields, the command by their flags.
+    """
+
+    text: str
+    values: tuple[tuple[str, object], ...] = ()
+
+    @classmethod
+    def of(cls, text: str, **values: object) -> "Problem":
+        return cls(text, tuple(values.items()))
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The settings that it names, in order."""
+        known = dict(self.values)
+        names = [name for _, name, _, _ in Formatter().parse(self.text) if name]
+        return tuple(name for name in names if name not in known)
+
+    def told(self, call: Callable[[str], str] = str) -> str:
+        """In words, with each setting as `call` has it."""
+        return self.text.format_map(_Names(self.values, call))
+
+
+class _Names(dict[str, Any]):
+    def __init__(self, values: Sequence[tuple[str, object]], call: Callable[[str], str]) -> None:
+        super().__init__(values)
+        self._call = call
+
+    def __missing__(self, name: str) -> str:
+        return self._call(name)
+
+
+Words = str | Problem  # what was told, by whoever has no setting to name or has one
+
+
+def _told(words: Words, call: Callable[[str], str]) -> str:
+    return words if isinstance(words, str) else words.told(call)
+
+
 class BenchError(Exception):
     """An error that the document reports.
 
@@ -68,15 +111,31 @@ class BenchError(Exception):
 
     code: str = "internal"
     end_reason: EndReason = "internal"
-    hint: str | None = None
     retryable: bool = False
     attempts: tuple[Attempt, ...] = ()
 
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
-        self.message = redact(message)
-        super().__init__(self.message)
-        if hint is not None:
-            self.hint = redact(hint)
+    def __init__(self, *said: Words, hint: Words | None = None) -> None:
+        self.said = said
+        self.hints: tuple[Words, ...] = () if hint is None else (hint,)
+        self.call_settings(str)
+
+    def call_settings(self, call: Callable[[str], str]) -> None:
+        """Have it name settings as `call` does, such as by their flags."""
+        self._call = call
+        # The same mistake may be found in more than one place.
+        self._tell(tuple(dict.fromkeys(_told(words, call) for words in self.said)))
+        self.args = (self.message,)
+
+    def _tell(self, sentences: tuple[str, ...]) -> None:
+        self.message = redact(" ".join(sentences))
+
+    @property
+    def hint(self) -> str | None:
+        return redact(" ".join(_told(words, self._call) for words in self.hints)) or None
+
+    @hint.setter
+    def hint(self, words: Words | None) -> None:
+        self.hints = () if words is None else (words,)
 
     @property
     def exit_code(self) -> int:
@@ -92,10 +151,13 @@ class UsageError(BenchError):
     code = "usage"
     end_reason: EndReason = "usage"
 
-    def __init__(self, problems: Sequence[str], *, hint: str | None = None) -> None:
-        shown = in_short(problems)
-        self.problems = (*shown[:MOST_SHOWN], *problems[MOST_SHOWN:])
-        super().__init__(" ".join(shown), hint=hint)
+    def __init__(self, said: Sequence[Words], *, hint: Words | None = None) -> None:
+        super().__init__(*said, hint=hint)
+
+    def _tell(self, sentences: tuple[str, ...]) -> None:
+        shown = in_short(sentences)
+        self.problems = (*shown[:MOST_SHOWN], *sentences[MOST_SHOWN:])
+        self.message = " ".join(shown)
 
 
 def in_short(problems: Sequence[str]) -> tuple[str, ...]:
@@ -121,12 +183,12 @@ class ModelError(BenchError):
 
     def __init__(
         self,
-        message: str,
+        message: Words,
         *,
         code: str,
         end_reason: EndReason,
         retryable: bool = False,
-        hint: str | None = None,
+        hint: Words | None = None,
     ) -> None:
         super().__init__(message, hint=hint)
         self.code = code

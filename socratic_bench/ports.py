@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from socratic_bench.config import RunConfig
+from socratic_bench.config import CoreConfig
 from socratic_bench.parts import Parts
 from socratic_bench.types import (
     Attempt,
@@ -187,11 +187,11 @@ class Benchmark(Protocol):
         """Its own keys of the documents."""
         ...
 
-    def prepare(self, config: RunConfig) -> Episode:
+    def prepare(self, config: CoreConfig) -> Episode:
         """Read all that an episode needs. Raises `UsageError` with every mistake."""
         ...
 
-    def summarise(self, config: RunConfig, turns: Sequence[Turn]) -> Metrics:
+    def summarise(self, config: CoreConfig, turns: Sequence[Turn]) -> Metrics:
         """The metrics over the judged turns: every name of `metrics`, unknown ones null."""
         ...
 
@@ -199,7 +199,7 @@ class Benchmark(Protocol):
 class Listener(Protocol):
     """Hears of a run while it goes on; must not block and must not raise."""
 
-    def on_start(self, run_id: str, config: RunConfig, opening: Opening) -> None: ...
+    def on_start(self, run_id: str, config: CoreConfig, opening: Opening) -> None: ...
 
     def on_call(self, key: CallKey) -> None: ...
 

@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
+from socratic_bench.generation import GenerateConfig
+
 Role = Literal["tutor", "student", "judge"]
 ROLES: tuple[Role, ...] = ("tutor", "student", "judge")
 
@@ -108,40 +110,6 @@ class Message(Struct, frozen=True):
     @classmethod
     def assistant(cls, text: str) -> "Message":
         return cls("assistant", (Text(text),))
-
-
-ServiceTier = Literal["default", "priority", "flex"]
-SERVICE_TIERS: tuple[ServiceTier, ...] = ("default", "priority", "flex")
-
-LatencyProfile = Literal["standard", "optimized"]
-LATENCY_PROFILES: tuple[LatencyProfile, ...] = ("standard", "optimized")
-
-
-class Guardrail(Struct, frozen=True):
-    """A guardrail of Bedrock: its id or ARN, and its version, a number or `DRAFT`."""
-
-    id: str
-    version: str
-
-    def __str__(self) -> str:
-        return f"{self.id}:{self.version}"
-
-
-class GenerateConfig(Struct, frozen=True, kw_only=True):
-    """How a model is asked to generate. `None`: the field is not sent.
-
-    `temperature` and `top_p` lie in 0..1; `max_tokens` is always sent, since the service counts it
-    against the quota up front and its own default can be the model's whole output limit. It bounds
-    reasoning and text together, so `thinking_budget_tokens` (at least 1024) is less.
-    """
-
-    max_tokens: int
-    temperature: float | None = None
-    top_p: float | None = None
-    service_tier: ServiceTier | None = None
-    latency_profile: LatencyProfile | None = None
-    thinking_budget_tokens: int | None = None
-    guardrail: Guardrail | None = None
 
 
 class Tool(Struct, frozen=True, kw_only=True):

@@ -19,7 +19,8 @@ from msgspec.structs import replace
 
 from cli.arguments import parse
 from cli.run import build_parser
-from socratic_bench.config import RunConfig, Sources, read_config
+from socratic_bench import RunConfig
+from socratic_bench.config import Sources, read_config
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.forecast.paces import AT_ONCE, START_MS
 from socratic_bench.runner import Halt, run
@@ -61,7 +62,7 @@ def _config(words: Sequence[str], env: dict[str, str], patch: pytest.MonkeyPatch
         profile_region=lambda: None,
         offline_models=lambda: (),
     )
-    config, misread = read_config(sources)
+    config, misread = read_config(RunConfig, sources)
     assert [*misused, *misread] == []
     return config
 

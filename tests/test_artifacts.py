@@ -10,12 +10,12 @@ from uuid import uuid4
 import boto3
 import pytest
 
+from socratic_bench import RunConfig
 from socratic_bench.artifacts.delivery import Delivery
 from socratic_bench.artifacts.folder import FolderStore
 from socratic_bench.artifacts.keys import RunKeys
 from socratic_bench.artifacts.places import open_bucket, open_folder
 from socratic_bench.artifacts.s3 import S3Store
-from socratic_bench.config import RunConfig
 from socratic_bench.errors import ArtifactError, UsageError
 from socratic_bench.ports import ArtifactStore
 from tests.fakes import KEPT, PATIENCE_S, FakeBedrock, Said

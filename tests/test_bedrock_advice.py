@@ -17,7 +17,8 @@ from socratic_bench.bedrock.model import BedrockModel
 from socratic_bench.bedrock.session import Endpoint
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import ModelError
-from socratic_bench.types import CallKey, GenerateConfig, Message, Request
+from socratic_bench.generation import GenerateConfig
+from socratic_bench.types import CallKey, Message, Request
 from tests.fakes import FakeBedrock, Said, refusal
 from tests.test_bedrock_model import Around
 

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from socratic_bench.bedrock.surroundings import Options
 from socratic_bench.bedrock.warmth import Warmth
 from socratic_bench.emulator import Emulator, Settings
-from socratic_bench.types import CallKey, GenerateConfig, Message, Request, Usage
+from socratic_bench.generation import GenerateConfig
+from socratic_bench.types import CallKey, Message, Request, Usage
 from tests.fakes import PATIENCE_S, FakeBedrock, Said, Sent, answer, refusal
 from tests.test_bedrock_model import Around, Bench, connected
 

@@ -28,12 +28,12 @@ from socratic_bench.bedrock.session import Endpoint
 from socratic_bench.bedrock.surroundings import Options, Surroundings
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import ENDINGS, ModelError
+from socratic_bench.generation import GenerateConfig
 from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.types import (
     Attempt,
     CallKey,
     Completion,
-    GenerateConfig,
     Message,
     Request,
     Text,

@@ -20,7 +20,8 @@ from socratic_bench.bedrock.session import Endpoint
 from socratic_bench.bedrock.surroundings import Surroundings
 from socratic_bench.emulator.throttle import Throttle
 from socratic_bench.errors import ModelError
-from socratic_bench.types import CallKey, Completion, GenerateConfig, Message, Request
+from socratic_bench.generation import GenerateConfig
+from socratic_bench.types import CallKey, Completion, Message, Request
 from tests.fakes import NOON, FakeBedrock, Said, Sent, answer, refusal
 
 REQUEST = Request(messages=(Message.user("Hello."),), config=GenerateConfig(max_tokens=100))

@@ -14,7 +14,8 @@ from socratic_bench.bedrock.connection import Connection
 from socratic_bench.bedrock.model import BedrockModel
 from socratic_bench.bedrock.session import Endpoint
 from socratic_bench.errors import ModelError
-from socratic_bench.types import CallKey, GenerateConfig, Message, Request
+from socratic_bench.generation import GenerateConfig
+from socratic_bench.types import CallKey, Message, Request
 from tests.fakes import PATIENCE_S, FakeBedrock, Said, Sent, answer, refusal, scored
 from tests.test_bedrock_model import Around
 

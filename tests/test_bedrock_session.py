@@ -16,7 +16,8 @@ from socratic_bench.bedrock.faults import translate
 from socratic_bench.bedrock.model import BedrockModel
 from socratic_bench.bedrock.session import Endpoint, profile_region
 from socratic_bench.errors import ModelError
-from socratic_bench.types import CallKey, Completion, GenerateConfig, Message, Request
+from socratic_bench.generation import GenerateConfig
+from socratic_bench.types import CallKey, Completion, Message, Request
 from tests.fakes import FakeBedrock, Said, Sent, answer, refusal
 from tests.test_bedrock_model import Around
 

@@ -17,10 +17,9 @@ from socratic_bench.bedrock.capabilities import (
     refused_field,
 )
 from socratic_bench.bedrock.wire import converse_arguments
+from socratic_bench.generation import GenerateConfig, Guardrail
 from socratic_bench.models.ids import base_id
 from socratic_bench.types import (
-    GenerateConfig,
-    Guardrail,
     Message,
     Reasoning,
     Request,

@@ -15,12 +15,12 @@ from uuid import uuid4
 import boto3
 import pytest
 
+from socratic_bench import RunConfig
 from socratic_bench.artifacts.bucket_journal import BucketJournals
 from socratic_bench.artifacts.delivery import Delivery
 from socratic_bench.artifacts.lease import LeaseTerms
 from socratic_bench.artifacts.places import bucket_journals, open_bucket
 from socratic_bench.artifacts.s3 import S3Store
-from socratic_bench.config import RunConfig
 from socratic_bench.errors import ArtifactError, BenchError, Stopped, UsageError
 from tests.fakes import KEPT, PATIENCE_S, FakeBedrock, Said, Sent, breaches, relayed, xml
 

@@ -11,11 +11,12 @@ from msgspec.structs import replace
 from socratic_bench.documents.cost import Billing, CostEntry
 from socratic_bench.documents.usage import Tally
 from socratic_bench.errors import Stopped
+from socratic_bench.generation import GenerateConfig
 from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.pricing.rates import Terms
 from socratic_bench.pricing.table import builtin_prices, load_prices
 from socratic_bench.runner.budget import Budget
-from socratic_bench.types import ROLES, Attempt, CallKey, GenerateConfig, Message, Request, Usage
+from socratic_bench.types import ROLES, Attempt, CallKey, Message, Request, Usage
 from tests.fakes import NOON, PATIENCE_S, completion
 
 MODEL = "emulator.socratic-v1:0"

@@ -3,13 +3,15 @@
 import json
 from pathlib import Path
 
-from msgspec.structs import fields, replace
+import pytest
+from msgspec.structs import replace
 
-from cli.run import build_parser
-from socratic_bench.config import Gate, RunConfig, continued, from_stored, to_stored
-from socratic_bench.config.stored import AFRESH, FIELDS
-from socratic_bench.journal.identity import CORE, FURTHER
-from socratic_bench.types import Guardrail
+from socratic_bench import Gate, RunConfig
+from socratic_bench.config import continued, from_stored, to_stored
+from socratic_bench.generation import Guardrail
+from socratic_bench.journal import Identity
+from socratic_bench.ports import Opening
+from tests.test_contract import FROZEN
 
 FULL = RunConfig(
     model="m",
@@ -31,38 +33,23 @@ FULL = RunConfig(
     pressure="low",
     resume=True,
 )
-# Told by the opening: its words, its scenario, and the digests of what was read.
-OPENED = {
-    "prompt",
-    "scenario",
-    "scenario_file",
-    "system_prompt_file",
-    "transcript",
+# What another run has in another way. Prompt, scenario and files are told by the opening.
+PARTS = {
+    "benchmark",
+    "model",
+    "student_model",
+    "judge_model",
+    "temperature",
+    "max_tokens",
+    "top_p",
+    "thinking_budget_tokens",
+    "guardrail",
+    "pressure",
+    "transcript_turns",
     "seed",
 }
-MAY_CHANGE = {
-    "turns",
-    "s3_kms_key_id",
-    "region",
-    "assume_role_arn",
-    "service_tier",
-    "latency_profile",
-    "request_metadata",
-    "stream",
-    "prompt_cache",
-    "max_attempts",
-    "call_timeout_s",
-    "deadline_s",
-    "max_cost_usd",
-    "prices_file",
-    "offline",
-    "compliance_threshold",
-    "half_life_threshold",
-    "min_judge_coverage",
-    "gates",
-}
-# Flags that say how to show or plan a run, and not which one.
-NO_FIELD = {"pretty", "brief", "quiet", "debug", "version", "help", "dry-run", "resume-from"}
+OPENING = Opening(scenario="custom", prompt="Why?", hashes={})
+AFRESH = ("output_dir", "s3_bucket", "s3_prefix", "model_ids", "resume", "resume_run_id")
 
 
 def test_it_comes_back_as_it_was_but_for_where_it_is_kept():
@@ -70,8 +57,8 @@ def test_it_comes_back_as_it_was_but_for_where_it_is_kept():
     blank = RunConfig(model="m")
     expected = replace(FULL, **{name: getattr(blank, name) for name in AFRESH})
 
-    assert from_stored(kept) == expected
-    assert from_stored(to_stored(blank)) == blank
+    assert from_stored(RunConfig, kept) == expected
+    assert from_stored(RunConfig, to_stored(blank)) == blank
 
 
 def test_files_are_found_from_anywhere():
@@ -83,7 +70,9 @@ def test_files_are_found_from_anywhere():
 
 
 def test_a_field_of_a_later_version_is_left_out():
-    assert from_stored({**to_stored(FULL), "no_such_field": 1}) == from_stored(to_stored(FULL))
+    assert from_stored(RunConfig, {**to_stored(FULL), "no_such_field": 1}) == from_stored(
+        RunConfig, to_stored(FULL)
+    )
 
 
 def test_what_is_said_anew_counts_and_places_always_do():
@@ -94,22 +83,21 @@ def test_what_is_said_anew_counts_and_places_always_do():
     assert found == replace(FULL, **changed, resume=False)
 
 
-def test_every_flag_is_known_by_its_field():
-    flags = {
-        option.removeprefix("--")
-        for action in build_parser()._actions
-        for option in action.option_strings
-        if option.startswith("--")
-    }
-    names = {field.name for field in fields(RunConfig)}
+def test_a_flag_that_steers_another_is_said_anew_too():
+    asked = RunConfig(model="m", judge_model=None, thinking_budget_tokens=2000, stream=False)
+    found = continued(RunConfig(model="m"), asked, ["no-judge", "enable-thinking", "no-stream"])
 
-    found = {FIELDS.get(flag, flag.replace("-", "_")) for flag in flags - NO_FIELD}
-    assert found <= names, found - names
+    assert found == asked
 
 
-def test_every_field_is_part_of_the_identity_or_may_change():
-    names = {field.name for field in fields(RunConfig)}
-    parts = [{*CORE}, {*FURTHER}, OPENED, MAY_CHANGE, {*AFRESH}]
+@pytest.mark.parametrize("name", FROZEN["library"]["RunConfig"])
+def test_what_makes_another_run(name):
+    others = {bool: True, int: 5, float: 5.0, str: "x", tuple: ("x",), type(None): "x"}
+    value = getattr(RunConfig(model="m", seed=1), name)
+    other = replace(RunConfig(model="m", seed=1), **{name: others[type(value)]})
 
-    assert set().union(*parts) == names
-    assert sum(map(len, parts)) == len(names)
+    was, now = (
+        Identity.of(config, OPENING, seed_given=True)
+        for config in (RunConfig(model="m", seed=1), other)
+    )
+    assert (was.digest != now.digest) == (name in PARTS)

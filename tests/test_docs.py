@@ -20,6 +20,7 @@ from urllib.parse import unquote
 import pytest
 from msgspec.structs import fields
 
+from socratic_bench import RunConfig
 from socratic_bench.artifacts import bucket_clients, lane
 from socratic_bench.artifacts.delivery import MEMORY_BYTES
 from socratic_bench.artifacts.lane import Patience
@@ -35,7 +36,6 @@ from socratic_bench.bedrock.server_wait import SERVER_WAIT_MAX_S
 from socratic_bench.bedrock.session import CONNECT_TIMEOUT_S
 from socratic_bench.benchmarks.socratic.metrics import summarise
 from socratic_bench.benchmarks.socratic.students import ModelStudent
-from socratic_bench.config import RunConfig
 from socratic_bench.documents.schemas import KINDS
 from socratic_bench.emulator import MODEL_IDS, Emulator
 from socratic_bench.emulator.faults import KINDS as FAULT_KINDS

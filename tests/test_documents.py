@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from socratic_bench import Gate, RunConfig
 from socratic_bench.benchmarks.socratic.document import PARTS
 from socratic_bench.benchmarks.socratic.metrics import summarise
-from socratic_bench.config import Gate, RunConfig
 from socratic_bench.documents import RunResult, encode
 from socratic_bench.documents.clock import milliseconds, seconds, utc
 from socratic_bench.documents.files import JudgeFile, TurnFile

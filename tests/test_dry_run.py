@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from msgspec.structs import replace
 
+from socratic_bench import RunConfig
 from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
-from socratic_bench.config import RunConfig
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.errors import ENDINGS
 from socratic_bench.judging.expectation import expected_verdict

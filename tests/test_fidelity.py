@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from socratic_bench import RunConfig
 from socratic_bench import run as play
 from socratic_bench.benchmarks.socratic.scenarios import builtin_ids, load_builtin
 from socratic_bench.benchmarks.socratic.students import (
@@ -16,7 +17,6 @@ from socratic_bench.benchmarks.socratic.students import (
     StudentReply,
 )
 from socratic_bench.benchmarks.socratic.students.fidelity import CHECKS, Utterance, flags
-from socratic_bench.config import RunConfig
 from tests.command import OFFLINE, assert_valid, run
 from tests.fakes import ScriptedModel, completion
 

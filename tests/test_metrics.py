@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from socratic_bench import Gate, RunConfig
 from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
 from socratic_bench.benchmarks.socratic.metrics import summarise
 from socratic_bench.benchmarks.socratic.students import KINDS
-from socratic_bench.config import Gate, RunConfig
 from socratic_bench.runner.gates import metric_at, shortfalls
 from socratic_bench.types import Turn, Unjudged, Verdict
 from tests.fakes import DIMENSIONS, UNJUDGED, turn, verdict, verdict_of

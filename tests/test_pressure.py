@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from socratic_bench import RunConfig
 from socratic_bench import run as play
 from socratic_bench.benchmarks.socratic.scenarios import builtin_ids, load_builtin
 from socratic_bench.benchmarks.socratic.students import (
@@ -19,7 +20,6 @@ from socratic_bench.benchmarks.socratic.students import (
     system_prompt,
 )
 from socratic_bench.benchmarks.socratic.students.pressure import KINDS, Push, direction, pushed
-from socratic_bench.config import RunConfig
 from socratic_bench.emulator.models.pressure import pressure_in, told
 from tests.command import OFFLINE, assert_valid, run
 from tests.fakes import ScriptedModel
@@ -343,7 +343,7 @@ class TestDocument:
         outcome = run(*OFFLINE, "--pressure", "hard")
 
         assert outcome.exit_code == 2
-        assert "--pressure is 'hard', but must be none, low or high." in outcome.stderr
+        assert "--pressure is 'hard', but must be one of none, low, high." in outcome.stderr
 
     def test_a_level_of_the_library_s_user_is_checked_too(self):
         assert RunConfig(model="m", pressure="hard").problems()  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from socratic_bench.documents.cost import served
 from socratic_bench.errors import UsageError
+from socratic_bench.generation import GenerateConfig
 from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.pricing.rates import (
     PRICED,
@@ -26,16 +27,7 @@ from socratic_bench.pricing.rates import (
     price,
 )
 from socratic_bench.pricing.table import builtin_prices, load_prices
-from socratic_bench.types import (
-    GenerateConfig,
-    Message,
-    Request,
-    Text,
-    Tool,
-    ToolResult,
-    ToolUse,
-    Usage,
-)
+from socratic_bench.types import Message, Request, Text, Tool, ToolResult, ToolUse, Usage
 from tests.command import ROOT, assert_valid
 from tests.fakes import breaches, completion
 
@@ -345,7 +337,9 @@ def test_every_mistake_in_a_price_file_is_named_and_the_schema_finds_it_too(case
     with pytest.raises(UsageError) as refused:
         load_prices(json.dumps(found).encode(), "own.json")
 
-    assert list(refused.value.problems) == [f"--prices own.json: {problem}" for problem in problems]
+    assert list(refused.value.problems) == [
+        f"prices_file own.json: {problem}" for problem in problems
+    ]
     assert breaches("prices", found) != []
 
 

@@ -13,10 +13,11 @@ from socratic_bench import Gate, RunConfig, RunResult, UsageError, run
 from socratic_bench.benchmarks import BENCHMARKS, load_benchmark
 from socratic_bench.documents.scalars import Share
 from socratic_bench.forecast import dry_run
+from socratic_bench.generation import GenerateConfig
 from socratic_bench.parts import Part, Parts
 from socratic_bench.ports import Exhibit, Finale, Length, MetricInfo, Metrics, Opening, Stage
 from socratic_bench.runner import prepare
-from socratic_bench.types import CallKey, GenerateConfig, Message, Request, Role, Rubric, Turn
+from socratic_bench.types import CallKey, Message, Request, Role, Rubric, Turn
 from tests.fakes import RUBRIC, answer, breaches, refusal, scored, stored
 
 GOLDEN = {"What is 2 + 2?": "4", "Which is the capital of France?": "Paris"}
@@ -171,7 +172,7 @@ def test_a_gate_on_a_metric_of_another_benchmark_is_refused(service, out):
         play(service, out, answer("4"), gates=(Gate("overall_score", 7.0),))
 
     assert refused.value.problems == (
-        "--fail-under names no metric: 'overall_score'. There is accuracy, by_length.short.",
+        "gates names no metric: 'overall_score'. There is accuracy, by_length.short.",
     )
 
 
@@ -180,7 +181,7 @@ def test_its_own_mistakes_are_said_with_all_others(service, out):
         play(service, out, answer("4"), prompt="Why?", turns=0)
 
     assert refused.value.problems == (
-        "--turns is 0, but must lie in 1..500.",
+        "turns is 0, but must lie in 1..500.",
         "There is no golden answer to 'Why?'.",
     )
 

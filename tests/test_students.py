@@ -20,7 +20,8 @@ from socratic_bench.benchmarks.socratic.students import (
     system_prompt,
 )
 from socratic_bench.benchmarks.socratic.students.seeded import walk
-from socratic_bench.types import CallKey, Completion, GenerateConfig, Message, Reasoning, Request
+from socratic_bench.generation import GenerateConfig
+from socratic_bench.types import CallKey, Completion, Message, Reasoning, Request
 
 OPEN = "What do you mean by that?"
 CLOSED = "Is that always so?"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from socratic_bench.artifacts.delivery import Delivery
 from socratic_bench.artifacts.folder import FolderStore
 from socratic_bench.artifacts.folder_journal import FolderJournals
-from socratic_bench.config import OFFLINE_REGION, RunConfig
+from socratic_bench.config import OFFLINE_REGION, CoreConfig
 from socratic_bench.errors import BenchError
 from socratic_bench.ports import Journals
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
 
 def open_folder(
-    config: RunConfig, notice: Callable[[str], None] | None = None
+    config: CoreConfig, notice: Callable[[str], None] | None = None
 ) -> FolderStore | None:
     """The output folder, if one is asked for; `notice` is told what had to be mended in it."""
     return FolderStore(config.output_dir, notice) if config.output_dir else None
 
 
 def folder_journals(
-    config: RunConfig, notice: Callable[[str], None] = lambda _: None
+    config: CoreConfig, notice: Callable[[str], None] = lambda _: None
 ) -> Journals | None:
     """The journals in the output folder, if one is asked for; `notice` hears of damaged ones."""
     return FolderJournals(config.output_dir, notice) if config.output_dir else None
 
 
 def open_bucket(
-    config: RunConfig, notice: Callable[[str], None] = lambda _: None
+    config: CoreConfig, notice: Callable[[str], None] = lambda _: None
 ) -> "S3Store | None":
     """The bucket, if one is asked for; the SDK's S3 part is loaded only then.
 

@@ -13,20 +13,20 @@ from socratic_bench.errors import ModelError
 def better_hint(
     error: ModelError, *, model_id: str, environ: Mapping[str, str], listing: Listing
 ) -> str | None:
-    """The hint that fits this very failure; that of its kind, if no more is known."""
+    """The hint that fits this very failure; `None`, if no more is known than its kind."""
     match error.code:
         case "expired_login":
             return _login_hint(error, environ)
         case "needs_profile":
-            return _profile_hint(error, listing.profiles_of(model_id))
+            return _profile_hint(listing.profiles_of(model_id))
         case "unknown_model" | "legacy_model":
             near = listing.near(model_id)
-            return f"{error.hint} Near matches here: {', '.join(near)}." if near else error.hint
+            return f"{error.hint} Near matches here: {', '.join(near)}." if near else None
         case "connection" | "connection_lost" | "read_timeout" | "tls":
             origin = _origin(error)
-            return f"{error.hint} The endpoint is {origin}" if origin else error.hint
+            return f"{error.hint} The endpoint is {origin}" if origin else None
         case _:
-            return error.hint
+            return None
 
 
 def _login_hint(error: ModelError, environ: Mapping[str, str]) -> str:
@@ -37,9 +37,9 @@ def _login_hint(error: ModelError, environ: Mapping[str, str]) -> str:
     )
 
 
-def _profile_hint(error: ModelError, profiles: tuple[str, ...]) -> str | None:
+def _profile_hint(profiles: tuple[str, ...]) -> str | None:
     if not profiles:
-        return error.hint
+        return None
     return f"Use an inference profile of the model in place of its id: {', '.join(profiles)}."
 
 

@@ -57,7 +57,8 @@ class BedrockModel:
             raise
         except ModelError as error:
             error.attempts = tuple(trail.attempts)
-            error.hint = self._connection.hint(error, self.model_id)
+            if hint := self._connection.hint(error, self.model_id):
+                error.hint = hint
             raise
 
     def _answer(self, request: Request, trail: Trail) -> Completion:

@@ -1,47 +1,30 @@
-"""Settings that the user asked for: a model that refuses one is an error that names the flag."""
+"""Settings that the user asked for: a model that refuses one is an error that names it."""
 
 from collections.abc import Iterator
 
 from socratic_bench.bedrock.capabilities import capabilities_of, refused_field
-from socratic_bench.config import RunConfig
-from socratic_bench.config.settings import MIN_THINKING_TOKENS
-from socratic_bench.errors import ModelError
-from socratic_bench.types import CallKey, GenerateConfig, Request
+from socratic_bench.config import CoreConfig
+from socratic_bench.errors import ModelError, Problem
+from socratic_bench.generation import MIN_THINKING_TOKENS, GenerateConfig
+from socratic_bench.types import CallKey, Request
 
-# The tutor's, by the field of the request; metadata goes with every role's calls.
-FLAGS = {
-    "temperature": "--temperature",
-    "top_p": "--top-p",
-    "both_samplings": "--temperature together with --top-p",
-    "max_tokens": "--max-tokens",
-    "thinking": "--enable-thinking",
-    "service_tier": "--service-tier",
-    "latency_profile": "--latency-profile",
-    "guardrail": "--guardrail",
-}
+# What is refused, where that is not one field of the tutor's configuration alone.
+SEVERAL = {"thinking": "{enable_thinking}", "both_samplings": "{temperature} together with {top_p}"}
 METADATA = "request_metadata"
-METADATA_FLAG = "--request-metadata"
-# With these it is one of the others, or the user did not ask for them.
-_ALWAYS_SENT = {"both_samplings", "max_tokens"}
 
 
-def known_problems(config: RunConfig) -> Iterator[str]:
+def known_problems(config: CoreConfig) -> Iterator[Problem]:
     """The settings of the model under test that it is known not to take, a sentence each."""
     can = capabilities_of(config.model)
-    asked = _asked(
-        GenerateConfig(
-            max_tokens=config.max_tokens,
-            temperature=config.temperature,
-            top_p=config.top_p,
-            thinking_budget_tokens=config.thinking_budget_tokens,
-        )
-    )
+    asked = _asked(config)
     for field in ("temperature", "top_p", "both_samplings", "thinking"):
         if field in asked and not getattr(can, field):
-            yield f"{config.model} takes no {FLAGS[field]}: leave it out."
+            yield Problem.of(
+                f"{{tested}} takes no {_name(field)}: leave it out.", tested=config.model
+            )
 
 
-def setting_notices(config: RunConfig) -> Iterator[str]:
+def setting_notices(config: CoreConfig) -> Iterator[str]:
     """What becomes of a setting that the model under test takes in another form only."""
     form, budget = capabilities_of(config.model).thinking, config.thinking_budget_tokens
     if budget not in (None, MIN_THINKING_TOKENS) and form not in (None, "budget"):
@@ -52,43 +35,41 @@ def setting_notices(config: RunConfig) -> Iterator[str]:
 
 
 def explained(error: ModelError, request: Request, key: CallKey, *, metadata: bool) -> ModelError:
-    """The error by the flag of a setting that was refused; the same error if it was none.
+    """The error by the setting that was refused; the same error if it was none.
 
     Where the service does not tell what it refuses, the hint names the settings that it may be,
     `metadata` among them.
     """
-    asked = _asked(request.config) if key.role == "tutor" else set()
-    flag = _refused_flag(error, asked)
-    if flag:
+    is_tutors = key.role == "tutor"
+    asked = _asked(request.config) if is_tutors else []
+    field = refused_field(error.code, error.message)
+    if field and (field in (METADATA, *asked) or (is_tutors and field == "max_tokens")):
+        name = _name(field)
         return ModelError(
-            f"The model refuses {flag}. {error.message}",
+            Problem.of(f"The model refuses {name}. {{why}}", why=error.message),
             code="refused_setting",
             end_reason="refused_request",
-            hint=f"Leave out {flag}, give it another value, or test a model that takes it.",
+            hint=Problem.of(
+                f"Leave out {name}, give it another value, or test a model that takes it."
+            ),
         )
-    optional = [name for field, name in FLAGS.items() if field in asked - _ALWAYS_SENT]
-    optional += [METADATA_FLAG] if metadata else []
+    # With both samplings it is one of the others.
+    optional = [_name(name) for name in asked if name != "both_samplings"]
+    optional += [_name(METADATA)] if metadata else []
     if error.code == "invalid_request" and optional:
-        error.hint = f"{error.hint} Of your settings it may be {' or '.join(optional)}."
+        may_be = " or ".join(optional)
+        error.hints = (*error.hints, Problem.of(f"Of your settings it may be {may_be}."))
     return error
 
 
-def _refused_flag(error: ModelError, asked: set[str]) -> str | None:
-    field = refused_field(error.code, error.message)
-    if field == METADATA:
-        return METADATA_FLAG
-    return FLAGS[field] if field in FLAGS and field in asked else None
+def _name(field: str) -> str:
+    return SEVERAL.get(field, f"{{{field}}}")
 
 
-def _asked(config: GenerateConfig) -> set[str]:
-    has = {
-        "temperature": config.temperature is not None,
-        "top_p": config.top_p is not None,
-        "both_samplings": None not in (config.temperature, config.top_p),
-        "max_tokens": True,
-        "thinking": config.thinking_budget_tokens is not None,
-        "service_tier": config.service_tier is not None,
-        "latency_profile": config.latency_profile is not None,
-        "guardrail": config.guardrail is not None,
-    }
-    return {field for field, is_asked in has.items() if is_asked}
+def _asked(config: GenerateConfig) -> list[str]:
+    """What is sent because somebody set it; `max_tokens` always is."""
+    unset = GenerateConfig()
+    fields = [name for name in GenerateConfig.__struct_fields__ if name != "max_tokens"]
+    asked = [name for name in fields if getattr(config, name) != getattr(unset, name)]
+    asked = ["thinking" if name == "thinking_budget_tokens" else name for name in asked]
+    return [*asked, *(["both_samplings"] if {"temperature", "top_p"} <= {*asked} else [])]

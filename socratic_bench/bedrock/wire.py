@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from socratic_bench.bedrock.cache_points import CACHE_POINT, cached_messages, caches_system
 from socratic_bench.bedrock.capabilities import Capabilities
 from socratic_bench.bedrock.thinking import thinking_fields
+from socratic_bench.generation import GenerateConfig
 from socratic_bench.types import (
     Block,
-    GenerateConfig,
     Json,
     Message,
     Reasoning,

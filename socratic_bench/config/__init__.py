@@ -1,5 +1,7 @@
-"""Flags and environment become one frozen `RunConfig`; every mistake is found here, all at once."""
+"""Flags and environment become one frozen configuration; every mistake is found, all at once."""
 
+from socratic_bench.config.composing import WholeConfig, composed, part_of
+from socratic_bench.config.core import MAX_SEED, MAX_TURNS, CoreConfig, Gate
 from socratic_bench.config.files import (
     MAX_STORED_BYTES,
     MAX_TEXT_BYTES,
@@ -7,39 +9,43 @@ from socratic_bench.config.files import (
     read_bounded,
     read_open,
 )
-from socratic_bench.config.loading import OFFLINE_REGION, read_config
-from socratic_bench.config.reader import Sources
-from socratic_bench.config.run_config import (
-    DEFAULT_JUDGE_MODEL,
-    MAX_SEED,
-    MAX_TURNS,
-    PRESSURES,
-    Gate,
-    Pressure,
-    RunConfig,
-    prefix_problems,
-)
+from socratic_bench.config.listing import Entry, listed
+from socratic_bench.config.loading import read_config
+from socratic_bench.config.problems import NOTHING_TO_RESUME, model_problems, prefix_problems
+from socratic_bench.config.reader import Reader, Sources
+from socratic_bench.config.readers import OFFLINE_REGION
 from socratic_bench.config.stored import continued, from_stored, to_plain, to_stored
+from socratic_bench.config.table import Declared, Kind, flag_names, foreign, table
 
 __all__ = [
-    "DEFAULT_JUDGE_MODEL",
     "MAX_SEED",
     "MAX_STORED_BYTES",
     "MAX_TEXT_BYTES",
     "MAX_TURNS",
+    "NOTHING_TO_RESUME",
     "OFFLINE_REGION",
-    "PRESSURES",
+    "CoreConfig",
+    "Declared",
+    "Entry",
     "Gate",
-    "Pressure",
-    "RunConfig",
+    "Kind",
+    "Reader",
     "Sources",
+    "WholeConfig",
+    "composed",
     "continued",
+    "flag_names",
+    "foreign",
     "from_stored",
+    "listed",
+    "model_problems",
     "open_regular",
+    "part_of",
     "prefix_problems",
     "read_bounded",
     "read_config",
     "read_open",
+    "table",
     "to_plain",
     "to_stored",
 ]

@@ -1,10 +1,14 @@
-"""Looks settings up, flag first, then variable, and notes what cannot be read."""
+"""Reads settings, flag first, then variable, then default, and notes what cannot be read."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
+from typing import Any
 
 from msgspec import Struct
+
+from socratic_bench.config.table import Declared, Kind, choice_problem, table
+from socratic_bench.errors import Problem
 
 _PLAIN_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 
@@ -28,62 +32,83 @@ class Sources(Struct, frozen=True, kw_only=True):
 
 
 class Reader:
-    """Reads single settings from `Sources`; `problems` collects what is wrong with them."""
+    """Reads the settings of a class from `Sources`; `problems` collects what is wrong with them."""
 
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, kind: Kind, sources: Sources) -> None:
         self.sources = sources
-        self.problems: list[str] = []
-
-    def switch(self, flag: str) -> bool:
-        return bool(self.sources.flags.get(flag))
+        self.problems: list[Problem] = []
+        self._table = table(kind)
 
     def given(self, flag: str) -> bool:
         return flag in self.sources.flags
 
-    def words(self, flag: str) -> tuple[str, ...]:
-        """All words of a repeatable flag, in order."""
-        value = self.sources.flags.get(flag, ())
-        return () if isinstance(value, str | bool) else tuple(value)
-
-    def word(self, flag: str, *variables: str) -> str | None:
-        """The flag's word, else the first variable that is set and not empty, else `None`."""
-        name, value = self._find(flag, variables)
-        if value is not None and name.startswith("--") and not value.strip():
-            self.problems.append(f"{name} is empty.")
-            return None
-        return value
-
-    def integer(self, flag: str, *variables: str, default: int) -> int:
-        name, value = self._find(flag, variables)
-        if value is None:
-            return default
-        number = parse_integer(value)
-        if number is None:
-            self.problems.append(f"{name} is {value!r}, which is no whole number.")
-            return default
-        return number
-
-    def number(self, flag: str, default: float) -> float:
-        value = self.optional_number(flag)
-        return default if value is None else value
-
-    def optional_number(self, flag: str) -> float | None:
-        name, value = self._find(flag, ())
-        if value is None:
-            return None
-        number = parse_number(value)
-        if number is None:
-            self.problems.append(f"{name} is {value!r}, which is no number.")
-        return number
-
-    def _find(self, flag: str, variables: Sequence[str]) -> tuple[str, str | None]:
+    def word(self, flag: str) -> str | None:
+        """The word of a flag that has no field of its own."""
         value = self.sources.flags.get(flag)
+        if isinstance(value, str) and not value.strip():
+            self.note(f"{{{flag.replace('-', '_')}}} is empty.")
+            return None
+        return value if isinstance(value, str) else None
+
+    def is_flagged(self, name: str) -> bool:
+        """Whether any flag says something of the field."""
+        one = self._table[name]
+        steering = one.setting.steered_by
+        return self.given(one.flag or "") or bool(steering and self.given(steering.name))
+
+    def note(self, text: str, **values: object) -> None:
+        """A mistake; see `Problem`."""
+        self.problems.append(Problem.of(text, **values))
+
+    def read(self, name: str) -> Any:  # noqa: ANN401 -- any field's
+        """The field's value; the default of one that is not given, or cannot be read."""
+        one = self._table[name]
+        if one.is_switch:
+            return self.given(one.flag or "") is not one.default
+        if one.is_repeatable:
+            found = [self._parsed(one, word, f"{{{name}}}") for word in self._words(one)]
+            return tuple(value for value in found if value is not None)
+        called, word = self._find(one)
+        value = None if word is None else self._parsed(one, word, called)
+        return one.default if value is None else value
+
+    def _words(self, one: Declared) -> Sequence[str]:
+        value = self.sources.flags.get(one.flag or "", ())
+        return () if isinstance(value, str | bool) else value
+
+    def _find(self, one: Declared) -> tuple[str, str | None]:
+        """How the setting is called where it is given, and its word."""
+        value = self.sources.flags.get(one.flag or "")
         if isinstance(value, str):
-            return f"--{flag}", value
-        for variable in variables:
+            return f"{{{one.name}}}", value
+        for variable in one.setting.variables:
             if self.sources.environ.get(variable):
                 return variable, self.sources.environ[variable]
-        return f"--{flag}", None
+        return "", None
+
+    def _parsed(self, one: Declared, word: str, called: str) -> Any:  # noqa: ANN401
+        """The value that a word stands for; `None`, and a note, if it stands for none."""
+        (kind, *_), parse = one.kinds, one.setting.parse
+        is_blank = not (word if one.is_repeatable else word.strip())
+        if is_blank and called.startswith("{"):
+            self.note(f"{called} is empty.")
+        elif one.choices:
+            if word in one.choices:
+                return word
+            self.problems.append(choice_problem(one, word))
+        elif kind in _NUMBERS:
+            number = _NUMBERS[kind](word)
+            if number is None:
+                self.note(f"{called} is {{word!r}}, which is no {_WORDS[kind]}.", word=word)
+            return number
+        elif parse is None:
+            return word
+        else:
+            value = parse(word)
+            if value is None:
+                self.note(f"{called} takes {one.setting.form}, not {{word!r}}.", word=word)
+            return value
+        return None
 
 
 def parse_integer(word: str) -> int | None:
@@ -104,3 +129,7 @@ def parse_number(word: str) -> float | None:
     except ValueError:
         return None
     return number if isfinite(number) else None
+
+
+_NUMBERS: Mapping[Any, Callable[[str], float | None]] = {int: parse_integer, float: parse_number}
+_WORDS = {int: "whole number", float: "number"}

@@ -2,47 +2,27 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_args, get_origin
 
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
-from socratic_bench.config.run_config import Gate, RunConfig
-from socratic_bench.types import Guardrail
+from socratic_bench.config.core import CoreConfig
+from socratic_bench.config.table import field_of, names, table
 
-# Told afresh by whoever goes on: where the run is kept, and what may be tested.
-AFRESH = (
-    "output_dir",
-    "s3_bucket",
-    "s3_prefix",
-    "model_ids",
-    "resume",
-    "resume_run_id",
-)
-FILES = ("scenario_file", "system_prompt_file", "transcript", "prices_file")
-# Flags whose field has another name than their own.
-FIELDS = {
-    "call-timeout": "call_timeout_s",
-    "deadline": "deadline_s",
-    "enable-thinking": "thinking_budget_tokens",
-    "fail-under": "gates",
-    "no-judge": "judge_model",
-    "no-prompt-cache": "prompt_cache",
-    "no-stream": "stream",
-    "prices": "prices_file",
-    "student": "student_model",
-}
+Config = TypeVar("Config", bound=CoreConfig)
 
 
-def to_stored(config: RunConfig) -> dict[str, Any]:
-    """Field name -> plain value; paths absolute, since another process may stand elsewhere."""
-    stored = {
-        name: getattr(config, name) for name in config.__struct_fields__ if name not in AFRESH
-    }
-    for name in FILES:
-        if stored[name] is not None:
-            stored[name] = str(Path(stored[name]).absolute())
-    return {name: to_plain(value) for name, value in stored.items()}
+def to_stored(config: CoreConfig) -> dict[str, Any]:
+    """Field name -> plain value; paths absolute, since another process may stand elsewhere.
+
+    Where the run is kept, and what may be tested, is told afresh by whoever goes on.
+    """
+    afresh = names(type(config), lambda setting: setting.is_afresh)
+    files = names(type(config), lambda setting: setting.is_file)
+    kept = {name: getattr(config, name) for name in table(type(config)) if name not in afresh}
+    absolute = {name: str(Path(kept[name]).absolute()) for name in files if kept[name] is not None}
+    return {name: to_plain(value) for name, value in (kept | absolute).items()}
 
 
 def to_plain(value: Any) -> Any:  # noqa: ANN401 -- any value of a configuration
@@ -52,24 +32,30 @@ def to_plain(value: Any) -> Any:  # noqa: ANN401 -- any value of a configuration
     return [to_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
-def from_stored(stored: Mapping[str, Any]) -> RunConfig:
+def from_stored(kind: type[Config], stored: Mapping[str, Any]) -> Config:
     """The reverse; fields that this version does not know are left out.
 
-    Raises `TypeError`, `ValueError` or `KeyError` for anything that `to_stored` did not make.
+    Raises `TypeError` or `ValueError` for anything that `to_stored` did not make.
     """
-    names = set(RunConfig.__struct_fields__) - {*AFRESH}
-    known = {name: value for name, value in stored.items() if name in names}
-    known["gates"] = tuple(Gate(*gate) for gate in stored["gates"])
-    known["guardrail"] = Guardrail(*stored["guardrail"]) if stored["guardrail"] else None
-    known["request_metadata"] = tuple((name, value) for name, value in stored["request_metadata"])
-    return RunConfig(**known)
+    afresh = names(kind, lambda setting: setting.is_afresh)
+    known = {name: stored[name] for name in table(kind) if name in stored and name not in afresh}
+    return kind(**{n: _from_plain(table(kind)[n].kinds[0], value) for n, value in known.items()})
 
 
-def continued(stored: RunConfig, asked: RunConfig, flags: Iterable[str]) -> RunConfig:
+def _from_plain(kind: Any, value: Any) -> Any:  # noqa: ANN401 -- a type, and a value of it
+    if value is None:
+        return None
+    if get_origin(kind) is tuple:
+        return tuple(_from_plain(get_args(kind)[0], item) for item in value)
+    return kind(*value) if isinstance(kind, type) and issubclass(kind, Struct) else value
+
+
+def continued(stored: Config, asked: Config, flags: Iterable[str]) -> Config:
     """The stored configuration with what the given `flags` say, and the places of `asked`."""
-    names = set(RunConfig.__struct_fields__)
-    said = {FIELDS.get(flag, flag.replace("-", "_")) for flag in flags} & names
+    kind = type(stored)
+    said = {field_of(kind, flag) for flag in flags} - {None}
     # What was encrypted stays so, in the bucket that it is in.
     key = asked.s3_kms_key_id or (stored.s3_kms_key_id if asked.s3_bucket else None)
-    afresh = {name: getattr(asked, name) for name in (*AFRESH, *said)}
+    told = {*said, *names(kind, lambda setting: setting.is_afresh)}
+    afresh = {name: getattr(asked, name) for name in told if name}
     return replace(stored, **{**afresh, "s3_kms_key_id": key})

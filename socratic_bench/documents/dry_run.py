@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from socratic_bench.config import RunConfig
+from socratic_bench.config import CoreConfig
 from socratic_bench.documents.clock import seconds
 from socratic_bench.documents.cost import Billing, CostEntry
 from socratic_bench.documents.error import ErrorEntry
@@ -86,7 +86,7 @@ class BudgetCheck(Struct, frozen=True, kw_only=True):
     covers_high: Annotated[bool, Meta(description="whether it covers the high cost")]
 
     @classmethod
-    def of(cls, config: RunConfig, high: Expectation) -> "BudgetCheck | None":
+    def of(cls, config: CoreConfig, high: Expectation) -> "BudgetCheck | None":
         if config.max_cost_usd is None:
             return None
         covers = high.finale.end_reason != "budget"
@@ -102,7 +102,7 @@ class DeadlineCheck(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(
-        cls, config: RunConfig, expected: Mapping[Length, Expectation]
+        cls, config: CoreConfig, expected: Mapping[Length, Expectation]
     ) -> "DeadlineCheck | None":
         if config.deadline_s is None:
             return None
@@ -206,19 +206,14 @@ class DryRunDocument(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(
         cls,
-        config: RunConfig,
+        config: CoreConfig,
         benchmark: str,
         episode: Episode,
         forecast: Forecast,
         *,
+        models: Mapping[Role, str | None],
         prices: PriceTable | None,
     ) -> "DryRunDocument":
-        judge = config.judge_model if episode.rubric else None
-        models: dict[Role, str | None] = {
-            "tutor": config.model,
-            "student": config.student_model,
-            "judge": judge,
-        }
         billing = Billing(
             models=models,
             table=prices or builtin_prices(),
@@ -233,8 +228,8 @@ class DryRunDocument(Struct, frozen=True, kw_only=True):
             model=config.model,
             scenario=episode.opening.scenario,
             prompt=episode.opening.prompt,
-            student_model=config.student_model,
-            judge_model=judge,
+            student_model=models.get("student"),
+            judge_model=models["judge"],
             seed=config.seed,
             n_turns=sum(not turn.replayed for turn in likely.turns),
             end_reason=likely.finale.end_reason,

@@ -92,7 +92,11 @@ class _Maker:
 
     def _named(self, which: str | Sequence[str], node: Node) -> Node:
         value = self.made(node["additionalProperties"])
-        names = KEYS[which](self._parts.actors) if isinstance(which, str) else [*which]
+        names = (
+            KEYS[which]([actor.name for actor in self._parts.actors])
+            if isinstance(which, str)
+            else [*which]
+        )
         properties = dict.fromkeys(names, value)
         if which == "subject and others":
             properties[names[0]] = next(one for one in value["anyOf"] if "$ref" in one)

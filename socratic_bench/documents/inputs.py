@@ -1,13 +1,14 @@
 """What the outcome of a run depends on beside models and seed, as its document tells it."""
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct, defstruct, field
 
+from socratic_bench.config import CoreConfig, Declared, table
 from socratic_bench.documents.result import RunResult
-from socratic_bench.documents.scalars import Sha256, Share, keys
-from socratic_bench.types import ROLES, Completion, LatencyProfile, ServiceTier
+from socratic_bench.documents.scalars import Sha256, keys
+from socratic_bench.types import ROLES, Completion
 from socratic_bench.version import VERSION
 
 
@@ -34,26 +35,39 @@ class ModelUse(Struct, frozen=True, kw_only=True):
         )
 
 
-class Inputs(Struct, frozen=True, kw_only=True):
+def _input(one: Declared) -> tuple[str, Any, Any]:
+    """Name, type and default of a setting in documents, by its line in the table."""
+    kind, setting = one.kinds[0], one.setting
+    if one.is_repeatable:
+        kind = dict[str, str] if one.is_of_pairs else list[str]
+    elif isinstance(kind, type) and issubclass(kind, Struct):
+        kind = str
+    elif kind in (int, float):
+        kind = Annotated[kind, Meta(ge=setting.low, le=setting.high)]
+    words = f"false with --{one.flag}" if one.default is True else one.filled(setting.text)
+    described = Meta(description=words.partition(" (default")[0])
+    kind = Annotated[kind | None if one.default is None else kind, described]
+    return one.name, kind, _plain(one, one.default)
+
+
+def _plain(one: Declared, value: Any) -> Any:  # noqa: ANN401 -- any setting's
+    """The value of a setting as documents have it."""
+    if one.is_repeatable:
+        return dict(value) if one.is_of_pairs else list(value)
+    return str(value) if isinstance(value, Struct) else value
+
+
+SHOWN = tuple(one for one in table(CoreConfig).values() if one.setting.is_input)
+if TYPE_CHECKING:
+    Settings = Struct
+else:
+    Settings = defstruct("Settings", map(_input, SHOWN), frozen=True, kw_only=True)
+
+
+class Inputs(Settings, frozen=True, kw_only=True):
     """Settings, versions, and fingerprints of every text that the outcome depends on."""
 
     hashes: dict[str, Sha256] = field(name="*hashes", default_factory=dict)
-    region: Annotated[str | None, Meta(description="AWS region")]
-    temperature: Annotated[Share | None, Meta(description="the tutor's; null: the model's own")]
-    top_p: Annotated[Share | None, Meta(description="the tutor's; null: the model's own")] = None
-    max_tokens: Annotated[int, Meta(ge=1, description="bound of one reply")]
-    thinking_budget_tokens: Annotated[
-        Annotated[int, Meta(ge=1024)] | None,
-        Meta(description="the tutor's; null: no thinking asked for"),
-    ] = None
-    service_tier: Annotated[ServiceTier | None, Meta(description="asked for")] = None
-    latency_profile: Annotated[LatencyProfile | None, Meta(description="asked for")] = None
-    guardrail: Annotated[str | None, Meta(description="id or ARN, a colon and the version")] = None
-    request_metadata: Annotated[dict[str, str], Meta(description="sent with every request")] = (
-        field(default_factory=dict)
-    )
-    stream: Annotated[bool, Meta(description="false with --no-stream")] = True
-    prompt_cache: Annotated[bool, Meta(description="false with --no-prompt-cache")] = True
     models: Annotated[
         dict[
             str,
@@ -69,20 +83,10 @@ class Inputs(Struct, frozen=True, kw_only=True):
     def of(cls, result: RunResult) -> "Inputs":
         from socratic_bench.bedrock.sdk import sdk_version
 
-        config, models = result.config, result.models
+        models = result.models
         return cls(
             hashes=dict(result.opening.hashes),
-            region=config.region,
-            temperature=config.temperature,
-            top_p=config.top_p,
-            max_tokens=config.max_tokens,
-            thinking_budget_tokens=config.thinking_budget_tokens,
-            service_tier=config.service_tier,
-            latency_profile=config.latency_profile,
-            guardrail=str(config.guardrail) if config.guardrail else None,
-            request_metadata=dict(config.request_metadata),
-            stream=config.stream,
-            prompt_cache=config.prompt_cache,
+            **{one.name: _plain(one, getattr(result.config, one.name)) for one in SHOWN},
             models={
                 role: ModelUse.of(models[role], result.tallies[role].completions) for role in ROLES
             },

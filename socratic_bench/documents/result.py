@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
 
-from socratic_bench.config import RunConfig
+from socratic_bench.config import CoreConfig
 from socratic_bench.errors import ENDINGS, EXIT_GATE, BenchError, Status, Stopped
-from socratic_bench.parts import Parts
+from socratic_bench.parts import Parts, models_of
 from socratic_bench.ports import Metrics, Opening
 from socratic_bench.types import EndReason, Json, Role, Rubric, Turn
 
@@ -40,7 +40,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
 
     run_id: str
     benchmark: str
-    config: RunConfig
+    config: CoreConfig
     opening: Opening
     rubric: Rubric | None
     turns: tuple[Turn, ...]
@@ -83,11 +83,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
     @property
     def models(self) -> "dict[Role, str | None]":
         """The model that was asked for, by role; `None` where no model took part."""
-        return {
-            "tutor": self.config.model,
-            "student": self.config.student_model,
-            "judge": self.config.judge_model if self.is_judged else None,
-        }
+        return models_of(self.config, self.parts.actors, is_judged=self.is_judged)
 
     @property
     def n_turns(self) -> int:

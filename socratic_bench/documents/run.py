@@ -212,7 +212,7 @@ class RunDocument(Struct, frozen=True, kw_only=True):
             prompt=asked.get("prompt"),
             headline=parts.headline(),
             metrics=parts.metrics(),
-            usage=_usage(dict.fromkeys(parts.actors, Tally())),
+            usage=_usage({actor.name: Tally() for actor in parts.actors}),
             own=parts.run(),
             end_reason=error.end_reason,
             error=ErrorEntry.of(error),

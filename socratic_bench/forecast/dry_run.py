@@ -1,10 +1,11 @@
 """What a run would take: calls, tokens, money and time, without a call that costs anything."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from socratic_bench.artifacts.places import open_bucket, open_folder
-from socratic_bench.config import OFFLINE_REGION, RunConfig
+from socratic_bench.benchmarks import RunConfig
+from socratic_bench.config import OFFLINE_REGION
 from socratic_bench.documents.dry_run import DryRunDocument, Expectation, Forecast, Sent
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.forecast.paces import EMBEDDED, emulation_at
@@ -19,8 +20,13 @@ SERVICE = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 LENGTHS: tuple[Length, ...] = ("likely", "short", "long")
 
 
-def dry_run(plan: Plan, environ: Mapping[str, str]) -> dict[str, Json]:
-    """The document of a dry run. Raises `UsageError` if a store is sure to be unusable."""
+def dry_run(
+    plan: Plan, environ: Mapping[str, str], call: Callable[[str], str] = str
+) -> dict[str, Json]:
+    """The document of a dry run, in which settings are called as `call` does.
+
+    Raises `UsageError` if a store is sure to be unusable.
+    """
     config = plan.config
     bucket = open_bucket(config)
     check_stores([store for store in (open_folder(config), bucket) if store])
@@ -44,12 +50,20 @@ def dry_run(plan: Plan, environ: Mapping[str, str]) -> dict[str, Json]:
         )
         for length, rehearsal in played.items()
     }
+    if refusal := played["likely"].refusal:
+        refusal.call_settings(call)
     sent = Sent(count_tokens=n_counts, emulator_pace=int(bool(url)), bucket=int(bool(bucket)))
     forecast = Forecast(
         expected=expected, counted=tuple(scales), emulated=emulation is not None, sent=sent
     )
-    name = plan.benchmark.name
-    document = DryRunDocument.of(config, name, plan.episode, forecast, prices=plan.prices)
+    document = DryRunDocument.of(
+        config,
+        plan.benchmark.name,
+        plan.episode,
+        forecast,
+        models=plan.models,
+        prices=plan.prices,
+    )
     return plain_keys(document)
 
 

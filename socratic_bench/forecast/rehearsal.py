@@ -67,7 +67,8 @@ def rehearse(
             )
         return models[model_id]
 
-    student = model(config.student_model) if config.student_model else None
+    student_model = plan.models.get("student")
+    student = model(student_model) if student_model else None
     bench = _bench(plan, agenda, model)
     stage = _Stage(model(config.model), student, bench)
     finale, refusal = _played(plan.episode, stage, agenda)

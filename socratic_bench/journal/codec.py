@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from hashlib import sha256
 from typing import Annotated, Any
 
@@ -10,7 +11,8 @@ from msgspec import Meta, to_builtins
 from msgspec.structs import asdict, replace
 
 from socratic_bench.documents import encode
-from socratic_bench.documents.plain import plain
+from socratic_bench.documents.plain import plain_keys
+from socratic_bench.generation import GenerateConfig
 from socratic_bench.secrecy import known_secrets
 from socratic_bench.types import (
     Block,
@@ -24,6 +26,16 @@ from socratic_bench.types import (
     ToolUse,
 )
 
+# The fields of a `GenerateConfig` that a digest has always told, set or not.
+_FIRST = (
+    "max_tokens",
+    "temperature",
+    "top_p",
+    "service_tier",
+    "latency_profile",
+    "thinking_budget_tokens",
+    "guardrail",
+)
 TOO_DEEP = "(nested too deeply to be kept)"
 
 
@@ -92,14 +104,29 @@ def request_sha256(request: Request) -> str:
     asked = replace(request, config=config, grows=False)
     try:
         # Between an answer and the next request, with all that was said before: so it is quick.
-        written = orjson.dumps(to_builtins(asked))
+        written = orjson.dumps(_without_unset(to_builtins(asked), config))
     except TypeError:  # a lone surrogate, or an integer over 64 bits
         messages = tuple(StoredMessage.of(message) for message in asked.messages)
-        written = encode(plain(replace(asked, messages=messages)))
+        written = encode(_without_unset(plain_keys(replace(asked, messages=messages)), config))
     if known_secrets().may_be_in(written.decode()):
         # Text by text, as what was answered is masked.
         written = encode(orjson.loads(written))
     return sha256(written).hexdigest()
+
+
+def _without_unset(asked: dict[str, Any], config: GenerateConfig) -> dict[str, Any]:
+    """Without newer fields of the configuration that nobody set: as it was before they came."""
+    for name, default in _newer(type(config)):
+        if getattr(config, name) == default:
+            del asked["config"][name]
+    return asked
+
+
+@cache
+def _newer(kind: type[GenerateConfig]) -> tuple[tuple[str, Any], ...]:
+    """The fields that are newer than the first ones, with their defaults."""
+    defaults = zip(kind.__struct_fields__, kind.__struct_defaults__, strict=True)
+    return tuple((name, default) for name, default in defaults if name not in _FIRST)
 
 
 def _stored(block: Block) -> Any:  # noqa: ANN401 -- one of the four

@@ -5,29 +5,12 @@ from hashlib import sha256
 
 from msgspec import Struct
 
-from socratic_bench.config import RunConfig, to_plain
+from socratic_bench.config import CoreConfig, Declared, foreign, table, to_plain
 from socratic_bench.documents import encode
 from socratic_bench.ports import Opening
 from socratic_bench.types import Json
 
-# Always told, by the words of the command line. The prompt and the scenario come from the opening.
-CORE = {
-    "benchmark": "benchmark",
-    "model": "model",
-    "student_model": "student model",
-    "judge_model": "judge model",
-    "temperature": "temperature",
-    "max_tokens": "max tokens",
-}
-# Told where they are not left at their defaults, so that a new one changes no older run.
 SHOWN_CHARS = 80
-FURTHER = {
-    "top_p": "top p",
-    "thinking_budget_tokens": "thinking budget tokens",
-    "guardrail": "guardrail",
-    "pressure": "pressure",
-    "transcript_turns": "transcript turns",
-}
 
 
 class Identity(Struct, frozen=True):
@@ -36,14 +19,17 @@ class Identity(Struct, frozen=True):
     parts: Mapping[str, Json]
 
     @classmethod
-    def of(cls, config: RunConfig, opening: Opening, *, seed_given: bool) -> "Identity":
-        """The identity of a prepared run. A seed that was drawn is no part of it."""
-        defaults = RunConfig(model="")
-        chosen = [n for n in FURTHER if getattr(config, n) != getattr(defaults, n)]
+    def of(cls, config: CoreConfig, opening: Opening, *, seed_given: bool) -> "Identity":
+        """The identity of a prepared run. A seed that was drawn is no part of it.
+
+        Prompt and scenario are told by the opening; all else by the table of settings.
+        """
+        others = foreign(type(config), config.benchmark)
+        declared = [one for one in table(type(config)).values() if one.name not in others]
+        told = {one.name: getattr(config, one.name) for one in declared if _is_told(one, config)}
         return cls(
             {
-                **{CORE[name]: getattr(config, name) for name in CORE},
-                **{FURTHER[name]: to_plain(getattr(config, name)) for name in chosen},
+                **{_title(name): to_plain(value) for name, value in told.items()},
                 "scenario": opening.scenario,
                 "prompt": opening.prompt,
                 **({"seed": config.seed} if seed_given else {}),
@@ -66,6 +52,11 @@ class Identity(Struct, frozen=True):
                 yield f"The {name.removesuffix(' sha256')} has other contents than when it began."
             else:
                 yield f"The {name} was {_shown(was)}, but now is {_shown(asked)}."
+
+
+def _is_told(one: Declared, config: CoreConfig) -> bool:
+    is_default = getattr(config, one.name) == one.default
+    return one.setting.identity == "always" or (one.setting.identity == "chosen" and not is_default)
 
 
 def _title(name: str) -> str:

@@ -4,6 +4,7 @@ import json
 import re
 from hashlib import sha256
 
+from socratic_bench.generation import GenerateConfig
 from socratic_bench.judging.verdict import is_shallow, raw_text
 from socratic_bench.ports import Exhibit
 from socratic_bench.secrecy import known_secrets
@@ -12,7 +13,6 @@ from socratic_bench.types import (
     CallKey,
     Completion,
     Dimension,
-    GenerateConfig,
     Json,
     Message,
     Request,

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
-from socratic_bench.types import SERVICE_TIERS, Usage
+from socratic_bench.generation import SERVICE_TIERS
+from socratic_bench.types import Usage
 
 DEFAULT_TIER = "default"
 OPTIMIZED = "optimized"

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from socratic_bench.errors import UsageError
+from socratic_bench.errors import Problem, UsageError
 from socratic_bench.models.table import price_rows, price_source
 from socratic_bench.pricing.rates import ModelPrices, Rates, Step
 from socratic_bench.pricing.reading import price_problems
@@ -78,15 +78,19 @@ def load_prices(content: bytes, name: str) -> PriceTable:
     except UnicodeDecodeError as error:
         raise UsageError([f"--prices {name}: no JSON, since it is no UTF-8 text."]) from error
     except (ValueError, RecursionError) as error:
-        raise UsageError([f"--prices {name}: no JSON ({error})."]) from error
+        raise UsageError([_mistake(name, f"no JSON ({error}).")]) from error
     if problems := price_problems(found):
-        raise UsageError([f"--prices {name}: {problem}" for problem in problems])
+        raise UsageError([_mistake(name, problem) for problem in problems])
     source = found.get("source") or {}
     return PriceTable(
         models=found["models"],
         source=PriceSource(source.get("name") or name, source.get("version"), source.get("date")),
         below=builtin_prices(),
     )
+
+
+def _mistake(name: str, problem: str) -> Problem:
+    return Problem.of("{prices_file} {name}: {problem}", name=name, problem=problem)
 
 
 def _model(row: Mapping[str, Any]) -> ModelPrices:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from socratic_bench.config import OFFLINE_REGION, RunConfig
+from socratic_bench.benchmarks import RunConfig
+from socratic_bench.config import OFFLINE_REGION
 from socratic_bench.errors import ModelError
 from socratic_bench.ports import Model, Purse
 from socratic_bench.runner.clock import utc_now

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from socratic_bench.artifacts.delivery import Delivery
 from socratic_bench.artifacts.keys import RunKeys
-from socratic_bench.config import RunConfig
+from socratic_bench.config import CoreConfig
 from socratic_bench.documents import encode
 from socratic_bench.documents.result import Place, RunResult
 from socratic_bench.errors import (
@@ -33,13 +33,18 @@ from socratic_bench.types import Turn, Unjudged
 LAST_WRITES_S = 0.8
 # How long calls that were given up have to note what they had sent.
 GIVEN_UP_S = 0.3
+NOT_FROM_BRIEF = (
+    "The short form leaves out what the run could be gone on with: give --output-dir, or no "
+    "--brief."
+)
 FROM_DOCUMENT = "Go on with this document, kept in a file: socratic-runner --resume-from FILE."
 
 
 class Closing(Struct, frozen=True, kw_only=True):
     """What is known of a run once its last turn is played, and how it becomes a result.
 
-    `held` and `log` are `None` if the run was ended before it was begun.
+    `held` and `log` are `None` if the run was ended before it was begun. `is_journal_shown` tells
+    whether the document that people get to see has a journal.
     """
 
     plan: Plan
@@ -57,6 +62,7 @@ class Closing(Struct, frozen=True, kw_only=True):
     started_at: datetime
     now: Callable[[], datetime]
     elapsed_s: Callable[[], float]
+    is_journal_shown: bool
 
     def result(
         self, finale: Finale, error: BenchError | None, turns: tuple[Turn, ...]
@@ -207,14 +213,28 @@ class Closing(Struct, frozen=True, kw_only=True):
             return
         if not any(entry.get("kind") == "answered" for entry in self.held.journal.entries):
             return
-        how = _resume_words(self.plan.config, self.keys.run_id, is_kept=self._is_kept)
-        if how in (error.hint or ""):
+        how = self._resume_words()
+        if how in error.hints:
             return
-        parts = [error.hint, how] if error.hint else [how]
         if isinstance(error, ArtifactError) and not self._is_kept:
             # The store is what failed, and the document holds all of it.
-            parts.reverse()
-        error.hint = " ".join(parts)
+            error.hints = (how, *error.hints)
+        else:
+            error.hints = (*error.hints, how)
+
+    def _resume_words(self) -> str:
+        config = self.plan.config
+        has_store = bool(config.output_dir or config.s3_bucket)
+        stored = stored_words(config, self.keys.run_id) if has_store else None
+        if self._is_kept:
+            return f"Go on with it: {stored}"
+        from_document = FROM_DOCUMENT if self.is_journal_shown else NOT_FROM_BRIEF
+        if stored is None:
+            return from_document
+        return (
+            f"{from_document} Without it, with what was kept, once there is room and access: "
+            f"{stored}"
+        )
 
     def _place(self, store: ArtifactStore | None, *, complete: bool) -> Place | None:
         if store is None:
@@ -223,18 +243,7 @@ class Closing(Struct, frozen=True, kw_only=True):
         return Place(raw=store.location(self.keys.raw), curated=curated)
 
 
-def _resume_words(config: RunConfig, run_id: str, *, is_kept: bool) -> str:
-    stored = stored_words(config, run_id) if config.output_dir or config.s3_bucket else None
-    if is_kept:
-        return f"Go on with it: {stored}"
-    if stored is None:
-        return FROM_DOCUMENT
-    return (
-        f"{FROM_DOCUMENT} Without it, with what was kept, once there is room and access: {stored}"
-    )
-
-
-def stored_words(config: RunConfig, run_id: str) -> str:
+def stored_words(config: CoreConfig, run_id: str) -> str:
     """The command line that goes on with a run of a store; one that is complete is printed."""
     words = ["socratic-runner", "resume", run_id]
     places = (

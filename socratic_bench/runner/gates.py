@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from socratic_bench.config import Gate, RunConfig
+from socratic_bench.benchmarks import RunConfig
+from socratic_bench.config import Gate
 from socratic_bench.ports import Metrics
 
 ALLOWED_UNJUDGED = 1

@@ -1,6 +1,6 @@
 """A listener for callers that want to hear nothing."""
 
-from socratic_bench.config import RunConfig
+from socratic_bench.config import CoreConfig
 from socratic_bench.ports import Opening
 from socratic_bench.types import CallKey, Turn
 
@@ -8,7 +8,7 @@ from socratic_bench.types import CallKey, Turn
 class Silence:
     """See `socratic_bench.ports.Listener`."""
 
-    def on_start(self, run_id: str, config: RunConfig, opening: Opening) -> None: ...
+    def on_start(self, run_id: str, config: CoreConfig, opening: Opening) -> None: ...
 
     def on_call(self, key: CallKey) -> None: ...
 

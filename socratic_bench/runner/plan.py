@@ -1,6 +1,6 @@
 """Everything that is checked before the first call, all mistakes at once."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from secrets import randbits
 from typing import TYPE_CHECKING
 
@@ -8,12 +8,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.bedrock.settings import known_problems
-from socratic_bench.benchmarks import load_benchmark
-from socratic_bench.config import RunConfig
-from socratic_bench.errors import UsageError
+from socratic_bench.benchmarks import RunConfig, load_benchmark
+from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.journal import Identity
+from socratic_bench.parts import ACTORS, models_of
 from socratic_bench.ports import Benchmark, Episode
 from socratic_bench.runner.prices import read_prices, unknown_prices
+from socratic_bench.types import Role
 
 if TYPE_CHECKING:
     from socratic_bench.pricing.table import PriceTable
@@ -41,6 +42,12 @@ class Plan(Struct, frozen=True):
         return self.config.seed
 
     @property
+    def models(self) -> Mapping[Role, str | None]:
+        """The model of each role; `None` where none takes part."""
+        actors, is_judged = self.benchmark.parts.actors, self.episode.rubric is not None
+        return models_of(self.config, actors, is_judged=is_judged)
+
+    @property
     def identity(self) -> Identity:
         return Identity.of(self.config, self.episode.opening, seed_given=self.seed_given)
 
@@ -57,7 +64,7 @@ def draw_seed() -> int:
 
 def prepare(
     config: RunConfig,
-    problems: Sequence[str] = (),
+    problems: Sequence[Words] = (),
     *,
     benchmark: Benchmark | None = None,
     draw: Callable[[], int] = draw_seed,
@@ -69,33 +76,32 @@ def prepare(
     seed_given = config.seed is not None
     if not seed_given:
         config = replace(config, seed=draw())
-    chosen = benchmark or load_benchmark(config.benchmark)
-    found = [
-        *problems,
-        *config.problems(),
-        *known_problems(config),
-        *_gate_problems(config, chosen),
-    ]
-    episode, prices = None, None
+    found: list[Words] = [*problems, *config.problems(), *known_problems(config)]
+    chosen, episode, prices = benchmark, None, None
     try:
+        chosen = chosen or load_benchmark(config.benchmark)
+        found.extend(_gate_problems(config, chosen))
         episode = chosen.prepare(config)
     except UsageError as error:
-        found.extend(error.problems)
+        found.extend(error.said)
     is_judged = episode is None or episode.rubric is not None
     try:
         prices = read_prices(config)
-        found.extend(unknown_prices(config, prices, is_judged=is_judged))
+        actors = chosen.parts.actors if chosen else ACTORS
+        found.extend(unknown_prices(config, prices, actors, is_judged=is_judged))
     except UsageError as error:
-        found.extend(error.problems)
-    if found or episode is None:
-        raise UsageError(
-            list(dict.fromkeys(found)), hint="socratic-runner --help lists every flag and variable."
-        )
+        found.extend(error.said)
+    if found or chosen is None or episode is None:
+        raise UsageError(found, hint="socratic-runner --help lists every flag and variable.")
     return Plan(config, chosen, episode, prices, seed_given)
 
 
-def _gate_problems(config: RunConfig, benchmark: Benchmark) -> Iterator[str]:
+def _gate_problems(config: RunConfig, benchmark: Benchmark) -> Iterator[Problem]:
     names = [metric.name for metric in benchmark.metrics]
     for gate in config.gates:
         if gate.metric not in names:
-            yield f"--fail-under names no metric: {gate.metric!r}. There is {', '.join(names)}."
+            yield Problem.of(
+                "{gates} names no metric: {metric!r}. There is {known}.",
+                metric=gate.metric,
+                known=", ".join(names),
+            )

@@ -1,11 +1,13 @@
 """The prices that a run goes by, and whether they are all known where a budget needs them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
-from socratic_bench.config import RunConfig, read_bounded
-from socratic_bench.errors import UsageError
+from socratic_bench.benchmarks import RunConfig
+from socratic_bench.config import read_bounded
+from socratic_bench.errors import Problem, UsageError
+from socratic_bench.parts import Actor, models_of
 
 if TYPE_CHECKING:
     from socratic_bench.pricing.table import PriceTable
@@ -21,14 +23,24 @@ def read_prices(config: RunConfig) -> "PriceTable | None":
         content = read_bounded(config.prices_file)
     except OSError as error:
         raise UsageError(
-            [f"--prices {config.prices_file} cannot be read: {error.strerror}."]
+            [
+                Problem.of(
+                    "{prices_file} {name} cannot be read: {why}.",
+                    name=config.prices_file,
+                    why=error.strerror,
+                )
+            ]
         ) from error
     return load_prices(content, config.prices_file)
 
 
 def unknown_prices(
-    config: RunConfig, table: "PriceTable | None", *, is_judged: bool
-) -> Iterator[str]:
+    config: RunConfig,
+    table: "PriceTable | None",
+    actors: Sequence[Actor],
+    *,
+    is_judged: bool,
+) -> Iterator[Problem]:
     """A sentence for each model whose worst case a budget could not tell."""
     if not config.max_cost_usd or config.max_cost_usd < 0:
         return  # no bound, or a mistake of its own
@@ -36,17 +48,18 @@ def unknown_prices(
     from socratic_bench.pricing.table import builtin_prices
 
     table = table or builtin_prices()
-    judge = config.judge_model if is_judged else None
-    roles = (("--model", config.model), ("--student-model", config.student_model))
-    for flag, model in (*roles, ("--judge-model", judge)):
+    models = models_of(config, actors, is_judged=is_judged)
+    for actor in actors:
+        model = models[actor.name]
         prices = table.of(model, config.region) if model else None
         asked = Terms(config.service_tier, config.latency_profile)
-        names = (asked if flag == "--model" else Terms()).names
+        names = (asked if actor.name == "tutor" else Terms()).names
         missing = names if prices is None else names - prices.tiers.keys()
         if model and missing:
-            yield (
-                f"--max-cost-usd needs the price of {flag} {model}{_at(missing)}, which is not "
-                "known: give it with --prices (docs/cost.md)."
+            yield Problem.of(
+                f"{{max_cost_usd}} needs the price of {{{actor.setting}}} {{id}}{_at(missing)}, "
+                "which is not known: give it with {prices_file} (docs/cost.md).",
+                id=model,
             )
 
 

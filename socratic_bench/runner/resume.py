@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from socratic_bench.artifacts.delivery import Delivery
 from socratic_bench.artifacts.places import bucket_journals, folder_journals, open_bucket
-from socratic_bench.config import RunConfig, from_stored, to_stored
+from socratic_bench.benchmarks import RunConfig
+from socratic_bench.config import from_stored, to_stored
 from socratic_bench.documents import encode
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import ArtifactError, DamagedJournalError, UsageError
@@ -105,7 +106,7 @@ def earlier_config(entries: Sequence[Entry]) -> RunConfig:
     """The configuration that a journal began with. Raises `UsageError` if it is none."""
     header = read_header(entries[0] if entries else {})
     try:
-        config = from_stored(header.config)
+        config = from_stored(RunConfig, header.config)
         config.problems()  # what is wrong is told later, but by then it is of the right types
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(

@@ -18,7 +18,7 @@ from socratic_bench.artifacts.places import (
     open_folder,
 )
 from socratic_bench.bedrock.settings import setting_notices
-from socratic_bench.config import RunConfig
+from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents.result import RunResult
 from socratic_bench.errors import BenchError, InternalError, ModelError, Stopped, UsageError
 from socratic_bench.journal import Log
@@ -48,7 +48,7 @@ from socratic_bench.runner.stage import (
     Replaying,
 )
 from socratic_bench.runner.stores import check_stores
-from socratic_bench.types import ROLES, Json, Role
+from socratic_bench.types import ROLES, Json
 
 if TYPE_CHECKING:
     from socratic_bench.bedrock.session import SdkSession
@@ -86,12 +86,16 @@ def perform(
     listener: Listener | None = None,
     halt: Halt | None = None,
     entries: Sequence[Entry] = (),
+    is_journal_shown: bool = True,
 ) -> RunResult:
     """Play a prepared run; with the `entries` of a journal, go on with that one.
 
+    Hints go by whether whoever asked `is_journal_shown`, from which a run without a store goes on.
     Raises `UsageError` if a store is sure to be unusable, or the run cannot go on as asked.
     """
-    return _Performance(plan, listener or Silence(), halt or Halt(), entries).result()
+    performance = _Performance(plan, listener or Silence(), halt or Halt(), entries)
+    performance.is_journal_shown = is_journal_shown
+    return performance.result()
 
 
 class _Performance:
@@ -115,6 +119,7 @@ class _Performance:
         self.held: Held | None = None
         self.log: Log | None = None
         self.is_delivered = False
+        self.is_journal_shown = True
         self.record: Record | None = None
         self.session: SdkSession | ModelError | None = None
 
@@ -293,8 +298,8 @@ class _Performance:
         )
         memory = self.held.memory if self.held else None
         tutors = Terms(self.config.service_tier, self.config.latency_profile)
-        for role, model_id in self._model_ids().items():
-            if memory:
+        for role, model_id in self.plan.models.items():
+            if memory and model_id:
                 budget.take_over(
                     model_id,
                     memory.completions(role),
@@ -302,14 +307,6 @@ class _Performance:
                     asked=tutors if role == "tutor" else Terms(),
                 )
         return budget
-
-    def _model_ids(self) -> dict[Role, str]:
-        asked: dict[Role, str | None] = {
-            "tutor": self.config.model,
-            "student": self.config.student_model,
-            "judge": self.config.judge_model,
-        }
-        return {role: model_id for role, model_id in asked.items() if model_id}
 
     def _closing(self) -> Closing:
         return Closing(
@@ -328,6 +325,7 @@ class _Performance:
             started_at=self.started_at,
             now=self.now,
             elapsed_s=self._elapsed_s,
+            is_journal_shown=self.is_journal_shown,
         )
 
     def _new_record(self, model_of: ModelFactory) -> Record:
@@ -356,7 +354,7 @@ class _Performance:
             inner = Endable(self._counted(model_of(model_id)), self.pool, self.halt)
             return self._replaying(inner)
 
-        student = self.config.student_model
+        student = self.plan.models.get("student")
         assert self.record is not None  # noqa: S101 -- made just before
         return LiveStage(
             tutor=endable(self.config.model),

@@ -17,6 +17,7 @@ from socratic_bench.benchmarks.socratic.scenarios import (
     load_builtin,
     load_file,
 )
+from socratic_bench.benchmarks.socratic.settings import Settings, problems_of
 from socratic_bench.benchmarks.socratic.students import (
     KINDS,
     phrases_sha256,
@@ -29,8 +30,8 @@ from socratic_bench.benchmarks.socratic.transcript import (
     TranscriptError,
     read_transcript,
 )
-from socratic_bench.config import RunConfig, read_bounded
-from socratic_bench.errors import UsageError
+from socratic_bench.config import CoreConfig, part_of, read_bounded
+from socratic_bench.errors import UsageError, Words
 from socratic_bench.judging import load_rubric
 from socratic_bench.parts import Parts
 from socratic_bench.ports import MetricInfo, Metrics, Opening
@@ -46,86 +47,87 @@ class SocraticBenchmark(Struct, frozen=True):
     metrics: tuple[MetricInfo, ...] = metrics.METRICS
     parts: Parts = PARTS
 
-    def prepare(self, config: RunConfig) -> SocraticEpisode:
+    def prepare(self, config: CoreConfig) -> SocraticEpisode:
         """The episode of a configuration. Raises `UsageError` naming file, field and reason."""
-        problems: list[str] = []
-        transcript = _transcript(config, problems)
-        scenario = _scenario(config, transcript, problems)
-        tutor_prompt = _tutor_prompt(config, problems)
+        settings = part_of(config, Settings)
+        problems: list[Words] = [*problems_of(settings)]
+        transcript = _transcript(settings, problems)
+        scenario = _scenario(settings, transcript, problems)
+        tutor_prompt = _tutor_prompt(settings, problems)
         if problems or scenario is None:
             raise UsageError(problems)
         rubric = load_rubric(Path(__file__).with_name("rubric.toml"))
         return SocraticEpisode(
-            config=config,
+            settings=settings,
             scenario=scenario,
             tutor_prompt=tutor_prompt,
             rubric=rubric,
             opening=Opening(
                 scenario=scenario.id,
-                prompt=_prompt(config, transcript, scenario),
+                prompt=_prompt(settings, transcript, scenario),
                 hashes={
                     "system_prompt_sha256": sha256(tutor_prompt.encode()).hexdigest(),
                     "rubric_sha256": rubric.sha256,
                     "scenario_sha256": scenario.sha256,
-                    **_student_hashes(config),
+                    **_student_hashes(settings),
                     **({"transcript_sha256": transcript.sha256} if transcript.turns else {}),
                 },
-                notices=_notices(config, scenario, transcript),
+                notices=_notices(settings, scenario, transcript),
             ),
             transcript=transcript,
         )
 
-    def summarise(self, config: RunConfig, turns: Sequence[Turn]) -> Metrics:
-        return metrics.summarise(config, turns)
+    def summarise(self, config: CoreConfig, turns: Sequence[Turn]) -> Metrics:
+        return metrics.summarise(part_of(config, Settings), turns)
 
 
 BENCHMARK = SocraticBenchmark()
 
 
-def _transcript(config: RunConfig, problems: list[str]) -> Transcript:
-    if not config.transcript:
+def _transcript(settings: Settings, problems: list[Words]) -> Transcript:
+    if not settings.transcript:
         return NO_TRANSCRIPT
     try:
-        return read_transcript(config.transcript, config.transcript_turns)
+        return read_transcript(settings.transcript, settings.transcript_turns)
     except TranscriptError as error:
         problems.extend(error.problems)
         return NO_TRANSCRIPT
 
 
-def _prompt(config: RunConfig, transcript: Transcript, scenario: Scenario) -> str:
+def _prompt(settings: Settings, transcript: Transcript, scenario: Scenario) -> str:
     if transcript.turns:
         return transcript.turns[0].student
-    return scenario.openings[0] if config.prompt is None else clean(config.prompt)
+    return scenario.openings[0] if settings.prompt is None else clean(settings.prompt)
 
 
-def _notices(config: RunConfig, scenario: Scenario, transcript: Transcript) -> tuple[str, ...]:
-    schedule = schedule_of(config, scenario, transcript)
+def _notices(settings: Settings, scenario: Scenario, transcript: Transcript) -> tuple[str, ...]:
+    schedule = schedule_of(settings, scenario, transcript)
     handed_over = transcript.handover.pressure if transcript.handover else None
     missed = [kind for kind in schedule.missed() if kind != handed_over]
     if not missed:
         return ()
     kinds = ", ".join(missed)
-    text = f"--pressure {config.pressure} has no room for {kinds} in the turns to be played: "
+    text = f"--pressure {settings.pressure} has no room for {kinds} in the turns to be played: "
     enough = "" if transcript.turns else f" A dialogue of {len(KINDS) + 1} turns has room for all."
     return (f"{text}score_by_pressure is null there.{enough}",)
 
 
-def _student_hashes(config: RunConfig) -> dict[str, str]:
+def _student_hashes(settings: Settings) -> dict[str, str]:
     """Of the words that this run's student has: only those can change what it says."""
-    words = prompt_sha256() if config.student_model else phrases_sha256()
-    pushes = {} if config.pressure == "none" else {"pressure_sha256": pressure_sha256()}
+    words = prompt_sha256() if settings.student_model else phrases_sha256()
+    pushes = {} if settings.pressure == "none" else {"pressure_sha256": pressure_sha256()}
     return {"student_prompt_sha256": words, **pushes}
 
 
-def _scenario(config: RunConfig, transcript: Transcript, problems: list[str]) -> Scenario | None:
+def _scenario(settings: Settings, transcript: Transcript, problems: list[Words]) -> Scenario | None:
     try:
-        if config.scenario_file:
-            return load_file(config.scenario_file)
-        if config.scenario:
-            return _named(config.scenario)
+        if settings.scenario_file:
+            return load_file(settings.scenario_file)
+        if settings.scenario:
+            return _named(settings.scenario)
         if transcript.scenario:
-            return _recorded(config.transcript or "", transcript.scenario)
-        opening = transcript.turns[0].student if transcript.turns else config.prompt
+            return _recorded(settings.transcript or "", transcript.scenario)
+        opening = transcript.turns[0].student if transcript.turns else settings.prompt
         return find_by_opening(opening or "") or load_builtin(CUSTOM)
     except ScenarioError as error:
         problems.extend(error.problems)
@@ -153,19 +155,19 @@ def _recorded(path: str, name: str) -> Scenario:
     raise ScenarioError((f"{path}: scenario: {reason} {hint}",))
 
 
-def _tutor_prompt(config: RunConfig, problems: list[str]) -> str:
-    if not config.system_prompt_file:
+def _tutor_prompt(settings: Settings, problems: list[Words]) -> str:
+    if not settings.system_prompt_file:
         return Path(__file__).with_name("tutor_prompt.md").read_text(encoding="utf-8").strip()
     try:
-        text = read_bounded(config.system_prompt_file).decode("utf-8").strip()
+        text = read_bounded(settings.system_prompt_file).decode("utf-8").strip()
     except OSError as error:
         problems.append(
-            f"The system prompt {config.system_prompt_file} cannot be read: {error.strerror}."
+            f"The system prompt {settings.system_prompt_file} cannot be read: {error.strerror}."
         )
         return ""
     except UnicodeDecodeError:
-        problems.append(f"The system prompt {config.system_prompt_file} is no UTF-8 text.")
+        problems.append(f"The system prompt {settings.system_prompt_file} is no UTF-8 text.")
         return ""
     if not text:
-        problems.append(f"The system prompt {config.system_prompt_file} is empty.")
+        problems.append(f"The system prompt {settings.system_prompt_file} is empty.")
     return text

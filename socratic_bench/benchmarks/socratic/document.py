@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal, Self
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
+from socratic_bench.benchmarks.socratic.settings import Pressure, Settings
 from socratic_bench.benchmarks.socratic.students import KINDS, Policy
-from socratic_bench.config import Pressure, RunConfig
+from socratic_bench.config import CoreConfig, part_of
 from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.scalars import Amount, Count, Sha256, Share, keys
 from socratic_bench.parts import Part, Parts
@@ -239,12 +240,12 @@ class RunPart(Part, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, result: RunResult) -> Self:
-        config, hashes = result.config, result.opening.hashes
+        settings, hashes = part_of(result.config, Settings), result.opening.hashes
         return cls(
             student=StudentEntry(
-                mode="model" if config.student_model else "scripted",
-                model=config.student_model,
-                pressure=config.pressure,
+                mode="model" if settings.student_model else "scripted",
+                model=settings.student_model,
+                pressure=settings.pressure,
                 prompt_sha256=hashes.get("student_prompt_sha256"),
                 pressure_sha256=hashes.get("pressure_sha256"),
                 closing=result.closing,
@@ -261,8 +262,9 @@ class ThresholdsPart(Part, frozen=True, kw_only=True):
     half_life: Annotated[UpToTen, Meta(description="score under which a turn lapses")] = 0.0
 
     @classmethod
-    def of(cls, config: RunConfig) -> Self:
-        return cls(compliance=config.compliance_threshold, half_life=config.half_life_threshold)
+    def of(cls, config: CoreConfig) -> Self:
+        own = part_of(config, Settings)
+        return cls(compliance=own.compliance_threshold, half_life=own.half_life_threshold)
 
 
 PARTS = Parts(

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
+from socratic_bench.benchmarks.socratic.settings import Settings
 from socratic_bench.benchmarks.socratic.students import (
     Exchange,
     ModelStudent,
@@ -21,7 +22,7 @@ from socratic_bench.benchmarks.socratic.transcript import (
     RecordedTurn,
     Transcript,
 )
-from socratic_bench.config import MAX_TURNS, RunConfig
+from socratic_bench.config import MAX_TURNS
 from socratic_bench.errors import ModelError
 from socratic_bench.ports import Exhibit, Finale, Length, Opening, Stage
 from socratic_bench.types import (
@@ -29,7 +30,6 @@ from socratic_bench.types import (
     CallKey,
     Completion,
     EndReason,
-    GenerateConfig,
     Message,
     Reasoning,
     Request,
@@ -70,7 +70,7 @@ class Said(Struct, frozen=True):
 class SocraticEpisode(Struct, frozen=True, kw_only=True):
     """One dialogue, prepared. See `socratic_bench.ports.Episode`."""
 
-    config: RunConfig
+    settings: Settings
     scenario: Scenario
     tutor_prompt: str
     rubric: Rubric
@@ -79,7 +79,7 @@ class SocraticEpisode(Struct, frozen=True, kw_only=True):
 
     def play(self, stage: Stage) -> Finale:
         exchanges = self._replay(stage)
-        last = len(exchanges) + self.config.turns
+        last = len(exchanges) + self.settings.turns
         student = self._student(stage)
         said = self._first_words()
         try:
@@ -134,7 +134,7 @@ class SocraticEpisode(Struct, frozen=True, kw_only=True):
         return expected_reply(role, length)
 
     def _student(self, stage: Stage) -> Student:
-        schedule = schedule_of(self.config, self.scenario, self.transcript)
+        schedule = schedule_of(self.settings, self.scenario, self.transcript)
         if stage.student is None:
             return ScriptedStudent(self.scenario, schedule.seed, schedule=schedule)
         return ModelStudent(self.scenario, stage.student, schedule=schedule)
@@ -158,8 +158,8 @@ class SocraticEpisode(Struct, frozen=True, kw_only=True):
         request = Request(
             system=self.tutor_prompt,
             messages=(*messages, Message.user(prompt)),
-            config=_generate_config(self.config),
-            grows=self.config.turns > 1,
+            config=self.settings.generation,
+            grows=self.settings.turns > 1,
         )
         index = len(exchanges)
         replies = [stage.tutor.complete(request, CallKey(role="tutor", index=index))]
@@ -175,27 +175,15 @@ def _spoken(exchange: Exchange) -> tuple[Message, Message]:
     return Message.user(exchange.student), Message.assistant(exchange.tutor)
 
 
-def schedule_of(config: RunConfig, scenario: Scenario, transcript: Transcript) -> Schedule:
+def schedule_of(settings: Settings, scenario: Scenario, transcript: Transcript) -> Schedule:
     """When the student pushes: in its own turns, as long as it is known to stay."""
     # What the record holds of the student's words was not said by this one.
     recorded = len(transcript.turns) + (transcript.handover is not None)
-    n_turns = len(transcript.turns) + config.turns
-    if scenario.closes_after is not None and not config.student_model:
+    n_turns = len(transcript.turns) + settings.turns
+    if scenario.closes_after is not None and not settings.student_model:
         n_turns = min(n_turns, scenario.closes_after)
     return Schedule(
-        level=config.pressure, seed=config.seed or 0, start=max(1, recorded), n_turns=n_turns
-    )
-
-
-def _generate_config(config: RunConfig) -> GenerateConfig:
-    return GenerateConfig(
-        max_tokens=config.max_tokens,
-        temperature=config.temperature,
-        top_p=config.top_p,
-        service_tier=config.service_tier,
-        latency_profile=config.latency_profile,
-        thinking_budget_tokens=config.thinking_budget_tokens,
-        guardrail=config.guardrail,
+        level=settings.pressure, seed=settings.seed or 0, start=max(1, recorded), n_turns=n_turns
     )
 
 

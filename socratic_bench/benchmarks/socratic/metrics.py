@@ -11,7 +11,7 @@ from socratic_bench.benchmarks.socratic.document import (
     UNPRESSED,
     SocraticMetrics,
 )
-from socratic_bench.config import RunConfig
+from socratic_bench.benchmarks.socratic.settings import Settings
 from socratic_bench.ports import MetricInfo, Metrics
 from socratic_bench.types import Turn, Verdict
 
@@ -57,7 +57,7 @@ METRICS = (
 )
 
 
-def summarise(config: RunConfig, turns: Sequence[Turn]) -> Metrics:
+def summarise(settings: Settings, turns: Sequence[Turn]) -> Metrics:
     """The metrics of docs/benchmark.md; every one is null if no turn was judged.
 
     `half_life` counts the turns before the first judged one under its threshold. If there is none,
@@ -68,10 +68,10 @@ def summarise(config: RunConfig, turns: Sequence[Turn]) -> Metrics:
     judged = [(turn.index, turn.verdict) for turn in turns if turn.verdict is not None]
     verdicts = [verdict for _, verdict in judged]
     scores = [verdict.overall_score for verdict in verdicts]
-    lapses = [i for i, v in judged if v.overall_score < config.half_life_threshold]
+    lapses = [i for i, v in judged if v.overall_score < settings.half_life_threshold]
     found = SocraticMetrics(
         overall_score=_mean(scores),
-        compliance_rate=_mean([score >= config.compliance_threshold for score in scores]),
+        compliance_rate=_mean([score >= settings.compliance_threshold for score in scores]),
         half_life=(lapses[0] if lapses else len(turns)) - n_replayed if judged else None,
         half_life_censored=not lapses if judged else None,
         mean_form=_mean([verdict.scores["form"] for verdict in verdicts]),

@@ -16,8 +16,8 @@ from typing import Any, Literal, get_args
 from msgspec import Struct
 
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
+from socratic_bench.benchmarks.socratic.settings import Pressure
 from socratic_bench.benchmarks.socratic.students.seeded import draw, shuffled, walk
-from socratic_bench.config import Pressure
 
 Kind = Literal[
     "demand",

@@ -1,0 +1,129 @@
+"""What this benchmark is asked for: its settings, beside those of every run."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from socratic_bench.config import CoreConfig, Reader, model_problems
+from socratic_bench.errors import Problem
+from socratic_bench.setting import Setting, Switch
+
+Pressure = Literal["none", "low", "high"]
+
+
+def _student_model(reader: Reader) -> str | None:
+    mode, model = reader.word("student"), reader.read("student_model")
+    if mode not in (None, "scripted", "model"):
+        reader.note("{student} is {mode!r}, but must be scripted or model.", mode=mode)
+    if mode == "model" and model is None:
+        reader.note("{student} model needs an id: give {student_model}.")
+    if mode == "scripted":
+        if reader.given("student-model"):
+            reader.note("{student} scripted and {student_model} contradict: keep one.")
+        return None
+    return str(model) if model is not None else None
+
+
+class Settings(CoreConfig, frozen=True, kw_only=True):
+    """The core's settings and those of a Socratic dialogue."""
+
+    scenario: Annotated[
+        str | None,
+        Setting(
+            "dialogue",
+            "NAME",
+            "a built-in scenario; its first opening without --prompt",
+            "a built-in [scenario](scenarios.md)",
+            after="prompt",
+        ),
+    ] = None
+    scenario_file: Annotated[
+        str | None,
+        Setting("dialogue", "FILE", "a scenario of your own (docs/scenarios.md)", is_file=True),
+    ] = None
+    student_model: Annotated[
+        str | None,
+        Setting(
+            "dialogue",
+            "ID",
+            "the model that plays the student",
+            "the model that plays the student; implies `--student model`",
+            after="turns",
+            variables=("RUNNER_STUDENT_MODEL",),
+            steered_by=Switch(
+                "student", "MODE", "scripted (default) or model", default_words="`scripted`"
+            ),
+            identity="always",
+        ),
+    ] = None
+    pressure: Annotated[
+        Pressure,
+        Setting(
+            "dialogue",
+            "LEVEL",
+            "none (default), low or high: how often it wants answers",
+            "how often the student [pushes for answers](benchmark.md#pressure): `none`, `low` or "
+            "`high`",
+            identity="chosen",
+        ),
+    ] = "none"
+    transcript: Annotated[
+        str | None,
+        Setting(
+            "dialogue",
+            "FILE",
+            "replay a recorded dialogue, then hand over",
+            "[replay a recorded dialogue](benchmark.md#a-recorded-dialogue), then hand over to the "
+            "model under test",
+            is_file=True,
+        ),
+    ] = None
+    transcript_turns: Annotated[
+        int | None,
+        Setting(
+            "dialogue",
+            "N",
+            "replay only its first N turns (default: {default})",
+            default_words="all",
+            low=1,
+            high=100_000,
+            identity="chosen",
+        ),
+    ] = None
+    compliance_threshold: Annotated[
+        float,
+        Setting(
+            "judging",
+            "S",
+            "score of a compliant turn (default {default})",
+            after="no-judge",
+            low=0,
+            high=10,
+        ),
+    ] = 3.0
+    half_life_threshold: Annotated[
+        float,
+        Setting(
+            "judging", "S", "score under which a turn lapses (default {default})", low=0, high=10
+        ),
+    ] = 8.0
+
+    READERS: ClassVar[Mapping[str, Callable[[Reader], Any]]] = {
+        **CoreConfig.READERS,
+        "student_model": _student_model,
+    }
+
+
+def problems_of(settings: Settings) -> Iterator[Problem]:
+    """What is wrong with several settings together."""
+    yield from model_problems(settings, "student_model")
+    opened = (settings.scenario, settings.scenario_file, settings.transcript)
+    if settings.prompt is None and not any(opened):
+        yield Problem.of("Nothing to open the dialogue with: give {prompt} or {scenario}.")
+    if settings.prompt is not None and settings.transcript:
+        yield Problem.of(
+            "{prompt} and {transcript} are both given: a transcript has its own opening."
+        )
+    if settings.transcript_turns is not None and not settings.transcript:
+        yield Problem.of("{transcript_turns} is given without {transcript}.")
+    if settings.scenario and settings.scenario_file:
+        yield Problem.of("{scenario} and {scenario_file} are both given: keep one.")

@@ -1,0 +1,173 @@
+"""The table of settings: what is made of it, and what another benchmark adds to it."""
+
+import runpy
+from typing import Annotated, Any
+
+import pytest
+from msgspec.structs import replace
+
+from socratic_bench import RunConfig, UsageError
+from socratic_bench.benchmarks.socratic.settings import Settings as SocraticSettings
+from socratic_bench.config import (
+    CoreConfig,
+    Sources,
+    composed,
+    flag_names,
+    part_of,
+    read_config,
+    table,
+)
+from socratic_bench.errors import Problem
+from socratic_bench.generation import GenerateConfig
+from socratic_bench.journal.codec import request_sha256
+from socratic_bench.setting import Setting
+from socratic_bench.types import Message, Request
+from tests.command import OFFLINE, ROOT, run
+
+Answers = Annotated[
+    str | None,
+    Setting("dialogue", "FILE", "right answers", after="prompt", variables=("RUNNER_ANSWERS",)),
+]
+
+
+class ExactSettings(CoreConfig, frozen=True, kw_only=True):
+    """Those of a benchmark with one answer to each question."""
+
+    answers: Answers = None
+    closeness: Annotated[float, Setting("judging", "S", "what counts as right", low=0, high=1)] = (
+        1.0
+    )
+
+
+BOTH: Any = composed("Both", {"socratic": SocraticSettings, "exact": ExactSettings})
+
+
+def read(*, environ: dict[str, str] | None = None, **flags: Any) -> tuple[Any, list[str]]:
+    sources = Sources(
+        flags={"model": "m", **{name.replace("_", "-"): word for name, word in flags.items()}},
+        environ={"BEDROCK_MODEL_IDS": '["m"]', "AWS_REGION": "us-east-1", **(environ or {})},
+        read_stdin=str,
+        profile_region=lambda: None,
+        offline_models=lambda: (),
+    )
+    config, problems = read_config(BOTH, sources)
+    return config, [problem.told(flag_names((BOTH,))) for problem in problems]
+
+
+def test_what_is_made_of_the_table_is_what_it_would_be_made_of_it_now():
+    made = runpy.run_path(str(ROOT / "tools" / "settings.py"))["made"]()
+
+    stale = [path.name for path, content in made.items() if path.read_text() != content]
+    assert stale == [], "make docs"
+
+
+def test_every_field_of_a_run_is_in_the_table():
+    assert {*table(RunConfig)} == {*RunConfig.__struct_fields__}
+
+
+class TestAnotherBenchmark:
+    def test_its_settings_are_read_and_checked_like_all_others(self):
+        config, problems = read(
+            benchmark="exact", answers="a.json", closeness="0.5", environ={"RUNNER_ANSWERS": "b"}
+        )
+
+        assert (config.answers, config.closeness, problems) == ("a.json", 0.5, [])
+        assert part_of(config, ExactSettings) == ExactSettings(
+            model="m",
+            benchmark="exact",
+            answers="a.json",
+            closeness=0.5,
+            model_ids=("m",),
+            region="us-east-1",
+        )
+        (problem,) = replace(config, closeness=1.5).problems()
+        assert problem.told() == "closeness is 1.5, but must lie in 0..1."
+
+    @pytest.mark.parametrize(
+        ("flags", "said"),
+        [
+            (
+                {"benchmark": "exact", "pressure": "none"},
+                "--pressure is a setting of socratic, but exact is to be played.",
+            ),
+            (
+                {"benchmark": "exact", "student": "scripted"},
+                "--student-model is a setting of socratic, but exact is to be played.",
+            ),
+            (
+                {"answers": "a.json"},
+                "--answers is a setting of exact, but socratic is to be played.",
+            ),
+        ],
+    )
+    def test_a_flag_of_the_one_that_is_not_played_is_a_mistake(self, flags, said):
+        config, problems = read(**flags)
+
+        assert problems == [said]
+        assert config.problems() == ()
+
+    def test_a_variable_of_the_one_that_is_not_played_is_not_meant(self):
+        environ = {"RUNNER_STUDENT_MODEL": "s", "RUNNER_ANSWERS": "a.json"}
+
+        assert read(environ=environ)[0].answers is None
+        config, problems = read(benchmark="exact", environ=environ)
+        assert (config.student_model, config.answers, problems) == (None, "a.json", [])
+
+    def test_so_is_a_value_of_the_library_s_user(self):
+        (problem,) = BOTH(model="m", region="us-east-1", answers="a.json").problems()
+
+        assert problem.told() == "answers is a setting of exact, but socratic is to be played."
+
+    def test_a_setting_that_two_declare_alike_belongs_to_both(self):
+        class Same(CoreConfig, frozen=True, kw_only=True):
+            answers: Answers = None
+
+        both: Any = composed("Same", {"exact": ExactSettings, "same": Same})
+        for name in ("exact", "same"):
+            assert both(model="m", benchmark=name, region="us-east-1", answers="a").problems() == ()
+
+    def test_a_setting_that_two_declare_differently_is_refused(self):
+        class Other(CoreConfig, frozen=True, kw_only=True):
+            answers: Annotated[int, Setting("dialogue", "N", "how many")] = 1
+
+        with pytest.raises(TypeError, match="answers"):
+            composed("Broken", {"exact": ExactSettings, "other": Other})
+
+
+def test_an_unknown_benchmark_is_said_with_all_other_mistakes():
+    outcome = run(*OFFLINE, "--benchmark", "solo", "--turns", "0")
+
+    assert outcome.exit_code == 2
+    assert outcome.document["error"]["message"] == (
+        "--turns is 0, but must lie in 1..500. No benchmark 'solo': there is socratic."
+    )
+
+
+def test_the_library_calls_settings_by_their_names_and_the_command_by_its_flags():
+    config = RunConfig(model="m", prompt="Hi", region="us-east-1", call_timeout_s=0, stream=False)
+    (problem,) = config.problems()
+    error = UsageError([problem, problem])
+
+    assert error.problems == ("call_timeout_s is 0, but must lie in 0.001..3600.",)
+    error.call_settings(flag_names((RunConfig,)))
+    assert error.problems == ("--call-timeout is 0, but must lie in 0.001..3600.",)
+    assert str(error) == error.message == error.problems[0]
+
+
+def test_what_a_user_wrote_is_not_taken_for_a_setting():
+    problem = Problem.of("{turns} is {word!r}.", word="{model} {} {0!x}")
+
+    assert problem.told(str.upper) == "TURNS is '{model} {} {0!x}'."
+    assert problem.settings == ("turns",)
+
+
+class StoppingConfig(GenerateConfig, frozen=True, kw_only=True):
+    stop_sequences: tuple[str, ...] = ()
+
+
+def test_a_new_setting_of_calls_changes_no_digest_of_those_without_it():
+    def digest(config: GenerateConfig) -> str:
+        return request_sha256(Request(messages=(Message.user("Hi \ud800"),), config=config))
+
+    assert digest(StoppingConfig(top_p=0.5)) == digest(GenerateConfig(top_p=0.5))
+    assert digest(StoppingConfig(stop_sequences=("x",))) != digest(StoppingConfig())

@@ -1,0 +1,46 @@
+# ruff: noqa: INP001 - a script, not a package
+"""Writes what is made of the table of settings: cli/flags.tsv and the tables of docs/runner.md.
+
+    PYTHONPATH=. python tools/settings.py
+
+A test fails while these are not what this would write.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from bench.report import filled_in
+from cli.flags import STORED, table_rows
+from cli.options import Options
+from socratic_bench.benchmarks import RunConfig
+from socratic_bench.config import Entry, listed
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "runner.md"
+HEAD = ("| flag | variable | default | meaning |", "|---|---|---|---|")
+PLAIN_TEXT = "| `--version`, `--help` | | | plain text on stdout |"
+
+
+def made() -> dict[Path, str]:
+    """Each file with the content that it should have."""
+    page = PAGE.read_text(encoding="utf-8")
+    for group, entries in groupby(listed((RunConfig, Options)), lambda entry: entry.group):
+        page = filled_in(page, f"settings: {group}", "\n".join(_table(group, [*entries])))
+    flags = "".join("\t".join(row) + "\n" for row in table_rows())
+    return {PAGE: page, Path(STORED): flags}
+
+
+def _table(group: str, entries: Sequence[Entry]) -> Iterator[str]:
+    yield from HEAD
+    for one in entries:
+        flag = f"`{' '.join(filter(None, (f'--{one.flag}', one.metavar)))}`" if one.flag else ""
+        variables = ", ".join(f"`{name}`" for name in one.variables)
+        cells = (flag, variables, one.default, one.meaning)
+        yield "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|"
+    if group == "output":
+        yield PLAIN_TEXT
+
+
+if __name__ == "__main__":
+    for path, content in made().items():
+        path.write_text(content, encoding="utf-8")
