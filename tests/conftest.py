@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Iterator
 from functools import cache
+from http.client import HTTPConnection
 
 import pytest
 from hypothesis import settings
@@ -23,6 +24,15 @@ def pytest_configure() -> None:
         if signal.getsignal(number) is signal.SIG_IGN:
             usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
             signal.signal(number, usual)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def signals_of_a_terminal() -> None:
+    """What these tests start takes SIGHUP by default, even where they run under `nohup` themselves:
+    a signal that is handled, and not ignored, is handed down as the default.
+    """
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -69,5 +79,10 @@ def moto_url() -> Iterator[str]:
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
+    # The first request has it import what it plays S3 with: a check of a bucket waits only 2 s.
+    connection = HTTPConnection(host, port)
+    connection.request("HEAD", "/none")
+    connection.getresponse().read()
+    connection.close()
     yield f"http://{host}:{port}"
     server.stop()

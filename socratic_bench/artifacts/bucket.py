@@ -1,7 +1,8 @@
 """One S3 bucket below one prefix: whole objects, and writes on conditions."""
 
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -20,7 +21,12 @@ from socratic_bench.artifacts.bucket_faults import (
 )
 from socratic_bench.bedrock.transport import answers_up_to
 from socratic_bench.config import prefix_problems
-from socratic_bench.errors import ArtifactError, StoreOutageError, UsageError
+from socratic_bench.errors import (
+    ArtifactError,
+    StoreDeniedError,
+    StoreOutageError,
+    UsageError,
+)
 
 _MISSING = ("404", "NoSuchKey")
 # "NoSuchKey": a write that must replace an object which is gone.
@@ -28,11 +34,14 @@ _REFUSED = ("412", "PreconditionFailed", "NoSuchKey", "404")
 
 
 # More than the longest answer that a run takes makes of an entry in its journal.
-MAX_OBJECT_BYTES = 128 * 2**20
-_MORE_BYTES = 2**20  # of the wire's own, and by which one that is too large is told
+MAX_OBJECT_BYTES = 64 * 2**20
+# Of an answer on the wire: an object with what shows that it is too large; a page of a list.
+_BYTES = {"get_object": MAX_OBJECT_BYTES + 2**20}
+_OTHER_BYTES = 4 * 2**20
 READERS = 8
 _DENIED = -1
 MAX_PAGES = 1000  # of a list, 1000 keys each
+MORE_PAGES = 10  # than there are objects to find
 
 
 class Stored(Struct, frozen=True):
@@ -85,8 +94,7 @@ class Bucket:
 
     def get(self, key: str) -> Stored | None:
         """The object, or `None` if there is none."""
-        with answers_up_to(MAX_OBJECT_BYTES + _MORE_BYTES):
-            answer = self._call("get_object", key, _MISSING, _read_whole, Key=key)
+        answer = self._call("get_object", key, _MISSING, _read_whole, Key=key)
         if answer is None:
             return None
         told, body = answer
@@ -100,7 +108,7 @@ class Bucket:
         if answer is None:
             return None
         self._etag(answer[0], key)
-        size: int = answer[0]["ContentLength"]
+        size: int | None = answer[0].get("ContentLength")
         return size
 
     def missing(self, kept: Mapping[str, int]) -> Sequence[str] | None:
@@ -108,12 +116,10 @@ class Bucket:
 
         `None` if that cannot be told, since neither listing nor HEAD is allowed.
         """
+        pages_at_most = MORE_PAGES + len(kept)
         try:
-            folders = {key[: key.rindex("/") + 1] for key in kept}
-            listed = [self.sizes(folder) for folder in folders]
-        except StoreOutageError:
-            raise
-        except ArtifactError:
+            listed = [self.sizes(below, pages_at_most) for below in _listings(kept)]
+        except StoreDeniedError:
             return self._missing_one_by_one(kept)
         found = {key: size for sizes in listed for key, size in sizes.items()}
         return [key for key, size in kept.items() if found.get(key) != size]
@@ -133,23 +139,25 @@ class Bucket:
     def _told_size(self, key: str) -> int | None:
         try:
             return self.size(key)
-        except StoreOutageError:
-            raise
-        except ArtifactError:
+        except StoreDeniedError:
             return _DENIED
 
-    def sizes(self, below: str) -> dict[str, int]:
+    def sizes(self, below: str, pages_at_most: int = MAX_PAGES) -> dict[str, int]:
         """The key of every object below a folder, in the order of their names, and its bytes."""
         found: dict[str, int] = {}
         more: dict[str, Any] = {}
-        for _ in range(MAX_PAGES):
+        for _ in range(pages_at_most):
             told, _ = self._call("list_objects_v2", below, (), Prefix=below, **more) or ({}, None)
             if "IsTruncated" not in told:
                 raise self._not_s3(below, "read")
             for entry in told.get("Contents", ()):
+                if not {"Key", "Size"} <= entry.keys():
+                    raise self._not_s3(below, "read")
                 found[entry["Key"].removeprefix(self._prefix)] = entry["Size"]
-            if not told["IsTruncated"] or not told.get("NextContinuationToken"):
+            if not told["IsTruncated"]:
                 return found
+            if not told.get("NextContinuationToken"):
+                raise self._not_s3(below, "read")
             more = {"ContinuationToken": told["NextContinuationToken"]}
         raise self._enormous(below, f"holds more than {len(found)} objects")
 
@@ -209,7 +217,8 @@ class Bucket:
         for name in parameters.keys() & {"Key", "Prefix"}:
             parameters[name] = self._prefix + parameters[name]
         try:
-            return self.clients.send(operation, finish, Bucket=self.name, **parameters)
+            with answers_up_to(_BYTES.get(operation, _OTHER_BYTES)):
+                return self.clients.send(operation, finish, Bucket=self.name, **parameters)
         except SDK_ERRORS as error:
             if isinstance(error, ClientError) and error.response["Error"]["Code"] in refusals:
                 return None
@@ -218,13 +227,29 @@ class Bucket:
             raise explain(error, context) from error
 
 
+def _listings(keys: Collection[str]) -> list[str]:
+    """What to list to find these: their folders. One that is alone in its folder lies there beside
+    those of other runs, which may be many, and is asked for by its name.
+    """
+    folder_of = {key: key[: key.rindex("/") + 1] for key in keys}
+    n_in = Counter(folder_of.values())
+    return [
+        *dict.fromkeys(folder if n_in[folder] > 1 else key for key, folder in folder_of.items())
+    ]
+
+
 def _read_whole(told: Any) -> bytes | None:  # noqa: ANN401 -- the SDK's own answer
     """The body; nothing of one over the bound."""
     if (told.get("ContentLength") or 0) > MAX_OBJECT_BYTES:
         return None
-    body: bytes = told["Body"].read(MAX_OBJECT_BYTES + 1)
-    # The SDK compares length and checksum once there is no more to read.
-    return None if told["Body"].read(1) or len(body) > MAX_OBJECT_BYTES else body
+    body = bytearray()
+    # In pieces, as the SDK keeps each that it reads thrice for a while. It compares length and
+    # checksum once there is no more to read.
+    while piece := told["Body"].read(2**20):
+        body += piece
+        if len(body) > MAX_OBJECT_BYTES:
+            return None
+    return bytes(body)
 
 
 def _age_s(told: Any) -> float | None:  # noqa: ANN401 -- the SDK's own answer
