@@ -17,7 +17,7 @@ import boto3
 import pytest
 
 from socratic_bench.documents import encode
-from socratic_bench.documents.run import describe
+from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.errors import BenchError, UsageError
 from socratic_bench.secrecy import MASK, conceal, learn_headers, redact
 from tests.command import CLAUDE, OPENING, ROOT, Outcome, assert_valid, environment, in_time, run
@@ -464,7 +464,7 @@ def test_a_hint_that_is_set_later_is_masked_in_the_document():
     error = BenchError("No.")
     error.hint = f"The endpoint is {ENDPOINTS['password']}"
 
-    assert describe(error)["hint"] == f"The endpoint is http://{MASK}@{NOWHERE}"
+    assert ErrorEntry.of(error).hint == f"The endpoint is http://{MASK}@{NOWHERE}"
 
 
 def test_the_environment_of_these_tests_holds_no_secret_by_itself():
