@@ -15,7 +15,7 @@ from socratic_bench import RunConfig
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.ports import Model
 from socratic_bench.runner.backend import bedrock_models
-from socratic_bench.runner.halt import Halt
+from socratic_bench.runner.cancel_token import CancelToken
 from socratic_bench.types import CallKey, Message, Request, Text
 
 SHORT, LONG = 1, 81
@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     found = parser.parse_args()
     config = RunConfig(model=TUTOR, prompt="I am stuck.", region="us-east-1", seed=1)
-    with bedrock_models(config, Halt(), print) as model_of:
+    with bedrock_models(config, CancelToken(), print) as model_of:
         model = model_of(TUTOR)
         short, long = _request(SHORT), _request(LONG)
         _cpu_ms(model, long, found.calls)

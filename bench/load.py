@@ -18,7 +18,7 @@ from urllib.parse import quote, urlsplit
 from bench.contenders import TUTOR, emulator
 
 LOADED = 500
-PATIENCE_S = 60.0
+MAX_WAIT_S = 60.0
 BODY = json.dumps(
     {
         "messages": [{"role": "user", "content": [{"text": "I am stuck."}]}],
@@ -76,7 +76,7 @@ async def _load(url: str, connections: int, seconds: float) -> float:
     ]
     callers = [caller for _, caller in opened]
     waits = [caller.has_answer.wait() for caller in callers]
-    await asyncio.wait_for(asyncio.gather(*waits), PATIENCE_S)
+    await asyncio.wait_for(asyncio.gather(*waits), MAX_WAIT_S)
     before, started_s = sum(caller.answered for caller in callers), time.monotonic()
     await asyncio.sleep(seconds)
     answered = sum(caller.answered for caller in callers) - before

@@ -28,7 +28,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    lines = [f"{surroundings()}", "", "| what | measure | best | median | must | aim | |"]
+    lines = [f"{context()}", "", "| what | measure | best | median | must | aim | |"]
     lines += ["|---|---|---|---|---|---|---|"]
     lines += [f"| {' | '.join(_cells(row))} |" for row in rows]
     return "\n".join(lines)
@@ -58,7 +58,7 @@ def as_json(rows: Sequence[Row]) -> bytes:
     return json.dumps(document, indent=2).encode() + b"\n"
 
 
-def surroundings() -> str:
+def context() -> str:
     """One sentence: when, on what, with which versions."""
     packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     return (

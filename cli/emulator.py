@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cli.arguments import Parser, parse_strictly
 from cli.stdout import EXIT_UNWRITTEN
-from socratic_bench.config.reader import parse_number
+from socratic_bench.settings.reader import parse_number
 
 if TYPE_CHECKING:
     from socratic_bench.emulator import Fault

@@ -66,7 +66,7 @@ def table_rows() -> Sequence[Row]:
 def _table_rows() -> Iterator[Row]:
     from cli.options import Options
     from socratic_bench.benchmarks import RunConfig
-    from socratic_bench.config import listed
+    from socratic_bench.settings import listed
 
     entries = listed((RunConfig, Options))
     for entry in entries:

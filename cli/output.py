@@ -12,7 +12,7 @@ from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents import encode
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import BenchError, UsageError, in_short
-from socratic_bench.secrecy import redact
+from socratic_bench.redaction import redact
 from socratic_bench.types import Json, clean
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ import sys
 import threading
 
 from cli.output import plain, say
-from cli.waiting import Waiting
-from socratic_bench.config import CoreConfig
-from socratic_bench.ports import Opening
-from socratic_bench.types import CallKey, Turn, Unjudged
+from cli.preloader import Preloader
+from socratic_bench.ports import Sample
+from socratic_bench.settings import CoreConfig
+from socratic_bench.types import CallKey, Turn, Unscored
 
 QUESTION_CHARS = 48
 CLEAR_LINE = "\r\x1b[K"
@@ -18,7 +18,7 @@ def progress(config: CoreConfig) -> "Progress":
     return Progress(config, live=sys.stderr is not None and sys.stderr.isatty())
 
 
-class Progress(Waiting):
+class Progress(Preloader):
     """Says turns in their order, each once it is judged, from whichever thread it hears of them."""
 
     def __init__(self, config: CoreConfig, *, live: bool) -> None:
@@ -30,7 +30,7 @@ class Progress(Waiting):
         self._next = 0
         self._doing = ""
 
-    def on_start(self, run_id: str, config: CoreConfig, opening: Opening) -> None:
+    def on_start(self, run_id: str, config: CoreConfig, opening: Sample) -> None:
         self._line(
             f"{run_id}: {plain(config.model)}, scenario {plain(opening.scenario)}, "
             f"up to {config.turns} turns, seed {config.seed}"
@@ -84,7 +84,7 @@ def _turn_line(turn: Turn) -> str:
 def _scores(turn: Turn) -> str:
     if turn.replayed:
         return "replayed"
-    if isinstance(turn.outcome, Unjudged):
+    if isinstance(turn.outcome, Unscored):
         return f"unjudged: {turn.outcome.reason}"
     verdict = turn.verdict
     if verdict is None:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from cli.arguments import Flags, parse
-from socratic_bench.config import NOTHING_TO_RESUME
 from socratic_bench.errors import UsageError, Words
+from socratic_bench.settings import NOTHING_TO_RESUME
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.ports import Entry
-    from socratic_bench.runner import Halt
+    from socratic_bench.runner import CancelToken
 
 USAGE = "socratic-runner resume RUN_ID --output-dir DIR | --s3-bucket NAME [options]"
 
@@ -48,20 +48,24 @@ def main(words: Sequence[str]) -> int:
 
 
 def find_earlier(
-    flags: Flags, config: "RunConfig", problems: Sequence[Words], run_id: str | None, halt: "Halt"
+    flags: Flags,
+    config: "RunConfig",
+    problems: Sequence[Words],
+    run_id: str | None,
+    cancel_token: "CancelToken",
 ) -> Earlier | None:
     """What the flags leave to an earlier process: a document's or a store's, or nothing.
 
     Raises `UsageError` if it is not there, and what ends the run while a store is asked.
     """
-    from cli.beside import beside
+    from cli.run_in_thread import run_in_thread
     from socratic_bench.runner import document_entries, earlier_config, in_time, stored_config
 
     path = flags.get("resume-from")
     if isinstance(path, str):
         if config.resume:
             raise UsageError(["--resume and --resume-from are both given: keep one."])
-        document = beside(lambda: in_time(lambda: _document(path), halt))
+        document = run_in_thread(lambda: in_time(lambda: _document(path), cancel_token))
         entries = document_entries(document)
         return Earlier(config=earlier_config(entries), entries=entries)
     if run_id is None:
@@ -71,7 +75,7 @@ def find_earlier(
     if problems:
         raise UsageError(problems)
     asked = run_id
-    stored = beside(lambda: stored_config(config, asked, halt))
+    stored = run_in_thread(lambda: stored_config(config, asked, cancel_token))
     return Earlier(config=stored, run_id=run_id)
 
 
@@ -91,7 +95,7 @@ def _document(path: str) -> object:
 
 
 def _content(path: str) -> bytes:
-    from socratic_bench.config import MAX_STORED_BYTES, read_bounded
+    from socratic_bench.settings import MAX_STORED_BYTES, read_bounded
 
     if path != "-":
         return read_bounded(path, bound=MAX_STORED_BYTES)

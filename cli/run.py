@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from cli.waiting import Waiting
+    from cli.preloader import Preloader
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.documents import RunResult
     from socratic_bench.errors import BenchError, Problem, Words
     from socratic_bench.ports import Entry
-    from socratic_bench.runner import Halt, Plan
+    from socratic_bench.runner import CancelToken, Plan
 
 
 def main(words: Sequence[str]) -> int:
@@ -34,16 +34,16 @@ def main(words: Sequence[str]) -> int:
 def play(flags: Flags, problems: "Sequence[Words]", run_id: str | None = None) -> int:
     """The run that the flags ask for; with a `run_id`, one that began earlier."""
     from socratic_bench.errors import BenchError
-    from socratic_bench.runner import Halt
+    from socratic_bench.runner import CancelToken
 
     config, misread = _read(flags)
-    halt = Halt()
-    _take_signals(halt)
+    cancel_token = CancelToken()
+    _take_signals(cancel_token)
     try:
-        plan, entries = _planned(flags, config, [*problems, *misread], run_id, halt)
+        plan, entries = _planned(flags, config, [*problems, *misread], run_id, cancel_token)
         if flags.get("dry-run"):
             return _dry_run(plan, flags)
-        result = _perform(plan, halt, entries, flags)
+        result = _perform(plan, cancel_token, entries, flags)
     except BenchError as error:
         from cli.output import print_failed_run
 
@@ -51,13 +51,13 @@ def play(flags: Flags, problems: "Sequence[Words]", run_id: str | None = None) -
         pretty, brief = bool(flags.get("pretty")), bool(flags.get("brief"))
         print_failed_run(error, config, pretty=pretty, brief=brief)
         number = getattr(error, "signal_number", None)
-        return _leave(128 + number if number else error.exit_code, halt)
+        return _leave(128 + number if number else error.exit_code, cancel_token)
     return _report(result, flags)
 
 
-def _leave(code: int, halt: "Halt") -> int:
+def _leave(code: int, cancel_token: "CancelToken") -> int:
     """At once if the run was told to end: something may still be waited for in another thread."""
-    if halt.error is not None:
+    if cancel_token.error is not None:
         from cli.process import leave_now
 
         leave_now(code)
@@ -65,7 +65,11 @@ def _leave(code: int, halt: "Halt") -> int:
 
 
 def _planned(
-    flags: Flags, config: "RunConfig", problems: "Sequence[Words]", run_id: str | None, halt: "Halt"
+    flags: Flags,
+    config: "RunConfig",
+    problems: "Sequence[Words]",
+    run_id: str | None,
+    cancel_token: "CancelToken",
 ) -> "tuple[Plan, Sequence[Entry]]":
     from socratic_bench.runner import prepare
 
@@ -74,11 +78,11 @@ def _planned(
     from msgspec.structs import replace
 
     from cli.resume import find_earlier
-    from socratic_bench.config import continued
+    from socratic_bench.settings import continued
 
     # What may be tested may be told by the run's beginning.
     rest = [words for words in problems if isinstance(words, str) or not _is_of_ids(words)]
-    earlier = find_earlier(flags, config, rest, run_id, halt)
+    earlier = find_earlier(flags, config, rest, run_id, cancel_token)
     if earlier and earlier.config.offline and not config.offline:
         config, misread = _read({**flags, "offline": True})
         problems = [*rest, *misread]
@@ -95,7 +99,7 @@ def _is_of_ids(problem: "Problem") -> bool:
 def _call_by_flags() -> "Callable[[str], str]":
     from cli.options import Options
     from socratic_bench.benchmarks import RunConfig
-    from socratic_bench.config import flag_names
+    from socratic_bench.settings import flag_names
 
     return flag_names((RunConfig, Options))
 
@@ -157,7 +161,7 @@ def _how_to_print_again(result: "RunResult") -> str:
 
 def _read(flags: Flags) -> "tuple[RunConfig, tuple[Problem, ...]]":
     from socratic_bench.benchmarks import RunConfig
-    from socratic_bench.config import Sources, read_config
+    from socratic_bench.settings import Sources, read_config
 
     sources = Sources(
         flags=flags,
@@ -175,13 +179,13 @@ def _read_stdin(bound: int) -> bytes:
 
 
 def _profile_region() -> str | None:
-    from socratic_bench.bedrock.session import profile_region
+    from socratic_bench.providers.bedrock.session import profile_region
 
     return profile_region()
 
 
 def _profile_problem() -> str | None:
-    from socratic_bench.bedrock.session import profile_problem
+    from socratic_bench.providers.bedrock.session import profile_problem
 
     return profile_problem()
 
@@ -192,10 +196,12 @@ def _offline_models() -> tuple[str, ...]:
     return MODEL_IDS
 
 
-def _perform(plan: "Plan", halt: "Halt", entries: "Sequence[Entry]", flags: Flags) -> "RunResult":
+def _perform(
+    plan: "Plan", cancel_token: "CancelToken", entries: "Sequence[Entry]", flags: Flags
+) -> "RunResult":
     """Play beside the main thread, which stays free to take signals."""
-    from cli.beside import beside
-    from cli.waiting import import_beside
+    from cli.preloader import import_beside
+    from cli.run_in_thread import run_in_thread
     from socratic_bench.runner import perform
 
     listener = _listener(plan.config, quiet=bool(flags.get("quiet")))
@@ -205,27 +211,27 @@ def _perform(plan: "Plan", halt: "Halt", entries: "Sequence[Entry]", flags: Flag
             return perform(
                 plan,
                 listener=listener,
-                halt=halt,
+                cancel_token=cancel_token,
                 entries=entries,
                 is_journal_shown="brief" not in flags,
             )
         finally:
             listener.called.set()
 
-    return beside(play, lambda thread: import_beside(thread, listener.called))
+    return run_in_thread(play, lambda thread: import_beside(thread, listener.called))
 
 
-def _listener(config: "RunConfig", *, quiet: bool) -> "Waiting":
+def _listener(config: "RunConfig", *, quiet: bool) -> "Preloader":
     if quiet:
-        from cli.waiting import Waiting
+        from cli.preloader import Preloader
 
-        return Waiting()
+        return Preloader()
     from cli.progress import progress
 
     return progress(config)
 
 
-def _take_signals(halt: "Halt") -> None:
+def _take_signals(cancel_token: "CancelToken") -> None:
     """The first signal ends the run, which is then reported; a second one ends the process.
 
     The handlers stay to the end: what comes while the document is written changes nothing in it.
@@ -236,7 +242,7 @@ def _take_signals(halt: "Halt") -> None:
         now_s = time.monotonic()
         if not first_s:
             first_s.append(now_s)
-            halt.interrupt(number)
+            cancel_token.interrupt(number)
         elif number != signal.SIGHUP or now_s - first_s[0] > signals.HANGUP_S:
             os._exit(128 + number)
 

@@ -10,15 +10,15 @@ from socratic_bench.version import VERSION as __version__  # noqa: N811 -- the c
 TYPE_CHECKING = False  # the module of that name takes longer to import than all that is here
 if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
-    from socratic_bench.config import Gate
     from socratic_bench.documents import RunResult
     from socratic_bench.errors import BenchError, UsageError
-    from socratic_bench.runner import Halt, run
+    from socratic_bench.runner import CancelToken, run
+    from socratic_bench.settings import Gate
 
 __all__ = [
     "BenchError",
+    "CancelToken",
     "Gate",
-    "Halt",
     "RunConfig",
     "RunResult",
     "UsageError",
@@ -28,8 +28,8 @@ __all__ = [
 
 _HOMES = {
     "BenchError": "socratic_bench.errors",
-    "Gate": "socratic_bench.config",
-    "Halt": "socratic_bench.runner",
+    "Gate": "socratic_bench.settings",
+    "CancelToken": "socratic_bench.runner",
     "RunConfig": "socratic_bench.benchmarks",
     "RunResult": "socratic_bench.documents",
     "UsageError": "socratic_bench.errors",

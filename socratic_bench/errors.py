@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from socratic_bench.secrecy import redact
+from socratic_bench.redaction import redact
 from socratic_bench.types import Attempt, EndReason
 
 Status = Literal["completed", "partial", "failed"]

@@ -7,8 +7,8 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from socratic_bench.config import CoreConfig
 from socratic_bench.parts import Parts
+from socratic_bench.settings import CoreConfig
 from socratic_bench.types import (
     Attempt,
     CallKey,
@@ -33,7 +33,7 @@ class Model(Protocol):
         ...
 
 
-class Admission(Protocol):
+class Reservation(Protocol):
     """Leave to send one request; one of the two is called once its fate is known."""
 
     def answered(self, completion: Completion) -> None: ...
@@ -41,10 +41,10 @@ class Admission(Protocol):
     def failed(self, attempt: Attempt) -> None: ...
 
 
-class Purse(Protocol):
+class CostLimit(Protocol):
     """Decides before each request, retries included, whether it may still be sent."""
 
-    def admit(self, model_id: str, request: Request, key: CallKey) -> Admission:
+    def reserve(self, model_id: str, request: Request, key: CallKey) -> Reservation:
         """Set aside what the request can cost at most, or raise `Stopped`."""
         ...
 
@@ -96,7 +96,7 @@ class MetricInfo(Struct, frozen=True, kw_only=True):
     needs_turns: int | None = 1
 
 
-class Opening(Struct, frozen=True, kw_only=True):
+class Sample(Struct, frozen=True, kw_only=True):
     """What a benchmark made of the configuration: where the episode starts, and its pinned inputs.
 
     `hashes` names the sha256 of every text that the outcome depends on. `notices` is what people
@@ -109,7 +109,7 @@ class Opening(Struct, frozen=True, kw_only=True):
     notices: Sequence[str] = ()
 
 
-class Exhibit(Struct, frozen=True):
+class JudgeInput(Struct, frozen=True):
     """What a judge gets to see of one turn: the words before, as (speaker, text), and the reply."""
 
     context: tuple[tuple[str, str], ...]
@@ -120,7 +120,7 @@ Metric = float | int | bool | Mapping[str, float | None] | Sequence[float | None
 Metrics = Mapping[str, Metric]
 
 
-class Stage(Protocol):
+class EpisodeContext(Protocol):
     """What a run lends to a benchmark while an episode is played."""
 
     @property
@@ -134,7 +134,7 @@ class Stage(Protocol):
         ...
 
 
-class Finale(Struct, frozen=True, kw_only=True):
+class EpisodeResult(Struct, frozen=True, kw_only=True):
     """How an episode ended by itself; `closing` holds the student's last words, if any.
 
     `closing_flags` names what was wrong with them; `None` if they were not checked.
@@ -152,14 +152,14 @@ class Episode(Protocol):
     """One prepared episode: everything is read and checked, nothing is called yet."""
 
     @property
-    def opening(self) -> Opening: ...
+    def opening(self) -> Sample: ...
 
     @property
     def rubric(self) -> Rubric | None:
         """How replies are judged; `None` where no judge model is needed."""
         ...
 
-    def play(self, stage: Stage) -> Finale:
+    def play(self, stage: EpisodeContext) -> EpisodeResult:
         """Play to the end. `ModelError` and `Stopped` fly through."""
         ...
 
@@ -170,7 +170,7 @@ class Episode(Protocol):
         """
         ...
 
-    def exhibit(self, turns: Sequence[Turn], index: int) -> Exhibit:
+    def judge_input(self, turns: Sequence[Turn], index: int) -> JudgeInput:
         """What a judge sees of turn `index`; `turns` holds all turns up to it."""
         ...
 
@@ -208,7 +208,7 @@ class Benchmark(Protocol):
 class Listener(Protocol):
     """Hears of a run while it goes on; must not block and must not raise."""
 
-    def on_start(self, run_id: str, config: CoreConfig, opening: Opening) -> None: ...
+    def on_start(self, run_id: str, config: CoreConfig, opening: Sample) -> None: ...
 
     def on_call(self, key: CallKey) -> None: ...
 

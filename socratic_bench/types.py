@@ -241,7 +241,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
         return sum(self.scores.values())
 
 
-class Unjudged(Struct, frozen=True, kw_only=True):
+class Unscored(Struct, frozen=True, kw_only=True):
     """Why a turn has no verdict: `reason` is a word for machines, `message` is for people.
 
     `hint` says what to do about a judge that could not be reached.
@@ -256,7 +256,7 @@ class Unjudged(Struct, frozen=True, kw_only=True):
 class Judged(Struct, frozen=True, kw_only=True):
     """The outcome of judging one turn and what it took: one call, or two after a repair."""
 
-    outcome: Verdict | Unjudged
+    outcome: Verdict | Unscored
     calls: tuple[Completion, ...]
     finished_at: datetime
 
@@ -313,7 +313,7 @@ class Turn(Struct, frozen=True, kw_only=True):
     student: Completion | None
     notes: Mapping[str, Measure]
     measures: Mapping[str, Measure] = field(default_factory=dict)
-    unjudgeable: Unjudged | None = None
+    unscorable: Unscored | None = None
     judged: Judged | None = None
     pressure: str | None = None
     student_flags: tuple[str, ...] | None = None
@@ -330,9 +330,9 @@ class Turn(Struct, frozen=True, kw_only=True):
         return aside if last is None else (*aside, last)
 
     @property
-    def outcome(self) -> Verdict | Unjudged | None:
+    def outcome(self) -> Verdict | Unscored | None:
         """The verdict, or why there is none; `None` where nobody was asked."""
-        return self.unjudgeable or (self.judged.outcome if self.judged else None)
+        return self.unscorable or (self.judged.outcome if self.judged else None)
 
     @property
     def verdict(self) -> Verdict | None:

@@ -16,9 +16,9 @@ from typing import Any
 from msgspec.structs import fields
 
 from socratic_bench import RunConfig, RunResult
-from socratic_bench.artifacts.keys import RunKeys
 from socratic_bench.documents.schemas import KINDS, load_schema
 from socratic_bench.errors import ENDINGS
+from socratic_bench.storage.keys import RunKeys
 from tests.command import OFFLINE, Outcome, environment, run
 from tests.schemas import breaches
 

@@ -30,14 +30,14 @@ from socratic_bench.types import (
     Rubric,
     Text,
     Turn,
-    Unjudged,
+    Unscored,
     Usage,
     Verdict,
 )
 from tests.schemas import breaches
 
 NOON = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
-PATIENCE_S = 120  # how long a test waits for another thread before it gives up; no measure
+MAX_WAIT_S = 120  # how long a test waits for another thread before it gives up; no measure
 DIMENSIONS = ("form", "substance", "purity")
 
 RUBRIC = Rubric(
@@ -117,7 +117,7 @@ def verdict_of(score: float) -> Verdict:
 
 def turn(
     index: int,
-    outcome: Verdict | Unjudged | None = None,
+    outcome: Verdict | Unscored | None = None,
     *,
     reply: Completion | None = None,
     student: Completion | None = None,
@@ -137,7 +137,7 @@ def turn(
     )
 
 
-UNJUDGED = Unjudged(reason="unreadable_verdict", message="It was prose.", raw_reply="Well done!")
+UNJUDGED = Unscored(reason="unreadable_verdict", message="It was prose.", raw_reply="Well done!")
 
 
 # --- documents ---

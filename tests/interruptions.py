@@ -129,7 +129,7 @@ def connecting_to(port: int) -> int:
 
 
 @contextmanager
-def beside(name: str, *words: str, refused: bytes = b"none", **more: str) -> Iterator[Scene]:
+def run_in_thread(name: str, *words: str, refused: bytes = b"none", **more: str) -> Iterator[Scene]:
     """Another service than Bedrock says nothing: the bucket's, or that of roles."""
     with Emulator(Settings(any_model=True)) as served, Tarpit(refused=refused) as pit:
         env = account(served.url, CLAUDE, **{name: pit.url}, **more)
@@ -162,11 +162,13 @@ SCENES: dict[str, Callable[[Path], Any]] = {
     "answer drips": lambda _: stalled(drips=True),
     "waiting for the next attempt": lambda _: faulty("throttled:role=tutor:ms=6000000"),
     "waiting for its turn": lambda _: faulty("throttled:role=judge:ms=6000000"),
-    "bucket silent": lambda _: beside(
+    "bucket silent": lambda _: run_in_thread(
         "AWS_ENDPOINT_URL_S3", "--s3-bucket", "bucket", refused=b"HEAD"
     ),
-    "check of the bucket silent": lambda _: beside("AWS_ENDPOINT_URL_S3", "--s3-bucket", "bucket"),
-    "role silent": lambda _: beside("AWS_ENDPOINT_URL_STS", BEDROCK_ASSUME_ROLE_ARN=ROLE),
+    "check of the bucket silent": lambda _: run_in_thread(
+        "AWS_ENDPOINT_URL_S3", "--s3-bucket", "bucket"
+    ),
+    "role silent": lambda _: run_in_thread("AWS_ENDPOINT_URL_STS", BEDROCK_ASSUME_ROLE_ARN=ROLE),
     "credentials slow": slow_credentials,
 }
 

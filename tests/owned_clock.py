@@ -20,11 +20,11 @@ from msgspec.structs import replace
 from cli.arguments import parse
 from cli.run import build_parser
 from socratic_bench import RunConfig
-from socratic_bench.config import Sources, read_config
 from socratic_bench.emulator import Emulator, Settings
-from socratic_bench.forecast.paces import AT_ONCE, START_MS
-from socratic_bench.runner import Halt, run
-from socratic_bench.runner.halt import wait_for_first
+from socratic_bench.forecast.latency_models import AT_ONCE, START_MS
+from socratic_bench.runner import CancelToken, run
+from socratic_bench.runner.cancel_token import wait_for_first
+from socratic_bench.settings import Sources, read_config
 from socratic_bench.types import ROLES
 from tests.command import account
 
@@ -46,7 +46,7 @@ def play(words: Sequence[str], settings: Settings, patch: pytest.MonkeyPatch) ->
         config = _config(words, account(served.url), patch)
         if config.deadline_s is not None:
             config = replace(config, deadline_s=config.deadline_s - START_MS / 1000)
-        document = dict(run(config, halt=clock.halt()).document)
+        document = dict(run(config, cancel_token=clock.cancel_token()).document)
     document["timestamps"]["duration_seconds"] += START_MS / 1000
     return document
 
@@ -68,7 +68,7 @@ def _config(words: Sequence[str], env: dict[str, str], patch: pytest.MonkeyPatch
 
 
 class OwnedClock:
-    """The time of an emulator and of a run's `halt`.
+    """The time of an emulator and of a run's `cancel_token`.
 
     Both have to be in this process. Only waits by this clock let it move: a thread that waits for
     the processor, for another thread or for a disk is at work.
@@ -86,9 +86,9 @@ class OwnedClock:
         self._loop = _OwnedLoop(self)
         return self._loop
 
-    def halt(self) -> Halt:
+    def cancel_token(self) -> CancelToken:
         """For one run at that emulator."""
-        return Halt(monotonic_s=lambda: self.now_s, wait=self._wait)
+        return CancelToken(monotonic_s=lambda: self.now_s, wait=self._wait)
 
     def _wait(self, futures: Sequence["Future[Any]"], timeout_s: float | None) -> None:
         if timeout_s is None:

@@ -11,13 +11,13 @@ import boto3
 import pytest
 
 from socratic_bench import RunConfig
-from socratic_bench.artifacts.delivery import Delivery
-from socratic_bench.artifacts.folder import FolderStore
-from socratic_bench.artifacts.keys import RunKeys
-from socratic_bench.artifacts.places import open_bucket, open_folder
-from socratic_bench.artifacts.s3 import S3Store
 from socratic_bench.errors import ArtifactError, UsageError
 from socratic_bench.ports import ArtifactStore
+from socratic_bench.storage.delivery import Delivery
+from socratic_bench.storage.folder import FolderStore
+from socratic_bench.storage.keys import RunKeys
+from socratic_bench.storage.places import open_bucket, open_folder
+from socratic_bench.storage.s3 import S3Store
 from tests.fakes import KEPT, PATIENCE_S, FakeBedrock, Said
 
 KEY = "raw/runs/run-1/turn_000.json"
@@ -239,7 +239,7 @@ class TestBucket:
         assert s3.sent == []
 
     def test_a_check_of_a_silent_server_gives_up(self, s3, store, monkeypatch):
-        monkeypatch.setattr("socratic_bench.artifacts.s3.CHECK_TIMEOUT_S", 0.05)
+        monkeypatch.setattr("socratic_bench.storage.s3.CHECK_TIMEOUT_S", 0.05)
         s3.scripts[""] = [Said(b"", held=threading.Event())]
 
         store.check()

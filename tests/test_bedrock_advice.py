@@ -8,16 +8,16 @@ import pytest
 from botocore.exceptions import LoginRefreshRequired
 
 from socratic_bench import RunConfig, run
-from socratic_bench.bedrock.advice import better_hint
-from socratic_bench.bedrock.connection import Connection
-from socratic_bench.bedrock.data import new_session
-from socratic_bench.bedrock.faults import FAULTS, translate
-from socratic_bench.bedrock.listing import Listing
-from socratic_bench.bedrock.model import BedrockModel
-from socratic_bench.bedrock.session import Endpoint
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import ModelError
 from socratic_bench.generation import GenerateConfig
+from socratic_bench.providers.bedrock.advice import better_hint
+from socratic_bench.providers.bedrock.connection import Connection
+from socratic_bench.providers.bedrock.data import new_session
+from socratic_bench.providers.bedrock.error_kinds import ERROR_KINDS, translate
+from socratic_bench.providers.bedrock.listing import Listing
+from socratic_bench.providers.bedrock.model import BedrockModel
+from socratic_bench.providers.bedrock.session import Endpoint
 from socratic_bench.types import CallKey, Message, Request
 from tests.fakes import FakeBedrock, Said, refusal
 from tests.test_bedrock_model import Around
@@ -37,9 +37,9 @@ def failure(model_id: str, **endpoint: Any) -> ModelError:
         model = BedrockModel(
             connection,
             model_id,
-            pace=around.pace,
+            rate_limiter=around.rate_limiter,
             max_attempts=1,
-            surroundings=around.surroundings,
+            context=around.context,
         )
         with pytest.raises(ModelError) as failed:
             model.complete(REQUEST, CallKey(role="tutor", index=0))
@@ -84,7 +84,7 @@ class TestNames:
 
         error = failure(DEFAULT_JUDGE)
         assert error.code == "unknown_model"
-        assert error.hint.startswith(FAULTS["unknown_model"].hint)
+        assert error.hint.startswith(ERROR_KINDS["unknown_model"].hint)
         assert "Near matches here: anthropic.claude-3-5-sonnet-20241022-v2:0, " in error.hint
 
     def test_what_is_near_a_model_that_is_retired(self, emulated):
@@ -97,7 +97,7 @@ class TestNames:
     def test_nothing_is_near_a_strange_id(self, emulated):
         emulated("not_found")
 
-        assert failure("zzz").hint == FAULTS["unknown_model"].hint
+        assert failure("zzz").hint == ERROR_KINDS["unknown_model"].hint
 
     def test_a_run_ends_with_the_names(self, emulated):
         emulated("not_found:role=judge")
@@ -118,7 +118,7 @@ class TestWhetherToAsk:
     def test_not_where_only_the_models_endpoint_is_given(self, service):
         service.scripts = {SONNET: [ON_DEMAND]}
 
-        assert failure(SONNET).hint == FAULTS["needs_profile"].hint
+        assert failure(SONNET).hint == ERROR_KINDS["needs_profile"].hint
         assert asked(service) == []
 
     def test_not_of_the_embedded_endpoint(self, service, monkeypatch):
@@ -126,7 +126,7 @@ class TestWhetherToAsk:
         with FakeBedrock({SONNET: [ON_DEMAND]}) as embedded:
             error = failure(SONNET, url=embedded.url)
 
-        assert error.hint == FAULTS["needs_profile"].hint
+        assert error.hint == ERROR_KINDS["needs_profile"].hint
         assert asked(service) + asked(embedded) == []
 
     def test_where_the_control_planes_endpoint_is_given_too(self, service, monkeypatch):
@@ -198,7 +198,7 @@ class TestBrokenListings:
             monkeypatch.setenv("AWS_ENDPOINT_URL_BEDROCK", control.url)
             error = failure(SONNET)
 
-        assert (error.code, error.hint) == (code, FAULTS[code].hint)
+        assert (error.code, error.hint) == (code, ERROR_KINDS[code].hint)
         assert len(error.attempts) == 1
 
     def test_nobody_is_there(self, service, monkeypatch):
@@ -206,13 +206,13 @@ class TestBrokenListings:
             monkeypatch.setenv("AWS_ENDPOINT_URL_BEDROCK", gone.url)
         service.scripts = {SONNET: [UNKNOWN]}
 
-        assert failure(SONNET).hint == FAULTS["unknown_model"].hint
+        assert failure(SONNET).hint == ERROR_KINDS["unknown_model"].hint
 
     def test_an_address_that_is_none(self, service, monkeypatch):
         monkeypatch.setenv("AWS_ENDPOINT_URL_BEDROCK", "not a url")
         service.scripts = {SONNET: [UNKNOWN]}
 
-        assert failure(SONNET).hint == FAULTS["unknown_model"].hint
+        assert failure(SONNET).hint == ERROR_KINDS["unknown_model"].hint
 
     def test_a_profile_of_ones_own_is_named_by_its_arn_and_one_that_is_gone_is_not(
         self, service, monkeypatch
@@ -223,7 +223,7 @@ class TestBrokenListings:
         gone = profiles("us.gone", status="DELETED")
         for said, hint in (
             (own, f"Use an inference profile of the model in place of its id: {arn}."),
-            (gone, FAULTS["needs_profile"].hint),
+            (gone, ERROR_KINDS["needs_profile"].hint),
         ):
             with FakeBedrock({"": [said]}) as control:
                 monkeypatch.setenv("AWS_ENDPOINT_URL_BEDROCK", control.url)
@@ -241,7 +241,7 @@ class TestEndpoint:
         error = failure("m")
         assert error.code == "connection"
         assert error.hint == (
-            f"{FAULTS['connection'].hint} The endpoint is http://127.0.0.1:{port}"
+            f"{ERROR_KINDS['connection'].hint} The endpoint is http://127.0.0.1:{port}"
         )
 
     def test_one_that_breaks_off_is_named(self, keys, monkeypatch):

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from socratic_bench.bedrock.surroundings import Options
-from socratic_bench.bedrock.warmth import Warmth
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.generation import GenerateConfig
+from socratic_bench.providers.bedrock.context import Options
+from socratic_bench.providers.bedrock.prompt_cache_gate import PromptCacheGate
 from socratic_bench.types import CallKey, Message, Request, Usage
-from tests.fakes import PATIENCE_S, FakeBedrock, Said, Sent, answer, refusal
+from tests.fakes import MAX_WAIT_S, FakeBedrock, Said, Sent, answer, refusal
 from tests.test_bedrock_model import Around, Bench, connected
 
 TUTOR = "emulator.socratic-v1:0"
@@ -126,7 +126,7 @@ def test_no_verdict_has_a_point_after_its_message():
 @pytest.mark.parametrize("change", ["short rubric", "no prompt cache"])
 def test_verdicts_do_not_wait_where_nothing_is_cached(change):
     """Two requests that only get their answers once both of them are there."""
-    both = threading.Barrier(2, timeout=PATIENCE_S)
+    both = threading.Barrier(2, timeout=MAX_WAIT_S)
 
     def serve(sent: Sent) -> Said:
         assert b"cachePoint" not in sent.raw
@@ -158,7 +158,7 @@ def test_others_do_not_wait_for_the_retries_of_a_first_verdict():
 
 
 def test_who_waits_for_a_prefix_is_ended_with_the_run():
-    warmth = Warmth()
+    warmth = PromptCacheGate()
     assert warmth.enter("rubric", never)
 
     class EndError(Exception):
@@ -173,7 +173,7 @@ def test_who_waits_for_a_prefix_is_ended_with_the_run():
 
 
 def test_who_waits_too_long_goes_alone():
-    warmth = Warmth()
+    warmth = PromptCacheGate()
     warmth.enter("rubric", never)
 
     def too_long(*_: Any) -> Any:
@@ -195,14 +195,14 @@ def told(serve: Any) -> Iterator[Bench]:
 
 
 def with_options(bench: Bench, options: Options) -> Any:
-    from socratic_bench.bedrock.model import BedrockModel
+    from socratic_bench.providers.bedrock.model import BedrockModel
 
     around = Around()
     return BedrockModel(
         bench.client,
         "m",
-        pace=around.pace,
+        rate_limiter=around.rate_limiter,
         max_attempts=1,
-        surroundings=around.surroundings,
+        context=around.context,
         options=options,
     )

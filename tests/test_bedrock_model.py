@@ -17,19 +17,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from socratic_bench.bedrock import retry
-from socratic_bench.bedrock.connection import Connection
-from socratic_bench.bedrock.faults import FAULTS
-from socratic_bench.bedrock.model import BedrockModel
-from socratic_bench.bedrock.pace import Pace
-from socratic_bench.bedrock.retry import retrying
-from socratic_bench.bedrock.server_wait import retry_after_s
-from socratic_bench.bedrock.session import Endpoint
-from socratic_bench.bedrock.surroundings import Options, Surroundings
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import ENDINGS, ModelError
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.pricing.bounds import most_input_tokens
+from socratic_bench.providers.bedrock import retry
+from socratic_bench.providers.bedrock.connection import Connection
+from socratic_bench.providers.bedrock.context import CallContext, Options
+from socratic_bench.providers.bedrock.error_kinds import ERROR_KINDS
+from socratic_bench.providers.bedrock.model import BedrockModel
+from socratic_bench.providers.bedrock.rate_limiter import RateLimiter
+from socratic_bench.providers.bedrock.retry import retrying
+from socratic_bench.providers.bedrock.server_wait import retry_after_s
+from socratic_bench.providers.bedrock.session import Endpoint
 from socratic_bench.types import (
     Attempt,
     CallKey,
@@ -41,7 +41,7 @@ from socratic_bench.types import (
     ToolUse,
     Usage,
 )
-from tests.fakes import NOON, PATIENCE_S, FakeBedrock, Said, answer, refusal
+from tests.fakes import MAX_WAIT_S, NOON, FakeBedrock, Said, answer, refusal
 
 TUTOR = "emulator.socratic-v1:0"
 PICKY = "emulator.picky-v1:0"
@@ -60,7 +60,7 @@ REQUEST = Request(
 
 @dataclass
 class Around:
-    """Surroundings that keep what was waited and said. Each look at the clock is one second on, and
+    """CallContext that keep what was waited and said. Each look at the clock is one second on, and
     each wait as long as it is.
     """
 
@@ -82,17 +82,17 @@ class Around:
         return future.result(timeout_s)
 
     @property
-    def pace(self) -> Pace:
-        return Pace(monotonic_s=self.monotonic_s, sleep=self.sleep)
+    def rate_limiter(self) -> RateLimiter:
+        return RateLimiter(monotonic_s=self.monotonic_s, sleep=self.sleep)
 
     def uniform(self, low: float, high: float) -> float:
         self.bounds.append((low, high))
         return low + (high - low) * self.share
 
     @property
-    def surroundings(self) -> Surroundings:
+    def context(self) -> CallContext:
         moments = itertools.count()
-        return Surroundings(
+        return CallContext(
             now=lambda: NOON + timedelta(seconds=next(moments)),
             monotonic_s=self.monotonic_s,
             sleep=self.sleep,
@@ -122,9 +122,9 @@ class Bench:
         return BedrockModel(
             self.client,
             model_id,
-            pace=self.around.pace,
+            rate_limiter=self.around.rate_limiter,
             max_attempts=max_attempts,
-            surroundings=self.around.surroundings,
+            context=self.around.context,
             options=Options(stream=stream),
         )
 
@@ -500,9 +500,9 @@ def test_the_message_names_the_model_and_what_the_service_said(fake, bench):
     assert bench.fail().message == f"{TUTOR}: AccessDeniedException: Not authorized."
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", ERROR_KINDS)
 def test_every_kind_of_failure_says_what_to_do_next_and_ends_a_run(name):
-    fault = FAULTS[name]
+    fault = ERROR_KINDS[name]
 
     assert fault.hint
     assert fault.end_reason in ENDINGS
@@ -730,7 +730,7 @@ class TestRefusedFields:
         assert (error.code, len(fake.of("odd"))) == ("invalid_request", 2)
 
     def test_threads_that_learn_together_say_it_once(self, fake, bench):
-        both_sent = threading.Barrier(2, timeout=PATIENCE_S)
+        both_sent = threading.Barrier(2, timeout=MAX_WAIT_S)
 
         def refuse(sent: Any) -> Said:
             if "system" not in sent.body:

@@ -12,15 +12,21 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.bedrock.connection import Connection
-from socratic_bench.bedrock.model import BedrockModel
-from socratic_bench.bedrock.pace import ANSWERS_TO_DOUBLE, GAP_CLEAR_S, GAP_FIRST_S, GAP_MAX_S, Pace
-from socratic_bench.bedrock.server_wait import SERVER_WAIT_MAX_S
-from socratic_bench.bedrock.session import Endpoint
-from socratic_bench.bedrock.surroundings import Surroundings
 from socratic_bench.emulator.throttle import Throttle
 from socratic_bench.errors import ModelError
 from socratic_bench.generation import GenerateConfig
+from socratic_bench.providers.bedrock.connection import Connection
+from socratic_bench.providers.bedrock.context import CallContext
+from socratic_bench.providers.bedrock.model import BedrockModel
+from socratic_bench.providers.bedrock.rate_limiter import (
+    ANSWERS_TO_DOUBLE,
+    GAP_CLEAR_S,
+    GAP_FIRST_S,
+    GAP_MAX_S,
+    RateLimiter,
+)
+from socratic_bench.providers.bedrock.server_wait import SERVER_WAIT_MAX_S
+from socratic_bench.providers.bedrock.session import Endpoint
 from socratic_bench.types import CallKey, Completion, Message, Request
 from tests.fakes import NOON, FakeBedrock, Said, Sent, answer, refusal
 
@@ -43,81 +49,81 @@ class Clock:
         self.slept.append(seconds)
         self.now_s += seconds
 
-    def pace(self) -> Pace:
-        return Pace(monotonic_s=self.look, sleep=self.sleep)
+    def rate_limiter(self) -> RateLimiter:
+        return RateLimiter(monotonic_s=self.look, sleep=self.sleep)
 
 
 class TestPace:
     def test_it_costs_nothing_until_somebody_is_throttled(self):
         clock = Clock()
-        pace = clock.pace()
+        rate_limiter = clock.rate_limiter()
         for _ in range(100):
-            assert pace.enter() == 0
-            pace.answered()
+            assert rate_limiter.enter() == 0
+            rate_limiter.answered()
 
         assert (clock.n_looks, clock.slept) == (0, [])
 
     def test_nobody_sends_before_the_servers_wait_is_over(self):
         clock = Clock()
-        pace = clock.pace()
-        pace.throttled(sent_at_s=clock.now_s, asked_s=7.0)
+        rate_limiter = clock.rate_limiter()
+        rate_limiter.throttled(sent_at_s=clock.now_s, asked_s=7.0)
 
-        assert pace.enter() == 7.0
+        assert rate_limiter.enter() == 7.0
         assert clock.slept == [7.0]
 
     def test_an_absurd_wait_of_the_servers_is_bounded(self):
         clock = Clock()
-        pace = clock.pace()
-        pace.throttled(sent_at_s=clock.now_s, asked_s=86_400.0)
+        rate_limiter = clock.rate_limiter()
+        rate_limiter.throttled(sent_at_s=clock.now_s, asked_s=86_400.0)
 
-        assert pace.enter() == SERVER_WAIT_MAX_S
+        assert rate_limiter.enter() == SERVER_WAIT_MAX_S
 
     def test_without_the_servers_word_the_gap_is_waited_and_then_kept(self):
         clock = Clock()
-        pace = clock.pace()
-        pace.throttled(sent_at_s=clock.now_s, asked_s=None)
+        rate_limiter = clock.rate_limiter()
+        rate_limiter.throttled(sent_at_s=clock.now_s, asked_s=None)
 
-        assert [pace.enter() for _ in range(3)] == [GAP_FIRST_S] * 3
+        assert [rate_limiter.enter() for _ in range(3)] == [GAP_FIRST_S] * 3
 
     def test_time_that_passed_otherwise_is_not_waited_again(self):
         clock = Clock()
-        pace = clock.pace()
-        pace.throttled(sent_at_s=clock.now_s, asked_s=7.0)
+        rate_limiter = clock.rate_limiter()
+        rate_limiter.throttled(sent_at_s=clock.now_s, asked_s=7.0)
         clock.now_s += 5.0
 
-        assert pace.enter() == 2.0
+        assert rate_limiter.enter() == 2.0
         clock.now_s += 100.0
-        assert pace.enter() == 0.0
+        assert rate_limiter.enter() == 0.0
 
     def test_the_gap_doubles_up_to_a_bound_while_nothing_gets_through(self):
         clock = Clock()
-        pace = clock.pace()
+        rate_limiter = clock.rate_limiter()
         waits = []
         for _ in range(12):
-            pace.throttled(sent_at_s=clock.now_s, asked_s=None)
-            waits.append(pace.enter())
+            rate_limiter.throttled(sent_at_s=clock.now_s, asked_s=None)
+            waits.append(rate_limiter.enter())
 
         assert waits == [min(GAP_MAX_S, GAP_FIRST_S * 2**number) for number in range(12)]
 
     def test_requests_that_were_under_way_together_widen_it_once(self):
         clock = Clock()
-        pace = clock.pace()
+        rate_limiter = clock.rate_limiter()
         sent_at_s = clock.now_s
         for _ in range(5):
             clock.now_s += 0.01
-            pace.throttled(sent_at_s=sent_at_s, asked_s=None)
+            rate_limiter.throttled(sent_at_s=sent_at_s, asked_s=None)
 
-        assert pace.enter() == pytest.approx(GAP_FIRST_S)
-        assert pace.enter() == pytest.approx(GAP_FIRST_S)
+        assert rate_limiter.enter() == pytest.approx(GAP_FIRST_S)
+        assert rate_limiter.enter() == pytest.approx(GAP_FIRST_S)
 
     def test_answers_narrow_it_until_it_is_gone(self):
         clock = Clock()
-        pace = clock.pace()
-        pace.throttled(sent_at_s=clock.now_s, asked_s=None)
+        rate_limiter = clock.rate_limiter()
+        rate_limiter.throttled(sent_at_s=clock.now_s, asked_s=None)
         gaps = []
-        while wait_s := pace.enter():
+        while wait_s := rate_limiter.enter():
             gaps.append(wait_s)
-            pace.answered()
+            rate_limiter.answered()
 
         assert gaps == sorted(gaps, reverse=True)
         assert gaps[0] == GAP_FIRST_S
@@ -126,27 +132,27 @@ class TestPace:
 
     def test_after_an_answer_it_widens_by_half(self):
         clock = Clock()
-        pace = clock.pace()
+        rate_limiter = clock.rate_limiter()
         for _ in range(5):
-            pace.throttled(sent_at_s=clock.now_s, asked_s=None)
-            wide = pace.enter()
-        pace.answered()
-        pace.enter()
-        narrower = pace.enter()
-        pace.throttled(sent_at_s=clock.now_s, asked_s=None)
+            rate_limiter.throttled(sent_at_s=clock.now_s, asked_s=None)
+            wide = rate_limiter.enter()
+        rate_limiter.answered()
+        rate_limiter.enter()
+        narrower = rate_limiter.enter()
+        rate_limiter.throttled(sent_at_s=clock.now_s, asked_s=None)
 
         assert narrower < wide
-        assert pace.enter() == pytest.approx(1.5 * narrower)
+        assert rate_limiter.enter() == pytest.approx(1.5 * narrower)
 
     def test_who_is_told_to_end_does_not_wait_on(self):
         def ended(seconds: float) -> None:
             raise KeyError(seconds)
 
-        pace = Pace(monotonic_s=lambda: 0.0, sleep=ended)
-        pace.throttled(sent_at_s=0.0, asked_s=3.0)
+        rate_limiter = RateLimiter(monotonic_s=lambda: 0.0, sleep=ended)
+        rate_limiter.throttled(sent_at_s=0.0, asked_s=3.0)
 
         with pytest.raises(KeyError):
-            pace.enter()
+            rate_limiter.enter()
 
 
 class SharedTime:
@@ -189,7 +195,7 @@ class SharedTime:
             woken.set()
 
 
-class NoPace(Pace):
+class NoPace(RateLimiter):
     """As it was without: everyone for themselves."""
 
     def enter(self) -> float:
@@ -211,7 +217,7 @@ TURNS = 20
 CALL_S = 2.0
 
 
-def play(kind: type[Pace], *, per_minute: float, advice: bool) -> Played:
+def play(kind: type[RateLimiter], *, per_minute: float, advice: bool) -> Played:
     """Twenty turns of a tutor, each judged beside the next, on a service with a tight quota."""
     shared = SharedTime()
     throttle = Throttle(per_minute, lambda: shared.now_s)
@@ -223,7 +229,7 @@ def play(kind: type[Pace], *, per_minute: float, advice: bool) -> Played:
         headers = {"x_amz_retry_after": f"{wait_ms:.0f}"} if advice else {}
         return refusal(429, "ThrottlingException", **headers)
 
-    around = Surroundings(
+    around = CallContext(
         now=lambda: NOON,
         monotonic_s=lambda: shared.now_s,
         sleep=shared.sleep,
@@ -231,11 +237,13 @@ def play(kind: type[Pace], *, per_minute: float, advice: bool) -> Played:
         uniform=Random(7).uniform,
         notice=print,
     )
-    pace = kind(monotonic_s=around.monotonic_s, sleep=around.sleep)
+    rate_limiter = kind(monotonic_s=around.monotonic_s, sleep=around.sleep)
     with FakeBedrock({"tutor": serve, "judge": serve}) as service:
         connection = Connection(Endpoint(region="us-east-1", url=service.url), notice=print)
         models = {
-            role: BedrockModel(connection, role, pace=pace, max_attempts=10, surroundings=around)
+            role: BedrockModel(
+                connection, role, rate_limiter=rate_limiter, max_attempts=10, context=around
+            )
             for role in ("tutor", "judge")
         }
         found = _perform(shared, models)
@@ -277,7 +285,7 @@ def _perform(shared: SharedTime, models: dict[str, BedrockModel]) -> list[Comple
 @pytest.mark.parametrize("per_minute", [6, 12, 20])
 def test_a_run_under_a_tight_quota_is_slowed_and_burns_few_attempts(per_minute, advice):
     """Forty calls where the quota allows one in 3 to 10 s, with the pace and without it."""
-    paced = play(Pace, per_minute=per_minute, advice=advice)
+    paced = play(RateLimiter, per_minute=per_minute, advice=advice)
     hasty = play(NoPace, per_minute=per_minute, advice=advice)
 
     assert (paced.answered, paced.n_failed) == ({"Why?": 2 * TURNS}, 0)
@@ -288,7 +296,7 @@ def test_a_run_under_a_tight_quota_is_slowed_and_burns_few_attempts(per_minute, 
 
 
 def test_what_the_pace_costs_is_in_the_attempts():
-    paced = play(Pace, per_minute=12, advice=False)
+    paced = play(RateLimiter, per_minute=12, advice=False)
 
     attempts = [one for call in paced.completions for one in call.attempts]
     assert len(attempts) == paced.n_requests

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from socratic_bench import RunConfig, run
-from socratic_bench.bedrock.connection import Connection
-from socratic_bench.bedrock.model import BedrockModel
-from socratic_bench.bedrock.session import Endpoint
 from socratic_bench.errors import ModelError
 from socratic_bench.generation import GenerateConfig
+from socratic_bench.providers.bedrock.connection import Connection
+from socratic_bench.providers.bedrock.model import BedrockModel
+from socratic_bench.providers.bedrock.session import Endpoint
 from socratic_bench.types import CallKey, Message, Request
-from tests.fakes import PATIENCE_S, FakeBedrock, Said, Sent, answer, refusal, scored
+from tests.fakes import MAX_WAIT_S, FakeBedrock, Said, Sent, answer, refusal, scored
 from tests.test_bedrock_model import Around
 
 REQUEST = Request(messages=(Message.user("Hello."),), config=GenerateConfig(max_tokens=100))
@@ -72,9 +72,9 @@ class Roles:
         model = BedrockModel(
             self.connection,
             model_id,
-            pace=self.around.pace,
+            rate_limiter=self.around.rate_limiter,
             max_attempts=10,
-            surroundings=self.around.surroundings,
+            context=self.around.context,
         )
         return [one.error for one in model.complete(REQUEST, KEY).attempts]
 
@@ -106,7 +106,7 @@ def test_new_credentials_are_read_once_for_all_roles(account, roles):
 def test_calls_that_fail_together_ask_once(account, roles):
     account.write("NEW")
     account.valid = {"NEW"}
-    both_sent = threading.Barrier(2, timeout=PATIENCE_S)
+    both_sent = threading.Barrier(2, timeout=MAX_WAIT_S)
 
     def meet(sent: Sent) -> None:
         if sent.key_id == "OLD":

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from socratic_bench import Halt, RunConfig, run
+from socratic_bench import CancelToken, RunConfig, run
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 
 # Of all calls 7.5 % each, which makes 27 % together, since one fault hides the next.
@@ -20,7 +20,7 @@ CONFIG = RunConfig(
 )
 
 
-class Hurried(Halt):
+class Hurried(CancelToken):
     """Does not wait between attempts."""
 
     def sleep(self, seconds: float) -> None:
@@ -34,7 +34,7 @@ def test_no_retry_stands_behind_ours(keys, monkeypatch, mode):
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "5")
     with Emulator(Settings(seed=3, faults=tuple(map(parse_fault, FAILING)))) as emulator:
         monkeypatch.setenv("AWS_ENDPOINT_URL", emulator.url)
-        found = run(CONFIG, halt=Hurried()).document
+        found = run(CONFIG, cancel_token=Hurried()).document
         seen = Counter(record.model_id for record in emulator.requests)
         struck = sum(record.fault is not None for record in emulator.requests)
 

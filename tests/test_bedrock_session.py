@@ -11,12 +11,12 @@ import pytest
 from botocore.exceptions import SSLError
 from msgspec.structs import replace
 
-from socratic_bench.bedrock.connection import Connection
-from socratic_bench.bedrock.faults import translate
-from socratic_bench.bedrock.model import BedrockModel
-from socratic_bench.bedrock.session import Endpoint, profile_region
 from socratic_bench.errors import ModelError
 from socratic_bench.generation import GenerateConfig
+from socratic_bench.providers.bedrock.connection import Connection
+from socratic_bench.providers.bedrock.error_kinds import translate
+from socratic_bench.providers.bedrock.model import BedrockModel
+from socratic_bench.providers.bedrock.session import Endpoint, profile_region
 from socratic_bench.types import CallKey, Completion, Message, Request
 from tests.fakes import FakeBedrock, Said, Sent, answer, refusal
 from tests.test_bedrock_model import Around
@@ -33,9 +33,9 @@ def ask(*, times: int = 1, max_attempts: int = 1, **endpoint: Any) -> Completion
         model = BedrockModel(
             connection,
             "m",
-            pace=around.pace,
+            rate_limiter=around.rate_limiter,
             max_attempts=max_attempts,
-            surroundings=around.surroundings,
+            context=around.context,
         )
         for _ in range(times - 1):
             model.complete(REQUEST, CallKey(role="tutor", index=0))

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.bedrock.connection import Connection
-from socratic_bench.bedrock.session import Endpoint
-from socratic_bench.bedrock.streamed import StreamedAnswer
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.emulator.frames import corrupted, event, exception
 from socratic_bench.errors import Stopped
-from socratic_bench.runner import Halt
+from socratic_bench.providers.bedrock.connection import Connection
+from socratic_bench.providers.bedrock.session import Endpoint
+from socratic_bench.providers.bedrock.streamed import StreamedAnswer
+from socratic_bench.runner import CancelToken
 from socratic_bench.types import Completion
-from tests.fakes import PATIENCE_S
+from tests.fakes import MAX_WAIT_S
 from tests.test_bedrock_model import KEY, REQUEST, Around, Bench
 
 START = event("messageStart", {"role": "assistant"})
@@ -176,7 +176,7 @@ def test_a_stream_that_trickles_within_a_chunk_is_a_timeout():
 
 
 def test_the_end_of_the_run_does_not_wait_for_a_stream():
-    halt = Halt()
+    cancel_token = CancelToken()
     asked = threading.Event()
 
     def play(send: Send) -> None:
@@ -184,9 +184,9 @@ def test_the_end_of_the_run_does_not_wait_for_a_stream():
         trickling(chunk(WORDS))(send)
 
     with wire(play) as bench:
-        bench.around.result = halt.result  # type: ignore[method-assign]
+        bench.around.result = cancel_token.result  # type: ignore[method-assign]
         bench.client.call_timeout_s = 1e9
-        threading.Thread(target=lambda: (asked.wait(PATIENCE_S), halt.interrupt(2))).start()
+        threading.Thread(target=lambda: (asked.wait(MAX_WAIT_S), cancel_token.interrupt(2))).start()
         with pytest.raises(Stopped):
             bench.ask(max_attempts=1)
 

@@ -16,12 +16,12 @@ import boto3
 import pytest
 
 from socratic_bench import RunConfig
-from socratic_bench.artifacts.bucket_journal import BucketJournals
-from socratic_bench.artifacts.delivery import Delivery
-from socratic_bench.artifacts.lease import LeaseTerms
-from socratic_bench.artifacts.places import bucket_journals, open_bucket
-from socratic_bench.artifacts.s3 import S3Store
 from socratic_bench.errors import ArtifactError, BenchError, Stopped, UsageError
+from socratic_bench.storage.bucket_journal import BucketJournals
+from socratic_bench.storage.delivery import Delivery
+from socratic_bench.storage.lease import LeaseTerms
+from socratic_bench.storage.places import bucket_journals, open_bucket
+from socratic_bench.storage.s3 import S3Store
 from tests.fakes import KEPT, PATIENCE_S, FakeBedrock, Said, Sent, breaches, relayed, xml
 
 RUN = "run-01M7XXKJ610ZKRZ0Q3VR382HZG"
@@ -367,10 +367,14 @@ class TestLease:
     ):
         one = host()
         journal = one.journals.open(RUN)
-        held = self.lease(client, bucket)
+        acquired = self.lease(client, bucket)
         journal.close()
 
-        assert (held["pid"], held["run_id"], held["released"]) == (os.getpid(), RUN, False)
+        assert (acquired["pid"], acquired["run_id"], acquired["released"]) == (
+            os.getpid(),
+            RUN,
+            False,
+        )
         assert self.lease(client, bucket)["released"] is True
 
     def test_a_run_that_is_held_is_refused_and_its_owner_named(self, host, written):

@@ -9,11 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 from socratic_bench.documents.cost import Billing, CostEntry
-from socratic_bench.documents.usage import Tally
+from socratic_bench.documents.usage import RoleUsage
 from socratic_bench.errors import Stopped
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.pricing.bounds import most_input_tokens
-from socratic_bench.pricing.rates import Terms
+from socratic_bench.pricing.rates import PricingTier
 from socratic_bench.pricing.table import builtin_prices, load_prices
 from socratic_bench.runner.budget import Budget
 from socratic_bench.types import ROLES, Attempt, CallKey, Message, Request, Usage
@@ -43,55 +43,55 @@ def failed(*, billed: bool) -> Attempt:
 
 
 def test_a_request_is_admitted_as_long_as_its_worst_case_fits():
-    budget(1.0, never).admit(MODEL, REQUEST, TUTOR)
+    budget(1.0, never).reserve(MODEL, REQUEST, TUTOR)
     with pytest.raises(Stopped) as refused:
-        budget(0.999, never).admit(MODEL, REQUEST, TUTOR)
+        budget(0.999, never).reserve(MODEL, REQUEST, TUTOR)
 
     assert (refused.value.end_reason, refused.value.retryable) == ("budget", False)
     assert f"{WORST_USD:.6f} USD" in refused.value.message
 
 
 def test_what_a_call_did_not_use_can_be_spent_on_others():
-    purse = budget(1.5, never)
+    cost_limit = budget(1.5, never)
 
     for _ in range(1 + int(0.5 * WORST_USD / USED_USD)):
-        purse.admit(MODEL, REQUEST, TUTOR).answered(USED)
+        cost_limit.reserve(MODEL, REQUEST, TUTOR).answered(USED)
 
     with pytest.raises(Stopped):
-        purse.admit(MODEL, REQUEST, TUTOR)
+        cost_limit.reserve(MODEL, REQUEST, TUTOR)
 
 
 @pytest.mark.parametrize(
     ("end", "left"),
     [
-        (lambda admission: admission.failed(failed(billed=True)), 0),
-        (lambda admission: admission.failed(failed(billed=False)), 1),
-        (lambda admission: admission.answered(completion(usage=None)), 0),
+        (lambda reservation: reservation.failed(failed(billed=True)), 0),
+        (lambda reservation: reservation.failed(failed(billed=False)), 1),
+        (lambda reservation: reservation.answered(completion(usage=None)), 0),
     ],
     ids=["maybe billed", "not billed", "not counted"],
 )
 def test_what_is_not_known_to_be_cheaper_costs_all_it_could(end, left):
-    purse = budget(1.5, never)
-    end(purse.admit(MODEL, REQUEST, TUTOR))
+    cost_limit = budget(1.5, never)
+    end(cost_limit.reserve(MODEL, REQUEST, TUTOR))
 
     if left:
-        purse.admit(MODEL, REQUEST, TUTOR)
+        cost_limit.reserve(MODEL, REQUEST, TUTOR)
     else:
         with pytest.raises(Stopped):
-            purse.admit(MODEL, REQUEST, TUTOR)
+            cost_limit.reserve(MODEL, REQUEST, TUTOR)
 
 
 def test_what_is_read_at_an_unknown_price_counts_as_input_and_not_as_all_it_could():
     models = {MODEL: {"default": {"input": 3, "output": 15, "cache_write": 3.75}}}
     table = load_prices(json.dumps({"models": models}).encode(), "own.json")
     used = completion(usage=Usage(input_tokens=10, output_tokens=10, cache_read_tokens=9))
-    purse = Budget(1.5 * WORST_USD, table=table, region=None, wait=never)
+    cost_limit = Budget(1.5 * WORST_USD, table=table, region=None, wait=never)
 
     for _ in range(1 + int(0.5 * WORST_USD / USED_USD)):
-        purse.admit(MODEL, REQUEST, TUTOR).answered(used)
+        cost_limit.reserve(MODEL, REQUEST, TUTOR).answered(used)
 
     with pytest.raises(Stopped):
-        purse.admit(MODEL, REQUEST, TUTOR)
+        cost_limit.reserve(MODEL, REQUEST, TUTOR)
 
 
 def test_a_request_that_does_not_fit_beside_another_waits_for_it():
@@ -101,13 +101,13 @@ def test_a_request_that_does_not_fit_beside_another_waits_for_it():
         waiting.set()
         future.result(PATIENCE_S)
 
-    purse = budget(1.5, wait)
-    first = purse.admit(MODEL, REQUEST, JUDGE)
+    cost_limit = budget(1.5, wait)
+    first = cost_limit.reserve(MODEL, REQUEST, JUDGE)
     outcome: Future = Future()
 
     def second() -> None:
         try:
-            outcome.set_result(purse.admit(MODEL, REQUEST, TUTOR))
+            outcome.set_result(cost_limit.reserve(MODEL, REQUEST, TUTOR))
         except Stopped as stopped:
             outcome.set_exception(stopped)
 
@@ -127,14 +127,14 @@ def test_what_waits_is_not_overtaken_by_what_would_fit_at_once():
         asked.release()
         future.result(PATIENCE_S)
 
-    purse = budget(1.5, wait)
-    first = purse.admit(MODEL, REQUEST, TUTOR)
+    cost_limit = budget(1.5, wait)
+    first = cost_limit.reserve(MODEL, REQUEST, TUTOR)
     small = Request(messages=REQUEST.messages, config=GenerateConfig(max_tokens=10))
     order: list[str] = []
     admissions: list = []
 
     def ask(request, key) -> None:
-        admissions.append(purse.admit(MODEL, request, key))
+        admissions.append(cost_limit.reserve(MODEL, request, key))
         order.append(key.role)
 
     threads = []
@@ -163,15 +163,15 @@ def test_who_gives_up_waiting_makes_room_for_the_next():
         asked.release()
         future.result(PATIENCE_S)
 
-    purse = budget(1.5, wait)
-    purse.admit(MODEL, REQUEST, TUTOR)
+    cost_limit = budget(1.5, wait)
+    cost_limit.reserve(MODEL, REQUEST, TUTOR)
     small = Request(messages=REQUEST.messages, config=GenerateConfig(max_tokens=10))
     outcomes: dict[str, str] = {}
 
     def ask(request) -> None:
         name = threading.current_thread().name
         try:
-            purse.admit(MODEL, request, JUDGE)
+            cost_limit.reserve(MODEL, request, JUDGE)
             outcomes[name] = "admitted"
         except EndedError:
             outcomes[name] = "ended"
@@ -191,16 +191,16 @@ def test_who_gives_up_waiting_makes_room_for_the_next():
 
 
 def test_after_a_refusal_only_verdicts_are_asked_for():
-    purse = budget(1.5, never)
-    purse.admit(MODEL, REQUEST, TUTOR).failed(failed(billed=True))
+    cost_limit = budget(1.5, never)
+    cost_limit.reserve(MODEL, REQUEST, TUTOR).failed(failed(billed=True))
     small = Request(messages=REQUEST.messages, config=GenerateConfig(max_tokens=10))
-    purse.admit(MODEL, small, TUTOR).answered(USED)
+    cost_limit.reserve(MODEL, small, TUTOR).answered(USED)
     with pytest.raises(Stopped) as first:
-        purse.admit(MODEL, REQUEST, TUTOR)
+        cost_limit.reserve(MODEL, REQUEST, TUTOR)
 
     with pytest.raises(Stopped) as second:
-        purse.admit(MODEL, small, TUTOR)
-    purse.admit(MODEL, small, JUDGE)
+        cost_limit.reserve(MODEL, small, TUTOR)
+    cost_limit.reserve(MODEL, small, JUDGE)
 
     assert second.value.message == first.value.message
 
@@ -213,14 +213,14 @@ def test_after_a_refusal_a_verdict_still_waits_for_those_under_way():
         first.answered(USED)
         future.result(PATIENCE_S)
 
-    purse = budget(1.5, wait)
+    cost_limit = budget(1.5, wait)
     small = Request(messages=REQUEST.messages, config=GenerateConfig(max_tokens=10))
     dear = Request(messages=REQUEST.messages, config=GenerateConfig(max_tokens=9000))
-    purse.admit(MODEL, small, TUTOR).answered(USED)
+    cost_limit.reserve(MODEL, small, TUTOR).answered(USED)
     with pytest.raises(Stopped):
-        purse.admit(MODEL, dear, TUTOR)
-    first = purse.admit(MODEL, REQUEST, JUDGE)
-    purse.admit(MODEL, REQUEST, JUDGE)
+        cost_limit.reserve(MODEL, dear, TUTOR)
+    first = cost_limit.reserve(MODEL, REQUEST, JUDGE)
+    cost_limit.reserve(MODEL, REQUEST, JUDGE)
 
     assert len(waited) == 1
 
@@ -235,11 +235,11 @@ def test_what_was_spent_before_counts():
         input_tokens_at_most=most_input_tokens(REQUEST),
         output_tokens_at_most=1000,
     )
-    purse = budget(2.0, never)
-    purse.take_over(MODEL, [USED], [lost], asked=Terms())
+    cost_limit = budget(2.0, never)
+    cost_limit.take_over(MODEL, [USED], [lost], asked=PricingTier())
 
     with pytest.raises(Stopped) as refused:
-        purse.admit(MODEL, REQUEST, TUTOR)
+        cost_limit.reserve(MODEL, REQUEST, TUTOR)
     assert f"up to {WORST_USD + USED_USD:.6f} USD" in refused.value.message
 
 
@@ -257,10 +257,10 @@ def bounded(error: str | None) -> Attempt:
 
 def spent_before(calls=(), failed_before=(), *, model=MODEL, tier=None) -> float:
     """What counts as spent, by the words of a budget that is too small for anything more."""
-    purse = Budget(1e-9, table=builtin_prices(), region=None, wait=never)
-    purse.take_over(model, calls, failed_before, asked=Terms(tier))
+    cost_limit = Budget(1e-9, table=builtin_prices(), region=None, wait=never)
+    cost_limit.take_over(model, calls, failed_before, asked=PricingTier(tier))
     with pytest.raises(Stopped) as refused:
-        purse.admit(MODEL, REQUEST, TUTOR)
+        cost_limit.reserve(MODEL, REQUEST, TUTOR)
     return float(re.search("up to ([0-9.]+) USD", refused.value.message)[1])
 
 
@@ -287,11 +287,13 @@ def test_an_answer_that_names_no_tier_is_billed_at_the_one_asked_for():
 
     assert spent_before([unnamed], model=nova, tier="priority") == spent_before([named], model=nova)
     assert spent_before([unnamed], model=nova) < spent_before([named], model=nova)
-    tallies = {role: Tally() for role in ROLES} | {"tutor": Tally(completions=(unnamed,))}
+    tallies = {role: RoleUsage() for role in ROLES} | {"tutor": RoleUsage(completions=(unnamed,))}
     models = {"tutor": nova, "student": None, "judge": None}
     usual, dear = (
         CostEntry.of(
-            Billing(models=models, table=builtin_prices(), region=None, tutor_terms=Terms(tier)),
+            Billing(
+                models=models, table=builtin_prices(), region=None, tutor_terms=PricingTier(tier)
+            ),
             tallies,
         )
         .roles["total"]
@@ -308,8 +310,8 @@ def test_what_ends_the_run_meanwhile_ends_the_waiting():
     def wait(_future):
         raise EndedError
 
-    purse = budget(1.5, wait)
-    purse.admit(MODEL, REQUEST, JUDGE)
+    cost_limit = budget(1.5, wait)
+    cost_limit.reserve(MODEL, REQUEST, JUDGE)
 
     with pytest.raises(EndedError):
-        purse.admit(MODEL, REQUEST, TUTOR)
+        cost_limit.reserve(MODEL, REQUEST, TUTOR)

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.bedrock.faults import FAULTS
 from socratic_bench.emulator import Emulator, Settings, parse_fault
+from socratic_bench.providers.bedrock.error_kinds import FAULTS
 from tests.command import ROOT, Outcome, account, assert_valid, run
 from tests.fakes import FakeBedrock, answer, scored, stored
 

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from cli.options import Options
 from socratic_bench import Gate, RunConfig
 from socratic_bench.benchmarks.socratic import scenarios
-from socratic_bench.config import Sources, flag_names, read_config
 from socratic_bench.errors import UsageError
 from socratic_bench.generation import Guardrail
 from socratic_bench.runner import prepare
+from socratic_bench.settings import Sources, flag_names, read_config
 
 ENVIRON = {"BEDROCK_MODEL_IDS": '["m", "n"]', "AWS_REGION": "us-east-1"}
 FLAGS = {"model": "m", "prompt": "Hello."}

@@ -7,10 +7,10 @@ import pytest
 from msgspec.structs import replace
 
 from socratic_bench import Gate, RunConfig
-from socratic_bench.config import continued, from_stored, to_stored
 from socratic_bench.generation import Guardrail
 from socratic_bench.journal import Identity
-from socratic_bench.ports import Opening
+from socratic_bench.ports import Sample
+from socratic_bench.settings import continued, from_stored, to_stored
 from tests.test_contract import FROZEN
 
 FULL = RunConfig(
@@ -48,7 +48,7 @@ PARTS = {
     "transcript_turns",
     "seed",
 }
-OPENING = Opening(scenario="custom", prompt="Why?", hashes={})
+OPENING = Sample(scenario="custom", prompt="Why?", hashes={})
 AFRESH = ("output_dir", "s3_bucket", "s3_prefix", "model_ids", "resume", "resume_run_id")
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.artifacts.delivery import Delivery
-from socratic_bench.artifacts.folder import FolderStore
-from socratic_bench.artifacts.lane import Patience
 from socratic_bench.errors import ArtifactError, StoreOutageError
+from socratic_bench.storage.delivery import Delivery
+from socratic_bench.storage.folder import FolderStore
+from socratic_bench.storage.upload_queue import RetryPolicy
 from tests.fakes import PATIENCE_S
 
 SOON = {"uniform": lambda _low, _high: 0.001}
@@ -81,8 +81,8 @@ def closing() -> Iterator[list[Delivery]]:
 def deliver(closing: list[Delivery]) -> Any:
     def make(*stores: Any, tries: int = 3, grace_s: float = 60.0, **more: Any) -> Delivery:
         clock = more.pop("monotonic_s", Clock())
-        patience = Patience(tries=tries, grace_s=grace_s, monotonic_s=clock, **SOON)
-        closing.append(Delivery(stores, patience=patience, **more))
+        retry_policy = RetryPolicy(tries=tries, grace_s=grace_s, monotonic_s=clock, **SOON)
+        closing.append(Delivery(stores, retry_policy=retry_policy, **more))
         return closing[-1]
 
     return make
@@ -177,22 +177,22 @@ def test_a_slow_store_that_takes_something_now_and_then_is_not_given_up(deliver)
 
 
 def test_a_store_that_stands_still_holds_no_other_one_up(deliver, tmp_path):
-    held, folder = Held(), FolderStore(str(tmp_path))
-    delivery = deliver(folder, held)
+    acquired, folder = Held(), FolderStore(str(tmp_path))
+    delivery = deliver(folder, acquired)
     for number in range(20):
         delivery.send(str(number), b"x")
 
     wait_until(lambda: len(list(tmp_path.iterdir())) == 20)
-    assert held.kept == {}
-    held.up.set()
+    assert acquired.kept == {}
+    acquired.up.set()
     assert delivery.settle() is None
-    assert len(held.kept) == 20
+    assert len(acquired.kept) == 20
 
 
 def test_memory_is_bounded_and_said_once(deliver):
     told: list[ArtifactError] = []
-    held = Held()
-    delivery = deliver(held, memory_bytes=1000, on_full=told.append)
+    acquired = Held()
+    delivery = deliver(acquired, memory_bytes=1000, on_full=told.append)
     for number in range(15):
         delivery.send(str(number), b"x" * 100)
 
@@ -200,11 +200,11 @@ def test_memory_is_bounded_and_said_once(deliver):
     assert "wait for s3://bucket/" in error.message
     assert "--output-dir" in (error.hint or "")
     assert error.exit_code == 4
-    held.up.set()
+    acquired.up.set()
     missing = delivery.settle()
     assert isinstance(missing, ArtifactError)
     assert missing.message.startswith("5 artifacts are missing.")
-    assert len(held.kept) == 10
+    assert len(acquired.kept) == 10
 
 
 def test_what_has_arrived_takes_no_memory(deliver):
@@ -228,19 +228,19 @@ class TestBacking:
 
     def test_it_takes_no_memory_and_arrives_as_it_was(self, deliver, tmp_path):
         told: list[ArtifactError] = []
-        held, folder = Held(), FolderStore(str(tmp_path))
-        delivery = deliver(folder, held, backing=folder, memory_bytes=1000, on_full=told.append)
+        acquired, folder = Held(), FolderStore(str(tmp_path))
+        delivery = deliver(folder, acquired, backing=folder, memory_bytes=1000, on_full=told.append)
         bodies = {str(number): bytes([number]) * 500 for number in range(30)}
         for number, body in bodies.items():
             delivery.send(number, body)
             wait_until(lambda: delivery.held_bytes == 0)
-        held.up.set()
+        acquired.up.set()
 
         assert delivery.settle() is None
-        assert (told, held.kept) == ([], bodies)
+        assert (told, acquired.kept) == ([], bodies)
 
     @pytest.fixture
-    def held(self, deliver, tmp_path):
+    def acquired(self, deliver, tmp_path):
         """Eight files wait in the folder: four more than a bucket has writers."""
         store, folder = Held(), FolderStore(str(tmp_path))
         delivery = deliver(folder, store, backing=folder)
@@ -249,8 +249,8 @@ class TestBacking:
         wait_until(lambda: delivery.held_bytes == 0)
         return delivery, store
 
-    def test_what_somebody_changed_there_is_not_passed_on(self, held, tmp_path):
-        delivery, store = held
+    def test_what_somebody_changed_there_is_not_passed_on(self, acquired, tmp_path):
+        delivery, store = acquired
         (tmp_path / "7").write_bytes(b"yours")
         store.up.set()
 
@@ -260,8 +260,8 @@ class TestBacking:
         assert "was changed meanwhile" in error.message
         assert store.kept == {str(number): b"mine" for number in range(7)}
 
-    def test_what_is_gone_there_is_told(self, held, tmp_path):
-        delivery, store = held
+    def test_what_is_gone_there_is_told(self, acquired, tmp_path):
+        delivery, store = acquired
         (tmp_path / "7").unlink()
         store.up.set()
 
@@ -283,8 +283,8 @@ def test_the_file_that_vouches_is_kept_nowhere_over_missing_parts(deliver):
 
 def test_closing_ends_the_waiting(deliver):
     store = Store()
-    patience = Patience(uniform=lambda _low, _high: 3600.0)
-    delivery = Delivery([store], patience=patience)
+    retry_policy = RetryPolicy(uniform=lambda _low, _high: 3600.0)
+    delivery = Delivery([store], retry_policy=retry_policy)
     delivery.send("a", b"")
     store.wait_for_tries(1)
     (thread,) = [t for t in threading.enumerate() if t.name.startswith("delivery")][-1:]

@@ -21,19 +21,6 @@ import pytest
 from msgspec.structs import fields
 
 from socratic_bench import RunConfig
-from socratic_bench.artifacts import bucket_clients, lane
-from socratic_bench.artifacts.delivery import MEMORY_BYTES
-from socratic_bench.artifacts.lane import Patience
-from socratic_bench.artifacts.lease import RENEWALS_PER_TTL, TTL_MAX_S
-from socratic_bench.artifacts.s3 import CHECK_TIMEOUT_S
-from socratic_bench.bedrock.faults import FAULTS
-from socratic_bench.bedrock.retry import (
-    RETRY_WINDOW_S,
-    WAIT_BASE_S,
-    WAIT_MAX_S,
-)
-from socratic_bench.bedrock.server_wait import SERVER_WAIT_MAX_S
-from socratic_bench.bedrock.session import CONNECT_TIMEOUT_S
 from socratic_bench.benchmarks.socratic.metrics import summarise
 from socratic_bench.benchmarks.socratic.students import ModelStudent
 from socratic_bench.documents.schemas import KINDS
@@ -42,7 +29,20 @@ from socratic_bench.emulator.faults import KINDS as FAULT_KINDS
 from socratic_bench.errors import ENDINGS
 from socratic_bench.judging.request import MAX_TOKENS
 from socratic_bench.judging.verdict import STOPS
-from socratic_bench.types import Completion, Judged, Message, Turn, Unjudged, Verdict
+from socratic_bench.providers.bedrock.error_kinds import FAULTS
+from socratic_bench.providers.bedrock.retry import (
+    RETRY_WINDOW_S,
+    WAIT_BASE_S,
+    WAIT_MAX_S,
+)
+from socratic_bench.providers.bedrock.server_wait import SERVER_WAIT_MAX_S
+from socratic_bench.providers.bedrock.session import CONNECT_TIMEOUT_S
+from socratic_bench.storage import bucket_clients, upload_queue
+from socratic_bench.storage.delivery import MEMORY_BYTES
+from socratic_bench.storage.lease import RENEWALS_PER_TTL, TTL_MAX_S
+from socratic_bench.storage.s3 import CHECK_TIMEOUT_S
+from socratic_bench.storage.upload_queue import RetryPolicy
+from socratic_bench.types import Completion, Judged, Message, Turn, Unscored, Verdict
 from tests.fakes import PATIENCE_S
 from tools import schemas
 
@@ -574,12 +574,12 @@ def test_the_waits_and_bounds_of_calls_are_those_of_the_program() -> None:
 
 def test_the_waits_and_bounds_of_s3_are_those_of_the_program() -> None:
     text = " ".join((ROOT / "docs/s3.md").read_text().split())
-    patience = Patience()
+    patience = RetryPolicy()
 
     for words in (
         f"may take {bucket_clients.CONNECT_TIMEOUT_S} s to connect",
         f"and {bucket_clients.READ_TIMEOUT_S} s to be answered",
-        f"starts at {lane.WAIT_BASE_S} s and doubles up to {lane.WAIT_MAX_S:g} s",
+        f"starts at {upload_queue.WAIT_BASE_S} s and doubles up to {upload_queue.WAIT_MAX_S:g} s",
         f"no longer than {patience.grace_s:g} s after the last write that arrived",
         f"up to {MEMORY_BYTES // 2**20} MiB",
         f"one try, {CHECK_TIMEOUT_S} s",
@@ -640,7 +640,7 @@ def turn(index: int, score: float | None) -> Turn:
     )
     scores = {"form": 0.0, "substance": 0.0, "purity": 0.0} | ({"form": score} if score else {})
     outcome = (
-        Unjudged(reason="invalid_verdict", message="")
+        Unscored(reason="invalid_verdict", message="")
         if score is None
         else Verdict(scores=scores, rationale={}, judge_model=None)
     )

@@ -21,11 +21,11 @@ from socratic_bench.documents.usage import (
     ActorLatency,
     ActorUsage,
     Percentiles,
-    Tally,
+    RoleUsage,
     sum_usage,
 )
 from socratic_bench.errors import ENDINGS, ModelError, Stopped, UsageError
-from socratic_bench.ports import Opening
+from socratic_bench.ports import Sample
 from socratic_bench.types import Completion, Reasoning, Text, Turn, Usage
 from tests.fakes import (
     DIMENSIONS,
@@ -69,7 +69,7 @@ def result(turns: tuple[Turn, ...] = TURNS, **values: Any) -> RunResult:
         "run_id": RUN_ID,
         "benchmark": "socratic",
         "config": CONFIG,
-        "opening": Opening(scenario="custom", prompt="Hello.", hashes={"a_sha256": "0" * 64}),
+        "opening": Sample(scenario="custom", prompt="Hello.", hashes={"a_sha256": "0" * 64}),
         "rubric": RUBRIC,
         "turns": turns,
         "end_reason": "max_turns",
@@ -79,9 +79,9 @@ def result(turns: tuple[Turn, ...] = TURNS, **values: Any) -> RunResult:
         "parts": PARTS,
         "shortfalls": (),
         "tallies": {
-            "tutor": Tally(completions=tuple(one.reply for one in turns)),
-            "student": Tally(completions=tuple(one.student for one in turns if one.student)),
-            "judge": Tally(),
+            "tutor": RoleUsage(completions=tuple(one.reply for one in turns)),
+            "student": RoleUsage(completions=tuple(one.student for one in turns if one.student)),
+            "judge": RoleUsage(),
         },
         "s3": None,
         "folder": None,
@@ -266,7 +266,7 @@ class TestFiles:
         )
 
     def test_a_turn_that_nobody_was_asked_about_has_one_as_well(self):
-        document = self.judged(replace(turn(0), unjudgeable=UNJUDGED))
+        document = self.judged(replace(turn(0), unscorable=UNJUDGED))
 
         assert breaches("judge", document) == []
         assert (document["calls"], document["usage"]) == ([], None)
@@ -353,30 +353,30 @@ class TestEncode:
         assert json.loads(line)
 
 
-def usage(tallies: list[Tally]) -> Any:
+def usage(tallies: list[RoleUsage]) -> Any:
     return plain(ActorUsage.of_all(tallies))
 
 
-def latency(tally: Tally) -> Any:
-    return plain(ActorLatency.of(tally))
+def latency(role_usage: RoleUsage) -> Any:
+    return plain(ActorLatency.of(role_usage))
 
 
 class TestTally:
     def test_an_idle_role_has_measured_zeros_and_no_latency(self):
-        assert usage([Tally()]) == {
+        assert usage([RoleUsage()]) == {
             **EMPTY,
             "calls": 0,
             "attempts": 0,
         }
-        assert latency(Tally()) is None
+        assert latency(RoleUsage()) is None
 
     def test_calls_and_requests_are_counted_apart(self):
-        tally = Tally(
+        role_usage = RoleUsage(
             completions=(called(attempts=[attempt("read_timeout"), attempt()]), called()),
             failed=(attempt("throttled"), attempt("server_error")),
         )
 
-        assert usage([tally]) == {
+        assert usage([role_usage]) == {
             "input_tokens": 20,
             "output_tokens": 10,
             "cache_read_tokens": 8,
@@ -384,12 +384,12 @@ class TestTally:
             "calls": 2,
             "attempts": 5,
         }
-        assert latency(tally)["unanswered_maybe_billed"] == 2
+        assert latency(role_usage)["unanswered_maybe_billed"] == 2
 
     def test_one_uncounted_call_makes_the_sum_unknown_but_not_the_calls(self):
         tallies = [
-            Tally(completions=(called(), completion("Why?"))),
-            Tally(completions=(called(),)),
+            RoleUsage(completions=(called(), completion("Why?"))),
+            RoleUsage(completions=(called(),)),
         ]
 
         assert usage(tallies) == {
@@ -419,7 +419,7 @@ class TestTally:
         ]
         failed = (attempt("throttled", wait_ms=7.0),)
 
-        assert latency(Tally(completions=tuple(calls), failed=failed)) == {
+        assert latency(RoleUsage(completions=tuple(calls), failed=failed)) == {
             "ttft_ms": {"p50": 62.5, "p90": 92.5, "p99": 99.25},
             "latency_ms": {"p50": 250.0, "p90": 370.0, "p99": 397.0},
             "service_latency_ms": {"p50": 240.0, "p90": 360.0, "p99": 387.0},
@@ -436,7 +436,7 @@ class TestTally:
 
     def test_what_was_not_measured_is_null(self):
         """Nothing was streamed, and the service has told nothing of itself."""
-        found = latency(Tally(completions=(completion(latency_ms=8.0),)))
+        found = latency(RoleUsage(completions=(completion(latency_ms=8.0),)))
 
         assert found == {
             **dict.fromkeys(
@@ -450,7 +450,7 @@ class TestTally:
         }
 
     def test_calls_that_were_never_answered_have_waits_and_no_latency(self):
-        found = latency(Tally(failed=(attempt("read_timeout", wait_ms=3.0),)))
+        found = latency(RoleUsage(failed=(attempt("read_timeout", wait_ms=3.0),)))
 
         assert (found["latency_ms"], found["unanswered_maybe_billed"]) == (None, 1)
         assert found["waits_ms"]["of_failed_calls"] == found["waits_ms"]["total"] == 3.0

@@ -119,8 +119,8 @@ def test_a_budget_that_is_too_small_is_foretold():
 
 @pytest.mark.parametrize("token_ms", [0, 4])
 def test_the_time_at_an_emulator_that_takes_its_time_is_foretold(token_ms):
-    pace = Settings(role_latency_ms={"tutor": 150, "student": 60, "judge": 30})
-    with Emulator(replace(pace, ms_per_output_token=token_ms)) as served:
+    latency_model = Settings(role_latency_ms={"tutor": 150, "student": 60, "judge": 30})
+    with Emulator(replace(latency_model, ms_per_output_token=token_ms)) as served:
         env = account(served.url, CLAUDE, RUNNER_JUDGE_MODEL=CLAUDE, RUNNER_STUDENT_MODEL=CLAUDE)
         expected = foretold(*words(CLAUDE, 12), env=env)
         happened = run(*words(CLAUDE, 12), "--quiet", env=env).document
@@ -153,9 +153,9 @@ REFUSALS = {
 def test_what_is_refused_takes_its_time(case, monkeypatch):
     tutor, judge, *more = REFUSALS[case]
     asked = words(tutor, 4, "--judge-model", judge, *more)
-    pace = Settings(role_latency_ms={"tutor": 200, "judge": 700}, ms_per_output_token=5)
+    latency_model = Settings(role_latency_ms={"tutor": 200, "judge": 700}, ms_per_output_token=5)
 
-    assert_foretold(asked, pace, monkeypatch)
+    assert_foretold(asked, latency_model, monkeypatch)
 
 
 TOGETHER = {"tutor": 150, "student": 150, "judge": 150}

@@ -14,11 +14,11 @@ from uuid import uuid4
 import boto3
 import pytest
 
-from socratic_bench.artifacts.folder import FolderStore
-from socratic_bench.artifacts.keys import RunKeys
-from socratic_bench.artifacts.s3 import S3Store
 from socratic_bench.errors import ArtifactError, UsageError
 from socratic_bench.judging.request import MAX_QUOTED_CHARS, delimiter_code
+from socratic_bench.storage.folder import FolderStore
+from socratic_bench.storage.keys import RunKeys
+from socratic_bench.storage.s3 import S3Store
 from socratic_bench.types import CallKey
 from tests.command import CLAUDE, OFFLINE, OPENING, ROOT, Outcome, account, assert_valid, run
 from tests.fakes import FakeBedrock, Said, Sent, answer, breaches, refusal, scored, stored

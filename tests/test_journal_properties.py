@@ -8,12 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import convert
 
-from socratic_bench.artifacts.folder_journal import FolderJournals
 from socratic_bench.documents.plain import plain
 from socratic_bench.errors import UsageError
-from socratic_bench.journal import Memory
+from socratic_bench.journal import ReplayLog
 from socratic_bench.journal.codec import StoredCompletion
 from socratic_bench.journal.entries import Answered, JournalEntry, Tried
+from socratic_bench.storage.folder_journal import FolderJournals
 from socratic_bench.types import (
     Attempt,
     CallKey,
@@ -128,18 +128,18 @@ def test_only_whole_entries_that_were_written_are_read(tmp_path_factory, found, 
 
 @given(st.lists(st.dictionaries(words, json_values, max_size=5), max_size=5))
 def test_entries_that_tell_nothing_are_counted_and_do_no_harm(found):
-    memory = Memory([HEADER, *found])
+    replay_log = ReplayLog([HEADER, *found])
 
-    assert memory.n_answers == 0
-    assert memory.header.run_id == RUN_ID
+    assert replay_log.n_answers == 0
+    assert replay_log.header.run_id == RUN_ID
 
 
 @pytest.mark.parametrize("kind", ["answered", "failed", "asked", "process", "notice", "end"])
 @given(rest=st.dictionaries(st.sampled_from(["key", "at", "turns", "text"]), json_values))
 def test_an_entry_of_a_known_kind_with_odd_contents_is_left_out(kind, rest):
-    memory = Memory([HEADER, {"kind": kind, **rest}])
+    replay_log = ReplayLog([HEADER, {"kind": kind, **rest}])
 
-    assert memory.n_answers == 0
+    assert replay_log.n_answers == 0
 
 
 @pytest.mark.parametrize(
@@ -151,9 +151,9 @@ def test_an_entry_of_a_known_kind_with_odd_contents_is_left_out(kind, rest):
     ],
 )
 def test_an_entry_that_tells_nothing_is_named_with_path_and_reason(entry, reason):
-    memory = Memory([HEADER, entry])
+    replay_log = ReplayLog([HEADER, entry])
 
-    assert memory.unreadable == (f"Entry 1 of the journal tells nothing: {reason}",)
+    assert replay_log.unreadable == (f"Entry 1 of the journal tells nothing: {reason}",)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_an_entry_that_tells_nothing_is_named_with_path_and_reason(entry, reason
 )
 def test_what_is_no_journal_is_refused_with_path_and_reason(change, reason):
     with pytest.raises(UsageError) as refused:
-        Memory([HEADER | change])
+        ReplayLog([HEADER | change])
 
     assert refused.value.problems[0].endswith(f"another version of this program: {reason}")
 
@@ -210,7 +210,7 @@ def asked(second: int, **more: object) -> dict[str, object]:
 
 def test_a_process_that_ended_in_the_middle_of_a_call_may_have_paid_for_it():
     bounds = {"input_tokens_at_most": 300, "output_tokens_at_most": 20}
-    (lost,) = Memory([HEADER, asked(1, **bounds)]).failed("tutor")
+    (lost,) = ReplayLog([HEADER, asked(1, **bounds)]).failed("tutor")
 
     assert (lost.error, lost.may_have_been_billed) == ("process_ended", True)
     assert (lost.input_tokens_at_most, lost.output_tokens_at_most) == (300, 20)
@@ -243,6 +243,6 @@ def test_a_process_that_ended_in_the_middle_of_a_call_may_have_paid_for_it():
     ],
 )
 def test_every_process_that_ended_in_the_middle_of_a_call_counts(found, seconds):
-    lost = Memory([HEADER, *found]).failed("tutor")
+    lost = ReplayLog([HEADER, *found]).failed("tutor")
 
     assert sorted(attempt.started_at.second for attempt in lost) == seconds

@@ -13,7 +13,7 @@ from socratic_bench.errors import ModelError
 from socratic_bench.judging import Judge, load_rubric
 from socratic_bench.judging.request import delimiter_code, repair_request, verdict_request
 from socratic_bench.judging.verdict import MAX_REPLY_CHARS, Unreadable, read_verdict
-from socratic_bench.ports import Exhibit
+from socratic_bench.ports import JudgeInput
 from socratic_bench.types import (
     CallKey,
     Completion,
@@ -24,7 +24,7 @@ from socratic_bench.types import (
     Text,
     ToolResult,
     ToolUse,
-    Unjudged,
+    Unscored,
     Verdict,
 )
 from tests.fakes import DIMENSIONS, NOON, RUBRIC, ScriptedModel, completion
@@ -41,7 +41,7 @@ GOOD_VERDICT = Verdict(
     judge_model="judge",
 )
 GOOD_TEXT = json.dumps(GOOD)
-EXHIBIT = Exhibit(
+EXHIBIT = JudgeInput(
     (("student", "Hello."), ("tutor", "Why?"), ("student", "Because.")), "What follows?"
 )
 
@@ -308,9 +308,9 @@ def test_any_text_that_looks_like_json_is_a_verdict_or_none(text):
     assert isinstance(read(text), Verdict | Unreadable)
 
 
-def asked(exhibit: Exhibit = EXHIBIT, *, seed: int = 7, index: int = 0) -> Request:
+def asked(judge_input: JudgeInput = EXHIBIT, *, seed: int = 7, index: int = 0) -> Request:
     model = ScriptedModel(by_tool(GOOD), model_id="judge")
-    judge(model, seed=seed).judge(exhibit, index)
+    judge(model, seed=seed).judge(judge_input, index)
     return model.calls[0][0]
 
 
@@ -349,7 +349,7 @@ class TestJudge:
         found, model = judged_by(first, second)
 
         assert found == Judged(
-            outcome=Unjudged(
+            outcome=Unscored(
                 reason="unreadable_verdict",
                 message="The judge's answer cannot be used: it holds no JSON object.",
                 raw_reply="Still prose.",
@@ -362,13 +362,13 @@ class TestJudge:
     def test_the_raw_reply_keeps_a_tool_call_that_could_not_be_used(self):
         found, _ = judged_by(by_tool({"form": 9}), by_tool({"form": 8}))
 
-        assert isinstance(found.outcome, Unjudged)
+        assert isinstance(found.outcome, Unscored)
         assert found.outcome.raw_reply == '{"form": 8}'
 
     def test_the_raw_reply_is_bounded_and_can_be_written(self):
         found, _ = judged_by(UNUSABLE, "\ud800" * (MAX_REPLY_CHARS + 1))
 
-        assert isinstance(found.outcome, Unjudged)
+        assert isinstance(found.outcome, Unscored)
         assert found.outcome.raw_reply == "\ufffd" * MAX_REPLY_CHARS
 
     def test_a_repair_continues_the_conversation_in_words(self):
@@ -414,7 +414,7 @@ class TestJudge:
         found, model = judged_by(gone)
 
         assert found == Judged(
-            outcome=Unjudged(reason="unavailable", message="Slow.", raw_reply=None),
+            outcome=Unscored(reason="unavailable", message="Slow.", raw_reply=None),
             calls=(),
             finished_at=NOON,
         )
@@ -424,13 +424,13 @@ class TestJudge:
         gone = ModelError("Slow.", code="throttled", end_reason="unavailable", retryable=True)
         found, _ = judged_by(UNUSABLE, gone)
 
-        assert found.outcome == Unjudged(reason="unavailable", message="Slow.", raw_reply=UNUSABLE)
+        assert found.outcome == Unscored(reason="unavailable", message="Slow.", raw_reply=UNUSABLE)
         assert found.calls == (completion(UNUSABLE),)
 
     def test_a_reply_too_long_for_the_judge_costs_one_turn(self):
         long = ModelError("Too long.", code="context_window", end_reason="context_window")
 
-        assert judged_by(long)[0].outcome == Unjudged(
+        assert judged_by(long)[0].outcome == Unscored(
             reason="context_window", message="Too long.", raw_reply=None
         )
 
@@ -452,7 +452,7 @@ class TestJudge:
         stopped = by_tool(GOOD, stop_reason=stop_reason)
         found, _ = judged_by(stopped, stopped)
 
-        assert isinstance(found.outcome, Unjudged)
+        assert isinstance(found.outcome, Unscored)
 
 
 class TestRequest:
@@ -493,7 +493,7 @@ class TestRequest:
         }
 
     def test_what_is_the_same_for_every_turn_comes_first(self):
-        one, other = asked(), asked(Exhibit((), "Something else."), index=5)
+        one, other = asked(), asked(JudgeInput((), "Something else."), index=5)
 
         assert (one.system, one.tool, one.config) == (other.system, other.tool, other.config)
 
@@ -539,7 +539,7 @@ HOSTILE = [
 ]
 
 
-def structure(request: Request, exhibit: Exhibit) -> tuple[Any, ...]:
+def structure(request: Request, judge_input: JudgeInput) -> tuple[Any, ...]:
     """The request with what is shown taken out, and one code for another: what is left must not
     depend on it.
     """
@@ -549,14 +549,14 @@ def structure(request: Request, exhibit: Exhibit) -> tuple[Any, ...]:
     code = re.findall(r"<reply-([0-9a-f]{16})>", block.text)[-1]
     head, _, rest = block.text.partition(f"<reply-{code}>\n")
     shown, _, tail = rest.rpartition(f"\n</reply-{code}>\n\n")
-    assert shown == exhibit.reply
+    assert shown == judge_input.reply
     frame = (part.replace(code, OTHER_CODE) for part in (head, tail))
     return *frame, message.role, request.system, request.config, request.tool
 
 
 @pytest.mark.parametrize("reply", HOSTILE, ids=numbers(HOSTILE))
 def test_no_tutor_changes_the_structure_of_the_request(reply):
-    plain, hostile = EXHIBIT, Exhibit(EXHIBIT.context, reply)
+    plain, hostile = EXHIBIT, JudgeInput(EXHIBIT.context, reply)
 
     assert structure(asked(hostile), hostile) == structure(asked(plain), plain)
 
@@ -564,9 +564,9 @@ def test_no_tutor_changes_the_structure_of_the_request(reply):
 @pytest.mark.parametrize("reply", HOSTILE, ids=numbers(HOSTILE))
 def test_nor_does_what_was_said_before(reply):
     context = (("student", reply), ("tutor", reply))
-    exhibit = Exhibit(context, "Why?")
-    (message,) = asked(exhibit).messages
-    code = delimiter_code(7, CallKey(role="judge", index=0), exhibit)
+    judge_input = JudgeInput(context, "Why?")
+    (message,) = asked(judge_input).messages
+    code = delimiter_code(7, CallKey(role="judge", index=0), judge_input)
 
     shown = f"[student-{code}]\n{reply}\n\n[tutor-{code}]\n{reply}"
     assert message.text == (

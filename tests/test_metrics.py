@@ -10,7 +10,7 @@ from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
 from socratic_bench.benchmarks.socratic.metrics import summarise
 from socratic_bench.benchmarks.socratic.students import KINDS
 from socratic_bench.runner.gates import metric_at, shortfalls
-from socratic_bench.types import Turn, Unjudged, Verdict
+from socratic_bench.types import Turn, Unscored, Verdict
 from tests.fakes import DIMENSIONS, UNJUDGED, turn, verdict, verdict_of
 
 CONFIG = RunConfig(model="m", prompt="Hello.", region="us-east-1")
@@ -29,18 +29,18 @@ NOTHING: dict[str, Any] = {
 }
 
 
-def turns(*outcomes: Verdict | Unjudged | float | None) -> list[Turn]:
+def turns(*outcomes: Verdict | Unscored | float | None) -> list[Turn]:
     return [
         turn(index, verdict_of(outcome) if isinstance(outcome, float) else outcome)
         for index, outcome in enumerate(outcomes)
     ]
 
 
-def measured(*outcomes: Verdict | Unjudged | float | None, **config: Any) -> Any:
+def measured(*outcomes: Verdict | Unscored | float | None, **config: Any) -> Any:
     return summarise(replace(CONFIG, **config), turns(*outcomes))
 
 
-def three(*outcomes: Verdict | Unjudged | float | None, **config: Any) -> tuple[Any, ...]:
+def three(*outcomes: Verdict | Unscored | float | None, **config: Any) -> tuple[Any, ...]:
     found = measured(*outcomes, **config)
     return found["overall_score"], found["compliance_rate"], found["half_life"]
 

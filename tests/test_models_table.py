@@ -11,12 +11,12 @@ from typing import Any, get_args
 import pytest
 from msgspec.structs import fields
 
-from socratic_bench.bedrock.capabilities import Capabilities, capabilities_of
 from socratic_bench.emulator.catalogue import Traits, listed_models
 from socratic_bench.emulator.dialogue import base_model_id
 from socratic_bench.models.ids import PROFILE_PREFIXES, base_id
 from socratic_bench.models.table import ThinkingForm, family_of
 from socratic_bench.pricing.table import builtin_prices
+from socratic_bench.providers.bedrock.capabilities import Capabilities, capabilities_of
 from tests.command import ROOT
 
 TABLE = ROOT / "socratic_bench" / "models" / "models.json"

@@ -20,9 +20,9 @@ from socratic_bench.pricing.rates import (
     PRICED,
     Cost,
     ModelPrices,
+    PricingTier,
     Rates,
     Step,
-    Terms,
     dearest_usd,
     price,
 )
@@ -115,7 +115,7 @@ def test_no_call_costs_more_than_its_worst_case(new, read, write, out, name):
     )
     rates = prices.rates(name)
 
-    worst = dearest_usd(usage.input_tokens, out, prices, Terms(name))
+    worst = dearest_usd(usage.input_tokens, out, prices, PricingTier(name))
 
     assert price(usage, rates).total_usd <= worst * (1 + 1e-9)
 
@@ -124,9 +124,9 @@ def test_the_worst_case_counts_the_tier_that_may_be_served_instead():
     cheap, dear = Rates(input=1, output=1), Rates(input=2, output=2)
     prices = ModelPrices({"default": dear, "flex": cheap})
 
-    assert dearest_usd(MILLION, 0, prices, Terms("flex")) == 2
+    assert dearest_usd(MILLION, 0, prices, PricingTier("flex")) == 2
     with pytest.raises(KeyError):
-        dearest_usd(1, 1, prices, Terms("priority"))
+        dearest_usd(1, 1, prices, PricingTier("priority"))
 
 
 def test_the_bound_on_input_holds_all_bytes_of_a_request():
@@ -224,16 +224,16 @@ def test_tiers_have_prices_of_their_own_or_none():
 @pytest.mark.parametrize(
     ("asked", "tier", "profile", "billed"),
     [
-        (Terms(None, "optimized"), None, None, "optimized"),
-        (Terms(None, "optimized"), "default", "optimized", "optimized"),
+        (PricingTier(None, "optimized"), None, None, "optimized"),
+        (PricingTier(None, "optimized"), "default", "optimized", "optimized"),
         # The service has served it at standard latency instead.
-        (Terms(None, "optimized"), None, "standard", "default"),
-        (Terms(None, "optimized"), "flex", "standard", "flex"),
-        (Terms("priority", "optimized"), None, "standard", "priority"),
-        (Terms("flex"), None, None, "flex"),
-        (Terms("flex"), "default", "standard", "default"),
-        (Terms(), None, "optimized", "optimized"),
-        (Terms(), None, None, "default"),
+        (PricingTier(None, "optimized"), None, "standard", "default"),
+        (PricingTier(None, "optimized"), "flex", "standard", "flex"),
+        (PricingTier("priority", "optimized"), None, "standard", "priority"),
+        (PricingTier("flex"), None, None, "flex"),
+        (PricingTier("flex"), "default", "standard", "default"),
+        (PricingTier(), None, "optimized", "optimized"),
+        (PricingTier(), None, None, "default"),
     ],
 )
 def test_a_call_is_billed_as_it_was_served(asked, tier, profile, billed):
@@ -246,10 +246,10 @@ def test_the_worst_case_counts_the_tier_for_which_optimized_latency_may_be_left(
     rates = {name: Rates(input=usd, output=usd) for usd, name in enumerate(PRICED, start=1)}
     dearest_tier = ModelPrices({**rates, "priority": Rates(input=9, output=9)})
 
-    assert dearest_usd(MILLION, 0, dearest_tier, Terms("priority", "optimized")) == 9
-    assert dearest_usd(MILLION, 0, dearest_tier, Terms(None, "optimized")) == 4
+    assert dearest_usd(MILLION, 0, dearest_tier, PricingTier("priority", "optimized")) == 9
+    assert dearest_usd(MILLION, 0, dearest_tier, PricingTier(None, "optimized")) == 4
     with pytest.raises(KeyError):
-        dearest_usd(1, 1, ModelPrices({"optimized": Rates(input=1, output=1)}), Terms("flex"))
+        dearest_usd(1, 1, ModelPrices({"optimized": Rates(input=1, output=1)}), PricingTier("flex"))
 
 
 # --- a user's own file ---

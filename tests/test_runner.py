@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from socratic_bench import Gate, Halt, RunConfig, RunResult, UsageError, run
-from socratic_bench.artifacts.delivery import Delivery
+from socratic_bench import CancelToken, Gate, RunConfig, RunResult, UsageError, run
 from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import ENDINGS
-from socratic_bench.ports import Opening
+from socratic_bench.ports import Sample
+from socratic_bench.storage.delivery import Delivery
 from socratic_bench.types import CallKey, Turn
 from tests.command import in_time
 from tests.fakes import (
@@ -67,13 +67,13 @@ def play(service: FakeBedrock, tmp_path: Path) -> Any:
         tutor: Any = (ASKS,),
         judge: Any = (GOOD,),
         student: Any = (LISTENS,),
-        halt: Halt | None = None,
+        cancel_token: CancelToken | None = None,
         listener: Any = None,
         **config: Any,
     ) -> RunResult:
         service.scripts = {"tutor": tutor, "judge": judge, "student": student}
         whole = replace(CONFIG, output_dir=str(tmp_path / "out"), **config)
-        return run(whole, halt=halt, listener=listener)
+        return run(whole, cancel_token=cancel_token, listener=listener)
 
     return played
 
@@ -235,7 +235,7 @@ def test_a_judge_that_will_never_answer_ends_the_run_at_its_first_verdict(
     def tutor(sent: Sent) -> Said:
         if len(sent.body["messages"]) > 1:
             assert refused.wait(PATIENCE_S)
-            return replace(ASKS, held=threading.Event())
+            return replace(ASKS, acquired=threading.Event())
         return ASKS
 
     found = ending(play(tutor=tutor, judge=refuse, turns=40), out)
@@ -485,7 +485,7 @@ class Ear:
     heard: list[str] = field(default_factory=list)
     after_turn: dict[int, Any] = field(default_factory=dict)
 
-    def on_start(self, run_id: str, config: RunConfig, opening: Opening) -> None:
+    def on_start(self, run_id: str, config: RunConfig, opening: Sample) -> None:
         self.heard.append(f"start {opening.scenario}")
 
     def on_call(self, key: CallKey) -> None: ...
@@ -506,41 +506,41 @@ class Ear:
 
 class TestEndingEarly:
     def test_an_interrupt_returns_at_once_from_a_call_that_hangs(self, play, out, service):
-        halt, asked = Halt(), threading.Event()
+        cancel_token, asked = CancelToken(), threading.Event()
 
         def tutor(sent: Sent) -> Said:
             if len(sent.body["messages"]) < 4:
                 return ASKS
             asked.set()
-            return replace(ASKS, held=threading.Event())
+            return replace(ASKS, acquired=threading.Event())
 
         with ThreadPoolExecutor(1) as pool:
-            playing = pool.submit(play, tutor=tutor, halt=halt)
+            playing = pool.submit(play, tutor=tutor, cancel_token=cancel_token)
             assert asked.wait(PATIENCE_S)
-            halt.interrupt(2)
+            cancel_token.interrupt(2)
             result = playing.result(PATIENCE_S)
 
         assert ending(result, out) == Ending("interrupted", "partial", 130, 2, curated=False)
         assert [turn.index for turn in result.turns] == [0, 1]
 
     def test_sigterm_has_its_own_code(self, play, out):
-        halt = Halt()
-        halt.interrupt(15)
-        result = play(halt=halt)
+        cancel_token = CancelToken()
+        cancel_token.interrupt(15)
+        result = play(cancel_token=cancel_token)
 
         assert (result.exit_code, result.status, result.turns) == (143, "partial", ())
 
     def test_an_interrupt_does_not_wait_for_the_judge(self, play, out):
-        halt, asked = Halt(), threading.Event()
+        cancel_token, asked = CancelToken(), threading.Event()
 
         def judge(sent: Sent) -> Said:
             asked.set()
-            return replace(GOOD, held=threading.Event())
+            return replace(GOOD, acquired=threading.Event())
 
         with ThreadPoolExecutor(1) as pool:
-            playing = pool.submit(play, judge=judge, halt=halt, turns=1)
+            playing = pool.submit(play, judge=judge, cancel_token=cancel_token, turns=1)
             assert asked.wait(PATIENCE_S)
-            halt.interrupt(2)
+            cancel_token.interrupt(2)
             result = playing.result(PATIENCE_S)
 
         assert (result.exit_code, len(result.turns)) == (130, 1)
@@ -548,28 +548,28 @@ class TestEndingEarly:
 
     def test_an_interrupt_ends_the_wait_between_two_attempts(self, play, out, service):
         """The service asks for two minutes."""
-        halt = Halt()
+        cancel_token = CancelToken()
         slow = refusal(429, "ThrottlingException", x_amz_retry_after="119000")
 
         def tutor(sent: Sent) -> Said:
-            threading.Timer(0.05, halt.interrupt, [2]).start()
+            threading.Timer(0.05, cancel_token.interrupt, [2]).start()
             return slow
 
         with ThreadPoolExecutor(1) as pool:
-            playing = pool.submit(play, tutor=tutor, halt=halt, max_attempts=5)
+            playing = pool.submit(play, tutor=tutor, cancel_token=cancel_token, max_attempts=5)
             result = playing.result(PATIENCE_S)
 
         assert (result.exit_code, len(service.of("tutor"))) == (130, 1)
 
     def test_only_the_first_order_to_end_counts(self, play):
-        halt = Halt()
-        halt.interrupt(2)
-        halt.interrupt(15)
+        cancel_token = CancelToken()
+        cancel_token.interrupt(2)
+        cancel_token.interrupt(15)
 
-        assert play(halt=halt).exit_code == 130
+        assert play(cancel_token=cancel_token).exit_code == 130
 
     def test_a_deadline_ends_a_call_that_hangs(self, play, out):
-        hanging = replace(ASKS, held=threading.Event())
+        hanging = replace(ASKS, acquired=threading.Event())
         result = in_time(
             lambda s: play(tutor=[ASKS, hanging], deadline_s=s),
             lambda result: bool(result.turns),
@@ -725,18 +725,18 @@ class BrokenEpisode:
     rubric = None
 
     @property
-    def opening(self) -> Opening:
+    def opening(self) -> Sample:
         return self.inner.opening
 
-    def play(self, stage: Any) -> Any:
-        self.inner.play(stage)
+    def play(self, context: Any) -> Any:
+        self.inner.play(context)
         raise self.error
 
     def measured(self, turns: Sequence[Turn], index: int) -> Turn:
         return self.inner.measured(turns, index)
 
-    def exhibit(self, turns: Sequence[Turn], index: int) -> Any:
-        return self.inner.exhibit(turns, index)
+    def judge_input(self, turns: Sequence[Turn], index: int) -> Any:
+        return self.inner.judge_input(turns, index)
 
     def expected_reply(self, role: Any, length: Any) -> str:
         return self.inner.expected_reply(role, length)
@@ -815,14 +815,14 @@ class TestMeasuring:
     def test_a_turn_that_was_just_played_when_the_run_is_ended_is_measured_and_kept(
         self, play, out
     ):
-        halt = Halt()
+        cancel_token = CancelToken()
 
         class Hasty(Ear):
             def on_call(self, key: CallKey) -> None:
                 if (key.role, key.index) == ("tutor", 1):
-                    halt.interrupt(2)
+                    cancel_token.interrupt(2)
 
-        result = play(halt=halt, listener=Hasty())
+        result = play(cancel_token=cancel_token, listener=Hasty())
 
         assert ending(result, out) == Ending("interrupted", "partial", 130, 1, curated=False)
         (entry,) = result.document["turns"]

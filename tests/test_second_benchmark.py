@@ -15,7 +15,15 @@ from socratic_bench.documents.scalars import Share
 from socratic_bench.forecast import dry_run
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.parts import Part, Parts
-from socratic_bench.ports import Exhibit, Finale, Length, MetricInfo, Metrics, Opening, Stage
+from socratic_bench.ports import (
+    EpisodeContext,
+    EpisodeResult,
+    JudgeInput,
+    Length,
+    MetricInfo,
+    Metrics,
+    Sample,
+)
 from socratic_bench.runner import prepare
 from socratic_bench.types import CallKey, Message, Request, Role, Rubric, Turn
 from tests.fakes import RUBRIC, answer, breaches, refusal, scored, stored
@@ -49,16 +57,16 @@ PARTS = Parts(metrics=GoldenMetrics, turn=GoldenTurn)
 @dataclass(frozen=True)
 class GoldenEpisode:
     config: RunConfig
-    opening: Opening
+    opening: Sample
     rubric: Rubric | None
 
-    def play(self, stage: Stage) -> Finale:
+    def play(self, context: EpisodeContext) -> EpisodeResult:
         question = self.opening.prompt
         request = Request(
             messages=(Message.user(question),), config=GenerateConfig(max_tokens=20, temperature=0)
         )
-        reply = stage.tutor.complete(request, CallKey(role="tutor", index=0))
-        stage.publish(
+        reply = context.tutor.complete(request, CallKey(role="tutor", index=0))
+        context.publish(
             Turn(
                 index=0,
                 prompt=question,
@@ -67,7 +75,7 @@ class GoldenEpisode:
                 notes={"golden": GOLDEN[question]},
             )
         )
-        return Finale(end_reason="max_turns")
+        return EpisodeResult(end_reason="max_turns")
 
     def expected_reply(self, role: Role, length: Length) -> str:
         return "Paris"
@@ -77,8 +85,8 @@ class GoldenEpisode:
         right = said == GOLDEN[turns[index].prompt]
         return replace(turns[index], measures={"is_correct": right, "n_words": len(said.split())})
 
-    def exhibit(self, turns: Sequence[Turn], index: int) -> Exhibit:
-        return Exhibit((("question", turns[index].prompt),), turns[index].reply.message.text)
+    def judge_input(self, turns: Sequence[Turn], index: int) -> JudgeInput:
+        return JudgeInput((("question", turns[index].prompt),), turns[index].reply.message.text)
 
 
 @dataclass(frozen=True)
@@ -95,9 +103,7 @@ class GoldenBenchmark:
         if config.prompt not in GOLDEN:
             raise UsageError([f"There is no golden answer to {config.prompt!r}."])
         key = sha256(GOLDEN[config.prompt].encode()).hexdigest()
-        opening = Opening(
-            scenario="arithmetic", prompt=config.prompt, hashes={"golden_sha256": key}
-        )
+        opening = Sample(scenario="arithmetic", prompt=config.prompt, hashes={"golden_sha256": key})
         return GoldenEpisode(config, opening, self.rubric)
 
     def summarise(self, config: RunConfig, turns: Sequence[Turn]) -> Metrics:

@@ -19,7 +19,7 @@ import pytest
 from socratic_bench.documents import encode
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.errors import BenchError, UsageError
-from socratic_bench.secrecy import MASK, conceal, learn_headers, redact
+from socratic_bench.redaction import MASK, learn_headers, mask_secrets, redact
 from tests.command import CLAUDE, OPENING, ROOT, Outcome, assert_valid, environment, in_time, run
 from tests.fakes import FakeBedrock, Said, Sent, answer, refusal, scored
 
@@ -406,7 +406,7 @@ def test_what_looks_like_a_credential_is_masked(text):
 
 
 def test_other_words_stay():
-    assert redact(SHOWN) == conceal(SHOWN) == SHOWN
+    assert redact(SHOWN) == mask_secrets(SHOWN) == SHOWN
 
 
 @pytest.mark.parametrize("name", KEYS)
@@ -414,13 +414,13 @@ def test_a_known_credential_is_masked_however_it_is_written(name, monkeypatch):
     monkeypatch.setenv(name, TOKEN)
     written = f"{TOKEN} {json.dumps(TOKEN)} {quote(TOKEN, safe='')}"
 
-    assert conceal(written) == f'{MASK} "{MASK}" {MASK}'
+    assert mask_secrets(written) == f'{MASK} "{MASK}" {MASK}'
 
 
 def test_a_short_value_is_no_secret_since_it_would_be_found_in_words(monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "example")
 
-    assert conceal("for example") == "for example"
+    assert mask_secrets("for example") == "for example"
 
 
 @pytest.mark.parametrize("word", ["emulator", "socratic", "notarealkey"])
@@ -428,21 +428,21 @@ def test_a_word_is_no_secret_since_it_stands_for_one(word, monkeypatch):
     """`AWS_SECRET_ACCESS_KEY=emulator` would mask half a document."""
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", word)
 
-    assert conceal(f"{word}.model") == f"{word}.model"
+    assert mask_secrets(f"{word}.model") == f"{word}.model"
 
 
 @pytest.mark.parametrize("value", ["s3cretkey", "longlowercasesecret", "Passwords"])
 def test_a_value_that_is_no_plain_word_is_a_secret(value, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", value)
 
-    assert conceal(f"{value}.model") == f"{MASK}.model"
+    assert mask_secrets(f"{value}.model") == f"{MASK}.model"
 
 
 def test_what_is_sent_is_known_from_then_on():
     value = f"CANARY{uuid4().hex}"
     learn_headers({"X-Amz-Security-Token": value.encode(), "Authorization": f"Bearer {value}2"})
 
-    assert conceal(f"{value} {value}2") == f"{MASK} {MASK}"
+    assert mask_secrets(f"{value} {value}2") == f"{MASK} {MASK}"
 
 
 def test_errors_and_documents_hold_no_known_secret(monkeypatch):

@@ -8,7 +8,11 @@ from msgspec.structs import replace
 
 from socratic_bench import RunConfig, UsageError
 from socratic_bench.benchmarks.socratic.settings import Settings as SocraticSettings
-from socratic_bench.config import (
+from socratic_bench.errors import Problem
+from socratic_bench.generation import GenerateConfig
+from socratic_bench.journal.codec import request_sha256
+from socratic_bench.setting import Setting
+from socratic_bench.settings import (
     CoreConfig,
     Sources,
     composed,
@@ -17,10 +21,6 @@ from socratic_bench.config import (
     read_config,
     table,
 )
-from socratic_bench.errors import Problem
-from socratic_bench.generation import GenerateConfig
-from socratic_bench.journal.codec import request_sha256
-from socratic_bench.setting import Setting
 from socratic_bench.types import Message, Request
 from tests.command import OFFLINE, ROOT, run
 

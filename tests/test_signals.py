@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.beside import beside
+from cli.run_in_thread import run_in_thread
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from tests.command import CLAUDE, OFFLINE, ROOT, account, assert_valid, environment
 from tests.fakes import PATIENCE_S, stored
@@ -52,15 +52,15 @@ def test_a_signal_that_another_thread_gets_is_handled_all_the_same():
         return told.wait(PATIENCE_S)
 
     try:
-        assert beside(play) is True
+        assert run_in_thread(play) is True
     finally:
         signal.signal(signal.SIGUSR1, before)
 
 
 def test_what_is_played_beside_returns_or_raises_as_it_would():
-    assert beside(lambda: 7) == 7
+    assert run_in_thread(lambda: 7) == 7
     with pytest.raises(SystemExit, match="8"):
-        beside(lambda: sys.exit(8))
+        run_in_thread(lambda: sys.exit(8))
 
 
 @pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from socratic_bench.bedrock.data import new_session
+from socratic_bench.providers.bedrock.data import new_session
 from tests.command import ROOT, environment
 
 HEAVY = {"boto3", "s3transfer", "ulid", "moto"}
@@ -43,7 +43,7 @@ def test_a_run_imports_neither_boto3_nor_the_s3_store():
     assert "botocore.session" in imported
     unwanted = {
         "tenacity",  # nothing failed
-        "socratic_bench.artifacts.bucket",
+        "socratic_bench.storage.bucket",
         "socratic_bench.benchmarks.socratic.scenarios.lint",
     }
     assert not imported & ((HEAVY | unwanted) - {"ulid"})
@@ -52,7 +52,7 @@ def test_a_run_imports_neither_boto3_nor_the_s3_store():
 # In a process of its own: the SDK's clients change in place what their loader has read.
 COMPARED = """
 import sys, botocore.exceptions, botocore.session
-from socratic_bench.bedrock.data import new_session
+from socratic_bench.providers.bedrock.data import new_session
 
 def read(session, name):
     loader = session.get_component("data_loader")

@@ -9,8 +9,6 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from socratic_bench.artifacts.bucket_journal import Link
-from socratic_bench.artifacts.lease import LeaseFile
 from socratic_bench.benchmarks.socratic.document import PARTS
 from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioCheck, ScenarioList
 from socratic_bench.documents.command import EmulatorDocument
@@ -23,6 +21,8 @@ from socratic_bench.documents.schemas import contract_keys
 from socratic_bench.journal.entries import JournalEntry
 from socratic_bench.parts import Parts
 from socratic_bench.pricing.file import PriceFile
+from socratic_bench.storage.bucket_journal import Link
+from socratic_bench.storage.lease import LeaseFile
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "socratic_bench" / "documents" / "schemas"

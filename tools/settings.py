@@ -14,7 +14,7 @@ from bench.report import filled_in
 from cli.flags import STORED, table_rows
 from cli.options import Options
 from socratic_bench.benchmarks import RunConfig
-from socratic_bench.config import Entry, listed
+from socratic_bench.settings import Entry, listed
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "runner.md"
 HEAD = ("| flag | variable | default | meaning |", "|---|---|---|---|")

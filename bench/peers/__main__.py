@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 
 from bench.contenders import ROOT, Cost, cost_of, emulator, play
-from bench.report import fill_in, surroundings
+from bench.report import context, fill_in
 
 HERE = Path(__file__).parent
 PEERS = ("boto3", "inspect_ai", "deepeval")
@@ -48,7 +48,7 @@ def main() -> None:
     ]
     print("\n".join(lines))
     if found.page:
-        head = f"{surroundings()} {found.turns} turns at {found.latency_ms:g} ms a call."
+        head = f"{context()} {found.turns} turns at {found.latency_ms:g} ms a call."
         fill_in(found.page, "bench-peers", "\n".join([head, "", *lines]))
 
 

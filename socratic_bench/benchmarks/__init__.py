@@ -6,8 +6,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from socratic_bench.config import WholeConfig, composed
 from socratic_bench.errors import UsageError
+from socratic_bench.settings import WholeConfig, composed
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks.socratic.settings import Settings as SocraticSettings

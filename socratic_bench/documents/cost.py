@@ -7,8 +7,8 @@ from msgspec import Meta, Struct, field
 from msgspec.structs import asdict
 
 from socratic_bench.documents.scalars import Amount, Count, Share, keys
-from socratic_bench.documents.usage import Tally, sum_usage
-from socratic_bench.pricing.rates import Cost, ModelPrices, Terms, dearest_usd, price
+from socratic_bench.documents.usage import RoleUsage, sum_usage
+from socratic_bench.pricing.rates import Cost, ModelPrices, PricingTier, dearest_usd, price
 from socratic_bench.pricing.table import PriceSource, PriceTable
 from socratic_bench.types import ROLES, Attempt, Completion, Role, Usage
 
@@ -22,15 +22,15 @@ class Billing(Struct, frozen=True, kw_only=True):
     table: PriceTable
     region: str | None
     offline: bool = False
-    tutor_terms: Terms = Terms()
+    tutor_terms: PricingTier = PricingTier()
 
     def prices(self, role: Role) -> ModelPrices | None:
         model = self.models[role]
         return self.table.of(model, self.region) if model else None
 
-    def terms(self, role: Role) -> Terms:
+    def terms(self, role: Role) -> PricingTier:
         """How the role's calls were asked for."""
-        return self.tutor_terms if role == "tutor" else Terms()
+        return self.tutor_terms if role == "tutor" else PricingTier()
 
 
 class RoleCost(Struct, frozen=True, kw_only=True):
@@ -85,7 +85,7 @@ class CostEntry(Struct, frozen=True, kw_only=True):
     ]
 
     @classmethod
-    def of(cls, billing: Billing, tallies: Mapping[Role, Tally]) -> "CostEntry | None":
+    def of(cls, billing: Billing, tallies: Mapping[Role, RoleUsage]) -> "CostEntry | None":
         """`None` if no model in use has a known price."""
         used = [role for role in ROLES if billing.models[role]]
         prices = {role: billing.prices(role) for role in used}
@@ -118,15 +118,15 @@ def role_cost(billing: Billing, role: Role, calls: Sequence[Completion]) -> Cost
     )
 
 
-def call_cost(prices: ModelPrices, usage: Usage | None, terms: Terms) -> Cost | None:
+def call_cost(prices: ModelPrices, usage: Usage | None, terms: PricingTier) -> Cost | None:
     """What one call cost; `None` if its tokens or a price are not known."""
     rates = prices.rates(terms.name)
     return price(usage, rates) if usage and rates else None
 
 
-def served(call: Completion, asked: Terms) -> Terms:
+def served(call: Completion, asked: PricingTier) -> PricingTier:
     """The terms to bill: what the service says, and else what the call was asked for."""
-    return Terms(
+    return PricingTier(
         call.served_tier or asked.tier, call.served_latency_profile or asked.latency_profile
     )
 
@@ -141,7 +141,7 @@ def add_up(costs: Sequence[Cost | None]) -> Cost | None:
     return total
 
 
-def attempt_usd(prices: ModelPrices | None, attempt: Attempt, asked: Terms) -> float | None:
+def attempt_usd(prices: ModelPrices | None, attempt: Attempt, asked: PricingTier) -> float | None:
     """The most that a failed request can cost; `None` if that is not known."""
     tokens_in, tokens_out = attempt.input_tokens_at_most, attempt.output_tokens_at_most
     if tokens_in is None or tokens_out is None:
@@ -166,7 +166,7 @@ def _as_uncached(usage: Usage | None) -> Usage | None:
     return Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
 
 
-def _maybe_billed(billing: Billing, tallies: Mapping[Role, Tally]) -> MaybeBilled:
+def _maybe_billed(billing: Billing, tallies: Mapping[Role, RoleUsage]) -> MaybeBilled:
     lost = [
         (role, one)
         for role in ROLES

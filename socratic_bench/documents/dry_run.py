@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from socratic_bench.config import CoreConfig
 from socratic_bench.documents.clock import seconds
 from socratic_bench.documents.cost import Billing, CostEntry
 from socratic_bench.documents.error import ErrorEntry
@@ -17,11 +16,12 @@ from socratic_bench.documents.scalars import (
     Version,
     keys,
 )
-from socratic_bench.documents.usage import CallUsage, Tally, sum_usage
+from socratic_bench.documents.usage import CallUsage, RoleUsage, sum_usage
 from socratic_bench.errors import BenchError
-from socratic_bench.ports import Episode, Finale, Length
-from socratic_bench.pricing.rates import Terms
+from socratic_bench.ports import Episode, EpisodeResult, Length
+from socratic_bench.pricing.rates import PricingTier
 from socratic_bench.pricing.table import PriceTable, builtin_prices
+from socratic_bench.settings import CoreConfig
 from socratic_bench.types import ROLES, Completion, Role, Turn
 
 
@@ -30,13 +30,13 @@ class Expectation(Struct, frozen=True):
 
     turns: Sequence[Turn]
     calls: Mapping[Role, Sequence[Completion]]
-    finale: Finale
+    episode_result: EpisodeResult
     duration_s: float
     refusal: BenchError | None
 
     @property
-    def tallies(self) -> dict[Role, Tally]:
-        return {role: Tally(completions=tuple(self.calls[role])) for role in ROLES}
+    def tallies(self) -> dict[Role, RoleUsage]:
+        return {role: RoleUsage(completions=tuple(self.calls[role])) for role in ROLES}
 
 
 class Sent(Struct, frozen=True, kw_only=True):
@@ -89,7 +89,7 @@ class BudgetCheck(Struct, frozen=True, kw_only=True):
     def of(cls, config: CoreConfig, high: Expectation) -> "BudgetCheck | None":
         if config.max_cost_usd is None:
             return None
-        covers = high.finale.end_reason != "budget"
+        covers = high.episode_result.end_reason != "budget"
         return cls(max_cost_usd=config.max_cost_usd, covers_high=covers)
 
 
@@ -108,8 +108,8 @@ class DeadlineCheck(Struct, frozen=True, kw_only=True):
             return None
         return cls(
             deadline_s=config.deadline_s,
-            covers_expected=expected["likely"].finale.end_reason != "deadline",
-            covers_high=expected["long"].finale.end_reason != "deadline",
+            covers_expected=expected["likely"].episode_result.end_reason != "deadline",
+            covers_high=expected["long"].episode_result.end_reason != "deadline",
         )
 
 
@@ -219,7 +219,7 @@ class DryRunDocument(Struct, frozen=True, kw_only=True):
             table=prices or builtin_prices(),
             region=config.region,
             offline=config.offline,
-            tutor_terms=Terms(config.service_tier, config.latency_profile),
+            tutor_terms=PricingTier(config.service_tier, config.latency_profile),
         )
         likely = forecast.expected["likely"]
         tallies = likely.tallies
@@ -232,10 +232,10 @@ class DryRunDocument(Struct, frozen=True, kw_only=True):
             judge_model=models["judge"],
             seed=config.seed,
             n_turns=sum(not turn.replayed for turn in likely.turns),
-            end_reason=likely.finale.end_reason,
+            end_reason=likely.episode_result.end_reason,
             error=ErrorEntry.of(likely.refusal) if likely.refusal else None,
             usage={
-                **{role: CallUsage.of_all([tally]) for role, tally in tallies.items()},
+                **{role: CallUsage.of_all([role_usage]) for role, role_usage in tallies.items()},
                 "total": CallUsage.of_all([*tallies.values()]),
             },
             cost=CostEntry.of(billing, tallies),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import orjson
 
-from socratic_bench.secrecy import known_secrets
+from socratic_bench.redaction import known_secrets
 from socratic_bench.types import Json, clean
 
 _SAFE_INTEGER = 2**63

@@ -9,7 +9,7 @@ from socratic_bench.documents.scalars import (
     Version,
 )
 from socratic_bench.errors import BenchError
-from socratic_bench.secrecy import redact
+from socratic_bench.redaction import redact
 from socratic_bench.types import EndReason
 
 

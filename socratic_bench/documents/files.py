@@ -33,7 +33,7 @@ from socratic_bench.documents.turn import (
 )
 from socratic_bench.documents.usage import AttemptEntry, CallLatency, Tokens
 from socratic_bench.parts import Part, Parts
-from socratic_bench.types import Completion, Json, Reasoning, Rubric, Turn, Unjudged
+from socratic_bench.types import Completion, Json, Reasoning, Rubric, Turn, Unscored
 
 RequestId = Annotated[str | None, Meta(description="the service's id of the answer")]
 
@@ -207,7 +207,7 @@ class JudgeFile(Struct, frozen=True, kw_only=True):
     ) -> "JudgeFile":
         """The verdict, or the reason why there is none, with the raw reply."""
         verdict, outcome = turn.verdict, turn.outcome
-        unjudged = outcome if isinstance(outcome, Unjudged) else None
+        unjudged = outcome if isinstance(outcome, Unscored) else None
         calls = turn.judged.calls if turn.judged else ()
         scores = scores_of(turn, rubric)
         return cls(

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct, defstruct, field
 
-from socratic_bench.config import CoreConfig, Declared, table
 from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.scalars import Sha256, keys
+from socratic_bench.settings import CoreConfig, Declared, table
 from socratic_bench.types import ROLES, Completion
 from socratic_bench.version import VERSION
 
@@ -81,7 +81,7 @@ class Inputs(Settings, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, result: RunResult) -> "Inputs":
-        from socratic_bench.bedrock.sdk import sdk_version
+        from socratic_bench.providers.bedrock.sdk import sdk_version
 
         models = result.models
         return cls(

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
 
-from socratic_bench.config import CoreConfig
 from socratic_bench.errors import ENDINGS, EXIT_GATE, BenchError, Status, Stopped
 from socratic_bench.parts import Parts, models_of
-from socratic_bench.ports import Metrics, Opening
+from socratic_bench.ports import Metrics, Sample
+from socratic_bench.settings import CoreConfig
 from socratic_bench.types import EndReason, Json, Role, Rubric, Turn
 
 if TYPE_CHECKING:
-    from socratic_bench.documents.usage import Tally
+    from socratic_bench.documents.usage import RoleUsage
     from socratic_bench.pricing.table import PriceTable
 
 
@@ -41,7 +41,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
     run_id: str
     benchmark: str
     config: CoreConfig
-    opening: Opening
+    opening: Sample
     rubric: Rubric | None
     turns: tuple[Turn, ...]
     end_reason: EndReason
@@ -49,7 +49,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
     error: BenchError | None
     metrics: Metrics
     shortfalls: tuple[str, ...]
-    tallies: "Mapping[Role, Tally]"
+    tallies: "Mapping[Role, RoleUsage]"
     s3: Place | None
     folder: Place | None
     notices: tuple[str, ...]

@@ -25,10 +25,10 @@ from socratic_bench.documents.scalars import (
 )
 from socratic_bench.documents.schemas import whole
 from socratic_bench.documents.turn import TurnEntry
-from socratic_bench.documents.usage import ActorLatency, ActorUsage, Tally
+from socratic_bench.documents.usage import ActorLatency, ActorUsage, RoleUsage
 from socratic_bench.errors import BenchError, Status
 from socratic_bench.parts import Part, Parts
-from socratic_bench.pricing.rates import Terms
+from socratic_bench.pricing.rates import PricingTier
 from socratic_bench.pricing.table import builtin_prices
 from socratic_bench.types import ROLES, EndReason, Json, Role
 
@@ -212,7 +212,7 @@ class RunDocument(Struct, frozen=True, kw_only=True):
             prompt=asked.get("prompt"),
             headline=parts.headline(),
             metrics=parts.metrics(),
-            usage=_usage({actor.name: Tally() for actor in parts.actors}),
+            usage=_usage({actor.name: RoleUsage() for actor in parts.actors}),
             own=parts.run(),
             end_reason=error.end_reason,
             error=ErrorEntry.of(error),
@@ -252,9 +252,9 @@ def brief_keys(document: RunDocument) -> dict[str, Json]:
     return whole(Brief.of(document), "brief")
 
 
-def _usage(tallies: Mapping[Role, Tally] | Mapping[str, Tally]) -> dict[str, ActorUsage]:
+def _usage(tallies: Mapping[Role, RoleUsage] | Mapping[str, RoleUsage]) -> dict[str, ActorUsage]:
     return {
-        **{role: ActorUsage.of_all([tally]) for role, tally in tallies.items()},
+        **{role: ActorUsage.of_all([role_usage]) for role, role_usage in tallies.items()},
         "total": ActorUsage.of_all([*tallies.values()]),
     }
 
@@ -280,5 +280,5 @@ def _billing(result: RunResult) -> Billing:
         table=result.prices or builtin_prices(),
         region=config.region,
         offline=config.offline,
-        tutor_terms=Terms(config.service_tier, config.latency_profile),
+        tutor_terms=PricingTier(config.service_tier, config.latency_profile),
     )

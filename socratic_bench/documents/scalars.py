@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from socratic_bench.config import MAX_SEED, MAX_TURNS
+from socratic_bench.settings import MAX_SEED, MAX_TURNS
 
 Version = Annotated[
     Literal[1], Meta(description="of the form of documents; a key that goes or changes raises it")

@@ -16,7 +16,7 @@ from socratic_bench.documents.scalars import (
 )
 from socratic_bench.documents.usage import CallLatency, Tokens, sum_usage
 from socratic_bench.parts import Part
-from socratic_bench.types import ROLES, Completion, Rubric, Turn, Unjudged
+from socratic_bench.types import ROLES, Completion, Rubric, Turn, Unscored
 
 Index = Annotated[Count, Meta(description="index of the turn, from 0")]
 Sum = Annotated[Amount | None, Meta(description="sum of the dimensions; null if unjudged")]
@@ -122,7 +122,7 @@ def unjudged_reason(result: RunResult, turn: Turn) -> str | None:
     """Why a turn has no scores: `None` if it has, or if nobody was asked."""
     if turn.replayed:
         return "replayed" if result.is_judged else None
-    if isinstance(turn.outcome, Unjudged):
+    if isinstance(turn.outcome, Unscored):
         return turn.outcome.reason
     return "run_ended" if turn.outcome is None and result.is_judged else None
 

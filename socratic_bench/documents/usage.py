@@ -10,7 +10,7 @@ from socratic_bench.documents.scalars import Amount, Count, Timestamp
 from socratic_bench.types import Attempt, Completion, Usage
 
 
-class Tally(Struct, frozen=True, kw_only=True):
+class RoleUsage(Struct, frozen=True, kw_only=True):
     """What one role's calls came to: `completions` answered, `failed` the requests of others."""
 
     completions: tuple[Completion, ...] = ()
@@ -62,9 +62,9 @@ class CallUsage(Tokens, frozen=True, kw_only=True):
     calls: Annotated[Count, Meta(description="calls that were answered")] = 0
 
     @classmethod
-    def of_all(cls, tallies: Sequence[Tally]) -> "CallUsage":
-        usage = sum_usage([tally.usage for tally in tallies])
-        calls = sum(len(tally.completions) for tally in tallies)
+    def of_all(cls, tallies: Sequence[RoleUsage]) -> "CallUsage":
+        usage = sum_usage([role_usage.usage for role_usage in tallies])
+        calls = sum(len(role_usage.completions) for role_usage in tallies)
         return cls(**_tokens(usage), calls=calls)
 
 
@@ -80,10 +80,10 @@ class ActorUsage(CallUsage, frozen=True, kw_only=True):
     ] = 0
 
     @classmethod
-    def of_all(cls, tallies: Sequence[Tally]) -> "ActorUsage":
-        usage = sum_usage([tally.usage for tally in tallies])
-        calls = sum(len(tally.completions) for tally in tallies)
-        attempts = sum(len(tally.attempts) for tally in tallies)
+    def of_all(cls, tallies: Sequence[RoleUsage]) -> "ActorUsage":
+        usage = sum_usage([role_usage.usage for role_usage in tallies])
+        calls = sum(len(role_usage.completions) for role_usage in tallies)
+        attempts = sum(len(role_usage.attempts) for role_usage in tallies)
         return cls(**_tokens(usage), calls=calls, attempts=attempts)
 
 
@@ -231,28 +231,28 @@ class ActorLatency(Struct, frozen=True, kw_only=True):
     ]
 
     @classmethod
-    def of(cls, tally: Tally) -> "ActorLatency | None":
+    def of(cls, role_usage: RoleUsage) -> "ActorLatency | None":
         """Of the attempts that answered, what was waited apart; `None` if nothing was sent."""
-        if not tally.attempts:
+        if not role_usage.attempts:
             return None
-        answered = tally.completions
+        answered = role_usage.completions
         return cls(
             ttft_ms=Percentiles.of([call.ttft_ms for call in answered]),
             latency_ms=Percentiles.of([call.latency_ms for call in answered]),
             service_latency_ms=Percentiles.of([call.service_latency_ms for call in answered]),
             overhead_ms=Percentiles.of([call.overhead_ms for call in answered]),
             output_tokens_per_s=Percentiles.of([call.output_tokens_per_s for call in answered]),
-            waits_ms=_waits(tally),
+            waits_ms=_waits(role_usage),
             unanswered_maybe_billed=sum(
-                one.error is not None and one.may_have_been_billed for one in tally.attempts
+                one.error is not None and one.may_have_been_billed for one in role_usage.attempts
             ),
         )
 
 
-def _waits(tally: Tally) -> Waits:
-    total = sum(one.wait_ms for one in tally.attempts)
-    before = sum(call.wait_before_ms for call in tally.completions)
-    between = sum(call.wait_between_ms for call in tally.completions)
+def _waits(role_usage: RoleUsage) -> Waits:
+    total = sum(one.wait_ms for one in role_usage.attempts)
+    before = sum(call.wait_before_ms for call in role_usage.completions)
+    between = sum(call.wait_between_ms for call in role_usage.completions)
     return Waits(
         total=milliseconds(total),
         before_first_attempt=milliseconds(before),

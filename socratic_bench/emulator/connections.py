@@ -20,7 +20,7 @@ class ConnectionPool:
         self._open: set[Connection] = set()
         self._held_bytes = 0
 
-    def admit(self, newcomer: "Connection") -> bool:
+    def reserve(self, newcomer: "Connection") -> bool:
         """Whether there is room, made if need be by ending a connection without a whole request."""
         waiting = [] if len(self._open) < self._most else self._waiting()
         if waiting:

@@ -106,7 +106,7 @@ class Connection(asyncio.Protocol):
         own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._local = own.getsockname()[:2]
         self._enter("reading")
-        if not self._pool.admit(self):
+        if not self._pool.reserve(self):
             self._refuse(503, "Too many connections are open. Close some, and try again.")
 
     def connection_lost(self, exc: Exception | None) -> None:

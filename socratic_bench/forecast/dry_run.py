@@ -3,16 +3,16 @@
 from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
-from socratic_bench.artifacts.places import open_bucket, open_folder
 from socratic_bench.benchmarks import RunConfig
-from socratic_bench.config import OFFLINE_REGION
 from socratic_bench.documents.dry_run import DryRunDocument, Expectation, Forecast, Sent
 from socratic_bench.documents.plain import plain_keys
-from socratic_bench.forecast.paces import EMBEDDED, emulation_at
-from socratic_bench.forecast.rehearsal import Rehearsal, rehearse
+from socratic_bench.forecast.latency_models import EMBEDDED, emulation_at
+from socratic_bench.forecast.simulation import Simulation, simulate
 from socratic_bench.ports import Length
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.stores import check_stores
+from socratic_bench.settings import OFFLINE_REGION
+from socratic_bench.storage.places import open_bucket, open_folder
 from socratic_bench.types import Json
 
 # The service's own endpoints, private ones included, are asked for nothing that is not theirs.
@@ -32,23 +32,23 @@ def dry_run(
     check_stores([store for store in (open_folder(config), bucket) if store])
     url = _foreign_endpoint(config, environ)
     emulation = EMBEDDED if config.offline else emulation_at(url) if url else None
-    first = rehearse(plan, length="likely", emulation=emulation, scales={})
+    first = simulate(plan, length="likely", emulation=emulation, scales={})
     scales, n_counts = _scales(config, first)
     played = {
-        length: rehearse(plan, length=length, emulation=emulation, scales=scales)
+        length: simulate(plan, length=length, emulation=emulation, scales=scales)
         for length in LENGTHS
         if scales or length != "likely"
     }
     played.setdefault("likely", first)
     expected = {
         length: Expectation(
-            rehearsal.turns,
-            rehearsal.calls,
-            rehearsal.finale,
-            rehearsal.duration_s,
-            rehearsal.refusal,
+            simulation.turns,
+            simulation.calls,
+            simulation.episode_result,
+            simulation.duration_s,
+            simulation.refusal,
         )
-        for length, rehearsal in played.items()
+        for length, simulation in played.items()
     }
     if refusal := played["likely"].refusal:
         refusal.call_settings(call)
@@ -71,22 +71,22 @@ def _foreign_endpoint(config: RunConfig, environ: Mapping[str, str]) -> str | No
     """The URL of an endpoint that is not the service's own, which may be an emulator's."""
     if config.offline:
         return None
-    from socratic_bench.bedrock.session import configured_endpoint
+    from socratic_bench.providers.bedrock.session import configured_endpoint
 
     url = configured_endpoint(config.region or OFFLINE_REGION, environ) or ""
     host = urlsplit(url).hostname or ""
     return url if host and not host.endswith(SERVICE) else None
 
 
-def _scales(config: RunConfig, rehearsal: Rehearsal) -> tuple[dict[str, float], int]:
+def _scales(config: RunConfig, simulation: Simulation) -> tuple[dict[str, float], int]:
     """Counted over estimated tokens, by model, of each model's largest request; and how many
     requests that took.
     """
     if config.offline:
         return {}, 0
-    from socratic_bench.bedrock.counting import count_tokens
+    from socratic_bench.providers.bedrock.counting import count_tokens
 
-    largest = {name: model for name, model in rehearsal.models.items() if model.largest}
+    largest = {name: model for name, model in simulation.models.items() if model.largest}
     counts = count_tokens(
         {name: model.largest or {} for name, model in largest.items()},
         region=config.region or OFFLINE_REGION,

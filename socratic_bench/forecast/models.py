@@ -5,22 +5,26 @@ from functools import partial, reduce
 
 from msgspec import Struct, field
 
-from socratic_bench.bedrock.cache_points import caches_system
-from socratic_bench.bedrock.capabilities import Capabilities, capabilities_of, forgone_field
-from socratic_bench.bedrock.settings import explained
-from socratic_bench.bedrock.sizes import request_parts
-from socratic_bench.bedrock.surroundings import Options
-from socratic_bench.bedrock.wire import Wire, converse_arguments
-from socratic_bench.forecast.agenda import Agenda
-from socratic_bench.forecast.paces import Paces
-from socratic_bench.forecast.speakers import Speaker
-from socratic_bench.ports import Purse
+from socratic_bench.forecast.event_queue import EventQueue
+from socratic_bench.forecast.latency_models import LatencyModels
+from socratic_bench.forecast.reply_models import ReplyModel
+from socratic_bench.ports import CostLimit
 from socratic_bench.pricing.caching import PrefixCache
+from socratic_bench.providers.bedrock.cache_points import caches_system
+from socratic_bench.providers.bedrock.capabilities import (
+    Capabilities,
+    capabilities_of,
+    dropped_field,
+)
+from socratic_bench.providers.bedrock.context import Options
+from socratic_bench.providers.bedrock.settings import explained
+from socratic_bench.providers.bedrock.sizes import request_parts
+from socratic_bench.providers.bedrock.wire import Wire, converse_arguments
 from socratic_bench.runner.clock import utc_now
 from socratic_bench.types import ROLES, CallKey, Completion, Request, Role, Usage
 
 
-class RehearsedModel(Struct):
+class SimulatedModel(Struct):
     """See `socratic_bench.ports.Model`. Its calls take their time on the agenda.
 
     `largest` is its largest request, of `most_tokens` estimated input tokens. `warms`: requests for
@@ -28,12 +32,12 @@ class RehearsedModel(Struct):
     """
 
     model_id: str
-    speaker: Speaker
+    reply_model: ReplyModel
     scale: float
     options: Options
-    agenda: Agenda
-    paces: Paces
-    purse: Purse | None = None
+    event_queue: EventQueue
+    latency_models: LatencyModels
+    cost_limit: CostLimit | None = None
     cache_minimum: int | None = None
     largest: Wire | None = None
     most_tokens: int = 0
@@ -48,11 +52,13 @@ class RehearsedModel(Struct):
         self._can = self.options.limit(capabilities_of(self.model_id))
 
     def complete(self, request: Request, key: CallKey) -> Completion:
-        admission = self.purse.admit(self.model_id, request, key) if self.purse else None
+        reservation = (
+            self.cost_limit.reserve(self.model_id, request, key) if self.cost_limit else None
+        )
         arguments, streamed = self._accepted(request, key)
         if key.role == "judge":
             self.warms = caches_system(request, self._can)
-        said = self.speaker.reply(arguments, request, key)
+        said = self.reply_model.reply(arguments, request, key)
         completion = Completion(
             message=said.message,
             stop_reason=said.stop_reason,
@@ -68,10 +74,10 @@ class RehearsedModel(Struct):
 
         def ended() -> None:
             self.calls[key.role].append(completion)
-            if admission:
-                admission.answered(completion)
+            if reservation:
+                reservation.answered(completion)
 
-        self.agenda.call(self.paces[key.role].call_ms(completion), ended)
+        self.event_queue.call(self.latency_models[key.role].call_ms(completion), ended)
         return completion
 
     def _usage(self, arguments: Wire, output_tokens: int) -> Usage:
@@ -98,15 +104,15 @@ class RehearsedModel(Struct):
             can = reduce(Capabilities.without, refused, self._can)
             arguments = converse_arguments(self.model_id, request, can, self.options.metadata)
             streamed = can.streams(arguments)
-            refusal = self.speaker.refuses(arguments, streamed=streamed)
+            refusal = self.reply_model.refuses(arguments, streamed=streamed)
             if refusal is None:
                 return arguments, streamed
-            forgone = forgone_field(refusal.code, refusal.message, can)
-            if forgone:
-                refused.append(forgone)
+            dropped = dropped_field(refusal.code, refusal.message, can)
+            if dropped:
+                refused.append(dropped)
             learn = partial(self._learn, request, tuple(refused))
-            self.agenda.call(self.paces[key.role].first_token_ms, learn)
-            if not forgone:
+            self.event_queue.call(self.latency_models[key.role].first_token_ms, learn)
+            if not dropped:
                 raise explained(refusal, request, key, metadata=bool(self.options.metadata))
 
     def _learn(self, request: Request, refused: Sequence[str]) -> None:

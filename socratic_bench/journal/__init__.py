@@ -2,6 +2,6 @@
 
 from socratic_bench.journal.identity import Identity
 from socratic_bench.journal.log import Log
-from socratic_bench.journal.memory import Memory
+from socratic_bench.journal.replay_log import ReplayLog
 
-__all__ = ["Identity", "Log", "Memory"]
+__all__ = ["Identity", "Log", "ReplayLog"]

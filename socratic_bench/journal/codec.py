@@ -13,7 +13,7 @@ from msgspec.structs import asdict, replace
 from socratic_bench.documents import encode
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.secrecy import known_secrets
+from socratic_bench.redaction import known_secrets
 from socratic_bench.types import (
     Block,
     Completion,

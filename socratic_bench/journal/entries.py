@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, get_args
 
 from msgspec import Meta, Struct
 
-from socratic_bench.config import MAX_SEED, MAX_TURNS
 from socratic_bench.journal.codec import StoredCompletion
+from socratic_bench.settings import MAX_SEED, MAX_TURNS
 from socratic_bench.types import Attempt, CallKey, EndReason, Moment, Tokens
 
 Version = Literal[1, 2]

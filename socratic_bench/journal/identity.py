@@ -5,9 +5,9 @@ from hashlib import sha256
 
 from msgspec import Struct
 
-from socratic_bench.config import CoreConfig, Declared, foreign, table, to_plain
 from socratic_bench.documents import encode
-from socratic_bench.ports import Opening
+from socratic_bench.ports import Sample
+from socratic_bench.settings import CoreConfig, Declared, foreign, table, to_plain
 from socratic_bench.types import Json
 
 SHOWN_CHARS = 80
@@ -19,7 +19,7 @@ class Identity(Struct, frozen=True):
     parts: Mapping[str, Json]
 
     @classmethod
-    def of(cls, config: CoreConfig, opening: Opening, *, seed_given: bool) -> "Identity":
+    def of(cls, config: CoreConfig, opening: Sample, *, seed_given: bool) -> "Identity":
         """The identity of a prepared run. A seed that was drawn is no part of it.
 
         Prompt and scenario are told by the opening; all else by the table of settings.

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.judging.request import delimiter_code, repair_request, verdict_request
 from socratic_bench.judging.verdict import Unreadable, raw_text, read_verdict
-from socratic_bench.ports import Exhibit, Model
-from socratic_bench.types import CallKey, Completion, Judged, Rubric, Unjudged, Verdict
+from socratic_bench.ports import JudgeInput, Model
+from socratic_bench.types import CallKey, Completion, Judged, Rubric, Unscored, Verdict
 
 # Failures that leave a turn unjudged, while the run sees to its own end, if it has to end.
 # Everything else would befall every other turn, too.
@@ -29,7 +29,7 @@ class Judge(Struct, frozen=True, kw_only=True):
     now: Callable[[], datetime]
     seed_alone: bool = False
 
-    def judge(self, exhibit: Exhibit, index: int) -> Judged:
+    def judge(self, judge_input: JudgeInput, index: int) -> Judged:
         """The verdict on turn `index`, or why there is none.
 
         A judge whose retries are used up leaves the turn unjudged with the reason `unavailable`, a
@@ -37,8 +37,8 @@ class Judge(Struct, frozen=True, kw_only=True):
         Raises `ModelError` for what would befall every other turn, too (access, unknown model).
         """
         key = CallKey(role="judge", index=index)
-        code = delimiter_code(self.seed, key, None if self.seed_alone else exhibit)
-        request = verdict_request(self.rubric, exhibit, code=code)
+        code = delimiter_code(self.seed, key, None if self.seed_alone else judge_input)
+        request = verdict_request(self.rubric, judge_input, code=code)
         calls: list[Completion] = []
         try:
             first = self.model.complete(request, key)
@@ -54,23 +54,23 @@ class Judge(Struct, frozen=True, kw_only=True):
             return self._judged(_unjudged(found, calls[-1]), calls)
         return self._judged(found, calls)
 
-    def _judged(self, outcome: Verdict | Unjudged, calls: list[Completion]) -> Judged:
+    def _judged(self, outcome: Verdict | Unscored, calls: list[Completion]) -> Judged:
         finished_at = calls[-1].finished_at if calls else self.now()
         return Judged(outcome=outcome, calls=tuple(calls), finished_at=finished_at)
 
 
-def _unjudged(found: Unreadable, last: Completion) -> Unjudged:
-    return Unjudged(
+def _unjudged(found: Unreadable, last: Completion) -> Unscored:
+    return Unscored(
         reason=found.reason,
         message=f"The judge's answer cannot be used: {found.problem}",
         raw_reply=raw_text(last),
     )
 
 
-def _unjudged_by(error: ModelError | Stopped, calls: list[Completion]) -> Unjudged:
+def _unjudged_by(error: ModelError | Stopped, calls: list[Completion]) -> Unscored:
     if error.end_reason not in _TURN_REASONS:
         raise error
-    return Unjudged(
+    return Unscored(
         reason=error.end_reason,
         message=error.message,
         raw_reply=raw_text(calls[-1]) if calls else None,

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from socratic_bench.models.ids import base_id
 
-# How thinking is asked for, see `socratic_bench.bedrock.thinking`.
+# How thinking is asked for, see `socratic_bench.providers.bedrock.thinking`.
 ThinkingForm = Literal[
     "budget", "adaptive", "reasoning_effort", "reasoning", "nova", "reasoning_config"
 ]

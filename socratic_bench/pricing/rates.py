@@ -50,7 +50,7 @@ class ModelPrices(Struct, frozen=True):
         return self.tiers.get(tier or DEFAULT_TIER)
 
 
-class Terms(Struct, frozen=True):
+class PricingTier(Struct, frozen=True):
     """How a call was asked for, or served: its tier and latency profile, `None` if not said."""
 
     tier: str | None = None
@@ -106,7 +106,9 @@ def price(usage: Usage, rates: Rates) -> Cost | None:
     )
 
 
-def dearest_usd(input_tokens: int, output_tokens: int, prices: ModelPrices, asked: Terms) -> float:
+def dearest_usd(
+    input_tokens: int, output_tokens: int, prices: ModelPrices, asked: PricingTier
+) -> float:
     """The most that a call of at most so many tokens can cost.
 
     The service may serve it on other terms than it was asked for, and the input may be written to a

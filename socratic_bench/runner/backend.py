@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from socratic_bench.benchmarks import RunConfig
-from socratic_bench.config import OFFLINE_REGION
 from socratic_bench.errors import ModelError
-from socratic_bench.ports import Model, Purse
+from socratic_bench.ports import CostLimit, Model
+from socratic_bench.runner.cancel_token import CancelToken
 from socratic_bench.runner.clock import utc_now
-from socratic_bench.runner.halt import Halt
+from socratic_bench.settings import OFFLINE_REGION
 from socratic_bench.types import CallKey, Completion, Request
 
 if TYPE_CHECKING:
-    from socratic_bench.bedrock.session import Endpoint, SdkSession
-    from socratic_bench.bedrock.surroundings import Surroundings
+    from socratic_bench.providers.bedrock.context import CallContext
+    from socratic_bench.providers.bedrock.session import Endpoint, SdkSession
 
 ModelFactory = Callable[[str], Model]
 
 
-class Late(Struct, frozen=True):
+class LazyModel(Struct, frozen=True):
     """A model that is connected to once it is asked something: what is remembered needs none."""
 
     model_id: str
@@ -35,7 +35,7 @@ class Late(Struct, frozen=True):
         return self.connect()(self.model_id).complete(request, key)
 
 
-def late_models(connect: Callable[[], ModelFactory]) -> ModelFactory:
+def lazy_models(connect: Callable[[], ModelFactory]) -> ModelFactory:
     """Models that `connect` gives, each and all, at the first call that has to be made."""
     lock = threading.Lock()
     made: list[ModelFactory] = []
@@ -46,7 +46,7 @@ def late_models(connect: Callable[[], ModelFactory]) -> ModelFactory:
                 made.append(connect())
             return made[0]
 
-    return lambda model_id: Late(model_id, once)
+    return lambda model_id: LazyModel(model_id, once)
 
 
 def early_session(
@@ -57,7 +57,7 @@ def early_session(
     """
     if config.offline or environ.get("AWS_ACCESS_KEY_ID"):
         return None
-    from socratic_bench.bedrock.session import open_session
+    from socratic_bench.providers.bedrock.session import open_session
 
     try:
         return open_session(_endpoint(config, None))
@@ -68,9 +68,9 @@ def early_session(
 @contextmanager
 def bedrock_models(
     config: RunConfig,
-    halt: Halt,
+    cancel_token: CancelToken,
     notice: Callable[[str], None],
-    purse: Purse | None = None,
+    cost_limit: CostLimit | None = None,
     session: "SdkSession | ModelError | None" = None,
     *,
     now: Callable[[], datetime] = utc_now,
@@ -82,55 +82,66 @@ def bedrock_models(
     if isinstance(session, ModelError):
         raise session
     if not config.offline:
-        yield _factory(config, None, halt, _surroundings(halt, notice, purse, now), session)
+        yield _factory(
+            config,
+            None,
+            cancel_token,
+            _surroundings(cancel_token, notice, cost_limit, now),
+            session,
+        )
         return
     from socratic_bench.emulator import Emulator, Settings
 
     with Emulator(Settings(any_model=True)) as emulator:
-        yield _factory(config, emulator.url, halt, _surroundings(halt, notice, purse, now))
+        yield _factory(
+            config, emulator.url, cancel_token, _surroundings(cancel_token, notice, cost_limit, now)
+        )
 
 
 def _surroundings(
-    halt: Halt, notice: Callable[[str], None], purse: Purse | None, now: Callable[[], datetime]
-) -> "Surroundings":
-    from socratic_bench.bedrock.surroundings import Surroundings
+    cancel_token: CancelToken,
+    notice: Callable[[str], None],
+    cost_limit: CostLimit | None,
+    now: Callable[[], datetime],
+) -> "CallContext":
+    from socratic_bench.providers.bedrock.context import CallContext
 
-    return Surroundings(
+    return CallContext(
         now=now,
-        monotonic_s=halt.monotonic_s,
-        sleep=halt.sleep_in_call,
-        result=halt.result_in_call,
+        monotonic_s=cancel_token.monotonic_s,
+        sleep=cancel_token.sleep_in_call,
+        result=cancel_token.result_in_call,
         uniform=random.Random().uniform,
         notice=notice,
-        purse=purse,
+        cost_limit=cost_limit,
     )
 
 
 def _factory(
     config: RunConfig,
     url: str | None,
-    halt: Halt,
-    surroundings: "Surroundings",
+    cancel_token: CancelToken,
+    context: "CallContext",
     session: "SdkSession | None" = None,
 ) -> ModelFactory:
-    from socratic_bench.bedrock.connection import Connection
-    from socratic_bench.bedrock.model import BedrockModel
-    from socratic_bench.bedrock.pace import Pace
-    from socratic_bench.bedrock.surroundings import Options
+    from socratic_bench.providers.bedrock.connection import Connection
+    from socratic_bench.providers.bedrock.context import Options
+    from socratic_bench.providers.bedrock.model import BedrockModel
+    from socratic_bench.providers.bedrock.rate_limiter import RateLimiter
 
     # A program of the user's own that gives credentials may take its time.
     opener = ThreadPoolExecutor(1, thread_name_prefix="open")
     opened = opener.submit(
-        Connection, _endpoint(config, url), notice=surroundings.notice, session=session
+        Connection, _endpoint(config, url), notice=context.notice, session=session
     )
     opener.shutdown(wait=False)
-    connection = halt.result(opened)
+    connection = cancel_token.result(opened)
     options = Options(
         stream=config.stream,
         prompt_cache=config.prompt_cache,
         metadata=config.request_metadata,
     )
-    pace = Pace(monotonic_s=surroundings.monotonic_s, sleep=surroundings.sleep)
+    rate_limiter = RateLimiter(monotonic_s=context.monotonic_s, sleep=context.sleep)
     made: dict[str, Model] = {}
 
     def model(model_id: str) -> Model:
@@ -138,9 +149,9 @@ def _factory(
             made[model_id] = BedrockModel(
                 connection,
                 model_id,
-                pace=pace,
+                rate_limiter=rate_limiter,
                 max_attempts=config.max_attempts,
-                surroundings=surroundings,
+                context=context,
                 options=options,
             )
         return made[model_id]
@@ -149,7 +160,7 @@ def _factory(
 
 
 def _endpoint(config: RunConfig, url: str | None) -> "Endpoint":
-    from socratic_bench.bedrock.session import Endpoint
+    from socratic_bench.providers.bedrock.session import Endpoint
 
     return Endpoint(
         region=config.region or OFFLINE_REGION,

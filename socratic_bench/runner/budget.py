@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from socratic_bench.documents.cost import attempt_usd, call_cost, served
 from socratic_bench.errors import InternalError, Stopped
-from socratic_bench.ports import Admission
+from socratic_bench.ports import Reservation
 from socratic_bench.pricing.bounds import most_input_tokens
-from socratic_bench.pricing.rates import ModelPrices, Terms, dearest_usd
+from socratic_bench.pricing.rates import ModelPrices, PricingTier, dearest_usd
 from socratic_bench.pricing.table import PriceTable
 from socratic_bench.types import Attempt, CallKey, Completion, Request
 
@@ -20,7 +20,7 @@ _ROUNDING_USD = 1e-12
 
 
 class Budget:
-    """See `socratic_bench.ports.Purse`; safe to use from several threads.
+    """See `socratic_bench.ports.CostLimit`; safe to use from several threads.
 
     A request that does not fit now, but may fit once calls under way have cost less than they
     could, waits for them, and those that ask later wait behind it: so a verdict is not put off by
@@ -55,7 +55,7 @@ class Budget:
         calls: Sequence[Completion],
         failed: Sequence[Attempt] = (),
         *,
-        asked: Terms,
+        asked: PricingTier,
     ) -> None:
         """Count what was spent before, as it would have been counted then.
 
@@ -69,10 +69,10 @@ class Budget:
         with self._lock:
             self._spent_usd += usd
 
-    def admit(self, model_id: str, request: Request, key: CallKey) -> Admission:
-        """See `Purse.admit`. The `Stopped` that it raises ends the run by its budget."""
+    def reserve(self, model_id: str, request: Request, key: CallKey) -> Reservation:
+        """See `CostLimit.reserve`. The `Stopped` that it raises ends the run by its budget."""
         prices = self._prices(model_id)
-        asked = Terms(request.config.service_tier, request.config.latency_profile)
+        asked = PricingTier(request.config.service_tier, request.config.latency_profile)
         worst_usd = dearest_usd(
             most_input_tokens(request), request.config.max_tokens, prices, asked
         )
@@ -124,8 +124,8 @@ class Budget:
     def _fits(self, worst_usd: float, key: CallKey) -> bool:
         if self._is_over(key):
             return False
-        held = self._spent_usd + self._reserved_usd + worst_usd
-        return held <= self._limit_usd + _ROUNDING_USD
+        acquired = self._spent_usd + self._reserved_usd + worst_usd
+        return acquired <= self._limit_usd + _ROUNDING_USD
 
     def _why_not(self, worst_usd: float, key: CallKey) -> str:
         return (
@@ -141,9 +141,11 @@ class Budget:
 
 
 class _Reservation:
-    """See `Admission`. A call without counters, or at an unknown price, costs all it could."""
+    """See `Reservation`. A call without counters, or at an unknown price, costs all it could."""
 
-    def __init__(self, budget: Budget, worst_usd: float, prices: ModelPrices, asked: Terms) -> None:
+    def __init__(
+        self, budget: Budget, worst_usd: float, prices: ModelPrices, asked: PricingTier
+    ) -> None:
         self._budget = budget
         self._asked = asked
         self._worst_usd = worst_usd
@@ -170,7 +172,7 @@ def _used_up(why: str) -> Stopped:
     return stopped
 
 
-def _answered_usd(prices: ModelPrices, call: Completion, asked: Terms) -> float:
+def _answered_usd(prices: ModelPrices, call: Completion, asked: PricingTier) -> float:
     """What a call cost; if that is not known, all that its last request could."""
     usd = _known_usd(prices, call, asked)
     if usd is not None:
@@ -178,7 +180,7 @@ def _answered_usd(prices: ModelPrices, call: Completion, asked: Terms) -> float:
     return sum(attempt_usd(prices, one, asked) or 0.0 for one in call.attempts[-1:])
 
 
-def _known_usd(prices: ModelPrices, call: Completion, asked: Terms) -> float | None:
+def _known_usd(prices: ModelPrices, call: Completion, asked: PricingTier) -> float | None:
     """What a call cost, at most: reading from a cache costs no more than input does."""
     usage, terms = call.usage, served(call, asked)
     cost = call_cost(prices, usage, terms)

@@ -6,9 +6,6 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from socratic_bench.artifacts.delivery import Delivery
-from socratic_bench.artifacts.keys import RunKeys
-from socratic_bench.config import CoreConfig
 from socratic_bench.documents import encode
 from socratic_bench.documents.result import Place, RunResult
 from socratic_bench.errors import (
@@ -20,13 +17,16 @@ from socratic_bench.errors import (
     TakenOverError,
 )
 from socratic_bench.journal import Log
-from socratic_bench.ports import ArtifactStore, Entry, Finale
+from socratic_bench.ports import ArtifactStore, Entry, EpisodeResult
+from socratic_bench.runner.cancel_token import CancelToken
 from socratic_bench.runner.gates import shortfalls
-from socratic_bench.runner.halt import Halt
+from socratic_bench.runner.models import UsageTracker
 from socratic_bench.runner.plan import Plan
-from socratic_bench.runner.resume import Held, in_time
-from socratic_bench.runner.stage import Ledger
-from socratic_bench.types import Turn, Unjudged
+from socratic_bench.runner.resume import AcquiredRun, in_time
+from socratic_bench.settings import CoreConfig
+from socratic_bench.storage.delivery import Delivery
+from socratic_bench.storage.keys import RunKeys
+from socratic_bench.types import Turn, Unscored
 
 # How long a run that was told to end still waits for writes on their way. All such waits together
 # leave some of the two seconds that a signal has.
@@ -43,19 +43,19 @@ FROM_DOCUMENT = "Go on with this document, kept in a file: socratic-runner --res
 class Closing(Struct, frozen=True, kw_only=True):
     """What is known of a run once its last turn is played, and how it becomes a result.
 
-    `held` and `log` are `None` if the run was ended before it was begun. `is_journal_shown` tells
-    whether the document that people get to see has a journal.
+    `acquired` and `log` are `None` if the run was ended before it was begun. `is_journal_shown`
+    tells whether the document that people get to see has a journal.
     """
 
     plan: Plan
     keys: RunKeys
-    held: Held | None
+    acquired: AcquiredRun | None
     log: Log | None
-    ledger: Ledger
+    usage_tracker: UsageTracker
     delivery: Delivery
     folder: ArtifactStore | None
     bucket: ArtifactStore | None
-    halt: Halt
+    cancel_token: CancelToken
     notices: list[str]
     notice: Callable[[str], None]
     body_of: Callable[[str], bytes | None]
@@ -65,7 +65,7 @@ class Closing(Struct, frozen=True, kw_only=True):
     is_journal_shown: bool
 
     def result(
-        self, finale: Finale, error: BenchError | None, turns: tuple[Turn, ...]
+        self, episode_result: EpisodeResult, error: BenchError | None, turns: tuple[Turn, ...]
     ) -> RunResult:
         """Deliver all files, the curated one last and only for a complete run."""
         error = error or _unavailable_judge(turns) or _unaffordable_judge(turns)
@@ -73,14 +73,14 @@ class Closing(Struct, frozen=True, kw_only=True):
         if lost and error:
             self.notice(lost.message)
         error = error or lost or self._unkept() or self._taken_away()
-        for text in self.held.journal.mended if self.held else ():
+        for text in self.acquired.journal.mended if self.acquired else ():
             self._lasting_notice(text)
-        result = self._summed_up(finale, error, turns)
+        result = self._summed_up(episode_result, error, turns)
         if result.status != "completed":
             return result
         late = self._conclude(result)
         if late:
-            return self._summed_up(finale, late, turns)
+            return self._summed_up(episode_result, late, turns)
         self._log_end(result)
         return result
 
@@ -88,14 +88,14 @@ class Closing(Struct, frozen=True, kw_only=True):
         """Have the stores keep again what others took out of them; an error if that fails."""
 
         def verify() -> ArtifactError | None:
-            if self.held:
-                self.held.journal.mend()
+            if self.acquired:
+                self.acquired.journal.mend()
             return self.delivery.verify(self.body_of, self._lasting_notice)
 
         if not self.delivery.has_stores:
             return None
         try:
-            return in_time(verify, self.halt)
+            return in_time(verify, self.cancel_token)
         except BenchError as ended:
             return ended
 
@@ -114,12 +114,12 @@ class Closing(Struct, frozen=True, kw_only=True):
 
         document = encode(CuratedDocument.of(result).printed)
         try:
-            return self.delivery.conclude(self.keys.curated, document, self.halt.wait_for)
+            return self.delivery.conclude(self.keys.curated, document, self.cancel_token.wait_for)
         except BenchError as ended:
             return ended
 
     def _log_end(self, result: RunResult) -> None:
-        if self.log and self.held and not self._was_complete(self.held, self.log):
+        if self.log and self.acquired and not self._was_complete(self.acquired, self.log):
             self.log.ended(
                 turns=self.plan.config.turns,
                 completed_at=result.completed_at,
@@ -128,26 +128,28 @@ class Closing(Struct, frozen=True, kw_only=True):
 
     def _unkept(self) -> BenchError | None:
         """A journal that failed while the last call was answered ends the run like any store."""
-        return self.halt.error if isinstance(self.halt.error, ArtifactError) else None
+        return (
+            self.cancel_token.error if isinstance(self.cancel_token.error, ArtifactError) else None
+        )
 
     def _delivered(
         self, error: BenchError | None
     ) -> tuple[BenchError | None, ArtifactError | None]:
         """What ended the run, be it while files are delivered, and what was not delivered."""
-        if self.halt.error is None:
+        if self.cancel_token.error is None:
             try:
-                return error, self.delivery.settle(self.halt.wait_for)
+                return error, self.delivery.settle(self.cancel_token.wait_for)
             except BenchError as ended:
                 error = error or ended
         lost = self.delivery.give_up(LAST_WRITES_S)
-        return error or (self.halt.error if lost else None), lost
+        return error or (self.cancel_token.error if lost else None), lost
 
     def _summed_up(
-        self, finale: Finale, error: BenchError | None, turns: tuple[Turn, ...]
+        self, episode_result: EpisodeResult, error: BenchError | None, turns: tuple[Turn, ...]
     ) -> RunResult:
         plan = self.plan
         metrics = plan.benchmark.summarise(plan.config, turns)
-        end_reason = error.end_reason if error else finale.end_reason
+        end_reason = error.end_reason if error else episode_result.end_reason
         complete = ENDINGS[end_reason].status == "completed"
         completed_at, duration_s = self._times()
         if error:
@@ -160,8 +162,8 @@ class Closing(Struct, frozen=True, kw_only=True):
             rubric=plan.episode.rubric,
             turns=turns,
             end_reason=end_reason,
-            closing=finale.closing,
-            closing_flags=finale.closing_flags,
+            closing=episode_result.closing,
+            closing_flags=episode_result.closing_flags,
             error=error,
             metrics=metrics,
             parts=plan.benchmark.parts,
@@ -174,7 +176,7 @@ class Closing(Struct, frozen=True, kw_only=True):
             )
             if complete
             else (),
-            tallies=self.ledger.tallies(),
+            tallies=self.usage_tracker.tallies(),
             s3=self._place(self.bucket, complete=complete),
             folder=self._place(self.folder, complete=complete),
             notices=tuple(self.notices),
@@ -188,32 +190,32 @@ class Closing(Struct, frozen=True, kw_only=True):
     def _times(self) -> tuple[datetime, float]:
         """When the run was complete, and how long its processes took together."""
         now, worked_s = self.now(), self.elapsed_s()
-        if self.held is None or self.log is None:
+        if self.acquired is None or self.log is None:
             return now, worked_s
-        end, times = self.held.memory.end, self.held.memory.times
-        if end and self._was_complete(self.held, self.log):
+        end, times = self.acquired.replay_log.end, self.acquired.replay_log.times
+        if end and self._was_complete(self.acquired, self.log):
             duration_s = times.worked_s if end.duration_s is None else end.duration_s
             return max(end.completed_at, self.started_at), duration_s
         return now, times.worked_s + worked_s
 
     @staticmethod
-    def _was_complete(held: Held, log: Log) -> bool:
-        return held.memory.end is not None and not log.has_asked
+    def _was_complete(acquired: AcquiredRun, log: Log) -> bool:
+        return acquired.replay_log.end is not None and not log.has_asked
 
     @property
     def _is_kept(self) -> bool:
         """Whether a store holds the run's journal to the last entry."""
-        return bool(self.held and self.held.journal.is_kept)
+        return bool(self.acquired and self.acquired.journal.is_kept)
 
     def _entries(self) -> tuple[Entry, ...] | None:
-        return tuple(self.held.journal.entries) if self.held else None
+        return tuple(self.acquired.journal.entries) if self.acquired else None
 
     def _say_how_to_go_on(self, error: BenchError) -> None:
-        if self.held is None or error.end_reason in ("usage", "internal"):
+        if self.acquired is None or error.end_reason in ("usage", "internal"):
             return
         if isinstance(error, TakenOverError):
             return
-        if not any(entry.get("kind") == "answered" for entry in self.held.journal.entries):
+        if not any(entry.get("kind") == "answered" for entry in self.acquired.journal.entries):
             return
         how = self._resume_words()
         if how in error.hints:
@@ -261,7 +263,7 @@ def stored_words(config: CoreConfig, run_id: str) -> str:
 
 def _unavailable_judge(turns: tuple[Turn, ...]) -> BenchError | None:
     """The dialogue is played out without a judge that is gone, but the run is not complete."""
-    missing = [turn.outcome for turn in turns if isinstance(turn.outcome, Unjudged)]
+    missing = [turn.outcome for turn in turns if isinstance(turn.outcome, Unscored)]
     gone = [outcome for outcome in missing if outcome.reason == "unavailable"]
     if not gone:
         return None
@@ -276,7 +278,7 @@ def _unavailable_judge(turns: tuple[Turn, ...]) -> BenchError | None:
 
 def _unaffordable_judge(turns: tuple[Turn, ...]) -> BenchError | None:
     """The dialogue may have ended by itself while its last verdicts did not fit the budget."""
-    missing = [turn.outcome for turn in turns if isinstance(turn.outcome, Unjudged)]
+    missing = [turn.outcome for turn in turns if isinstance(turn.outcome, Unscored)]
     refused = [outcome for outcome in missing if outcome.reason == "budget"]
     if not refused:
         return None

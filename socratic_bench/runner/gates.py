@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from socratic_bench.benchmarks import RunConfig
-from socratic_bench.config import Gate
 from socratic_bench.ports import Metrics
+from socratic_bench.settings import Gate
 
 ALLOWED_UNJUDGED = 1
 

@@ -1,14 +1,14 @@
 """A listener for callers that want to hear nothing."""
 
-from socratic_bench.config import CoreConfig
-from socratic_bench.ports import Opening
+from socratic_bench.ports import Sample
+from socratic_bench.settings import CoreConfig
 from socratic_bench.types import CallKey, Turn
 
 
-class Silence:
+class NullListener:
     """See `socratic_bench.ports.Listener`."""
 
-    def on_start(self, run_id: str, config: CoreConfig, opening: Opening) -> None: ...
+    def on_start(self, run_id: str, config: CoreConfig, opening: Sample) -> None: ...
 
     def on_call(self, key: CallKey) -> None: ...
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from socratic_bench.bedrock.settings import known_problems
 from socratic_bench.benchmarks import RunConfig, load_benchmark
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.journal import Identity
 from socratic_bench.parts import ACTORS, models_of
 from socratic_bench.ports import Benchmark, Episode
+from socratic_bench.providers.bedrock.settings import known_problems
 from socratic_bench.runner.prices import read_prices, unknown_prices
 from socratic_bench.types import Role
 

@@ -5,9 +5,9 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from socratic_bench.benchmarks import RunConfig
-from socratic_bench.config import read_bounded
 from socratic_bench.errors import Problem, UsageError
 from socratic_bench.parts import Actor, models_of
+from socratic_bench.settings import read_bounded
 
 if TYPE_CHECKING:
     from socratic_bench.pricing.table import PriceTable
@@ -44,7 +44,7 @@ def unknown_prices(
     """A sentence for each model whose worst case a budget could not tell."""
     if not config.max_cost_usd or config.max_cost_usd < 0:
         return  # no bound, or a mistake of its own
-    from socratic_bench.pricing.rates import Terms
+    from socratic_bench.pricing.rates import PricingTier
     from socratic_bench.pricing.table import builtin_prices
 
     table = table or builtin_prices()
@@ -52,8 +52,8 @@ def unknown_prices(
     for actor in actors:
         model = models[actor.name]
         prices = table.of(model, config.region) if model else None
-        asked = Terms(config.service_tier, config.latency_profile)
-        names = (asked if actor.name == "tutor" else Terms()).names
+        asked = PricingTier(config.service_tier, config.latency_profile)
+        names = (asked if actor.name == "tutor" else PricingTier()).names
         missing = names if prices is None else names - prices.tiers.keys()
         if model and missing:
             yield Problem.of(

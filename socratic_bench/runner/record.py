@@ -7,14 +7,14 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from socratic_bench.artifacts.delivery import Delivery
-from socratic_bench.artifacts.keys import RunKeys
 from socratic_bench.documents import encode
 from socratic_bench.errors import BenchError, InternalError
 from socratic_bench.judging import Judge
 from socratic_bench.ports import Listener
-from socratic_bench.runner.halt import Halt
+from socratic_bench.runner.cancel_token import CancelToken
 from socratic_bench.runner.plan import Plan
+from socratic_bench.storage.delivery import Delivery
+from socratic_bench.storage.keys import RunKeys
 from socratic_bench.types import Json, Judged, Turn
 
 JUDGES_AT_ONCE = 4
@@ -36,7 +36,7 @@ class Record:
         judge: Judge | None,
         delivery: Delivery,
         listener: Listener,
-        halt: Halt,
+        cancel_token: CancelToken,
     ) -> None:
         self._keys = keys
         self._episode = plan.episode
@@ -44,7 +44,7 @@ class Record:
         self._judge = judge
         self._delivery = delivery
         self._listener = listener
-        self._halt = halt
+        self._cancel_token = cancel_token
         self._lock = threading.Lock()
         self._turns: list[Turn] = []
         self._documents: dict[str, Callable[[], dict[str, Json]]] = {}
@@ -66,9 +66,9 @@ class Record:
         """After the last turn: wait until all are judged. Raises what ends the run meanwhile."""
         self._end_play()
         for entering in self._entering:
-            self._halt.result(entering)
+            self._cancel_token.result(entering)
         for judging in list(self._judging.values()):
-            self._halt.result(judging)
+            self._cancel_token.result(judging)
 
     def linger(self, at_most_s: float) -> None:
         """Give verdicts a moment that are only read from memory, when the run was told to end."""
@@ -111,7 +111,7 @@ class Record:
             self._take_in(so_far)
         except Exception as defect:
             # It would befall the next turn, too, so the dialogue need not go on.
-            self._halt.end(InternalError.of(defect))
+            self._cancel_token.end(InternalError.of(defect))
             raise
 
     def _take_in(self, so_far: Sequence[Turn]) -> None:
@@ -119,7 +119,7 @@ class Record:
         from socratic_bench.documents.files import TurnFile
 
         if len(so_far) == len(self._turns):
-            self._halt.pause(GIVE_WAY_S, self._played)
+            self._cancel_token.pause(GIVE_WAY_S, self._played)
         turn = self._measured(so_far)
         index = turn.index
         with self._lock:
@@ -135,7 +135,7 @@ class Record:
         self._listener.on_turn(turn)
         if self._judge is None or turn.replayed:
             self._listener.on_judged(turn)
-        elif turn.unjudgeable is None:
+        elif turn.unscorable is None:
             shown = (*so_far[:-1], turn)
             self._judging[index] = self._pool.submit(self._have_judged, shown, index)
         else:
@@ -154,10 +154,10 @@ class Record:
     def _have_judged(self, turns: Sequence[Turn], index: int) -> Judged:
         assert self._judge is not None  # noqa: S101 -- only called with a judge
         try:
-            judged = self._judge.judge(self._episode.exhibit(turns, index), index)
+            judged = self._judge.judge(self._episode.judge_input(turns, index), index)
         except BenchError as error:
             # What befell this verdict would befall every other, so the dialogue need not go on.
-            self._halt.end(error)
+            self._cancel_token.end(error)
             raise
         self._keep_verdict(replace(turns[index], judged=judged))
         return judged

@@ -9,34 +9,34 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from socratic_bench.artifacts.delivery import Delivery
-from socratic_bench.artifacts.places import bucket_journals, folder_journals, open_bucket
 from socratic_bench.benchmarks import RunConfig
-from socratic_bench.config import from_stored, to_stored
 from socratic_bench.documents import encode
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import ArtifactError, DamagedJournalError, UsageError
-from socratic_bench.journal import Identity, Memory
+from socratic_bench.journal import Identity, ReplayLog
 from socratic_bench.journal.entries import VERSION, Begun, Process
-from socratic_bench.journal.memory import impossible, read_header
+from socratic_bench.journal.replay_log import impossible, read_header
 from socratic_bench.judging.verdict import Unreadable, read_verdict
 from socratic_bench.ports import Entry, Journal, Journals
-from socratic_bench.runner.halt import Halt
+from socratic_bench.runner.cancel_token import CancelToken
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.stores import check_stores
+from socratic_bench.settings import from_stored, to_stored
+from socratic_bench.storage.delivery import Delivery
+from socratic_bench.storage.places import bucket_journals, folder_journals, open_bucket
 from socratic_bench.version import VERSION as RUNNER_VERSION
 
 Result = TypeVar("Result")
 
 
-class Held(Struct, frozen=True, kw_only=True):
+class AcquiredRun(Struct, frozen=True, kw_only=True):
     """A run that this process may play: begun just now, or begun earlier."""
 
     plan: Plan
     run_id: str
     started_at: datetime
-    journal: "Everywhere"
-    memory: Memory
+    journal: "ReplicatedJournal"
+    replay_log: ReplayLog
 
     @property
     def is_resumed(self) -> bool:
@@ -45,12 +45,12 @@ class Held(Struct, frozen=True, kw_only=True):
     @property
     def is_complete(self) -> bool:
         """Whether every store knows that all was played, judged and delivered."""
-        end = self.memory.end
-        is_intact = not (self.journal.repairs or self.journal.lagged or self.memory.unreadable)
+        end = self.replay_log.end
+        is_intact = not (self.journal.repairs or self.journal.lagged or self.replay_log.unreadable)
         return end is not None and end.turns == self.plan.config.turns and is_intact
 
 
-class Everywhere:
+class ReplicatedJournal:
     """The journals of one run in several stores as one; a store that lags behind catches up."""
 
     def __init__(self, journals: Sequence[Journal], entries: Sequence[Entry] = ()) -> None:
@@ -62,8 +62,8 @@ class Everywhere:
         self.repairs = tuple(repair for journal in journals for repair in journal.repairs)
         self.lagged = False
         for journal in journals:
-            held = _distinct(journal.entries)
-            missing = [entry for text, entry in known.items() if text not in held]
+            acquired = _distinct(journal.entries)
+            missing = [entry for text, entry in known.items() if text not in acquired]
             self.lagged = self.lagged or bool(missing)
             for entry in missing:
                 journal.append(entry)
@@ -121,30 +121,34 @@ def earlier_config(entries: Sequence[Entry]) -> RunConfig:
     return config
 
 
-def stored_config(asked: RunConfig, run_id: str, halt: Halt) -> RunConfig:
+def stored_config(asked: RunConfig, run_id: str, cancel_token: CancelToken) -> RunConfig:
     """The configuration that a run of the stores of `asked` began with.
 
-    Raises `UsageError` if there is no such run, and what ends `halt` while a store is asked.
+    Raises `UsageError` if there is no such run, and what ends the run while a store is asked.
     """
 
     def look() -> RunConfig:
         bucket = open_bucket(asked)
         in_bucket = bucket_journals(
-            bucket, Delivery(()), sleep=halt.sleep, on_lost=halt.end, notice=lambda _: None
+            bucket,
+            Delivery(()),
+            sleep=cancel_token.sleep,
+            on_lost=cancel_token.end,
+            notice=lambda _: None,
         )
         check_stores([bucket] if bucket else [])
         stores = [found for found in (folder_journals(asked), in_bucket) if found]
         holder = next((store for store in stores if store.holds(run_id)), stores[0])
         return earlier_config([holder.first(run_id)])
 
-    return in_time(look, halt)
+    return in_time(look, cancel_token)
 
 
-def in_time(look: Callable[[], Result], halt: Halt) -> Result:
-    """What `look` returns, or raise what ends `halt` before it is there."""
+def in_time(look: Callable[[], Result], cancel_token: CancelToken) -> Result:
+    """What `look` returns, or raise what ends `cancel_token` before it is there."""
     pool = ThreadPoolExecutor(1, thread_name_prefix="look")
     try:
-        return halt.result(pool.submit(look))
+        return cancel_token.result(pool.submit(look))
     finally:
         pool.shutdown(wait=False)
 
@@ -162,7 +166,7 @@ def document_entries(document: object) -> Sequence[Entry]:
     return journal
 
 
-class Taking(Struct, frozen=True, kw_only=True):
+class RunAcquisition(Struct, frozen=True, kw_only=True):
     """What taking up a run needs: its stores, an id for a new one, and who and when this is."""
 
     stores: Sequence[Journals]
@@ -171,7 +175,7 @@ class Taking(Struct, frozen=True, kw_only=True):
     owner: Mapping[str, Any]
     notice: Callable[[str], None]
 
-    def hold(self, plan: Plan, entries: Sequence[Entry] = ()) -> Held:
+    def hold(self, plan: Plan, entries: Sequence[Entry] = ()) -> AcquiredRun:
         """The run that `plan` means, held until its journal is closed.
 
         Raises `UsageError` if it is held elsewhere, is not there, or is another run than asked for.
@@ -187,47 +191,49 @@ class Taking(Struct, frozen=True, kw_only=True):
                 stack.enter_context(store.alone(plan.identity.digest))
             return self._newest(plan) or self._begin(plan)
 
-    def _newest(self, plan: Plan) -> Held | None:
+    def _newest(self, plan: Plan) -> AcquiredRun | None:
         found = {run for store in self.stores for run in store.newest(plan.identity.digest)}
         for run_id in sorted(found, reverse=True):
             try:
-                held = self._open(plan, run_id)
+                acquired = self._open(plan, run_id)
             except DamagedJournalError as error:
                 self.notice(f"{run_id} is passed over. {error.message}")
                 continue
-            if held.memory.turns <= plan.config.turns:
-                return self._started(held)
+            if acquired.replay_log.turns <= plan.config.turns:
+                return self._started(acquired)
             self.notice(
-                f"{run_id} is passed over: it has {held.memory.turns} turns, "
+                f"{run_id} is passed over: it has {acquired.replay_log.turns} turns, "
                 f"and {plan.config.turns} are asked for."
             )
-            held.journal.close()
+            acquired.journal.close()
         return None
 
-    def _continue(self, plan: Plan, run_id: str, entries: Sequence[Entry] = ()) -> Held:
-        held = self._open(plan, run_id, entries)
-        header = held.memory.header
+    def _continue(self, plan: Plan, run_id: str, entries: Sequence[Entry] = ()) -> AcquiredRun:
+        acquired = self._open(plan, run_id, entries)
+        header = acquired.replay_log.header
         if plan.seed == header.seed:
             plan = replace(plan, seed_given="seed" in header.identity)
         if plan.config.turns == header.config.get("turns"):
             # What it began with was asked for, or nothing was: it may have grown since.
-            held = replace(held, plan=held.plan.going_on(header.seed, held.memory.turns))
-            plan = replace(plan, config=replace(plan.config, turns=held.memory.turns))
+            acquired = replace(
+                acquired, plan=acquired.plan.going_on(header.seed, acquired.replay_log.turns)
+            )
+            plan = replace(plan, config=replace(plan.config, turns=acquired.replay_log.turns))
         problems = [*Identity(header.identity).differences(plan.identity)]
-        if plan.config.turns < held.memory.turns:
+        if plan.config.turns < acquired.replay_log.turns:
             problems.append(
-                f"The run has {held.memory.turns} turns, which may become more, "
+                f"The run has {acquired.replay_log.turns} turns, which may become more, "
                 f"but {plan.config.turns} are asked for."
             )
         if problems:
-            held.journal.close()
+            acquired.journal.close()
             raise UsageError(
                 [f"{run_id} cannot go on as asked.", *problems],
                 hint="Leave these as they were, or start a new run without resuming.",
             )
-        return self._started(held)
+        return self._started(acquired)
 
-    def _open(self, plan: Plan, run_id: str, entries: Sequence[Entry] = ()) -> Held:
+    def _open(self, plan: Plan, run_id: str, entries: Sequence[Entry] = ()) -> AcquiredRun:
         holders = [store for store in self.stores if store.holds(run_id)]
         if not holders and not entries:
             self.stores[0].open(run_id)  # it says best what is not there
@@ -237,25 +243,25 @@ class Taking(Struct, frozen=True, kw_only=True):
                 opened[store] = store.open(run_id)
                 stack.callback(opened[store].close)
             known = [*entries, *(e for journal in opened.values() for e in journal.entries)]
-            memory = Memory([*_distinct(known).values()])
-            _refuse_impossible_scores(memory, plan)
+            replay_log = ReplayLog([*_distinct(known).values()])
+            _refuse_impossible_scores(replay_log, plan)
             for store in self.stores:
                 if store not in opened:
                     opened[store] = store.create(run_id, str(known[0].get("digest")))
                     stack.callback(opened[store].close)
-            journal = Everywhere([*opened.values()], entries)
+            journal = ReplicatedJournal([*opened.values()], entries)
             stack.pop_all()
-        for repair in (*journal.repairs, *memory.unreadable):
+        for repair in (*journal.repairs, *replay_log.unreadable):
             self.notice(repair)
-        return Held(
-            plan=plan.going_on(memory.header.seed, plan.config.turns),
+        return AcquiredRun(
+            plan=plan.going_on(replay_log.header.seed, plan.config.turns),
             run_id=run_id,
-            started_at=memory.header.started_at,
+            started_at=replay_log.header.started_at,
             journal=journal,
-            memory=memory,
+            replay_log=replay_log,
         )
 
-    def _begin(self, plan: Plan) -> Held:
+    def _begin(self, plan: Plan) -> AcquiredRun:
         identity = plan.identity
         header = plain_keys(
             Begun(
@@ -269,40 +275,40 @@ class Taking(Struct, frozen=True, kw_only=True):
                 runner_version=RUNNER_VERSION,
             )
         )
-        journal = Everywhere(
+        journal = ReplicatedJournal(
             [store.create(self.new_run_id, identity.digest) for store in self.stores]
         )
         journal.append(header)
-        held = Held(
+        acquired = AcquiredRun(
             plan=plan,
             run_id=self.new_run_id,
             started_at=self.now,
             journal=journal,
-            memory=Memory([header]),
+            replay_log=ReplayLog([header]),
         )
-        return self._started(held)
+        return self._started(acquired)
 
-    def _started(self, held: Held) -> Held:
+    def _started(self, acquired: AcquiredRun) -> AcquiredRun:
         entry = Process(
             **self.owner,
             started_at=self.now,
-            turns=held.plan.config.turns,
+            turns=acquired.plan.config.turns,
             runner_version=RUNNER_VERSION,
         )
-        held.journal.append(plain_keys(entry))
-        return held
+        acquired.journal.append(plain_keys(entry))
+        return acquired
 
 
-def _refuse_impossible_scores(memory: Memory, plan: Plan) -> None:
+def _refuse_impossible_scores(replay_log: ReplayLog, plan: Plan) -> None:
     """A judge may say anything, but is asked once more for a verdict that no rubric allows."""
     rubric = plan.episode.rubric
     if rubric is None:
         return
-    for key, answer in memory.unrepeated("judge"):
+    for key, answer in replay_log.unrepeated("judge"):
         found = read_verdict(answer, rubric, judge_model="")
         if isinstance(found, Unreadable) and found.reason == "invalid_verdict":
             what = f"a verdict on turn {key.index} that the rubric does not allow"
-            raise impossible(memory.header.run_id, f"{what} ({found.problem.rstrip('.')})")
+            raise impossible(replay_log.header.run_id, f"{what} ({found.problem.rstrip('.')})")
 
 
 def _distinct(entries: Sequence[Entry]) -> dict[bytes, Entry]:

@@ -7,51 +7,59 @@ from contextlib import ExitStack
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from socratic_bench.artifacts.delivery import Delivery
-from socratic_bench.artifacts.folder_journal import owner
-from socratic_bench.artifacts.keys import RunKeys
-from socratic_bench.artifacts.lane import Patience
-from socratic_bench.artifacts.places import (
-    bucket_journals,
-    folder_journals,
-    open_bucket,
-    open_folder,
-)
-from socratic_bench.bedrock.settings import setting_notices
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents.result import RunResult
 from socratic_bench.errors import BenchError, InternalError, ModelError, Stopped, UsageError
 from socratic_bench.journal import Log
 from socratic_bench.judging import Judge
-from socratic_bench.ports import ArtifactStore, Benchmark, Entry, Finale, Journals, Listener, Model
+from socratic_bench.ports import (
+    ArtifactStore,
+    Benchmark,
+    Entry,
+    EpisodeResult,
+    Journals,
+    Listener,
+    Model,
+)
+from socratic_bench.providers.bedrock.settings import setting_notices
 from socratic_bench.runner.backend import (
     ModelFactory,
     bedrock_models,
     early_session,
-    late_models,
+    lazy_models,
 )
+from socratic_bench.runner.cancel_token import CancelToken
 from socratic_bench.runner.clock import SteadyClock
 from socratic_bench.runner.closing import GIVEN_UP_S, LAST_WRITES_S, Closing
-from socratic_bench.runner.halt import Halt
-from socratic_bench.runner.listener import Silence
+from socratic_bench.runner.listener import NullListener
+from socratic_bench.runner.models import (
+    CancellableModel,
+    CountedModel,
+    GuardedModel,
+    LiveEpisodeContext,
+    LoggedModel,
+    NotedCostLimit,
+    ReplayModel,
+    UsageTracker,
+)
 from socratic_bench.runner.plan import Plan, prepare
 from socratic_bench.runner.record import Record
-from socratic_bench.runner.resume import Held, Taking, document_entries
-from socratic_bench.runner.stage import (
-    Counted,
-    Endable,
-    Guarded,
-    Ledger,
-    LiveStage,
-    Logged,
-    Noting,
-    Replaying,
-)
+from socratic_bench.runner.resume import AcquiredRun, RunAcquisition, document_entries
 from socratic_bench.runner.stores import check_stores
+from socratic_bench.storage.delivery import Delivery
+from socratic_bench.storage.folder_journal import owner
+from socratic_bench.storage.keys import RunKeys
+from socratic_bench.storage.places import (
+    bucket_journals,
+    folder_journals,
+    open_bucket,
+    open_folder,
+)
+from socratic_bench.storage.upload_queue import RetryPolicy
 from socratic_bench.types import ROLES, Json
 
 if TYPE_CHECKING:
-    from socratic_bench.bedrock.session import SdkSession
+    from socratic_bench.providers.bedrock.session import SdkSession
     from socratic_bench.runner.budget import Budget
 
 CALLS_AT_ONCE = 4
@@ -66,25 +74,25 @@ def run(
     *,
     benchmark: Benchmark | None = None,
     listener: Listener | None = None,
-    halt: Halt | None = None,
+    cancel_token: CancelToken | None = None,
     document: Mapping[str, Json] | None = None,
 ) -> RunResult:
     """Play one run, from any thread, without argv, signals, exit or stdout.
 
     Raises `UsageError` for a configuration that cannot be run; whatever happens later is told by
-    the result. `benchmark` replaces the one that the configuration names, `halt` ends it early. A
-    partial `document` of a run without a store is gone on with.
+    the result. `benchmark` replaces the one that the configuration names, `cancel_token` ends it
+    early. A partial `document` of a run without a store is gone on with.
     """
     plan = prepare(config, benchmark=benchmark)
     entries = () if document is None else document_entries(document)
-    return perform(plan, listener=listener, halt=halt, entries=entries)
+    return perform(plan, listener=listener, cancel_token=cancel_token, entries=entries)
 
 
 def perform(
     plan: Plan,
     *,
     listener: Listener | None = None,
-    halt: Halt | None = None,
+    cancel_token: CancelToken | None = None,
     entries: Sequence[Entry] = (),
     is_journal_shown: bool = True,
 ) -> RunResult:
@@ -93,30 +101,32 @@ def perform(
     Hints go by whether whoever asked `is_journal_shown`, from which a run without a store goes on.
     Raises `UsageError` if a store is sure to be unusable, or the run cannot go on as asked.
     """
-    performance = _Performance(plan, listener or Silence(), halt or Halt(), entries)
+    performance = _RunExecution(
+        plan, listener or NullListener(), cancel_token or CancelToken(), entries
+    )
     performance.is_journal_shown = is_journal_shown
     return performance.result()
 
 
-class _Performance:
+class _RunExecution:
     """One run under way: the parts that its steps share."""
 
     def __init__(
-        self, plan: Plan, listener: Listener, halt: Halt, entries: Sequence[Entry]
+        self, plan: Plan, listener: Listener, cancel_token: CancelToken, entries: Sequence[Entry]
     ) -> None:
         from ulid import ULID
 
         self.plan = plan
         self.listener = listener
-        self.halt = halt
+        self.cancel_token = cancel_token
         self.entries = entries
         self.keys = RunKeys(f"run-{ULID()}")
-        self.ledger = Ledger()
+        self.usage_tracker = UsageTracker()
         self.notices: list[str] = []
-        self.now = SteadyClock(monotonic_s=halt.monotonic_s)
+        self.now = SteadyClock(monotonic_s=cancel_token.monotonic_s)
         self.started_at: datetime = self.now()
-        self.started_s = halt.monotonic_s()
-        self.held: Held | None = None
+        self.started_s = cancel_token.monotonic_s()
+        self.acquired: AcquiredRun | None = None
         self.log: Log | None = None
         self.is_delivered = False
         self.is_journal_shown = True
@@ -128,19 +138,19 @@ class _Performance:
         return self.plan.config
 
     def result(self) -> RunResult:
-        self.halt.start_deadline(self.config.deadline_s)
+        self.cancel_token.start_deadline(self.config.deadline_s)
         self.folder = open_folder(self.config, self.listener.on_notice)
         self.pool = ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="call")
         early = self._open_bucket()
         self.stores: list[ArtifactStore] = [s for s in (self.folder, self.bucket) if s]
         self.delivery = self.files = self._new_delivery(self.stores)
         try:
-            finale, error = early or self._checked_and_played()
-            if self.halt.error is not None:
-                self.ledger.settle(GIVEN_UP_S)
+            episode_result, error = early or self._checked_and_played()
+            if self.cancel_token.error is not None:
+                self.usage_tracker.settle(GIVEN_UP_S)
             turns = self.record.final() if self.record else ()
-            result = self._closing().result(finale, error, turns)
-            if self.halt.error is None:  # else the last moment is over already
+            result = self._closing().result(episode_result, error, turns)
+            if self.cancel_token.error is None:  # else the last moment is over already
                 self.delivery.give_up(LAST_WRITES_S)
             return result
         finally:
@@ -151,25 +161,25 @@ class _Performance:
                 self.log.close()
             self.listener.on_end()
 
-    def _open_bucket(self) -> tuple[Finale, BenchError | None] | None:
+    def _open_bucket(self) -> tuple[EpisodeResult, BenchError | None] | None:
         """Beside this thread, as credentials may take their time; what ended the run meanwhile."""
         self.bucket = None
         if not self.config.s3_bucket:
             return None
         try:
             opening = self.pool.submit(open_bucket, self.config, self._notice)
-            self.bucket = self.halt.result(opening)
+            self.bucket = self.cancel_token.result(opening)
         except Stopped as ended:
-            return Finale(end_reason=ended.end_reason), ended
+            return EpisodeResult(end_reason=ended.end_reason), ended
         return None
 
-    def _checked_and_played(self) -> tuple[Finale, BenchError | None]:
+    def _checked_and_played(self) -> tuple[EpisodeResult, BenchError | None]:
         try:
-            self._take_up(self.halt.result(self.pool.submit(self._checked_and_held)))
+            self._take_up(self.cancel_token.result(self.pool.submit(self._checked_and_held)))
         except UsageError:
             raise
         except BenchError as ended:
-            return Finale(end_reason=ended.end_reason), ended
+            return EpisodeResult(end_reason=ended.end_reason), ended
         opening = self.plan.episode.opening
         self.listener.on_start(self.keys.run_id, self.config, opening)
         for text in (*opening.notices, *setting_notices(self.config)):
@@ -180,8 +190,8 @@ class _Performance:
         return Delivery(
             stores,
             backing=self.folder,
-            patience=Patience(tries=self.config.max_attempts),
-            on_full=self.halt.end,
+            retry_policy=RetryPolicy(tries=self.config.max_attempts),
+            on_full=self.cancel_token.end,
         )
 
     def _journals(self) -> list[Journals]:
@@ -189,104 +199,109 @@ class _Performance:
         in_bucket = bucket_journals(
             self.bucket,
             self.delivery,
-            sleep=self.halt.sleep,
-            on_lost=self.halt.end,
+            sleep=self.cancel_token.sleep,
+            on_lost=self.cancel_token.end,
             notice=self.listener.on_notice,
             keeps_notes=self.folder is None,
         )
         in_folder = folder_journals(self.config, self.listener.on_notice)
         return [found for found in (in_folder, in_bucket) if found]
 
-    def _checked_and_held(self) -> Held:
+    def _checked_and_held(self) -> AcquiredRun:
         check_stores(self.stores)
         if not self.entries and self.config.resume_run_id is None:
             self.session = early_session(self.config, os.environ)
-        taking = Taking(
+        taking = RunAcquisition(
             stores=self._journals(),
             new_run_id=self.keys.run_id,
             now=self.started_at,
             owner=owner(),
             notice=self.listener.on_notice,
         )
-        held = taking.hold(self.plan, self.entries)
-        curated = RunKeys(held.run_id).curated
-        self.is_delivered = held.is_complete and (not self.bucket or self.bucket.holds(curated))
-        return held
+        acquired = taking.hold(self.plan, self.entries)
+        curated = RunKeys(acquired.run_id).curated
+        self.is_delivered = acquired.is_complete and (not self.bucket or self.bucket.holds(curated))
+        return acquired
 
-    def _take_up(self, held: Held) -> None:
+    def _take_up(self, acquired: AcquiredRun) -> None:
         """From here on this is the run that is held, which an earlier process may have begun."""
-        self.held, self.plan, self.keys = held, held.plan, RunKeys(held.run_id)
-        self.started_at = held.started_at
-        self.notices.extend(held.memory.notices)
-        behind_s = self.now.go_on_from(held.memory.times.latest)
+        self.acquired, self.plan, self.keys = acquired, acquired.plan, RunKeys(acquired.run_id)
+        self.started_at = acquired.started_at
+        self.notices.extend(acquired.replay_log.notices)
+        behind_s = self.now.go_on_from(acquired.replay_log.times.latest)
         if behind_s >= TOLD_BEHIND_S:
             self._passing_notice(
                 f"The clock is {behind_s:.0f} s behind the run's last entry: its times go on from "
                 "that entry."
             )
         for role in ROLES:
-            self.ledger.add_failed(role, *held.memory.failed(role))
+            self.usage_tracker.add_failed(role, *acquired.replay_log.failed(role))
         if self.is_delivered:
             # A folder is cheap to look through and to mend; a bucket's files are never half there.
             self.files = self._new_delivery([self.folder] if self.folder else [])
         self.log = Log(
-            held.journal, now=self.now, elapsed_s=self._elapsed_s, on_failure=self.halt.end
+            acquired.journal,
+            now=self.now,
+            elapsed_s=self._elapsed_s,
+            on_failure=self.cancel_token.end,
         )
-        if held.memory.n_answers:
+        if acquired.replay_log.n_answers:
             self.listener.on_notice(
-                f"{held.memory.n_answers} calls of {held.run_id} were answered before; "
+                f"{acquired.replay_log.n_answers} calls of {acquired.run_id} were answered before; "
                 "they are taken over and not made again."
             )
 
-    def _play(self) -> tuple[Finale, BenchError | None]:
+    def _play(self) -> tuple[EpisodeResult, BenchError | None]:
         """Play and judge; what cut it short comes back as an error, with all that was finished."""
         with ExitStack() as stack:
             try:
                 model_of = self._models(stack)
                 self.record = self._new_record(model_of)
                 stack.callback(self.record.close)
-                return self._play_and_judge(self._stage(model_of), self.record)
+                return self._play_and_judge(self._context(model_of), self.record)
             except UsageError:
                 raise
             except BenchError as error:
-                if self.record and self.held and self.held.is_resumed:
+                if self.record and self.acquired and self.acquired.is_resumed:
                     self.record.linger(LAST_VERDICTS_S)
-                return Finale(end_reason=error.end_reason), error
+                return EpisodeResult(end_reason=error.end_reason), error
             except Exception as defect:  # noqa: BLE001 -- the boundary: finished turns are reported
-                return Finale(end_reason="internal"), InternalError.of(defect)
+                return EpisodeResult(end_reason="internal"), InternalError.of(defect)
 
     def _models(self, stack: ExitStack) -> ModelFactory:
         """Connected at once, so that the first call need not wait; or not at all if none is due."""
 
         def connect() -> ModelFactory:
             assert self.log is not None  # noqa: S101 -- begun before anything is played
-            purse = Noting(self.log, self.halt.result_in_call, self._purse())
+            cost_limit = NotedCostLimit(self.log, self.cancel_token.result_in_call, self._purse())
             models = bedrock_models(
-                self.config, self.halt, self._notice, purse, self.session, now=self.now
+                self.config, self.cancel_token, self._notice, cost_limit, self.session, now=self.now
             )
             return stack.enter_context(models)
 
-        return late_models(connect) if self.held and self.held.is_complete else connect()
+        return lazy_models(connect) if self.acquired and self.acquired.is_complete else connect()
 
-    def _play_and_judge(self, stage: LiveStage, record: Record) -> tuple[Finale, BenchError | None]:
+    def _play_and_judge(
+        self, context: LiveEpisodeContext, record: Record
+    ) -> tuple[EpisodeResult, BenchError | None]:
         error: BenchError | None = None
         try:
-            finale = self.plan.episode.play(stage)
+            episode_result = self.plan.episode.play(context)
         except ModelError as broken:
             # The verdicts on what was played are still wanted.
-            finale, error = Finale(end_reason=broken.end_reason), broken
+            episode_result, error = EpisodeResult(end_reason=broken.end_reason), broken
         except Stopped as stopped:
             if stopped.end_reason != "budget":
                 raise
             # Verdicts under way are paid for, and others may still fit.
-            finale, error = Finale(end_reason="budget"), stopped
+            episode_result, error = EpisodeResult(end_reason="budget"), stopped
         record.wait()
-        return finale, error
+        return episode_result, error
 
     def _purse(self) -> "Budget | None":
         if self.config.max_cost_usd is None:
             return None
-        from socratic_bench.pricing.rates import Terms
+        from socratic_bench.pricing.rates import PricingTier
         from socratic_bench.pricing.table import builtin_prices
         from socratic_bench.runner.budget import Budget
 
@@ -294,17 +309,17 @@ class _Performance:
             self.config.max_cost_usd,
             table=self.plan.prices or builtin_prices(),
             region=self.config.region,
-            wait=self.halt.result,
+            wait=self.cancel_token.result,
         )
-        memory = self.held.memory if self.held else None
-        tutors = Terms(self.config.service_tier, self.config.latency_profile)
+        replay_log = self.acquired.replay_log if self.acquired else None
+        tutors = PricingTier(self.config.service_tier, self.config.latency_profile)
         for role, model_id in self.plan.models.items():
-            if memory and model_id:
+            if replay_log and model_id:
                 budget.take_over(
                     model_id,
-                    memory.completions(role),
-                    memory.failed(role),
-                    asked=tutors if role == "tutor" else Terms(),
+                    replay_log.completions(role),
+                    replay_log.failed(role),
+                    asked=tutors if role == "tutor" else PricingTier(),
                 )
         return budget
 
@@ -312,13 +327,13 @@ class _Performance:
         return Closing(
             plan=self.plan,
             keys=self.keys,
-            held=self.held,
+            acquired=self.acquired,
             log=self.log,
-            ledger=self.ledger,
+            usage_tracker=self.usage_tracker,
             delivery=self.files,
             folder=self.folder,
             bucket=self.bucket,
-            halt=self.halt,
+            cancel_token=self.cancel_token,
             notices=self.notices,
             notice=self._passing_notice,
             body_of=self._body_of,
@@ -333,12 +348,15 @@ class _Performance:
         if self.plan.episode.rubric and self.config.judge_model:
             judge = Judge(
                 model=self._replaying(
-                    self._counted(Guarded(model_of(self.config.judge_model), self.halt))
+                    self._counted(
+                        GuardedModel(model_of(self.config.judge_model), self.cancel_token)
+                    )
                 ),
                 rubric=self.plan.episode.rubric,
                 seed=self.config.seed or 0,
                 now=self.now,
-                seed_alone=self.held is not None and self.held.memory.header.version == 1,
+                seed_alone=self.acquired is not None
+                and self.acquired.replay_log.header.version == 1,
             )
         return Record(
             keys=self.keys,
@@ -346,36 +364,38 @@ class _Performance:
             judge=judge,
             delivery=self.files,
             listener=self.listener,
-            halt=self.halt,
+            cancel_token=self.cancel_token,
         )
 
-    def _stage(self, model_of: ModelFactory) -> LiveStage:
+    def _context(self, model_of: ModelFactory) -> LiveEpisodeContext:
         def endable(model_id: str) -> Model:
-            inner = Endable(self._counted(model_of(model_id)), self.pool, self.halt)
+            inner = CancellableModel(
+                self._counted(model_of(model_id)), self.pool, self.cancel_token
+            )
             return self._replaying(inner)
 
         student = self.plan.models.get("student")
         assert self.record is not None  # noqa: S101 -- made just before
-        return LiveStage(
+        return LiveEpisodeContext(
             tutor=endable(self.config.model),
             student=endable(student) if student else None,
             on_turn=self.record.add,
         )
 
-    def _counted(self, model: Model) -> Counted:
+    def _counted(self, model: Model) -> CountedModel:
         assert self.log is not None  # noqa: S101 -- begun before anything is played
-        return Counted(Logged(model, self.log), self.ledger, self.listener.on_call)
+        return CountedModel(LoggedModel(model, self.log), self.usage_tracker, self.listener.on_call)
 
-    def _replaying(self, inner: Model) -> Replaying:
-        assert self.held is not None  # noqa: S101 -- likewise
-        return Replaying(inner, self.held.memory, self.ledger)
+    def _replaying(self, inner: Model) -> ReplayModel:
+        assert self.acquired is not None  # noqa: S101 -- likewise
+        return ReplayModel(inner, self.acquired.replay_log, self.usage_tracker)
 
     def _elapsed_s(self) -> float:
-        return self.halt.monotonic_s() - self.started_s
+        return self.cancel_token.monotonic_s() - self.started_s
 
     def _body_of(self, key: str) -> bytes | None:
         """A file of the run as it was sent to the stores."""
-        body = self.held.journal.body_of(key) if self.held else None
+        body = self.acquired.journal.body_of(key) if self.acquired else None
         return self.record.body_of(key) if body is None and self.record else body
 
     def _notice(self, text: str) -> None:

@@ -323,12 +323,12 @@ class Finder(importlib.abc.MetaPathFinder):
 sys.meta_path.insert(0, Finder())
 """
 DEFECTS = {
-    "whole answer": ("socratic_bench.bedrock.exchange", "Exchange._whole_answer"),
-    "event": ("socratic_bench.bedrock.streamed", "StreamedAnswer.add"),
-    "answer": ("socratic_bench.bedrock.answers", "read_message"),
-    "headers": ("socratic_bench.bedrock.data", "learn_headers"),
-    "session": ("socratic_bench.bedrock.credentials", "learn"),
-    "signing": ("socratic_bench.bedrock.session", "signs_with_token"),
+    "whole answer": ("socratic_bench.providers.bedrock.in_flight", "Exchange._whole_answer"),
+    "event": ("socratic_bench.providers.bedrock.streamed", "StreamedAnswer.add"),
+    "answer": ("socratic_bench.providers.bedrock.answers", "read_message"),
+    "headers": ("socratic_bench.providers.bedrock.data", "learn_headers"),
+    "session": ("socratic_bench.providers.bedrock.credentials", "learn"),
+    "signing": ("socratic_bench.providers.bedrock.session", "signs_with_token"),
 }
 
 

@@ -14,7 +14,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from socratic_bench.secrecy.forms import Secrets
+from socratic_bench.redaction.forms import Secrets
 from tests.command import CLAUDE, OPENING, Outcome, account, environment, run
 from tests.fakes import FakeBedrock, Said, Sent, answer, refusal, scored
 

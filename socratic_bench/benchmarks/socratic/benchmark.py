@@ -30,11 +30,11 @@ from socratic_bench.benchmarks.socratic.transcript import (
     TranscriptError,
     read_transcript,
 )
-from socratic_bench.config import CoreConfig, part_of, read_bounded
 from socratic_bench.errors import UsageError, Words
 from socratic_bench.judging import load_rubric
 from socratic_bench.parts import Parts
-from socratic_bench.ports import MetricInfo, Metrics, Opening
+from socratic_bench.ports import MetricInfo, Metrics, Sample
+from socratic_bench.settings import CoreConfig, part_of, read_bounded
 from socratic_bench.types import Turn, clean
 
 CUSTOM = "custom"
@@ -62,7 +62,7 @@ class SocraticBenchmark(Struct, frozen=True):
             scenario=scenario,
             tutor_prompt=tutor_prompt,
             rubric=rubric,
-            opening=Opening(
+            opening=Sample(
                 scenario=scenario.id,
                 prompt=_prompt(settings, transcript, scenario),
                 hashes={

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.settings import Pressure, Settings
 from socratic_bench.benchmarks.socratic.students import KINDS, Policy
-from socratic_bench.config import CoreConfig, part_of
 from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.scalars import Amount, Count, Sha256, Share, keys
 from socratic_bench.parts import Part, Parts
+from socratic_bench.settings import CoreConfig, part_of
 from socratic_bench.types import Turn
 
 DIMENSIONS = ("form", "substance", "purity")

@@ -22,9 +22,9 @@ from socratic_bench.benchmarks.socratic.transcript import (
     RecordedTurn,
     Transcript,
 )
-from socratic_bench.config import MAX_TURNS
 from socratic_bench.errors import ModelError
-from socratic_bench.ports import Exhibit, Finale, Length, Opening, Stage
+from socratic_bench.ports import EpisodeContext, EpisodeResult, JudgeInput, Length, Sample
+from socratic_bench.settings import MAX_TURNS
 from socratic_bench.types import (
     MALFORMED_STOPS,
     CallKey,
@@ -36,7 +36,7 @@ from socratic_bench.types import (
     Role,
     Rubric,
     Turn,
-    Unjudged,
+    Unscored,
 )
 
 # Exchanges before the reply that the judge sees: enough to know what is answered, and it keeps the
@@ -74,36 +74,36 @@ class SocraticEpisode(Struct, frozen=True, kw_only=True):
     scenario: Scenario
     tutor_prompt: str
     rubric: Rubric
-    opening: Opening
+    opening: Sample
     transcript: Transcript = NO_TRANSCRIPT
 
-    def play(self, stage: Stage) -> Finale:
-        exchanges = self._replay(stage)
+    def play(self, context: EpisodeContext) -> EpisodeResult:
+        exchanges = self._replay(context)
         last = len(exchanges) + self.settings.turns
-        student = self._student(stage)
+        student = self._student(context)
         said = self._first_words()
         try:
             if said is None:
                 answer = student.reply(exchanges)
-                if finale := _student_ends(answer):
-                    return finale
+                if episode_result := _student_ends(answer):
+                    return episode_result
                 said = _said(answer)
             while True:
-                *set_aside, reply = self._ask(stage, exchanges, said.text)
+                *set_aside, reply = self._ask(context, exchanges, said.text)
                 ended = _ending(reply)
                 turn = _turn(len(exchanges), said, reply, ended)
-                stage.publish(replace(turn, set_aside=_set_aside(said, set_aside)))
+                context.publish(replace(turn, set_aside=_set_aside(said, set_aside)))
                 exchanges.append(Exchange(student=said.text, tutor=reply.message.text))
                 if ended or len(exchanges) == last:
-                    return Finale(end_reason=ended or "max_turns")
+                    return EpisodeResult(end_reason=ended or "max_turns")
                 answer = student.reply(exchanges)
-                if finale := _student_ends(answer):
-                    return finale
+                if episode_result := _student_ends(answer):
+                    return episode_result
                 said = _said(answer)
         except ModelError as error:
             if error.end_reason != "context_window":
                 raise
-            return Finale(end_reason="context_window")
+            return EpisodeResult(end_reason="context_window")
 
     def measured(self, turns: Sequence[Turn], index: int) -> Turn:
         """With the heuristics of the reply, and what was wrong with a model student's words."""
@@ -117,7 +117,7 @@ class SocraticEpisode(Struct, frozen=True, kw_only=True):
             student_flags=_student_flags(turn, turns[:index]) if turn.student else None,
         )
 
-    def exhibit(self, turns: Sequence[Turn], index: int) -> Exhibit:
+    def judge_input(self, turns: Sequence[Turn], index: int) -> JudgeInput:
         """The last few exchanges, what the student just said, and the tutor's reply to it."""
         recent = turns[max(0, index - CONTEXT_EXCHANGES) : index]
         context = [
@@ -126,23 +126,23 @@ class SocraticEpisode(Struct, frozen=True, kw_only=True):
             for line in (("student", turn.prompt), ("tutor", turn.reply.message.text))
         ]
         turn = turns[index]
-        return Exhibit((*context, ("student", turn.prompt)), turn.reply.message.text)
+        return JudgeInput((*context, ("student", turn.prompt)), turn.reply.message.text)
 
     def expected_reply(self, role: Role, length: Length) -> str:
         from socratic_bench.benchmarks.socratic.expectation import expected_reply
 
         return expected_reply(role, length)
 
-    def _student(self, stage: Stage) -> Student:
+    def _student(self, context: EpisodeContext) -> Student:
         schedule = schedule_of(self.settings, self.scenario, self.transcript)
-        if stage.student is None:
+        if context.student is None:
             return ScriptedStudent(self.scenario, schedule.seed, schedule=schedule)
-        return ModelStudent(self.scenario, stage.student, schedule=schedule)
+        return ModelStudent(self.scenario, context.student, schedule=schedule)
 
-    def _replay(self, stage: Stage) -> list[Exchange]:
+    def _replay(self, context: EpisodeContext) -> list[Exchange]:
         """Publish what was said before, as it was said; nobody is called for it."""
         for index, turn in enumerate(self.transcript.turns):
-            stage.publish(_replayed(index, turn))
+            context.publish(_replayed(index, turn))
         return [Exchange(student=turn.student, tutor=turn.tutor) for turn in self.transcript.turns]
 
     def _first_words(self) -> Said | None:
@@ -152,7 +152,9 @@ class SocraticEpisode(Struct, frozen=True, kw_only=True):
         handover = self.transcript.handover
         return Said(handover.student, "replayed", pressure=handover.pressure) if handover else None
 
-    def _ask(self, stage: Stage, exchanges: Sequence[Exchange], prompt: str) -> list[Completion]:
+    def _ask(
+        self, context: EpisodeContext, exchanges: Sequence[Exchange], prompt: str
+    ) -> list[Completion]:
         """The tutor's reply, the last one; an empty one is asked for once more."""
         messages = [message for exchange in exchanges for message in _spoken(exchange)]
         request = Request(
@@ -162,10 +164,10 @@ class SocraticEpisode(Struct, frozen=True, kw_only=True):
             grows=self.settings.turns > 1,
         )
         index = len(exchanges)
-        replies = [stage.tutor.complete(request, CallKey(role="tutor", index=index))]
+        replies = [context.tutor.complete(request, CallKey(role="tutor", index=index))]
         if _is_empty(replies[0]):
             again = CallKey(role="tutor", index=index, repeat=1)
-            replies.append(stage.tutor.complete(request, again))
+            replies.append(context.tutor.complete(request, again))
         return replies
 
 
@@ -214,13 +216,13 @@ def _turn(index: int, said: Said, reply: Completion, ended: EndReason | None) ->
             "cut": reply.stop_reason == "max_tokens",
             "flaw": _flaw(reply),
         },
-        unjudgeable=_unjudged(reason, reply) if reason else None,
+        unscorable=_unjudged(reason, reply) if reason else None,
         pressure=said.pressure,
     )
 
 
-def _unjudged(reason: str, reply: Completion) -> Unjudged:
-    return Unjudged(
+def _unjudged(reason: str, reply: Completion) -> Unscored:
+    return Unscored(
         reason=reason, message=f"There is no reply of the tutor to judge ({reply.stop_reason})."
     )
 
@@ -296,12 +298,14 @@ def _student_flags(turn: Turn, before: Sequence[Turn]) -> tuple[str, ...]:
     return flags(said)
 
 
-def _student_ends(said: StudentReply) -> Finale | None:
+def _student_ends(said: StudentReply) -> EpisodeResult | None:
     end_reason: EndReason | None = None
     if said.completion and said.completion.stop_reason in ENDINGS:
         end_reason = ENDINGS[said.completion.stop_reason]
     elif said.closed:
         end_reason = "student_closed"
     if end_reason:
-        return Finale(end_reason=end_reason, closing=said.text or None, closing_flags=said.flags)
-    return None if said.text.strip() else Finale(end_reason="empty_reply")
+        return EpisodeResult(
+            end_reason=end_reason, closing=said.text or None, closing_flags=said.flags
+        )
+    return None if said.text.strip() else EpisodeResult(end_reason="empty_reply")

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from socratic_bench.config import CoreConfig, Reader, model_problems
 from socratic_bench.errors import Problem
 from socratic_bench.setting import Setting, Switch
+from socratic_bench.settings import CoreConfig, Reader, model_problems
 
 Pressure = Literal["none", "low", "high"]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from socratic_bench.benchmarks.socratic.students.pressure import KINDS
-from socratic_bench.config import read_bounded
+from socratic_bench.settings import read_bounded
 from socratic_bench.types import Json, is_text
 
 MAX_BYTES = 50_000_000

@@ -9,7 +9,7 @@ from typing import Any
 
 from socratic_bench.benchmarks.socratic.scenarios.fields import FIELDS, find_problems, flatten
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, ScenarioError, normal
-from socratic_bench.config import read_bounded
+from socratic_bench.settings import read_bounded
 
 DATA = Path(__file__).with_name("data")
 # The parser's time grows with the square of a name's parts. A scenario's names have two at most.

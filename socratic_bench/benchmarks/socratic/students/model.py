@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
 from socratic_bench.benchmarks.socratic.students.pressure import Schedule, direction
 from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
-from socratic_bench.config import MAX_TURNS
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.ports import Model
+from socratic_bench.settings import MAX_TURNS
 from socratic_bench.types import MALFORMED_STOPS, CallKey, Completion, Message, Request, Text
 
 CLOSING_TOKEN = "[[end of dialogue]]"  # noqa: S105 -- a mark in a text, nothing secret

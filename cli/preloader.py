@@ -1,0 +1,42 @@
+"""Uses the wait for the first reply: what is needed only after it is imported then."""
+
+import gc
+import threading
+from importlib import import_module
+
+from socratic_bench.runner.listener import NullListener
+from socratic_bench.types import CallKey
+
+AFTER_A_REPLY = (
+    "socratic_bench.benchmarks.socratic.heuristics",
+    "socratic_bench.benchmarks.socratic.students.fidelity",
+    "socratic_bench.judging.injection",
+    "socratic_bench.documents.run",
+    "socratic_bench.documents.files",
+    "cli.output",
+    "socratic_bench.providers.bedrock.sdk",
+    "statistics",
+)
+# Imports would hold up the request that is just being put together.
+SENDING_S = 0.05
+
+
+class Preloader(NullListener):
+    """A silent listener that knows when the first call is made."""
+
+    def __init__(self) -> None:
+        self.called = threading.Event()
+
+    def on_call(self, key: CallKey) -> None:  # noqa: ARG002 -- the port's
+        self.called.set()
+
+
+def import_beside(thread: threading.Thread, called: threading.Event) -> None:
+    """Import while the run in `thread` waits for its first call; not if that is over by then."""
+    called.wait()
+    thread.join(SENDING_S)
+    if thread.is_alive():
+        for name in AFTER_A_REPLY:
+            import_module(name)
+        # What has been made by now stays: no search for garbage need go through it.
+        gc.freeze()

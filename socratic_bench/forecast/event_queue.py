@@ -1,0 +1,92 @@
+"""The clock of a run that is only expected: what is under way, and when it ends."""
+
+import heapq
+import itertools
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from functools import partial
+
+from socratic_bench.errors import ModelError, Stopped
+
+Then = Callable[[], None]
+
+
+class EventQueue:
+    """A dialogue that waits for each of its calls, and what is done beside it.
+
+    Times are milliseconds since the run's start; the first call begins at `now_ms`. `beside` is
+    done whenever something could begin beside the dialogue: as one of its calls has just begun, and
+    whenever a call ends while that one is under way. `n_ended` calls of the dialogue have ended.
+    Whatever passes `deadline_ms` raises `Stopped`.
+    """
+
+    def __init__(self, now_ms: float, deadline_ms: float | None = None) -> None:
+        self.now_ms = now_ms
+        self.n_ended = 0
+        self.beside: Then = lambda: None
+        self._deadline_ms = deadline_ms
+        self._aside_ms: float | None = None
+        self._under_way: list[tuple[float, int, Then]] = []
+        self._begun = itertools.count()
+
+    def call(self, takes_ms: float, ended: Then) -> None:
+        """A call that takes so long; `ended` is done at its end.
+
+        In the dialogue, returns when it has ended; aside, at once.
+        """
+        if self._aside_ms is not None:
+            self._aside_ms = max(self._aside_ms, self.now_ms) + takes_ms
+            self._plan(self._aside_ms, ended)
+            return
+        ends_ms = self.now_ms + takes_ms
+        self._plan(ends_ms, lambda: self._end(ended))
+        self.beside()
+        while self._under_way and self._under_way[0][0] <= ends_ms:
+            self.end_next()
+            self.beside()
+
+    @contextmanager
+    def aside(self, ended: Then) -> Iterator[None]:
+        """Calls within come one after the other, beside the dialogue; `ended` is done when the
+        last of them has ended. A call that fails for good ends all, once its time has come.
+        """
+        self._aside_ms = self.now_ms
+        try:
+            yield
+        except ModelError as error:
+            ended = partial(_stop, error)
+        finally:
+            ends_ms, self._aside_ms = max(self._aside_ms, self.now_ms), None
+        self._plan(ends_ms, ended)
+
+    def later(self, delay_ms: float, then: Then) -> None:
+        """Have something done so much later."""
+        self._plan(self.now_ms + delay_ms, then)
+
+    def end_next(self, _moved: "Future[None] | None" = None) -> None:
+        """Wait for what ends next, as a request does that does not fit into a budget yet."""
+        ends_ms, _, ended = heapq.heappop(self._under_way)
+        if self._deadline_ms is not None and ends_ms > self._deadline_ms:
+            self.now_ms = self._deadline_ms
+            raise Stopped("The deadline passed.", end_reason="deadline")
+        self.now_ms = max(self.now_ms, ends_ms)
+        ended()
+
+    def finish(self) -> None:
+        """After the dialogue: wait for what is done beside it."""
+        self.beside()
+        while self._under_way:
+            self.end_next()
+            self.beside()
+
+    def _end(self, ended: Then) -> None:
+        self.n_ended += 1
+        ended()
+
+    def _plan(self, ends_ms: float, ended: Then) -> None:
+        heapq.heappush(self._under_way, (ends_ms, next(self._begun), ended))
+
+
+def _stop(error: ModelError) -> None:
+    raise Stopped.of(error) from error

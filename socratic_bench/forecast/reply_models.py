@@ -1,0 +1,98 @@
+"""What a model is expected to reply: an emulator's is known, any other's is assumed."""
+
+import json
+from typing import Protocol
+
+from msgspec import Struct
+
+from socratic_bench.errors import ModelError
+from socratic_bench.forecast.latency_models import Emulation
+from socratic_bench.judging.expectation import expected_verdict
+from socratic_bench.ports import Length
+from socratic_bench.providers.bedrock.answers import read_message
+from socratic_bench.providers.bedrock.sizes import CHARACTERS, text_tokens
+from socratic_bench.providers.bedrock.wire import Wire
+from socratic_bench.runner.plan import Plan
+from socratic_bench.types import CallKey, Message, Request, ToolUse
+
+# Of a thinking budget, what a reply takes.
+THINKING_SHARE = {"short": 0.1, "likely": 0.4, "long": 1.0}
+
+
+class ExpectedReply(Struct, frozen=True):
+    """A reply that is expected: what goes into the history, and what is billed for."""
+
+    message: Message
+    stop_reason: str
+    output_tokens: int
+
+
+class ReplyModel(Protocol):
+    """Foretells a model's reply to a request."""
+
+    def refuses(self, arguments: Wire, *, streamed: bool) -> ModelError | None:
+        """How the model refuses the request, if that is known."""
+        ...
+
+    def reply(self, arguments: Wire, request: Request, key: CallKey) -> ExpectedReply: ...
+
+
+class Emulated(Struct, frozen=True):
+    """The emulator's models: what they say follows from the request, so it is known."""
+
+    model_id: str
+    emulation: Emulation
+
+    def refuses(self, arguments: Wire, *, streamed: bool) -> ModelError | None:
+        from socratic_bench.emulator.simulation import refusal
+
+        error = refusal(
+            self.model_id,
+            arguments,
+            streamed=streamed,
+            any_model=self.emulation.any_model,
+            context_window_tokens=self.emulation.context_window_tokens,
+        )
+        if error is None:
+            return None
+        from socratic_bench.providers.bedrock.error_kinds import answered_error
+
+        return answered_error(error.name, error.message, error.status, model_id=self.model_id)
+
+    def reply(self, arguments: Wire, request: Request, key: CallKey) -> ExpectedReply:  # noqa: ARG002 -- port
+        from socratic_bench.emulator.simulation import answer
+
+        response, output_tokens = answer(self.model_id, arguments)
+        message, stop_reason = read_message(response)
+        return ExpectedReply(message, stop_reason, output_tokens)
+
+
+class Expected(Struct, frozen=True):
+    """Any other model: what the benchmark expects of tutor and student, and a usual verdict."""
+
+    plan: Plan
+    length: Length
+    scale: float
+
+    def refuses(self, arguments: Wire, *, streamed: bool) -> ModelError | None:  # noqa: ARG002 -- nobody knows
+        return None
+
+    def reply(self, arguments: Wire, request: Request, key: CallKey) -> ExpectedReply:
+        if key.role == "judge":
+            return self._verdict(arguments)
+        most = request.config.max_tokens
+        text = self.plan.episode.expected_reply(key.role, self.length)[: most * CHARACTERS]
+        thought = (request.config.thinking_budget_tokens or 0) * THINKING_SHARE[self.length]
+        tokens = round(text_tokens(text) * self.scale + thought)
+        return ExpectedReply(Message.assistant(text), "end_turn", min(most, max(1, tokens)))
+
+    def _verdict(self, arguments: Wire) -> ExpectedReply:
+        rubric = self.plan.episode.rubric
+        assert rubric is not None  # noqa: S101 -- judges have one
+        verdict = expected_verdict(rubric, self.length)
+        tokens = round(text_tokens(json.dumps(verdict)) * self.scale)
+        tools = arguments.get("toolConfig", {}).get("tools", ())
+        if not tools:
+            return ExpectedReply(Message.assistant(json.dumps(verdict)), "end_turn", tokens)
+        use = ToolUse("expected", tools[0]["toolSpec"]["name"], verdict)
+        return ExpectedReply(Message("assistant", (use,)), "tool_use", tokens)

@@ -1,0 +1,202 @@
+"""Plays a whole run without calling anybody: real requests, expected replies, its own clock."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct, field
+
+from socratic_bench.errors import ModelError, Stopped
+from socratic_bench.forecast.event_queue import EventQueue
+from socratic_bench.forecast.latency_models import ASSUMED, OFFLINE_START_MS, START_MS, Emulation
+from socratic_bench.forecast.models import SimulatedModel
+from socratic_bench.forecast.reply_models import Emulated, Expected
+from socratic_bench.judging import Judge
+from socratic_bench.ports import CostLimit, Episode, EpisodeResult, Length, Model
+from socratic_bench.pricing.table import builtin_prices
+from socratic_bench.providers.bedrock.context import Options
+from socratic_bench.runner.budget import Budget
+from socratic_bench.runner.clock import utc_now
+from socratic_bench.runner.plan import Plan
+from socratic_bench.runner.record import GIVE_WAY_S, JUDGES_AT_ONCE
+from socratic_bench.types import ROLES, Completion, Role, Turn, Unscored
+
+
+class Simulation(Struct, frozen=True):
+    """A run as it is expected: its turns, the answered calls of each role, and how it ends.
+
+    `refusal`: what is known to be refused for good, and ends it.
+    """
+
+    turns: Sequence[Turn]
+    calls: dict[Role, list[Completion]]
+    episode_result: EpisodeResult
+    models: dict[str, SimulatedModel]
+    duration_s: float
+    refusal: ModelError | None
+
+
+def simulate(
+    plan: Plan, *, length: Length, emulation: Emulation | None, scales: dict[str, float]
+) -> Simulation:
+    """Play the plan with replies of a length; `scales` are counted over estimated tokens."""
+    config = plan.config
+    models: dict[str, SimulatedModel] = {}
+    event_queue = EventQueue(
+        OFFLINE_START_MS if config.offline else START_MS,
+        None if config.deadline_s is None else config.deadline_s * 1000,
+    )
+    cost_limit = _purse(plan, event_queue)
+
+    def model(model_id: str) -> SimulatedModel:
+        if model_id not in models:
+            scale = scales.get(model_id, 1.0)
+            reply_model = (
+                Emulated(model_id, emulation) if emulation else Expected(plan, length, scale)
+            )
+            models[model_id] = SimulatedModel(
+                model_id,
+                reply_model,
+                scale,
+                Options(
+                    stream=config.stream,
+                    prompt_cache=config.prompt_cache,
+                    metadata=config.request_metadata,
+                ),
+                event_queue=event_queue,
+                latency_models=emulation.latency_models if emulation else ASSUMED[length],
+                cost_limit=cost_limit,
+                cache_minimum=_emulated_minimum(model_id) if emulation else None,
+            )
+        return models[model_id]
+
+    student_model = plan.models.get("student")
+    student = model(student_model) if student_model else None
+    bench = _bench(plan, event_queue, model)
+    context = _Stage(model(config.model), student, bench)
+    episode_result, refusal = _played(plan.episode, context, event_queue)
+    calls = {
+        role: [call for made in models.values() for call in made.calls[role]] for role in ROLES
+    }
+    return Simulation(
+        context.turns, calls, episode_result, models, event_queue.now_ms / 1000, refusal
+    )
+
+
+class _Bench(Struct):
+    """Judges turns beside the dialogue, as a `Record` does: each a moment after it was played, so
+    many at once, but one alone until the judge's prefix is in the cache.
+    """
+
+    judge: Judge
+    model: SimulatedModel
+    episode: Episode
+    event_queue: EventQueue
+    is_over_budget: bool = False
+    _waiting: deque[Sequence[Turn]] = field(default_factory=deque)
+    _asking: deque[tuple[int, Sequence[Turn]]] = field(default_factory=deque)
+    _n_busy: int = 0
+    _n_done: int = 0
+
+    def take(self, turns: Sequence[Turn]) -> None:
+        """Have the last of the turns judged."""
+
+        def entered() -> None:
+            self._waiting.append(turns)
+            self._fill()
+
+        self.event_queue.later(GIVE_WAY_S * 1000, entered)
+
+    def judge_next(self) -> None:
+        """Ask for the verdicts whose turn it is by now, but for those that came up only after the
+        dialogue's call under way had ended: its next request is before them in the line.
+        """
+        self._fill()
+        n_ended = self.event_queue.n_ended
+        while self._asking and self._asking[0][0] <= n_ended:
+            _, turns = self._asking.popleft()
+            with self.event_queue.aside(self._done):
+                self._judge(turns, len(turns) - 1)
+
+    def _judge(self, turns: Sequence[Turn], index: int) -> None:
+        judged = self.judge.judge(self.episode.judge_input(turns, index), index)
+        if isinstance(judged.outcome, Unscored) and judged.outcome.reason == "budget":
+            self.is_over_budget = True
+
+    def _fill(self) -> None:
+        at_once = 1 if self.model.warms and not self._n_done else JUDGES_AT_ONCE
+        while self._waiting and self._n_busy < at_once:
+            self._n_busy += 1
+            self._asking.append((self.event_queue.n_ended, self._waiting.popleft()))
+
+    def _done(self) -> None:
+        self._n_busy -= 1
+        self._n_done += 1
+        self._fill()
+
+
+class _Stage(Struct):
+    """See `socratic_bench.ports.EpisodeContext`."""
+
+    tutor: Model
+    student: Model | None
+    bench: _Bench | None
+    turns: list[Turn] = field(default_factory=list)
+
+    def publish(self, turn: Turn) -> None:
+        self.turns.append(turn)
+        if self.bench and turn.unscorable is None and not turn.replayed:
+            self.bench.take(tuple(self.turns))
+
+
+def _played(
+    episode: Episode, context: _Stage, event_queue: EventQueue
+) -> tuple[EpisodeResult, ModelError | None]:
+    """Where budget or tutor end the dialogue, verdicts on what was played are still asked for."""
+    refusal = None
+    try:
+        try:
+            episode_result = episode.play(context)
+        except ModelError as broken:
+            episode_result, refusal = EpisodeResult(end_reason=broken.end_reason), broken
+        except Stopped as stopped:
+            if stopped.end_reason != "budget":
+                raise
+            episode_result = EpisodeResult(end_reason="budget")
+        event_queue.finish()
+    except Stopped as stopped:
+        judges = stopped.__cause__ if isinstance(stopped.__cause__, ModelError) else None
+        return EpisodeResult(end_reason=stopped.end_reason), judges
+    if context.bench and context.bench.is_over_budget:
+        return EpisodeResult(end_reason="budget"), None
+    return episode_result, refusal
+
+
+def _emulated_minimum(model_id: str) -> int:
+    from socratic_bench.emulator.simulation import cache_minimum
+
+    return cache_minimum(model_id)
+
+
+def _bench(
+    plan: Plan, event_queue: EventQueue, model: Callable[[str], SimulatedModel]
+) -> _Bench | None:
+    rubric, judge_model = plan.episode.rubric, plan.config.judge_model
+    if rubric is None or judge_model is None:
+        return None
+    asked = model(judge_model)
+    judge = Judge(model=asked, rubric=rubric, seed=plan.config.seed or 0, now=utc_now)
+    bench = _Bench(judge, asked, plan.episode, event_queue)
+    event_queue.beside = bench.judge_next
+    return bench
+
+
+def _purse(plan: Plan, event_queue: EventQueue) -> CostLimit | None:
+    """The run's own; what does not fit waits for what ends next."""
+    if plan.config.max_cost_usd is None:
+        return None
+    return Budget(
+        plan.config.max_cost_usd,
+        table=plan.prices or builtin_prices(),
+        region=plan.config.region,
+        wait=event_queue.end_next,
+    )

@@ -1,0 +1,1 @@
+"""Where models are reached: one module for each service."""

@@ -1,0 +1,99 @@
+"""Knows which request fields a model takes, and the words by which the service refuses one."""
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from socratic_bench.models.table import ThinkingForm, family_of
+
+
+class Capabilities(Struct, frozen=True, kw_only=True):
+    """What a model takes.
+
+    Attributes:
+        system: system prompts; otherwise the text opens the first user message.
+        forced_tool: a tool choice that names a tool; otherwise JSON is asked for in words.
+        streaming: ConverseStream; otherwise Converse is called.
+        streamed_tools: tool calls in a stream; otherwise Converse is called for them.
+        prompt_cache: cache points; otherwise there are none.
+        cache_minimum: the fewest tokens of a prefix that is cached.
+        tools: tools of any kind; without them, nor is there a forced one.
+        temperature, top_p, both_samplings: settings of the user's own: sampling parameters, and
+            both of them in one request.
+        thinking: how the model is asked to think; `None` if it cannot be asked.
+    """
+
+    system: bool = True
+    tools: bool = True
+    forced_tool: bool = True
+    streaming: bool = True
+    streamed_tools: bool = True
+    prompt_cache: bool = True
+    cache_minimum: int = 1024
+    temperature: bool = True
+    top_p: bool = True
+    both_samplings: bool = True
+    thinking: ThinkingForm | None = "budget"
+
+    def streams(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether the answer to a request of these arguments is streamed."""
+        return self.streaming and (self.streamed_tools or "toolConfig" not in arguments)
+
+    def without(self, field: str) -> "Capabilities":
+        """The same with `field` known to be refused."""
+        lacking: dict[str, Any] = {field: False}
+        return replace(self, **lacking)
+
+
+class Refusal(Struct, frozen=True):
+    """Words by which the service refuses a field, in errors of these codes (see `ERROR_KINDS`)."""
+
+    field: str
+    codes: tuple[str, ...]
+    pattern: str
+
+
+# What the program adds of its own accord, and can do without.
+OWN_FIELDS = ("system", "forced_tool", "streaming", "streamed_tools", "prompt_cache")
+
+
+def capabilities_of(model_id: str) -> Capabilities:
+    """What the table says of a model id, profile id or ARN; what it does not know is modern."""
+    family = family_of(model_id)
+    if family is None:
+        return Capabilities()
+    lacks: dict[str, Any] = dict.fromkeys(family.lacks, False)
+    return Capabilities(**lacks, thinking=family.thinking, cache_minimum=family.cache_minimum)
+
+
+def refused_field(code: str, message: str) -> str | None:
+    """The field that an error of the service refuses: a capability, or a setting of the user's."""
+    return next(
+        (
+            refusal.field
+            for refusal in _refusals()
+            if code in refusal.codes and re.search(refusal.pattern, message, re.IGNORECASE)
+        ),
+        None,
+    )
+
+
+def dropped_field(code: str, message: str, tried: Capabilities) -> str | None:
+    """The field of the program's own that was `tried` and that an error of the service refuses."""
+    refused = refused_field(code, message)
+    return refused if refused in OWN_FIELDS and getattr(tried, refused) else None
+
+
+@cache
+def _refusals() -> tuple[Refusal, ...]:
+    rows = json.loads(Path(__file__).with_name("refusals.json").read_bytes())["refusals"]
+    return tuple(
+        Refusal(row["field"], tuple(row.get("codes", ("invalid_request",))), row["says"])
+        for row in rows
+    )

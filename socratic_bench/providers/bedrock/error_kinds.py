@@ -1,0 +1,267 @@
+"""Translates the SDK's errors, once, into `ModelError`s of one of the `ERROR_KINDS`."""
+
+import re
+
+from botocore import exceptions as sdk
+from botocore.eventstream import ParserError as EventStreamParserError
+from botocore.parsers import ResponseParserError
+from urllib3 import exceptions as http
+
+from socratic_bench.errors import ModelError
+from socratic_bench.providers.bedrock.answers import UnreadableAnswerError
+from socratic_bench.providers.bedrock.credential_sources import unread_file
+from socratic_bench.providers.bedrock.credentials import CredentialsError
+from socratic_bench.providers.bedrock.kinds import ERROR_KINDS
+from socratic_bench.providers.bedrock.transport import (
+    SECRET_HEADERS,
+    AnswerTooLargeError,
+    UnsendableError,
+    carried,
+)
+
+
+class OverdueError(Exception):
+    """An answer that was not there, to its last byte, within the call's time."""
+
+    def __init__(self, timeout_s: float) -> None:
+        super().__init__(f"no whole answer within {timeout_s:g} s")
+
+
+_BY_CODE = {
+    "ThrottlingException": "throttled",
+    "Throttling": "throttled",
+    "TooManyRequestsException": "throttled",
+    "ServiceQuotaExceededException": "throttled",
+    "ModelNotReadyException": "not_ready",
+    "InternalServerException": "server_error",
+    "ServiceUnavailableException": "server_error",
+    "ModelTimeoutException": "model_timeout",
+    "ModelErrorException": "model_error",
+    "ModelStreamErrorException": "model_error",
+    "AccessDeniedException": "access_denied",
+    "ResourceNotFoundException": "unknown_model",
+    "ValidationException": "invalid_request",
+    "ExpiredTokenException": "expired_credentials",
+    "ExpiredToken": "expired_credentials",
+    "RequestExpired": "expired_credentials",
+    "UnrecognizedClientException": "no_credentials",
+    "InvalidSignatureException": "no_credentials",
+    "InvalidSignature": "no_credentials",
+    "SignatureDoesNotMatch": "no_credentials",
+    "RequestTimeTooSkewed": "no_credentials",
+    "InvalidClientTokenId": "no_credentials",
+    "IncompleteSignatureException": "no_credentials",
+    "IncompleteSignature": "no_credentials",
+    "MissingAuthenticationTokenException": "no_credentials",
+}
+
+_SIGNATURES = (
+    *("InvalidSignatureException", "InvalidSignature", "SignatureDoesNotMatch"),
+    "RequestTimeTooSkewed",
+)
+_SIGNATURE_HINT = (
+    "Check the secret key (AWS_SECRET_ACCESS_KEY), that it belongs to the access key id, and this "
+    "machine's clock: requests are signed with both."
+)
+_HEADER_HINT = (
+    "Nothing was sent. Give the access key id, the session token or the API key again, without "
+    "line breaks and signs that are no part of it (AWS_ACCESS_KEY_ID, AWS_SESSION_TOKEN, "
+    "AWS_BEARER_TOKEN_BEDROCK, or the profile)."
+)
+
+# What stands in an error's words only: the code that has them, `None` for any, and the meaning.
+_BY_WORDS = (
+    ("throttled", r"tokens per day", "daily_quota"),
+    (
+        None,
+        r"marked by provider as legacy|end of its life",
+        "legacy_model",
+    ),
+    ("invalid_request", r"on-demand throughput", "needs_profile"),
+    (
+        "invalid_request",
+        r"model identifier is invalid|invalid model",
+        "unknown_model",
+    ),
+    (
+        "invalid_request",
+        (
+            r"input is too long|prompt is too long|context (window|length)|too many input tokens"
+            r"|exceed.{0,40}max(imum)?.{0,20}(context|input|tokens)"
+        ),
+        "context_window",
+    ),
+)
+
+# Errors that come by a stream, after the SDK has handed it over, have the names of other libraries.
+_BY_TYPE: tuple[tuple[type[Exception], str], ...] = (
+    (sdk.NoCredentialsError, "no_credentials"),
+    (sdk.PartialCredentialsError, "no_credentials"),
+    (sdk.NoAuthTokenError, "no_credentials"),
+    (sdk.ProfileNotFound, "no_credentials"),
+    (sdk.TokenRetrievalError, "expired_login"),
+    (sdk.SSOTokenLoadError, "expired_login"),
+    (sdk.UnauthorizedSSOTokenError, "expired_login"),
+    (sdk.LoginError, "expired_login"),
+    (sdk.CredentialRetrievalError, "no_credentials"),
+    (sdk.MetadataRetrievalError, "no_credentials"),
+    (sdk.SSLError, "tls"),
+    (sdk.ReadTimeoutError, "read_timeout"),
+    (sdk.ConnectTimeoutError, "connection"),
+    (sdk.ConnectionError, "connection"),
+    (sdk.HTTPClientError, "connection_lost"),
+    (sdk.ParamValidationError, "invalid_request"),
+    (AnswerTooLargeError, "answer_too_large"),
+    (UnsendableError, "invalid_endpoint"),
+    (UnreadableAnswerError, "unreadable_answer"),
+    (OverdueError, "read_timeout"),
+    (EventStreamParserError, "unreadable_answer"),
+    (http.TimeoutError, "read_timeout"),
+    (http.HTTPError, "connection_lost"),
+    (ResponseParserError, "unreadable_answer"),
+    (sdk.BotoCoreError, "invalid_configuration"),
+    (RecursionError, "no_credentials"),
+    # Of credentials only: new ones that have expired all the same; a file, such as the cache of a
+    # login that the SDK renews and cannot write.
+    (RuntimeError, "expired_credentials"),
+    (FileNotFoundError, "no_credentials"),
+    (OSError, "unusable_login"),
+)
+_OF_CREDENTIALS = (
+    *("role_denied", "expired_credentials", "expired_login", "unusable_login"),
+    *("invalid_endpoint", "tls"),
+)
+_UNREACHABLE = ("connection", "connection_lost", "read_timeout", "unreadable_answer")
+
+# What comes of a call, each by its own name: anything else is a defect, and no reason to retry.
+TRANSLATED = (
+    CredentialsError,
+    AnswerTooLargeError,
+    UnsendableError,
+    sdk.ClientError,
+    sdk.BotoCoreError,
+    ResponseParserError,
+    UnreadableAnswerError,
+    OverdueError,
+    EventStreamParserError,
+    http.HTTPError,
+)
+
+
+def translate(error: Exception, *, model_id: str) -> ModelError:
+    """The `ModelError` that stands for an SDK error of a call to `model_id`."""
+    name, said = _classify(error)
+    if not isinstance(error, CredentialsError):
+        said = f"{model_id}: {said}"
+    return _model_error(name, said, hint=_special_hint(error))
+
+
+def answered_error(code: str, message: str, status: int, *, model_id: str) -> ModelError:
+    """The `ModelError` that stands for an answer of the service, known before it is given."""
+    said = f"{model_id}: {code}: {message}"
+    return _model_error(answered_fault(code, message, status), said)
+
+
+def _model_error(name: str, said: str, *, hint: str | None = None) -> ModelError:
+    fault = ERROR_KINDS[name]
+    return ModelError(
+        said,
+        code=name,
+        end_reason=fault.end_reason,
+        retryable=fault.end_reason == "unavailable",
+        hint=hint or fault.hint,
+    )
+
+
+def maybe_billed(error: Exception, code: str) -> bool:
+    """Whether a request that failed so can have cost tokens; what gives credentials costs none."""
+    return ERROR_KINDS[code].maybe_billed and not (
+        isinstance(error, CredentialsError) or _is_about_the_role(error)
+    )
+
+
+def _classify(error: Exception) -> tuple[str, str]:
+    if isinstance(error, CredentialsError):
+        return _credentials_fault(error), str(error)
+    if isinstance(error, sdk.ClientError):
+        return _classify_answer(error)
+    error = carried(error)
+    if isinstance(error, UnsendableError) and error.header:
+        return _header_fault(error.header), str(error)
+    return _by_type(error), f"{type(error).__name__}: {error}"
+
+
+def _by_type(error: Exception) -> str:
+    name = next((name for kind, name in _BY_TYPE if isinstance(error, kind)), "no_credentials")
+    if name == "tls" and "EOF" in str(error):
+        # A connection that breaks inside TLS; a certificate that is not trusted reads otherwise.
+        return "connection_lost"
+    return name
+
+
+def _credentials_fault(error: CredentialsError) -> str:
+    name = _classify(error.cause)[0]
+    if name in _UNREACHABLE:
+        return "credentials_unreachable"
+    if error.is_of_process and name != "expired_credentials":
+        return "no_credentials"
+    return name if ERROR_KINDS[name].retried or name in _OF_CREDENTIALS else "no_credentials"
+
+
+def _header_fault(header: str) -> str:
+    return "no_credentials" if header in SECRET_HEADERS else "invalid_configuration"
+
+
+def _special_hint(error: Exception) -> str | None:
+    """What tells more than the hint of its kind."""
+    if isinstance(error, CredentialsError):
+        return _special_hint(error.cause) or error.hint
+    if isinstance(error, sdk.ClientError):
+        code = str(error.response.get("Error", {}).get("Code", ""))
+        return _SIGNATURE_HINT if code in _SIGNATURES else None
+    if isinstance(error, sdk.NoCredentialsError) and (unread := unread_file()):
+        return f"{ERROR_KINDS['no_credentials'].hint} {unread}."
+    error = carried(error)
+    is_secret = isinstance(error, UnsendableError) and error.header in SECRET_HEADERS
+    return _HEADER_HINT if is_secret else None
+
+
+def _classify_answer(error: sdk.ClientError) -> tuple[str, str]:
+    details = error.response.get("Error", {})
+    # What is no text may stand there where something else than the service answers.
+    code, message = str(details.get("Code", "")), str(details.get("Message", ""))
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    said = f"{code}: {message}" if message else f"{code} (HTTP {status})"
+    if _is_about_the_role(error):
+        name = _by_name(code, status)
+        is_signature = code in _SIGNATURES
+        known = ERROR_KINDS[name].retried or is_signature or name == "expired_credentials"
+        return name if known else "role_denied", said
+    return answered_fault(code, message, status), said
+
+
+def answered_fault(code: str, message: str, status: int) -> str:
+    """Which of the `ERROR_KINDS` an answer is, by the code, words and status of the service."""
+    name = _by_name(code, status)
+    told = (
+        meaning
+        for of, words, meaning in _BY_WORDS
+        if of in {name, None} and re.search(words, message, re.IGNORECASE)
+    )
+    return next(told, name)
+
+
+def _by_name(code: str, status: int) -> str:
+    # The events of a stream write their names with a small first letter.
+    return _BY_CODE.get(code[:1].upper() + code[1:]) or _by_status(status)
+
+
+def _is_about_the_role(error: Exception) -> bool:
+    return isinstance(error, sdk.ClientError) and error.operation_name.startswith("AssumeRole")
+
+
+def _by_status(status: int) -> str:
+    known = {403: "access_denied", 404: "unknown_model", 408: "model_timeout", 429: "throttled"}
+    if status in known:
+        return known[status]
+    return "server_error" if status >= 500 or status < 400 else "invalid_request"  # noqa: PLR2004

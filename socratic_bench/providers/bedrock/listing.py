@@ -1,0 +1,118 @@
+"""What the account could call instead: the control plane's listings, for hints and nothing else.
+
+They may be forbidden or out of reach, and then nothing is known; no run depends on them.
+"""
+
+import threading
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any
+
+from botocore.config import Config
+from botocore.session import Session
+
+from socratic_bench.errors import ModelError
+from socratic_bench.models.ids import base_id
+from socratic_bench.providers.bedrock.data import make_client
+from socratic_bench.providers.bedrock.error_kinds import TRANSLATED
+from socratic_bench.providers.bedrock.session import Endpoint, making
+
+MAX_WAIT_S = 2
+NAMES = 5
+PAGE = 1000
+
+# Boundary to the SDK, whose shapes are plain dictionaries.
+_Row = Mapping[str, Any]
+_UNKNOWN = (*TRANSLATED, ModelError, KeyError, TypeError, AttributeError)
+
+
+class Listing:
+    """The models and inference profiles of an account; each is asked for once, when needed."""
+
+    def __init__(self, session: Session, endpoint: Endpoint) -> None:
+        self._session = session
+        self._endpoint = endpoint
+        self._lock = threading.Lock()
+
+    def profiles_of(self, model_id: str) -> tuple[str, ...]:
+        """The inference profiles through which a model is called."""
+        with self._lock:
+            of_model = [name for name, models in self._profiles if base_id(model_id) in models]
+        return tuple(of_model[:NAMES])
+
+    def near(self, model_id: str) -> tuple[str, ...]:
+        """What can be called here and reads much like `model_id`, the nearest first."""
+        with self._lock:
+            names = [*self._models, *(name for name, _ in self._profiles)]
+        asked = model_id.rpartition("/")[2]
+        others = [name for name in dict.fromkeys(names) if name != asked]
+        return tuple(get_close_matches(asked, others, n=NAMES))
+
+    @cached_property
+    def _profiles(self) -> tuple[tuple[str, frozenset[str]], ...]:
+        """Each profile by the name to call it with, and the ids of its models."""
+        if self._client is None:
+            return ()
+        try:
+            page = self._client.list_inference_profiles(maxResults=PAGE)
+            return tuple(_read_profiles(page["inferenceProfileSummaries"]))
+        except _UNKNOWN:
+            return ()
+
+    @cached_property
+    def _models(self) -> tuple[str, ...]:
+        """The ids that can be called as they stand."""
+        if self._client is None:
+            return ()
+        try:
+            page = self._client.list_foundation_models(byInferenceType="ON_DEMAND")
+            return tuple(_read_models(page["modelSummaries"]))
+        except _UNKNOWN:
+            return ()
+
+    @cached_property
+    def _client(self) -> Any:  # noqa: ANN401 -- the SDK makes its classes while it runs
+        """`None` if the control plane is none of ours: models are called at some other endpoint,
+        and nobody said where its listings are.
+        """
+        if self._endpoint.url:
+            return None
+        try:
+            if self._is_elsewhere("bedrock-runtime") and not self._is_elsewhere("bedrock"):
+                return None
+            return self._connect("bedrock")
+        except _UNKNOWN:
+            return None
+
+    def _is_elsewhere(self, service: str) -> bool:
+        own = self._connect(service, ignore_configured_endpoint_urls=True)
+        given = self._connect(service)
+        return bool(own.meta.endpoint_url != given.meta.endpoint_url)
+
+    def _connect(self, service: str, **more: Any) -> Any:  # noqa: ANN401 -- see `_client`
+        config = Config(
+            retries={"total_max_attempts": 1, "mode": "standard"},
+            connect_timeout=MAX_WAIT_S,
+            read_timeout=MAX_WAIT_S,
+            **more,
+        )
+        with making():
+            return make_client(
+                self._session, service, region_name=self._endpoint.region, config=config
+            )
+
+
+def _read_profiles(rows: list[_Row]) -> Iterator[tuple[str, frozenset[str]]]:
+    for row in rows:
+        if row["status"] == "ACTIVE":
+            is_own = row.get("type") == "APPLICATION"
+            name: str = row["inferenceProfileArn" if is_own else "inferenceProfileId"]
+            yield name, frozenset(base_id(model["modelArn"]) for model in row["models"])
+
+
+def _read_models(rows: list[_Row]) -> Iterator[str]:
+    for row in rows:
+        is_text = "TEXT" in row.get("outputModalities", ("TEXT",))
+        if is_text and row.get("modelLifecycle", {}).get("status") != "LEGACY":
+            yield row["modelId"]

@@ -1,0 +1,229 @@
+"""SDK sessions, credentials and clients: who a call is made as, and which way it goes."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from botocore.config import Config
+from botocore.credentials import (
+    AssumeRoleCredentialFetcher,
+    CredentialProvider,
+    CredentialResolver,
+    DeferredRefreshableCredentials,
+)
+from botocore.exceptions import (
+    BotoCoreError,
+    ConfigParseError,
+    NoCredentialsError,
+    ProfileNotFound,
+)
+from botocore.session import Session
+from msgspec import Struct
+
+from socratic_bench.errors import ModelError
+from socratic_bench.providers.bedrock.credentials import CredentialsError, learn_credentials
+from socratic_bench.providers.bedrock.data import make_client, new_session
+from socratic_bench.providers.bedrock.error_kinds import translate
+from socratic_bench.providers.bedrock.transport import UnsendableError
+from socratic_bench.version import VERSION
+
+if TYPE_CHECKING:
+    from types_boto3_bedrock_runtime import BedrockRuntimeClient
+
+CONNECT_TIMEOUT_S = 10
+POOL_CONNECTIONS = 16
+ROLE_SESSION_NAME = "socratic-runner"
+SdkSession = Session  # what others pass on and need not look into
+BEARER_TOKEN = "AWS_BEARER_TOKEN_BEDROCK"  # noqa: S105 -- the variable's name
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """Where Bedrock answers. Only the embedded endpoint has a `url`; it gets stand-in keys."""
+
+    region: str
+    url: str | None = None
+    assume_role_arn: str | None = None
+    call_timeout_s: float = 300.0
+
+
+def open_session(endpoint: Endpoint) -> Session:
+    """A session with the credentials that calls to the endpoint are signed with, read afresh; they
+    are known secrets from now on.
+
+    Raises `ModelError` where the SDK's own environment allows none.
+    """
+    with making():
+        return _stand_in_session() if endpoint.url else _users_session(endpoint)
+
+
+def runtime_client(
+    session: Session, endpoint: Endpoint, environ: Mapping[str, str]
+) -> "BedrockRuntimeClient":
+    """A client that sends each request once: every retry is decided, counted and seen here.
+
+    Raises `ModelError` where the SDK's own environment allows no client.
+    """
+    with making():
+        if endpoint.url:
+            return _embedded_client(session, endpoint, endpoint.url)
+        client = _client(session, endpoint, _config(endpoint))
+        if client.meta.endpoint_url.startswith("http://") and environ.get(BEARER_TOKEN):
+            # The SDK refuses bearer tokens without TLS, even where keys are at hand.
+            config = _config(endpoint, auth_scheme_preference="sigv4")
+            client = _client(session, endpoint, config)
+        return client
+
+
+def configured_endpoint(region: str, environ: Mapping[str, str]) -> str | None:
+    """Where environment and configuration files send calls: a URL, the service's own by default.
+
+    Nobody is asked for credentials. `None` where the SDK allows no client.
+    """
+    try:
+        with making():
+            session = new_session()
+            session.set_credentials("nobody", "nobody")
+        return runtime_client(session, Endpoint(region=region), environ).meta.endpoint_url
+    except ModelError:
+        return None
+
+
+def signs_with_token(client: "BedrockRuntimeClient", environ: Mapping[str, str]) -> bool:
+    """Whether the client's requests carry an API key, and are signed with no others."""
+    return bool(environ.get(BEARER_TOKEN)) and not client.meta.endpoint_url.startswith("http://")
+
+
+@contextmanager
+def making() -> Iterator[None]:
+    """Where sessions and clients are made: what the SDK finds amiss is a `ModelError`."""
+    try:
+        yield
+    except CredentialsError as error:
+        raise translate(error, model_id="") from error.cause
+    except (ProfileNotFound, ConfigParseError) as error:
+        raise translate(CredentialsError("Credentials", error), model_id="") from error
+    except (BotoCoreError, UnsendableError) as error:
+        raise translate(error, model_id="Amazon Bedrock") from error
+
+
+def _users_session(endpoint: Endpoint) -> Session:
+    arn = endpoint.assume_role_arn
+    session = _role_session(arn, endpoint.region) if arn else new_session()
+    # The SDK's own requests for credentials go to a region, too.
+    session.set_config_variable("region", endpoint.region)
+    learn_credentials(session, arn)
+    return session
+
+
+def profile_problem() -> str | None:
+    """Why the SDK's configuration files tell nothing of the active profile, if that is so."""
+    try:
+        new_session().get_scoped_config()
+    except BotoCoreError as error:
+        return f"{error}: check AWS_PROFILE and AWS_CONFIG_FILE."
+    return None
+
+
+def profile_region() -> str | None:
+    """The region of the SDK's configuration files for the active profile, if there is one."""
+    try:
+        region = new_session().get_config_variable("region")
+    except BotoCoreError:
+        return None
+    return region if isinstance(region, str) else None
+
+
+def _stand_in_session() -> Session:
+    # Nothing of the user's goes there: no profile, no keys, no token, no proxy.
+    nobody = {
+        "profile": (None, None, None, None),
+        "config_file": (None, None, os.devnull, None),
+        "credentials_file": (None, None, os.devnull, None),
+    }
+    session = new_session(session_vars=nobody)
+    # Too short to be taken for a secret, and masked where the word stands in a text.
+    session.set_credentials("offline", "offline")
+    return session
+
+
+def _embedded_client(session: Session, endpoint: Endpoint, url: str) -> "BedrockRuntimeClient":
+    config = _config(
+        endpoint,
+        proxies={},
+        auth_scheme_preference="sigv4",
+        use_fips_endpoint=False,
+        use_dualstack_endpoint=False,
+    )
+    return _client(session, endpoint, config, url=url)
+
+
+def _client(
+    session: Session, endpoint: Endpoint, config: Config, *, url: str | None = None
+) -> "BedrockRuntimeClient":
+    client: BedrockRuntimeClient = make_client(
+        session,
+        "bedrock-runtime",
+        region_name=endpoint.region,
+        config=config,
+        endpoint_url=url,
+    )
+    return client
+
+
+def _config(endpoint: Endpoint, **more: Any) -> Config:  # noqa: ANN401 -- the SDK's own options
+    return Config(
+        retries={"total_max_attempts": 1, "mode": "standard"},
+        connect_timeout=min(CONNECT_TIMEOUT_S, endpoint.call_timeout_s),
+        read_timeout=endpoint.call_timeout_s,
+        max_pool_connections=POOL_CONNECTIONS,
+        tcp_keepalive=True,
+        # A third of the SDK's work on a long dialogue; the shapes are made in `wire` alone.
+        parameter_validation=False,
+        user_agent_extra=f"socratic-runner/{VERSION}",
+        **more,
+    )
+
+
+def _one_request() -> Config:
+    """For STS: a call that fails is tried again by the run, which counts it."""
+    return Config(
+        retries={"total_max_attempts": 1, "mode": "standard"},
+        connect_timeout=CONNECT_TIMEOUT_S,
+        user_agent_extra=f"socratic-runner/{VERSION}",
+    )
+
+
+class _AssumeRole(CredentialProvider):
+    """The role's credentials, fetched on first use and again before they expire."""
+
+    METHOD = "assume-role"
+
+    def __init__(self, fetcher: AssumeRoleCredentialFetcher) -> None:
+        super().__init__()
+        self._fetcher = fetcher
+
+    def load(self) -> DeferredRefreshableCredentials:
+        return DeferredRefreshableCredentials(
+            refresh_using=self._fetcher.fetch_credentials, method=self.METHOD
+        )
+
+
+def _role_session(role_arn: str, region: str) -> Session:
+    own = new_session()
+    own.set_config_variable("region", region)
+    learn_credentials(own)
+    credentials = own.get_credentials()
+    if credentials is None:
+        raise NoCredentialsError
+    # The session length is left to the service: near 15 min, the SDK refreshes on every call.
+    fetcher = AssumeRoleCredentialFetcher(
+        client_creator=partial(make_client, own, region_name=region, config=_one_request()),
+        source_credentials=credentials,
+        role_arn=role_arn,
+        extra_args={"RoleSessionName": ROLE_SESSION_NAME},
+    )
+    session = new_session()
+    session.register_component("credential_provider", CredentialResolver([_AssumeRole(fetcher)]))
+    return session

@@ -1,0 +1,140 @@
+"""The one way to end a run from outside: everything that waits in a run waits on it, too."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, InvalidStateError, wait
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+from socratic_bench.errors import BenchError, Stopped
+
+Result = TypeVar("Result")
+Futures = Sequence["Future[Any]"]
+
+
+def wait_for_first(futures: Futures, timeout_s: float | None) -> None:
+    """Return when one of the futures is done, or once the time has passed."""
+    wait(futures, timeout=timeout_s, return_when=FIRST_COMPLETED)
+
+
+class CancelToken:
+    """Ends a run by an error, given once, from any thread; the first one counts.
+
+    With a deadline, waiting beyond it ends the run by itself. `monotonic_s` is the run's clock, and
+    `wait` waits by it.
+    """
+
+    def __init__(
+        self,
+        *,
+        monotonic_s: Callable[[], float] = time.monotonic,
+        wait: Callable[[Futures, float | None], None] = wait_for_first,
+    ) -> None:
+        self.monotonic_s = monotonic_s
+        self._wait = wait
+        self._ended: Future[BenchError] = Future()
+        self._deadline_at_s: float | None = None
+        self._deadline_s = 0.0
+
+    def interrupt(self, signal_number: int) -> None:
+        """End the run as a signal would."""
+        self.end(
+            Stopped(
+                f"The run was interrupted by signal {signal_number}.",
+                end_reason="interrupted",
+                hint="What was finished is in this document and in the artifacts.",
+                signal_number=signal_number,
+            )
+        )
+
+    def end(self, error: BenchError) -> None:
+        with suppress(InvalidStateError):
+            self._ended.set_result(error)
+
+    def sleep_in_call(self, seconds: float) -> None:
+        """As `sleep`, for one call: what ends the run is a `Stopped` of its own."""
+        with _of_this_call():
+            self.sleep(seconds)
+
+    def result_in_call(self, future: "Future[Result]", timeout_s: float | None = None) -> Result:
+        """As `result`, for one call: what ends the run is a `Stopped` of its own."""
+        with _of_this_call():
+            return self.result(future, timeout_s)
+
+    @property
+    def error(self) -> BenchError | None:
+        """What ended the run, if something did."""
+        return self._ended.result() if self._ended.done() else None
+
+    def start_deadline(self, deadline_s: float | None) -> None:
+        if deadline_s is not None:
+            self._deadline_s = deadline_s
+            self._deadline_at_s = self.monotonic_s() + deadline_s
+
+    def check(self) -> None:
+        """Raise what ended the run, if something did."""
+        remaining = self._remaining_s()
+        if remaining is not None and remaining <= 0:
+            self._end_by_deadline()
+        if self._ended.done():
+            raise self._ended.result()
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep, or raise what ends the run meanwhile."""
+        remaining = self._remaining_s()
+        if remaining is not None and remaining <= seconds:
+            seconds = remaining
+        self._wait([self._ended], max(0.0, seconds))
+        self.check()
+
+    def pause(self, seconds: float, until: "Future[None]") -> None:
+        """Wait so long, but no longer than until the future is done or the run ends."""
+        self._wait([until, self._ended], seconds)
+
+    def result(self, future: "Future[Result]", timeout_s: float | None = None) -> Result:
+        """The future's result, or raise what ends the run before it is there.
+
+        Raises `TimeoutError` if neither has come about after `timeout_s`.
+        """
+        self.check()
+        remaining_s = self._remaining_s()
+        bounds = [bound for bound in (remaining_s, timeout_s) if bound is not None]
+        self._wait([future, self._ended], min(bounds, default=None))
+        if not future.done():
+            self.check()
+            if timeout_s is not None and timeout_s == min(bounds):
+                raise TimeoutError
+        elif future.exception():
+            # What the end of the run made of a call tells less than the end itself.
+            self.check()
+        return future.result()
+
+    def wait_for(self, futures: "Sequence[Future[None]]") -> None:
+        """Return when all are done, or raise what ends the run before."""
+        for future in futures:
+            self._wait([future, self._ended], self._remaining_s())
+            if not future.done():
+                self.check()
+
+    def _remaining_s(self) -> float | None:
+        if self._deadline_at_s is None:
+            return None
+        return max(0.0, self._deadline_at_s - self.monotonic_s())
+
+    def _end_by_deadline(self) -> None:
+        self.end(
+            Stopped(
+                f"The deadline of {self._deadline_s:g} s passed before the run was complete.",
+                end_reason="deadline",
+                hint="Raise --deadline or play fewer --turns.",
+            )
+        )
+
+
+@contextmanager
+def _of_this_call() -> Iterator[None]:
+    # The error that ends a run is one object for all calls, and each call notes its own attempts.
+    try:
+        yield
+    except BenchError as ended:
+        raise Stopped.of(ended) from ended

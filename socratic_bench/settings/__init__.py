@@ -1,0 +1,51 @@
+"""Flags and environment become one frozen configuration; every mistake is found, all at once."""
+
+from socratic_bench.settings.composing import WholeConfig, composed, part_of
+from socratic_bench.settings.core import MAX_SEED, MAX_TURNS, CoreConfig, Gate
+from socratic_bench.settings.files import (
+    MAX_STORED_BYTES,
+    MAX_TEXT_BYTES,
+    open_regular,
+    read_bounded,
+    read_open,
+)
+from socratic_bench.settings.listing import Entry, listed
+from socratic_bench.settings.loading import read_config
+from socratic_bench.settings.problems import NOTHING_TO_RESUME, model_problems, prefix_problems
+from socratic_bench.settings.reader import Reader, Sources
+from socratic_bench.settings.readers import OFFLINE_REGION
+from socratic_bench.settings.stored import continued, from_stored, to_plain, to_stored
+from socratic_bench.settings.table import Declared, Kind, flag_names, foreign, table
+
+__all__ = [
+    "MAX_SEED",
+    "MAX_STORED_BYTES",
+    "MAX_TEXT_BYTES",
+    "MAX_TURNS",
+    "NOTHING_TO_RESUME",
+    "OFFLINE_REGION",
+    "CoreConfig",
+    "Declared",
+    "Entry",
+    "Gate",
+    "Kind",
+    "Reader",
+    "Sources",
+    "WholeConfig",
+    "composed",
+    "continued",
+    "flag_names",
+    "foreign",
+    "from_stored",
+    "listed",
+    "model_problems",
+    "open_regular",
+    "part_of",
+    "prefix_problems",
+    "read_bounded",
+    "read_config",
+    "read_open",
+    "table",
+    "to_plain",
+    "to_stored",
+]

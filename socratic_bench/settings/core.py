@@ -1,0 +1,267 @@
+"""What every run is asked for, whatever benchmark it plays: the table of its settings."""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, ClassVar
+
+from msgspec import Struct
+
+from socratic_bench.generation import GenerateConfig
+from socratic_bench.setting import Setting, Switch
+from socratic_bench.settings.reader import Reader, parse_number
+from socratic_bench.settings.readers import READERS
+from socratic_bench.settings.storage import StorageConfig
+
+MAX_TURNS = 500
+MAX_SEED = 2**53 - 1  # the largest integer that every JSON reader keeps exact
+
+
+class Gate(Struct, frozen=True):
+    """A bound that a metric has to reach: the run fails under `minimum`.
+
+    `metric` is a path below the document's `metrics`, such as `overall_score`.
+    """
+
+    metric: str
+    minimum: float
+
+    @classmethod
+    def parse(cls, word: str) -> "Gate | None":
+        metric, _, bound = word.partition("=")
+        minimum = parse_number(bound)
+        if not metric.strip() or minimum is None:
+            return None
+        return cls(metric.strip(), minimum)
+
+
+def _pair(word: str) -> tuple[str, str] | None:
+    key, is_pair, value = word.partition("=")
+    return (key, value) if is_pair else None
+
+
+class CoreConfig(StorageConfig, frozen=True, kw_only=True):
+    """Everything that one run depends on but for what its benchmark asks for by itself.
+
+    What a field means stands beside it. `None` leaves something out, or to whoever is asked.
+    """
+
+    model: Annotated[
+        str,
+        Setting(
+            "dialogue",
+            "ID",
+            "model under test: id, inference-profile id or ARN",
+            "the model under test; it has to stand in `BEDROCK_MODEL_IDS`",
+            default_words="required",
+            identity="always",
+        ),
+    ]
+    benchmark: Annotated[
+        str,
+        Setting("dialogue", "NAME", "the benchmark to play (default {default})", identity="always"),
+    ] = "socratic"
+    prompt: Annotated[
+        str | None, Setting("dialogue", "TEXT", "the student's opening; - reads standard input")
+    ] = None
+    turns: Annotated[
+        int,
+        Setting(
+            "dialogue",
+            "N",
+            "turns to play at most, {low} to {high} (default {default})",
+            variables=("RUNNER_DEFAULT_TURNS",),
+            low=1,
+            high=MAX_TURNS,
+        ),
+    ] = 40
+    seed: Annotated[
+        int | None,
+        Setting(
+            "dialogue",
+            "N",
+            "fixes everything left to chance; drawn and printed otherwise",
+            default_words="drawn",
+            low=0,
+            high=MAX_SEED,
+        ),
+    ] = None
+    system_prompt_file: Annotated[
+        str | None,
+        Setting(
+            "dialogue", "FILE", "the tutor's system prompt", default_words="built in", is_file=True
+        ),
+    ] = None
+    request_metadata: Annotated[
+        tuple[tuple[str, str], ...],
+        Setting(
+            "settings of the model under test",
+            "K=V",
+            "for every role's calls; repeatable, up to {high}",
+            after="guardrail",
+            high=16,
+            form="KEY=VALUE, such as team=physics",
+            parse=_pair,
+            is_input=True,
+        ),
+    ] = ()
+    stream: Annotated[
+        bool,
+        Setting(
+            "settings of the model under test",
+            None,
+            "have whole replies sent; there is no time to first token",
+            flag="no-stream",
+            is_input=True,
+        ),
+    ] = True
+    prompt_cache: Annotated[
+        bool,
+        Setting(
+            "settings of the model under test",
+            None,
+            "send no cache points, for any role",
+            flag="no-prompt-cache",
+            is_input=True,
+        ),
+    ] = True
+    judge_model: Annotated[
+        str | None,
+        Setting(
+            "judging",
+            "ID",
+            "the model that scores each turn",
+            "the model that scores each turn; need not be in `BEDROCK_MODEL_IDS`",
+            variables=("RUNNER_JUDGE_MODEL",),
+            steered_by=Switch(
+                "no-judge", None, "leave judging out; scores are null", comes_after=True
+            ),
+            identity="always",
+        ),
+    ] = "anthropic.claude-3-5-sonnet-20241022-v1:0"
+    gates: Annotated[
+        tuple[Gate, ...],
+        Setting(
+            "judging",
+            "METRIC=VALUE",
+            "exit 5 if a metric is lower; repeatable",
+            flag="fail-under",
+            form="METRIC=VALUE, such as overall_score=7",
+            parse=Gate.parse,
+        ),
+    ] = ()
+    min_judge_coverage: Annotated[
+        float,
+        Setting(
+            "judging",
+            "SHARE",
+            "exit 5 if fewer turns are judged (default {default})",
+            low=0,
+            high=1,
+        ),
+    ] = 0.9
+    model_ids: Annotated[
+        tuple[str, ...] | None,
+        Setting(
+            "service",
+            None,
+            "",
+            "a JSON array of the ids that may be tested",
+            default_words="required",
+            variables=("BEDROCK_MODEL_IDS",),
+            is_afresh=True,
+        ),
+    ] = None
+    region: Annotated[
+        str | None,
+        Setting(
+            "service",
+            "REGION",
+            "AWS region",
+            default_words="the profile's",
+            variables=("AWS_REGION", "AWS_DEFAULT_REGION"),
+            is_input=True,
+        ),
+    ] = None
+    assume_role_arn: Annotated[
+        str | None,
+        Setting(
+            "service",
+            "ARN",
+            "role taken for Bedrock calls only",
+            variables=("BEDROCK_ASSUME_ROLE_ARN",),
+        ),
+    ] = None
+    max_attempts: Annotated[
+        int,
+        Setting(
+            "service", "N", "requests that one call may take (default {default})", low=1, high=100
+        ),
+    ] = 10
+    call_timeout_s: Annotated[
+        float,
+        Setting(
+            "service",
+            "S",
+            "seconds that one request may take (default {default})",
+            flag="call-timeout",
+            default_words="300",
+            low=0.001,
+            high=3600,
+        ),
+    ] = 300.0
+    deadline_s: Annotated[
+        float | None,
+        Setting(
+            "service",
+            "S",
+            "seconds that the run may take (default: no bound)",
+            flag="deadline",
+            low=0.001,
+            high=30 * 86400,
+        ),
+    ] = None
+    max_cost_usd: Annotated[
+        float | None,
+        Setting(
+            "service",
+            "USD",
+            "start no call that could cost more than this in all",
+            "start no request that could make the run [cost more](cost.md#a-budget)",
+            low=0.000001,
+            high=1_000_000,
+        ),
+    ] = None
+    prices_file: Annotated[
+        str | None,
+        Setting(
+            "service",
+            "FILE",
+            "prices of your own (docs/cost.md)",
+            "[prices of your own](cost.md#prices-of-your-own), before the built-in ones",
+            default_words="built in",
+            flag="prices",
+            is_file=True,
+        ),
+    ] = None
+    offline: Annotated[
+        bool, Setting("service", None, "play on the embedded endpoint, with no account")
+    ] = False
+    resume: Annotated[
+        bool,
+        Setting(
+            "output",
+            None,
+            "go on with the newest run of this command line, if there is one",
+            "[go on](resume.md) with the newest run of the same identity, if there is one",
+            after="s3-kms-key-id",
+            is_afresh=True,
+        ),
+    ] = False
+    resume_run_id: Annotated[str | None, Setting("output", None, "", is_afresh=True)] = None
+
+    READERS: ClassVar[Mapping[str, Callable[[Reader], Any]]] = READERS
+
+    @property
+    def generation(self) -> GenerateConfig:
+        """How the model under test is asked to generate."""
+        names = GenerateConfig.__struct_fields__
+        return GenerateConfig(**{name: getattr(self, name) for name in names})

@@ -1,0 +1,222 @@
+"""What is wrong with a configuration: each setting by its line in the table, then some together."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from socratic_bench.errors import Problem
+from socratic_bench.settings.core import CoreConfig
+from socratic_bench.settings.files import MAX_TEXT_BYTES
+from socratic_bench.settings.table import foreign, table
+
+_ARN = r"arn:aws[\w-]*:bedrock:(?P<region>[a-z0-9-]*):\d*:[\w.-]+/.+"
+_ROLE_ARN = r"arn:aws[\w-]*:iam::\d{12}:role/.+"
+# What no key can carry whole, and parts of a path that some readers would resolve.
+_UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]|(^|/)\.\.?(/|$)")
+# S3's bound, and the longest key of a run, which names it below `journal/identities/`.
+MAX_KEY_BYTES = 1024
+LONGEST_ID = 2048
+LONGEST_KEY_BYTES = 82
+_BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
+_STRANGE = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]")
+_KMS_ALIAS = r"alias/[A-Za-z0-9/_-]{1,250}"
+_KMS_ID = r"([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|mrk-[0-9a-f]{32})"
+_KMS_ARN = rf"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{{12}}:(key/{_KMS_ID}|{_KMS_ALIAS})"
+_KMS_KEY = rf"{_KMS_ID}|{_KMS_ALIAS}|{_KMS_ARN}"
+_REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-\d+")
+
+# The patterns are those of the service's own model.
+_GUARDRAIL_ID = r"[a-z0-9]+|arn:aws(-[^:]+)?:bedrock:[a-z0-9-]{1,20}:[0-9]{12}:guardrail/[a-z0-9]+"
+_GUARDRAIL_VERSION = r"[1-9][0-9]{0,7}|DRAFT"
+_METADATA_KEY = r"[a-zA-Z0-9\s:_@$#=/+,\-.]{1,256}"
+_METADATA_VALUE = r"[a-zA-Z0-9\s:_@$#=/+,\-.]{0,256}"
+
+
+def problems_of(config: CoreConfig) -> tuple[Problem, ...]:
+    """Every mistake in the values, one sentence each; empty if the run can be prepared."""
+    alone = (one.problem(getattr(config, one.name)) for one in table(type(config)).values())
+    return (
+        *_foreign_problems(config),
+        *_tested_problems(config),
+        *model_problems(config, "model"),
+        *model_problems(config, "judge_model"),
+        *_prompt_problems(config),
+        *(problem for problem in alone if problem),
+        *_thinking_problems(config),
+        *_metadata_problems(config),
+        *_guardrail_problems(config),
+        *_place_problems(config),
+        *_bucket_problems(config),
+        *_resume_problems(config),
+    )
+
+
+def _foreign_problems(config: CoreConfig) -> Iterator[Problem]:
+    kind = type(config)
+    for name, owners in foreign(kind, config.benchmark).items():
+        if getattr(config, name) != table(kind)[name].default:
+            yield foreign_problem(name, owners, config.benchmark)
+
+
+def foreign_problem(name: str, owners: Sequence[str], benchmark: str) -> Problem:
+    """A setting is given that the chosen benchmark does not have."""
+    return Problem.of(
+        f"{{{name}}} is a setting of {{owners}}, but {{benchmark}} is to be played.",
+        owners=" and ".join(owners),
+        benchmark=benchmark,
+    )
+
+
+def _tested_problems(config: CoreConfig) -> Iterator[Problem]:
+    if not config.model:
+        yield Problem.of("No model to test: give {model} with a Bedrock model id.")
+    elif config.model_ids is not None and config.model not in config.model_ids:
+        yield Problem.of(
+            "Model not found in {model_ids}: {asked!r}{nearest}.",
+            asked=config.model,
+            nearest=_nearest(config.model, config.model_ids),
+        )
+
+
+def _nearest(model: str, allowed: tuple[str, ...]) -> str:
+    from difflib import get_close_matches
+
+    # Comparing takes the square of a length, and no id is longer.
+    near = get_close_matches(model[:LONGEST_ID], allowed, n=3, cutoff=0.3)
+    if near:
+        return f" (nearest: {', '.join(near)})"
+    return f" ({len(allowed)} ids are allowed, none of them near)"
+
+
+def model_problems(config: CoreConfig, name: str) -> Iterator[Problem]:
+    """What is wrong with the setting `name`, which names a model."""
+    model: str | None = getattr(config, name)
+    if not model:
+        return
+    if model.startswith("arn:"):
+        match = re.fullmatch(_ARN, model)
+        region = match["region"] if match else ""
+        if region and config.region and region != config.region:
+            yield Problem.of(
+                f"{{{name}}} names an ARN in {{arns}}, but the region is {{runs}}.",
+                arns=region,
+                runs=config.region,
+            )
+        if not match:
+            yield Problem.of(f"{{{name}}} is no Bedrock ARN: {{id!r}}.", id=model)
+    if strange := _STRANGE.search(model):
+        yield Problem.of(
+            f"{{{name}}} holds a character that no model id has ({{strange!r}}): {{id!r}}.",
+            strange=strange[0],
+            id=model,
+        )
+
+
+def _prompt_problems(config: CoreConfig) -> Iterator[Problem]:
+    if config.prompt is not None and not config.prompt.strip():
+        yield Problem.of("The prompt is empty: give the opening words.")
+    if config.prompt and len(config.prompt.encode(errors="replace")) > MAX_TEXT_BYTES:
+        yield Problem.of(f"The prompt has more than {MAX_TEXT_BYTES} bytes.")
+
+
+def _resume_problems(config: CoreConfig) -> Iterator[Problem]:
+    asked = config.resume or config.resume_run_id is not None
+    if asked and not (config.output_dir or config.s3_bucket):
+        yield NOTHING_TO_RESUME
+
+
+NOTHING_TO_RESUME = Problem.of("Nothing to resume from: give {output_dir} or {s3_bucket}.")
+
+
+def _place_problems(config: CoreConfig) -> Iterator[Problem]:
+    if not config.region and not config.offline:
+        yield Problem.of("No region: set AWS_REGION or give {region}.")
+    if config.region and not _REGION.fullmatch(config.region):
+        yield Problem.of("The region {given!r} is not of the form us-east-1.", given=config.region)
+    role = config.assume_role_arn
+    if role and not re.fullmatch(_ROLE_ARN, role):
+        yield Problem.of("The role to assume is no IAM role ARN: {role!r}.", role=role)
+
+
+def _bucket_problems(config: CoreConfig) -> Iterator[Problem]:
+    bucket, key = config.s3_bucket, config.s3_kms_key_id
+    if bucket and not re.fullmatch(_BUCKET, bucket):
+        yield Problem.of("The bucket name {name!r} is not a valid S3 bucket name.", name=bucket)
+    missing = "without a bucket: set RUNNER_S3_BUCKET or give {s3_bucket}."
+    if config.s3_prefix and not bucket:
+        yield Problem.of(f"An S3 prefix is given {missing}")
+    if key and not re.fullmatch(_KMS_KEY, key):
+        yield Problem.of(
+            "The KMS key {key!r} is neither a key id, nor alias/NAME, nor an ARN of these.", key=key
+        )
+    if key and not bucket:
+        yield Problem.of(f"A KMS key is given {missing}")
+    yield from prefix_problems(config.s3_prefix)
+
+
+def prefix_problems(prefix: str) -> Iterator[Problem]:
+    """Why no object could have a key of a run's that begins with this prefix."""
+    if _UNFIT.search(prefix):
+        yield Problem.of(
+            "The S3 prefix {prefix!r} must hold no control characters, and neither '.' nor '..' as "
+            "a part.",
+            prefix=prefix[:100],
+        )
+    most_bytes = MAX_KEY_BYTES - LONGEST_KEY_BYTES - len("/")
+    if (n_bytes := len(prefix.encode(errors="replace"))) > most_bytes:
+        yield Problem.of(
+            f"The S3 prefix has {n_bytes} bytes, but at most {most_bytes} leave room for the keys "
+            f"of a run: S3 takes {MAX_KEY_BYTES}."
+        )
+
+
+def _thinking_problems(config: CoreConfig) -> Iterator[Problem]:
+    budget = config.thinking_budget_tokens
+    if budget is None:
+        return
+    if budget >= config.max_tokens:
+        yield Problem.of(
+            "{thinking_budget_tokens} is {budget}, but must be less than {max_tokens} ({bound}), "
+            "which bounds thinking and reply together.",
+            budget=budget,
+            bound=config.max_tokens,
+        )
+    if config.temperature not in (None, 1) and _thinks_at_one_temperature(config.model):
+        yield Problem.of(
+            "{enable_thinking} allows no {temperature} but 1, not {given:g}: leave it out.",
+            given=config.temperature,
+        )
+
+
+def _thinks_at_one_temperature(model_id: str) -> bool:
+    """Claude does, and so may a model that nobody knows."""
+    from socratic_bench.models.table import family_of
+
+    family = family_of(model_id)
+    return family is None or family.thinking in ("budget", "adaptive")
+
+
+def _metadata_problems(config: CoreConfig) -> Iterator[Problem]:
+    pairs = config.request_metadata
+    keys = [key for key, _ in pairs]
+    for key in dict.fromkeys(key for key in keys if keys.count(key) > 1):
+        yield Problem.of("{request_metadata} names the key {key!r} more than once.", key=key)
+    for key, value in pairs:
+        if not (re.fullmatch(_METADATA_KEY, key) and re.fullmatch(_METADATA_VALUE, value)):
+            yield Problem.of(
+                "{request_metadata} {key!r}={value!r}: key (1 to 256) and value (up to 256) take "
+                "letters a to z, digits, white space and : _ @ $ # = / + , - .",
+                key=key,
+                value=value,
+            )
+
+
+def _guardrail_problems(config: CoreConfig) -> Iterator[Problem]:
+    rail = config.guardrail
+    if rail and not (
+        re.fullmatch(_GUARDRAIL_ID, rail.id) and re.fullmatch(_GUARDRAIL_VERSION, rail.version)
+    ):
+        yield Problem.of(
+            "{guardrail} takes ID:VERSION, the id or ARN of a guardrail and a number or DRAFT, "
+            "not '{given}'.",
+            given=str(rail) if rail.id else rail.version,
+        )

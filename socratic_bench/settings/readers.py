@@ -1,0 +1,130 @@
+"""The settings whose value depends on more than their own flag and variables."""
+
+import codecs
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from socratic_bench.generation import MIN_THINKING_TOKENS
+from socratic_bench.settings.files import MAX_TEXT_BYTES
+from socratic_bench.settings.reader import Reader
+
+OFFLINE_REGION = "us-east-1"
+MODEL_IDS_FORM = (
+    """a JSON array of model ids, such as '["anthropic.claude-3-5-sonnet-20241022-v1:0"]'"""
+)
+
+
+def _prompt(reader: Reader) -> str | None:
+    prompt = reader.sources.flags.get("prompt")
+    if not isinstance(prompt, str):
+        return None
+    return _piped_prompt(reader) if prompt == "-" else prompt
+
+
+def _piped_prompt(reader: Reader) -> str:
+    """Standard input without its last line break, which is the end of a file and no word of it."""
+    try:
+        # A byte more than a prompt may have tells one that is too long; it may cut a letter in two.
+        content = reader.sources.read_stdin(MAX_TEXT_BYTES + 1)
+        decoder = codecs.getincrementaldecoder("utf-8-sig")()
+        text = decoder.decode(content, final=len(content) <= MAX_TEXT_BYTES)
+    except OSError as error:
+        reader.note("The prompt on standard input cannot be read: {why}.", why=error.strerror)
+        return "-"
+    except UnicodeDecodeError as error:
+        reader.note(f"The prompt on standard input is no UTF-8 text (byte {error.start + 1}).")
+        return "-"
+    if len(content) > MAX_TEXT_BYTES:
+        reader.note(f"The prompt has more than {MAX_TEXT_BYTES} bytes.")
+    return text[:-1].removesuffix("\r") if text.endswith("\n") else text
+
+
+def _judge_model(reader: Reader) -> str | None:
+    if reader.given("no-judge"):
+        if reader.given("judge-model"):
+            reader.note("{no_judge} and {judge_model} are both given: keep one.")
+        return None
+    is_given = reader.given("judge-model") or reader.sources.environ.get("RUNNER_JUDGE_MODEL")
+    if reader.given("offline") and not is_given:
+        return next((id_ for id_ in reader.sources.offline_models() if "judge" in id_), None)
+    model: str | None = reader.read("judge_model")
+    return model
+
+
+def _model_ids(reader: Reader) -> tuple[str, ...] | None:
+    text = reader.sources.environ.get("BEDROCK_MODEL_IDS", "").strip()
+    if not text:
+        if reader.given("offline"):
+            return reader.sources.offline_models()
+        reader.note("{model_ids} is not set: it takes {form}.", form=MODEL_IDS_FORM)
+        return None
+    try:
+        ids = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        reader.note(
+            "{model_ids} is no JSON ({error}): it takes {form}.",
+            error=str(error),
+            form=MODEL_IDS_FORM,
+        )
+        return None
+    if not isinstance(ids, list) or not ids or not all(isinstance(i, str) and i for i in ids):
+        reader.note("{model_ids} must be {form}.", form=MODEL_IDS_FORM)
+        return None
+    return tuple(ids)
+
+
+def _region(reader: Reader) -> str | None:
+    region: str | None = reader.read("region")
+    if region is None:
+        return OFFLINE_REGION if reader.given("offline") else _profile_region(reader)
+    return region
+
+
+def _profile_region(reader: Reader) -> str | None:
+    region = reader.sources.profile_region()
+    problem = None if region else reader.sources.profile_problem()
+    if problem:
+        reader.note("{problem}", problem=problem)
+    return region
+
+
+def _role(reader: Reader) -> str | None:
+    # The embedded endpoint must never be the reason that a real role is assumed.
+    role: str | None = reader.read("assume_role_arn")
+    return None if reader.given("offline") else role
+
+
+def _prefix(reader: Reader) -> str:
+    prefix: str = reader.read("s3_prefix")
+    return prefix.strip("/")
+
+
+def _thinking_budget(reader: Reader) -> int | None:
+    """`None` without the switch."""
+    budget: int | None = reader.read("thinking_budget_tokens")
+    if reader.given("enable-thinking"):
+        return MIN_THINKING_TOKENS if budget is None else budget
+    if reader.given("thinking-budget-tokens"):
+        reader.note("{thinking_budget_tokens} needs {enable_thinking}.")
+    return None
+
+
+def _max_tokens(reader: Reader) -> int:
+    """Thinking counts against the bound, so that its budget comes on top of the default."""
+    bound: int = reader.read("max_tokens")
+    if reader.given("max-tokens"):
+        return bound
+    return bound + max(0, _thinking_budget(reader) or 0)
+
+
+READERS: Mapping[str, Callable[[Reader], Any]] = {
+    "prompt": _prompt,
+    "judge_model": _judge_model,
+    "model_ids": _model_ids,
+    "region": _region,
+    "assume_role_arn": _role,
+    "s3_prefix": _prefix,
+    "thinking_budget_tokens": _thinking_budget,
+    "max_tokens": _max_tokens,
+}

@@ -1,0 +1,61 @@
+"""A configuration as plain JSON, so that a run can go on without its flags being given again."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin
+
+from msgspec import Struct
+from msgspec.structs import astuple, replace
+
+from socratic_bench.settings.core import CoreConfig
+from socratic_bench.settings.table import field_of, names, table
+
+Config = TypeVar("Config", bound=CoreConfig)
+
+
+def to_stored(config: CoreConfig) -> dict[str, Any]:
+    """Field name -> plain value; paths absolute, since another process may stand elsewhere.
+
+    Where the run is kept, and what may be tested, is told afresh by whoever goes on.
+    """
+    afresh = names(type(config), lambda setting: setting.is_afresh)
+    files = names(type(config), lambda setting: setting.is_file)
+    kept = {name: getattr(config, name) for name in table(type(config)) if name not in afresh}
+    absolute = {name: str(Path(kept[name]).absolute()) for name in files if kept[name] is not None}
+    return {name: to_plain(value) for name, value in (kept | absolute).items()}
+
+
+def to_plain(value: Any) -> Any:  # noqa: ANN401 -- any value of a configuration
+    """A value as JSON carries it: what is made of parts becomes a list of them."""
+    if isinstance(value, Struct):
+        return list(astuple(value))
+    return [to_plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+def from_stored(kind: type[Config], stored: Mapping[str, Any]) -> Config:
+    """The reverse; fields that this version does not know are left out.
+
+    Raises `TypeError` or `ValueError` for anything that `to_stored` did not make.
+    """
+    afresh = names(kind, lambda setting: setting.is_afresh)
+    known = {name: stored[name] for name in table(kind) if name in stored and name not in afresh}
+    return kind(**{n: _from_plain(table(kind)[n].kinds[0], value) for n, value in known.items()})
+
+
+def _from_plain(kind: Any, value: Any) -> Any:  # noqa: ANN401 -- a type, and a value of it
+    if value is None:
+        return None
+    if get_origin(kind) is tuple:
+        return tuple(_from_plain(get_args(kind)[0], item) for item in value)
+    return kind(*value) if isinstance(kind, type) and issubclass(kind, Struct) else value
+
+
+def continued(stored: Config, asked: Config, flags: Iterable[str]) -> Config:
+    """The stored configuration with what the given `flags` say, and the places of `asked`."""
+    kind = type(stored)
+    said = {field_of(kind, flag) for flag in flags} - {None}
+    # What was encrypted stays so, in the bucket that it is in.
+    key = asked.s3_kms_key_id or (stored.s3_kms_key_id if asked.s3_bucket else None)
+    told = {*said, *names(kind, lambda setting: setting.is_afresh)}
+    afresh = {name: getattr(asked, name) for name in told if name}
+    return replace(stored, **{**afresh, "s3_kms_key_id": key})

@@ -1,0 +1,263 @@
+"""One S3 bucket below one prefix: whole objects, and writes on conditions."""
+
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from hashlib import sha256
+from typing import Any
+
+from botocore.exceptions import ClientError
+from msgspec import Struct
+
+from socratic_bench.errors import (
+    ArtifactError,
+    StoreDeniedError,
+    StoreOutageError,
+    UsageError,
+)
+from socratic_bench.providers.bedrock.transport import answers_up_to
+from socratic_bench.settings import prefix_problems
+from socratic_bench.storage.bucket_clients import Clients, Notice
+from socratic_bench.storage.bucket_faults import (
+    ACTIONS,
+    SDK_ERRORS,
+    BucketContext,
+    explain,
+)
+
+_MISSING = ("404", "NoSuchKey")
+# "NoSuchKey": a write that must replace an object which is gone.
+_REFUSED = ("412", "PreconditionFailed", "NoSuchKey", "404")
+
+
+# More than the longest answer that a run takes makes of an entry in its journal.
+MAX_OBJECT_BYTES = 64 * 2**20
+# Of an answer on the wire: an object with what shows that it is too large; a page of a list.
+_BYTES = {"get_object": MAX_OBJECT_BYTES + 2**20}
+_OTHER_BYTES = 4 * 2**20
+READERS = 8
+_DENIED = -1
+MAX_PAGES = 1000  # of a list, 1000 keys each
+MORE_PAGES = 10  # than there are objects to find
+
+
+class Stored(Struct, frozen=True):
+    """An object as it was read. `age_s`: since it was written, by the server's own clock."""
+
+    body: bytes
+    etag: str
+    age_s: float | None
+
+
+class Bucket:
+    """Sends each request once: whether and when it is sent again is decided by the caller.
+
+    Every method raises `StoreOutageError` if a later try may pass, else `ArtifactError`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        prefix: str,
+        region: str,
+        kms_key_id: str | None = None,
+        notice: Notice = lambda _: None,
+    ) -> None:
+        if problems := [*prefix_problems(prefix)]:
+            raise UsageError(problems)
+        self.name = name
+        self._prefix = f"{prefix}/" if prefix else ""
+        self._encryption: dict[str, Any] = (
+            {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": kms_key_id} if kms_key_id else {}
+        )
+        self._kms_key_id = kms_key_id
+        self.clients = Clients(name, region, notice)
+
+    def location(self, key: str) -> str:
+        return f"s3://{self.name}/{self._prefix}{key}"
+
+    def put(self, key: str, body: bytes) -> None:
+        """Keep `body` whole, whatever was there."""
+        self._write(key, body)
+
+    def put_if(self, key: str, body: bytes, *, etag: str | None) -> str | None:
+        """Keep `body` if the object still is the one with this ETag; `None`: if there is none.
+
+        Returns the new object's ETag, or `None` if the condition does not hold.
+        """
+        condition = {"IfNoneMatch": "*"} if etag is None else {"IfMatch": etag}
+        return self._write(key, body, **condition)
+
+    def get(self, key: str) -> Stored | None:
+        """The object, or `None` if there is none."""
+        answer = self._call("get_object", key, _MISSING, _read_whole, Key=key)
+        if answer is None:
+            return None
+        told, body = answer
+        if body is None:
+            raise self._enormous(key, f"has more than {MAX_OBJECT_BYTES} bytes")
+        return Stored(body, self._etag(told, key), _age_s(told))
+
+    def size(self, key: str) -> int | None:
+        """The object's bytes, or `None` if there is none."""
+        answer = self._call("head_object", key, _MISSING, Key=key)
+        if answer is None:
+            return None
+        self._etag(answer[0], key)
+        size: int | None = answer[0].get("ContentLength")
+        return size
+
+    def missing(self, kept: Mapping[str, int]) -> Sequence[str] | None:
+        """Which of these objects, told with their bytes, are gone or of another length now.
+
+        `None` if that cannot be told, since neither listing nor HEAD is allowed.
+        """
+        pages_at_most = MORE_PAGES + len(kept)
+        try:
+            listed = [self.sizes(below, pages_at_most) for below in _listings(kept)]
+        except StoreDeniedError:
+            return self._missing_one_by_one(kept)
+        found = {key: size for sizes in listed for key, size in sizes.items()}
+        return [key for key, size in kept.items() if found.get(key) != size]
+
+    def _missing_one_by_one(self, kept: Mapping[str, int]) -> Sequence[str] | None:
+        """Without leave to list, S3 denies to tell of an object that is gone: one that it tells of
+        shows that the others are.
+        """
+        with ThreadPoolExecutor(READERS) as pool:
+            first = [*pool.map(self._told_size, [*kept][:READERS])]
+            if all(size == _DENIED for size in first):
+                return None
+            rest = pool.map(self._told_size, [*kept][READERS:])
+            found = dict(zip(kept, [*first, *rest], strict=True))
+        return [key for key, size in kept.items() if found[key] != size]
+
+    def _told_size(self, key: str) -> int | None:
+        try:
+            return self.size(key)
+        except StoreDeniedError:
+            return _DENIED
+
+    def sizes(self, below: str, pages_at_most: int = MAX_PAGES) -> dict[str, int]:
+        """The key of every object below a folder, in the order of their names, and its bytes."""
+        found: dict[str, int] = {}
+        more: dict[str, Any] = {}
+        for _ in range(pages_at_most):
+            told, _ = self._call("list_objects_v2", below, (), Prefix=below, **more) or ({}, None)
+            if "IsTruncated" not in told:
+                raise self._not_s3(below, "read")
+            for entry in told.get("Contents", ()):
+                if not {"Key", "Size"} <= entry.keys():
+                    raise self._not_s3(below, "read")
+                found[entry["Key"].removeprefix(self._prefix)] = entry["Size"]
+            if not told["IsTruncated"]:
+                return found
+            if not told.get("NextContinuationToken"):
+                raise self._not_s3(below, "read")
+            more = {"ContinuationToken": told["NextContinuationToken"]}
+        raise self._enormous(below, f"holds more than {len(found)} objects")
+
+    def _enormous(self, key: str, what: str) -> ArtifactError:
+        return ArtifactError(
+            f"{self.location(key)} {what}: no run wrote that.",
+            hint="Remove it, or start a new run without resuming.",
+        )
+
+    def _etag(self, told: Any, key: str, verb: str = "read") -> str:  # noqa: ANN401 -- the SDK's
+        """What each answer of S3's about an object tells; whatever answers without is not S3."""
+        etag: str = told.get("ETag") or ""
+        if not etag:
+            raise self._not_s3(key, verb)
+        return etag
+
+    def _not_s3(self, key: str, verb: str) -> ArtifactError:
+        return ArtifactError(
+            f"{self.location(key)} could not be {verb}: what answers there does not answer as S3 "
+            "does.",
+            hint="Check the endpoint of S3 (AWS_ENDPOINT_URL_S3), and what stands before it, such "
+            "as a proxy or a login page.",
+        )
+
+    def _write(self, key: str, body: bytes, **more: Any) -> str | None:  # noqa: ANN401 -- the SDK's
+        checksum = b64encode(sha256(body).digest()).decode()
+        answer = self._call(
+            "put_object",
+            key,
+            _REFUSED if more else (),
+            Key=key,
+            Body=body,
+            ContentType="application/json",
+            ChecksumSHA256=checksum,
+            **self._encryption,
+            **more,
+        )
+        if answer is None:
+            return None
+        etag = self._etag(answer[0], key, "written")
+        if answer[0].get("ChecksumSHA256", checksum) != checksum:
+            raise StoreOutageError(
+                f"{self.location(key)} could not be written: S3 tells the checksum of other bytes.",
+                hint="Check what stands between here and S3, such as a proxy.",
+            )
+        return etag
+
+    def _call(
+        self,
+        operation: str,
+        key: str,
+        refusals: tuple[str, ...],
+        finish: Callable[[Any], Any] = lambda _: None,
+        **parameters: Any,  # noqa: ANN401 -- the SDK's own
+    ) -> tuple[Any, Any] | None:
+        """What S3 answered and what `finish` made of it; `None` for one of the refusals."""
+        for name in parameters.keys() & {"Key", "Prefix"}:
+            parameters[name] = self._prefix + parameters[name]
+        try:
+            with answers_up_to(_BYTES.get(operation, _OTHER_BYTES)):
+                return self.clients.send(operation, finish, Bucket=self.name, **parameters)
+        except SDK_ERRORS as error:
+            if isinstance(error, ClientError) and error.response["Error"]["Code"] in refusals:
+                return None
+            location = self.location(key)
+            context = BucketContext(self.name, location, ACTIONS[operation], self._kms_key_id)
+            raise explain(error, context) from error
+
+
+def _listings(keys: Collection[str]) -> list[str]:
+    """What to list to find these: their folders. One that is alone in its folder lies there beside
+    those of other runs, which may be many, and is asked for by its name.
+    """
+    folder_of = {key: key[: key.rindex("/") + 1] for key in keys}
+    n_in = Counter(folder_of.values())
+    return [
+        *dict.fromkeys(folder if n_in[folder] > 1 else key for key, folder in folder_of.items())
+    ]
+
+
+def _read_whole(told: Any) -> bytes | None:  # noqa: ANN401 -- the SDK's own answer
+    """The body; nothing of one over the bound."""
+    if (told.get("ContentLength") or 0) > MAX_OBJECT_BYTES:
+        return None
+    body = bytearray()
+    # In pieces, as the SDK keeps each that it reads thrice for a while. It compares length and
+    # checksum once there is no more to read.
+    while piece := told["Body"].read(2**20):
+        body += piece
+        if len(body) > MAX_OBJECT_BYTES:
+            return None
+    return bytes(body)
+
+
+def _age_s(told: Any) -> float | None:  # noqa: ANN401 -- the SDK's own answer
+    try:
+        sent_at = parsedate_to_datetime(told["ResponseMetadata"]["HTTPHeaders"]["date"])
+    except (KeyError, TypeError, ValueError):
+        return None
+    if sent_at.tzinfo is None:
+        sent_at = sent_at.replace(tzinfo=UTC)
+    written_at: datetime | None = told.get("LastModified")
+    return (sent_at - written_at).total_seconds() if written_at else None

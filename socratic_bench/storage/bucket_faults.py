@@ -1,0 +1,217 @@
+"""What the SDK says about a failed request to S3, as one error with a hint of its own."""
+
+import re
+from collections.abc import Mapping
+
+from botocore import exceptions as sdk
+from botocore.parsers import ResponseParserError
+from msgspec import Struct
+from urllib3.exceptions import HTTPError
+
+from socratic_bench.errors import ArtifactError, StoreDeniedError, StoreOutageError
+from socratic_bench.providers.bedrock.credentials import CredentialsError
+from socratic_bench.providers.bedrock.transport import (
+    SECRET_HEADERS,
+    AnswerTooLargeError,
+    UnsendableError,
+    carried,
+)
+
+# What comes of a call, each by its own name: anything else is a defect.
+SDK_ERRORS = (
+    *(sdk.ClientError, sdk.BotoCoreError, ResponseParserError, HTTPError),
+    *(CredentialsError, AnswerTooLargeError, UnsendableError),
+)
+
+_FORBIDDEN = 403
+_TOO_MANY = 429
+_NOT_IMPLEMENTED = 501
+_FIRST_SERVER_ERROR = 500
+
+
+class BucketContext(Struct, frozen=True):
+    """Where a request went and what it did, for the words of its error.
+
+    `action` is the IAM action that allows it, such as `s3:PutObject`.
+    """
+
+    bucket: str
+    location: str
+    action: str
+    kms_key_id: str | None = None
+
+
+ACTIONS: Mapping[str, str] = {
+    "put_object": "s3:PutObject",
+    "get_object": "s3:GetObject",
+    "head_object": "s3:GetObject",
+    "list_objects_v2": "s3:ListBucket",
+    "head_bucket": "s3:ListBucket",
+}
+
+_EXPIRED = ("ExpiredToken", "ExpiredTokenException", "RequestExpired", "TokenRefreshRequired")
+_PASSING = (
+    *("SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded"),
+    *("RequestTimeout", "OperationAborted", "ConditionalRequestConflict", "TemporaryRedirect"),
+    *("BadDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch", "IncompleteBody"),
+)
+_ELSEWHERE = (
+    *("301", "PermanentRedirect", "AuthorizationHeaderMalformed"),
+    "IllegalLocationConstraintException",
+)
+_BAD_KEYS = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "InvalidSecurity")
+# To HEAD, S3 answers without a body, and so without a code of its own.
+_DENIED = ("AccessDenied", "403")
+_LOGIN = (
+    sdk.TokenRetrievalError,
+    sdk.SSOTokenLoadError,
+    sdk.UnauthorizedSSOTokenError,
+)
+_NO_KEYS = (
+    sdk.NoCredentialsError,
+    sdk.PartialCredentialsError,
+    sdk.CredentialRetrievalError,
+    sdk.MetadataRetrievalError,
+)
+
+_BROKEN_WIRE = (
+    *(sdk.ConnectionError, sdk.HTTPClientError, sdk.IncompleteReadError),
+    *(sdk.FlexibleChecksumError, ResponseParserError, HTTPError),
+)
+
+_NOT_S3 = "Check the endpoint of S3 (AWS_ENDPOINT_URL_S3) and the proxy."
+_KEYS_HINT = "Check the access key, its secret, the session token, and this machine's clock."
+_EXPIRED_HINT = "The credentials for S3 have run out: renew them."
+_NO_CONDITIONS = "The service has to know conditional writes (If-Match, If-None-Match), as S3 does."
+# The SDK asks for the region itself, and trips over an answer without one.
+_NO_REGION = "S3 says that the bucket is in another region, and not in which."
+
+_PRINCIPAL = re.compile(r"User: (arn:[\w:/.@=+,-]{1,200})")
+_ACTION = re.compile(r"perform: ((?:s3|kms):\w{1,60})")
+_KMS_ARN = re.compile(r"arn:aws[\w-]*:kms:[\w:/-]{1,200}")
+
+
+def is_expired(error: Exception) -> bool:
+    """Whether credentials that were good have run out, so that new ones may serve."""
+    error = _cause(error)
+    return _code(error) in _EXPIRED or isinstance(error, RuntimeError)
+
+
+def explain(error: Exception, context: BucketContext) -> ArtifactError:
+    """The error that stands for an SDK's: an outage if a later try may pass, with what to do."""
+    said = str(error)
+    error = _cause(error)
+    verb = "written" if context.action == "s3:PutObject" else "read"
+    if isinstance(error, sdk.InvalidRegionError):
+        said = _NO_REGION
+    message = f"{context.location} could not be {verb}: {said}"
+    if _is_passing(error):
+        return StoreOutageError(
+            message, hint="S3 did not take it in time: run again when S3 can be reached."
+        )
+    is_denied = _status(error) == _FORBIDDEN and _code(error) in _DENIED
+    kind = StoreDeniedError if is_denied else ArtifactError
+    return kind(message, hint=_hint(error, context))
+
+
+def _cause(error: Exception) -> Exception:
+    """What the SDK has raised for want of credentials, or has put into an error of its own."""
+    return carried(error.cause if isinstance(error, CredentialsError) else error)
+
+
+def _is_passing(error: Exception) -> bool:
+    if isinstance(error, sdk.ClientError):
+        status = _status(error)
+        is_servers = status >= _FIRST_SERVER_ERROR and status != _NOT_IMPLEMENTED
+        return _code(error) in _PASSING or is_servers or status == _TOO_MANY
+    if isinstance(error, sdk.SSLError):
+        # A connection that breaks inside TLS; a certificate that is not trusted reads otherwise.
+        return "EOF" in str(error)
+    return isinstance(error, _BROKEN_WIRE) and not isinstance(error, sdk.InvalidRegionError)
+
+
+def _hint(error: Exception, context: BucketContext) -> str:
+    code, said = _code(error), str(error)
+    for known, hint in (
+        (code == "NoSuchBucket", f"Make the bucket: aws s3 mb s3://{context.bucket}"),
+        (
+            code in _ELSEWHERE or isinstance(error, sdk.InvalidRegionError),
+            _elsewhere(error, context),
+        ),
+        (code in _EXPIRED or isinstance(error, RuntimeError), _EXPIRED_HINT),
+        (code == "RequestTimeTooSkewed", "Set this machine's clock: S3 refuses its time."),
+        (
+            code in _BAD_KEYS or _is_bad_header(error),
+            _KEYS_HINT,
+        ),
+        (isinstance(error, _LOGIN), "Log in again with: aws sso login"),
+        (isinstance(error, _NO_KEYS), "Give credentials for S3: keys, a profile or a role."),
+        (isinstance(error, (UnsendableError, AnswerTooLargeError)), _NOT_S3),
+        (isinstance(error, sdk.SSLError), "Check the CA bundle (AWS_CA_BUNDLE) and the endpoint."),
+        (code.startswith("KMS.") or "kms:" in said, _about_the_key(said, context)),
+        (_status(error) == _NOT_IMPLEMENTED, _NO_CONDITIONS),
+        (_status(error) == _FORBIDDEN, _denied(said, context)),
+    ):
+        if known:
+            return hint
+    return f"Check that the bucket is there and that {context.action} is allowed on it."
+
+
+def _is_bad_header(error: Exception) -> bool:
+    return isinstance(error, UnsendableError) and error.header in SECRET_HEADERS
+
+
+def _elsewhere(error: Exception, context: BucketContext) -> str:
+    response = error.response if isinstance(error, sdk.ClientError) else {}
+    headers = response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+    details: Mapping[str, object] = {**response.get("Error", {})}
+    region = named_region(headers) or named_region({REGION_HEADER: str(details.get("Region", ""))})
+    where = f"in {region}" if region else "in another region"
+    return (
+        f"The bucket {context.bucket} is {where}: give that as --region, or take a bucket in the "
+        "region of the run."
+    )
+
+
+def _about_the_key(said: str, context: BucketContext) -> str:
+    arn = _KMS_ARN.search(said)
+    key = arn[0] if arn else context.kms_key_id or "the bucket's own key"
+    action = _ACTION.search(said)
+    if action:
+        return f"Allow {_who(said)} {action[1]} on the KMS key {key}, in its policy and in IAM."
+    return (
+        f"Check the KMS key {key} (RUNNER_S3_KMS_KEY_ID): it must be enabled, in the bucket's "
+        "region, and allow kms:GenerateDataKey for writing and kms:Decrypt for reading."
+    )
+
+
+def _denied(said: str, context: BucketContext) -> str:
+    action = _ACTION.search(said)
+    return f"Allow {_who(said)} {action[1] if action else context.action} on {context.location}."
+
+
+def _who(said: str) -> str:
+    principal = _PRINCIPAL.search(said)
+    return principal[1] if principal else "the credentials in use"
+
+
+REGION_HEADER = "x-amz-bucket-region"
+_REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-\d+")
+
+
+def named_region(headers: Mapping[str, str]) -> str | None:
+    """The region that S3 says a bucket is in, if it says so."""
+    region = headers.get(REGION_HEADER, "")
+    return region if _REGION.fullmatch(region) else None
+
+
+def _code(error: Exception) -> str:
+    if not isinstance(error, sdk.ClientError):
+        return ""
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def _status(error: Exception) -> int:
+    if not isinstance(error, sdk.ClientError):
+        return 0
+    return error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)

@@ -1,0 +1,265 @@
+"""Writes artifacts beside the dialogue and knows, in the end, whether all of them arrived."""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
+from typing import Protocol
+
+from socratic_bench.errors import ArtifactError
+from socratic_bench.ports import ArtifactStore
+from socratic_bench.storage.upload_queue import RetryPolicy, Upload, UploadQueue
+
+MEMORY_BYTES = 256 * 2**20
+NAMES_TOLD = 5
+LEAVE = "Leave the artifacts of a run alone while it is under way."
+
+WaitFor = Callable[[Sequence[Future[None]]], object]
+
+
+class Backing(ArtifactStore, Protocol):
+    """A store that can give back what it keeps, so that it need not be kept in memory."""
+
+    def read(self, key: str) -> bytes:
+        """What was put under `key`. Raises `ArtifactError`."""
+        ...
+
+
+class Delivery:
+    """Hands files to every store, in the background; safe to use from several threads.
+
+    What a store does not take waits: in `backing`, if that has taken it, else in memory, and there
+    up to `memory_bytes`. Beyond that `on_full` is told, once, why the run cannot go on.
+    """
+
+    def __init__(
+        self,
+        stores: Sequence[ArtifactStore],
+        *,
+        backing: Backing | None = None,
+        retry_policy: RetryPolicy | None = None,
+        memory_bytes: int = MEMORY_BYTES,
+        on_full: Callable[[ArtifactError], object] = lambda _: None,
+    ) -> None:
+        self._stores = tuple(stores)
+        self._backing = backing
+        self._retry_policy = retry_policy or RetryPolicy()
+        self._memory_bytes = memory_bytes
+        self._on_full = on_full
+        self._lock = threading.Lock()
+        self._queues: dict[int, UploadQueue] = {}
+        self._held_bytes = 0
+        self._pending: dict[Future[None], Upload] = {}
+        self._refused: list[Upload] = []
+
+    @property
+    def has_stores(self) -> bool:
+        """Whether what is sent goes anywhere."""
+        return bool(self._stores)
+
+    @property
+    def held_bytes(self) -> int:
+        """What waits in memory, and in no store yet."""
+        with self._lock:
+            return self._held_bytes
+
+    def send(self, key: str, body: bytes) -> None:
+        """Start keeping `body` everywhere; returns at once."""
+        uploads = [self._upload(store, key, body) for store in self._stores]
+        for upload in uploads:
+            others = [other for other in uploads if other is not upload]
+            backed = others if upload.store is self._backing else []
+            self._start(upload, backed)
+
+    def send_to(self, store: ArtifactStore, key: str, body: bytes) -> Future[None] | None:
+        """Start keeping `body` in one store, be it one of the run's or another; returns at once,
+        with what is done once the store has it, or `None` if there is no room to wait.
+        """
+        return self._start(self._upload(store, key, body))
+
+    def settle(self, wait_for: WaitFor = wait) -> ArtifactError | None:
+        """Wait for all that was sent, try once more what failed; an error if some stays missing.
+
+        `wait_for` returns when all it is given is done, or raises what ends the waiting.
+        """
+        self._settle_lanes()
+        wait_for(self._unsettled())
+        for upload in self._take_failed():
+            self._start(upload)
+        wait_for(self._unsettled())
+        return self._missing()
+
+    def give_up(self, after_s: float) -> ArtifactError | None:
+        """Wait a last moment for what is on its way; an error if something is missing then."""
+        self._settle_lanes()
+        wait(self._unsettled(), timeout=after_s)
+        return self._missing()
+
+    def verify(
+        self, body_of: Callable[[str], bytes | None], notice: Callable[[str], object]
+    ) -> ArtifactError | None:
+        """Ask every store whether it still has all, and send it again what it lacks.
+
+        Returns an error if something stays missing, or a store fails to tell. `notice` hears what
+        was sent again, and which store does not allow to ask.
+        """
+        try:
+            return self._verify(body_of, notice)
+        except ArtifactError as error:
+            return error
+
+    def _verify(
+        self, body_of: Callable[[str], bytes | None], notice: Callable[[str], object]
+    ) -> ArtifactError | None:
+        lost = self._lost(notice)
+        if not lost:
+            return None
+        notice(f"{_taken_away(lost)} What of it can be made again is written anew.")
+        for store, key in lost:
+            body = body_of(key)
+            if body is not None:
+                self._start(self._upload(store, key, body))
+        error = self.settle()
+        still_lost = [] if error else self._lost(notice)
+        return ArtifactError(_taken_away(still_lost), hint=LEAVE) if still_lost else error
+
+    def _lost(self, notice: Callable[[str], object]) -> list[tuple[ArtifactStore, str]]:
+        with self._lock:
+            queues = list(self._queues.values())
+        lost: list[tuple[ArtifactStore, str]] = []
+        failed: list[ArtifactError] = []
+        for queue in queues:
+            try:
+                missing = queue.missing()
+            except ArtifactError as error:
+                # Each is asked all the same: what it keeps is known better then.
+                failed.append(error)
+                continue
+            if missing is None:
+                notice(
+                    f"Whether {queue.store.location('')} still has all that was written there "
+                    "could not be told: neither a list (s3:ListBucket) nor HEAD (s3:GetObject) says so."
+                )
+            lost += [(queue.store, key) for key in missing or ()]
+        if failed:
+            raise failed[0]
+        return lost
+
+    def conclude(self, key: str, body: bytes, wait_for: WaitFor = wait) -> ArtifactError | None:
+        """Keep the file that vouches for all others: the bucket first, and nowhere after a failure.
+
+        A folder seldom fails where a bucket did not, so that all stores tell the same.
+        """
+        for store in reversed(self._stores):
+            self._start(self._upload(store, key, body))
+            if error := self.settle(wait_for):
+                return error
+        return None
+
+    def close(self) -> None:
+        """Give up what has not arrived."""
+        with self._lock:
+            queues = list(self._queues.values())
+        for queue in queues:
+            queue.close()
+
+    def _settle_lanes(self) -> None:
+        with self._lock:
+            queues = list(self._queues.values())
+        for queue in queues:
+            queue.settle()
+
+    def _upload(self, store: ArtifactStore, key: str, body: bytes) -> Upload:
+        reread = self._backing.read if self._backing else None
+        upload = Upload(store, key, body, reread)
+        with self._lock:
+            is_full = self._held_bytes + len(body) > self._memory_bytes
+            is_refused = is_full and store is not self._backing
+            is_first = is_refused and not self._refused
+            if is_refused:
+                self._refused.append(upload)
+                upload.let_go()
+            else:
+                self._held_bytes += len(body)
+        if is_first:
+            self._on_full(self._too_much(upload))
+        return upload
+
+    def _too_much(self, upload: Upload) -> ArtifactError:
+        return ArtifactError(
+            f"Over {self._memory_bytes // 2**20} MiB wait for {upload.store.location('')}, which "
+            "does not take them.",
+            hint="Give an --output-dir, too, where artifacts can wait.",
+        )
+
+    def _start(self, upload: Upload, backed: Sequence[Upload] = ()) -> Future[None] | None:
+        with self._lock:
+            if upload in self._refused:
+                return None
+            queue = self._queues.get(id(upload.store))
+            if queue is None:
+                queue = self._queues[id(upload.store)] = UploadQueue(
+                    upload.store, self._retry_policy
+                )
+            future = queue.submit(upload, then=lambda: self._release(upload, *backed))
+            self._pending[future] = upload
+            return future
+
+    def _release(self, *uploads: Upload) -> None:
+        """What has arrived, or can be read again, needs no memory."""
+        with self._lock:
+            self._held_bytes -= sum(upload.let_go() for upload in uploads)
+
+    def _unsettled(self) -> list[Future[None]]:
+        with self._lock:
+            return list(self._pending)
+
+    def _take_failed(self) -> list[Upload]:
+        """What failed otherwise than by an outage, which was waited for already."""
+        with self._lock:
+            failed = {
+                future: upload
+                for future, upload in self._pending.items()
+                if future.exception() is not None and not upload.was_outage
+            }
+            for future in failed:
+                del self._pending[future]
+        return list(failed.values())
+
+    def _missing(self) -> ArtifactError | None:
+        with self._lock:
+            pending = dict(self._pending)
+            missing = list(self._refused)
+        for future, upload in pending.items():
+            error = future.exception() if future.done() and not future.cancelled() else None
+            if error and not isinstance(error, ArtifactError):
+                raise error
+            if error or not future.done():
+                missing.append(upload)
+        return _told(missing) if missing else None
+
+
+def _told(missing: Sequence[Upload]) -> ArtifactError:
+    """How many are missing and why the first one is, and the places of the next ones."""
+    first = next((upload for upload in missing if upload.error), missing[0])
+    others = [(p.store, p.key) for p in missing if p is not first]
+    words = [f"{len(missing)} artifacts are missing. {_why(first)}"]
+    if others:
+        words.append(f"Missing, too: {_named(others)}.")
+    hint = first.error.hint if first.error else "Run again, or give the store more time."
+    return ArtifactError(" ".join(words), hint=hint)
+
+
+def _taken_away(lost: Sequence[tuple[ArtifactStore, str]]) -> str:
+    return f"{len(lost)} artifacts were removed or changed by others: {_named(lost)}."
+
+
+def _named(places: Sequence[tuple[ArtifactStore, str]]) -> str:
+    more = len(places) - NAMES_TOLD
+    names = ", ".join(store.location(key) for store, key in places[:NAMES_TOLD])
+    return f"{names} and {more} more" if more > 0 else names
+
+
+def _why(upload: Upload) -> str:
+    if upload.error:
+        return upload.error.message
+    return f"{upload.store.location(upload.key)} was not delivered in time."

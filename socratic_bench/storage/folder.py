@@ -1,0 +1,125 @@
+"""Artifacts in a folder: every file appears whole, under its final name, or not at all."""
+
+import stat
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+import orjson
+
+from socratic_bench.errors import ArtifactError, UsageError
+from socratic_bench.ports import Kept
+from socratic_bench.storage.tree import OutsideError, Tree
+
+
+class FolderStore:
+    """Keeps each key as a file below `root`, which is made when the first file is kept."""
+
+    def __init__(self, root: str, notice: Callable[[str], None] | None = None) -> None:
+        self._root = Path(root).absolute()
+        self._tree = Tree(self._root)
+        self._notice = notice
+
+    def check(self) -> None:
+        """Make the folder and a file that vanishes; raise `UsageError` if that cannot be done."""
+        try:
+            self._root.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self._root) as file:
+                file.write(b"\n")
+        except (FileExistsError, NotADirectoryError) as error:
+            paths = (self._root, *self._root.parents)
+            file_there = next((path for path in paths if path.exists()), self._root)
+            raise UsageError(
+                [f"The output folder {self._shown()} cannot be used: {file_there} is a file."]
+            ) from error
+        except PermissionError as error:
+            raise UsageError(
+                [f"The output folder {self._shown()} cannot be written: no permission."],
+                hint="Choose another --output-dir, or run as a user who may write there.",
+            ) from error
+        except (OSError, ValueError) as error:
+            # Read-only or full, a name that is too long, or one that no file can have.
+            raise UsageError(
+                [f"The output folder {self._shown()} cannot be used: {_why(error)}."],
+                hint="Choose another --output-dir.",
+            ) from error
+
+    def _shown(self) -> str:
+        return str(self._root)[:200]
+
+    def put(self, key: str, body: bytes) -> None:
+        path = self._root / key
+        try:
+            found = self._found(key)
+            if found == body:
+                return
+            if found is not None and self._notice and not _may_change(key, found, body):
+                self._notice(f"{path} was cut off or changed by others; it is written anew.")
+            self._tree.write(key, body)
+        except (OSError, ValueError) as error:
+            raise ArtifactError(
+                f"{path} could not be written: {_why(error)}.", hint=mending(error)
+            ) from error
+
+    def read(self, key: str) -> bytes:
+        """What was put under `key`. Raises `ArtifactError`."""
+        path = self._root / key
+        try:
+            return self._tree.read(key)
+        except (OSError, ValueError) as error:
+            raise ArtifactError(
+                f"{path} could not be read: {_why(error)}.",
+                hint="Leave the output folder of a run alone while it is under way.",
+            ) from error
+
+    def missing(self, kept: Mapping[str, Kept]) -> Sequence[str]:
+        """See `socratic_bench.ports.ArtifactStore`."""
+        return [key for key, was in kept.items() if not self._has(key, was)]
+
+    def _has(self, key: str, was: Kept) -> bool:
+        try:
+            found = self._tree.stat(key)
+            if not found or not stat.S_ISREG(found.st_mode) or found.st_size != was.n_bytes:
+                return False
+            return sha256(self._tree.read(key)).digest() == was.sha256
+        except OSError:
+            return False
+
+    def _found(self, key: str) -> bytes | None:
+        """What is there already, from an earlier process of the same run; nothing of a link."""
+        try:
+            return self._tree.read(key)
+        except FileNotFoundError:
+            return None
+        except OutsideError:
+            return b""
+
+    def location(self, key: str) -> str:
+        return str(self._root / key) + ("/" if key.endswith("/") else "")
+
+
+def _may_change(key: str, content: bytes, body: bytes) -> bool:
+    """Whether the run itself may write `body` instead: more turns, a verdict that it lacked, or
+    what an earlier version did not tell.
+    """
+    try:
+        document, other = orjson.loads(content), orjson.loads(body)
+    except ValueError:
+        return False
+    if not isinstance(document, dict):
+        return False
+    if all(name in other and other[name] == value for name, value in document.items()):
+        return True
+    return not key.startswith("raw/") or document.get("unjudged_reason") is not None
+
+
+def mending(error: Exception) -> str:
+    """What to do about a file in the folder that cannot be written."""
+    if isinstance(error, OutsideError):
+        return "Remove the links within the output folder, then run again."
+    return "Free space or mend the permissions of the output folder, then run again."
+
+
+def _why(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)

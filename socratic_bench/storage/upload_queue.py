@@ -1,0 +1,181 @@
+"""What waits for one store: its writers, and how long they try."""
+
+import hashlib
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+
+from socratic_bench.errors import ArtifactError, StoreOutageError
+from socratic_bench.ports import ArtifactStore, Kept
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
+
+WRITERS = 4
+WAIT_BASE_S = 0.5
+WAIT_MAX_S = 20.0
+DOUBLINGS_MAX = 10
+LOOKS = 3
+
+
+class RetryPolicy(Struct, frozen=True, kw_only=True):
+    """How long a store that is out of order is waited for.
+
+    While the dialogue goes on, without end. After it each write gets `tries` more, and all of them
+    are given up once none has arrived for `grace_s`.
+    """
+
+    tries: int = 10
+    grace_s: float = 60.0
+    monotonic_s: Callable[[], float] = time.monotonic
+    uniform: Callable[[float, float], float] = random.uniform
+
+
+class Upload:
+    """One file on its way to one store; what has been let go is read again when it is sent."""
+
+    def __init__(
+        self,
+        store: ArtifactStore,
+        key: str,
+        body: bytes,
+        reread: Callable[[str], bytes] | None,
+    ) -> None:
+        self.store = store
+        self.key = key
+        self.error: ArtifactError | None = None
+        self.late_tries = 0
+        self._body: bytes | None = body
+        self.sha256 = hashlib.sha256(body).digest()
+        self._reread = reread
+
+    @property
+    def was_outage(self) -> bool:
+        return isinstance(self.error, StoreOutageError)
+
+    @property
+    def body(self) -> bytes:
+        """The file's bytes. Raises `ArtifactError` if they are not any more what was sent."""
+        body = self._body
+        if body is not None:
+            return body
+        read = self._reread(self.key) if self._reread else b""
+        if hashlib.sha256(read).digest() != self.sha256:
+            raise ArtifactError(
+                f"{self.store.location(self.key)} was not written: the file in the output folder "
+                "was changed meanwhile.",
+                hint="Leave the output folder of a run alone while it is under way.",
+            )
+        return read
+
+    def let_go(self) -> int:
+        """Keep the body no longer; how many bytes that frees."""
+        freed = len(self._body or b"")
+        self._body = None
+        return freed
+
+
+class _Patient(Struct):
+    """When the waiting for the end began, and when the store last took something."""
+
+    since_s: float = 0.0
+    error: StoreOutageError | None = field(default=None)
+
+
+class UploadQueue:
+    """The writers of one store. A store that stands still holds no other one up."""
+
+    def __init__(self, store: ArtifactStore, retry_policy: RetryPolicy) -> None:
+        self.store = store
+        self._retry_policy = retry_policy
+        self._pool = ThreadPoolExecutor(WRITERS, thread_name_prefix="delivery")
+        self._settling = threading.Event()
+        self._closed = threading.Event()
+        self._waiting = _Patient()
+        self._kept: dict[str, Kept] = {}
+
+    def submit(self, upload: Upload, then: Callable[[], None]) -> Future[None]:
+        """Deliver, and call `then` once the store has it."""
+        return self._pool.submit(self._deliver, upload, then)
+
+    def settle(self) -> None:
+        """From now on patience counts; writers that sleep try at once."""
+        self._waiting.since_s = self._retry_policy.monotonic_s()
+        self._settling.set()
+
+    def missing(self) -> Sequence[str] | None:
+        """What the store took and no longer has; `None` if it is not allowed to ask.
+
+        Raises `ArtifactError` if the store fails to tell.
+        """
+        from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
+
+        retrying = Retrying(
+            retry=retry_if_exception_type(StoreOutageError),
+            stop=stop_after_attempt(LOOKS),
+            wait=self._wait_s,
+            sleep=self._sleep,
+            reraise=True,
+        )
+        return retrying(self.store.missing, self._kept)
+
+    def close(self) -> None:
+        self._closed.set()
+        self._settling.set()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _deliver(self, upload: Upload, then: Callable[[], None]) -> None:
+        from tenacity import Retrying, retry_if_exception_type
+
+        upload.late_tries = 0
+        retrying = Retrying(
+            retry=retry_if_exception_type(StoreOutageError),
+            stop=lambda _: self._is_enough(upload),
+            wait=self._wait_s,
+            sleep=self._sleep,
+            reraise=True,
+        )
+        retrying(self._try, upload)
+        then()
+
+    def _try(self, upload: Upload) -> None:
+        if self._waiting.error and self._is_out_of_time():
+            # Others have waited in vain already: no need to find that out for each.
+            upload.error = self._waiting.error
+            raise upload.error
+        upload.late_tries += self._settling.is_set()
+        try:
+            body = upload.body
+            self.store.put(upload.key, body)
+        except ArtifactError as error:
+            upload.error = error
+            if isinstance(error, StoreOutageError):
+                self._waiting.error = error
+            raise
+        self._kept[upload.key] = Kept(n_bytes=len(body), sha256=upload.sha256)
+        upload.error = self._waiting.error = None
+        self._waiting.since_s = self._retry_policy.monotonic_s()
+
+    def _is_enough(self, upload: Upload) -> bool:
+        if self._closed.is_set():
+            return True
+        return upload.late_tries >= self._retry_policy.tries or self._is_out_of_time()
+
+    def _is_out_of_time(self) -> bool:
+        if not self._settling.is_set():
+            return False
+        waited_s = self._retry_policy.monotonic_s() - self._waiting.since_s
+        return self._closed.is_set() or waited_s > self._retry_policy.grace_s
+
+    def _wait_s(self, state: "RetryCallState") -> float:
+        # Full jitter, as for calls of models.
+        doublings = min(state.attempt_number - 1, DOUBLINGS_MAX)
+        return self._retry_policy.uniform(0, min(WAIT_MAX_S, WAIT_BASE_S * 2**doublings))
+
+    def _sleep(self, seconds: float) -> None:
+        (self._closed if self._settling.is_set() else self._settling).wait(seconds)
