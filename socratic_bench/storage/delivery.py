@@ -137,7 +137,8 @@ class Delivery:
             if missing is None:
                 notice(
                     f"Whether {queue.store.location('')} still has all that was written there "
-                    "could not be told: neither a list (s3:ListBucket) nor HEAD (s3:GetObject) says so."
+                    "could not be told: neither a list (s3:ListBucket) nor HEAD (s3:GetObject) "
+                    "says so."
                 )
             lost += [(queue.store, key) for key in missing or ()]
         if failed:
