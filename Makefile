@@ -53,7 +53,7 @@ test: $(VENV)/.dev
 	@$(MEASURE)
 
 docs: $(VENV)/.dev
-	@PYTHONPATH=. $(BIN)/python tools/settings.py
+	@PYTHONPATH=. $(BIN)/python tools/tables.py
 
 schemas: $(VENV)/.run
 	@PYTHONPATH=. $(BIN)/python tools/schemas.py

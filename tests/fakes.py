@@ -37,7 +37,7 @@ from socratic_bench.types import (
 from tests.schemas import breaches
 
 NOON = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
-MAX_WAIT_S = 120  # how long a test waits for another thread before it gives up; no measure
+PATIENCE_S = 120  # how long a test waits for another thread before it gives up; no measure
 DIMENSIONS = ("form", "substance", "purity")
 
 RUBRIC = Rubric(

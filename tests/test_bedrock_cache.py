@@ -15,7 +15,7 @@ from socratic_bench.generation import GenerateConfig
 from socratic_bench.providers.bedrock.context import Options
 from socratic_bench.providers.bedrock.prompt_cache_gate import PromptCacheGate
 from socratic_bench.types import CallKey, Message, Request, Usage
-from tests.fakes import MAX_WAIT_S, FakeBedrock, Said, Sent, answer, refusal
+from tests.fakes import PATIENCE_S, FakeBedrock, Said, Sent, answer, refusal
 from tests.test_bedrock_model import Around, Bench, connected
 
 TUTOR = "emulator.socratic-v1:0"
@@ -126,7 +126,7 @@ def test_no_verdict_has_a_point_after_its_message():
 @pytest.mark.parametrize("change", ["short rubric", "no prompt cache"])
 def test_verdicts_do_not_wait_where_nothing_is_cached(change):
     """Two requests that only get their answers once both of them are there."""
-    both = threading.Barrier(2, timeout=MAX_WAIT_S)
+    both = threading.Barrier(2, timeout=PATIENCE_S)
 
     def serve(sent: Sent) -> Said:
         assert b"cachePoint" not in sent.raw

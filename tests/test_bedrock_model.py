@@ -41,7 +41,7 @@ from socratic_bench.types import (
     ToolUse,
     Usage,
 )
-from tests.fakes import MAX_WAIT_S, NOON, FakeBedrock, Said, answer, refusal
+from tests.fakes import NOON, PATIENCE_S, FakeBedrock, Said, answer, refusal
 
 TUTOR = "emulator.socratic-v1:0"
 PICKY = "emulator.picky-v1:0"
@@ -730,7 +730,7 @@ class TestRefusedFields:
         assert (error.code, len(fake.of("odd"))) == ("invalid_request", 2)
 
     def test_threads_that_learn_together_say_it_once(self, fake, bench):
-        both_sent = threading.Barrier(2, timeout=MAX_WAIT_S)
+        both_sent = threading.Barrier(2, timeout=PATIENCE_S)
 
         def refuse(sent: Any) -> Said:
             if "system" not in sent.body:

@@ -16,7 +16,7 @@ from socratic_bench.providers.bedrock.connection import Connection
 from socratic_bench.providers.bedrock.model import BedrockModel
 from socratic_bench.providers.bedrock.session import Endpoint
 from socratic_bench.types import CallKey, Message, Request
-from tests.fakes import MAX_WAIT_S, FakeBedrock, Said, Sent, answer, refusal, scored
+from tests.fakes import PATIENCE_S, FakeBedrock, Said, Sent, answer, refusal, scored
 from tests.test_bedrock_model import Around
 
 REQUEST = Request(messages=(Message.user("Hello."),), config=GenerateConfig(max_tokens=100))
@@ -106,7 +106,7 @@ def test_new_credentials_are_read_once_for_all_roles(account, roles):
 def test_calls_that_fail_together_ask_once(account, roles):
     account.write("NEW")
     account.valid = {"NEW"}
-    both_sent = threading.Barrier(2, timeout=MAX_WAIT_S)
+    both_sent = threading.Barrier(2, timeout=PATIENCE_S)
 
     def meet(sent: Sent) -> None:
         if sent.key_id == "OLD":

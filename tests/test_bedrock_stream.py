@@ -17,7 +17,7 @@ from socratic_bench.providers.bedrock.session import Endpoint
 from socratic_bench.providers.bedrock.streamed import StreamedAnswer
 from socratic_bench.runner import CancelToken
 from socratic_bench.types import Completion
-from tests.fakes import MAX_WAIT_S
+from tests.fakes import PATIENCE_S
 from tests.test_bedrock_model import KEY, REQUEST, Around, Bench
 
 START = event("messageStart", {"role": "assistant"})
@@ -186,7 +186,7 @@ def test_the_end_of_the_run_does_not_wait_for_a_stream():
     with wire(play) as bench:
         bench.around.result = cancel_token.result  # type: ignore[method-assign]
         bench.client.call_timeout_s = 1e9
-        threading.Thread(target=lambda: (asked.wait(MAX_WAIT_S), cancel_token.interrupt(2))).start()
+        threading.Thread(target=lambda: (asked.wait(PATIENCE_S), cancel_token.interrupt(2))).start()
         with pytest.raises(Stopped):
             bench.ask(max_attempts=1)
 

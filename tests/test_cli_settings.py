@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
-from socratic_bench.providers.bedrock.error_kinds import FAULTS
+from socratic_bench.providers.bedrock.kinds import ERROR_KINDS
 from tests.command import ROOT, Outcome, account, assert_valid, run
 from tests.fakes import FakeBedrock, answer, scored, stored
 
@@ -203,7 +203,7 @@ def test_where_the_service_does_not_say_what_it_refuses_the_hint_names_what_it_m
 
     error = outcome.document["error"]
     assert (outcome.exit_code, error["code"]) == (3, "invalid_request")
-    assert error["hint"] == f"{FAULTS['invalid_request'].hint}{told}"
+    assert error["hint"] == f"{ERROR_KINDS['invalid_request'].hint}{told}"
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from socratic_bench.emulator.faults import KINDS as FAULT_KINDS
 from socratic_bench.errors import ENDINGS
 from socratic_bench.judging.request import MAX_TOKENS
 from socratic_bench.judging.verdict import STOPS
-from socratic_bench.providers.bedrock.error_kinds import FAULTS
+from socratic_bench.providers.bedrock.kinds import ERROR_KINDS
 from socratic_bench.providers.bedrock.retry import (
     RETRY_WINDOW_S,
     WAIT_BASE_S,
@@ -551,7 +551,7 @@ def test_every_failure_of_a_call_is_described() -> None:
 
     assert described == {
         code: (said[fault.retried], said[fault.maybe_billed], fault.end_reason)
-        for code, fault in FAULTS.items()
+        for code, fault in ERROR_KINDS.items()
     }
 
 

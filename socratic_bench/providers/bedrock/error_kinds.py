@@ -11,7 +11,7 @@ from socratic_bench.errors import ModelError
 from socratic_bench.providers.bedrock.answers import UnreadableAnswerError
 from socratic_bench.providers.bedrock.credential_sources import unread_file
 from socratic_bench.providers.bedrock.credentials import CredentialsError
-from socratic_bench.providers.bedrock.kinds import ERROR_KINDS
+from socratic_bench.providers.bedrock.kinds import ERROR_KINDS, KIND_OF_CODE
 from socratic_bench.providers.bedrock.transport import (
     SECRET_HEADERS,
     AnswerTooLargeError,
@@ -26,34 +26,6 @@ class OverdueError(Exception):
     def __init__(self, timeout_s: float) -> None:
         super().__init__(f"no whole answer within {timeout_s:g} s")
 
-
-_BY_CODE = {
-    "ThrottlingException": "throttled",
-    "Throttling": "throttled",
-    "TooManyRequestsException": "throttled",
-    "ServiceQuotaExceededException": "throttled",
-    "ModelNotReadyException": "not_ready",
-    "InternalServerException": "server_error",
-    "ServiceUnavailableException": "server_error",
-    "ModelTimeoutException": "model_timeout",
-    "ModelErrorException": "model_error",
-    "ModelStreamErrorException": "model_error",
-    "AccessDeniedException": "access_denied",
-    "ResourceNotFoundException": "unknown_model",
-    "ValidationException": "invalid_request",
-    "ExpiredTokenException": "expired_credentials",
-    "ExpiredToken": "expired_credentials",
-    "RequestExpired": "expired_credentials",
-    "UnrecognizedClientException": "no_credentials",
-    "InvalidSignatureException": "no_credentials",
-    "InvalidSignature": "no_credentials",
-    "SignatureDoesNotMatch": "no_credentials",
-    "RequestTimeTooSkewed": "no_credentials",
-    "InvalidClientTokenId": "no_credentials",
-    "IncompleteSignatureException": "no_credentials",
-    "IncompleteSignature": "no_credentials",
-    "MissingAuthenticationTokenException": "no_credentials",
-}
 
 _SIGNATURES = (
     *("InvalidSignatureException", "InvalidSignature", "SignatureDoesNotMatch"),
@@ -252,8 +224,7 @@ def answered_fault(code: str, message: str, status: int) -> str:
 
 
 def _by_name(code: str, status: int) -> str:
-    # The events of a stream write their names with a small first letter.
-    return _BY_CODE.get(code[:1].upper() + code[1:]) or _by_status(status)
+    return KIND_OF_CODE.get(code[:1].upper() + code[1:]) or _by_status(status)
 
 
 def _is_about_the_role(error: Exception) -> bool:

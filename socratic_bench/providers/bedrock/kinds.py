@@ -9,127 +9,219 @@ class ErrorKind(Struct, frozen=True, kw_only=True):
     """A kind of failure, and the one place that says what is done about it.
 
     Attributes:
+        meaning: what happened, in the words of the documents.
         retried: whether the call is tried again, within its attempts.
         maybe_billed: whether the request can have cost tokens: its fate is unknown, or it failed
             after it had reached the model.
         end_reason: how the run ends if the failure stays.
         hint: what to do next.
+        codes: the names by which the service and STS answer so; the events of a stream write them
+            with a small first letter.
     """
 
+    meaning: str
     retried: bool
     maybe_billed: bool
     end_reason: EndReason
     hint: str
+    codes: tuple[str, ...] = ()
 
 
-def _passing(hint: str, *, maybe_billed: bool) -> ErrorKind:
-    return ErrorKind(retried=True, maybe_billed=maybe_billed, end_reason="unavailable", hint=hint)
+def _passing(meaning: str, hint: str, *codes: str, maybe_billed: bool) -> ErrorKind:
+    return ErrorKind(
+        meaning=meaning,
+        retried=True,
+        maybe_billed=maybe_billed,
+        end_reason="unavailable",
+        hint=hint,
+        codes=codes,
+    )
 
 
-def _lasting(end_reason: EndReason, hint: str) -> ErrorKind:
-    return ErrorKind(retried=False, maybe_billed=False, end_reason=end_reason, hint=hint)
+def _lasting(end_reason: EndReason, meaning: str, hint: str, *codes: str) -> ErrorKind:
+    return ErrorKind(
+        meaning=meaning,
+        retried=False,
+        maybe_billed=False,
+        end_reason=end_reason,
+        hint=hint,
+        codes=codes,
+    )
 
 
 ERROR_KINDS: dict[str, ErrorKind] = {
     "throttled": _passing(
+        "the quota was exceeded",
         "Run again later, raise --max-attempts, or ask for a higher quota in the AWS console.",
+        *("ThrottlingException", "Throttling"),
+        *("TooManyRequestsException", "ServiceQuotaExceededException"),
         maybe_billed=False,
     ),
     "not_ready": _passing(
-        "The model was not ready; run again in a few minutes.", maybe_billed=False
+        "the model is being loaded",
+        "The model was not ready; run again in a few minutes.",
+        "ModelNotReadyException",
+        maybe_billed=False,
     ),
-    "server_error": _passing("The service failed; run again later.", maybe_billed=True),
+    "server_error": _passing(
+        "the service failed (500, 503 and other 5xx)",
+        "The service failed; run again later.",
+        "InternalServerException",
+        "ServiceUnavailableException",
+        maybe_billed=True,
+    ),
     "model_timeout": _passing(
-        "The model took too long; lower --max-tokens or run again later.", maybe_billed=True
+        "the model took too long for the service (408)",
+        "The model took too long; lower --max-tokens or run again later.",
+        "ModelTimeoutException",
+        maybe_billed=True,
     ),
     "model_error": _passing(
-        "The model failed on the service's side; run again later.", maybe_billed=True
+        "the model failed on the service's side (424)",
+        "The model failed on the service's side; run again later.",
+        "ModelErrorException",
+        "ModelStreamErrorException",
+        maybe_billed=True,
     ),
     "connection": _passing(
+        "no connection came about",
         "Check the network, the proxy and the endpoint (AWS_ENDPOINT_URL_BEDROCK_RUNTIME).",
         maybe_billed=False,
     ),
     "connection_lost": _passing(
+        "the connection broke before the answer was there",
         "The connection broke before an answer was there; check the network and the proxy.",
         maybe_billed=True,
     ),
     "read_timeout": _passing(
-        "No answer came in time; raise --call-timeout or lower --max-tokens.", maybe_billed=True
+        "no answer within `--call-timeout`",
+        "No answer came in time; raise --call-timeout or lower --max-tokens.",
+        maybe_billed=True,
     ),
     "unreadable_answer": _passing(
+        "a 200 that is no Converse response: cut, corrupt, empty, HTML; a stream without its end",
         "What answered was no Converse response; check the endpoint and any proxy before it.",
         maybe_billed=True,
     ),
     "answer_too_large": _passing(
+        "an answer without an end in sight: more than 32 MB, or than a million values in its JSON",
         "No model answers so much: check the endpoint and any proxy before it.",
         maybe_billed=True,
     ),
     "credentials_unreachable": _passing(
+        "what gives the credentials did not answer, such as AWS STS for a role; the message "
+        "names it",
         "What gives the credentials could not be asked, such as AWS STS for a role: check the "
         "network, the proxy and its endpoint (AWS_ENDPOINT_URL_STS).",
         maybe_billed=False,
     ),
     "daily_quota": _lasting(
         "unavailable",
+        "the account's tokens per day are used up",
         "The account's tokens for this model are used up for the day: run again tomorrow, take "
         "another model or region, or ask for a higher quota in the AWS console.",
     ),
     "context_window": _lasting(
-        "context_window", "The dialogue outgrew the model's context window; play fewer --turns."
+        "context_window",
+        "the dialogue is too long for the model",
+        "The dialogue outgrew the model's context window; play fewer --turns.",
     ),
     "needs_profile": _lasting(
         "refused_request",
+        "the plain id is not offered on demand",
         "Use an inference profile of the model: its id with a region's prefix, such as us. or "
         "global., or its ARN (aws bedrock list-inference-profiles).",
     ),
     "unknown_model": _lasting(
         "unknown_model",
-        "Check the model id and that the model is offered in the region "
-        "(aws bedrock list-foundation-models); it may be retired or have another version.",
+        "no such model here",
+        "Check the model id and that the model is offered in the region (aws bedrock "
+        "list-foundation-models); it may be retired or have another version.",
+        "ResourceNotFoundException",
     ),
     "legacy_model": _lasting(
         "unknown_model",
-        "The model is legacy or at the end of its life; take a newer version "
-        "(aws bedrock list-foundation-models, modelLifecycle).",
+        "the model is legacy or at the end of its life",
+        "The model is legacy or at the end of its life; take a newer version (aws bedrock "
+        "list-foundation-models, modelLifecycle).",
     ),
     "invalid_request": _lasting(
-        "refused_request", "The model refuses a field of the request; --debug shows which."
+        "refused_request",
+        "the service refuses the request",
+        "The model refuses a field of the request; --debug shows which.",
+        "ValidationException",
     ),
     "refused_setting": _lasting(
-        "refused_request", "Leave out the flag, or test a model that takes it."
+        "refused_request",
+        "the service refuses a [setting](#settings) that was asked for",
+        "Leave out the flag, or test a model that takes it.",
     ),
     "access_denied": _lasting(
         "access",
+        "the policy or the account's model access denies the call",
         "Allow bedrock:InvokeModel and bedrock:InvokeModelWithResponseStream on the model, and "
         "enable the model's access in the Bedrock console.",
+        "AccessDeniedException",
     ),
     "role_denied": _lasting(
         "credentials",
-        "Check BEDROCK_ASSUME_ROLE_ARN, that the role trusts your identity, and that you may call "
-        "sts:AssumeRole on it.",
+        "the role cannot be taken",
+        "Check BEDROCK_ASSUME_ROLE_ARN, that the role trusts your identity, and that you may "
+        "call sts:AssumeRole on it.",
     ),
     "no_credentials": _lasting(
         "credentials",
+        "none found, or not valid",
         "Give credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or a role; "
         "--offline needs none.",
+        *(
+            "UnrecognizedClientException",
+            "InvalidSignatureException",
+            "InvalidSignature",
+            "SignatureDoesNotMatch",
+            "RequestTimeTooSkewed",
+        ),
+        *(
+            "InvalidClientTokenId",
+            "IncompleteSignatureException",
+            "IncompleteSignature",
+            "MissingAuthenticationTokenException",
+        ),
     ),
     "expired_credentials": _lasting(
-        "credentials", "Renew the credentials and run again; if they are new, check the clock here."
+        "credentials",
+        "they have run out, and there are no new ones",
+        "Renew the credentials and run again; if they are new, check the clock here.",
+        *("ExpiredTokenException", "ExpiredToken"),
+        *("RequestExpired"),
     ),
-    "expired_login": _lasting("credentials", "Log in again with: aws sso login"),
+    "expired_login": _lasting(
+        "credentials",
+        "the SSO or console login has run out",
+        "Log in again with: aws sso login",
+    ),
     "unusable_login": _lasting(
         "credentials",
+        "a login was renewed, but its cache cannot be written",
         "Let the SDK write its login cache, ~/.aws/sso/cache, or log in again.",
     ),
     "invalid_endpoint": _lasting(
         "refused_request",
+        "the endpoint or the proxy is no address",
         "Nothing was sent: check the endpoint (AWS_ENDPOINT_URL_BEDROCK_RUNTIME) and the proxy "
         "(HTTPS_PROXY), of which one is no address.",
     ),
     "invalid_configuration": _lasting(
         "refused_request",
+        "a setting of the SDK, in a variable or a file, that it refuses",
         "Nothing was sent: mend the setting of the SDK, a variable (AWS_...) or a line of its "
         "configuration file.",
     ),
-    "tls": _lasting("refused_request", "Check the CA bundle (AWS_CA_BUNDLE) and the endpoint."),
+    "tls": _lasting(
+        "refused_request",
+        "the certificate is not trusted",
+        "Check the CA bundle (AWS_CA_BUNDLE) and the endpoint.",
+    ),
 }
+
+KIND_OF_CODE = {code: name for name, kind in ERROR_KINDS.items() for code in kind.codes}
