@@ -533,7 +533,7 @@ class TestLock:
         """It has no answer before the others have ended."""
         others_ended = threading.Event()
         with FakeBedrock(
-            {TUTOR: [answer("Why?", acquired=others_ended)], JUDGE: [scored(3, 3, 4)]}
+            {TUTOR: [answer("Why?", held=others_ended)], JUDGE: [scored(3, 3, 4)]}
         ) as served:
             words = (*WORDS, "--turns", "2", "--output-dir", str(tmp_path), "--resume")
             running = [start(*words, env=account(served.url, TUTOR)) for _ in range(4)]

@@ -235,7 +235,7 @@ def test_a_judge_that_will_never_answer_ends_the_run_at_its_first_verdict(
     def tutor(sent: Sent) -> Said:
         if len(sent.body["messages"]) > 1:
             assert refused.wait(PATIENCE_S)
-            return replace(ASKS, acquired=threading.Event())
+            return replace(ASKS, held=threading.Event())
         return ASKS
 
     found = ending(play(tutor=tutor, judge=refuse, turns=40), out)
@@ -512,7 +512,7 @@ class TestEndingEarly:
             if len(sent.body["messages"]) < 4:
                 return ASKS
             asked.set()
-            return replace(ASKS, acquired=threading.Event())
+            return replace(ASKS, held=threading.Event())
 
         with ThreadPoolExecutor(1) as pool:
             playing = pool.submit(play, tutor=tutor, cancel_token=cancel_token)
@@ -535,7 +535,7 @@ class TestEndingEarly:
 
         def judge(sent: Sent) -> Said:
             asked.set()
-            return replace(GOOD, acquired=threading.Event())
+            return replace(GOOD, held=threading.Event())
 
         with ThreadPoolExecutor(1) as pool:
             playing = pool.submit(play, judge=judge, cancel_token=cancel_token, turns=1)
@@ -569,7 +569,7 @@ class TestEndingEarly:
         assert play(cancel_token=cancel_token).exit_code == 130
 
     def test_a_deadline_ends_a_call_that_hangs(self, play, out):
-        hanging = replace(ASKS, acquired=threading.Event())
+        hanging = replace(ASKS, held=threading.Event())
         result = in_time(
             lambda s: play(tutor=[ASKS, hanging], deadline_s=s),
             lambda result: bool(result.turns),

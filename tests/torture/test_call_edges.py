@@ -4,11 +4,11 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.command import CLAUDE, OPENING, account, assert_valid, run
 from tests.fakes import FakeBedrock, Said, answer

@@ -152,7 +152,7 @@ ADVISING = (
         name="better course",
         because="to call one course the better one is to advise it",
         example="It is better to wait.",
-        counterexample="Preloader made it better.",
+        counterexample="Waiting made it better.",
         holds=_compares,
     ),
     Rule(
