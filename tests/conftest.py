@@ -26,6 +26,15 @@ def pytest_configure() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def signals_of_a_terminal() -> None:
+    """What these tests start takes SIGHUP by default, even where they run under `nohup` themselves:
+    a signal that is handled, and not ignored, is handed down as the default.
+    """
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)
+
+
+@pytest.fixture(scope="session", autouse=True)
 def shared_loader() -> Iterator[None]:
     """The SDK reads its data files once here, and not anew for each of hundreds of clients."""
     import botocore.session
