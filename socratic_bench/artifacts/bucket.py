@@ -28,8 +28,10 @@ _REFUSED = ("412", "PreconditionFailed", "NoSuchKey", "404")
 
 
 # More than the longest answer that a run takes makes of an entry in its journal.
-MAX_OBJECT_BYTES = 128 * 2**20
-_MORE_BYTES = 2**20  # of the wire's own, and by which one that is too large is told
+MAX_OBJECT_BYTES = 64 * 2**20
+# Of an answer on the wire: an object with what shows that it is too large; a page of a list.
+_BYTES = {"get_object": MAX_OBJECT_BYTES + 2**20}
+_OTHER_BYTES = 4 * 2**20
 READERS = 8
 _DENIED = -1
 MAX_PAGES = 1000  # of a list, 1000 keys each
@@ -86,8 +88,7 @@ class Bucket:
 
     def get(self, key: str) -> Stored | None:
         """The object, or `None` if there is none."""
-        with answers_up_to(MAX_OBJECT_BYTES + _MORE_BYTES):
-            answer = self._call("get_object", key, _MISSING, _read_whole, Key=key)
+        answer = self._call("get_object", key, _MISSING, _read_whole, Key=key)
         if answer is None:
             return None
         told, body = answer
@@ -210,7 +211,8 @@ class Bucket:
         for name in parameters.keys() & {"Key", "Prefix"}:
             parameters[name] = self._prefix + parameters[name]
         try:
-            return self.clients.send(operation, finish, Bucket=self.name, **parameters)
+            with answers_up_to(_BYTES.get(operation, _OTHER_BYTES)):
+                return self.clients.send(operation, finish, Bucket=self.name, **parameters)
         except SDK_ERRORS as error:
             if isinstance(error, ClientError) and error.response["Error"]["Code"] in refusals:
                 return None
@@ -223,9 +225,14 @@ def _read_whole(told: Any) -> bytes | None:  # noqa: ANN401 -- the SDK's own ans
     """The body; nothing of one over the bound."""
     if (told.get("ContentLength") or 0) > MAX_OBJECT_BYTES:
         return None
-    body: bytes = told["Body"].read(MAX_OBJECT_BYTES + 1)
-    # The SDK compares length and checksum once there is no more to read.
-    return None if told["Body"].read(1) or len(body) > MAX_OBJECT_BYTES else body
+    body = bytearray()
+    # In pieces, as the SDK keeps each that it reads thrice for a while. It compares length and
+    # checksum once there is no more to read.
+    while piece := told["Body"].read(2**20):
+        body += piece
+        if len(body) > MAX_OBJECT_BYTES:
+            return None
+    return bytes(body)
 
 
 def _age_s(told: Any) -> float | None:  # noqa: ANN401 -- the SDK's own answer

@@ -4,6 +4,7 @@ import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from traceback import clear_frames
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from socratic_bench.bedrock.answers import UnreadableAnswerError
@@ -88,6 +89,7 @@ class Exchange:
             self._make_ready()
             future.set_result(self._streamed_answer() if self._streamed else self._whole_answer())
         except BaseException as error:  # noqa: BLE001 -- raised again where it is waited for
+            _let_go(error)
             future.set_exception(error)
 
     def _whole_answer(self) -> Answer:
@@ -138,6 +140,14 @@ class _Reading:
             first_content_s=self._first_content_s,
             done_s=self.done_s,
         )
+
+
+def _let_go(error: BaseException) -> None:
+    """Of what was read of an answer: an error lives on, and what stands in its frames with it."""
+    told: BaseException | None = error
+    while told is not None:
+        clear_frames(told.__traceback__)
+        told = told.__cause__ or told.__context__
 
 
 def _events(opened: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

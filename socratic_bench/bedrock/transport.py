@@ -25,6 +25,7 @@ from urllib3.exceptions import LocationValueError, ProxySchemeUnsupported
 ANSWER_MAX_BYTES = 32_000_000
 # What all answers that are being read may have together, so that several do not fill the memory.
 UNDER_WAY_MAX_BYTES = 64_000_000
+SMALL_BYTES = 1_000_000
 # JSON takes far more memory once it is read; prose has a comma in some sixty characters.
 VALUES_MAX = 1_000_000
 
@@ -177,7 +178,9 @@ class _Bounded(io.RawIOBase):
         n_new = self._inner.readinto1(buffer)
         self._n_read += n_new
         under_way = self._count(n_new)
-        if self._n_read > self._most or under_way > max(self._most, UNDER_WAY_MAX_BYTES):
+        # What is small need not suffer for others.
+        is_too_much = under_way > UNDER_WAY_MAX_BYTES and self._n_read > SMALL_BYTES
+        if self._n_read > self._most or is_too_much:
             raise AnswerTooLargeError(f"the answer has no end within {self._n_read} bytes")
         return n_new
 

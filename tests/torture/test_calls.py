@@ -1,14 +1,24 @@
 """Calls that go wrong in ways of their own, as a user of the command meets them."""
 
+import gzip
 import json
 import os
 import re
-from collections.abc import Mapping
+import socket
+import struct
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import chain, repeat
 from pathlib import Path
+from urllib.parse import unquote
+from zlib import crc32
 
 import pytest
 
+from socratic_bench.emulator.frames import event
 from tests.command import CLAUDE, OPENING, ROOT, Outcome, account, assert_valid, run
 from tests.fakes import FakeBedrock, Said, Script, Sent, answer, refusal, scored
 from tests.test_bedrock_session import ROLE, refusal_of_sts
@@ -337,3 +347,191 @@ def test_a_defect_of_our_own_is_one_and_no_reason_to_try_again(place, kind, tmp_
     assert_valid("run", outcome.document)
     assert (outcome.exit_code, error["code"]) == (1, "internal")
     assert kind in error["message"]
+
+
+# --- answers without an end -----------------------------------------------------------------------
+
+MOST_KB = 200_000
+WEIGHED = (
+    "import resource, subprocess, sys\n"
+    "code = subprocess.call([sys.executable, '-m', 'cli', *sys.argv[2:]])\n"
+    "most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss\n"
+    "open(sys.argv[1], 'w').write(str(most // (1024 if sys.platform == 'darwin' else 1)))\n"
+    "sys.exit(code)\n"
+)
+PIECE = b"What follows? " * 5000
+
+
+def text_of(piece: bytes) -> bytes:
+    delta = {"delta": {"text": piece.decode()}, "contentBlockIndex": 0}
+    return event("contentBlockDelta", delta)
+
+
+def prelude(n_bytes: int) -> bytes:
+    """What a frame of so many bytes begins with."""
+    lengths = struct.pack(">II", n_bytes, 0)
+    return lengths + struct.pack(">I", crc32(lengths))
+
+
+@dataclass(frozen=True)
+class Endless:
+    """How an answer begins, and what it goes on with until nobody reads it any more."""
+
+    head: bytes
+    piece: bytes
+    code: str = "answer_too_large"
+    begin: bytes = b""
+    is_chunked: bool = False
+    is_streamed: bool = False
+    times: int = 10**9
+
+    def say(self, send: Callable[[bytes], object]) -> None:
+        send(b"HTTP/1.1 " + self.head)
+        if self.is_chunked:
+            send(b"\r\nTransfer-Encoding: chunked")
+        send(b"\r\nConnection: close\r\n\r\n")
+        for piece in chain((self.begin,), repeat(self.piece, self.times)):
+            send(b"%x\r\n%b\r\n" % (len(piece), piece) if self.is_chunked and piece else piece)
+
+
+EVENTS = b"200 OK\r\nContent-Type: application/vnd.amazon.eventstream"
+JSON = b"200 OK\r\nContent-Type: application/json"
+BOMB = gzip.compress(b"[" * 10**8)
+ENDLESS: Mapping[str, Endless] = {
+    "until it closes": Endless(JSON, PIECE, begin=b'{"output": "'),
+    "in chunks": Endless(JSON, PIECE, is_chunked=True),
+    "said to be long": Endless(JSON + b"\r\nContent-Length: 999999999999999", PIECE),
+    "one chunk": Endless(
+        JSON + b"\r\nTransfer-Encoding: chunked", PIECE, begin=b"ffffffffffff\r\n"
+    ),
+    "an error": Endless(b"500 No\r\nx-amzn-ErrorType: InternalServerException", PIECE),
+    "a redirect": Endless(b"307 Elsewhere\r\nLocation: http://127.0.0.1:1/", PIECE),
+    "values": Endless(JSON, b"[], " * 20_000, begin=b'{"output": [', times=390),
+    "packed": Endless(
+        JSON + b"\r\nContent-Encoding: gzip", BOMB, times=1, code="unreadable_answer"
+    ),
+    "events": Endless(EVENTS, text_of(PIECE), is_chunked=True, is_streamed=True),
+    "events of no kind": Endless(EVENTS, event("news", {"p": "x" * 90_000}), is_streamed=True),
+    "an error of a stream": Endless(b"400 No", PIECE, is_chunked=True, is_streamed=True),
+    "a frame": Endless(
+        EVENTS, PIECE, begin=prelude(24 * 2**20), is_streamed=True, code="unreadable_answer"
+    ),
+    "a frame beyond all bounds": Endless(
+        EVENTS, PIECE, begin=prelude(2**31), is_streamed=True, code="unreadable_answer"
+    ),
+}
+
+
+@contextmanager
+def endless(endlessly: Endless, spared: Mapping[str, bytes] | None = None) -> Iterator[str]:
+    """A server that says it to whoever asks anything, but for calls of the models that are spared:
+    they get an answer each.
+    """
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = server.accept()
+            except OSError:
+                return
+            threading.Thread(target=answer_on, args=(connection,), daemon=True).start()
+
+    def answer_on(connection: socket.socket) -> None:
+        with suppress(OSError), connection:
+            path = unquote(connection.recv(2**20).split(maxsplit=2)[1].decode())
+            whole = [body for model, body in (spared or {}).items() if model in path]
+            answer = Endless(JSON, whole[0], times=1) if whole else endlessly
+            answer.say(connection.sendall)
+
+    threading.Thread(target=serve, daemon=True).start()
+    with closing(server):
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+        server.shutdown(socket.SHUT_RDWR)
+
+
+def weighed(*words: str, env: Mapping[str, str], folder: Path) -> Outcome:
+    """The command's outcome, if it has kept to its memory."""
+    size = folder / "size"
+    outcome = run(str(size), *words, env=env, entry=(sys.executable, "-c", WEIGHED))
+    assert int(size.read_text()) < MOST_KB
+    return outcome
+
+
+# The SDK copies a frame anew with each piece of it that comes.
+SLOW = ("a frame",)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.torture if n in SLOW else ()) for n in ENDLESS],
+)
+def test_an_answer_of_a_model_without_end_is_refused_by_name(name, tmp_path):
+    said = ENDLESS[name]
+    words = (*ONE_TURN[:-1], "1", *(() if said.is_streamed else ("--no-stream",)))
+    with endless(said) as url:
+        outcome = weighed(*words, env=account(url, CLAUDE), folder=tmp_path)
+    error = outcome.document["error"]
+
+    assert_valid("run", outcome.document)
+    assert (outcome.exit_code, error["code"]) == (4, said.code)
+    assert outcome.document["latency"]["tutor"]["unanswered_maybe_billed"] == 1
+    assert PIECE.decode()[:60] not in outcome.stderr
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("name", ["in chunks", "events"])
+def test_nor_do_many_of_them_add_up(name, tmp_path):
+    said = ENDLESS[name]
+    words = (*ONE_TURN[:-1], "8", *(() if said.is_streamed else ("--no-stream",)))
+    with endless(said) as url:
+        outcome = weighed(*words, env=account(url, CLAUDE), folder=tmp_path)
+
+    assert outcome.document["error"]["code"] == "answer_too_large"
+    assert outcome.document["usage"]["total"]["attempts"] == 8
+
+
+def test_verdicts_without_end_at_once_keep_to_the_memory_of_few(tmp_path):
+    """Up to four of them are asked for at once, beside the dialogue."""
+    tutor = answer().body
+    with endless(ENDLESS["in chunks"], spared={CLAUDE: tutor}) as url:
+        outcome = weighed(
+            *("--model", CLAUDE, "--judge-model", JUDGE, "--prompt", OPENING, "--no-stream"),
+            *("--turns", "8", "--max-attempts", "1"),
+            env=account(url, CLAUDE),
+            folder=tmp_path,
+        )
+    document = outcome.document
+
+    assert (outcome.exit_code, document["end_reason"]) == (4, "unavailable")
+    assert len(document["turns"]) == 8
+    assert {turn["unjudged_reason"] for turn in document["turns"]} <= {"unavailable", "run_ended"}
+
+
+# What else is asked -> the flags that have it asked, the exit code, and how the run ends.
+OTHERS = {
+    "STS": (("--assume-role-arn", ROLE), 4, "answer_too_large"),
+    "S3": (("--s3-bucket", "a-bucket"), 4, "artifacts"),
+    "BEDROCK": ((), 3, "unknown_model"),
+}
+
+
+@pytest.mark.parametrize("service", OTHERS)
+def test_nor_is_one_of_another_service_read(service, tmp_path):
+    words, exit_code, code = OTHERS[service]
+    said = refusal(404, "ResourceNotFoundException") if service == "BEDROCK" else answer()
+    with endless(ENDLESS["until it closes"]) as url, FakeBedrock({CLAUDE: [said]}) as bedrock:
+        env = {**account(bedrock.url, CLAUDE), f"AWS_ENDPOINT_URL_{service}": url}
+        outcome = weighed(*ONE_TURN[:-1], "1", *words, env=env, folder=tmp_path)
+    document = outcome.document
+
+    assert (outcome.exit_code, document["error"]["code"]) == (exit_code, code)
+    assert service != "STS" or "STS" in document["error"]["message"]
+    assert service == "BEDROCK" or "no end within" in document["error"]["message"]
+
+
+def test_nor_is_one_about_tokens(tmp_path):
+    with endless(ENDLESS["in chunks"]) as url:
+        outcome = weighed(*ONE_TURN, "--dry-run", env=account(url, CLAUDE), folder=tmp_path)
+
+    assert outcome.exit_code == 0
