@@ -280,8 +280,9 @@ def files_of(way: Way, folder: Path) -> dict[str, str]:
 SIGNATURES = ("InvalidSignatureException", "InvalidSignature", "SignatureDoesNotMatch")
 
 
-@pytest.mark.parametrize("by", ["bedrock", "sts"])
-@pytest.mark.parametrize("code", SIGNATURES)
+@pytest.mark.parametrize(
+    ("code", "by"), [*((code, "bedrock") for code in SIGNATURES), ("SignatureDoesNotMatch", "sts")]
+)
 def test_a_refused_signature_speaks_of_the_secret_and_the_clock(code, by):
     with FakeBedrock({CLAUDE: [refusal(403, code)], "": [refusal_of_sts(code, "No.")]}) as service:
         env = account(service.url, CLAUDE, AWS_ENDPOINT_URL_STS=service.url)
@@ -330,8 +331,18 @@ DEFECTS = {
 }
 
 
-@pytest.mark.parametrize("kind", ["ValueError", "RuntimeError", "OSError"])
-@pytest.mark.parametrize("place", DEFECTS)
+@pytest.mark.parametrize(
+    ("place", "kind"),
+    [
+        pytest.param(
+            place,
+            kind,
+            marks=() if place == "answer" or kind == "ValueError" else pytest.mark.torture,
+        )
+        for place in DEFECTS
+        for kind in ("ValueError", "RuntimeError", "OSError")
+    ],
+)
 def test_a_defect_of_our_own_is_one_and_no_reason_to_try_again(place, kind, tmp_path):
     module, dotted = DEFECTS[place]
     *path, function = dotted.split(".")
@@ -458,13 +469,16 @@ def weighed(*words: str, env: Mapping[str, str], folder: Path) -> Outcome:
     return outcome
 
 
-# The SDK copies a frame anew with each piece of it that comes.
-SLOW = ("a frame",)
+# The other ways for a server to go on and on, and a frame that the SDK copies with each new piece.
+RARE = (
+    *("one chunk", "said to be long", "a redirect", "packed", "events of no kind", "a frame"),
+    "an error of a stream",
+)
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=pytest.mark.torture if n in SLOW else ()) for n in ENDLESS],
+    [pytest.param(n, marks=pytest.mark.torture if n in RARE else ()) for n in ENDLESS],
 )
 def test_an_answer_of_a_model_without_end_is_refused_by_name(name, tmp_path):
     said = ENDLESS[name]
