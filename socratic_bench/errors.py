@@ -151,6 +151,10 @@ class StoreOutageError(ArtifactError):
     """The store cannot be reached, or fails for now: the same write may pass when it is back."""
 
 
+class StoreDeniedError(ArtifactError):
+    """The store refuses this to the credentials in use: what it holds stays unknown."""
+
+
 class Stopped(BenchError):  # noqa: N818 -- an order to end, not a fault
     """The run was told to end. `code` is `interrupted`, `deadline` or `budget`."""
 

@@ -47,6 +47,14 @@ class Purse(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What a store has taken under a key, by its length and its SHA-256."""
+
+    n_bytes: int
+    sha256: bytes
+
+
 class ArtifactStore(Protocol):
     """Keeps files by key. A key is a relative path with "/" between its parts."""
 
@@ -58,10 +66,12 @@ class ArtifactStore(Protocol):
         """Keep `body` whole or raise `ArtifactError`; a second put of a key replaces the first."""
         ...
 
-    def missing(self, kept: Mapping[str, int]) -> Sequence[str] | None:
-        """Which of these keys, told with their bytes, the store no longer has, or not so long.
+    def missing(self, kept: Mapping[str, Kept]) -> Sequence[str] | None:
+        """Which of these keys the store no longer has, or not so; a bucket is asked for their
+        lengths alone.
 
-        `None` if it does not tell. Raises `StoreOutageError` if a later try may.
+        `None` if it is not allowed to ask. Raises `StoreOutageError` if a later try may tell, else
+        `ArtifactError`.
         """
         ...
 
@@ -226,6 +236,11 @@ class Journal(Protocol):
         ...
 
     @property
+    def mended(self) -> Sequence[str]:
+        """What others took away and was written anew since then, a sentence each."""
+        ...
+
+    @property
     def is_kept(self) -> bool:
         """Whether every entry that was appended, and raised no error, is there by now."""
         ...
@@ -237,7 +252,7 @@ class Journal(Protocol):
         ...
 
     def mend(self) -> None:
-        """Write anew what others have taken away, unless the run's delivery sees to that.
+        """Write anew what others took away or changed, unless the run's delivery sees to that.
 
         Raises `ArtifactError` if that cannot be done.
         """

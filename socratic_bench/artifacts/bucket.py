@@ -1,7 +1,8 @@
 """One S3 bucket below one prefix: whole objects, and writes on conditions."""
 
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -19,7 +20,12 @@ from socratic_bench.artifacts.bucket_faults import (
 )
 from socratic_bench.bedrock.transport import answers_up_to
 from socratic_bench.config import prefix_problems
-from socratic_bench.errors import ArtifactError, StoreOutageError, UsageError
+from socratic_bench.errors import (
+    ArtifactError,
+    StoreDeniedError,
+    StoreOutageError,
+    UsageError,
+)
 from socratic_bench.values import dataclass
 
 _MISSING = ("404", "NoSuchKey")
@@ -35,6 +41,7 @@ _OTHER_BYTES = 4 * 2**20
 READERS = 8
 _DENIED = -1
 MAX_PAGES = 1000  # of a list, 1000 keys each
+MORE_PAGES = 10  # than there are objects to find
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +109,7 @@ class Bucket:
         if answer is None:
             return None
         self._etag(answer[0], key)
-        size: int = answer[0]["ContentLength"]
+        size: int | None = answer[0].get("ContentLength")
         return size
 
     def missing(self, kept: Mapping[str, int]) -> Sequence[str] | None:
@@ -110,12 +117,10 @@ class Bucket:
 
         `None` if that cannot be told, since neither listing nor HEAD is allowed.
         """
+        pages_at_most = MORE_PAGES + len(kept)
         try:
-            folders = {key[: key.rindex("/") + 1] for key in kept}
-            listed = [self.sizes(folder) for folder in folders]
-        except StoreOutageError:
-            raise
-        except ArtifactError:
+            listed = [self.sizes(below, pages_at_most) for below in _listings(kept)]
+        except StoreDeniedError:
             return self._missing_one_by_one(kept)
         found = {key: size for sizes in listed for key, size in sizes.items()}
         return [key for key, size in kept.items() if found.get(key) != size]
@@ -135,23 +140,25 @@ class Bucket:
     def _told_size(self, key: str) -> int | None:
         try:
             return self.size(key)
-        except StoreOutageError:
-            raise
-        except ArtifactError:
+        except StoreDeniedError:
             return _DENIED
 
-    def sizes(self, below: str) -> dict[str, int]:
+    def sizes(self, below: str, pages_at_most: int = MAX_PAGES) -> dict[str, int]:
         """The key of every object below a folder, in the order of their names, and its bytes."""
         found: dict[str, int] = {}
         more: dict[str, Any] = {}
-        for _ in range(MAX_PAGES):
+        for _ in range(pages_at_most):
             told, _ = self._call("list_objects_v2", below, (), Prefix=below, **more) or ({}, None)
             if "IsTruncated" not in told:
                 raise self._not_s3(below, "read")
             for entry in told.get("Contents", ()):
+                if not {"Key", "Size"} <= entry.keys():
+                    raise self._not_s3(below, "read")
                 found[entry["Key"].removeprefix(self._prefix)] = entry["Size"]
-            if not told["IsTruncated"] or not told.get("NextContinuationToken"):
+            if not told["IsTruncated"]:
                 return found
+            if not told.get("NextContinuationToken"):
+                raise self._not_s3(below, "read")
             more = {"ContinuationToken": told["NextContinuationToken"]}
         raise self._enormous(below, f"holds more than {len(found)} objects")
 
@@ -219,6 +226,17 @@ class Bucket:
             location = self.location(key)
             context = BucketContext(self.name, location, ACTIONS[operation], self._kms_key_id)
             raise explain(error, context) from error
+
+
+def _listings(keys: Collection[str]) -> list[str]:
+    """What to list to find these: their folders. One that is alone in its folder lies there beside
+    those of other runs, which may be many, and is asked for by its name.
+    """
+    folder_of = {key: key[: key.rindex("/") + 1] for key in keys}
+    n_in = Counter(folder_of.values())
+    return [
+        *dict.fromkeys(folder if n_in[folder] > 1 else key for key, folder in folder_of.items())
+    ]
 
 
 def _read_whole(told: Any) -> bytes | None:  # noqa: ANN401 -- the SDK's own answer

@@ -14,7 +14,7 @@ from socratic_bench.bedrock.transport import (
     UnsendableError,
     carried,
 )
-from socratic_bench.errors import ArtifactError, StoreOutageError
+from socratic_bench.errors import ArtifactError, StoreDeniedError, StoreOutageError
 from socratic_bench.values import dataclass
 
 # What comes of a call, each by its own name: anything else is a defect.
@@ -61,6 +61,8 @@ _ELSEWHERE = (
     "IllegalLocationConstraintException",
 )
 _BAD_KEYS = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "InvalidSecurity")
+# To HEAD, S3 answers without a body, and so without a code of its own.
+_DENIED = ("AccessDenied", "403")
 _LOGIN = (
     sdk.TokenRetrievalError,
     sdk.SSOTokenLoadError,
@@ -108,7 +110,9 @@ def explain(error: Exception, context: BucketContext) -> ArtifactError:
         return StoreOutageError(
             message, hint="S3 did not take it in time: run again when S3 can be reached."
         )
-    return ArtifactError(message, hint=_hint(error, context))
+    is_denied = _status(error) == _FORBIDDEN and _code(error) in _DENIED
+    kind = StoreDeniedError if is_denied else ArtifactError
+    return kind(message, hint=_hint(error, context))
 
 
 def _cause(error: Exception) -> Exception:

@@ -20,8 +20,13 @@ from socratic_bench.artifacts.keys import RunKeys, index_of
 from socratic_bench.artifacts.lease import Lease, LeaseTerms
 from socratic_bench.config import MAX_STORED_BYTES
 from socratic_bench.documents import encode
-from socratic_bench.errors import DamagedJournalError, StoreOutageError, UsageError
-from socratic_bench.ports import Entry
+from socratic_bench.errors import (
+    ArtifactError,
+    DamagedJournalError,
+    StoreOutageError,
+    UsageError,
+)
+from socratic_bench.ports import Entry, Kept
 from socratic_bench.types import Json
 
 READERS = 8
@@ -215,7 +220,12 @@ class BucketJournal:
     @property
     def is_kept(self) -> bool:
         """Whether all that was appended has arrived."""
-        return self._shelf.kept >= self._shelf.bodies.keys()
+        return self._shelf.is_sound and self._shelf.kept >= self._shelf.bodies.keys()
+
+    @property
+    def mended(self) -> Sequence[str]:
+        """Its delivery tells that."""
+        return ()
 
     def mend(self) -> None:
         """Its delivery sees to that."""
@@ -270,7 +280,8 @@ class _Shelf:
 
     What lies there is either left from an earlier process, behind a gap or a broken entry, or the
     work of one that has taken the run over. `bodies` has every entry by its key, `kept` the keys of
-    those that are there.
+    those that are there. Not `is_sound`: S3 said that it kept them, and fails to say that it still
+    does.
     """
 
     def __init__(
@@ -287,6 +298,7 @@ class _Shelf:
         self._index = index
         self.bodies = bodies
         self.kept = {*bodies}
+        self.is_sound = True
 
     def check(self) -> None:
         """The run's own store of the same bucket is checked."""
@@ -302,11 +314,16 @@ class _Shelf:
             self._bucket.put(self._index, b"")
         self.kept.add(key)
 
-    def missing(self, kept: Mapping[str, int]) -> Sequence[str] | None:
+    def missing(self, kept: Mapping[str, Kept]) -> Sequence[str] | None:
         """See `socratic_bench.ports.ArtifactStore`: also of what earlier processes have kept."""
         del kept
         sizes = {key: len(body) for key, body in [*self.bodies.items()] if key in self.kept}
-        missing = self._bucket.missing({**sizes, self._index: 0})
+        try:
+            missing = self._bucket.missing({**sizes, self._index: 0})
+        except ArtifactError:
+            self.is_sound = False
+            raise
+        self.is_sound = True
         if missing is None:
             return None
         self.kept.difference_update(missing)

@@ -99,9 +99,17 @@ class Delivery:
     ) -> ArtifactError | None:
         """Ask every store whether it still has all, and send it again what it lacks.
 
-        Returns an error if something stays missing. `notice` hears what was sent again, and which
-        store does not tell.
+        Returns an error if something stays missing, or a store fails to tell. `notice` hears what
+        was sent again, and which store does not allow to ask.
         """
+        try:
+            return self._verify(body_of, notice)
+        except ArtifactError as error:
+            return error
+
+    def _verify(
+        self, body_of: Callable[[str], bytes | None], notice: Callable[[str], object]
+    ) -> ArtifactError | None:
         lost = self._lost(notice)
         if not lost:
             return None
@@ -118,14 +126,22 @@ class Delivery:
         with self._lock:
             lanes = list(self._lanes.values())
         lost: list[tuple[ArtifactStore, str]] = []
+        failed: list[ArtifactError] = []
         for lane in lanes:
-            missing = lane.missing()
+            try:
+                missing = lane.missing()
+            except ArtifactError as error:
+                # Each is asked all the same: what it keeps is known better then.
+                failed.append(error)
+                continue
             if missing is None:
                 notice(
                     f"Whether {lane.store.location('')} still has all that was written there could "
                     "not be told: neither a list (s3:ListBucket) nor HEAD (s3:GetObject) says so."
                 )
             lost += [(lane.store, key) for key in missing or ()]
+        if failed:
+            raise failed[0]
         return lost
 
     def conclude(self, key: str, body: bytes, wait_for: WaitFor = wait) -> ArtifactError | None:
@@ -232,7 +248,7 @@ def _told(missing: Sequence[Parcel]) -> ArtifactError:
 
 
 def _taken_away(lost: Sequence[tuple[ArtifactStore, str]]) -> str:
-    return f"{len(lost)} artifacts were removed or cut by others: {_named(lost)}."
+    return f"{len(lost)} artifacts were removed or changed by others: {_named(lost)}."
 
 
 def _named(places: Sequence[tuple[ArtifactStore, str]]) -> str:

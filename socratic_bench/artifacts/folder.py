@@ -3,12 +3,14 @@
 import stat
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 
 import orjson
 
 from socratic_bench.artifacts.tree import OutsideError, Tree
 from socratic_bench.errors import ArtifactError, UsageError
+from socratic_bench.ports import Kept
 
 
 class FolderStore:
@@ -71,16 +73,18 @@ class FolderStore:
                 hint="Leave the output folder of a run alone while it is under way.",
             ) from error
 
-    def missing(self, kept: Mapping[str, int]) -> Sequence[str]:
+    def missing(self, kept: Mapping[str, Kept]) -> Sequence[str]:
         """See `socratic_bench.ports.ArtifactStore`."""
-        return [key for key, size in kept.items() if self._size(key) != size]
+        return [key for key, was in kept.items() if not self._has(key, was)]
 
-    def _size(self, key: str) -> int | None:
+    def _has(self, key: str, was: Kept) -> bool:
         try:
             found = self._tree.stat(key)
+            if not found or not stat.S_ISREG(found.st_mode) or found.st_size != was.n_bytes:
+                return False
+            return sha256(self._tree.read(key)).digest() == was.sha256
         except OSError:
-            return None
-        return found.st_size if found and stat.S_ISREG(found.st_mode) else None
+            return False
 
     def _found(self, key: str) -> bytes | None:
         """What is there already, from an earlier process of the same run; nothing of a link."""

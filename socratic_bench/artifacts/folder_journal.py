@@ -145,6 +145,7 @@ class FolderJournal:
         self._path = tree.root / key
         self._descriptor = descriptor
         self.repairs: list[str] = []
+        self.mended: list[str] = []
         self.entries: Sequence[Mapping[str, Json]] = ()
         # Every line that is there, in case that others take the file away.
         self._lines: list[bytes] = []
@@ -159,7 +160,7 @@ class FolderJournal:
     def append(self, entry: Mapping[str, Json], *, durable: bool = True) -> None:
         plain = dict(entry)
         line = encode({**plain, SUM: _sum(plain)}) + b"\n"
-        self.mend()
+        self._mend(self._has_its_length)
         length = os.fstat(self._descriptor).st_size
         try:
             _write_whole(self._descriptor, line)
@@ -176,21 +177,32 @@ class FolderJournal:
     @property
     def is_kept(self) -> bool:
         """What could not be written was an error at once; but others may take the file away."""
-        return self._is_there() and self._is_whole()
+        try:
+            return self._is_there() and self._is_whole()
+        except OSError:
+            return False
 
     def mend(self) -> None:
-        """Write the file anew if it was removed or cut. Raises `ArtifactError` if that fails, or if
-        another one lies in its place.
+        """Write the file anew if it was removed, cut or changed. Raises `ArtifactError` if that
+        fails, or if another one lies in its place.
         """
+        self._mend(self._is_whole)
+
+    def _mend(self, is_good: Callable[[], bool]) -> None:
         try:
-            if not self._is_there():
+            is_there = self._is_there()
+            if not is_there:
                 self._open_anew()
-            if not self._is_whole():
-                os.ftruncate(self._descriptor, 0)
-                _write_whole(self._descriptor, b"".join(self._lines))
-                os.fsync(self._descriptor)
+            if is_good() and is_there:
+                return
+            os.ftruncate(self._descriptor, 0)
+            _write_whole(self._descriptor, b"".join(self._lines))
+            os.fsync(self._descriptor)
         except OSError as error:
             raise _unwritable(self._path, error) from error
+        told = f"{self._path} was removed or changed by others; it was written anew."
+        if told not in self.mended:
+            self.mended.append(told)
 
     def writes(self) -> Sequence[Future[None]]:
         """What was appended is there."""
@@ -206,8 +218,14 @@ class FolderJournal:
         except OSError:
             return False
 
-    def _is_whole(self) -> bool:
+    def _has_its_length(self) -> bool:
+        """Before each entry, which would make more and more to read, the length must do."""
         return os.fstat(self._descriptor).st_size == self._n_bytes
+
+    def _is_whole(self) -> bool:
+        if not self._has_its_length():
+            return False
+        return read_open(self._descriptor, self._n_bytes) == b"".join(self._lines)
 
     def _open_anew(self) -> None:
         descriptor = self._tree.create(self._key)

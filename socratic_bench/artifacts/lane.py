@@ -10,7 +10,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from socratic_bench.errors import ArtifactError, StoreOutageError
-from socratic_bench.ports import ArtifactStore
+from socratic_bench.ports import ArtifactStore, Kept
 from socratic_bench.values import dataclass
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Parcel:
         self.error: ArtifactError | None = None
         self.late_tries = 0
         self._body: bytes | None = body
-        self._digest = hashlib.sha256(body).digest()
+        self.sha256 = hashlib.sha256(body).digest()
         self._reread = reread
 
     @property
@@ -66,7 +66,7 @@ class Parcel:
         if body is not None:
             return body
         read = self._reread(self.key) if self._reread else b""
-        if hashlib.sha256(read).digest() != self._digest:
+        if hashlib.sha256(read).digest() != self.sha256:
             raise ArtifactError(
                 f"{self.store.location(self.key)} was not written: the file in the output folder "
                 "was changed meanwhile.",
@@ -99,8 +99,7 @@ class Lane:
         self._settling = threading.Event()
         self._closed = threading.Event()
         self._waiting = _Patient()
-        # What the store has taken, with its bytes.
-        self._kept: dict[str, int] = {}
+        self._kept: dict[str, Kept] = {}
 
     def submit(self, parcel: Parcel, then: Callable[[], None]) -> Future[None]:
         """Deliver, and call `then` once the store has it."""
@@ -112,19 +111,20 @@ class Lane:
         self._settling.set()
 
     def missing(self) -> Sequence[str] | None:
-        """What the store took and no longer has; `None` if it does not tell."""
-        from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_attempt
+        """What the store took and no longer has; `None` if it is not allowed to ask.
+
+        Raises `ArtifactError` if the store fails to tell.
+        """
+        from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
         retrying = Retrying(
             retry=retry_if_exception_type(StoreOutageError),
             stop=stop_after_attempt(LOOKS),
             wait=self._wait_s,
             sleep=self._sleep,
+            reraise=True,
         )
-        try:
-            return retrying(self.store.missing, self._kept)
-        except RetryError:
-            return None
+        return retrying(self.store.missing, self._kept)
 
     def close(self) -> None:
         self._closed.set()
@@ -159,7 +159,7 @@ class Lane:
             if isinstance(error, StoreOutageError):
                 self._waiting.error = error
             raise
-        self._kept[parcel.key] = len(body)
+        self._kept[parcel.key] = Kept(n_bytes=len(body), sha256=parcel.sha256)
         parcel.error = self._waiting.error = None
         self._waiting.since_s = self._patience.monotonic_s()
 

@@ -8,6 +8,7 @@ from socratic_bench.artifacts.bucket import Bucket
 from socratic_bench.artifacts.bucket_clients import Notice
 from socratic_bench.artifacts.bucket_faults import SDK_ERRORS
 from socratic_bench.errors import ArtifactError, StoreOutageError, UsageError
+from socratic_bench.ports import Kept
 
 MISSING = ("404", "NoSuchBucket", "NotFound")
 CHECK_TIMEOUT_S = 2
@@ -62,9 +63,9 @@ class S3Store:
     def put(self, key: str, body: bytes) -> None:
         self.bucket.put(key, body)
 
-    def missing(self, kept: Mapping[str, int]) -> Sequence[str] | None:
+    def missing(self, kept: Mapping[str, Kept]) -> Sequence[str] | None:
         """See `socratic_bench.ports.ArtifactStore`."""
-        return self.bucket.missing(kept)
+        return self.bucket.missing({key: found.n_bytes for key, found in kept.items()})
 
     def location(self, key: str) -> str:
         return self.bucket.location(key)

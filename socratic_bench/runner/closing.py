@@ -67,6 +67,8 @@ class Closing:
         if lost and error:
             self.notice(lost.message)
         error = error or lost or self._unkept() or self._taken_away()
+        for text in self.held.journal.mended if self.held else ():
+            self._lasting_notice(text)
         result = self._summed_up(finale, error, turns)
         if result.status != "completed":
             return result

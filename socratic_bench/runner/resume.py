@@ -85,6 +85,11 @@ class Everywhere:
         for journal in self._journals:
             journal.mend()
 
+    @property
+    def mended(self) -> Sequence[str]:
+        """See `socratic_bench.ports.Journal`."""
+        return [told for journal in self._journals for told in journal.mended]
+
     def body_of(self, key: str) -> bytes | None:
         """See `socratic_bench.ports.Journal`."""
         bodies = (journal.body_of(key) for journal in self._journals)

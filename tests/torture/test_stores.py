@@ -15,7 +15,7 @@ import boto3
 import pytest
 
 from tests.command import Outcome, account, assert_valid, environment, run
-from tests.fakes import FakeBedrock, Said, Sent, relayed, xml
+from tests.fakes import KEPT, FakeBedrock, Said, Sent, relayed, xml
 from tests.test_resume import (
     BOTH,
     TUTOR,
@@ -309,12 +309,30 @@ def cut_off(path: Path) -> None:
     os.truncate(path, path.stat().st_size // 2)
 
 
+def overwritten(path: Path, n_bytes: int | None = None) -> None:
+    """Garbage in the middle, or all over it, and not a byte more or less than before."""
+    content = path.read_bytes()
+    n_bytes = n_bytes or len(content)
+    start = (len(content) - n_bytes) // 2
+    with path.open("r+b") as file:
+        file.seek(start)
+        file.write(b"x" * n_bytes)
+
+
+def lengthened(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(b"somebody else's\n")
+
+
 FOLDER_LOSSES: dict[str, tuple[str, Callable[[Path, Path], object]]] = {
     "a turn": ("turn", lambda _, path: path.unlink()),
     "a verdict": ("verdict", lambda _, path: path.unlink()),
     "half a turn": ("turn", lambda _, path: cut_off(path)),
     "the journal": ("journal", lambda _, path: path.unlink()),
     "half the journal": ("journal", lambda _, path: cut_off(path)),
+    "nothing, but more of the journal": ("journal", lambda _, path: lengthened(path)),
+    "four bytes of the journal": ("journal", lambda _, path: overwritten(path, 4)),
+    "each byte of a turn": ("turn", lambda _, path: overwritten(path)),
     "all": ("verdict", lambda out, _: shutil.rmtree(out)),
     "its place": ("verdict", lambda out, _: out.rename(out.parent / "elsewhere")),
 }
@@ -333,8 +351,11 @@ def test_what_was_taken_out_of_a_folder_is_written_anew(service, tmp_path, loss)
     assert (outcome.exit_code, outcome.document["status"]) == (0, "completed"), outcome.stderr
     names = {path.name for path in out.glob("raw/runs/*/*")}
     assert names == {f"{kind}_00{n}.json" for kind in ("turn", "judge") for n in range(TURNS)}
-    if kind != "journal":
-        assert "written anew" in " ".join(outcome.document["notices"])
+    notices = [notice for notice in outcome.document["notices"] if "written anew" in notice]
+    assert any(f"{outcome.document['run_id']}.jsonl was" in n for n in notices) == (
+        kind == "journal" or loss in ("all", "its place")
+    )
+    assert any("artifacts were" in notice for notice in notices) == (kind != "journal")
     reread(service, outcome, "--output-dir", str(out))
 
 
@@ -444,6 +465,52 @@ def test_what_cannot_be_known_is_said_in_the_document(service, client, bucket, m
     (notice,) = outcome.document["notices"]
     assert notice.startswith(f"Whether s3://{bucket}/ still has all")
     assert notice in outcome.stderr
+
+
+def listed(inner: str) -> Said:
+    body = f"<ListBucketResult>{inner}</ListBucketResult>"
+    return Said(body.encode(), content_type="application/xml")
+
+
+ENDLESS = "<IsTruncated>true</IsTruncated><NextContinuationToken>a</NextContinuationToken>"
+FAILING_LOOKS: dict[str, Callable[[Sent], Said]] = {
+    "HTML": lambda _: HTML,
+    "500": lambda sent: Said(b"", 500) if sent.method == "HEAD" else xml(500, "InternalError"),
+    "endless": lambda _: listed(ENDLESS),
+    "cut short": lambda _: listed("<IsTruncated>true</IsTruncated>"),
+    "nameless": lambda _: listed("<IsTruncated>false</IsTruncated><Contents></Contents>"),
+    "denied, then HTML": lambda sent: HTML if sent.method == "HEAD" else xml(403, "AccessDenied"),
+    "denied, then 500": lambda sent: (
+        Said(b"", 500) if sent.method == "HEAD" else xml(403, "AccessDenied")
+    ),
+    "no such bucket": lambda _: xml(404, "NoSuchBucket"),
+}
+
+
+@pytest.mark.parametrize("answer", FAILING_LOOKS)
+def test_a_bucket_that_fails_to_tell_what_it_has_is_exit_4(tmp_path, answer):
+    """It says that it takes each object, and may have kept none."""
+
+    def say(sent: Sent) -> Said:
+        if sent.method == "PUT":
+            return KEPT
+        is_look = "list-type" in sent.path or (sent.method == "HEAD" and ".json" in sent.path)
+        if is_look:
+            return FAILING_LOOKS[answer](sent)
+        return Said(b"") if sent.method == "HEAD" else xml(404, "NoSuchKey")
+
+    with FakeBedrock({"": say}) as s3:
+        outcome = play(s3.url, "--s3-bucket", "a-bucket")
+        sent = [*s3.sent]
+
+    assert_unkept(outcome)
+    assert outcome.document["s3_artifacts"]["curated"] is None
+    assert [one.path for one in sent if "/curated/" in one.path] == []
+    assert len(sent) < 200
+    assert "could not be told" not in outcome.stderr
+    (tmp_path / "cut.json").write_bytes(outcome.stdout)
+    again = run("--offline", "--resume-from", str(tmp_path / "cut.json"))
+    assert (again.exit_code, again.document["run_id"]) == (0, outcome.document["run_id"])
 
 
 @pytest.mark.parametrize("part", ["turn_000", "000003.json"])
