@@ -227,7 +227,8 @@ class Lease:
         return seen.age_s > seen.ttl_s + CLOCK_GRAIN_S or now_s - since_s > seen.ttl_s
 
     def _say_once(self, error: ArtifactError) -> None:
-        if type(error) is ArtifactError and not self._has_complained:
+        is_passing = isinstance(error, (StoreOutageError, TakenOverError))
+        if not is_passing and not self._has_complained:
             self._has_complained = True
             self._terms.notice(
                 f"Others cannot see that this run is under way: {error.message} {error.hint or ''}"
