@@ -9,7 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from botocore import exceptions as sdk
-from botocore.credentials import DeferredRefreshableCredentials
+from botocore.credentials import (
+    Credentials,
+    DeferredRefreshableCredentials,
+    ReadOnlyCredentials,
+)
 from botocore.parsers import ResponseParserError
 from botocore.session import Session
 from urllib3.exceptions import HTTPError
@@ -23,14 +27,23 @@ from socratic_bench.secrecy import learn
 _RAISED = (
     *(sdk.BotoCoreError, sdk.ClientError, ResponseParserError, HTTPError),
     *(AnswerTooLargeError, UnsendableError),
-    *(ValueError, RuntimeError, OSError, EOFError, AttributeError, KeyError, TypeError),
+    *(
+        ValueError,
+        ArithmeticError,
+        RuntimeError,
+        OSError,
+        EOFError,
+        AttributeError,
+        KeyError,
+        TypeError,
+    ),
 )
 # What a program that gives credentials cannot be to blame for.
 _OF_OTHERS = (
     *(sdk.ProfileNotFound, sdk.ConfigParseError, sdk.PartialCredentialsError),
     *(sdk.ConnectionError, sdk.HTTPClientError),
 )
-_NO_JSON = (json.JSONDecodeError, UnicodeDecodeError, AttributeError, TypeError)
+_NO_JSON = (json.JSONDecodeError, UnicodeDecodeError, RecursionError, AttributeError, TypeError)
 _PROCESS = "credential_process"
 _PROCESS_HINT = (
     "Run the command of credential_process by itself: it has to print JSON with Version 1, "
@@ -105,7 +118,7 @@ def make_ready(session: Session, role_arn: str | None = None) -> None:
     with credentials_of(session, role_arn):
         credentials = session.get_credentials()
         if credentials is not None:
-            credentials.get_frozen_credentials()
+            _frozen(credentials)
 
 
 def learn_credentials(session: Session, role_arn: str | None = None) -> None:
@@ -117,8 +130,20 @@ def learn_credentials(session: Session, role_arn: str | None = None) -> None:
         found = session.get_credentials()
         if found is None or isinstance(found, DeferredRefreshableCredentials):
             return
-        frozen = found.get_frozen_credentials()
+        frozen = _frozen(found)
     learn([frozen.access_key, frozen.secret_key, frozen.token])
+
+
+def _frozen(credentials: Credentials) -> ReadOnlyCredentials:
+    """As requests are signed with them. The SDK takes whatever stands where a text should."""
+    found = credentials.get_frozen_credentials()
+    for name in ("access_key", "secret_key", "token"):
+        value = getattr(found, name)
+        if not isinstance(value, str) and (value is not None or name != "token"):
+            raise sdk.CredentialRetrievalError(
+                provider=credentials.method, error_msg=f"the {name} is no text"
+            )
+    return found
 
 
 def _source(session: Session, role_arn: str | None, error: Exception) -> str:

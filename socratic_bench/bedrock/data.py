@@ -17,6 +17,7 @@ import botocore.session
 import orjson
 from botocore.loaders import JSONFileLoader, Loader, instance_cache
 
+from socratic_bench.bedrock.credential_sources import hold_credential_sources
 from socratic_bench.bedrock.credentials import learn_credentials
 from socratic_bench.bedrock.transport import (
     Parsers,
@@ -85,6 +86,7 @@ def new_session(**options: Any) -> botocore.session.Session:  # noqa: ANN401 -- 
     session.register_component("data_loader", _loader(folders))
     session.register_component("response_parser_factory", Parsers())
     hold_connections()
+    hold_credential_sources()
     session.register("before-send", partial(_note_request, session))
     for service in _GIVERS:
         session.register(f"before-parameter-build.{service}", _note_exchange)

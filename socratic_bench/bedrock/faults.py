@@ -8,6 +8,7 @@ from botocore.parsers import ResponseParserError
 from urllib3 import exceptions as http
 
 from socratic_bench.bedrock.answers import UnreadableAnswerError
+from socratic_bench.bedrock.credential_sources import unread_file
 from socratic_bench.bedrock.credentials import CredentialsError
 from socratic_bench.bedrock.kinds import FAULTS
 from socratic_bench.bedrock.transport import (
@@ -119,6 +120,7 @@ _BY_TYPE: tuple[tuple[type[Exception], str], ...] = (
     (http.HTTPError, "connection_lost"),
     (ResponseParserError, "unreadable_answer"),
     (sdk.BotoCoreError, "invalid_configuration"),
+    (RecursionError, "no_credentials"),
     # Of credentials only: new ones that have expired all the same; a file, such as the cache of a
     # login that the SDK renews and cannot write.
     (RuntimeError, "expired_credentials"),
@@ -217,6 +219,8 @@ def _special_hint(error: Exception) -> str | None:
     if isinstance(error, sdk.ClientError):
         code = str(error.response.get("Error", {}).get("Code", ""))
         return _SIGNATURE_HINT if code in _SIGNATURES else None
+    if isinstance(error, sdk.NoCredentialsError) and (unread := unread_file()):
+        return f"{FAULTS['no_credentials'].hint} {unread}."
     error = carried(error)
     is_secret = isinstance(error, UnsendableError) and error.header in SECRET_HEADERS
     return _HEADER_HINT if is_secret else None

@@ -30,6 +30,8 @@ SMALL_BYTES = 1_000_000
 VALUES_MAX = 1_000_000
 
 SECRET_HEADERS = ("Authorization", "X-Amz-Security-Token")
+# What the SDK's parsers raise over what they do not expect, such as a number without an end.
+_TRIPS = (ValueError, ArithmeticError, AttributeError, KeyError, TypeError, RecursionError)
 _UNPLAIN = re.compile(rb"[^\x20-\x7e]")
 _ABOUT_ADDRESS = re.compile(r"\b(endpoint|URL|port|netloc)\b", re.IGNORECASE)
 _BROKEN_HEADER = re.compile(rb"\n(?![ \t])|\r(?![ \t\n])")
@@ -75,7 +77,7 @@ def _named(parse: Callable[..., Any]) -> Callable[..., Any]:
             raise AnswerTooLargeError(f"the answer has more than {VALUES_MAX} values")
         try:
             parsed = parse(response, shape)
-        except (ValueError, AttributeError, KeyError, TypeError, RecursionError) as error:
+        except _TRIPS as error:
             raise ResponseParserError(f"{type(error).__name__} in the answer") from error
         told = parsed.get("Error") if isinstance(parsed, dict) else None
         if isinstance(told, dict):

@@ -14,6 +14,8 @@ SHORTEST_PASSWORD = 4
 # The SDK's own files are far smaller.
 MAX_BYTES = 1_000_000
 MAX_FILES = 100
+# No token is as long, nor what a program prints that gives keys: STS takes 20,000 characters.
+MAX_TOKEN_BYTES = 100_000
 
 _NAME = re.compile(
     r"AWS_(ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN|SECURITY_TOKEN|BEARER_TOKEN_\w+"
@@ -92,8 +94,8 @@ def _read_all(
     for path in settings:
         text = _read(path)
         found.update(_SETTING.findall(text))
-        found.update(_read(token.strip()) for token in _TOKEN_FILE.findall(text))
-    found.update(map(_read, tokens))
+        found.update(_token(token.strip()) for token in _TOKEN_FILE.findall(text))
+    found.update(map(_token, tokens))
     for folder in caches:
         for path in _json_files(folder):
             found.update(json.loads(value) for value in _FIELD.findall(_read(path)))
@@ -105,6 +107,12 @@ def _json_files(folder: str) -> list[str]:
         found = Path(os.path.expanduser(folder)).glob("*.json")  # noqa: PTH111 -- never raises
         return [str(path) for path, _ in zip(found, range(MAX_FILES), strict=False)]
     return []
+
+
+def _token(path: str) -> str:
+    """What is none would be long to look for, in all ways of writing it."""
+    text = _read(path)
+    return text if len(text) <= MAX_TOKEN_BYTES and text.strip().isprintable() else ""
 
 
 def _read(path: str) -> str:
