@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Iterator
 from functools import cache
+from http.client import HTTPConnection
 
 import pytest
 from hypothesis import settings
@@ -78,5 +79,10 @@ def moto_url() -> Iterator[str]:
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
+    # The first request has it import what it plays S3 with: a check of a bucket waits only 2 s.
+    connection = HTTPConnection(host, port)
+    connection.request("HEAD", "/none")
+    connection.getresponse().read()
+    connection.close()
     yield f"http://{host}:{port}"
     server.stop()

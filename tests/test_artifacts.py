@@ -243,6 +243,9 @@ class TestBucket:
         s3.scripts[""] = [Said(b"", held=threading.Event())]
 
         store.check()
+        # What was given up may not have been taken up yet.
+        while not s3.sent:
+            threading.Event().wait(0.01)
         assert len(s3.sent) == 1
 
     @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import subprocess
 import sys
 
 import pytest
-from moto.server import ThreadedMotoServer
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from tests.command import (
@@ -340,19 +339,9 @@ def test_defect_is_exit_1_with_a_document_and_a_traceback_only_on_request(tmp_pa
     assert "Traceback" in debug.stderr
 
 
-def test_missing_bucket_is_found_before_the_first_call():
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    try:
-        requests: list[object] = []
-        outcome = play(
-            keep=requests,
-            RUNNER_S3_BUCKET="no-such-bucket",
-            AWS_ENDPOINT_URL_S3=f"http://{host}:{port}",
-        )
-    finally:
-        server.stop()
+def test_missing_bucket_is_found_before_the_first_call(moto_url):
+    requests: list[object] = []
+    outcome = play(keep=requests, RUNNER_S3_BUCKET="no-such-bucket", AWS_ENDPOINT_URL_S3=moto_url)
 
     assert (outcome.exit_code, requests) == (2, [])
     assert "No such bucket: no-such-bucket" in outcome.stderr
