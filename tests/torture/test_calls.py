@@ -505,6 +505,7 @@ def test_nor_do_many_of_them_add_up(name, tmp_path):
     assert outcome.document["usage"]["total"]["attempts"] == 8
 
 
+@pytest.mark.torture
 def test_verdicts_without_end_at_once_keep_to_the_memory_of_few(tmp_path):
     """Up to four of them are asked for at once, beside the dialogue."""
     tutor = answer().body
