@@ -231,14 +231,14 @@ def test_context_takes_neither_secrets_nor_modes_of_the_host(tmp_path):
     for name in planted:
         for folder in (".", "cli", "tests"):
             (context / folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (context / folder / name).write_text("PLANTED")
+            (context / folder / name).write_text("LEFT-ON-THE-HOST")
     subprocess.run(["chmod", "-R", "go-rwx", context], check=True)
     tag = "socratic-image-test-tests"
 
     build(tag, "--target=tests", context=context)
 
     # Bytecode is made in the image, of what is found here.
-    words = ("-rl", "--exclude=*.pyc", "PLANTED", "/src")
+    words = ("-rl", "--exclude=*.pyc", "LEFT-ON-THE-HOST", "/src")
     found = run(*words, image=tag, options=("--entrypoint=grep",))
     assert found.stdout.split() == ["/src/tests/image/test_image_contents.py"]
     listed = run("-A", "/src", image=tag, options=("--entrypoint=ls",)).stdout.split()
