@@ -2,46 +2,108 @@
 
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 MASK = "***"
 # Nothing shorter is known by its value: it would be found in ordinary words.
 SHORTEST = 8
-# A stand-in for a key, such as people give to an emulator: nothing that AWS gives out is a word.
-_WORD = re.compile(r"[a-z]{1,15}")
+# What people give to an emulator for a key, and what stands in every document about it.
+_STAND_INS = frozenset({"emulator", "socratic", "notarealkey"})
 
-_ENTITIES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
+# A character as JSON, Python, a URL or HTML may write it, escaped any number of times. Every
+# alternative takes all the backslashes at once, so that many of them take no longer than others.
+_ESCAPE = re.compile(
+    r"((?:%(?!25[0-9A-Fa-f]{2})[0-9A-Fa-f]{2})+)"  # in one go, since they come in crowds
+    r"|\\+u([0-9A-Fa-f]{4})|\\+u\{0*([0-9A-Fa-f]{1,5})\}|\\+U000([0-9A-Fa-f]{5})"
+    r"|\\+x([0-9A-Fa-f]{2})|%(?:25)*([0-9A-Fa-f]{2})|&(?:amp;)*#[xX]0*([0-9A-Fa-f]{1,5});?"
+    r"|&(?:amp;)*#0*([0-9]{1,6});?|&(?:amp;)*(amp|lt|gt|quot|apos);|\\+([^\\%&])?"
+)
+_RUN, _DECIMAL, _NAME = 1, 8, 9  # groups; 2 to 7 are hexadecimal, the last stands for itself
+_ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+# Stands in each text that has a letter or a digit escaped; and what is quicker to look for.
+_LETTER = re.compile(r"%[2-7][0-9A-Fa-f]|&(?:amp;|#)|\\[uUx]")
+_MARKS = ("%", "&#", "&amp;", "\\u", "\\x", "\\U")
+# Escapes within escapes of another kind, such as JSON in HTML in a URL.
+_MAX_LAYERS = 4
+# A secret may look like escapes itself; fewer characters than these are no secret then.
+_SHORTEST_FORM = 4
+_URL_SAFE = str.maketrans("+/", "-_")
+_NO_HEX = bytes(set(range(256)) - set(b"0123456789abcdefABCDEF"))
+_DIGIT = re.compile("0x|([0-9A-Fa-f])")
 
 
 class Secrets:
     """Values that are secret. `passwords` are so at any length, and in fewer forms.
 
     A text is first looked through for a piece of each form that no way of writing changes, which is
-    quick; only one that holds such a piece is matched with the whole pattern.
+    quick; only one that holds such a piece, or has letters escaped, is read without its escapes.
     """
 
     def __init__(self, values: Iterable[str], passwords: Iterable[str] = ()) -> None:
         parts = sorted({part for value in values for part in _parts(value)}, key=_length)
-        others = sorted({*passwords}, key=_length)
-        forms = [*(form for part in parts for form in _forms(part)), *map(_plain, others)]
-        self._pieces = tuple(dict.fromkeys(piece for piece, _ in forms))
-        self._sources = tuple(source for _, source in forms)
+        forms = [form for part in parts for form in (part, *_base64(part))]
+        self._pieces = tuple(dict.fromkeys(map(_longest_run, [*forms, *passwords])))
+        self._forms = tuple(
+            sorted({f for form in [*forms, *passwords] for f in _spellings(form)}, key=_length)
+        )
+        self._hex = tuple(dict.fromkeys(_bytes(part).hex() for part in parts))
 
     def may_be_in(self, text: str) -> bool:
         """False where no secret can be in the text, nor in its JSON."""
-        return any(piece in text for piece in self._pieces)
+        for piece in self._pieces:  # a loop, since most texts are short, and this is all they take
+            if piece in text:
+                return True
+        return bool(self._forms) and (self._is_in_hex(text) or self._is_escaped_in(text))
 
     def masked(self, text: str) -> str:
         """The text without any of them."""
-        for piece in self._pieces:  # a loop, since most texts are short, and this is all they take
-            if piece in text:
-                return self._pattern.sub(MASK, text)
-        return text
+        return self._without(text) if self.may_be_in(text) else text
+
+    def _is_in_hex(self, text: str) -> bool:
+        """Whatever is between its digits."""
+        digits = text.encode("utf-8", "surrogatepass").replace(b"0x", b"").translate(None, _NO_HEX)
+        lower = digits.lower().decode()
+        return any(secret in lower for secret in self._hex)
+
+    def _is_escaped_in(self, text: str) -> bool:
+        for _ in range(_MAX_LAYERS):
+            if not any(mark in text for mark in _MARKS) or not _LETTER.search(text):
+                return False
+            text = _ESCAPE.sub(_character, text)
+            if any(form in text for form in self._forms) or self._is_in_hex(text):
+                return True
+        return False
+
+    def _without(self, text: str) -> str:
+        plain = text
+        starts: Sequence[int] = range(len(text) + 1)
+        spans = [*self._spans(plain, starts)]
+        for _ in range(_MAX_LAYERS):
+            if not _ESCAPE.search(plain):
+                break
+            starts = [starts[at] for at in _starts(plain)]
+            plain = _ESCAPE.sub(_character, plain)
+            spans += self._spans(plain, starts)
+        kept, at = [], 0
+        for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
+            if start >= at:
+                kept += [text[at:start], MASK]
+            at = max(at, end)
+        return "".join(kept) + text[at:]
+
+    def _spans(self, plain: str, starts: Sequence[int]) -> Iterator[tuple[int, int]]:
+        for match in self._pattern.finditer(plain):
+            yield starts[match.start()], starts[match.end()]
+        if self._is_in_hex(plain):
+            places = [m.start() for m in _DIGIT.finditer(plain) if m[1]]
+            digits = "".join([plain[at] for at in places]).lower()
+            for match in re.finditer("|".join(self._hex), digits):
+                yield starts[places[match.start()]], starts[places[match.end() - 1] + 1]
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        return re.compile("|".join(self._sources))
+        return re.compile("|".join(map(re.escape, self._forms)))
 
 
 def _length(value: str) -> tuple[int, str]:
@@ -51,46 +113,62 @@ def _length(value: str) -> tuple[int, str]:
 def _parts(value: str) -> Iterator[str]:
     # A line end within a value is written as an escape, or breaks it in two.
     for part in (value.strip(), *value.split()):
-        if len(part) >= SHORTEST and not _WORD.fullmatch(part):
+        if len(part) >= SHORTEST and part not in _STAND_INS:
             yield part
 
 
-def _forms(value: str) -> Iterator[tuple[str, str]]:
-    """Each form's piece that always stands in it, and its pattern."""
-    yield _plain(value)
-    raw = value.encode("utf-8", "surrogateescape")
-    for digits in (raw.hex(), raw.hex().upper()):
-        yield digits, digits
+def _bytes(value: str) -> bytes:
+    return value.encode("utf-8", "surrogateescape")
+
+
+def _base64(value: str) -> Iterator[str]:
+    raw = _bytes(value)
     for offset in range(3):
         # Of what encloses the secret nothing is known, so only letters that it alone makes count.
         encoded = b64encode(bytes(offset) + raw + bytes(2)).decode()
-        first, last = -(-8 * offset // 6), 8 * (offset + len(raw)) // 6
-        letters = encoded[first:last]
-        url_safe = (_escaped(c) if c not in "+/" else _BASE64[c] for c in letters)
-        yield _longest_run(letters), "".join(url_safe)
-
-
-def _plain(value: str) -> tuple[str, str]:
-    return _longest_run(value), "".join(map(_escaped, value))
+        letters = encoded[-(-8 * offset // 6) : 8 * (offset + len(raw)) // 6]
+        yield from (letters, letters.translate(_URL_SAFE))
 
 
 def _longest_run(value: str) -> str:
     return max(re.split(r"[^A-Za-z0-9]", value), key=len)
 
 
-def _escaped(character: str) -> str:
-    """A pattern of a character as it is, or as JSON, Python, a URL or HTML may write it."""
-    if character.isascii() and character.isalnum():
-        return character
-    code = ord(character)
-    units = character.encode("utf-16-be", "surrogatepass").hex()
-    in_json = "".join(rf"\\+u{units[at : at + 4]}" for at in range(0, len(units), 4))
-    in_url = "".join(f"%(?:25)*{byte:02x}" for byte in character.encode("utf-8", "surrogateescape"))
-    name = f"|{_ENTITIES[character]}" if character in _ENTITIES else ""
-    in_html = f"&(?:amp;)*(?:#0*{code}|#x0*{code:x}{name});"
-    one = re.escape(character)
-    others = [rf"\\+x{code:02x}", *([r"\\+n"] if character == "\n" else [])]
-    return rf"(?:\\*{one}|(?i:{'|'.join([in_json, *others, in_url, in_html])}))"
+def _spellings(form: str) -> Iterator[str]:
+    """What is left of it once its escapes are read, and those that only look like some."""
+    yield from (form, form.replace("\n", "n"))
+    if not form.isascii():
+        units = form.encode("utf-16-be", "surrogatepass")
+        yield "".join(chr(int.from_bytes(units[at : at + 2])) for at in range(0, len(units), 2))
+        yield _bytes(form).decode("latin-1")
+    for _ in range(_MAX_LAYERS):
+        form = _ESCAPE.sub(_character, form)
+        if len(form) >= _SHORTEST_FORM:
+            yield form
 
 
-_BASE64 = {"+": f"(?:{_escaped('+')}|-)", "/": f"(?:{_escaped('/')}|_)"}
+def _character(match: re.Match[str]) -> str:
+    """What an escape stands for; nothing, for backslashes before an escape of another kind."""
+    kind = match.lastindex
+    if kind is None:
+        return ""
+    written = match[kind]
+    if kind == _RUN:
+        return bytes.fromhex(written.replace("%", "")).decode("latin-1")
+    if kind < _DECIMAL:
+        return chr(int(written, 16))
+    if kind == _DECIMAL:
+        return chr(int(written))
+    return _ENTITIES[written] if kind == _NAME else written
+
+
+def _starts(text: str) -> list[int]:
+    """Where each character of the text without escapes begins in the text, and where it ends."""
+    starts: list[int] = []
+    end = 0
+    for match in _ESCAPE.finditer(text):
+        starts += range(end, match.start())
+        end = match.end()
+        if n_characters := len(_character(match)):
+            starts += range(match.start(), end, (end - match.start()) // n_characters)
+    return [*starts, *range(end, len(text) + 1)]

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha1
 from pathlib import Path
+from time import process_time
 from typing import Any
 from urllib.parse import quote, quote_plus
 
 import pytest
 
+from socratic_bench.secrecy.forms import Secrets
 from tests.command import CLAUDE, OPENING, Outcome, account, environment, run
 from tests.fakes import FakeBedrock, Said, Sent, answer, refusal, scored
 
@@ -177,6 +179,44 @@ def giver() -> Iterator[FakeBedrock]:
         yield server
 
 
+def escaped(secret: str) -> dict[str, str]:
+    """Forms in which letters and digits are escaped, too: all of them, or some."""
+    ways: dict[str, Callable[[str], str]] = {
+        "json": lambda c: f"\\u{ord(c):04x}",
+        "JSON": lambda c: f"\\u{ord(c):04X}",
+        "json in json": lambda c: f"\\\\u{ord(c):04x}",
+        "javascript": lambda c: f"\\u{{{ord(c):x}}}",
+        "python": lambda c: f"\\x{ord(c):02x}",
+        "PYTHON": lambda c: f"\\x{ord(c):02X}",
+        "python, long": lambda c: f"\\U{ord(c):08x}",
+        "url": lambda c: f"%{ord(c):02x}",
+        "URL": lambda c: f"%{ord(c):02X}",
+        "url of a url": lambda c: f"%25{ord(c):02X}",
+        "html": lambda c: f"&#{ord(c)};",
+        "html, zeros": lambda c: f"&#000{ord(c)};",
+        "html, hex": lambda c: f"&#x{ord(c):x};",
+        "HTML, HEX": lambda c: f"&#X00{ord(c):X};",
+        "html of html": lambda c: f"&amp;#{ord(c)};",
+        "html in json": lambda c: f"\\u0026#{ord(c)};",
+        "json in a url": lambda c: f"%5Cu{ord(c):04x}",
+    }
+    digits = secret.encode()
+    forms = {
+        "hex, colons": digits.hex(":"),
+        "HEX, spaces": digits.hex(" ").upper(),
+        "hex, groups": digits.hex(" ", 2),
+        "hex, lines": "\n".join(digits[at : at + 8].hex(" ") for at in range(0, len(digits), 8)),
+        "hex, list": ", ".join(f"0x{byte:02x}" for byte in digits),
+    }
+    for name, way in ways.items():
+        forms[name] = "".join(map(way, secret))
+        forms[f"{name}, some"] = "".join(
+            way(c) if at % 3 else c for at, c in enumerate(secret, start=1)
+        )
+        forms[f"{name}, one"] = way(secret[0]) + secret[1:]
+    return forms
+
+
 def written(secret: str) -> dict[str, str]:
     """The ways to write a secret, each between other words."""
     enclosed = [b"x" * offset + f"{secret}:more of it".encode() for offset in range(3)]
@@ -196,6 +236,7 @@ def written(secret: str) -> dict[str, str]:
         **{f"base64 at {n}": b64encode(raw).decode() for n, raw in enumerate(enclosed)},
         **{f"url base64 at {n}": urlsafe_b64encode(raw).decode() for n, raw in enumerate(enclosed)},
         "base64 alone": b64encode(secret.encode()).decode().rstrip("="),
+        **{f"letters, {name}": form for name, form in escaped(secret).items()},
         "hex": secret.encode().hex(),
         "HEX": secret.encode().hex().upper(),
     }
@@ -329,3 +370,34 @@ def test_a_run_with_a_secret_in_its_prompt_goes_on_as_the_same_run(tmp_path):
     assert (cut.exit_code, whole.exit_code, asked) == (3, 0, 1), whole.stderr
     assert whole.document["run_id"] == cut.document["run_id"]
     assert_silent(whole, tmp_path / "out", KEYS)
+
+
+@pytest.mark.parametrize("word", ["abcdefgh", "correcthorsebat", "minioadmin"])
+def test_a_secret_of_small_letters_is_masked(word, tmp_path):
+    """Of a value of eight characters or more, nothing but the known stand-ins is left."""
+    said = said_with((word,))
+    with FakeBedrock({CLAUDE: [answer(said), refusal(400, "ValidationException", said)]}) as served:
+        env = account(served.url, RUNNER_OUTPUT_DIR=str(tmp_path))
+        env["AWS_SECRET_ACCESS_KEY"] = word
+        outcome = run(*WORDS, "--no-judge", "--prompt", f"{OPENING} {said}", env=env)
+
+    assert (outcome.exit_code, outcome.document["n_turns"]) == (3, 1), outcome.stderr
+    assert_silent(outcome, tmp_path, (word,))
+
+
+@pytest.mark.parametrize("flood", ["%41", "%25", "\\", "&amp;", "&#0", "77 ", "\\u0041", "%41a"])
+def test_a_long_text_full_of_escapes_is_searched_in_linear_time(flood):
+    """Eight times the text takes about eight times as long, where a square would be 64 times."""
+    secrets = Secrets([SECRET])
+    taken_s = []
+    for n_characters in (50_000, 400_000):
+        text = flood * (n_characters // len(flood))
+        assert secrets.masked(text) == text
+        times = []
+        for _ in range(3):
+            start = process_time()
+            secrets.masked(text)
+            times.append(process_time() - start)
+        taken_s.append(min(times))
+
+    assert taken_s[1] < 30 * taken_s[0] + 0.05
