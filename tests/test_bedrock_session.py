@@ -213,7 +213,7 @@ class TestEmbedded:
             ask(url=embedded.url)
 
         (sent,) = embedded.sent
-        assert sent.key_id == "embedded"
+        assert sent.key_id == "offline"
         assert canaries.sent == []
         assert [text for text in everything(sent) if "canary" in text.lower()] == []
 
@@ -222,7 +222,7 @@ class TestEmbedded:
         with FakeBedrock() as embedded:
             ask(url=embedded.url, assume_role_arn=ROLE)
 
-        assert (embedded.sent[0].key_id, canaries.sent) == ("embedded", [])
+        assert (embedded.sent[0].key_id, canaries.sent) == ("offline", [])
 
     @pytest.mark.parametrize(
         ("name", "value"),
