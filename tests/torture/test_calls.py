@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from http.client import parse_headers
 from itertools import chain, repeat
 from pathlib import Path
 from urllib.parse import unquote
@@ -433,6 +434,16 @@ ENDLESS: Mapping[str, Endless] = {
 }
 
 
+def asked_for(connection: socket.socket) -> str:
+    """The path of a request, read to its end: closing before would reset the connection."""
+    with connection.makefile("rb") as asked:
+        path = unquote(asked.readline().split(maxsplit=2)[1].decode())
+        headers = parse_headers(asked)
+        if "Expect" not in headers:
+            asked.read(int(headers.get("Content-Length", 0)))
+    return path
+
+
 @contextmanager
 def endless(endlessly: Endless, spared: Mapping[str, bytes] | None = None) -> Iterator[str]:
     """A server that says it to whoever asks anything, but for calls of the models that are spared:
@@ -450,7 +461,7 @@ def endless(endlessly: Endless, spared: Mapping[str, bytes] | None = None) -> It
 
     def answer_on(connection: socket.socket) -> None:
         with suppress(OSError), connection:
-            path = unquote(connection.recv(2**20).split(maxsplit=2)[1].decode())
+            path = asked_for(connection)
             whole = [body for model, body in (spared or {}).items() if model in path]
             answer = Endless(JSON, whole[0], times=1) if whole else endlessly
             answer.say(connection.sendall)
