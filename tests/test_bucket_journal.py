@@ -17,7 +17,7 @@ import pytest
 
 from socratic_bench import RunConfig
 from socratic_bench.errors import ArtifactError, BenchError, Stopped, UsageError
-from socratic_bench.storage.bucket_journal import BucketJournals
+from socratic_bench.storage.bucket_journals import BucketJournals
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.lease import LeaseTerms
 from socratic_bench.storage.places import bucket_journals, open_bucket

@@ -13,7 +13,7 @@ from socratic_bench.errors import UsageError
 from socratic_bench.journal import ReplayLog
 from socratic_bench.journal.codec import StoredCompletion
 from socratic_bench.journal.entries import Answered, JournalEntry, Tried
-from socratic_bench.storage.folder_journal import FolderJournals
+from socratic_bench.storage.folder_journals import FolderJournals
 from socratic_bench.types import (
     Attempt,
     CallKey,

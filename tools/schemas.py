@@ -21,7 +21,7 @@ from socratic_bench.documents.schemas import contract_keys
 from socratic_bench.journal.entries import JournalEntry
 from socratic_bench.parts import Parts
 from socratic_bench.pricing.file import PriceFile
-from socratic_bench.storage.bucket_journal import Link
+from socratic_bench.storage.bucket_chain import Link
 from socratic_bench.storage.lease import LeaseFile
 
 ROOT = Path(__file__).resolve().parents[1]

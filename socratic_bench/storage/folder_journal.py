@@ -1,12 +1,11 @@
-"""Journals in a folder: one file a run, one line an entry, on the disk before the next call."""
+"""The journal of one run in a folder: one line an entry, on the disk before the next call."""
 
 import fcntl
 import os
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
-from fnmatch import fnmatchcase
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,120 +16,12 @@ from socratic_bench.documents import encode
 from socratic_bench.errors import ArtifactError, DamagedJournalError, UsageError
 from socratic_bench.settings import MAX_STORED_BYTES, read_open
 from socratic_bench.storage.folder import mending
-from socratic_bench.storage.keys import RunKeys, index_of
 from socratic_bench.storage.tree import Tree
 from socratic_bench.types import Json
 
-FOLDER = "journal/runs"
 SUM = "sha256"
 NEVER = "Nothing of it was used or changed."
 ANEW = "Start a new run without resuming."
-# Twice the prompt, at its longest, and what else a run begins with.
-MAX_FIRST_LINE_BYTES = 16 * 2**20
-
-
-class FolderJournals:
-    """The files `journal/runs/{run_id}.jsonl` below `root`; `notice` is told of damaged ones."""
-
-    def __init__(self, root: str, notice: Callable[[str], None] = lambda _: None) -> None:
-        self._root = Path(root).absolute()
-        self._tree = Tree(self._root)
-        self._notice = notice
-
-    @contextmanager
-    def alone(self, identity: str) -> Iterator[None]:
-        """See `Journals.alone`: by a lock on an empty file, which goes when its process does."""
-        key = f"{index_of(identity)}lock"
-        try:
-            descriptor = self._tree.open(key, os.O_RDWR | os.O_CREAT, make=True)
-        except OSError as error:
-            raise _unwritable(self._root / key, error) from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
-
-    def newest(self, identity: str) -> Iterator[str]:
-        for path in reversed(self._paths()):
-            try:
-                line = self._first_line(path)
-            except OSError as error:
-                self._notice(f"{path} cannot be read and is passed over: {error.strerror}.")
-                continue
-            entry = _read_line(line)
-            if entry and entry.get("digest") == identity:
-                yield path.stem
-            elif entry is None and line.endswith(b"\n"):
-                self._notice(f"{path} is damaged at its beginning and is passed over.")
-
-    def first(self, run_id: str) -> Mapping[str, Json]:
-        path = self._path(run_id)
-        try:
-            line = self._first_line(path)
-        except FileNotFoundError:
-            line = b""
-        except OSError as error:
-            raise _unopened(path, error) from error
-        if not line:
-            raise UsageError([self._absent(path)], hint=self._hint())
-        entry = _read_line(line)
-        if entry is None:
-            raise DamagedJournalError([f"{path} is damaged at its beginning. {NEVER}"], hint=ANEW)
-        return entry
-
-    def holds(self, run_id: str) -> bool:
-        path = self._path(run_id)
-        try:
-            return self._tree.stat(self._key(path)) is not None
-        except OSError as error:
-            raise _unopened(path, error) from error
-
-    def create(self, run_id: str, identity: str) -> "FolderJournal":
-        """`identity` is told by the first entry, so that nothing else has to be kept of it."""
-        del identity
-        path = self._path(run_id)
-        try:
-            descriptor = self._tree.create(self._key(path))
-        except OSError as error:
-            raise _unwritable(path, error) from error
-        return FolderJournal(self._tree, self._key(path), descriptor)
-
-    def open(self, run_id: str) -> "FolderJournal":
-        path = self._path(run_id)
-        try:
-            descriptor = self._tree.open(self._key(path), os.O_RDWR | os.O_APPEND)
-        except FileNotFoundError as error:
-            raise UsageError([self._absent(path)], hint=self._hint()) from error
-        except OSError as error:
-            raise _unopened(path, error) from error
-        return FolderJournal(self._tree, self._key(path), descriptor)
-
-    def _path(self, run_id: str) -> Path:
-        return self._root / RunKeys(run_id).journal_file
-
-    def _paths(self) -> list[Path]:
-        """The journals that are there, the oldest first."""
-        folder = self._root / FOLDER
-        try:
-            names = self._tree.names(FOLDER)
-        except OSError as error:
-            raise _unopened(folder, error) from error
-        return [folder / name for name in names if fnmatchcase(name, "run-*.jsonl")]
-
-    def _key(self, path: Path) -> str:
-        return str(path.relative_to(self._root))
-
-    def _first_line(self, path: Path) -> bytes:
-        """What a journal begins with. Raises `OSError` for what cannot be read, or is no file."""
-        with os.fdopen(self._tree.open(self._key(path)), "rb") as file:
-            return file.readline(MAX_FIRST_LINE_BYTES)
-
-    def _absent(self, path: Path) -> str:
-        return f"There is no journal of {path.stem} in {self._root}."
-
-    def _hint(self) -> str:
-        return "Give the --output-dir of the run, and its run_id as its document has it."
 
 
 class FolderJournal:
@@ -170,7 +61,7 @@ class FolderJournal:
             with suppress(OSError):
                 # Half a line would spoil the next one.
                 os.ftruncate(self._descriptor, length)
-            raise _unwritable(self._path, error) from error
+            raise unwritable(self._path, error) from error
         self._lines.append(line)
         self._n_bytes += len(line)
 
@@ -199,7 +90,7 @@ class FolderJournal:
             _write_whole(self._descriptor, b"".join(self._lines))
             os.fsync(self._descriptor)
         except OSError as error:
-            raise _unwritable(self._path, error) from error
+            raise unwritable(self._path, error) from error
         told = f"{self._path} was removed or changed by others; it was written anew."
         if told not in self.mended:
             self.mended.append(told)
@@ -247,7 +138,7 @@ class FolderJournal:
             ) from error
 
     def _owner(self) -> str:
-        found = [e for e in map(_read_line, self._content().splitlines(keepends=True)) if e]
+        found = [e for e in map(read_line, self._content().splitlines(keepends=True)) if e]
         nobody: dict[str, Any] = {}
         last = next((e for e in reversed(found) if e.get("kind") == "process"), nobody)
         return (
@@ -259,13 +150,13 @@ class FolderJournal:
         try:
             return read_open(self._descriptor, MAX_STORED_BYTES)
         except OSError as error:
-            raise _unopened(self._path, error) from error
+            raise unopened(self._path, error) from error
 
     def _read(self) -> Iterator[Mapping[str, Json]]:
         content = self._content()
         whole, _, torn = content.rpartition(b"\n")
         lines = whole.split(b"\n") if whole else []
-        found = [_read_line(line + b"\n") for line in lines]
+        found = [read_line(line + b"\n") for line in lines]
         if found and (found[0] or {}).get("run_id") != self._path.stem:
             raise DamagedJournalError(
                 [f"{self._path} is no journal of {self._path.stem}. {NEVER}"], hint=ANEW
@@ -300,7 +191,7 @@ def _sum(entry: dict[str, Json]) -> str:
     return sha256(encode(entry)).hexdigest()[:16]
 
 
-def _read_line(line: bytes) -> dict[str, Any] | None:
+def read_line(line: bytes) -> dict[str, Any] | None:
     """The entry of a line, or `None` for one that is cut off or was changed."""
     try:
         entry = orjson.loads(line)
@@ -318,11 +209,11 @@ def _write_whole(descriptor: int, line: bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def _unopened(path: Path, error: OSError) -> UsageError:
+def unopened(path: Path, error: OSError) -> UsageError:
     return UsageError([f"The journal {path} cannot be opened: {error.strerror}."], hint=ANEW)
 
 
-def _unwritable(path: Path, error: OSError) -> ArtifactError:
+def unwritable(path: Path, error: OSError) -> ArtifactError:
     return ArtifactError(
         f"The journal {path} could not be written: {error.strerror}.", hint=mending(error)
     )

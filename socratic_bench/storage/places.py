@@ -8,7 +8,7 @@ from socratic_bench.ports import Journals
 from socratic_bench.settings import OFFLINE_REGION, CoreConfig
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.folder import FolderStore
-from socratic_bench.storage.folder_journal import FolderJournals
+from socratic_bench.storage.folder_journals import FolderJournals
 
 if TYPE_CHECKING:
     from socratic_bench.storage.s3 import S3Store
@@ -74,7 +74,7 @@ def bucket_journals(
     """
     if store is None:
         return None
-    from socratic_bench.storage.bucket_journal import BucketJournals
+    from socratic_bench.storage.bucket_journals import BucketJournals
     from socratic_bench.storage.lease import LeaseTerms
 
     terms = LeaseTerms(on_lost=on_lost, notice=notice, sleep=sleep)

@@ -1,0 +1,69 @@
+"""The form of a journal in a bucket: one object an entry, chained to the one before."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import orjson
+from msgspec import Meta, Struct, ValidationError, convert, field
+
+from socratic_bench.documents.plain import reason
+from socratic_bench.ports import Entry
+from socratic_bench.storage.bucket import Stored
+from socratic_bench.storage.keys import RunKeys
+
+
+class Link(Struct, frozen=True, kw_only=True, tag_field="kind", tag="journal_entry"):
+    """One entry of a journal in a bucket, chained to the one before."""
+
+    run_id: str
+    sequence: Annotated[int, Meta(ge=0, description="from 0, without a gap")]
+    previous: Annotated[
+        str | None, Meta(description="sha256 of the object before; null of the first")
+    ]
+    entry: Annotated[dict[str, Any], Meta(description="an entry as in the schema journal")]
+
+
+class FoundEntries(Struct):
+    """What could be read of a journal."""
+
+    entries: list[Entry] = field(default_factory=list)
+    bodies: dict[str, bytes] = field(default_factory=dict)
+    last: str | None = None
+    repairs: list[str] = field(default_factory=list)
+
+
+def chained(keys: RunKeys, objects: Mapping[int, Stored | None]) -> FoundEntries:
+    """The entries up to the first one that is missing, broken, or not the next of its chain."""
+    found = FoundEntries()
+    for sequence in range(max(objects, default=-1) + 1):
+        stored = objects.get(sequence)
+        entry, fault = read_entry(keys, sequence, found.last, stored)
+        if entry is None or stored is None:
+            n_left = sum(1 for number in objects if number > sequence)
+            behind = f" {n_left} entries behind it were left out." if n_left else ""
+            found.repairs.append(f"Entry {sequence} of the journal {fault}.{behind}")
+            break
+        found.entries.append(entry)
+        found.bodies[keys.entry(sequence)] = stored.body
+        found.last = hashlib.sha256(stored.body).hexdigest()
+    return found
+
+
+def read_entry(
+    keys: RunKeys, sequence: int, previous: str | None, stored: Stored | None
+) -> tuple[Entry | None, str]:
+    """The entry that an object holds, or what is wrong with it."""
+    if stored is None:
+        return None, "is missing"
+    try:
+        link = convert(orjson.loads(stored.body), Link)
+    except orjson.JSONDecodeError:
+        return None, "is cut or broken"
+    except ValidationError as error:
+        return None, f"is something else ({reason(error).rstrip('.')})"
+    if (link.run_id, link.sequence) != (keys.run_id, sequence):
+        return None, "belongs elsewhere"
+    if link.previous != previous:
+        return None, "does not follow the one before"
+    return link.entry, ""
