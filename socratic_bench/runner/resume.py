@@ -1,7 +1,7 @@
 """Finds the run to go on with, or begins one, and holds it in every store."""
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import datetime
 from typing import Any, TypeVar
@@ -10,14 +10,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig
-from socratic_bench.documents import encode
 from socratic_bench.documents.plain import plain_keys
-from socratic_bench.errors import ArtifactError, DamagedJournalError, UsageError
+from socratic_bench.errors import DamagedJournalError, UsageError
 from socratic_bench.journal import Identity, ReplayLog
 from socratic_bench.journal.entries import VERSION, Begun, Process
 from socratic_bench.journal.replay_log import impossible, read_header
+from socratic_bench.journal.replicated_journal import ReplicatedJournal, distinct
 from socratic_bench.judging.verdict import Unreadable, read_verdict
-from socratic_bench.ports import Entry, Journal, Journals
+from socratic_bench.ports import Entry, Journals
 from socratic_bench.runner.cancel_token import CancelToken
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.stores import check_stores
@@ -35,7 +35,7 @@ class AcquiredRun(Struct, frozen=True, kw_only=True):
     plan: Plan
     run_id: str
     started_at: datetime
-    journal: "ReplicatedJournal"
+    journal: ReplicatedJournal
     replay_log: ReplayLog
 
     @property
@@ -48,63 +48,6 @@ class AcquiredRun(Struct, frozen=True, kw_only=True):
         end = self.replay_log.end
         is_intact = not (self.journal.repairs or self.journal.lagged or self.replay_log.unreadable)
         return end is not None and end.turns == self.plan.config.turns and is_intact
-
-
-class ReplicatedJournal:
-    """The journals of one run in several stores as one; a store that lags behind catches up."""
-
-    def __init__(self, journals: Sequence[Journal], entries: Sequence[Entry] = ()) -> None:
-        self._journals = tuple(journals)
-        self._has_failed = False
-        known = _distinct([*entries, *(entry for journal in journals for entry in journal.entries)])
-        self.was_there = bool(known)
-        self.entries: list[Entry] = [*known.values()]
-        self.repairs = tuple(repair for journal in journals for repair in journal.repairs)
-        self.lagged = False
-        for journal in journals:
-            acquired = _distinct(journal.entries)
-            missing = [entry for text, entry in known.items() if text not in acquired]
-            self.lagged = self.lagged or bool(missing)
-            for entry in missing:
-                journal.append(entry)
-
-    def append(self, entry: Entry, *, durable: bool = True) -> None:
-        """Keep an entry everywhere, here first; a store that fails is told by `ArtifactError`."""
-        self.entries.append(entry)
-        for journal in self._journals:
-            try:
-                journal.append(entry, durable=durable)
-            except ArtifactError:
-                self._has_failed = True
-                raise
-
-    def writes(self) -> Sequence[Future[None]]:
-        """See `socratic_bench.ports.Journal`: to be noted in one store is enough."""
-        return min((journal.writes() for journal in self._journals), key=len, default=())
-
-    def mend(self) -> None:
-        """See `socratic_bench.ports.Journal`."""
-        for journal in self._journals:
-            journal.mend()
-
-    @property
-    def mended(self) -> Sequence[str]:
-        """See `socratic_bench.ports.Journal`."""
-        return [told for journal in self._journals for told in journal.mended]
-
-    def body_of(self, key: str) -> bytes | None:
-        """See `socratic_bench.ports.Journal`."""
-        bodies = (journal.body_of(key) for journal in self._journals)
-        return next((body for body in bodies if body is not None), None)
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether there is a store that holds every entry."""
-        return not self._has_failed and any(journal.is_kept for journal in self._journals)
-
-    def close(self) -> None:
-        for journal in self._journals:
-            journal.close()
 
 
 def earlier_config(entries: Sequence[Entry]) -> RunConfig:
@@ -243,7 +186,7 @@ class RunAcquisition(Struct, frozen=True, kw_only=True):
                 opened[store] = store.open(run_id)
                 stack.callback(opened[store].close)
             known = [*entries, *(e for journal in opened.values() for e in journal.entries)]
-            replay_log = ReplayLog([*_distinct(known).values()])
+            replay_log = ReplayLog([*distinct(known).values()])
             _refuse_impossible_scores(replay_log, plan)
             for store in self.stores:
                 if store not in opened:
@@ -309,8 +252,3 @@ def _refuse_impossible_scores(replay_log: ReplayLog, plan: Plan) -> None:
         if isinstance(found, Unreadable) and found.reason == "invalid_verdict":
             what = f"a verdict on turn {key.index} that the rubric does not allow"
             raise impossible(replay_log.header.run_id, f"{what} ({found.problem.rstrip('.')})")
-
-
-def _distinct(entries: Sequence[Entry]) -> dict[bytes, Entry]:
-    """Each entry once, in order, by its text."""
-    return {encode(dict(sorted(entry.items()))): entry for entry in entries}

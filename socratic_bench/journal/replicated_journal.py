@@ -1,0 +1,70 @@
+"""The journals of one run in several stores as one."""
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+from socratic_bench.documents import encode
+from socratic_bench.errors import ArtifactError
+from socratic_bench.ports import Entry, Journal
+
+
+class ReplicatedJournal:
+    """The journals of one run in several stores as one; a store that lags behind catches up."""
+
+    def __init__(self, journals: Sequence[Journal], entries: Sequence[Entry] = ()) -> None:
+        self._journals = tuple(journals)
+        self._has_failed = False
+        known = distinct([*entries, *(entry for journal in journals for entry in journal.entries)])
+        self.was_there = bool(known)
+        self.entries: list[Entry] = [*known.values()]
+        self.repairs = tuple(repair for journal in journals for repair in journal.repairs)
+        self.lagged = False
+        for journal in journals:
+            acquired = distinct(journal.entries)
+            missing = [entry for text, entry in known.items() if text not in acquired]
+            self.lagged = self.lagged or bool(missing)
+            for entry in missing:
+                journal.append(entry)
+
+    def append(self, entry: Entry, *, durable: bool = True) -> None:
+        """Keep an entry everywhere, here first; a store that fails is told by `ArtifactError`."""
+        self.entries.append(entry)
+        for journal in self._journals:
+            try:
+                journal.append(entry, durable=durable)
+            except ArtifactError:
+                self._has_failed = True
+                raise
+
+    def writes(self) -> Sequence[Future[None]]:
+        """See `socratic_bench.ports.Journal`: to be noted in one store is enough."""
+        return min((journal.writes() for journal in self._journals), key=len, default=())
+
+    def mend(self) -> None:
+        """See `socratic_bench.ports.Journal`."""
+        for journal in self._journals:
+            journal.mend()
+
+    @property
+    def mended(self) -> Sequence[str]:
+        """See `socratic_bench.ports.Journal`."""
+        return [told for journal in self._journals for told in journal.mended]
+
+    def body_of(self, key: str) -> bytes | None:
+        """See `socratic_bench.ports.Journal`."""
+        bodies = (journal.body_of(key) for journal in self._journals)
+        return next((body for body in bodies if body is not None), None)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether there is a store that holds every entry."""
+        return not self._has_failed and any(journal.is_kept for journal in self._journals)
+
+    def close(self) -> None:
+        for journal in self._journals:
+            journal.close()
+
+
+def distinct(entries: Sequence[Entry]) -> dict[bytes, Entry]:
+    """Each entry once, in order, by its text."""
+    return {encode(dict(sorted(entry.items()))): entry for entry in entries}
