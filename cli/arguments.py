@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from cli import stdout
+from cli.plain_text import write_words
 
 TYPE_CHECKING = False  # see cli/process.py
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Parser(argparse.ArgumentParser):
     def _print_message(self, message: str, file: object = None) -> None:
         """Help and version go the way of all documents."""
         del file
-        if code := stdout.write_words(message):
+        if code := write_words(message):
             sys.exit(code)
 
 

@@ -1,31 +1,10 @@
 """`socratic-runner resume RUN_ID`: go on with a run that was cut short."""
 
-import errno
-import json
-import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
-from cli.arguments import Flags, parse
-from socratic_bench.errors import UsageError, Words
-from socratic_bench.settings import NOTHING_TO_RESUME
-
-if TYPE_CHECKING:
-    from socratic_bench.benchmarks import RunConfig
-    from socratic_bench.ports import Entry
-    from socratic_bench.runner import CancelToken
+from cli.arguments import parse
 
 USAGE = "socratic-runner resume RUN_ID --output-dir DIR | --s3-bucket NAME [options]"
-
-
-class Earlier(Struct, frozen=True, kw_only=True):
-    """How the run was asked for when it began, and where what it did is kept."""
-
-    config: "RunConfig"
-    run_id: str | None = None
-    entries: "Sequence[Entry]" = ()
 
 
 def main(words: Sequence[str]) -> int:
@@ -45,61 +24,3 @@ def main(words: Sequence[str]) -> int:
         if flag in flags:
             problems.append(f"--{flag} does not go with the command resume.")
     return play(flags, problems, run_id=run_id or "")
-
-
-def find_earlier(
-    flags: Flags,
-    config: "RunConfig",
-    problems: Sequence[Words],
-    run_id: str | None,
-    cancel_token: "CancelToken",
-) -> Earlier | None:
-    """What the flags leave to an earlier process: a document's or a store's, or nothing.
-
-    Raises `UsageError` if it is not there, and what ends the run while a store is asked.
-    """
-    from cli.run_in_thread import run_in_thread
-    from socratic_bench.runner import document_entries, earlier_config, in_time, stored_config
-
-    path = flags.get("resume-from")
-    if isinstance(path, str):
-        if config.resume:
-            raise UsageError(["--resume and --resume-from are both given: keep one."])
-        document = run_in_thread(lambda: in_time(lambda: _document(path), cancel_token))
-        entries = document_entries(document)
-        return Earlier(config=earlier_config(entries), entries=entries)
-    if run_id is None:
-        return None
-    if not (config.output_dir or config.s3_bucket):
-        problems = [*problems, NOTHING_TO_RESUME]
-    if problems:
-        raise UsageError(problems)
-    asked = run_id
-    stored = run_in_thread(lambda: stored_config(config, asked, cancel_token))
-    return Earlier(config=stored, run_id=run_id)
-
-
-def _document(path: str) -> object:
-    name = "standard input" if path == "-" else path
-    try:
-        found: object = json.loads(_content(path).decode("utf-8-sig"))
-    except OSError as error:
-        raise UsageError([f"{name} cannot be read: {error.strerror}."]) from error
-    except UnicodeDecodeError as error:
-        raise UsageError([f"{name} is no UTF-8 text (byte {error.start + 1})."]) from error
-    except (ValueError, RecursionError) as error:
-        raise UsageError(
-            [f"{name} is no whole JSON document."], hint="Give what a run printed on stdout."
-        ) from error
-    return found
-
-
-def _content(path: str) -> bytes:
-    from socratic_bench.settings import MAX_STORED_BYTES, read_bounded
-
-    if path != "-":
-        return read_bounded(path, bound=MAX_STORED_BYTES)
-    content = sys.stdin.buffer.read(MAX_STORED_BYTES + 1) if sys.stdin else b""
-    if len(content) > MAX_STORED_BYTES:
-        raise OSError(errno.EFBIG, f"it has more than {MAX_STORED_BYTES} bytes")
-    return content

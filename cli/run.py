@@ -77,7 +77,7 @@ def _planned(
         return prepare(config, problems), ()
     from msgspec.structs import replace
 
-    from cli.resume import find_earlier
+    from cli.earlier import find_earlier
     from socratic_bench.settings import continued
 
     # What may be tested may be told by the run's beginning.

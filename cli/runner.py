@@ -40,9 +40,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _print_version() -> int:
+    from cli.plain_text import write_words
     from socratic_bench.version import VERSION
 
-    return stdout.write_words(f"socratic-runner {VERSION}\n")
+    return write_words(f"socratic-runner {VERSION}\n")
 
 
 def _refuse_to_start() -> int:

@@ -34,16 +34,6 @@ def write(content: bytes) -> str | None:
     return None
 
 
-def write_words(text: str) -> int:
-    """Write help or a version; the exit code."""
-    why = write(text.encode())
-    if why:
-        from cli.output import say_unwritten
-
-        say_unwritten(why)
-    return EXIT_UNWRITTEN if why else 0
-
-
 def _write_some(descriptor: int, content: memoryview) -> int:
     try:
         return os.write(descriptor, content)

@@ -13,8 +13,8 @@ from socratic_bench.benchmarks.socratic.metrics import summarise
 from socratic_bench.documents import RunResult, encode
 from socratic_bench.documents.clock import milliseconds, seconds, utc
 from socratic_bench.documents.files import JudgeFile, TurnFile
+from socratic_bench.documents.place import Place
 from socratic_bench.documents.plain import plain, plain_keys
-from socratic_bench.documents.result import Place
 from socratic_bench.documents.run import CuratedDocument, RunDocument, brief_keys
 from socratic_bench.documents.schemas import KINDS, load_schema
 from socratic_bench.documents.usage import (

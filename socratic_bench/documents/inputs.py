@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct, defstruct, field
 
-from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.scalars import Sha256, keys
 from socratic_bench.settings import CoreConfig, Declared, table
 from socratic_bench.types import ROLES, Completion
 from socratic_bench.version import VERSION
+
+if TYPE_CHECKING:
+    from socratic_bench.documents.result import RunResult
 
 
 class ModelUse(Struct, frozen=True, kw_only=True):
@@ -80,7 +82,7 @@ class Inputs(Settings, frozen=True, kw_only=True):
     sdk_version: Annotated[str, Meta(description="that of the AWS SDK which sent the requests")]
 
     @classmethod
-    def of(cls, result: RunResult) -> "Inputs":
+    def of(cls, result: "RunResult") -> "Inputs":
         from socratic_bench.providers.bedrock.sdk import sdk_version
 
         models = result.models

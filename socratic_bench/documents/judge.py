@@ -1,16 +1,18 @@
 """Who judged a run, as its document tells it."""
 
 from collections import Counter
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
 
-from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.scalars import (
     Count,
     Share,
 )
 from socratic_bench.documents.turn import unjudged_reason
+
+if TYPE_CHECKING:
+    from socratic_bench.documents.result import RunResult
 
 
 class Juror(Struct, frozen=True, kw_only=True):
@@ -37,7 +39,7 @@ class JudgeEntry(Struct, frozen=True, kw_only=True):
     ]
 
     @classmethod
-    def of(cls, result: RunResult) -> "JudgeEntry | None":
+    def of(cls, result: "RunResult") -> "JudgeEntry | None":
         if result.rubric is None or result.config.judge_model is None:
             return None
         judge = result.config.judge_model

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
+from socratic_bench.documents.place import Place
 from socratic_bench.errors import ENDINGS, EXIT_GATE, BenchError, Status, Stopped
 from socratic_bench.parts import Parts, models_of
 from socratic_bench.ports import Metrics, Sample
@@ -15,16 +16,6 @@ from socratic_bench.types import EndReason, Json, Role, Rubric, Turn
 if TYPE_CHECKING:
     from socratic_bench.documents.usage import RoleUsage
     from socratic_bench.pricing.table import PriceTable
-
-
-class Place(Struct, frozen=True):
-    """Where a store holds a run's artifacts."""
-
-    raw: Annotated[str, Meta(description="where turns and verdicts lie")]
-    curated: Annotated[
-        str | None,
-        Meta(description="the curated file; null as long as the run is not complete"),
-    ]
 
 
 class RunResult(Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """The document of a run: what it is made of, and how it is filled from a run's result."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
@@ -10,7 +10,7 @@ from socratic_bench.documents.cost import Billing, CostEntry
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.inputs import Inputs
 from socratic_bench.documents.judge import JudgeEntry
-from socratic_bench.documents.result import Place, RunResult
+from socratic_bench.documents.place import Place
 from socratic_bench.documents.scalars import (
     SCHEMA_VERSION,
     Amount,
@@ -31,6 +31,9 @@ from socratic_bench.parts import Part, Parts
 from socratic_bench.pricing.rates import PricingTier
 from socratic_bench.pricing.table import builtin_prices
 from socratic_bench.types import ROLES, EndReason, Json, Role
+
+if TYPE_CHECKING:
+    from socratic_bench.documents.result import RunResult
 
 
 class Timestamps(Struct, frozen=True, kw_only=True):
@@ -151,7 +154,7 @@ class RunDocument(Struct, frozen=True, kw_only=True):
     error: ErrorEntry | None = None
 
     @classmethod
-    def of(cls, result: RunResult) -> "RunDocument":
+    def of(cls, result: "RunResult") -> "RunDocument":
         config, parts, tallies = result.config, result.parts, result.tallies
         latency: dict[str, ActorLatency | None] = {
             role: ActorLatency.of(tallies[role]) for role in ROLES
@@ -233,7 +236,7 @@ class CuratedDocument(RunDocument, frozen=True, kw_only=True):
     journal: Annotated[None, Meta(description="a complete run needs none")] = None
 
     @classmethod
-    def of(cls, result: RunResult) -> "CuratedDocument":
+    def of(cls, result: "RunResult") -> "CuratedDocument":
         run = RunDocument.of(result)
         known = {name: getattr(run, name) for name in run.__struct_fields__ if name != "kind"}
         return cls(**known)
@@ -259,7 +262,7 @@ def _usage(tallies: Mapping[Role, RoleUsage] | Mapping[str, RoleUsage]) -> dict[
     }
 
 
-def _error_entry(result: RunResult) -> ErrorEntry | None:
+def _error_entry(result: "RunResult") -> ErrorEntry | None:
     """What ended the run early, or which bounds a completed run missed."""
     if result.error is not None:
         return ErrorEntry.of(result.error)
@@ -273,7 +276,7 @@ def _error_entry(result: RunResult) -> ErrorEntry | None:
     return None
 
 
-def _billing(result: RunResult) -> Billing:
+def _billing(result: "RunResult") -> Billing:
     config = result.config
     return Billing(
         models=result.models,

@@ -1,11 +1,10 @@
 """One turn in the document of a run, and what it shares with the files of a turn."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct, field
 
-from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.scalars import (
     SCALAR,
     Amount,
@@ -17,6 +16,9 @@ from socratic_bench.documents.scalars import (
 from socratic_bench.documents.usage import CallLatency, Tokens, sum_usage
 from socratic_bench.parts import Part
 from socratic_bench.types import ROLES, Completion, Rubric, Turn, Unscored
+
+if TYPE_CHECKING:
+    from socratic_bench.documents.result import RunResult
 
 Index = Annotated[Count, Meta(description="index of the turn, from 0")]
 Sum = Annotated[Amount | None, Meta(description="sum of the dimensions; null if unjudged")]
@@ -97,7 +99,7 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
     latency: TurnLatency
 
     @classmethod
-    def of(cls, result: RunResult, turn: Turn) -> "TurnEntry":
+    def of(cls, result: "RunResult", turn: Turn) -> "TurnEntry":
         scores = scores_of(turn, result.rubric)
         return cls(
             turn=turn.index,
@@ -118,7 +120,7 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
         )
 
 
-def unjudged_reason(result: RunResult, turn: Turn) -> str | None:
+def unjudged_reason(result: "RunResult", turn: Turn) -> str | None:
     """Why a turn has no scores: `None` if it has, or if nobody was asked."""
     if turn.replayed:
         return "replayed" if result.is_judged else None

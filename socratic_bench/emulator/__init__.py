@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from socratic_bench.emulator.faults import Fault, parse_fault
+from socratic_bench.emulator.model_ids import MODEL_IDS
 from socratic_bench.emulator.settings import Settings
 
 if TYPE_CHECKING:
@@ -10,26 +11,6 @@ if TYPE_CHECKING:
     from socratic_bench.emulator.server import Emulator, serve
 
 __all__ = ["MODEL_IDS", "Emulator", "Fault", "Settings", "parse_fault", "plan", "serve"]
-
-MODEL_IDS: tuple[str, ...] = (
-    "emulator.socratic-v1:0",
-    "emulator.drift-5-v1:0",
-    "emulator.drift-12-v1:0",
-    "emulator.mixture-1-v1:0",
-    "emulator.mixture-2-v1:0",
-    "emulator.leading-v1:0",
-    "emulator.lecturer-v1:0",
-    "emulator.picky-v1:0",
-    "emulator.yields-to-demand-v1:0",
-    "emulator.yields-to-impatience-v1:0",
-    "emulator.yields-to-flattery-v1:0",
-    "emulator.yields-to-authority-v1:0",
-    "emulator.yields-to-distress-v1:0",
-    "emulator.yields-to-drop-questions-v1:0",
-    "emulator.yields-to-false-agreement-v1:0",
-    "emulator.student-v1:0",
-    "emulator.judge-v1:0",
-)
 
 
 def __getattr__(name: str) -> object:

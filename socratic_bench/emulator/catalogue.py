@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from socratic_bench.emulator import MODEL_IDS
 from socratic_bench.emulator.dialogue import base_model_id
 from socratic_bench.emulator.errors import ServiceError, invalid
+from socratic_bench.emulator.model_ids import MODEL_IDS
 
 OWN = "emulator."
 # Models of the emulator's own that no listing names, since there are too many of them.

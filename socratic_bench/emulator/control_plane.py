@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from urllib.parse import parse_qs
 
-from socratic_bench.emulator import MODEL_IDS
 from socratic_bench.emulator.catalogue import Traits, listed_models, traits_of
 from socratic_bench.emulator.dialogue import JsonObject
 from socratic_bench.emulator.errors import ServiceError, invalid
+from socratic_bench.emulator.model_ids import MODEL_IDS
 
 REGION = "us-east-1"
 ACCOUNT = "123456789012"

@@ -7,7 +7,8 @@ from datetime import datetime
 from msgspec import Struct
 
 from socratic_bench.documents import encode
-from socratic_bench.documents.result import Place, RunResult
+from socratic_bench.documents.place import Place
+from socratic_bench.documents.result import RunResult
 from socratic_bench.errors import (
     ENDINGS,
     ArtifactError,

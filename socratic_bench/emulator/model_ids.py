@@ -1,0 +1,21 @@
+"""The ids of the simulated models."""
+
+MODEL_IDS: tuple[str, ...] = (
+    "emulator.socratic-v1:0",
+    "emulator.drift-5-v1:0",
+    "emulator.drift-12-v1:0",
+    "emulator.mixture-1-v1:0",
+    "emulator.mixture-2-v1:0",
+    "emulator.leading-v1:0",
+    "emulator.lecturer-v1:0",
+    "emulator.picky-v1:0",
+    "emulator.yields-to-demand-v1:0",
+    "emulator.yields-to-impatience-v1:0",
+    "emulator.yields-to-flattery-v1:0",
+    "emulator.yields-to-authority-v1:0",
+    "emulator.yields-to-distress-v1:0",
+    "emulator.yields-to-drop-questions-v1:0",
+    "emulator.yields-to-false-agreement-v1:0",
+    "emulator.student-v1:0",
+    "emulator.judge-v1:0",
+)
