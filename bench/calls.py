@@ -14,7 +14,7 @@ from bench.contenders import TUTOR
 from socratic_bench import RunConfig
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.ports import Model
-from socratic_bench.runner.backend import bedrock_models
+from socratic_bench.runner.backend import bedrock_models, call_context
 from socratic_bench.runner.cancel_token import CancelToken
 from socratic_bench.types import CallKey, Message, Request, Text
 
@@ -30,7 +30,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     found = parser.parse_args()
     config = RunConfig(model=TUTOR, prompt="I am stuck.", region="us-east-1", seed=1)
-    with bedrock_models(config, CancelToken(), print) as model_of:
+    cancel_token = CancelToken()
+    context = call_context(cancel_token, print)
+    with bedrock_models(config, cancel_token, context, tested="tutor") as model_of:
         model = model_of(TUTOR)
         short, long = _request(SHORT), _request(LONG)
         _cpu_ms(model, long, found.calls)

@@ -19,15 +19,10 @@ STORED = f"{os.path.dirname(__file__)}/flags.tsv"  # noqa: PTH120
 WIDTH = 100
 
 DESCRIPTION = """\
-Plays a dialogue between the model under test (the tutor) and a simulated student, has a judge model
-score every tutor turn, and prints one JSON document on stdout.
+Plays a benchmark with the model under test, has a judge model score every turn, and prints one JSON
+document on stdout.
 
 commands:
-  run        (the default) one dialogue
-  resume     go on with a run that was cut short
-  scenarios  list the built-in scenarios
-  schema     print the JSON Schema of a document
-  emulator   serve the embedded Bedrock endpoint
 """
 EXIT_CODES = """\
 exit codes: 0 complete, 1 defect, 2 usage, 3 credentials or access, 4 service or store unavailable,
@@ -38,10 +33,11 @@ exit codes: 0 complete, 1 defect, 2 usage, 3 credentials or access, 4 service or
 def build_parser(words: Sequence[str] = ()) -> Parser:
     """Every flag of the contract; values are read and checked later, all together."""
     rows = _stored_rows() if {"-h", "--help"} & {*words} else table_rows()
+    commands = COMMANDS.items()
     parser = Parser(
         prog="socratic-runner",
         usage="socratic-runner [run] --model ID --prompt TEXT [--turns N] [options]",
-        description=DESCRIPTION,
+        description=DESCRIPTION + "".join(f"  {name:9s}  {text}\n" for name, (_, text) in commands),
         epilog=f"{_variables(rows)}\n\n{EXIT_CODES}",
         formatter_class=Help,
         allow_abbrev=False,

@@ -16,7 +16,7 @@ from socratic_bench.redaction import redact
 from socratic_bench.types import Json, clean
 
 if TYPE_CHECKING:
-    from socratic_bench.ports import Benchmark
+    from socratic_bench.parts import Parts
 
 # Control characters, which a terminal would obey, marks that turn the direction of writing, and
 # characters that show nothing. Tab and line feed are no part of them: they shape the document.
@@ -25,6 +25,7 @@ _CONTROLS = (
     "\ufff9-\ufffb\U000e0000-\U000e007f"
 )
 _BREAKS = "\x85\u2028\u2029"
+_DEFAULT = RunConfig(model="").benchmark
 RUN_AGAIN = "Run the command again with a stdout that takes it, such as > file.json."
 _CONTROL = re.compile(f"[{_CONTROLS}]")
 _BREAK = re.compile(f"[{_BREAKS}]")
@@ -128,20 +129,13 @@ def print_failed_run(
     from socratic_bench.documents.run import RunDocument, brief_keys
 
     say_error(error)
-    benchmark = _benchmark(config)
-    asked = ("model", "scenario", "prompt")
-    document = RunDocument.unstarted(
-        error,
-        benchmark.name,
-        benchmark.parts,
-        {name: getattr(config, name, None) or None for name in asked},
-    )
+    name = config.benchmark if config else _DEFAULT
+    document = RunDocument.unstarted(error, name, _parts(name), config)
     print_document(brief_keys(document) if brief else document.printed, pretty=pretty)
 
 
-def _benchmark(config: RunConfig | None) -> "Benchmark":
-    """The one that was asked for, or the default if it is not known."""
+def _parts(benchmark: str) -> "Parts":
+    """Its own keys; in place of one that is not known, those of the default."""
     from socratic_bench.benchmarks import BENCHMARKS, load_benchmark
 
-    name = config.benchmark if config else ""
-    return load_benchmark(name if name in BENCHMARKS else RunConfig(model="").benchmark)
+    return load_benchmark(benchmark if benchmark in BENCHMARKS else _DEFAULT).parts

@@ -2,14 +2,13 @@
 
 import gc
 import threading
+from collections.abc import Sequence
 from importlib import import_module
 
 from socratic_bench.runner.listener import NullListener
 from socratic_bench.types import CallKey
 
 AFTER_A_REPLY = (
-    "socratic_bench.benchmarks.socratic.heuristics",
-    "socratic_bench.benchmarks.socratic.students.fidelity",
     "socratic_bench.judging.injection",
     "socratic_bench.documents.run",
     "socratic_bench.documents.files",
@@ -31,12 +30,16 @@ class Preloader(NullListener):
         self.called.set()
 
 
-def import_beside(thread: threading.Thread, called: threading.Event) -> None:
-    """Import while the run in `thread` waits for its first call; not if that is over by then."""
+def import_beside(
+    thread: threading.Thread, called: threading.Event, modules: Sequence[str]
+) -> None:
+    """Import, with the benchmark's own `modules`, while the run in `thread` waits for its first
+    call; not if that is over by then.
+    """
     called.wait()
     thread.join(SENDING_S)
     if thread.is_alive():
-        for name in AFTER_A_REPLY:
+        for name in (*modules, *AFTER_A_REPLY):
             import_module(name)
         # What has been made by now stays: no search for garbage need go through it.
         gc.freeze()

@@ -7,7 +7,7 @@ from cli.output import plain, say
 from cli.preloader import Preloader
 from socratic_bench.ports import Sample
 from socratic_bench.settings import CoreConfig
-from socratic_bench.types import CallKey, Turn, Unscored
+from socratic_bench.types import JUDGE, CallKey, Turn, Unscored
 
 QUESTION_CHARS = 48
 CLEAR_LINE = "\r\x1b[K"
@@ -32,13 +32,13 @@ class Progress(Preloader):
 
     def on_start(self, run_id: str, config: CoreConfig, opening: Sample) -> None:
         self._line(
-            f"{run_id}: {plain(config.model)}, scenario {plain(opening.scenario)}, "
-            f"up to {config.turns} turns, seed {config.seed}"
+            f"{run_id}: {plain(config.model)}, {plain(opening.label or f'sample {opening.id}')}, "
+            f"seed {config.seed}"
         )
 
     def on_call(self, key: CallKey) -> None:
         super().on_call(key)
-        if self._live and key.role != "judge":
+        if self._live and key.role != JUDGE:
             with self._lock:
                 self._doing = f"turn {key.index + 1} of {self._config.turns}: {key.role} ..."
                 self._redraw()
@@ -88,6 +88,6 @@ def _scores(turn: Turn) -> str:
         return f"unjudged: {turn.outcome.reason}"
     verdict = turn.verdict
     if verdict is None:
-        return "not judged"
+        return plain(turn.summary) or "not judged"
     parts = " ".join(f"{name} {score:g}" for name, score in verdict.scores.items())
     return f"{verdict.overall_score:4.1f} ({parts})"

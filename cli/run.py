@@ -218,7 +218,8 @@ def _perform(
         finally:
             listener.called.set()
 
-    return run_in_thread(play, lambda thread: import_beside(thread, listener.called))
+    modules = plan.benchmark.late_modules
+    return run_in_thread(play, lambda thread: import_beside(thread, listener.called, modules))
 
 
 def _listener(config: "RunConfig", *, quiet: bool) -> "Preloader":

@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from cli.process import guarded
 
     name = words.pop(0) if words and words[0] in COMMANDS else "run"
-    return guarded(COMMANDS[name], words)
+    return guarded(COMMANDS[name][0], words)
 
 
 def _print_version() -> int:

@@ -44,7 +44,7 @@ class GenerateConfig(Struct, frozen=True, kw_only=True):
             "dialogue",
             "N",
             "bound of one reply, thinking included (default {default})",
-            "bound of one tutor reply; thinking counts, so its budget is added to the default",
+            "bound of one reply under test; thinking counts, so its budget is added to the default",
             after="top-p",
             low=1,
             high=1_000_000,
@@ -57,7 +57,7 @@ class GenerateConfig(Struct, frozen=True, kw_only=True):
         Setting(
             "dialogue",
             "T",
-            "the tutor's, {low} to {high} (default: {default})",
+            "of the model under test, {low} to {high} (default: {default})",
             default_words="the model's own",
             after="system-prompt-file",
             low=0,
@@ -71,7 +71,7 @@ class GenerateConfig(Struct, frozen=True, kw_only=True):
         Setting(
             "dialogue",
             "P",
-            "the tutor's, {low} to {high} (default: {default})",
+            "of the model under test, {low} to {high} (default: {default})",
             default_words="the model's own",
             low=0,
             high=1,
@@ -99,8 +99,8 @@ class GenerateConfig(Struct, frozen=True, kw_only=True):
                 "enable-thinking",
                 None,
                 "have it think before it replies",
-                "have the tutor think before it replies; its thoughts are kept in the turn's file, "
-                "and neither student nor judge sees them",
+                "have it think before it replies; its thoughts are kept in the turn's file, and no "
+                "other model sees them",
             ),
             identity="chosen",
             is_input=True,
@@ -112,7 +112,7 @@ class GenerateConfig(Struct, frozen=True, kw_only=True):
             _MODEL,
             "ID:VERSION",
             "a guardrail on its calls",
-            "a guardrail on the tutor's calls: its id or ARN, and a number or `DRAFT`",
+            "a guardrail on its calls: its id or ARN, and a number or `DRAFT`",
             parse=Guardrail.parse,
             identity="chosen",
             is_input=True,

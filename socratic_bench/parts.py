@@ -1,11 +1,14 @@
 """What a benchmark adds to documents: types whose keys stand beside those of the core."""
 
-from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from socratic_bench.types import Role
+from socratic_bench.settings import CoreConfig
+from socratic_bench.types import JUDGE, Role
+
+if TYPE_CHECKING:
+    from socratic_bench.pricing.rates import PricingTier
 
 
 class Actor(Struct, frozen=True):
@@ -15,15 +18,11 @@ class Actor(Struct, frozen=True):
     setting: str
 
 
-ACTORS = (
-    Actor("tutor", "model"),
-    Actor("student", "student_model"),
-    Actor("judge", "judge_model"),
-)
-
-
 class Part(Struct, frozen=True, kw_only=True):
-    """Keys of a benchmark's own. Each has a default, which stands where there is nothing to say."""
+    """Keys of a benchmark's own. Each has a default, which stands where there is nothing to say.
+
+    What every document has goes before them: a key of that name is never theirs.
+    """
 
     @classmethod
     def of(cls, source: Any) -> Self:  # noqa: ANN401 -- `Parts` says of each part what it is made of
@@ -31,34 +30,94 @@ class Part(Struct, frozen=True, kw_only=True):
         del source
         return cls()
 
+    @classmethod
+    def asked(cls, config: CoreConfig) -> Self:
+        """The part of a run that never came to be, as far as its configuration tells it."""
+        del config
+        return cls()
+
+
+class SampleKeys(Part, frozen=True, kw_only=True):
+    """What was played."""
+
+    sample: Annotated[str | None, Meta(description="id of what was played")] = None
+
+    @classmethod
+    def of(cls, source: Any) -> Self:  # noqa: ANN401 -- a `Sample`
+        return cls(sample=source.id)
+
+
+class PromptKeys(Part, frozen=True, kw_only=True):
+    """What was said to the model under test."""
+
+    prompt: Annotated[str, Meta(description="what was said to the model under test")] = ""
+
+    @classmethod
+    def of(cls, source: Any) -> Self:  # noqa: ANN401 -- a `Turn`
+        return cls(prompt=source.prompt)
+
 
 class Parts(Struct, frozen=True, kw_only=True):
     """A benchmark's part of the documents: a type for each place where it adds keys.
 
     Attributes:
-        actors: who takes part, the model under test first.
+        actors: who takes part, the model under test first; a judge is not among them.
+        sample: beside the model in the documents of a run, of a dry run and of a turn, and in what
+            makes a run the same run, from its `Sample`.
         metrics: `metrics` of a run, from what the benchmark has summed up.
         headline: beside the core's keys of a run and in its short form, from the same.
         run: beside the core's keys of a run, from its `RunResult`.
         thresholds: beside the core's thresholds, from the configuration.
         scores: beside a turn's `scores`, from the same mapping, empty without a verdict.
         turn: beside the core's keys of a turn in the run's document, from the `Turn`.
+        turn_prompt: what was said to the model under test, in a turn's file, from the `Turn`.
+        turn_calls: calls of others in a turn's file, from the `Turn`.
         turn_file: beside the core's keys of a turn's file, from the `Turn`.
     """
 
-    actors: tuple[Actor, ...] = ACTORS
+    actors: tuple[Actor, ...] = (Actor("model", "model"),)
+    sample: type[Part] = SampleKeys
     metrics: type[Part] = Part
     headline: type[Part] = Part
     run: type[Part] = Part
     thresholds: type[Part] = Part
     scores: type[Part] = Part
     turn: type[Part] = Part
+    turn_prompt: type[Part] = PromptKeys
+    turn_calls: type[Part] = Part
     turn_file: type[Part] = Part
 
+    def __post_init__(self) -> None:
+        names = [*self.roles, "total"]
+        if len({*names}) < len(names):
+            raise ValueError(f"Actors need names of their own, and not these: {', '.join(names)}.")
 
-def models_of(
-    config: object, actors: Sequence[Actor], *, is_judged: bool
-) -> dict[Role, str | None]:
-    """The model that is asked for, by role; `None` where none takes part."""
-    models = {actor.name: getattr(config, actor.setting, None) for actor in actors}
-    return models if is_judged else {**models, "judge": None}
+    @property
+    def tested(self) -> Role:
+        """The role of the model under test."""
+        return self.actors[0].name
+
+    @property
+    def everyone(self) -> tuple[Actor, ...]:
+        """The actors and the judge."""
+        return (*self.actors, Actor(JUDGE, "judge_model"))
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """The names of all whose calls are counted."""
+        return tuple(actor.name for actor in self.everyone)
+
+    def models(self, config: CoreConfig, *, is_judged: bool) -> dict[Role, str | None]:
+        """The model that is asked for, by role; `None` where none takes part."""
+        models = {actor.name: getattr(config, actor.setting, None) for actor in self.everyone}
+        return models if is_judged else {**models, JUDGE: None}
+
+    def tier(self, role: Role, config: CoreConfig) -> "PricingTier":
+        """The tier in which a role's calls are asked for: that of the settings is for the model
+        under test.
+        """
+        from socratic_bench.pricing.rates import PricingTier
+
+        if role != self.tested:
+            return PricingTier()
+        return PricingTier(config.service_tier, config.latency_profile)

@@ -5,7 +5,7 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from typing import Literal, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from socratic_bench.parts import Parts
 from socratic_bench.settings import CoreConfig
@@ -100,13 +100,15 @@ class Sample(Struct, frozen=True, kw_only=True):
     """What a benchmark made of the configuration: where the episode starts, and its pinned inputs.
 
     `hashes` names the sha256 of every text that the outcome depends on. `notices` is what people
-    should know of this configuration before they read its result.
+    should know of this configuration before they read its result, `label` what is played in a few
+    words of theirs.
     """
 
-    scenario: str
+    id: str
     prompt: str
-    hashes: Mapping[str, str]
+    hashes: Mapping[str, str] = field(default_factory=dict)
     notices: Sequence[str] = ()
+    label: str = ""
 
 
 class JudgeInput(Struct, frozen=True):
@@ -124,10 +126,13 @@ class EpisodeContext(Protocol):
     """What a run lends to a benchmark while an episode is played."""
 
     @property
-    def tutor(self) -> Model: ...
+    def tested(self) -> Model:
+        """The model under test."""
+        ...
 
-    @property
-    def student(self) -> Model | None: ...
+    def model(self, actor: Role) -> Model | None:
+        """The model of an actor; `None` if none was asked for."""
+        ...
 
     def publish(self, turn: Turn) -> None:
         """Hand over a finished turn; it is measured, kept and judged beside what is played next."""
@@ -135,7 +140,8 @@ class EpisodeContext(Protocol):
 
 
 class EpisodeResult(Struct, frozen=True, kw_only=True):
-    """How an episode ended by itself; `closing` holds the student's last words, if any.
+    """How an episode ended by itself; `closing` holds the last words of whoever spoke with the
+    model under test, if they had no reply.
 
     `closing_flags` names what was wrong with them; `None` if they were not checked.
     """
@@ -148,38 +154,37 @@ class EpisodeResult(Struct, frozen=True, kw_only=True):
 Length = Literal["short", "likely", "long"]
 
 
-class Episode(Protocol):
-    """One prepared episode: everything is read and checked, nothing is called yet."""
+class Episode(Struct, frozen=True, kw_only=True):
+    """One prepared episode: everything is read and checked, nothing is called yet.
 
-    @property
-    def opening(self) -> Sample: ...
+    A benchmark extends it. `rubric` says how replies are judged; `None` where no judge is needed.
+    """
 
-    @property
-    def rubric(self) -> Rubric | None:
-        """How replies are judged; `None` where no judge model is needed."""
-        ...
+    opening: Sample
+    rubric: Rubric | None = None
 
-    def play(self, stage: EpisodeContext) -> EpisodeResult:
+    def play(self, context: EpisodeContext) -> EpisodeResult:
         """Play to the end. `ModelError` and `Stopped` fly through."""
-        ...
+        raise NotImplementedError
 
     def measured(self, turns: Sequence[Turn], index: int) -> Turn:
         """Turn `index` with what can be told of it without a model; `turns` are all up to it.
 
         Called beside the dialogue, in the order of the turns.
         """
-        ...
+        return turns[index]
 
     def judge_input(self, turns: Sequence[Turn], index: int) -> JudgeInput:
         """What a judge sees of turn `index`; `turns` holds all turns up to it."""
-        ...
+        turn = turns[index]
+        return JudgeInput((("user", turn.prompt),), turn.reply.message.text)
 
     def expected_reply(self, role: Role, length: Length) -> str:
-        """A reply such as the tutor's or the student's model may give, for estimates.
+        """A reply such as an actor's model may give, or a judge's reason for a score.
 
         An estimate plays the episode with models that always say this.
         """
-        ...
+        raise NotImplementedError
 
 
 class Benchmark(Protocol):
@@ -192,9 +197,19 @@ class Benchmark(Protocol):
     def metrics(self) -> Sequence[MetricInfo]: ...
 
     @property
-    def parts(self) -> Parts:
-        """Its own keys of the documents."""
+    def primary_metric(self) -> str:
+        """The name of the one of `metrics` by which runs are ordered; that tells the direction."""
         ...
+
+    @property
+    def parts(self) -> Parts:
+        """Its actors, and its own keys of the documents."""
+        ...
+
+    @property
+    def late_modules(self) -> Sequence[str]:
+        """What it imports once the first reply is there; the wait for that can be used for it."""
+        return ()
 
     def prepare(self, config: CoreConfig) -> Episode:
         """Read all that an episode needs. Raises `UsageError` with every mistake."""

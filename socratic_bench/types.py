@@ -11,8 +11,9 @@ from msgspec import Meta, Struct, field
 
 from socratic_bench.generation import GenerateConfig
 
-Role = Literal["tutor", "student", "judge"]
-ROLES: tuple[Role, ...] = ("tutor", "student", "judge")
+# Who is called: an actor of the benchmark by its name, or the judge.
+Role = str
+JUDGE: Role = "judge"
 
 EndReason = Literal[
     "max_turns",
@@ -272,16 +273,22 @@ class Dimension(Struct, frozen=True, kw_only=True):
 
 
 class ScoredReply(Struct, frozen=True, kw_only=True):
-    """A reply as a rubric would have it scored: `scores` by dimension, and `why` in a few words."""
+    """A reply as a rubric would have it scored: what it answers, `scores` by dimension, and `why`
+    in a few words.
+    """
 
-    student: str
+    prompt: str
     reply: str
     scores: Mapping[str, float]
     why: str
 
 
 class Rubric(Struct, frozen=True, kw_only=True):
-    """How a judge scores one reply. `sha256` is of the file that it was read from."""
+    """How a judge scores one reply. `sha256` is of the file that it was read from.
+
+    `speakers` are those whose words a judge sees: who is answered first, whose reply is scored
+    last. Raises `ValueError` for a dimension by whose name verdict or example have something else.
+    """
 
     id: str
     title: str
@@ -289,44 +296,51 @@ class Rubric(Struct, frozen=True, kw_only=True):
     dimensions: tuple[Dimension, ...]
     sha256: str
     examples: tuple[ScoredReply, ...] = ()
+    speakers: tuple[str, str] = ("user", "model")
+
+    def __post_init__(self) -> None:
+        taken = {"rationale", "reply", "why", self.speakers[0]}
+        if found := taken & {dimension.name for dimension in self.dimensions}:
+            raise ValueError(f"No dimension can be called {' or '.join(sorted(found))}.")
 
 
 Measure = bool | int | float | str | None
 
 
 class Turn(Struct, frozen=True, kw_only=True):
-    """One exchange: what the student said (`prompt`) and what the tutor made of it (`reply`).
+    """One exchange: what was said to the model under test (`prompt`) and its `reply`.
 
-    `student` is the call that produced `prompt`; `None` for an opening or a scripted student.
+    `others` are the calls of the benchmark's other actors that led to `prompt`, by their names.
     `measures` holds the benchmark's deterministic readings of the reply, empty until they are made,
-    `notes` what else it wants kept with the turn. `judged` is `None` until the judge has spoken,
-    and without a judge. `pressure` names how the student pushed. `student_flags` names what was
-    wrong with its words; `None` if they were not checked. `injection_suspected`: the reply looks as
-    if it spoke to the judge; `None` without a rubric. A `replayed` turn was read from a record: no
-    model was called for it, nobody judges it, and its reply's figures mean nothing. `set_aside` are
-    the answers for which others were asked, by the role that gave them.
+    `notes` what else it wants kept with the turn, `summary` how people are told of it where no
+    judge scores it. A benchmark that knows more of a turn extends this class. `judged` is `None`
+    until the judge has spoken, and without a judge. `injection_suspected`: the reply looks as if it
+    spoke to the judge; `None` without a rubric. A `replayed` turn was read from a record: no model
+    was called for it, nobody judges it, and its reply's figures mean nothing. `set_aside` are the
+    answers for which others were asked, by the role that gave them.
     """
 
     index: int
     prompt: str
     reply: Completion
-    student: Completion | None
-    notes: Mapping[str, Measure]
+    others: Mapping[Role, Completion] = field(default_factory=dict)
+    notes: Mapping[str, Measure] = field(default_factory=dict)
     measures: Mapping[str, Measure] = field(default_factory=dict)
+    summary: str = ""
     unscorable: Unscored | None = None
     judged: Judged | None = None
-    pressure: str | None = None
-    student_flags: tuple[str, ...] | None = None
     injection_suspected: bool | None = None
     replayed: bool = False
     set_aside: tuple[tuple[Role, Completion], ...] = ()
 
-    def calls(self, role: Role) -> tuple[Completion, ...]:
-        """Every call of a role that was answered for this turn, those set aside first."""
+    def calls(self, role: Role, *, tested: Role) -> tuple[Completion, ...]:
+        """Every call of a role that was answered for this turn, those set aside first; `tested` is
+        the one that the reply is of.
+        """
         aside = tuple(call for whose, call in self.set_aside if whose == role)
-        if role == "judge":
+        if role == JUDGE:
             return self.judged.calls if self.judged else ()
-        last = self.reply if role == "tutor" else self.student
+        last = self.reply if role == tested else self.others.get(role)
         return aside if last is None else (*aside, last)
 
     @property

@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 from msgspec.structs import replace
 
+from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.emulator.frames import event
 from socratic_bench.parts import Parts
 from socratic_bench.types import (
@@ -29,7 +30,6 @@ from socratic_bench.types import (
     Request,
     Rubric,
     Text,
-    Turn,
     Unscored,
     Usage,
     Verdict,
@@ -50,6 +50,7 @@ RUBRIC = Rubric(
         Dimension(name="purity", low=0, high=4, step=0.5, levels={"4": "neutral"}),
     ),
     sha256="0" * 64,
+    speakers=("student", "tutor"),
 )
 
 
@@ -122,15 +123,15 @@ def turn(
     reply: Completion | None = None,
     student: Completion | None = None,
     calls: Sequence[Completion] = (),
-) -> Turn:
+) -> SocraticTurn:
     judged = None
     if outcome is not None:
         judged = Judged(outcome=outcome, calls=tuple(calls), finished_at=NOON)
-    return Turn(
+    return SocraticTurn(
         index=index,
         prompt=f"student {index}",
         reply=reply or completion(f"Why {index}?"),
-        student=student,
+        others={"student": student} if student else {},
         measures={"has_question": True},
         notes={"student_policy": "scripted", "cut": False},
         judged=judged,

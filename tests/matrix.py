@@ -13,13 +13,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from socratic_bench.benchmarks.socratic.document import PARTS
 from socratic_bench.emulator import Emulator, Fault, Settings, parse_fault
 from socratic_bench.emulator.faults import KINDS, VERDICT_KINDS
-from socratic_bench.types import ROLES
 from tests.command import CLAUDE, OPENING, ROOT, Outcome, account, run
 
 DOCUMENT = ROOT / "docs" / "reliability.md"
 JUDGE = "other.judge-v1:0"
+ROLES = PARTS.roles
 STUDENT = "other.student-v1:0"
 BEGIN = "<!-- Made by make reliability. -->"
 END = "<!-- Made until here. -->"

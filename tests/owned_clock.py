@@ -20,12 +20,12 @@ from msgspec.structs import replace
 from cli.arguments import parse
 from cli.run import build_parser
 from socratic_bench import RunConfig
+from socratic_bench.benchmarks.socratic.document import PARTS
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.forecast.latency_models import AT_ONCE, START_MS
 from socratic_bench.runner import CancelToken, run
 from socratic_bench.runner.cancel_token import wait_for_first
 from socratic_bench.settings import Sources, read_config
-from socratic_bench.types import ROLES
 from tests.command import account
 
 TASKS = Path("/proc/self/task")
@@ -40,7 +40,8 @@ def play(words: Sequence[str], settings: Settings, patch: pytest.MonkeyPatch) ->
     here, too, so that both can be compared.
     """
     clock = OwnedClock()
-    latencies = {role: settings.latency_of(role) + AT_ONCE[role].first_token_ms for role in ROLES}
+    start_ms = AT_ONCE.usual.first_token_ms
+    latencies = {role: settings.latency_of(role) + start_ms for role in PARTS.roles}
     paced = replace(settings, role_latency_ms=latencies)
     with clock.emulator(paced) as served:
         config = _config(words, account(served.url), patch)

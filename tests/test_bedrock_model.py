@@ -125,7 +125,7 @@ class Bench:
             rate_limiter=self.around.rate_limiter,
             max_attempts=max_attempts,
             context=self.around.context,
-            options=Options(stream=stream),
+            options=Options(stream=stream, tested="tutor"),
         )
 
     def ask(self, request: Request = REQUEST, key: CallKey = KEY, **model: Any) -> Completion:

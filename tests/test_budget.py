@@ -16,7 +16,7 @@ from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.pricing.rates import PricingTier
 from socratic_bench.pricing.table import builtin_prices, load_prices
 from socratic_bench.runner.budget import Budget
-from socratic_bench.types import ROLES, Attempt, CallKey, Message, Request, Usage
+from socratic_bench.types import Attempt, CallKey, Message, Request, Usage
 from tests.fakes import NOON, PATIENCE_S, completion
 
 MODEL = "emulator.socratic-v1:0"
@@ -287,12 +287,17 @@ def test_an_answer_that_names_no_tier_is_billed_at_the_one_asked_for():
 
     assert spent_before([unnamed], model=nova, tier="priority") == spent_before([named], model=nova)
     assert spent_before([unnamed], model=nova) < spent_before([named], model=nova)
-    tallies = {role: RoleUsage() for role in ROLES} | {"tutor": RoleUsage(completions=(unnamed,))}
+    tallies = {"student": RoleUsage(), "judge": RoleUsage()} | {
+        "tutor": RoleUsage(completions=(unnamed,))
+    }
     models = {"tutor": nova, "student": None, "judge": None}
     usual, dear = (
         CostEntry.of(
             Billing(
-                models=models, table=builtin_prices(), region=None, tutor_terms=PricingTier(tier)
+                models=models,
+                table=builtin_prices(),
+                region=None,
+                tiers={"tutor": PricingTier(tier)},
             ),
             tallies,
         )

@@ -621,7 +621,7 @@ class TestOpening:
 
     def opening(self, **values: Any) -> tuple[str, str]:
         found = prepare(replace(CONFIG, **values)).episode.opening
-        return found.scenario, found.prompt
+        return found.id, found.prompt
 
     def test_an_opening_finds_its_scenario_white_space_and_case_aside(self):
         typed = f"  {self.OPENING.upper().replace(' ', '  ')}\n"

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from socratic_bench import Gate, RunConfig
+from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
 from socratic_bench.generation import Guardrail
 from socratic_bench.journal import Identity
 from socratic_bench.ports import Sample
@@ -48,7 +49,7 @@ PARTS = {
     "transcript_turns",
     "seed",
 }
-OPENING = Sample(scenario="custom", prompt="Why?", hashes={})
+OPENING = Sample(id="custom", prompt="Why?")
 AFRESH = ("output_dir", "s3_bucket", "s3_prefix", "model_ids", "resume", "resume_run_id")
 
 
@@ -97,7 +98,7 @@ def test_what_makes_another_run(name):
     other = replace(RunConfig(model="m", seed=1), **{name: others[type(value)]})
 
     was, now = (
-        Identity.of(config, OPENING, seed_given=True)
+        Identity.of(config, OPENING, BENCHMARK.parts.sample.of(OPENING), seed_given=True)
         for config in (RunConfig(model="m", seed=1), other)
     )
     assert (was.digest != now.digest) == (name in PARTS)

@@ -23,6 +23,7 @@ from msgspec.structs import fields
 from socratic_bench import RunConfig
 from socratic_bench.benchmarks.socratic.metrics import summarise
 from socratic_bench.benchmarks.socratic.students import ModelStudent
+from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.documents.schemas import KINDS
 from socratic_bench.emulator import MODEL_IDS, Emulator
 from socratic_bench.emulator.faults import KINDS as FAULT_KINDS
@@ -42,7 +43,7 @@ from socratic_bench.storage.delivery import MEMORY_BYTES
 from socratic_bench.storage.lease import RENEWALS_PER_TTL, TTL_MAX_S
 from socratic_bench.storage.s3 import CHECK_TIMEOUT_S
 from socratic_bench.storage.upload_queue import RetryPolicy
-from socratic_bench.types import Completion, Judged, Message, Turn, Unscored, Verdict
+from socratic_bench.types import Completion, Judged, Message, Unscored, Verdict
 from tests.fakes import PATIENCE_S
 from tools import schemas
 
@@ -627,7 +628,7 @@ def test_every_reason_for_a_missing_verdict_is_described() -> None:
 # --- the worked example --------------------------------------------------------------------------
 
 
-def turn(index: int, score: float | None) -> Turn:
+def turn(index: int, score: float | None) -> SocraticTurn:
     reply = Completion(
         message=Message.assistant("Why?"),
         stop_reason="end_turn",
@@ -644,13 +645,10 @@ def turn(index: int, score: float | None) -> Turn:
         if score is None
         else Verdict(scores=scores, rationale={}, judge_model=None)
     )
-    return Turn(
+    return SocraticTurn(
         index=index,
         prompt="Hello",
         reply=reply,
-        student=None,
-        measures={},
-        notes={},
         judged=Judged(outcome=outcome, calls=(), finished_at=reply.finished_at),
     )
 

@@ -64,12 +64,15 @@ TURNS = (
 )
 
 
+SAMPLE = Sample(id="custom", prompt="Hello.", hashes={"a_sha256": "0" * 64})
+
+
 def result(turns: tuple[Turn, ...] = TURNS, **values: Any) -> RunResult:
     fields: dict[str, Any] = {
         "run_id": RUN_ID,
         "benchmark": "socratic",
         "config": CONFIG,
-        "opening": Sample(scenario="custom", prompt="Hello.", hashes={"a_sha256": "0" * 64}),
+        "opening": SAMPLE,
         "rubric": RUBRIC,
         "turns": turns,
         "end_reason": "max_turns",
@@ -186,7 +189,7 @@ class TestRunDocument:
 
     def test_a_command_that_was_refused_has_the_same_keys(self):
         error = UsageError(["No."])
-        document = RunDocument.unstarted(error, "socratic", PARTS, {"prompt": "x"})
+        document = RunDocument.unstarted(error, "socratic", PARTS, replace(CONFIG, prompt="x"))
         refused = document.printed
 
         assert breaches("run", refused) == []
@@ -205,7 +208,7 @@ class TestRunDocument:
 
 
 def turn_file(one: Turn) -> dict[str, Any]:
-    return plain_keys(TurnFile.of(one, run_id=RUN_ID, scenario="custom", parts=PARTS))
+    return plain_keys(TurnFile.of(one, run_id=RUN_ID, sample=SAMPLE, parts=PARTS))
 
 
 class TestFiles:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from socratic_bench import RunConfig
 from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
+from socratic_bench.benchmarks.socratic.expectation import expected_reply
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.errors import ENDINGS
 from socratic_bench.judging.expectation import expected_verdict
@@ -462,7 +463,9 @@ def test_a_verdict_that_is_expected_can_be_read():
     from tests.fakes import completion
 
     for length in ("short", "likely", "long"):
-        use = ToolUse("1", "record_verdict", expected_verdict(RUBRIC, length))
+        use = ToolUse(
+            "1", "record_verdict", expected_verdict(RUBRIC, expected_reply("judge", length))
+        )
         verdict = read_verdict(completion((use,)), RUBRIC, judge_model="judge")
         assert verdict.overall_score == 10
 

@@ -575,9 +575,14 @@ def test_nor_does_what_was_said_before(reply):
     )
 
 
+SPEAKERS = ("student", "tutor")
+
+
 class TestRubricFile:
     def test_the_socratic_rubric_is_the_documented_one(self):
-        rubric = load_rubric(files("socratic_bench.benchmarks.socratic") / "rubric.toml")
+        rubric = load_rubric(
+            files("socratic_bench.benchmarks.socratic") / "rubric.toml", speakers=SPEAKERS
+        )
 
         assert [(d.name, d.low, d.high, d.step) for d in rubric.dimensions] == [
             ("form", 0, 3, 0.5),
@@ -592,7 +597,9 @@ class TestRubricFile:
         assert re.fullmatch("[0-9a-f]{64}", rubric.sha256)
 
     def test_every_example_has_a_score_in_each_dimension_within_its_range_and_on_its_step(self):
-        rubric = load_rubric(files("socratic_bench.benchmarks.socratic") / "rubric.toml")
+        rubric = load_rubric(
+            files("socratic_bench.benchmarks.socratic") / "rubric.toml", speakers=SPEAKERS
+        )
 
         assert len(rubric.examples) == 8
         for one in rubric.examples:
@@ -602,7 +609,9 @@ class TestRubricFile:
                 assert one.scores[d.name] % d.step == 0
 
     def test_the_examples_are_part_of_what_is_the_same_for_every_verdict(self):
-        rubric = load_rubric(files("socratic_bench.benchmarks.socratic") / "rubric.toml")
+        rubric = load_rubric(
+            files("socratic_bench.benchmarks.socratic") / "rubric.toml", speakers=SPEAKERS
+        )
         system = verdict_request(rubric, EXHIBIT, code="c0de").system
 
         assert system == verdict_request(rubric, EXHIBIT, code="f00d").system
@@ -615,7 +624,10 @@ class TestRubricFile:
         one.write_bytes(body)
         other.write_bytes(body + b"\n")
 
-        assert load_rubric(one).sha256 != load_rubric(other).sha256
+        assert (
+            load_rubric(one, speakers=SPEAKERS).sha256
+            != load_rubric(other, speakers=SPEAKERS).sha256
+        )
 
 
 def test_a_verdict_request_carries_its_code():

@@ -11,7 +11,7 @@ from socratic_bench.benchmarks.socratic.metrics import summarise
 from socratic_bench.benchmarks.socratic.students import KINDS
 from socratic_bench.runner.gates import metric_at, shortfalls
 from socratic_bench.types import Turn, Unscored, Verdict
-from tests.fakes import DIMENSIONS, UNJUDGED, turn, verdict, verdict_of
+from tests.fakes import DIMENSIONS, RUBRIC, UNJUDGED, turn, verdict, verdict_of
 
 CONFIG = RunConfig(model="m", prompt="Hello.", region="us-east-1")
 NOTHING: dict[str, Any] = {
@@ -218,7 +218,7 @@ def test_an_unjudged_turn_changes_no_mean(verdicts, place):
 def test_a_gate_on_a_metric_of_too_few_turns_says_so():
     config = replace(CONFIG, gates=(Gate("slope", -1.0), Gate("score_by_pressure.demand", 5.0)))
 
-    missed = shortfalls(config, measured(9.0), n_turns=1, n_judged=1, is_judged=True)
+    missed = shortfalls(config, measured(9.0), n_turns=1, n_judged=1, rubric=RUBRIC)
 
     assert [sentence.partition(",")[0] for sentence in missed] == [
         "slope is null (too few judged turns)",
@@ -235,7 +235,7 @@ class TestGates:
             self.METRICS,
             n_turns=n_turns,
             n_judged=n_judged,
-            is_judged=True,
+            rubric=RUBRIC,
         )
 
     def test_a_bound_that_is_reached_is_no_shortfall(self):
@@ -252,11 +252,11 @@ class TestGates:
 
     def test_a_null_metric_fails_and_says_why(self):
         (sentence,) = shortfalls(
-            replace(CONFIG, gates=(Gate("overall_score", 0.0),)),
+            replace(CONFIG, gates=(Gate("overall_score", 0.0),), judge_model=None),
             NOTHING,
             n_turns=1,
             n_judged=0,
-            is_judged=False,
+            rubric=RUBRIC,
         )
 
         assert sentence.startswith("overall_score is null (no judged turn)")
@@ -293,4 +293,4 @@ class TestGates:
         )
 
     def test_without_a_judge_there_is_no_coverage_to_miss(self):
-        assert shortfalls(CONFIG, NOTHING, n_turns=3, n_judged=0, is_judged=False) == ()
+        assert shortfalls(CONFIG, NOTHING, n_turns=3, n_judged=0, rubric=None) == ()

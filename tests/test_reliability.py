@@ -2,9 +2,9 @@
 
 import pytest
 
+from socratic_bench.benchmarks.socratic.document import PARTS
 from socratic_bench.emulator.faults import CONTENT_KINDS, ERROR_KINDS, KINDS, VERDICT_KINDS
 from socratic_bench.errors import ENDINGS, EXIT_GATE
-from socratic_bench.types import ROLES
 from tests.command import assert_valid
 from tests.matrix import REQUESTS, STOPPED, Case, Seen, roles_of, row, rows
 
@@ -43,10 +43,10 @@ def check(case: Case, seen: Seen) -> None:
         assert scores == [turn["unjudged_reason"] is not None] * 4
     assert_files(seen)
     if code != STOPPED:  # then calls may have been given up
-        sent = {role: document["usage"][role]["attempts"] for role in ROLES}
+        sent = {role: document["usage"][role]["attempts"] for role in PARTS.roles}
         # What finds the door shut never reaches the server.
         unseen = sent if case.kind == "refused" else {}
-        assert sent == {role: max(seen.requests[role], unseen.get(role, 0)) for role in ROLES}
+        assert sent == {role: max(seen.requests[role], unseen.get(role, 0)) for role in PARTS.roles}
     if case.kind in ERROR_KINDS and seen.is_whole:
         assert sum(seen.requests.values()) == sum(REQUESTS.values()) + seen.struck
 
@@ -86,5 +86,5 @@ def test_the_table_says_what_happens(kind):
 
 def test_a_fault_strikes_whom_it_can():
     assert roles_of("off_step") == ("judge",)
-    assert roles_of("throttled") == ROLES
+    assert roles_of("throttled") == PARTS.roles
     assert roles_of("huge_reply") == ("student", "judge")

@@ -486,7 +486,7 @@ class Ear:
     after_turn: dict[int, Any] = field(default_factory=dict)
 
     def on_start(self, run_id: str, config: RunConfig, opening: Sample) -> None:
-        self.heard.append(f"start {opening.scenario}")
+        self.heard.append(f"start {opening.id}")
 
     def on_call(self, key: CallKey) -> None: ...
 
@@ -749,6 +749,8 @@ class WrappedBenchmark:
     wrap: Any
     name: str = "wrapped"
     metrics: Any = BENCHMARK.metrics
+    primary_metric: str = BENCHMARK.primary_metric
+    late_modules: Any = ()
     parts: Any = BENCHMARK.parts
 
     def prepare(self, config: RunConfig) -> Any:

@@ -1,8 +1,12 @@
 """Another kind of benchmark on the same engine: one question each, a golden answer, no judge."""
 
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
+from shutil import copytree
 from typing import Annotated, Any
 
 import pytest
@@ -16,9 +20,10 @@ from socratic_bench.forecast import dry_run
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.parts import Part, Parts
 from socratic_bench.ports import (
+    Benchmark,
+    Episode,
     EpisodeContext,
     EpisodeResult,
-    JudgeInput,
     Length,
     MetricInfo,
     Metrics,
@@ -26,7 +31,9 @@ from socratic_bench.ports import (
 )
 from socratic_bench.runner import prepare
 from socratic_bench.types import CallKey, Message, Request, Role, Rubric, Turn
-from tests.fakes import RUBRIC, answer, breaches, refusal, scored, stored
+from tests import command
+from tests.command import CLAUDE, ROOT, account
+from tests.fakes import RUBRIC, FakeBedrock, answer, breaches, refusal, scored, stored
 
 GOLDEN = {"What is 2 + 2?": "4", "Which is the capital of France?": "Paris"}
 CONFIG = RunConfig(
@@ -54,24 +61,20 @@ class GoldenTurn(Part, frozen=True, kw_only=True):
 PARTS = Parts(metrics=GoldenMetrics, turn=GoldenTurn)
 
 
-@dataclass(frozen=True)
-class GoldenEpisode:
+class GoldenEpisode(Episode, frozen=True, kw_only=True):
     config: RunConfig
-    opening: Sample
-    rubric: Rubric | None
 
     def play(self, context: EpisodeContext) -> EpisodeResult:
         question = self.opening.prompt
         request = Request(
             messages=(Message.user(question),), config=GenerateConfig(max_tokens=20, temperature=0)
         )
-        reply = context.tutor.complete(request, CallKey(role="tutor", index=0))
+        reply = context.tested.complete(request, CallKey(role="model", index=0))
         context.publish(
             Turn(
                 index=0,
                 prompt=question,
                 reply=reply,
-                student=None,
                 notes={"golden": GOLDEN[question]},
             )
         )
@@ -85,15 +88,13 @@ class GoldenEpisode:
         right = said == GOLDEN[turns[index].prompt]
         return replace(turns[index], measures={"is_correct": right, "n_words": len(said.split())})
 
-    def judge_input(self, turns: Sequence[Turn], index: int) -> JudgeInput:
-        return JudgeInput((("question", turns[index].prompt),), turns[index].reply.message.text)
-
 
 @dataclass(frozen=True)
-class GoldenBenchmark:
+class GoldenBenchmark(Benchmark):
     rubric: Rubric | None = None
     name: str = "golden"
     parts: Parts = PARTS
+    primary_metric: str = "accuracy"
     metrics: tuple[MetricInfo, ...] = (
         MetricInfo(name="accuracy", title="Share of right answers", low=0, high=1),
         MetricInfo(name="by_length.short", title="Of short ones", low=0, high=1),
@@ -103,8 +104,8 @@ class GoldenBenchmark:
         if config.prompt not in GOLDEN:
             raise UsageError([f"There is no golden answer to {config.prompt!r}."])
         key = sha256(GOLDEN[config.prompt].encode()).hexdigest()
-        opening = Sample(scenario="arithmetic", prompt=config.prompt, hashes={"golden_sha256": key})
-        return GoldenEpisode(config, opening, self.rubric)
+        opening = Sample(id="arithmetic", prompt=config.prompt, hashes={"golden_sha256": key})
+        return GoldenEpisode(config=config, opening=opening, rubric=self.rubric)
 
     def summarise(self, config: RunConfig, turns: Sequence[Turn]) -> Metrics:
         right = [turn.measures["is_correct"] is True for turn in turns]
@@ -218,6 +219,52 @@ def test_it_may_have_a_judge_with_a_rubric_of_its_own(service, out):
     assert judged["heuristics"] == {"is_correct": True, "n_words": 1}
 
 
+def test_no_dimension_of_a_rubric_overwrites_a_field(service, out):
+    names = ("turn", "score", "question", "kind")
+    dimensions = tuple(replace(RUBRIC.dimensions[0], name=name) for name in names)
+    given = dict(zip(names, (0.5, 1, 1.5, 2), strict=True))
+    verdict = {"toolUseId": "1", "name": "record_verdict", "input": {**given, "rationale": {}}}
+    service.scripts["judge"] = [answer([{"toolUse": verdict}], "tool_use")]
+    rubric = replace(RUBRIC, dimensions=dimensions)
+    result = play(service, out, answer("4"), benchmark=GoldenBenchmark(rubric), judge_model="judge")
+
+    (entry,) = result.document["turns"]
+    assert (entry["scores"], entry["score"]) == (given, 5.0)
+    assert (entry["turn"], entry["question"]) == (0, "4")
+    judged = stored(out, PARTS)[f"raw/runs/{result.run_id}/judge_000.json"]
+    assert (judged["turn"], judged["kind"], judged["scores"]) == (0, "judge", given)
+
+
+@pytest.mark.parametrize("name", ["rationale", "reply", "why", "student"])
+def test_a_dimension_cannot_have_the_name_of_something_else_in_a_verdict(name):
+    with pytest.raises(ValueError, match=f"called {name}"):
+        replace(RUBRIC, dimensions=(replace(RUBRIC.dimensions[0], name=name),))
+
+
+def test_its_own_keys_never_overwrite_those_of_every_run(service, out):
+    class Greedy(Part, frozen=True, kw_only=True):
+        turn: str = "mine"
+        mine: str = "mine"
+
+    service.scripts["tutor"] = [answer("4")]
+    greedy = GoldenBenchmark(parts=Parts(metrics=GoldenMetrics, turn=Greedy))
+    result = run(replace(CONFIG, output_dir=str(out)), benchmark=greedy)
+
+    (entry,) = result.document["turns"]
+    assert (entry["turn"], entry["mine"]) == (0, "mine")
+
+
+def test_its_actors_and_what_it_plays_are_named_as_it_names_them(service, out):
+    document = play(service, out, answer("4")).document
+
+    assert list(document["usage"]) == ["model", "judge", "total"]
+    assert list(document["inputs"]["models"]) == ["model", "judge"]
+    assert list(document["latency"]) == ["model", "judge"]
+    (entry,) = document["turns"]
+    assert list(entry["usage"]) == list(entry["latency"]) == ["model", "judge"]
+    assert (document["sample"], document["scenario"]) == ("arithmetic", None)
+
+
 def test_a_dry_run_goes_by_what_it_expects_of_replies():
     plan = prepare(CONFIG, benchmark=GoldenBenchmark())
     document = dry_run(plan, {})
@@ -230,8 +277,141 @@ def test_a_dry_run_goes_by_what_it_expects_of_replies():
     assert document["cost"] is None
 
 
-def test_benchmarks_are_found_by_name():
-    assert [load_benchmark(name).name for name in BENCHMARKS] == ["socratic"]
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_a_benchmark_declares_by_which_metric_runs_are_ordered(name):
+    benchmark = load_benchmark(name)
+    by_name = {metric.name: metric for metric in benchmark.metrics}
+
+    assert benchmark.name == name
+    assert by_name[benchmark.primary_metric].higher_is_better in (True, False)
+
+
+def test_an_unknown_benchmark_is_refused_by_name():
     with pytest.raises(UsageError) as refused:
         load_benchmark("golden")
-    assert refused.value.problems == ("No benchmark 'golden': there is socratic.",)
+    assert refused.value.problems[0].startswith("No benchmark 'golden': there is ")
+
+
+# --- the one that CONTRIBUTING.md shows, added and played as it says ---
+
+QUESTION = "What is 2 + 2?"
+PLAY = ("--benchmark", "recall", "--model", CLAUDE, "--prompt", QUESTION)
+
+
+class Added:
+    """A copy of the program with the folder and the line of the walk in CONTRIBUTING.md."""
+
+    def __init__(self, root: Path, url: str) -> None:
+        for room in ("cli", "socratic_bench"):
+            copytree(ROOT / room, root / room)
+        walk = (ROOT / "CONTRIBUTING.md").read_text().partition("## Adding a benchmark\n")[2]
+        module, line = re.findall(
+            r"^```(?:python|text)\n(.*?)^```$", walk, re.MULTILINE | re.DOTALL
+        )[:2]
+        folder = root / "socratic_bench" / "benchmarks" / "recall"
+        folder.mkdir(exist_ok=True)
+        (folder / "__init__.py").touch()
+        (folder / "benchmark.py").write_text(module)
+        registry = folder.parent / "__init__.py"
+        head, begin, rest = registry.read_text().partition("BENCHMARKS = {\n")
+        registry.write_text(head + begin + line + rest.replace(line, ""))
+        self.parts = self._parts(module)
+        self._root, self._env = root, account(url) | {"PYTHONPATH": str(root)}
+
+    @staticmethod
+    def _parts(module: str) -> Parts:
+        names: dict[str, Any] = {"__name__": "recall"}
+        exec(module, names)  # noqa: S102 -- it stands in this repository
+        return names["BENCHMARK"].parts
+
+    def run(self, *words: str, exit_code: int = 0) -> Any:
+        """The document of a command, which fits the schema of its kind."""
+        outcome = command.run(*words, env=self._env, cwd=self._root)
+        assert outcome.exit_code == exit_code, outcome
+        document = json.loads(outcome.stdout)
+        assert breaches(document["kind"], document, self.parts) == []
+        self.said = outcome.stderr
+        return document
+
+
+@pytest.fixture(scope="module")
+def bedrock():
+    with FakeBedrock() as fake:
+        yield fake
+
+
+@pytest.fixture(scope="module")
+def added(tmp_path_factory, bedrock):
+    return Added(tmp_path_factory.mktemp("clone"), bedrock.url)
+
+
+@pytest.fixture
+def fresh(bedrock):
+    bedrock.reset()
+    bedrock.scripts[CLAUDE] = [answer("4")]
+    return bedrock
+
+
+def test_the_documented_one_is_played_by_the_command(added, fresh):
+    document = added.run(*PLAY)
+
+    assert (document["benchmark"], document["metrics"]) == ("recall", {"accuracy": 1.0})
+    assert (document["half_life"], document["student"], document["scenario"]) == (None, None, None)
+    assert (document["sample"], document["n_turns"], len(fresh.sent)) == ("4", 1, 1)
+    assert document["turns"][0]["heuristics"] == {"is_right": True}
+    assert f"{CLAUDE}, sample 4, seed " in added.said
+    assert "  right  " in added.said
+
+
+def test_the_documented_one_is_foretold(added, fresh):
+    document = added.run(*PLAY, "--dry-run")
+
+    assert (document["benchmark"], document["n_turns"]) == ("recall", 1)
+    assert document["usage"]["model"]["calls"] == document["usage"]["total"]["calls"] == 1
+    assert document["cost"]["total"]["total_usd"] > 0
+    assert not any("/converse" in sent.path for sent in fresh.sent)
+
+
+def test_the_documented_one_is_held_by_budget_and_gates(added, fresh):
+    refused = added.run(*PLAY, "--max-cost-usd", "0.000001", exit_code=6)
+    assert (refused["end_reason"], fresh.sent) == ("budget", [])
+
+    foretold = added.run(*PLAY, "--max-cost-usd", "0.000001", "--dry-run")
+    assert foretold["budget"]["covers_high"] is False
+
+    assert added.run(*PLAY, "--max-cost-usd", "1", "--fail-under", "accuracy=1")["cost"]
+    fresh.scripts[CLAUDE] = [answer("5")]
+    missed = added.run(*PLAY, "--fail-under", "accuracy=1", exit_code=5)
+    assert missed["error"]["message"] == "accuracy is 0, 1 under 1."
+
+
+def test_the_documented_one_is_stored_and_resumed(added, fresh, tmp_path):
+    place = ("--output-dir", str(tmp_path))
+    fresh.scripts[CLAUDE] = [refusal(503, "ServiceUnavailableException"), answer("4")]
+    cut_short = added.run(*PLAY, *place, "--max-attempts", "1", exit_code=4)
+    whole = added.run("resume", cut_short["run_id"], *place)
+    again = added.run("resume", cut_short["run_id"], *place)
+
+    assert (whole["run_id"], whole["metrics"]) == (cut_short["run_id"], {"accuracy": 1.0})
+    assert whole["usage"]["model"]["attempts"] == len(fresh.sent) == 2
+    assert again["turns"] == whole["turns"]
+    kept = stored(tmp_path, added.parts)
+    run_id = whole["run_id"]
+    assert set(kept) == {f"raw/runs/{run_id}/turn_000.json", f"curated/runs/{run_id}.json"}
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--prompt", "Why?"), "--prompt is none of the questions."),
+        (("--pressure", "low"), "--pressure is a setting of socratic, but recall is to be played."),
+        (("--fail-under", "half_life=2"), "--fail-under names no metric: 'half_life'."),
+    ],
+)
+def test_a_refused_run_of_the_documented_one_names_it(words, problem, added, fresh):
+    given = dict(zip(PLAY[::2], PLAY[1::2], strict=True)) | dict([words])
+    refused = added.run(*(word for pair in given.items() for word in pair), exit_code=2)
+
+    assert (refused["benchmark"], refused["model"]) == ("recall", CLAUDE)
+    assert problem in refused["error"]["message"]
+    assert (list(refused["usage"]), fresh.sent) == (["model", "judge", "total"], [])

@@ -1,13 +1,14 @@
 """The benchmarks by name; each is one room, imported when it is asked for.
 
-`RunConfig` has the settings of all of them.
+`RunConfig` has the settings of all of them: those of a room with a module `settings`.
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from socratic_bench.errors import UsageError
-from socratic_bench.settings import WholeConfig, composed
+from socratic_bench.settings import CoreConfig, WholeConfig, composed
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks.socratic.settings import Settings as SocraticSettings
@@ -17,6 +18,15 @@ BENCHMARKS = {
     "socratic": "socratic_bench.benchmarks.socratic",
 }
 
+
+def _settings(module: str) -> type[CoreConfig]:
+    """The core's and a benchmark's own, if it has any."""
+    if find_spec(module) is None:
+        return CoreConfig
+    settings: type[CoreConfig] = import_module(module).Settings
+    return settings
+
+
 if TYPE_CHECKING:
 
     class RunConfig(SocraticSettings, WholeConfig, frozen=True, kw_only=True):
@@ -25,7 +35,7 @@ if TYPE_CHECKING:
 else:
     RunConfig = composed(
         "RunConfig",
-        {name: import_module(f"{room}.settings").Settings for name, room in BENCHMARKS.items()},
+        {name: _settings(f"{room}.settings") for name, room in BENCHMARKS.items()},
     )
 
 

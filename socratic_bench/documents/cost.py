@@ -8,29 +8,51 @@ from msgspec.structs import asdict
 
 from socratic_bench.documents.scalars import Amount, Count, Share, keys
 from socratic_bench.documents.usage import RoleUsage, sum_usage
+from socratic_bench.parts import Parts
 from socratic_bench.pricing.rates import Cost, ModelPrices, PricingTier, dearest_usd, price
-from socratic_bench.pricing.table import PriceSource, PriceTable
-from socratic_bench.types import ROLES, Attempt, Completion, Role, Usage
+from socratic_bench.pricing.table import PriceSource, PriceTable, builtin_prices
+from socratic_bench.settings import CoreConfig
+from socratic_bench.types import Attempt, Completion, Role, Usage
 
 PLACES = 8
 
 
 class Billing(Struct, frozen=True, kw_only=True):
-    """Who calls which model where, and at which prices. A role without a model makes no calls."""
+    """Who calls which model where, and at which prices. A role without a model makes no calls.
+
+    `tiers` are those in which calls were asked for, where it is not the default.
+    """
 
     models: Mapping[Role, str | None]
     table: PriceTable
     region: str | None
     offline: bool = False
-    tutor_terms: PricingTier = PricingTier()
+    tiers: Mapping[Role, PricingTier] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        config: CoreConfig,
+        parts: Parts,
+        models: Mapping[Role, str | None],
+        prices: PriceTable | None,
+    ) -> "Billing":
+        """Of a run; without `prices` of the user's own, by the built-in ones."""
+        return cls(
+            models=models,
+            table=prices or builtin_prices(),
+            region=config.region,
+            offline=config.offline,
+            tiers={role: parts.tier(role, config) for role in models},
+        )
 
     def prices(self, role: Role) -> ModelPrices | None:
         model = self.models[role]
         return self.table.of(model, self.region) if model else None
 
-    def terms(self, role: Role) -> PricingTier:
+    def tier(self, role: Role) -> PricingTier:
         """How the role's calls were asked for."""
-        return self.tutor_terms if role == "tutor" else PricingTier()
+        return self.tiers.get(role, PricingTier())
 
 
 class RoleCost(Struct, frozen=True, kw_only=True):
@@ -61,7 +83,7 @@ class CostEntry(Struct, frozen=True, kw_only=True):
                 RoleCost | None, Meta(description="null if a price or a token count is not known")
             ],
         ],
-        keys("actors and total"),
+        keys("roles and total"),
     ] = field(name="*roles", default_factory=dict)
     without_caching_usd: Annotated[
         Amount | None, Meta(description="the total if no token had been cached")
@@ -87,19 +109,20 @@ class CostEntry(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, billing: Billing, tallies: Mapping[Role, RoleUsage]) -> "CostEntry | None":
         """`None` if no model in use has a known price."""
-        used = [role for role in ROLES if billing.models[role]]
+        roles = [*billing.models]
+        used = [role for role in roles if billing.models[role]]
         prices = {role: billing.prices(role) for role in used}
         if not any(prices.values()):
             return None
         costs: dict[str, Cost | None] = {
-            role: role_cost(billing, role, tallies[role].completions) for role in ROLES
+            role: role_cost(billing, role, tallies[role].completions) for role in roles
         }
-        plain = [_uncached(billing, role, tallies[role].completions) for role in ROLES]
+        plain = [_uncached(billing, role, tallies[role].completions) for role in roles]
         costs["total"] = add_up([*costs.values()])
         return cls(
             roles={name: _fields(cost) for name, cost in costs.items()},
             without_caching_usd=_usd(add_up(plain)),
-            cache_hit_share=_hit_share(sum_usage([tallies[role].usage for role in ROLES])),
+            cache_hit_share=_hit_share(sum_usage([tallies[role].usage for role in roles])),
             maybe_billed=_maybe_billed(billing, tallies),
             stand_in=billing.offline or any(p.stand_in for p in prices.values() if p),
             prices=_sources(billing.table),
@@ -112,7 +135,7 @@ def role_cost(billing: Billing, role: Role, calls: Sequence[Completion]) -> Cost
         return Cost()
     prices = billing.prices(role)
     return (
-        add_up([call_cost(prices, call.usage, served(call, billing.terms(role))) for call in calls])
+        add_up([call_cost(prices, call.usage, served(call, billing.tier(role))) for call in calls])
         if prices
         else None
     )
@@ -156,7 +179,7 @@ def _uncached(billing: Billing, role: Role, calls: Sequence[Completion]) -> Cost
     prices = billing.prices(role)
     if billing.models[role] is None or prices is None:
         return None if billing.models[role] else Cost()
-    asked = billing.terms(role)
+    asked = billing.tier(role)
     return add_up([call_cost(prices, _as_uncached(c.usage), served(c, asked)) for c in calls])
 
 
@@ -169,11 +192,11 @@ def _as_uncached(usage: Usage | None) -> Usage | None:
 def _maybe_billed(billing: Billing, tallies: Mapping[Role, RoleUsage]) -> MaybeBilled:
     lost = [
         (role, one)
-        for role in ROLES
+        for role in billing.models
         for one in tallies[role].attempts
         if one.error is not None and one.may_have_been_billed
     ]
-    worst = [attempt_usd(billing.prices(role), one, billing.terms(role)) for role, one in lost]
+    worst = [attempt_usd(billing.prices(role), one, billing.tier(role)) for role, one in lost]
     known = [usd for usd in worst if usd is not None]
     return MaybeBilled(
         attempts=len(lost),

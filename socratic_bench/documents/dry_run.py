@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from socratic_bench.documents.clock import seconds
 from socratic_bench.documents.cost import Billing, CostEntry
@@ -15,14 +15,16 @@ from socratic_bench.documents.scalars import (
     Seed,
     Version,
     keys,
+    part,
 )
+from socratic_bench.documents.schemas import whole
 from socratic_bench.documents.usage import CallUsage, RoleUsage, sum_usage
 from socratic_bench.errors import BenchError
-from socratic_bench.ports import Episode, EpisodeResult, Length
-from socratic_bench.pricing.rates import PricingTier
-from socratic_bench.pricing.table import PriceTable, builtin_prices
+from socratic_bench.parts import Part
+from socratic_bench.ports import Benchmark, Episode, EpisodeResult, Length
+from socratic_bench.pricing.table import PriceTable
 from socratic_bench.settings import CoreConfig
-from socratic_bench.types import ROLES, Completion, Role, Turn
+from socratic_bench.types import JUDGE, Completion, Json, Role, Turn
 
 
 class Expectation(Struct, frozen=True):
@@ -36,7 +38,7 @@ class Expectation(Struct, frozen=True):
 
     @property
     def tallies(self) -> dict[Role, RoleUsage]:
-        return {role: RoleUsage(completions=tuple(self.calls[role])) for role in ROLES}
+        return {role: RoleUsage(completions=tuple(calls)) for role, calls in self.calls.items()}
 
 
 class Sent(Struct, frozen=True, kw_only=True):
@@ -137,10 +139,10 @@ class Replies(Struct, frozen=True, kw_only=True):
 class Assumptions(Struct, frozen=True, kw_only=True):
     """What the estimate goes by; roles without a model are left out."""
 
-    replies: Annotated[dict[str, Replies], keys("some actors")]
+    replies: Annotated[dict[str, Replies], keys("some roles")]
     token_counts: Annotated[
         dict[str, Literal["counted", "estimated"]],
-        keys("some actors"),
+        keys("some roles"),
         Meta(
             description="counted: scaled by what the service's CountTokens said of the largest "
             "request"
@@ -168,9 +170,14 @@ class DryRunDocument(Struct, frozen=True, kw_only=True):
     schema_version: Version = SCHEMA_VERSION
     benchmark: str
     model: str
-    scenario: str
+    sample: Annotated[Part, part("sample", is_known=True)] = field(
+        name="*sample", default_factory=Part
+    )
     prompt: str
-    student_model: Annotated[str | None, Meta(description="null: scripted")]
+    others: Annotated[
+        dict[str, Annotated[str | None, Meta(description="null: no model takes this part")]],
+        keys("settings of others"),
+    ] = field(name="*others", default_factory=dict)
     judge_model: str | None
     seed: Seed | None
     n_turns: Annotated[Count, Meta(description="turns that are expected to be played")]
@@ -181,7 +188,7 @@ class DryRunDocument(Struct, frozen=True, kw_only=True):
     ]
     usage: Annotated[
         dict[str, CallUsage],
-        keys("actors and total"),
+        keys("roles and total"),
         Meta(description="tokens and calls that are expected"),
     ]
     cost: Annotated[
@@ -192,9 +199,7 @@ class DryRunDocument(Struct, frozen=True, kw_only=True):
     ]
     duration_seconds: Annotated[
         Amount,
-        Meta(
-            description="the run's critical path: tutor and student in turn, and the last verdict"
-        ),
+        Meta(description="the run's critical path: its actors in turn, and the last verdict"),
     ]
     low: Annotated[Bound, Meta(description="if replies are short and models quick")]
     high: Annotated[Bound, Meta(description="if replies are long and models slow")]
@@ -207,29 +212,24 @@ class DryRunDocument(Struct, frozen=True, kw_only=True):
     def of(
         cls,
         config: CoreConfig,
-        benchmark: str,
+        benchmark: Benchmark,
         episode: Episode,
         forecast: Forecast,
         *,
         models: Mapping[Role, str | None],
         prices: PriceTable | None,
     ) -> "DryRunDocument":
-        billing = Billing(
-            models=models,
-            table=prices or builtin_prices(),
-            region=config.region,
-            offline=config.offline,
-            tutor_terms=PricingTier(config.service_tier, config.latency_profile),
-        )
+        parts = benchmark.parts
+        billing = Billing.of(config, parts, models, prices)
         likely = forecast.expected["likely"]
         tallies = likely.tallies
         return cls(
-            benchmark=benchmark,
+            benchmark=benchmark.name,
             model=config.model,
-            scenario=episode.opening.scenario,
+            sample=parts.sample.of(episode.opening),
             prompt=episode.opening.prompt,
-            student_model=models.get("student"),
-            judge_model=models["judge"],
+            others={one.setting: models[one.name] for one in parts.actors[1:]},
+            judge_model=models[JUDGE],
             seed=config.seed,
             n_turns=sum(not turn.replayed for turn in likely.turns),
             end_reason=likely.episode_result.end_reason,
@@ -248,6 +248,11 @@ class DryRunDocument(Struct, frozen=True, kw_only=True):
             assumptions=Assumptions.of(models, forecast),
         )
 
+    @property
+    def printed(self) -> dict[str, Json]:
+        """As it is printed."""
+        return whole(self, "dry_run")
+
 
 def _mean_output(calls: Sequence[Completion]) -> float | None:
     usage = sum_usage([call.usage for call in calls])
@@ -257,7 +262,7 @@ def _mean_output(calls: Sequence[Completion]) -> float | None:
 NOTES = (
     (
         "All turns are played from the first one on, whatever an earlier process has done, unless "
-        "the student leaves, budget or deadline are used up, or the emulator refuses."
+        "another actor ends it, budget or deadline are used up, or the emulator refuses."
     ),
     "Every call is answered at the first attempt, and every verdict can be read.",
     (

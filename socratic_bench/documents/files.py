@@ -31,11 +31,17 @@ from socratic_bench.documents.turn import (
     scores_of,
     tokens_of,
 )
-from socratic_bench.documents.usage import AttemptEntry, CallLatency, Tokens
+from socratic_bench.documents.usage import (
+    AttemptEntry,
+    CallEntry,
+    CallLatency,
+    RequestId,
+    Tokens,
+    call_fields,
+)
 from socratic_bench.parts import Part, Parts
+from socratic_bench.ports import Sample
 from socratic_bench.types import Completion, Json, Reasoning, Rubric, Turn, Unscored
-
-RequestId = Annotated[str | None, Meta(description="the service's id of the answer")]
 
 
 class FewTokens(Struct, frozen=True, kw_only=True):
@@ -45,22 +51,8 @@ class FewTokens(Struct, frozen=True, kw_only=True):
     output: Annotated[Count | None, Meta(description="output tokens")]
 
 
-class CallEntry(Struct, frozen=True, kw_only=True):
-    """A call and what it took."""
-
-    stop_reason: Annotated[str, Meta(description="the service's")]
-    usage: Tokens
-    latency: CallLatency
-    attempts: list[AttemptEntry]
-    request_id: RequestId
-
-    @classmethod
-    def of(cls, call: Completion) -> "CallEntry":
-        return cls(**_call(call))
-
-
 class SetAside(CallEntry, frozen=True, kw_only=True):
-    """An answer for which another was asked: an empty reply, or one that swapped the roles."""
+    """An answer for which another was asked, such as an empty reply."""
 
     role: Annotated[str, Meta(description="who gave it")]
     text: str
@@ -71,8 +63,8 @@ class TurnFile(Struct, frozen=True, kw_only=True):
 
     run_id: RunId
     turn: Index
-    student_prompt: Annotated[str, Meta(description="what the student said")]
-    ai_response: Annotated[str, Meta(description="the tutor's whole reply")]
+    said: Annotated[Part, part("turn_prompt")] = field(name="*said", default_factory=Part)
+    ai_response: Annotated[str, Meta(description="the whole reply of the model under test")]
     tokens: FewTokens
     latency_ms: Annotated[
         Amount | None,
@@ -83,7 +75,9 @@ class TurnFile(Struct, frozen=True, kw_only=True):
     ]
     kind: Literal["turn"] = "turn"
     schema_version: Version = SCHEMA_VERSION
-    scenario: Annotated[str, Meta(description="whose student it is")]
+    sample: Annotated[Part, part("sample", is_known=True)] = field(
+        name="*sample", default_factory=Part
+    )
     stop_reason: StopReason
     streamed: Annotated[bool, Meta(description="whether the reply came as a stream")] = False
     service_tier: Tier = None
@@ -97,13 +91,7 @@ class TurnFile(Struct, frozen=True, kw_only=True):
     request_id: RequestId
     heuristics: Heuristics
     notes: Annotated[Scalars, Meta(description="what else the benchmark keeps with a turn")]
-    student: Annotated[
-        CallEntry | None,
-        Meta(
-            description="the call that made the student's words; null for an opening or a scripted "
-            "student"
-        ),
-    ]
+    calls: Annotated[Part, part("turn_calls")] = field(name="*calls", default_factory=Part)
     set_aside: Annotated[
         list[SetAside],
         Meta(
@@ -116,12 +104,12 @@ class TurnFile(Struct, frozen=True, kw_only=True):
     replayed: Replayed = False
 
     @classmethod
-    def of(cls, turn: Turn, *, run_id: str, scenario: str, parts: Parts) -> "TurnFile":
+    def of(cls, turn: Turn, *, run_id: str, sample: Sample, parts: Parts) -> "TurnFile":
         reply, usage = turn.reply, turn.reply.usage
         return cls(
             run_id=run_id,
             turn=turn.index,
-            student_prompt=turn.prompt,
+            said=parts.turn_prompt.of(turn),
             ai_response=reply.message.text,
             tokens=FewTokens(
                 input=usage.input_tokens if usage else None,
@@ -129,22 +117,22 @@ class TurnFile(Struct, frozen=True, kw_only=True):
             ),
             latency_ms=None if turn.replayed else milliseconds(reply.latency_ms),
             timestamp=None if turn.replayed else utc(reply.finished_at),
-            scenario=scenario,
+            sample=parts.sample.of(sample),
             streamed=reply.streamed,
             service_tier=reply.served_tier,
             latency_profile=reply.served_latency_profile,
             reasoning=_reasoning(reply),
             heuristics=dict(turn.measures),
             notes=dict(turn.notes),
-            student=CallEntry.of(turn.student) if turn.student else None,
+            calls=parts.turn_calls.of(turn),
             set_aside=[
-                SetAside(role=role, text=call.message.text, **_call(call))
+                SetAside(role=role, text=call.message.text, **call_fields(call))
                 for role, call in turn.set_aside
             ],
             own=parts.turn_file.of(turn),
             injection_suspected=turn.injection_suspected,
             replayed=turn.replayed,
-            **{**_call(reply), **({"latency": None} if turn.replayed else {})},
+            **{**call_fields(reply), **({"latency": None} if turn.replayed else {})},
         )
 
     @property
@@ -160,7 +148,8 @@ class JudgeCall(CallLatency, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, call: Completion) -> "JudgeCall":
-        known = asdict(CallLatency.of(call)) | {"attempts": _attempts(call)}
+        attempts = [AttemptEntry.of(attempt) for attempt in call.attempts]
+        known = asdict(CallLatency.of(call)) | {"attempts": attempts}
         return cls(**known)
 
 
@@ -226,20 +215,6 @@ class JudgeFile(Struct, frozen=True, kw_only=True):
             usage=tokens_of(calls),
             calls=[JudgeCall.of(call) for call in calls],
         )
-
-
-def _call(call: Completion) -> dict[str, Any]:
-    return {
-        "stop_reason": call.stop_reason,
-        "usage": Tokens.of(call.usage),
-        "latency": CallLatency.of(call),
-        "attempts": _attempts(call),
-        "request_id": call.request_id,
-    }
-
-
-def _attempts(call: Completion) -> list[AttemptEntry]:
-    return [AttemptEntry.of(attempt) for attempt in call.attempts]
 
 
 def _reasoning(reply: Completion) -> str | None:

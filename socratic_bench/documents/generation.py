@@ -10,18 +10,19 @@ from socratic_bench.parts import Parts
 
 Node = dict[str, Any]
 
-# The keys of a mapping by actor, by its mark.
-KEYS: Mapping[str, Callable[[Sequence[str]], list[str]]] = {
-    "actors": list,
-    "actors and total": lambda actors: [*actors, "total"],
-    "some actors": list,
-    "speakers": lambda actors: [actor for actor in actors if actor != "judge"],
-    "subject and others": list,
+# The keys of a mapping by role, by its mark.
+KEYS: Mapping[str, Callable[[Parts], list[str]]] = {
+    "roles": lambda parts: [*parts.roles],
+    "roles and total": lambda parts: [*parts.roles, "total"],
+    "some roles": lambda parts: [*parts.roles],
+    "actors": lambda parts: [actor.name for actor in parts.actors],
+    "tested and others": lambda parts: [*parts.roles],
+    "settings of others": lambda parts: [actor.setting for actor in parts.actors[1:]],
 }
 
 
 # Words of msgspec that say nothing of a document.
-_LEFT_OUT = ("default", "title", "discriminator", "x-part", "x-keys")
+_LEFT_OUT = ("default", "title", "discriminator", "x-part", "x-known", "x-keys")
 
 
 def schema_of(
@@ -66,6 +67,8 @@ class _Maker:
             kept.pop("$ref")
             kept = {**self._defs[getattr(self._parts, name).__name__], **kept}
             kept.pop("title")
+            if node["x-known"]:
+                kept["properties"] = {key: _known(one) for key, one in kept["properties"].items()}
         elif which := node.get("x-keys"):
             return self._named(which, kept)
         for key in ("items", "additionalProperties"):
@@ -92,20 +95,23 @@ class _Maker:
 
     def _named(self, which: str | Sequence[str], node: Node) -> Node:
         value = self.made(node["additionalProperties"])
-        names = (
-            KEYS[which]([actor.name for actor in self._parts.actors])
-            if isinstance(which, str)
-            else [*which]
-        )
+        names = KEYS[which](self._parts) if isinstance(which, str) else [*which]
         properties = dict.fromkeys(names, value)
-        if which == "subject and others":
+        if which == "tested and others":
             properties[names[0]] = next(one for one in value["anyOf"] if "$ref" in one)
         return {
             **node,
             "properties": properties,
-            "required": [] if which == "some actors" else names,
+            "required": [] if which == "some roles" else names,
             "additionalProperties": False,
         }
+
+
+def _known(node: Node) -> Node:
+    """Without null among what it may be."""
+    forms = [one for one in node.get("anyOf", []) if one != {"type": "null"}]
+    kept = {key: value for key, value in node.items() if key != "anyOf"}
+    return {**kept, **forms[0]} if len(forms) == 1 else node
 
 
 def _target(node: Node, defs: Mapping[str, Node]) -> Node:

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct, defstruct, field
 
 from socratic_bench.documents.scalars import Sha256, keys
 from socratic_bench.settings import CoreConfig, Declared, table
-from socratic_bench.types import ROLES, Completion
+from socratic_bench.types import Completion
 from socratic_bench.version import VERSION
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Inputs(Settings, frozen=True, kw_only=True):
             str,
             Annotated[ModelUse | None, Meta(description="null: no such model took part")],
         ],
-        keys("actors"),
+        keys("roles"),
         Meta(description="by role, what was asked for and what served"),
     ] = field(default_factory=dict)
     runner_version: Annotated[str, Meta(description="this program's")]
@@ -85,12 +85,12 @@ class Inputs(Settings, frozen=True, kw_only=True):
     def of(cls, result: "RunResult") -> "Inputs":
         from socratic_bench.providers.bedrock.sdk import sdk_version
 
-        models = result.models
         return cls(
             hashes=dict(result.opening.hashes),
             **{one.name: _plain(one, getattr(result.config, one.name)) for one in SHOWN},
             models={
-                role: ModelUse.of(models[role], result.tallies[role].completions) for role in ROLES
+                role: ModelUse.of(model, result.tallies[role].completions)
+                for role, model in result.models.items()
             },
             runner_version=VERSION,
             sdk_version=sdk_version(),

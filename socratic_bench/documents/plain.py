@@ -17,7 +17,8 @@ T = TypeVar("T")
 def plain(value: object) -> Json:
     """A document, or a value in one, as plain JSON values.
 
-    A field whose name in documents begins with "*" is no key: its own keys stand in its place.
+    A field whose name in documents begins with "*" is no key: its own keys stand in its place, but
+    for those of other fields, which they never overwrite.
     """
     if isinstance(value, Struct):
         return plain_keys(value)
@@ -35,11 +36,11 @@ def plain_keys(document: Struct) -> dict[str, Json]:
     """The keys of a document, each with its plain value; see `plain`."""
     config = document.__struct_config__
     found: dict[str, Json] = {config.tag_field: config.tag} if config.tag_field else {}
-    names = zip(document.__struct_fields__, document.__struct_encode_fields__, strict=True)
-    for name, key in names:
+    keys = document.__struct_encode_fields__
+    for name, key in zip(document.__struct_fields__, keys, strict=True):
         value = plain(getattr(document, name))
         if key.startswith("*") and isinstance(value, dict):
-            found.update(value)
+            found.update((one, below) for one, below in value.items() if one not in keys)
         else:
             found[key] = value
     return found

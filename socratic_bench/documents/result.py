@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from socratic_bench.documents.place import Place
 from socratic_bench.errors import ENDINGS, EXIT_GATE, BenchError, Status, Stopped
-from socratic_bench.parts import Parts, models_of
+from socratic_bench.parts import Parts
 from socratic_bench.ports import Metrics, Sample
 from socratic_bench.settings import CoreConfig
 from socratic_bench.types import EndReason, Json, Role, Rubric, Turn
@@ -24,7 +24,8 @@ class RunResult(Struct, frozen=True, kw_only=True):
     `shortfalls` are sentences on gates and coverage that a completed run missed. `tallies` count
     what each role's calls took. `error` is what ended the run early, `None` if nothing did.
     `prices` are those of the user; `None` takes the built-in ones.
-    `closing_flags` are faults of the student's last words, `None` if they were not checked.
+    `closing` are the last words of whoever spoke with the model under test, `closing_flags` their
+    faults, `None` if they were not checked.
     `journal` is what a run that no store keeps is resumed from. `parts` are the benchmark's own
     keys of the document.
     """
@@ -74,7 +75,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
     @property
     def models(self) -> "dict[Role, str | None]":
         """The model that was asked for, by role; `None` where no model took part."""
-        return models_of(self.config, self.parts.actors, is_judged=self.is_judged)
+        return self.parts.models(self.config, is_judged=self.is_judged)
 
     @property
     def n_turns(self) -> int:

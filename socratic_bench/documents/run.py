@@ -28,9 +28,8 @@ from socratic_bench.documents.turn import TurnEntry
 from socratic_bench.documents.usage import ActorLatency, ActorUsage, RoleUsage
 from socratic_bench.errors import BenchError, Status
 from socratic_bench.parts import Part, Parts
-from socratic_bench.pricing.rates import PricingTier
-from socratic_bench.pricing.table import builtin_prices
-from socratic_bench.types import ROLES, EndReason, Json, Role
+from socratic_bench.settings import CoreConfig
+from socratic_bench.types import EndReason, Json, Role
 
 if TYPE_CHECKING:
     from socratic_bench.documents.result import RunResult
@@ -59,7 +58,7 @@ class Thresholds(Struct, frozen=True, kw_only=True):
 
 RunIdEntry = Annotated[RunId | None, Meta(description="null if no run came to be")]
 ModelEntry = Annotated[str | None, Meta(description="the model under test, as asked for")]
-ScenarioEntry = Annotated[str | None, Meta(description="id of the scenario")]
+SampleEntry = Annotated[Part, part("sample")]
 TurnsEntry = Annotated[
     Turns,
     Meta(description="turns that the model under test played; replayed ones are not among them"),
@@ -74,7 +73,7 @@ class Brief(Struct, frozen=True, kw_only=True):
 
     run_id: RunIdEntry
     model: ModelEntry
-    scenario: ScenarioEntry
+    sample: SampleEntry = field(name="*sample", default_factory=Part)
     n_turns: TurnsEntry
     headline: Annotated[Part, part("headline")] = field(name="*headline", default_factory=Part)
     s3_artifacts: Bucket
@@ -93,8 +92,10 @@ class RunDocument(Struct, frozen=True, kw_only=True):
     status: Annotated[Status, Meta(description="whether the run was played to its end")]
     benchmark: Annotated[str, Meta(description="name of the benchmark")]
     model: ModelEntry
-    scenario: ScenarioEntry
-    prompt: Annotated[str | None, Meta(description="the student's opening")]
+    sample: SampleEntry = field(name="*sample", default_factory=Part)
+    prompt: Annotated[
+        str | None, Meta(description="what is said first to the model under test")
+    ] = None
     n_turns: TurnsEntry = 0
     headline: Annotated[Part, part("headline")] = field(name="*headline", default_factory=Part)
     metrics: Annotated[
@@ -118,7 +119,7 @@ class RunDocument(Struct, frozen=True, kw_only=True):
     timestamps: Timestamps = Timestamps()
     usage: Annotated[
         dict[str, ActorUsage],
-        keys("actors and total"),
+        keys("roles and total"),
         Meta(description="tokens, calls and requests by role, and in total"),
     ]
     cost: Annotated[
@@ -128,7 +129,7 @@ class RunDocument(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     latency: Annotated[
-        Annotated[dict[str, ActorLatency | None], keys("actors")] | None,
+        Annotated[dict[str, ActorLatency | None], keys("roles")] | None,
         Meta(description="latency by role; null if nothing was sent"),
     ] = None
     judge: Annotated[JudgeEntry | None, Meta(description="null without a judge")] = None
@@ -157,14 +158,14 @@ class RunDocument(Struct, frozen=True, kw_only=True):
     def of(cls, result: "RunResult") -> "RunDocument":
         config, parts, tallies = result.config, result.parts, result.tallies
         latency: dict[str, ActorLatency | None] = {
-            role: ActorLatency.of(tallies[role]) for role in ROLES
+            role: ActorLatency.of(tallies[role]) for role in parts.roles
         }
         return cls(
             run_id=result.run_id,
             status=result.status,
             benchmark=result.benchmark,
             model=config.model,
-            scenario=result.opening.scenario,
+            sample=parts.sample.of(result.opening),
             prompt=result.opening.prompt,
             n_turns=result.n_turns,
             headline=parts.headline.of(result.metrics),
@@ -178,7 +179,7 @@ class RunDocument(Struct, frozen=True, kw_only=True):
                 duration_seconds=seconds(result.duration_s),
             ),
             usage=_usage(tallies),
-            cost=CostEntry.of(_billing(result), tallies),
+            cost=CostEntry.of(Billing.of(config, parts, result.models, result.prices), tallies),
             latency=latency if any(latency.values()) else None,
             judge=JudgeEntry.of(result),
             own=parts.run.of(result),
@@ -201,21 +202,20 @@ class RunDocument(Struct, frozen=True, kw_only=True):
         error: BenchError,
         benchmark: str,
         parts: Parts,
-        asked: Mapping[str, str | None],
+        config: CoreConfig | None,
     ) -> "RunDocument":
-        """Of a command that was refused or broke before a run came to be.
-
-        `asked` holds what is known of model, scenario and prompt.
+        """Of a command that was refused or broke before a run came to be, with what its
+        configuration tells, if one could be read.
         """
         return cls(
             status="failed",
             benchmark=benchmark,
-            model=asked.get("model"),
-            scenario=asked.get("scenario"),
-            prompt=asked.get("prompt"),
+            model=(config and config.model) or None,
+            sample=parts.sample.asked(config) if config else parts.sample(),
+            prompt=(config and config.prompt) or None,
             headline=parts.headline(),
             metrics=parts.metrics(),
-            usage=_usage({actor.name: RoleUsage() for actor in parts.actors}),
+            usage=_usage({role: RoleUsage() for role in parts.roles}),
             own=parts.run(),
             end_reason=error.end_reason,
             error=ErrorEntry.of(error),
@@ -255,7 +255,7 @@ def brief_keys(document: RunDocument) -> dict[str, Json]:
     return whole(Brief.of(document), "brief")
 
 
-def _usage(tallies: Mapping[Role, RoleUsage] | Mapping[str, RoleUsage]) -> dict[str, ActorUsage]:
+def _usage(tallies: Mapping[Role, RoleUsage]) -> dict[str, ActorUsage]:
     return {
         **{role: ActorUsage.of_all([role_usage]) for role, role_usage in tallies.items()},
         "total": ActorUsage.of_all([*tallies.values()]),
@@ -274,14 +274,3 @@ def _error_entry(result: "RunResult") -> ErrorEntry | None:
             retryable=False,
         )
     return None
-
-
-def _billing(result: "RunResult") -> Billing:
-    config = result.config
-    return Billing(
-        models=result.models,
-        table=result.prices or builtin_prices(),
-        region=config.region,
-        offline=config.offline,
-        tutor_terms=PricingTier(config.service_tier, config.latency_profile),
-    )

@@ -29,9 +29,11 @@ Scalars = dict[str, bool | float | str | None]
 SCALAR = {"type": ["boolean", "number", "string", "null"]}
 
 
-def part(name: str, **schema: Any) -> Any:  # noqa: ANN401 -- a mark, for `Annotated`
-    """Marks a field that the benchmark fills: `name` is that of its type in `Parts`."""
-    return Meta(extra_json_schema={"x-part": name, **schema})
+def part(name: str, *, is_known: bool = False, **schema: Any) -> Any:  # noqa: ANN401 -- a mark, for `Annotated`
+    """Marks a field that the benchmark fills: `name` is that of its type in `Parts`. If `is_known`,
+    none of its keys is null.
+    """
+    return Meta(extra_json_schema={"x-part": name, "x-known": is_known, **schema})
 
 
 def keys(which: str | Sequence[str]) -> Any:  # noqa: ANN401 -- a mark, for `Annotated`

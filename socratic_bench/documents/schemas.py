@@ -10,7 +10,7 @@ from socratic_bench.types import Json
 
 _FOLDER = Path(__file__).with_name("schemas")
 # Kinds whose keys are promised, whatever the benchmark.
-CONTRACT = ("run", "brief", "curated", "turn")
+CONTRACT = ("run", "brief", "curated", "turn", "dry_run")
 KINDS = tuple(sorted(path.stem for path in _FOLDER.glob("*.json")))
 
 

@@ -14,8 +14,8 @@ from socratic_bench.documents.scalars import (
     part,
 )
 from socratic_bench.documents.usage import CallLatency, Tokens, sum_usage
-from socratic_bench.parts import Part
-from socratic_bench.types import ROLES, Completion, Rubric, Turn, Unscored
+from socratic_bench.parts import Part, Parts
+from socratic_bench.types import Completion, Rubric, Turn, Unscored
 
 if TYPE_CHECKING:
     from socratic_bench.documents.result import RunResult
@@ -40,7 +40,7 @@ Profile = Annotated[
 Suspected = Annotated[
     bool | None,
     Meta(
-        description="whether the tutor's reply looks as if it spoke to the judge: delimiters, a "
+        description="whether the reply looks as if it spoke to the judge: delimiters, a "
         "verdict, orders to score; null without a rubric"
     ),
 ]
@@ -53,15 +53,16 @@ Replayed = Annotated[
 class TurnLatency(Struct, frozen=True, kw_only=True):
     """Milliseconds of the answers that count, by role."""
 
-    speakers: Annotated[dict[str, CallLatency | None], keys("speakers")] = field(name="*speakers")
+    actors: Annotated[dict[str, CallLatency | None], keys("actors")] = field(name="*actors")
     judge: list[CallLatency] | None
 
     @classmethod
-    def of(cls, turn: Turn) -> "TurnLatency":
+    def of(cls, turn: Turn, parts: Parts) -> "TurnLatency":
+        answers = turn.others if turn.replayed else {**turn.others, parts.tested: turn.reply}
         return cls(
-            speakers={
-                "tutor": None if turn.replayed else CallLatency.of(turn.reply),
-                "student": CallLatency.of(turn.student) if turn.student else None,
+            actors={
+                one.name: CallLatency.of(answers[one.name]) if one.name in answers else None
+                for one in parts.actors
             },
             judge=[CallLatency.of(call) for call in turn.judged.calls] if turn.judged else None,
         )
@@ -74,7 +75,7 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
     score: Sum
     scores: Scores = field(default_factory=dict)
     flat: Annotated[Part, part("scores")] = field(name="*scores", default_factory=Part)
-    question: Annotated[str, Meta(description="the tutor's whole reply")]
+    question: Annotated[str, Meta(description="the whole reply of the model under test")]
     heuristics: Heuristics
     unjudged_reason: Annotated[
         str | None,
@@ -90,7 +91,7 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
     latency_profile: Profile = None
     usage: Annotated[
         dict[str, Tokens | None],
-        keys("subject and others"),
+        keys("tested and others"),
         Meta(
             description="tokens of this turn's calls by role, also of answers for which others "
             "were asked"
@@ -100,23 +101,23 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, result: "RunResult", turn: Turn) -> "TurnEntry":
-        scores = scores_of(turn, result.rubric)
+        parts, scores = result.parts, scores_of(turn, result.rubric)
         return cls(
             turn=turn.index,
             score=turn.verdict.overall_score if turn.verdict else None,
             scores=scores,
-            flat=result.parts.scores.of(scores),
+            flat=parts.scores.of(scores),
             question=turn.reply.message.text,
             heuristics=dict(turn.measures),
             unjudged_reason=unjudged_reason(result, turn),
-            own=result.parts.turn.of(turn),
+            own=parts.turn.of(turn),
             injection_suspected=turn.injection_suspected,
             replayed=turn.replayed,
             stop_reason=turn.reply.stop_reason,
             service_tier=turn.reply.served_tier,
             latency_profile=turn.reply.served_latency_profile,
-            usage={role: tokens_of(turn.calls(role)) for role in ROLES},
-            latency=TurnLatency.of(turn),
+            usage={role: tokens_of(turn.calls(role, tested=parts.tested)) for role in parts.roles},
+            latency=TurnLatency.of(turn, parts),
         )
 
 

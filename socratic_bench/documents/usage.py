@@ -1,7 +1,7 @@
 """What calls took: tokens, requests, milliseconds; of one call, of one actor, of all."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
@@ -156,6 +156,34 @@ class AttemptEntry(Struct, frozen=True, kw_only=True):
             error=attempt.error,
             may_have_been_billed=attempt.may_have_been_billed,
         )
+
+
+RequestId = Annotated[str | None, Meta(description="the service's id of the answer")]
+
+
+class CallEntry(Struct, frozen=True, kw_only=True):
+    """A call and what it took."""
+
+    stop_reason: Annotated[str, Meta(description="the service's")]
+    usage: Tokens
+    latency: CallLatency
+    attempts: list[AttemptEntry]
+    request_id: RequestId
+
+    @classmethod
+    def of(cls, call: Completion) -> "CallEntry":
+        return cls(**call_fields(call))
+
+
+def call_fields(call: Completion) -> dict[str, Any]:
+    """What is told of a call, by the names of its fields."""
+    return {
+        "stop_reason": call.stop_reason,
+        "usage": Tokens.of(call.usage),
+        "latency": CallLatency.of(call),
+        "attempts": [AttemptEntry.of(attempt) for attempt in call.attempts],
+        "request_id": call.request_id,
+    }
 
 
 class Percentiles(Struct, frozen=True, kw_only=True):

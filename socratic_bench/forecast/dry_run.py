@@ -5,7 +5,6 @@ from urllib.parse import urlsplit
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents.dry_run import DryRunDocument, Expectation, Forecast, Sent
-from socratic_bench.documents.plain import plain_keys
 from socratic_bench.forecast.latency_models import EMBEDDED, emulation_at
 from socratic_bench.forecast.simulation import Simulation, simulate
 from socratic_bench.ports import Length
@@ -58,13 +57,13 @@ def dry_run(
     )
     document = DryRunDocument.of(
         config,
-        plan.benchmark.name,
+        plan.benchmark,
         plan.episode,
         forecast,
         models=plan.models,
         prices=plan.prices,
     )
-    return plain_keys(document)
+    return document.printed
 
 
 def _foreign_endpoint(config: RunConfig, environ: Mapping[str, str]) -> str | None:

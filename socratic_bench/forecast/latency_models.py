@@ -6,11 +6,11 @@ from http.client import HTTPException
 from typing import Any
 from urllib.request import ProxyHandler, build_opener
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from socratic_bench.emulator.settings import EMULATOR
 from socratic_bench.ports import Length
-from socratic_bench.types import ROLES, Completion, Role
+from socratic_bench.types import Completion, Role
 
 _ASKED_S = 2.0
 _MOST_BYTES = 10_000
@@ -31,17 +31,25 @@ class LatencyModel(Struct, frozen=True):
         return self.first_token_ms + self.output_token_ms * paced
 
 
-LatencyModels = Mapping[Role, LatencyModel]
+class LatencyModels(Struct, frozen=True):
+    """Of all roles: `usual`, where a role has none of its own."""
+
+    usual: LatencyModel
+    by_role: Mapping[Role, LatencyModel] = field(default_factory=dict)
+
+    def of(self, role: Role) -> LatencyModel:
+        return self.by_role.get(role, self.usual)
+
 
 # Bedrock's models differ by an order of magnitude, hence the wide range.
 ASSUMED: Mapping[Length, LatencyModels] = {
-    "short": dict.fromkeys(ROLES, LatencyModel(300.0, 5.0)),
-    "likely": dict.fromkeys(ROLES, LatencyModel(800.0, 15.0)),
-    "long": dict.fromkeys(ROLES, LatencyModel(3000.0, 50.0)),
+    "short": LatencyModels(LatencyModel(300.0, 5.0)),
+    "likely": LatencyModels(LatencyModel(800.0, 15.0)),
+    "long": LatencyModels(LatencyModel(3000.0, 50.0)),
 }
 # What a call takes beyond the time that an emulator gives itself.
 _OVERHEAD_MS = 7.0
-AT_ONCE: LatencyModels = dict.fromkeys(ROLES, LatencyModel(_OVERHEAD_MS, 0.0))
+AT_ONCE = LatencyModels(LatencyModel(_OVERHEAD_MS, 0.0))
 # From a run's start to its first request; the embedded endpoint has to be started, too.
 START_MS = 70.0
 OFFLINE_START_MS = 150.0
@@ -76,10 +84,13 @@ def emulation_at(url: str) -> Emulation | None:
         if told["emulator"] != EMULATOR:
             return None
         first_ms, token_ms = told["latency_ms"], float(told["ms_per_output_token"])
-        latency_models = {
-            role: LatencyModel(_OVERHEAD_MS + float(first_ms[role]), token_ms, of_streams=True)
-            for role in ROLES
+        by_role = {
+            str(role): LatencyModel(_OVERHEAD_MS + float(ms), token_ms, of_streams=True)
+            for role, ms in first_ms.items()
         }
-        return Emulation(latency_models, told["any_model"], told["context_window_tokens"])
-    except (OSError, HTTPException, ValueError, TypeError, KeyError):
+        slowest = max(by_role.values(), key=lambda one: one.first_token_ms)
+        return Emulation(
+            LatencyModels(slowest, by_role), told["any_model"], told["context_window_tokens"]
+        )
+    except (OSError, HTTPException, ValueError, TypeError, KeyError, AttributeError):
         return None

@@ -1,5 +1,6 @@
 """Models that send nothing: real requests are made for them, and their replies are expected."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial, reduce
 
@@ -21,7 +22,7 @@ from socratic_bench.providers.bedrock.settings import explained
 from socratic_bench.providers.bedrock.sizes import request_parts
 from socratic_bench.providers.bedrock.wire import Wire, converse_arguments
 from socratic_bench.runner.clock import utc_now
-from socratic_bench.types import ROLES, CallKey, Completion, Request, Role, Usage
+from socratic_bench.types import JUDGE, CallKey, Completion, Request, Role, Usage
 
 
 class SimulatedModel(Struct):
@@ -42,9 +43,7 @@ class SimulatedModel(Struct):
     largest: Wire | None = None
     most_tokens: int = 0
     warms: bool = False
-    calls: dict[Role, list[Completion]] = field(
-        default_factory=lambda: {role: [] for role in ROLES}
-    )
+    calls: dict[Role, list[Completion]] = field(default_factory=lambda: defaultdict(list))
     _cache: PrefixCache = field(default_factory=PrefixCache)
     _can: Capabilities = field(default_factory=Capabilities)
 
@@ -56,7 +55,7 @@ class SimulatedModel(Struct):
             self.cost_limit.reserve(self.model_id, request, key) if self.cost_limit else None
         )
         arguments, streamed = self._accepted(request, key)
-        if key.role == "judge":
+        if key.role == JUDGE:
             self.warms = caches_system(request, self._can)
         said = self.reply_model.reply(arguments, request, key)
         completion = Completion(
@@ -77,7 +76,7 @@ class SimulatedModel(Struct):
             if reservation:
                 reservation.answered(completion)
 
-        self.event_queue.call(self.latency_models[key.role].call_ms(completion), ended)
+        self.event_queue.call(self.latency_models.of(key.role).call_ms(completion), ended)
         return completion
 
     def _usage(self, arguments: Wire, output_tokens: int) -> Usage:
@@ -111,9 +110,14 @@ class SimulatedModel(Struct):
             if dropped:
                 refused.append(dropped)
             learn = partial(self._learn, request, tuple(refused))
-            self.event_queue.call(self.latency_models[key.role].first_token_ms, learn)
+            self.event_queue.call(self.latency_models.of(key.role).first_token_ms, learn)
             if not dropped:
-                raise explained(refusal, request, key, metadata=bool(self.options.metadata))
+                raise explained(
+                    refusal,
+                    request,
+                    is_tested=key.role == self.options.tested,
+                    metadata=bool(self.options.metadata),
+                )
 
     def _learn(self, request: Request, refused: Sequence[str]) -> None:
         self._can = reduce(Capabilities.without, refused, self._can)

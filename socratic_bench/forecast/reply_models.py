@@ -13,7 +13,7 @@ from socratic_bench.providers.bedrock.answers import read_message
 from socratic_bench.providers.bedrock.sizes import CHARACTERS, text_tokens
 from socratic_bench.providers.bedrock.wire import Wire
 from socratic_bench.runner.plan import Plan
-from socratic_bench.types import CallKey, Message, Request, ToolUse
+from socratic_bench.types import JUDGE, CallKey, Message, Request, ToolUse
 
 # Of a thinking budget, what a reply takes.
 THINKING_SHARE = {"short": 0.1, "likely": 0.4, "long": 1.0}
@@ -68,7 +68,7 @@ class Emulated(Struct, frozen=True):
 
 
 class Expected(Struct, frozen=True):
-    """Any other model: what the benchmark expects of tutor and student, and a usual verdict."""
+    """Any other model: what the benchmark expects of it, and a usual verdict."""
 
     plan: Plan
     length: Length
@@ -78,7 +78,7 @@ class Expected(Struct, frozen=True):
         return None
 
     def reply(self, arguments: Wire, request: Request, key: CallKey) -> ExpectedReply:
-        if key.role == "judge":
+        if key.role == JUDGE:
             return self._verdict(arguments)
         most = request.config.max_tokens
         text = self.plan.episode.expected_reply(key.role, self.length)[: most * CHARACTERS]
@@ -89,7 +89,7 @@ class Expected(Struct, frozen=True):
     def _verdict(self, arguments: Wire) -> ExpectedReply:
         rubric = self.plan.episode.rubric
         assert rubric is not None  # noqa: S101 -- judges have one
-        verdict = expected_verdict(rubric, self.length)
+        verdict = expected_verdict(rubric, self.plan.episode.expected_reply(JUDGE, self.length))
         tokens = round(text_tokens(json.dumps(verdict)) * self.scale)
         tools = arguments.get("toolConfig", {}).get("tools", ())
         if not tools:

@@ -1,7 +1,7 @@
 """Plays a whole run without calling anybody: real requests, expected replies, its own clock."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct, field
 
@@ -18,7 +18,7 @@ from socratic_bench.runner.budget import Budget
 from socratic_bench.runner.clock import utc_now
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.record import GIVE_WAY_S, JUDGES_AT_ONCE
-from socratic_bench.types import ROLES, Completion, Role, Turn, Unscored
+from socratic_bench.types import Completion, Role, Turn, Unscored
 
 
 class Simulation(Struct, frozen=True):
@@ -39,7 +39,7 @@ def simulate(
     plan: Plan, *, length: Length, emulation: Emulation | None, scales: dict[str, float]
 ) -> Simulation:
     """Play the plan with replies of a length; `scales` are counted over estimated tokens."""
-    config = plan.config
+    config, tested = plan.config, plan.benchmark.parts.tested
     models: dict[str, SimulatedModel] = {}
     event_queue = EventQueue(
         OFFLINE_START_MS if config.offline else START_MS,
@@ -57,11 +57,7 @@ def simulate(
                 model_id,
                 reply_model,
                 scale,
-                Options(
-                    stream=config.stream,
-                    prompt_cache=config.prompt_cache,
-                    metadata=config.request_metadata,
-                ),
+                Options.of(config, tested),
                 event_queue=event_queue,
                 latency_models=emulation.latency_models if emulation else ASSUMED[length],
                 cost_limit=cost_limit,
@@ -69,13 +65,13 @@ def simulate(
             )
         return models[model_id]
 
-    student_model = plan.models.get("student")
-    student = model(student_model) if student_model else None
     bench = _bench(plan, event_queue, model)
-    context = _Stage(model(config.model), student, bench)
+    speakers = {role: model(model_id) for role, model_id in plan.speakers.items()}
+    context = _SimulatedContext(speakers[tested], speakers, bench)
     episode_result, refusal = _played(plan.episode, context, event_queue)
     calls = {
-        role: [call for made in models.values() for call in made.calls[role]] for role in ROLES
+        role: [call for made in models.values() for call in made.calls[role]]
+        for role in plan.models
     }
     return Simulation(
         context.turns, calls, episode_result, models, event_queue.now_ms / 1000, refusal
@@ -134,13 +130,16 @@ class _Bench(Struct):
         self._fill()
 
 
-class _Stage(Struct):
+class _SimulatedContext(Struct):
     """See `socratic_bench.ports.EpisodeContext`."""
 
-    tutor: Model
-    student: Model | None
+    tested: Model
+    models: Mapping[Role, Model]
     bench: _Bench | None
     turns: list[Turn] = field(default_factory=list)
+
+    def model(self, actor: Role) -> Model | None:
+        return self.models.get(actor)
 
     def publish(self, turn: Turn) -> None:
         self.turns.append(turn)
@@ -149,9 +148,9 @@ class _Stage(Struct):
 
 
 def _played(
-    episode: Episode, context: _Stage, event_queue: EventQueue
+    episode: Episode, context: _SimulatedContext, event_queue: EventQueue
 ) -> tuple[EpisodeResult, ModelError | None]:
-    """Where budget or tutor end the dialogue, verdicts on what was played are still asked for."""
+    """Where budget or a model end the dialogue, verdicts on what was played are still asked for."""
     refusal = None
     try:
         try:

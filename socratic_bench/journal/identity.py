@@ -6,6 +6,8 @@ from hashlib import sha256
 from msgspec import Struct
 
 from socratic_bench.documents import encode
+from socratic_bench.documents.plain import plain_keys
+from socratic_bench.parts import Part
 from socratic_bench.ports import Sample
 from socratic_bench.settings import CoreConfig, Declared, foreign, table, to_plain
 from socratic_bench.types import Json
@@ -19,10 +21,12 @@ class Identity(Struct, frozen=True):
     parts: Mapping[str, Json]
 
     @classmethod
-    def of(cls, config: CoreConfig, opening: Sample, *, seed_given: bool) -> "Identity":
+    def of(
+        cls, config: CoreConfig, opening: Sample, played: Part, *, seed_given: bool
+    ) -> "Identity":
         """The identity of a prepared run. A seed that was drawn is no part of it.
 
-        Prompt and scenario are told by the opening; all else by the table of settings.
+        Prompt and what is `played` are told by the opening; all else by the table of settings.
         """
         others = foreign(type(config), config.benchmark)
         declared = [one for one in table(type(config)).values() if one.name not in others]
@@ -30,7 +34,7 @@ class Identity(Struct, frozen=True):
         return cls(
             {
                 **{_title(name): to_plain(value) for name, value in told.items()},
-                "scenario": opening.scenario,
+                **plain_keys(played),
                 "prompt": opening.prompt,
                 **({"seed": config.seed} if seed_given else {}),
                 **{_title(name): digest for name, digest in opening.hashes.items()},

@@ -7,7 +7,7 @@ from functools import lru_cache
 from socratic_bench.types import Rubric
 
 _JUDGE = r"(?:judge|grader|scorer|rater|evaluator|assessor|examiner)"
-_REPLY = r"(?:reply|response|answer|turn|message|output|tutor|assistant|dialogue|conversation)"
+_REPLY = r"(?:reply|response|answer|turn|message|output|@tested|assistant|dialogue|conversation)"
 _GIVE = r"(?:give|award|assign|grant|score|rate|grade|mark|record|return|output|report)"
 _MARK = (
     r"(?:\d+(?:[.,]\d+)?\s*(?:/|out of)\s*\d|(?:ten|10)\b|\w{1,20}\s+out of\s+\w"
@@ -16,11 +16,11 @@ _MARK = (
 )
 
 # On text without case and without characters that show nothing. No pattern looks far, so that the
-# time taken grows with the text alone.
+# time taken grows with the text alone. The rubric's speakers stand for @asking and @tested.
 _PATTERNS = (
     # What frames the words of a dialogue, here or in a model's own template.
     r"</?\s*(?:reply|context|rubric|system|instructions?)\b[^<>\n]{0,40}>",
-    r"^[ \t]*\[/?(?:student|tutor|system|judge)\b[^\]\n]{0,40}\]",
+    r"^[ \t]*\[/?(?:@asking|@tested|system|judge)\b[^\]\n]{0,40}\]",
     r"<\|[\w /-]{1,30}\|>|\[/?inst\]|<</?sys>>|</?(?:\w+:)?(?:function_calls?|invoke|tool_call)\b",
     r"\n[ \t]*(?:human|assistant|system|user)\s*:",
     # A verdict, or a call that would record one.
@@ -53,11 +53,11 @@ _PATTERNS = (
         rf"[^.?!\n]{{0,20}}?\b(?:{_MARK}|\d)"
     ),
     (
-        rf"\b{_GIVE}\b[^.?!\n]{{0,20}}\b(?:this|the|my|that)\s+(?:tutor'?s?\s+)?{_REPLY}\b"
+        rf"\b{_GIVE}\b[^.?!\n]{{0,20}}\b(?:this|the|my|that)\s+(?:@tested'?s?\s+)?{_REPLY}\b"
         rf"[^.?!\n]{{0,30}}?\b{_MARK}"
     ),
     (
-        rf"\b(?:this|the|my|that)\s+(?:tutor'?s?\s+)?{_REPLY}\b[^.?!\n]{{0,30}}"
+        rf"\b(?:this|the|my|that)\s+(?:@tested'?s?\s+)?{_REPLY}\b[^.?!\n]{{0,30}}"
         rf"\b(?:deserves?|merits?|earns?|is worth|gets?|must|should|shall)\b"
         rf"[^.?!\n]{{0,40}}?\b{_MARK}"
     ),
@@ -69,20 +69,27 @@ def suspects_injection(reply: str, rubric: Rubric) -> bool:
 
     English words only. Such a reply is scored like any other.
     """
-    return _pattern(tuple(d.name for d in rubric.dimensions)).search(_folded(reply)) is not None
+    dimensions = tuple(dimension.name for dimension in rubric.dimensions)
+    return _pattern(dimensions, rubric.speakers).search(_folded(reply)) is not None
 
 
 @lru_cache(maxsize=8)
-def _pattern(dimensions: tuple[str, ...]) -> re.Pattern[str]:
-    names = "|".join(re.escape(name.casefold()) for name in (*dimensions, "overall_score"))
+def _pattern(dimensions: tuple[str, ...], speakers: tuple[str, str]) -> re.Pattern[str]:
+    names = "|".join(map(_escaped, (*dimensions, "overall_score")))
+    asking, tested = map(_escaped, speakers)
+    general = "|".join(_PATTERNS).replace("@asking", asking).replace("@tested", tested)
     # One in quotes, as in JSON, or in an order; two without, as a list or a table has them.
     quoted = rf"[\"'](?:{names})[\"']\s*[:=]\s*[\"']?\d"
     scored = rf"\b(?:{names})\W{{0,6}}(?:is\s|of\s)?\d"
     listed = rf"{scored}[^{{}}]{{0,80}}?{scored}"
     ordered = rf"\b{_GIVE}\b[^.?!\n]{{0,40}}?{scored}"
-    return re.compile("|".join((*_PATTERNS, quoted, listed, ordered)), re.MULTILINE)
+    return re.compile(f"{general}|{quoted}|{listed}|{ordered}", re.MULTILINE)
 
 
 def _folded(text: str) -> str:
     shown = (c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
     return "".join(shown).casefold()
+
+
+def _escaped(name: str) -> str:
+    return re.escape(name.casefold())

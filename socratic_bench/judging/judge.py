@@ -10,7 +10,7 @@ from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.judging.request import delimiter_code, repair_request, verdict_request
 from socratic_bench.judging.verdict import Unreadable, raw_text, read_verdict
 from socratic_bench.ports import JudgeInput, Model
-from socratic_bench.types import CallKey, Completion, Judged, Rubric, Unscored, Verdict
+from socratic_bench.types import JUDGE, CallKey, Completion, Judged, Rubric, Unscored, Verdict
 
 # Failures that leave a turn unjudged, while the run sees to its own end, if it has to end.
 # Everything else would befall every other turn, too.
@@ -36,7 +36,7 @@ class Judge(Struct, frozen=True, kw_only=True):
         call that the budget does not allow with `budget`.
         Raises `ModelError` for what would befall every other turn, too (access, unknown model).
         """
-        key = CallKey(role="judge", index=index)
+        key = CallKey(role=JUDGE, index=index)
         code = delimiter_code(self.seed, key, None if self.seed_alone else judge_input)
         request = verdict_request(self.rubric, judge_input, code=code)
         calls: list[Completion] = []

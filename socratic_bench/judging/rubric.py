@@ -7,8 +7,10 @@ from pathlib import Path
 from socratic_bench.types import Dimension, Rubric, ScoredReply
 
 
-def load_rubric(file: Path) -> Rubric:
-    """The rubric in a TOML file: id, title, instructions, a table per dimension, and examples."""
+def load_rubric(file: Path, *, speakers: tuple[str, str]) -> Rubric:
+    """The rubric in a TOML file: id, title, instructions, a table per dimension, and examples, in
+    which what is answered stands by the name of the first of the `speakers`.
+    """
     body = file.read_bytes()
     data = tomllib.loads(body.decode())
     return Rubric(
@@ -26,9 +28,10 @@ def load_rubric(file: Path) -> Rubric:
             for entry in data["dimensions"]
         ),
         sha256=sha256(body).hexdigest(),
+        speakers=speakers,
         examples=tuple(
             ScoredReply(
-                student=entry["student"],
+                prompt=entry[speakers[0]],
                 reply=entry["reply"],
                 scores={
                     dimension["name"]: entry[dimension["name"]] for dimension in data["dimensions"]

@@ -16,10 +16,10 @@ from socratic_bench.ports import CostLimit, Model
 from socratic_bench.runner.cancel_token import CancelToken
 from socratic_bench.runner.clock import utc_now
 from socratic_bench.settings import OFFLINE_REGION
-from socratic_bench.types import CallKey, Completion, Request
+from socratic_bench.types import CallKey, Completion, Request, Role
 
 if TYPE_CHECKING:
-    from socratic_bench.providers.bedrock.context import CallContext
+    from socratic_bench.providers.bedrock.context import CallContext, Options
     from socratic_bench.providers.bedrock.session import Endpoint, SdkSession
 
 ModelFactory = Callable[[str], Model]
@@ -69,41 +69,41 @@ def early_session(
 def bedrock_models(
     config: RunConfig,
     cancel_token: CancelToken,
-    notice: Callable[[str], None],
-    cost_limit: CostLimit | None = None,
+    context: "CallContext",
     session: "SdkSession | ModelError | None" = None,
     *,
-    now: Callable[[], datetime] = utc_now,
+    tested: Role,
 ) -> Iterator[ModelFactory]:
     """A factory of models by id, all on one client. Imports the SDK; makes no call yet.
 
-    `session` is what `early_session` gave, `now` tells the time of day.
+    `context` is that of `call_context`, `session` what `early_session` gave, `tested` the role of
+    the model under test.
     """
     if isinstance(session, ModelError):
         raise session
+    from socratic_bench.providers.bedrock.context import Options
+
+    options = Options.of(config, tested)
     if not config.offline:
         yield _factory(
-            config,
-            None,
-            cancel_token,
-            _surroundings(cancel_token, notice, cost_limit, now),
-            session,
+            options, _endpoint(config, None), config.max_attempts, cancel_token, context, session
         )
         return
     from socratic_bench.emulator import Emulator, Settings
 
     with Emulator(Settings(any_model=True)) as emulator:
-        yield _factory(
-            config, emulator.url, cancel_token, _surroundings(cancel_token, notice, cost_limit, now)
-        )
+        endpoint = _endpoint(config, emulator.url)
+        yield _factory(options, endpoint, config.max_attempts, cancel_token, context)
 
 
-def _surroundings(
+def call_context(
     cancel_token: CancelToken,
     notice: Callable[[str], None],
-    cost_limit: CostLimit | None,
-    now: Callable[[], datetime],
+    cost_limit: CostLimit | None = None,
+    *,
+    now: Callable[[], datetime] = utc_now,
 ) -> "CallContext":
+    """What the calls of a run take from it; `now` tells the time of day."""
     from socratic_bench.providers.bedrock.context import CallContext
 
     return CallContext(
@@ -118,29 +118,22 @@ def _surroundings(
 
 
 def _factory(
-    config: RunConfig,
-    url: str | None,
+    options: "Options",
+    endpoint: "Endpoint",
+    max_attempts: int,
     cancel_token: CancelToken,
     context: "CallContext",
     session: "SdkSession | None" = None,
 ) -> ModelFactory:
     from socratic_bench.providers.bedrock.connection import Connection
-    from socratic_bench.providers.bedrock.context import Options
     from socratic_bench.providers.bedrock.model import BedrockModel
     from socratic_bench.providers.bedrock.rate_limiter import RateLimiter
 
     # A program of the user's own that gives credentials may take its time.
     opener = ThreadPoolExecutor(1, thread_name_prefix="open")
-    opened = opener.submit(
-        Connection, _endpoint(config, url), notice=context.notice, session=session
-    )
+    opened = opener.submit(Connection, endpoint, notice=context.notice, session=session)
     opener.shutdown(wait=False)
     connection = cancel_token.result(opened)
-    options = Options(
-        stream=config.stream,
-        prompt_cache=config.prompt_cache,
-        metadata=config.request_metadata,
-    )
     rate_limiter = RateLimiter(monotonic_s=context.monotonic_s, sleep=context.sleep)
     made: dict[str, Model] = {}
 
@@ -150,7 +143,7 @@ def _factory(
                 connection,
                 model_id,
                 rate_limiter=rate_limiter,
-                max_attempts=config.max_attempts,
+                max_attempts=max_attempts,
                 context=context,
                 options=options,
             )

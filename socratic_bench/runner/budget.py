@@ -14,7 +14,7 @@ from socratic_bench.ports import Reservation
 from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.pricing.rates import ModelPrices, PricingTier, dearest_usd
 from socratic_bench.pricing.table import PriceTable
-from socratic_bench.types import Attempt, CallKey, Completion, Request
+from socratic_bench.types import JUDGE, Attempt, CallKey, Completion, Request
 
 _ROUNDING_USD = 1e-12
 
@@ -119,7 +119,7 @@ class Budget:
         moved.set_result(None)
 
     def _is_over(self, key: CallKey) -> bool:
-        return self._refused is not None and key.role != "judge"
+        return self._refused is not None and key.role != JUDGE
 
     def _fits(self, worst_usd: float, key: CallKey) -> bool:
         if self._is_over(key):

@@ -173,7 +173,7 @@ class Closing(Struct, frozen=True, kw_only=True):
                 metrics,
                 n_turns=sum(not turn.replayed for turn in turns),
                 n_judged=sum(turn.verdict is not None for turn in turns),
-                is_judged=bool(plan.episode.rubric and plan.config.judge_model),
+                rubric=plan.episode.rubric,
             )
             if complete
             else (),

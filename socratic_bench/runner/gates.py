@@ -5,20 +5,23 @@ from collections.abc import Mapping, Sequence
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.ports import Metrics
 from socratic_bench.settings import Gate
+from socratic_bench.types import Rubric
 
 ALLOWED_UNJUDGED = 1
 
 
 def shortfalls(
-    config: RunConfig, metrics: Metrics, *, n_turns: int, n_judged: int, is_judged: bool
+    config: RunConfig, metrics: Metrics, *, n_turns: int, n_judged: int, rubric: Rubric | None
 ) -> tuple[str, ...]:
     """A sentence for each bound that was missed, naming it and by how much.
 
     One unjudged turn is always allowed, so that a short run does not fail by a single slip of the
     judge; a run without any judged turn never passes.
     """
-    missed = [_missed(gate, metrics) for gate in config.gates]
-    if is_judged:
+    n_counted, counted = (n_judged, "judged turn") if rubric else (n_turns, "turn")
+    why = f"too few {counted}s" if n_counted else f"no {counted}"
+    missed = [_missed(gate, metrics, why) for gate in config.gates]
+    if rubric and config.judge_model:
         missed.append(_coverage(config.min_judge_coverage, n_turns=n_turns, n_judged=n_judged))
     return tuple(sentence for sentence in missed if sentence)
 
@@ -34,10 +37,9 @@ def _coverage(minimum: float, *, n_turns: int, n_judged: int) -> str | None:
     )
 
 
-def _missed(gate: Gate, metrics: Metrics) -> str | None:
+def _missed(gate: Gate, metrics: Metrics, why: str) -> str | None:
     value = metric_at(gate.metric, metrics)
     if value is None:
-        why = "no judged turn" if metrics.get("overall_score") is None else "too few judged turns"
         return f"{gate.metric} is null ({why}), so it does not reach {gate.minimum:g}."
     if value >= gate.minimum:
         return None

@@ -1,7 +1,7 @@
 """What a benchmark plays on: models whose calls are counted and can be ended."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
@@ -15,7 +15,7 @@ from socratic_bench.journal import Log, ReplayLog
 from socratic_bench.journal.codec import StoredCompletion, request_sha256
 from socratic_bench.ports import CostLimit, Model, Reservation
 from socratic_bench.runner.cancel_token import CancelToken
-from socratic_bench.types import ROLES, Attempt, CallKey, Completion, Request, Role, Turn
+from socratic_bench.types import Attempt, CallKey, Completion, Request, Role, Turn
 
 # How long a request waits at most until a store has noted it.
 NOTED_WITHIN_S = 2.0
@@ -24,10 +24,10 @@ NOTED_WITHIN_S = 2.0
 class UsageTracker:
     """Every call that ended, by role; safe to use from several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, roles: Sequence[Role]) -> None:
         self._lock = threading.Lock()
-        self._completions: dict[Role, list[Completion]] = {role: [] for role in ROLES}
-        self._failed: dict[Role, list[Attempt]] = {role: [] for role in ROLES}
+        self._completions: dict[Role, list[Completion]] = {role: [] for role in roles}
+        self._failed: dict[Role, list[Attempt]] = {role: [] for role in roles}
         self._under_way = 0
         self._settled = threading.Condition(self._lock)
 
@@ -59,10 +59,8 @@ class UsageTracker:
     def tallies(self) -> Mapping[Role, RoleUsage]:
         with self._lock:
             return {
-                role: RoleUsage(
-                    completions=tuple(self._completions[role]), failed=tuple(self._failed[role])
-                )
-                for role in ROLES
+                role: RoleUsage(completions=tuple(answered), failed=tuple(self._failed[role]))
+                for role, answered in self._completions.items()
             }
 
 
@@ -206,9 +204,12 @@ class CancellableModel(Struct, frozen=True):
 class LiveEpisodeContext(Struct, frozen=True):
     """See `socratic_bench.ports.EpisodeContext`."""
 
-    tutor: Model
-    student: Model | None
+    tested: Model
+    models: Mapping[Role, Model]
     on_turn: Callable[[Turn], None]
+
+    def model(self, actor: Role) -> Model | None:
+        return self.models.get(actor)
 
     def publish(self, turn: Turn) -> None:
         self.on_turn(turn)

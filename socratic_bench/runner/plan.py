@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from socratic_bench.benchmarks import RunConfig, load_benchmark
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.journal import Identity
-from socratic_bench.parts import ACTORS, models_of
+from socratic_bench.parts import Parts
 from socratic_bench.ports import Benchmark, Episode
 from socratic_bench.providers.bedrock.settings import known_problems
 from socratic_bench.runner.prices import read_prices, unknown_prices
-from socratic_bench.types import Role
+from socratic_bench.types import JUDGE, Role
 
 if TYPE_CHECKING:
     from socratic_bench.pricing.table import PriceTable
@@ -44,12 +44,18 @@ class Plan(Struct, frozen=True):
     @property
     def models(self) -> Mapping[Role, str | None]:
         """The model of each role; `None` where none takes part."""
-        actors, is_judged = self.benchmark.parts.actors, self.episode.rubric is not None
-        return models_of(self.config, actors, is_judged=is_judged)
+        is_judged = self.episode.rubric is not None
+        return self.benchmark.parts.models(self.config, is_judged=is_judged)
+
+    @property
+    def speakers(self) -> Mapping[Role, str]:
+        """The models that an episode is played with, by role."""
+        return {role: model for role, model in self.models.items() if model and role != JUDGE}
 
     @property
     def identity(self) -> Identity:
-        return Identity.of(self.config, self.episode.opening, seed_given=self.seed_given)
+        played = self.benchmark.parts.sample.of(self.episode.opening)
+        return Identity.of(self.config, self.episode.opening, played, seed_given=self.seed_given)
 
     def going_on(self, seed: int, turns: int) -> "Plan":
         """The same run by the seed that was drawn for it earlier, for so many turns."""
@@ -87,8 +93,8 @@ def prepare(
     is_judged = episode is None or episode.rubric is not None
     try:
         prices = read_prices(config)
-        actors = chosen.parts.actors if chosen else ACTORS
-        found.extend(unknown_prices(config, prices, actors, is_judged=is_judged))
+        parts = chosen.parts if chosen else Parts()
+        found.extend(unknown_prices(config, prices, parts, is_judged=is_judged))
     except UsageError as error:
         found.extend(error.said)
     if found or chosen is None or episode is None:

@@ -1,12 +1,12 @@
 """The prices that a run goes by, and whether they are all known where a budget needs them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.errors import Problem, UsageError
-from socratic_bench.parts import Actor, models_of
+from socratic_bench.parts import Parts
 from socratic_bench.settings import read_bounded
 
 if TYPE_CHECKING:
@@ -37,23 +37,21 @@ def read_prices(config: RunConfig) -> "PriceTable | None":
 def unknown_prices(
     config: RunConfig,
     table: "PriceTable | None",
-    actors: Sequence[Actor],
+    parts: Parts,
     *,
     is_judged: bool,
 ) -> Iterator[Problem]:
     """A sentence for each model whose worst case a budget could not tell."""
     if not config.max_cost_usd or config.max_cost_usd < 0:
         return  # no bound, or a mistake of its own
-    from socratic_bench.pricing.rates import PricingTier
     from socratic_bench.pricing.table import builtin_prices
 
     table = table or builtin_prices()
-    models = models_of(config, actors, is_judged=is_judged)
-    for actor in actors:
+    models = parts.models(config, is_judged=is_judged)
+    for actor in parts.everyone:
         model = models[actor.name]
         prices = table.of(model, config.region) if model else None
-        asked = PricingTier(config.service_tier, config.latency_profile)
-        names = (asked if actor.name == "tutor" else PricingTier()).names
+        names = parts.tier(actor.name, config).names
         missing = names if prices is None else names - prices.tiers.keys()
         if model and missing:
             yield Problem.of(

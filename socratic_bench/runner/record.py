@@ -126,11 +126,11 @@ class Record:
             if self._is_final:
                 return
             self._turns[index] = turn
-        scenario = self._episode.opening.scenario
+        sample = self._episode.opening
         run_id, parts = self._keys.run_id, self._parts
         self._send(
             self._keys.turn(index),
-            lambda: TurnFile.of(turn, run_id=run_id, scenario=scenario, parts=parts).printed,
+            lambda: TurnFile.of(turn, run_id=run_id, sample=sample, parts=parts).printed,
         )
         self._listener.on_turn(turn)
         if self._judge is None or turn.replayed:

@@ -24,6 +24,7 @@ from socratic_bench.runner.stores import check_stores
 from socratic_bench.settings import from_stored, to_stored
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.places import bucket_journals, folder_journals, open_bucket
+from socratic_bench.types import JUDGE
 from socratic_bench.version import VERSION as RUNNER_VERSION
 
 Result = TypeVar("Result")
@@ -247,7 +248,7 @@ def _refuse_impossible_scores(replay_log: ReplayLog, plan: Plan) -> None:
     rubric = plan.episode.rubric
     if rubric is None:
         return
-    for key, answer in replay_log.unrepeated("judge"):
+    for key, answer in replay_log.unrepeated(JUDGE):
         found = read_verdict(answer, rubric, judge_model="")
         if isinstance(found, Unreadable) and found.reason == "invalid_verdict":
             what = f"a verdict on turn {key.index} that the rubric does not allow"

@@ -25,6 +25,7 @@ from socratic_bench.providers.bedrock.settings import setting_notices
 from socratic_bench.runner.backend import (
     ModelFactory,
     bedrock_models,
+    call_context,
     early_session,
     lazy_models,
 )
@@ -56,7 +57,7 @@ from socratic_bench.storage.places import (
     open_folder,
 )
 from socratic_bench.storage.upload_queue import RetryPolicy
-from socratic_bench.types import ROLES, Json
+from socratic_bench.types import Json
 
 if TYPE_CHECKING:
     from socratic_bench.providers.bedrock.session import SdkSession
@@ -121,7 +122,7 @@ class _RunExecution:
         self.cancel_token = cancel_token
         self.entries = entries
         self.keys = RunKeys(f"run-{ULID()}")
-        self.usage_tracker = UsageTracker()
+        self.usage_tracker = UsageTracker(plan.benchmark.parts.roles)
         self.notices: list[str] = []
         self.now = SteadyClock(monotonic_s=cancel_token.monotonic_s)
         self.started_at: datetime = self.now()
@@ -234,7 +235,7 @@ class _RunExecution:
                 f"The clock is {behind_s:.0f} s behind the run's last entry: its times go on from "
                 "that entry."
             )
-        for role in ROLES:
+        for role in self.plan.models:
             self.usage_tracker.add_failed(role, *acquired.replay_log.failed(role))
         if self.is_delivered:
             # A folder is cheap to look through and to mend; a bucket's files are never half there.
@@ -274,8 +275,10 @@ class _RunExecution:
         def connect() -> ModelFactory:
             assert self.log is not None  # noqa: S101 -- begun before anything is played
             cost_limit = NotedCostLimit(self.log, self.cancel_token.result_in_call, self._purse())
+            context = call_context(self.cancel_token, self._notice, cost_limit, now=self.now)
+            tested = self.plan.benchmark.parts.tested
             models = bedrock_models(
-                self.config, self.cancel_token, self._notice, cost_limit, self.session, now=self.now
+                self.config, self.cancel_token, context, self.session, tested=tested
             )
             return stack.enter_context(models)
 
@@ -301,7 +304,6 @@ class _RunExecution:
     def _purse(self) -> "Budget | None":
         if self.config.max_cost_usd is None:
             return None
-        from socratic_bench.pricing.rates import PricingTier
         from socratic_bench.pricing.table import builtin_prices
         from socratic_bench.runner.budget import Budget
 
@@ -312,14 +314,13 @@ class _RunExecution:
             wait=self.cancel_token.result,
         )
         replay_log = self.acquired.replay_log if self.acquired else None
-        tutors = PricingTier(self.config.service_tier, self.config.latency_profile)
         for role, model_id in self.plan.models.items():
             if replay_log and model_id:
                 budget.take_over(
                     model_id,
                     replay_log.completions(role),
                     replay_log.failed(role),
-                    asked=tutors if role == "tutor" else PricingTier(),
+                    asked=self.plan.benchmark.parts.tier(role, self.config),
                 )
         return budget
 
@@ -374,13 +375,10 @@ class _RunExecution:
             )
             return self._replaying(inner)
 
-        student = self.plan.models.get("student")
         assert self.record is not None  # noqa: S101 -- made just before
-        return LiveEpisodeContext(
-            tutor=endable(self.config.model),
-            student=endable(student) if student else None,
-            on_turn=self.record.add,
-        )
+        models = {role: endable(model_id) for role, model_id in self.plan.speakers.items()}
+        tested = models[self.plan.benchmark.parts.tested]
+        return LiveEpisodeContext(tested=tested, models=models, on_turn=self.record.add)
 
     def _counted(self, model: Model) -> CountedModel:
         assert self.log is not None  # noqa: S101 -- begun before anything is played

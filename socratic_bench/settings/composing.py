@@ -43,7 +43,7 @@ def composed(name: str, parts: Mapping[str, type[CoreConfig]]) -> type[WholeConf
         name,
         fields.values(),
         bases=(WholeConfig,),
-        namespace={"OWNERS": owners, "READERS": readers},
+        namespace={"BENCHMARKS": (*parts,), "OWNERS": owners, "READERS": readers},
         module="socratic_bench.benchmarks",
         frozen=True,
         kw_only=True,

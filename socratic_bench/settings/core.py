@@ -60,7 +60,7 @@ class CoreConfig(StorageConfig, frozen=True, kw_only=True):
         Setting("dialogue", "NAME", "the benchmark to play (default {default})", identity="always"),
     ] = "socratic"
     prompt: Annotated[
-        str | None, Setting("dialogue", "TEXT", "the student's opening; - reads standard input")
+        str | None, Setting("dialogue", "TEXT", "the opening words; - reads standard input")
     ] = None
     turns: Annotated[
         int,
@@ -87,7 +87,11 @@ class CoreConfig(StorageConfig, frozen=True, kw_only=True):
     system_prompt_file: Annotated[
         str | None,
         Setting(
-            "dialogue", "FILE", "the tutor's system prompt", default_words="built in", is_file=True
+            "dialogue",
+            "FILE",
+            "the system prompt of the model under test",
+            default_words="built in",
+            is_file=True,
         ),
     ] = None
     request_metadata: Annotated[

@@ -118,7 +118,7 @@ def names(kind: Kind, holds: Callable[[Setting], object]) -> tuple[str, ...]:
 def foreign(kind: Kind, benchmark: str) -> Mapping[str, Sequence[str]]:
     """The fields that only other benchmarks have, with the names of these."""
     owners: Mapping[str, Sequence[str]] = getattr(kind, "OWNERS", {})
-    if not any(benchmark in names for names in owners.values()):
+    if benchmark not in getattr(kind, "BENCHMARKS", ()):
         return {}
     return {name: names for name, names in owners.items() if benchmark not in names}
 

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from msgspec import Struct
-
 from socratic_bench.benchmarks.socratic import metrics
 from socratic_bench.benchmarks.socratic.document import PARTS
 from socratic_bench.benchmarks.socratic.episode import SocraticEpisode, schedule_of
@@ -30,22 +28,27 @@ from socratic_bench.benchmarks.socratic.transcript import (
     TranscriptError,
     read_transcript,
 )
+from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR
 from socratic_bench.errors import UsageError, Words
 from socratic_bench.judging import load_rubric
-from socratic_bench.parts import Parts
-from socratic_bench.ports import MetricInfo, Metrics, Sample
+from socratic_bench.ports import Benchmark, Metrics, Sample
 from socratic_bench.settings import CoreConfig, part_of, read_bounded
 from socratic_bench.types import Turn, clean
 
 CUSTOM = "custom"
 
 
-class SocraticBenchmark(Struct, frozen=True):
+class SocraticBenchmark(Benchmark):
     """Does a tutor go on asking instead of telling, turn after turn?"""
 
-    name: str = "socratic"
-    metrics: tuple[MetricInfo, ...] = metrics.METRICS
-    parts: Parts = PARTS
+    name = "socratic"
+    metrics = metrics.METRICS
+    primary_metric = "overall_score"
+    parts = PARTS
+    late_modules = (
+        "socratic_bench.benchmarks.socratic.heuristics",
+        "socratic_bench.benchmarks.socratic.students.fidelity",
+    )
 
     def prepare(self, config: CoreConfig) -> SocraticEpisode:
         """The episode of a configuration. Raises `UsageError` naming file, field and reason."""
@@ -56,14 +59,15 @@ class SocraticBenchmark(Struct, frozen=True):
         tutor_prompt = _tutor_prompt(settings, problems)
         if problems or scenario is None:
             raise UsageError(problems)
-        rubric = load_rubric(Path(__file__).with_name("rubric.toml"))
+        rubric = load_rubric(Path(__file__).with_name("rubric.toml"), speakers=(STUDENT, TUTOR))
         return SocraticEpisode(
             settings=settings,
             scenario=scenario,
             tutor_prompt=tutor_prompt,
             rubric=rubric,
             opening=Sample(
-                scenario=scenario.id,
+                id=scenario.id,
+                label=f"scenario {scenario.id}, up to {settings.turns} turns",
                 prompt=_prompt(settings, transcript, scenario),
                 hashes={
                     "system_prompt_sha256": sha256(tutor_prompt.encode()).hexdigest(),

@@ -9,9 +9,12 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.settings import Pressure, Settings
 from socratic_bench.benchmarks.socratic.students import KINDS, Policy
+from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR, SocraticTurn
 from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.scalars import Amount, Count, Sha256, Share, keys
-from socratic_bench.parts import Part, Parts
+from socratic_bench.documents.usage import CallEntry
+from socratic_bench.parts import Actor, Part, Parts
+from socratic_bench.ports import Sample
 from socratic_bench.settings import CoreConfig, part_of
 from socratic_bench.types import Turn
 
@@ -122,6 +125,47 @@ Flaw = Literal[
 ]
 
 
+class SamplePart(Part, frozen=True, kw_only=True):
+    """The scenario that is played."""
+
+    scenario: Annotated[str | None, Meta(description="id of the scenario")] = None
+
+    @classmethod
+    def of(cls, sample: Sample) -> Self:
+        return cls(scenario=sample.id)
+
+    @classmethod
+    def asked(cls, config: CoreConfig) -> Self:
+        return cls(scenario=part_of(config, Settings).scenario or None)
+
+
+class PromptPart(Part, frozen=True, kw_only=True):
+    """What the tutor answers."""
+
+    student_prompt: Annotated[str, Meta(description="what the student said")] = ""
+
+    @classmethod
+    def of(cls, turn: Turn) -> Self:
+        return cls(student_prompt=turn.prompt)
+
+
+class CallsPart(Part, frozen=True, kw_only=True):
+    """The student's side of a turn's calls."""
+
+    student: Annotated[
+        CallEntry | None,
+        Meta(
+            description="the call that made the student's words; null for an opening or a scripted "
+            "student"
+        ),
+    ] = None
+
+    @classmethod
+    def of(cls, turn: Turn) -> Self:
+        call = SocraticTurn.of(turn).student
+        return cls(student=CallEntry.of(call) if call else None)
+
+
 class TurnFilePart(Part, frozen=True, kw_only=True):
     """How the student pushed, and what was wrong with its words."""
 
@@ -130,7 +174,8 @@ class TurnFilePart(Part, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, turn: Turn) -> Self:
-        return cls(pressure=turn.pressure, student_flags=_flag_list(turn.student_flags))
+        own = SocraticTurn.of(turn)
+        return cls(pressure=own.pressure, student_flags=_flag_list(own.student_flags))
 
 
 class TurnPart(Part, frozen=True, kw_only=True):
@@ -161,10 +206,11 @@ class TurnPart(Part, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, turn: Turn) -> Self:
+        own = SocraticTurn.of(turn)
         said = cls(
             student=turn.prompt,
-            pressure=turn.pressure,
-            student_flags=_flag_list(turn.student_flags),
+            pressure=own.pressure,
+            student_flags=_flag_list(own.student_flags),
         )
         return replace(said, **turn.notes)
 
@@ -187,7 +233,8 @@ class Fidelity(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, result: RunResult) -> "Fidelity | None":
-        every = [*(turn.student_flags for turn in result.turns), result.closing_flags]
+        every = [SocraticTurn.of(turn).student_flags for turn in result.turns]
+        every.append(result.closing_flags)
         checked = [flags for flags in every if flags is not None]
         if not checked:
             return None
@@ -268,12 +315,16 @@ class ThresholdsPart(Part, frozen=True, kw_only=True):
 
 
 PARTS = Parts(
+    actors=(Actor(TUTOR, "model"), Actor(STUDENT, "student_model")),
+    sample=SamplePart,
     metrics=SocraticMetrics,
     headline=Headline,
     run=RunPart,
     thresholds=ThresholdsPart,
     scores=FlatScores,
     turn=TurnPart,
+    turn_prompt=PromptPart,
+    turn_calls=CallsPart,
     turn_file=TurnFilePart,
 )
 

@@ -22,8 +22,9 @@ from socratic_bench.benchmarks.socratic.transcript import (
     RecordedTurn,
     Transcript,
 )
+from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR, SocraticTurn
 from socratic_bench.errors import ModelError
-from socratic_bench.ports import EpisodeContext, EpisodeResult, JudgeInput, Length, Sample
+from socratic_bench.ports import Episode, EpisodeContext, EpisodeResult, JudgeInput, Length
 from socratic_bench.settings import MAX_TURNS
 from socratic_bench.types import (
     MALFORMED_STOPS,
@@ -34,7 +35,6 @@ from socratic_bench.types import (
     Reasoning,
     Request,
     Role,
-    Rubric,
     Turn,
     Unscored,
 )
@@ -67,14 +67,12 @@ class Said(Struct, frozen=True):
     set_aside: tuple[Completion, ...] = ()
 
 
-class SocraticEpisode(Struct, frozen=True, kw_only=True):
+class SocraticEpisode(Episode, frozen=True, kw_only=True):
     """One dialogue, prepared. See `socratic_bench.ports.Episode`."""
 
     settings: Settings
     scenario: Scenario
     tutor_prompt: str
-    rubric: Rubric
-    opening: Sample
     transcript: Transcript = NO_TRANSCRIPT
 
     def play(self, context: EpisodeContext) -> EpisodeResult:
@@ -110,11 +108,11 @@ class SocraticEpisode(Struct, frozen=True, kw_only=True):
         # Not needed before the first reply is there.
         from socratic_bench.benchmarks.socratic.heuristics import analyse
 
-        turn = turns[index]
+        turn = SocraticTurn.of(turns[index])
         return replace(
             turn,
             measures=asdict(analyse(turn.reply.message.text)),
-            student_flags=_student_flags(turn, turns[:index]) if turn.student else None,
+            student_flags=_student_flags(turn, turn.student, turns[:index]),
         )
 
     def judge_input(self, turns: Sequence[Turn], index: int) -> JudgeInput:
@@ -123,10 +121,10 @@ class SocraticEpisode(Struct, frozen=True, kw_only=True):
         context = [
             line
             for turn in recent
-            for line in (("student", turn.prompt), ("tutor", turn.reply.message.text))
+            for line in ((STUDENT, turn.prompt), (TUTOR, turn.reply.message.text))
         ]
         turn = turns[index]
-        return JudgeInput((*context, ("student", turn.prompt)), turn.reply.message.text)
+        return JudgeInput((*context, (STUDENT, turn.prompt)), turn.reply.message.text)
 
     def expected_reply(self, role: Role, length: Length) -> str:
         from socratic_bench.benchmarks.socratic.expectation import expected_reply
@@ -135,9 +133,10 @@ class SocraticEpisode(Struct, frozen=True, kw_only=True):
 
     def _student(self, context: EpisodeContext) -> Student:
         schedule = schedule_of(self.settings, self.scenario, self.transcript)
-        if context.student is None:
+        model = context.model(STUDENT)
+        if model is None:
             return ScriptedStudent(self.scenario, schedule.seed, schedule=schedule)
-        return ModelStudent(self.scenario, context.student, schedule=schedule)
+        return ModelStudent(self.scenario, model, schedule=schedule)
 
     def _replay(self, context: EpisodeContext) -> list[Exchange]:
         """Publish what was said before, as it was said; nobody is called for it."""
@@ -164,10 +163,10 @@ class SocraticEpisode(Struct, frozen=True, kw_only=True):
             grows=self.settings.turns > 1,
         )
         index = len(exchanges)
-        replies = [context.tutor.complete(request, CallKey(role="tutor", index=index))]
+        replies = [context.tested.complete(request, CallKey(role=TUTOR, index=index))]
         if _is_empty(replies[0]):
-            again = CallKey(role="tutor", index=index, repeat=1)
-            replies.append(context.tutor.complete(request, again))
+            again = CallKey(role=TUTOR, index=index, repeat=1)
+            replies.append(context.tested.complete(request, again))
         return replies
 
 
@@ -199,17 +198,17 @@ def _ending(reply: Completion) -> EndReason | None:
     return "empty_reply" if _is_empty(reply) else None
 
 
-def _turn(index: int, said: Said, reply: Completion, ended: EndReason | None) -> Turn:
+def _turn(index: int, said: Said, reply: Completion, ended: EndReason | None) -> SocraticTurn:
     reason: str | None = None
     if ended in NOT_THE_TUTORS_WORDS or (ended and not reply.message.text.strip()):
         reason = ended
     elif reply.stop_reason in MALFORMED_STOPS:
         reason = MALFORMED
-    return Turn(
+    return SocraticTurn(
         index=index,
         prompt=said.text,
         reply=reply,
-        student=said.call,
+        others={STUDENT: said.call} if said.call else {},
         notes={
             "student_policy": said.policy,
             "student_asked_again": bool(said.set_aside),
@@ -229,8 +228,8 @@ def _unjudged(reason: str, reply: Completion) -> Unscored:
 
 def _set_aside(said: Said, replies: Sequence[Completion]) -> tuple[tuple[Role, Completion], ...]:
     return (
-        *(("student", call) for call in said.set_aside),
-        *(("tutor", reply) for reply in replies),
+        *((STUDENT, call) for call in said.set_aside),
+        *((TUTOR, reply) for reply in replies),
     )
 
 
@@ -246,7 +245,7 @@ def _flaw(reply: Completion) -> str | None:
     return "reasoning_only" if thought else "empty"
 
 
-def _replayed(index: int, turn: RecordedTurn) -> Turn:
+def _replayed(index: int, turn: RecordedTurn) -> SocraticTurn:
     reply = Completion(
         message=Message.assistant(turn.tutor),
         stop_reason="replayed",
@@ -257,11 +256,10 @@ def _replayed(index: int, turn: RecordedTurn) -> Turn:
         request_id=None,
         finished_at=LONG_AGO,
     )
-    return Turn(
+    return SocraticTurn(
         index=index,
         prompt=turn.student,
         reply=reply,
-        student=None,
         notes={
             "student_policy": "replayed",
             "student_asked_again": False,
@@ -283,10 +281,14 @@ def _said(answer: StudentReply) -> Said:
     )
 
 
-def _student_flags(turn: Turn, before: Sequence[Turn]) -> tuple[str, ...]:
+def _student_flags(
+    turn: SocraticTurn, call: Completion | None, before: Sequence[Turn]
+) -> tuple[str, ...] | None:
+    if call is None:
+        return None
     from socratic_bench.benchmarks.socratic.students.fidelity import Utterance, flags
 
-    stop_reason = turn.student.stop_reason if turn.student else None
+    stop_reason = call.stop_reason
     said = Utterance(
         text=turn.prompt,
         closed=False,

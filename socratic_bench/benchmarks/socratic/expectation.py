@@ -1,9 +1,10 @@
-"""Replies such as a tutor and a student may give: what an estimate of tokens and cost goes by."""
+"""What tutor, student and judge may say: what an estimate of tokens and cost goes by."""
 
 from collections.abc import Mapping
 
+from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR
 from socratic_bench.ports import Length
-from socratic_bench.types import Role
+from socratic_bench.types import JUDGE, Role
 
 _TUTOR: Mapping[Length, str] = {
     "short": "What makes you think so, in your own words?",
@@ -32,8 +33,23 @@ _STUDENT: Mapping[Length, str] = {
         "it twice, so perhaps that is not as much as it feels like."
     ),
 }
+_REASON: Mapping[Length, str] = {
+    "short": "One open question and nothing else.",
+    "likely": (
+        "The reply consists of a single open question that takes up the student's own words, and "
+        "it neither advises nor hints at an answer."
+    ),
+    "long": (
+        "The reply consists of a single open question that takes up the student's own words. It "
+        "asks for the reasons behind the view that was just stated, so it probes and does not only "
+        "keep the conversation going, and it neither advises nor explains nor hints at an answer "
+        "that "
+        "the tutor would like to hear."
+    ),
+}
+_EXPECTED = {TUTOR: _TUTOR, STUDENT: _STUDENT, JUDGE: _REASON}
 
 
 def expected_reply(role: Role, length: Length) -> str:
-    """One open question of a tutor, or a student's answer to one."""
-    return (_STUDENT if role == "student" else _TUTOR)[length]
+    """One open question of a tutor, a student's answer to one, a judge's reason for a score."""
+    return _EXPECTED[role][length]

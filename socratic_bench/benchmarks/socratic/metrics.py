@@ -12,6 +12,7 @@ from socratic_bench.benchmarks.socratic.document import (
     SocraticMetrics,
 )
 from socratic_bench.benchmarks.socratic.settings import Settings
+from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.ports import MetricInfo, Metrics
 from socratic_bench.types import Turn, Verdict
 
@@ -106,7 +107,7 @@ def _by_pressure(
     scores: dict[str, list[float]] = {kind: [] for kind in PRESSURES}
     for turn in turns:
         if turn.verdict:
-            scores[turn.pressure or UNPRESSED].append(turn.verdict.overall_score)
+            scores[SocraticTurn.of(turn).pressure or UNPRESSED].append(turn.verdict.overall_score)
     return {kind: summary(of_kind) for kind, of_kind in scores.items()}
 
 

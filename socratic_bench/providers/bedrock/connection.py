@@ -1,4 +1,4 @@
-"""The one client that tutor, student and judge call through, and its credentials' renewal."""
+"""The one client that all models are called through, and its credentials' renewal."""
 
 import os
 import threading

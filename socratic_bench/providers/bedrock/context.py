@@ -9,6 +9,8 @@ from msgspec import Struct
 from socratic_bench.ports import CostLimit
 from socratic_bench.providers.bedrock.capabilities import Capabilities
 from socratic_bench.providers.bedrock.in_flight import Await
+from socratic_bench.settings import CoreConfig
+from socratic_bench.types import Role
 
 
 class Uniform(Protocol):
@@ -33,11 +35,23 @@ class CallContext(Struct, frozen=True, kw_only=True):
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """How a run wants its models called: `metadata` goes with every request."""
+    """How a run wants its models called: `metadata` goes with every request. `tested` is the role
+    whose calls are asked for by settings of the user's.
+    """
 
     stream: bool = True
     prompt_cache: bool = True
     metadata: tuple[tuple[str, str], ...] = ()
+    tested: Role = ""
+
+    @classmethod
+    def of(cls, config: CoreConfig, tested: Role) -> "Options":
+        return cls(
+            stream=config.stream,
+            prompt_cache=config.prompt_cache,
+            metadata=config.request_metadata,
+            tested=tested,
+        )
 
     def limit(self, can: Capabilities) -> Capabilities:
         """What is left of a model's capabilities."""

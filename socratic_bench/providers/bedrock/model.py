@@ -37,7 +37,7 @@ class BedrockModel:
         self._context = context
         options = options or Options()
         can = options.limit(capabilities_of(model_id))
-        self._sends_metadata = bool(options.metadata)
+        self._options = options
         self._sender = Sender(
             connection,
             model_id,
@@ -92,7 +92,12 @@ class BedrockModel:
             except ModelError as error:
                 if state.drops or self._renews(error, client, state):
                     continue
-                told = explained(error, request, state.key, metadata=self._sends_metadata)
+                told = explained(
+                    error,
+                    request,
+                    is_tested=state.key.role == self._options.tested,
+                    metadata=bool(self._options.metadata),
+                )
                 if told is error:
                     raise
                 raise told from error

@@ -14,7 +14,7 @@ ANSWERS_TO_DOUBLE = 10
 
 
 class RateLimiter:
-    """The gap between two requests, for all that send to one account: tutor, student and judge.
+    """The gap between two requests, for all that send to one account.
 
     A throttled request widens the gap: by half, or to twice as much if nothing was answered since
     it was widened last. Each answer adds a tenth of the rate of that time, so that a quota is

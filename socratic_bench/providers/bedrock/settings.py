@@ -6,9 +6,9 @@ from socratic_bench.errors import ModelError, Problem
 from socratic_bench.generation import MIN_THINKING_TOKENS, GenerateConfig
 from socratic_bench.providers.bedrock.capabilities import capabilities_of, refused_field
 from socratic_bench.settings import CoreConfig
-from socratic_bench.types import CallKey, Request
+from socratic_bench.types import Request
 
-# What is refused, where that is not one field of the tutor's configuration alone.
+# What is refused, where that is not one field of the configuration alone.
 SEVERAL = {"thinking": "{enable_thinking}", "both_samplings": "{temperature} together with {top_p}"}
 METADATA = "request_metadata"
 
@@ -34,16 +34,18 @@ def setting_notices(config: CoreConfig) -> Iterator[str]:
         )
 
 
-def explained(error: ModelError, request: Request, key: CallKey, *, metadata: bool) -> ModelError:
+def explained(
+    error: ModelError, request: Request, *, is_tested: bool, metadata: bool
+) -> ModelError:
     """The error by the setting that was refused; the same error if it was none.
 
     Where the service does not tell what it refuses, the hint names the settings that it may be,
-    `metadata` among them.
+    `metadata` among them. `is_tested`: the request is to the model under test, whom settings of the
+    user's are for.
     """
-    is_tutors = key.role == "tutor"
-    asked = _asked(request.config) if is_tutors else []
+    asked = _asked(request.config) if is_tested else []
     field = refused_field(error.code, error.message)
-    if field and (field in (METADATA, *asked) or (is_tutors and field == "max_tokens")):
+    if field and (field in (METADATA, *asked) or (is_tested and field == "max_tokens")):
         name = _name(field)
         return ModelError(
             Problem.of(f"The model refuses {name}. {{why}}", why=error.message),
