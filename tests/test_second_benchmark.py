@@ -18,7 +18,7 @@ from socratic_bench.benchmarks import BENCHMARKS, load_benchmark
 from socratic_bench.documents.scalars import Share
 from socratic_bench.forecast import dry_run
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.parts import Part, Parts
+from socratic_bench.parts import Actor, Part, Parts
 from socratic_bench.ports import (
     Benchmark,
     Episode,
@@ -36,6 +36,7 @@ from tests.command import CLAUDE, ROOT, account
 from tests.fakes import RUBRIC, FakeBedrock, answer, breaches, refusal, scored, stored
 
 GOLDEN = {"What is 2 + 2?": "4", "Which is the capital of France?": "Paris"}
+NOVA = "amazon.nova-premier-v1:0"
 CONFIG = RunConfig(
     model="tutor", prompt="What is 2 + 2?", seed=1, region="us-east-1", max_attempts=1
 )
@@ -263,6 +264,62 @@ def test_its_actors_and_what_it_plays_are_named_as_it_names_them(service, out):
     (entry,) = document["turns"]
     assert list(entry["usage"]) == list(entry["latency"]) == ["model", "judge"]
     assert (document["sample"], document["scenario"]) == ("arithmetic", None)
+
+
+CRITIC = Parts(
+    actors=(Actor("writer", "model"), Actor("critic", "student_model")), metrics=GoldenMetrics
+)
+
+
+class CriticEpisode(GoldenEpisode, frozen=True, kw_only=True):
+    def play(self, context: EpisodeContext) -> EpisodeResult:
+        critic = context.model("critic")
+        asked = Request(messages=(Message.user("Ask."),), config=GenerateConfig(max_tokens=20))
+        call = critic.complete(asked, CallKey(role="critic", index=0)) if critic else None
+        request = Request(
+            messages=(Message.user(self.opening.prompt),), config=self.config.generation
+        )
+        reply = context.tested.complete(request, CallKey(role="writer", index=0))
+        others = {"critic": call} if call else {}
+        turn = Turn(index=0, prompt=self.opening.prompt, reply=reply, others=others)
+        context.publish(turn)
+        return EpisodeResult(end_reason="max_turns")
+
+
+class CriticBenchmark(GoldenBenchmark):
+    def prepare(self, config: RunConfig) -> CriticEpisode:
+        return CriticEpisode(opening=super().prepare(config).opening, config=config)
+
+
+def test_every_actor_is_counted_by_its_name_and_only_the_tested_one_has_the_tier(service, out):
+    config = replace(
+        CONFIG, model=NOVA, student_model=NOVA, service_tier="priority", output_dir=str(out)
+    )
+    service.scripts[NOVA] = [answer("?"), answer("4")]
+    benchmark = CriticBenchmark(parts=CRITIC)
+    document = run(config, benchmark=benchmark).document
+    foretold = dry_run(prepare(config, benchmark=benchmark), {})
+
+    assert breaches("run", document, CRITIC) == breaches("dry_run", foretold, CRITIC) == []
+    roles = ["writer", "critic", "judge"]
+    assert list(document["usage"]) == [*roles, "total"]
+    assert [document["usage"][role]["calls"] for role in roles] == [1, 1, 0]
+    by_role = (document["latency"], document["inputs"]["models"], document["turns"][0]["latency"])
+    assert [list(entry) for entry in by_role] == [roles] * 3
+    assert [sent.body.get("serviceTier") for sent in service.of(NOVA)] == [
+        None,
+        {"type": "priority"},
+    ]
+    costs = document["cost"]
+    assert costs["writer"]["total_usd"] > costs["critic"]["total_usd"] > 0
+    assert (foretold["student_model"], foretold["usage"]["critic"]["calls"]) == (NOVA, 1)
+    stored(out, CRITIC)
+
+
+@pytest.mark.parametrize("name", ["judge", "total", "writer"])
+def test_actors_have_names_of_their_own(name):
+    with pytest.raises(ValueError, match="names of their own"):
+        Parts(actors=(Actor("writer", "model"), Actor(name, "student_model")))
 
 
 def test_a_dry_run_goes_by_what_it_expects_of_replies():

@@ -6,7 +6,6 @@ from msgspec import Meta, Struct, field
 from msgspec.structs import asdict
 
 from socratic_bench.documents.clock import milliseconds, utc
-from socratic_bench.documents.plain import plain_keys
 from socratic_bench.documents.scalars import (
     SCHEMA_VERSION,
     Amount,
@@ -188,7 +187,7 @@ class JudgeFile(Struct, frozen=True, kw_only=True):
     @property
     def printed(self) -> dict[str, Json]:
         """As it is stored."""
-        return plain_keys(self)
+        return whole(self, "judge")
 
     @classmethod
     def of(

@@ -1,5 +1,6 @@
 """The JSON Schemas of the documents, as they were made from the types: see `make schemas`."""
 
+from functools import cache
 from pathlib import Path
 
 import orjson
@@ -10,7 +11,7 @@ from socratic_bench.types import Json
 
 _FOLDER = Path(__file__).with_name("schemas")
 # Kinds whose keys are promised, whatever the benchmark.
-CONTRACT = ("run", "brief", "curated", "turn", "dry_run")
+CONTRACT = ("run", "brief", "curated", "turn", "judge", "dry_run")
 KINDS = tuple(sorted(path.stem for path in _FOLDER.glob("*.json")))
 
 
@@ -20,11 +21,12 @@ def load_schema(kind: str) -> dict[str, Json]:
     return schema
 
 
-def contract_keys(kind: str) -> list[str]:
+@cache
+def contract_keys(kind: str) -> tuple[str, ...]:
     """The keys that a document of a kind has, whatever its benchmark."""
     found = load_schema(kind)["required"] if kind in CONTRACT else []
     assert isinstance(found, list)  # noqa: S101 -- all schemas are made in one way
-    return [str(name) for name in found]
+    return tuple(str(name) for name in found)
 
 
 def whole(document: Struct, kind: str) -> dict[str, Json]:
