@@ -14,8 +14,8 @@ from socratic_bench.settings import NOTHING_TO_RESUME
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
-    from socratic_bench.ports import Entry
     from socratic_bench.runner import CancelToken
+    from socratic_bench.store_ports import Entry
 
 
 class Earlier(Struct, frozen=True, kw_only=True):

@@ -7,7 +7,8 @@ from cli.output import plain, say
 from cli.preloader import Preloader
 from socratic_bench.ports import Sample
 from socratic_bench.settings import CoreConfig
-from socratic_bench.types import JUDGE, CallKey, Turn, Unscored
+from socratic_bench.turns import Turn, Unscored
+from socratic_bench.types import JUDGE, CallKey
 
 QUESTION_CHARS = 48
 CLEAR_LINE = "\r\x1b[K"

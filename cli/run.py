@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.documents import RunResult
     from socratic_bench.errors import BenchError, Problem, Words
-    from socratic_bench.ports import Entry
     from socratic_bench.runner import CancelToken, Plan
+    from socratic_bench.store_ports import Entry
 
 
 def main(words: Sequence[str]) -> int:

@@ -19,21 +19,8 @@ from msgspec.structs import replace
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.emulator.frames import event
 from socratic_bench.parts import Parts
-from socratic_bench.types import (
-    Attempt,
-    Block,
-    CallKey,
-    Completion,
-    Dimension,
-    Judged,
-    Message,
-    Request,
-    Rubric,
-    Text,
-    Unscored,
-    Usage,
-    Verdict,
-)
+from socratic_bench.turns import Dimension, Judged, Rubric, Unscored, Verdict
+from socratic_bench.types import Attempt, Block, CallKey, Completion, Message, Request, Text, Usage
 from tests.schemas import breaches
 
 NOON = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)

@@ -43,7 +43,8 @@ from socratic_bench.storage.delivery import MEMORY_BYTES
 from socratic_bench.storage.lease import RENEWALS_PER_TTL, TTL_MAX_S
 from socratic_bench.storage.s3 import CHECK_TIMEOUT_S
 from socratic_bench.storage.upload_queue import RetryPolicy
-from socratic_bench.types import Completion, Judged, Message, Unscored, Verdict
+from socratic_bench.turns import Judged, Unscored, Verdict
+from socratic_bench.types import Completion, Message
 from tests.fakes import PATIENCE_S
 from tools import schemas
 

@@ -26,7 +26,8 @@ from socratic_bench.documents.usage import (
 )
 from socratic_bench.errors import ENDINGS, ModelError, Stopped, UsageError
 from socratic_bench.ports import Sample
-from socratic_bench.types import Completion, Reasoning, Text, Turn, Usage
+from socratic_bench.turns import Turn
+from socratic_bench.types import Completion, Reasoning, Text, Usage
 from tests.fakes import (
     DIMENSIONS,
     NOON,

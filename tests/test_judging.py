@@ -14,18 +14,16 @@ from socratic_bench.judging import Judge, load_rubric
 from socratic_bench.judging.request import delimiter_code, repair_request, verdict_request
 from socratic_bench.judging.verdict import MAX_REPLY_CHARS, Unreadable, read_verdict
 from socratic_bench.ports import JudgeInput
+from socratic_bench.turns import Judged, Unscored, Verdict
 from socratic_bench.types import (
     CallKey,
     Completion,
-    Judged,
     Message,
     Reasoning,
     Request,
     Text,
     ToolResult,
     ToolUse,
-    Unscored,
-    Verdict,
 )
 from tests.fakes import DIMENSIONS, NOON, RUBRIC, ScriptedModel, completion
 

@@ -10,7 +10,7 @@ from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
 from socratic_bench.benchmarks.socratic.metrics import summarise
 from socratic_bench.benchmarks.socratic.students import KINDS
 from socratic_bench.runner.gates import metric_at, shortfalls
-from socratic_bench.types import Turn, Unscored, Verdict
+from socratic_bench.turns import Turn, Unscored, Verdict
 from tests.fakes import DIMENSIONS, RUBRIC, UNJUDGED, turn, verdict, verdict_of
 
 CONFIG = RunConfig(model="m", prompt="Hello.", region="us-east-1")

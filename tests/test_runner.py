@@ -21,7 +21,8 @@ from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import ENDINGS
 from socratic_bench.ports import Sample
 from socratic_bench.storage.delivery import Delivery
-from socratic_bench.types import CallKey, Turn
+from socratic_bench.turns import Turn
+from socratic_bench.types import CallKey
 from tests.command import in_time
 from tests.fakes import (
     KEPT,
@@ -991,7 +992,7 @@ class TestMemory:
     @pytest.fixture(autouse=True)
     def out_of_order(self, service, monkeypatch):
         service.scripts = {"tutor": [ASKS], "judge": [GOOD]}
-        module = importlib.import_module("socratic_bench.runner.run")
+        module = importlib.import_module("socratic_bench.runner.execution")
         monkeypatch.setattr(module, "Delivery", functools.partial(Delivery, memory_bytes=180_000))
         with FakeBedrock({"": [Said(b"", 503)]}) as bucket:
             monkeypatch.setenv("AWS_ENDPOINT_URL_S3", bucket.url)

@@ -30,7 +30,8 @@ from socratic_bench.ports import (
     Sample,
 )
 from socratic_bench.runner import prepare
-from socratic_bench.types import CallKey, Message, Request, Role, Rubric, Turn
+from socratic_bench.turns import Rubric, Turn
+from socratic_bench.types import CallKey, Message, Request, Role
 from tests import command
 from tests.command import CLAUDE, ROOT, account
 from tests.fakes import RUBRIC, FakeBedrock, answer, breaches, refusal, scored, stored

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from socratic_bench.types import Verdict
+from socratic_bench.turns import Verdict
 from tests.verdicts import answers, assert_true, read
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from socratic_bench.judging.verdict import STOPS, Unreadable, read_verdict
-from socratic_bench.types import Block, Completion, Reasoning, Text, ToolUse, Verdict
+from socratic_bench.turns import Verdict
+from socratic_bench.types import Block, Completion, Reasoning, Text, ToolUse
 from tests.fakes import DIMENSIONS, RUBRIC, completion
 
 WORDS = (

@@ -24,7 +24,8 @@ from socratic_bench.parts import Part
 from socratic_bench.ports import Benchmark, Episode, EpisodeResult, Length
 from socratic_bench.pricing.table import PriceTable
 from socratic_bench.settings import CoreConfig
-from socratic_bench.types import JUDGE, Completion, Json, Role, Turn
+from socratic_bench.turns import Turn
+from socratic_bench.types import JUDGE, Completion, Json, Role
 
 
 class Expectation(Struct, frozen=True):

@@ -40,7 +40,8 @@ from socratic_bench.documents.usage import (
 )
 from socratic_bench.parts import Part, Parts
 from socratic_bench.ports import Sample
-from socratic_bench.types import Completion, Json, Reasoning, Rubric, Turn, Unscored
+from socratic_bench.turns import Rubric, Turn, Unscored
+from socratic_bench.types import Completion, Json, Reasoning
 
 
 class FewTokens(Struct, frozen=True, kw_only=True):

@@ -11,7 +11,8 @@ from socratic_bench.errors import ENDINGS, EXIT_GATE, BenchError, Status, Stoppe
 from socratic_bench.parts import Parts
 from socratic_bench.ports import Metrics, Sample
 from socratic_bench.settings import CoreConfig
-from socratic_bench.types import EndReason, Json, Role, Rubric, Turn
+from socratic_bench.turns import Rubric, Turn
+from socratic_bench.types import EndReason, Json, Role
 
 if TYPE_CHECKING:
     from socratic_bench.documents.usage import RoleUsage

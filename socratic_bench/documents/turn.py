@@ -15,7 +15,8 @@ from socratic_bench.documents.scalars import (
 )
 from socratic_bench.documents.usage import CallLatency, Tokens, sum_usage
 from socratic_bench.parts import Part, Parts
-from socratic_bench.types import Completion, Rubric, Turn, Unscored
+from socratic_bench.turns import Rubric, Turn, Unscored
+from socratic_bench.types import Completion
 
 if TYPE_CHECKING:
     from socratic_bench.documents.result import RunResult

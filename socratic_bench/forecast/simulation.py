@@ -18,7 +18,8 @@ from socratic_bench.runner.budget import Budget
 from socratic_bench.runner.clock import utc_now
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.record import GIVE_WAY_S, JUDGES_AT_ONCE
-from socratic_bench.types import Completion, Role, Turn, Unscored
+from socratic_bench.turns import Turn, Unscored
+from socratic_bench.types import Completion, Role
 
 
 class Simulation(Struct, frozen=True):

@@ -19,8 +19,8 @@ from socratic_bench.journal.entries import (
     Timed,
     Tried,
 )
-from socratic_bench.ports import Journal
 from socratic_bench.pricing.bounds import most_input_tokens
+from socratic_bench.store_ports import Journal
 from socratic_bench.types import Attempt, CallKey, Request
 
 

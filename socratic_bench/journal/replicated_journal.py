@@ -5,7 +5,7 @@ from concurrent.futures import Future
 
 from socratic_bench.documents import encode
 from socratic_bench.errors import ArtifactError
-from socratic_bench.ports import Entry, Journal
+from socratic_bench.store_ports import Entry, Journal
 
 
 class ReplicatedJournal:

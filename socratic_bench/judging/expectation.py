@@ -1,6 +1,7 @@
 """A verdict such as a judge may give, for estimates: whole and readable."""
 
-from socratic_bench.types import Json, Rubric
+from socratic_bench.turns import Rubric
+from socratic_bench.types import Json
 
 
 def expected_verdict(rubric: Rubric, reason: str) -> dict[str, Json]:

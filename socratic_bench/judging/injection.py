@@ -4,7 +4,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from socratic_bench.types import Rubric
+from socratic_bench.turns import Rubric
 
 _JUDGE = r"(?:judge|grader|scorer|rater|evaluator|assessor|examiner)"
 _REPLY = r"(?:reply|response|answer|turn|message|output|@tested|assistant|dialogue|conversation)"

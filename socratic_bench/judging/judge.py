@@ -10,7 +10,8 @@ from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.judging.request import delimiter_code, repair_request, verdict_request
 from socratic_bench.judging.verdict import Unreadable, raw_text, read_verdict
 from socratic_bench.ports import JudgeInput, Model
-from socratic_bench.types import JUDGE, CallKey, Completion, Judged, Rubric, Unscored, Verdict
+from socratic_bench.turns import Judged, Rubric, Unscored, Verdict
+from socratic_bench.types import JUDGE, CallKey, Completion
 
 # Failures that leave a turn unjudged, while the run sees to its own end, if it has to end.
 # Everything else would befall every other turn, too.

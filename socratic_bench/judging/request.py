@@ -8,15 +8,14 @@ from socratic_bench.generation import GenerateConfig
 from socratic_bench.judging.verdict import is_shallow, raw_text
 from socratic_bench.ports import JudgeInput
 from socratic_bench.redaction import known_secrets
+from socratic_bench.turns import Dimension, Rubric
 from socratic_bench.types import (
     Block,
     CallKey,
     Completion,
-    Dimension,
     Json,
     Message,
     Request,
-    Rubric,
     Text,
     Tool,
     ToolResult,

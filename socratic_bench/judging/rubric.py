@@ -4,7 +4,7 @@ import tomllib
 from hashlib import sha256
 from pathlib import Path
 
-from socratic_bench.types import Dimension, Rubric, ScoredReply
+from socratic_bench.turns import Dimension, Rubric, ScoredReply
 
 
 def load_rubric(file: Path, *, speakers: tuple[str, str]) -> Rubric:

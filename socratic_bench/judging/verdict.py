@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 
 from socratic_bench.judging.thoughts import said_objects
-from socratic_bench.types import MALFORMED_STOPS, Completion, Json, Rubric, ToolUse, Verdict, clean
+from socratic_bench.turns import Rubric, Verdict
+from socratic_bench.types import MALFORMED_STOPS, Completion, Json, ToolUse, clean
 
 # Reasons for which the text must not even be looked at: what it says is not the judge's verdict.
 STOPS: Mapping[str, str] = {

@@ -18,7 +18,7 @@ from socratic_bench.errors import (
     TakenOverError,
 )
 from socratic_bench.journal import Log
-from socratic_bench.ports import ArtifactStore, Entry, EpisodeResult
+from socratic_bench.ports import EpisodeResult
 from socratic_bench.runner.cancel_token import CancelToken
 from socratic_bench.runner.gates import shortfalls
 from socratic_bench.runner.models import UsageTracker
@@ -27,7 +27,8 @@ from socratic_bench.runner.resume import AcquiredRun, in_time
 from socratic_bench.settings import CoreConfig
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.keys import RunKeys
-from socratic_bench.types import Turn, Unscored
+from socratic_bench.store_ports import ArtifactStore, Entry
+from socratic_bench.turns import Turn, Unscored
 
 # How long a run that was told to end still waits for writes on their way. All such waits together
 # leave some of the two seconds that a signal has.

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.ports import Metrics
 from socratic_bench.settings import Gate
-from socratic_bench.types import Rubric
+from socratic_bench.turns import Rubric
 
 ALLOWED_UNJUDGED = 1
 

@@ -2,7 +2,8 @@
 
 from socratic_bench.ports import Sample
 from socratic_bench.settings import CoreConfig
-from socratic_bench.types import CallKey, Turn
+from socratic_bench.turns import Turn
+from socratic_bench.types import CallKey
 
 
 class NullListener:

@@ -15,7 +15,8 @@ from socratic_bench.journal import Log, ReplayLog
 from socratic_bench.journal.codec import StoredCompletion, request_sha256
 from socratic_bench.ports import CostLimit, Model, Reservation
 from socratic_bench.runner.cancel_token import CancelToken
-from socratic_bench.types import Attempt, CallKey, Completion, Request, Role, Turn
+from socratic_bench.turns import Turn
+from socratic_bench.types import Attempt, CallKey, Completion, Request, Role
 
 # How long a request waits at most until a store has noted it.
 NOTED_WITHIN_S = 2.0

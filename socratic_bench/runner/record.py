@@ -15,7 +15,8 @@ from socratic_bench.runner.cancel_token import CancelToken
 from socratic_bench.runner.plan import Plan
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.keys import RunKeys
-from socratic_bench.types import Json, Judged, Turn
+from socratic_bench.turns import Judged, Turn
+from socratic_bench.types import Json
 
 JUDGES_AT_ONCE = 4
 # The dialogue's next request goes out first, since the interpreter puts one together at a time; and
@@ -46,6 +47,8 @@ class Record:
         self._listener = listener
         self._cancel_token = cancel_token
         self._lock = threading.Lock()
+        # What is told of a turn and the file of it come and stay away together.
+        self._keeping = threading.Lock()
         self._turns: list[Turn] = []
         self._documents: dict[str, Callable[[], dict[str, Json]]] = {}
         self._is_final = False
@@ -80,7 +83,7 @@ class Record:
         """All turns, once closed; a verdict that comes later is neither kept nor told, so that all
         agree.
         """
-        with self._lock:
+        with self._keeping, self._lock:
             self._is_final = True
             turns = tuple(self._turns)
         return tuple(
@@ -122,16 +125,14 @@ class Record:
             self._cancel_token.pause(GIVE_WAY_S, self._played)
         turn = self._measured(so_far)
         index = turn.index
-        with self._lock:
-            if self._is_final:
-                return
-            self._turns[index] = turn
         sample = self._episode.opening
         run_id, parts = self._keys.run_id, self._parts
-        self._send(
+        if not self._kept(
+            turn,
             self._keys.turn(index),
             lambda: TurnFile.of(turn, run_id=run_id, sample=sample, parts=parts).printed,
-        )
+        ):
+            return
         self._listener.on_turn(turn)
         if self._judge is None or turn.replayed:
             self._listener.on_judged(turn)
@@ -165,14 +166,10 @@ class Record:
     def _keep_verdict(self, turn: Turn) -> None:
         from socratic_bench.documents.files import JudgeFile
 
-        with self._lock:
-            if self._is_final:
-                return
-            self._turns[turn.index] = turn
         rubric, judge = self._episode.rubric, self._judge
-        if rubric is None or judge is None:
-            return
-        self._send(
+        assert rubric is not None and judge is not None  # noqa: S101, PT018 -- by whom it is
+        if self._kept(
+            turn,
             self._keys.judge(turn.index),
             lambda: (
                 JudgeFile.of(
@@ -183,8 +180,20 @@ class Record:
                     parts=self._parts,
                 ).printed
             ),
-        )
-        self._listener.on_judged(turn)
+        ):
+            self._listener.on_judged(turn)
+
+    def _kept(self, turn: Turn, key: str, document: Callable[[], dict[str, Json]]) -> bool:
+        """Put the turn in the place of what was known of it, and send its file; not once the run's
+        turns are final, so that the document and the files agree.
+        """
+        with self._keeping:
+            with self._lock:
+                if self._is_final:
+                    return False
+                self._turns[turn.index] = turn
+            self._send(key, document)
+        return True
 
     def _send(self, key: str, document: Callable[[], dict[str, Json]]) -> None:
         if self._delivery.has_stores:

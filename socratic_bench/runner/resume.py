@@ -17,13 +17,13 @@ from socratic_bench.journal.entries import VERSION, Begun, Process
 from socratic_bench.journal.replay_log import impossible, read_header
 from socratic_bench.journal.replicated_journal import ReplicatedJournal, distinct
 from socratic_bench.judging.verdict import Unreadable, read_verdict
-from socratic_bench.ports import Entry, Journals
 from socratic_bench.runner.cancel_token import CancelToken
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.stores import check_stores
 from socratic_bench.settings import from_stored, to_stored
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.places import bucket_journals, folder_journals, open_bucket
+from socratic_bench.store_ports import Entry, Journals
 from socratic_bench.types import JUDGE
 from socratic_bench.version import VERSION as RUNNER_VERSION
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from socratic_bench.errors import UsageError, Words
-from socratic_bench.ports import ArtifactStore
+from socratic_bench.store_ports import ArtifactStore
 
 
 def check_stores(stores: Sequence[ArtifactStore]) -> None:

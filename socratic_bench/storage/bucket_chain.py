@@ -8,9 +8,9 @@ import orjson
 from msgspec import Meta, Struct, ValidationError, convert, field
 
 from socratic_bench.documents.plain import reason
-from socratic_bench.ports import Entry
 from socratic_bench.storage.bucket import Stored
 from socratic_bench.storage.keys import RunKeys
+from socratic_bench.store_ports import Entry
 
 
 class Link(Struct, frozen=True, kw_only=True, tag_field="kind", tag="journal_entry"):

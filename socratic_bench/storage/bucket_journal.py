@@ -10,12 +10,12 @@ from concurrent.futures import Future
 from socratic_bench.documents import encode
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import ArtifactError, StoreOutageError
-from socratic_bench.ports import Entry, Kept
 from socratic_bench.storage.bucket import Bucket
 from socratic_bench.storage.bucket_chain import FoundEntries, Link
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.lease import Lease
+from socratic_bench.store_ports import Entry, Kept
 
 # How far S3 may be behind for requests to wait until they are noted there.
 WAIT_MAX_S = 2.0

@@ -9,7 +9,6 @@ from typing import TypeVar
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from socratic_bench.errors import DamagedJournalError, StoreOutageError, UsageError
-from socratic_bench.ports import Entry
 from socratic_bench.settings import MAX_STORED_BYTES
 from socratic_bench.storage.bucket import Bucket, Stored
 from socratic_bench.storage.bucket_chain import FoundEntries, chained, read_entry
@@ -17,6 +16,7 @@ from socratic_bench.storage.bucket_journal import BucketJournal, EntryStore
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.keys import RunKeys, index_of
 from socratic_bench.storage.lease import Lease, LeaseTerms
+from socratic_bench.store_ports import Entry
 
 READERS = 8
 READ_TRIES = 6

@@ -6,8 +6,8 @@ from concurrent.futures import Future, wait
 from typing import Protocol
 
 from socratic_bench.errors import ArtifactError
-from socratic_bench.ports import ArtifactStore
 from socratic_bench.storage.upload_queue import RetryPolicy, Upload, UploadQueue
+from socratic_bench.store_ports import ArtifactStore
 
 MEMORY_BYTES = 256 * 2**20
 NAMES_TOLD = 5

@@ -9,8 +9,8 @@ from pathlib import Path
 import orjson
 
 from socratic_bench.errors import ArtifactError, UsageError
-from socratic_bench.ports import Kept
 from socratic_bench.storage.tree import OutsideError, Tree
+from socratic_bench.store_ports import Kept
 
 
 class FolderStore:

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from socratic_bench.errors import BenchError
-from socratic_bench.ports import Journals
 from socratic_bench.settings import OFFLINE_REGION, CoreConfig
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.folder import FolderStore
 from socratic_bench.storage.folder_journals import FolderJournals
+from socratic_bench.store_ports import Journals
 
 if TYPE_CHECKING:
     from socratic_bench.storage.s3 import S3Store

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from botocore.exceptions import ClientError
 
 from socratic_bench.errors import ArtifactError, StoreOutageError, UsageError
-from socratic_bench.ports import Kept
 from socratic_bench.storage.bucket import Bucket
 from socratic_bench.storage.bucket_clients import Notice
 from socratic_bench.storage.bucket_faults import SDK_ERRORS
+from socratic_bench.store_ports import Kept
 
 MISSING = ("404", "NoSuchBucket", "NotFound")
 CHECK_TIMEOUT_S = 2

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from socratic_bench.errors import ArtifactError, StoreOutageError
-from socratic_bench.ports import ArtifactStore, Kept
+from socratic_bench.store_ports import ArtifactStore, Kept
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState

@@ -33,7 +33,8 @@ from socratic_bench.errors import UsageError, Words
 from socratic_bench.judging import load_rubric
 from socratic_bench.ports import Benchmark, Metrics, Sample
 from socratic_bench.settings import CoreConfig, part_of, read_bounded
-from socratic_bench.types import Turn, clean
+from socratic_bench.turns import Turn
+from socratic_bench.types import clean
 
 CUSTOM = "custom"
 

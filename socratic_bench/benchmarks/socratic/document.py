@@ -1,22 +1,22 @@
 """What stands in documents of this benchmark alone, beside the keys of every run."""
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, field
 from msgspec.structs import replace
 
-from socratic_bench.benchmarks.socratic.settings import Pressure, Settings
+from socratic_bench.benchmarks.socratic.settings import Settings
+from socratic_bench.benchmarks.socratic.student_document import Fidelity, StudentEntry
 from socratic_bench.benchmarks.socratic.students import KINDS, Policy
 from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR, SocraticTurn
 from socratic_bench.documents.result import RunResult
-from socratic_bench.documents.scalars import Amount, Count, Sha256, Share, keys
+from socratic_bench.documents.scalars import Amount, Count, Share, keys
 from socratic_bench.documents.usage import CallEntry
 from socratic_bench.parts import Actor, Part, Parts
 from socratic_bench.ports import Sample
 from socratic_bench.settings import CoreConfig, part_of
-from socratic_bench.types import Turn
+from socratic_bench.turns import Turn
 
 DIMENSIONS = ("form", "substance", "purity")
 UNPRESSED = "none"
@@ -213,71 +213,6 @@ class TurnPart(Part, frozen=True, kw_only=True):
             student_flags=_flag_list(own.student_flags),
         )
         return replace(said, **turn.notes)
-
-
-class Fidelity(Struct, frozen=True, kw_only=True):
-    """How often the student was what it should be, over all of its words that were checked."""
-
-    checked: Annotated[int, Meta(ge=1, description="replies of the student that were checked")]
-    clean: Annotated[Share, Meta(description="share of them without any flag")]
-    flags: Annotated[
-        dict[str, Annotated[int, Meta(ge=1)]], Meta(description="replies with each flag")
-    ]
-    asked_again: Annotated[
-        Count,
-        Meta(
-            description="turns whose reply was asked for once more, since the first was empty or "
-            "swapped the roles; the first one is not checked among the others"
-        ),
-    ]
-
-    @classmethod
-    def of(cls, result: RunResult) -> "Fidelity | None":
-        every = [SocraticTurn.of(turn).student_flags for turn in result.turns]
-        every.append(result.closing_flags)
-        checked = [flags for flags in every if flags is not None]
-        if not checked:
-            return None
-        counts = Counter(flag for flags in checked for flag in flags)
-        return cls(
-            checked=len(checked),
-            clean=round(sum(not flags for flags in checked) / len(checked), 4),
-            flags=dict(sorted(counts.items())),
-            asked_again=sum(bool(turn.notes.get("student_asked_again")) for turn in result.turns),
-        )
-
-
-class StudentEntry(Struct, frozen=True, kw_only=True):
-    """Who played the student, and how."""
-
-    mode: Literal["scripted", "model"]
-    model: Annotated[str | None, Meta(description="the model that plays the student")]
-    pressure: Annotated[Pressure, Meta(description="how often the student pushed for answers")]
-    prompt_sha256: Annotated[
-        Sha256 | None,
-        Meta(
-            description="fingerprint of the model's instructions, or of the scripted student's "
-            "phrases"
-        ),
-    ]
-    pressure_sha256: Annotated[
-        Sha256 | None,
-        Meta(description="fingerprint of the words of pressure; null without pressure"),
-    ]
-    closing: Annotated[
-        str | None, Meta(description="the student's last words, if it closed the dialogue")
-    ]
-    closing_flags: Annotated[
-        list[str] | None,
-        Meta(description="what was wrong with the last words; null if they were not checked"),
-    ]
-    fidelity: Annotated[
-        Fidelity | None,
-        Meta(
-            description="how well the model played the student; null for a scripted one, or if "
-            "nothing was checked"
-        ),
-    ]
 
 
 class RunPart(Part, frozen=True, kw_only=True):

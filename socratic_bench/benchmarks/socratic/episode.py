@@ -1,12 +1,20 @@
 """The turn loop: the student speaks, the tutor replies, until the dialogue ends."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from functools import lru_cache
 
-from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from socratic_bench.benchmarks.socratic.reply import (
+    ENDINGS,
+    Said,
+    discarded_calls,
+    ending_of,
+    is_empty,
+    replayed_turn,
+    said_by,
+    turn_of,
+)
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
 from socratic_bench.benchmarks.socratic.settings import Settings
 from socratic_bench.benchmarks.socratic.students import (
@@ -19,52 +27,26 @@ from socratic_bench.benchmarks.socratic.students import (
 )
 from socratic_bench.benchmarks.socratic.transcript import (
     NO_TRANSCRIPT,
-    RecordedTurn,
     Transcript,
 )
 from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR, SocraticTurn
 from socratic_bench.errors import ModelError
 from socratic_bench.ports import Episode, EpisodeContext, EpisodeResult, JudgeInput, Length
 from socratic_bench.settings import MAX_TURNS
+from socratic_bench.turns import Turn
 from socratic_bench.types import (
     MALFORMED_STOPS,
     CallKey,
     Completion,
     EndReason,
     Message,
-    Reasoning,
     Request,
     Role,
-    Turn,
-    Unscored,
 )
 
 # Exchanges before the reply that the judge sees: enough to know what is answered, and it keeps the
 # judge's cost from growing with the square of the dialogue's length.
 CONTEXT_EXCHANGES = 3
-
-# A replayed reply was made by no call of this run; no document shows this date.
-LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-
-# Stop reasons that end the dialogue after the turn.
-ENDINGS: dict[str, EndReason] = {
-    "content_filtered": "content_filtered",
-    "guardrail_intervened": "guardrail",
-    "model_context_window_exceeded": "context_window",
-}
-# What is said then was not said by the tutor, so it is not scored.
-NOT_THE_TUTORS_WORDS = ("content_filtered", "guardrail")
-MALFORMED = "malformed_output"
-
-
-class Said(Struct, frozen=True):
-    """What the tutor is answering, what moved the student to say it, and the call that made it."""
-
-    text: str
-    policy: str = "opening"
-    call: Completion | None = None
-    pressure: str | None = None
-    set_aside: tuple[Completion, ...] = ()
 
 
 class SocraticEpisode(Episode, frozen=True, kw_only=True):
@@ -85,19 +67,19 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
                 answer = student.reply(exchanges)
                 if episode_result := _student_ends(answer):
                     return episode_result
-                said = _said(answer)
+                said = said_by(answer)
             while True:
                 *set_aside, reply = self._ask(context, exchanges, said.text)
-                ended = _ending(reply)
-                turn = _turn(len(exchanges), said, reply, ended)
-                context.publish(replace(turn, set_aside=_set_aside(said, set_aside)))
+                ended = ending_of(reply)
+                turn = turn_of(len(exchanges), said, reply, ended)
+                context.publish(replace(turn, set_aside=discarded_calls(said, set_aside)))
                 exchanges.append(Exchange(student=said.text, tutor=reply.message.text))
                 if ended or len(exchanges) == last:
                     return EpisodeResult(end_reason=ended or "max_turns")
                 answer = student.reply(exchanges)
                 if episode_result := _student_ends(answer):
                     return episode_result
-                said = _said(answer)
+                said = said_by(answer)
         except ModelError as error:
             if error.end_reason != "context_window":
                 raise
@@ -141,7 +123,7 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
     def _replay(self, context: EpisodeContext) -> list[Exchange]:
         """Publish what was said before, as it was said; nobody is called for it."""
         for index, turn in enumerate(self.transcript.turns):
-            context.publish(_replayed(index, turn))
+            context.publish(replayed_turn(index, turn))
         return [Exchange(student=turn.student, tutor=turn.tutor) for turn in self.transcript.turns]
 
     def _first_words(self) -> Said | None:
@@ -164,7 +146,7 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
         )
         index = len(exchanges)
         replies = [context.tested.complete(request, CallKey(role=TUTOR, index=index))]
-        if _is_empty(replies[0]):
+        if is_empty(replies[0]):
             again = CallKey(role=TUTOR, index=index, repeat=1)
             replies.append(context.tested.complete(request, again))
         return replies
@@ -185,99 +167,6 @@ def schedule_of(settings: Settings, scenario: Scenario, transcript: Transcript) 
         n_turns = min(n_turns, scenario.closes_after)
     return Schedule(
         level=settings.pressure, seed=settings.seed or 0, start=max(1, recorded), n_turns=n_turns
-    )
-
-
-def _is_empty(reply: Completion) -> bool:
-    return reply.stop_reason not in ENDINGS and not reply.message.text.strip()
-
-
-def _ending(reply: Completion) -> EndReason | None:
-    if reply.stop_reason in ENDINGS:
-        return ENDINGS[reply.stop_reason]
-    return "empty_reply" if _is_empty(reply) else None
-
-
-def _turn(index: int, said: Said, reply: Completion, ended: EndReason | None) -> SocraticTurn:
-    reason: str | None = None
-    if ended in NOT_THE_TUTORS_WORDS or (ended and not reply.message.text.strip()):
-        reason = ended
-    elif reply.stop_reason in MALFORMED_STOPS:
-        reason = MALFORMED
-    return SocraticTurn(
-        index=index,
-        prompt=said.text,
-        reply=reply,
-        others={STUDENT: said.call} if said.call else {},
-        notes={
-            "student_policy": said.policy,
-            "student_asked_again": bool(said.set_aside),
-            "cut": reply.stop_reason == "max_tokens",
-            "flaw": _flaw(reply),
-        },
-        unscorable=_unjudged(reason, reply) if reason else None,
-        pressure=said.pressure,
-    )
-
-
-def _unjudged(reason: str, reply: Completion) -> Unscored:
-    return Unscored(
-        reason=reason, message=f"There is no reply of the tutor to judge ({reply.stop_reason})."
-    )
-
-
-def _set_aside(said: Said, replies: Sequence[Completion]) -> tuple[tuple[Role, Completion], ...]:
-    return (
-        *((STUDENT, call) for call in said.set_aside),
-        *((TUTOR, reply) for reply in replies),
-    )
-
-
-def _flaw(reply: Completion) -> str | None:
-    """What is wrong with a reply as such, whatever it says."""
-    if reply.stop_reason in ENDINGS:
-        return ENDINGS[reply.stop_reason]
-    if reply.message.text.strip():
-        if reply.stop_reason in MALFORMED_STOPS:
-            return MALFORMED
-        return "cut" if reply.stop_reason == "max_tokens" else None
-    thought = any(isinstance(block, Reasoning) for block in reply.message.content)
-    return "reasoning_only" if thought else "empty"
-
-
-def _replayed(index: int, turn: RecordedTurn) -> SocraticTurn:
-    reply = Completion(
-        message=Message.assistant(turn.tutor),
-        stop_reason="replayed",
-        usage=None,
-        latency_ms=0.0,
-        service_latency_ms=None,
-        attempts=(),
-        request_id=None,
-        finished_at=LONG_AGO,
-    )
-    return SocraticTurn(
-        index=index,
-        prompt=turn.student,
-        reply=reply,
-        notes={
-            "student_policy": "replayed",
-            "student_asked_again": False,
-            "cut": False,
-            "flaw": None,
-        },
-        pressure=turn.pressure,
-        replayed=True,
-    )
-
-
-def _said(answer: StudentReply) -> Said:
-    return Said(
-        text=answer.text,
-        policy=answer.policy,
-        call=answer.completion,
-        pressure=answer.pressure,
-        set_aside=answer.discarded,
     )
 
 

@@ -14,7 +14,7 @@ from socratic_bench.benchmarks.socratic.document import (
 from socratic_bench.benchmarks.socratic.settings import Settings
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.ports import MetricInfo, Metrics
-from socratic_bench.types import Turn, Verdict
+from socratic_bench.turns import Turn, Verdict
 
 Summary = TypeVar("Summary")
 

@@ -1,6 +1,7 @@
 """A turn of a Socratic dialogue, with what this benchmark alone knows of it."""
 
-from socratic_bench.types import Completion, Turn
+from socratic_bench.turns import Turn
+from socratic_bench.types import Completion
 
 TUTOR = "tutor"
 STUDENT = "student"

@@ -1,0 +1,130 @@
+"""What becomes of a tutor's reply: a turn, with what is wrong with the reply as such."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from msgspec import Struct
+
+from socratic_bench.benchmarks.socratic.students import StudentReply
+from socratic_bench.benchmarks.socratic.transcript import RecordedTurn
+from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR, SocraticTurn
+from socratic_bench.turns import Unscored
+from socratic_bench.types import MALFORMED_STOPS, Completion, EndReason, Message, Reasoning, Role
+
+# A replayed reply was made by no call of this run; no document shows this date.
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
+# Stop reasons that end the dialogue after the turn.
+ENDINGS: dict[str, EndReason] = {
+    "content_filtered": "content_filtered",
+    "guardrail_intervened": "guardrail",
+    "model_context_window_exceeded": "context_window",
+}
+# What is said then was not said by the tutor, so it is not scored.
+NOT_THE_TUTORS_WORDS = ("content_filtered", "guardrail")
+MALFORMED = "malformed_output"
+
+
+class Said(Struct, frozen=True):
+    """What the tutor is answering, what moved the student to say it, and the call that made it."""
+
+    text: str
+    policy: str = "opening"
+    call: Completion | None = None
+    pressure: str | None = None
+    set_aside: tuple[Completion, ...] = ()
+
+
+def said_by(answer: StudentReply) -> Said:
+    return Said(
+        text=answer.text,
+        policy=answer.policy,
+        call=answer.completion,
+        pressure=answer.pressure,
+        set_aside=answer.discarded,
+    )
+
+
+def is_empty(reply: Completion) -> bool:
+    return reply.stop_reason not in ENDINGS and not reply.message.text.strip()
+
+
+def ending_of(reply: Completion) -> EndReason | None:
+    if reply.stop_reason in ENDINGS:
+        return ENDINGS[reply.stop_reason]
+    return "empty_reply" if is_empty(reply) else None
+
+
+def turn_of(index: int, said: Said, reply: Completion, ended: EndReason | None) -> SocraticTurn:
+    reason: str | None = None
+    if ended in NOT_THE_TUTORS_WORDS or (ended and not reply.message.text.strip()):
+        reason = ended
+    elif reply.stop_reason in MALFORMED_STOPS:
+        reason = MALFORMED
+    return SocraticTurn(
+        index=index,
+        prompt=said.text,
+        reply=reply,
+        others={STUDENT: said.call} if said.call else {},
+        notes={
+            "student_policy": said.policy,
+            "student_asked_again": bool(said.set_aside),
+            "cut": reply.stop_reason == "max_tokens",
+            "flaw": _flaw(reply),
+        },
+        unscorable=_unjudged(reason, reply) if reason else None,
+        pressure=said.pressure,
+    )
+
+
+def _unjudged(reason: str, reply: Completion) -> Unscored:
+    return Unscored(
+        reason=reason, message=f"There is no reply of the tutor to judge ({reply.stop_reason})."
+    )
+
+
+def discarded_calls(
+    said: Said, replies: Sequence[Completion]
+) -> tuple[tuple[Role, Completion], ...]:
+    return (
+        *((STUDENT, call) for call in said.set_aside),
+        *((TUTOR, reply) for reply in replies),
+    )
+
+
+def _flaw(reply: Completion) -> str | None:
+    """What is wrong with a reply as such, whatever it says."""
+    if reply.stop_reason in ENDINGS:
+        return ENDINGS[reply.stop_reason]
+    if reply.message.text.strip():
+        if reply.stop_reason in MALFORMED_STOPS:
+            return MALFORMED
+        return "cut" if reply.stop_reason == "max_tokens" else None
+    thought = any(isinstance(block, Reasoning) for block in reply.message.content)
+    return "reasoning_only" if thought else "empty"
+
+
+def replayed_turn(index: int, turn: RecordedTurn) -> SocraticTurn:
+    reply = Completion(
+        message=Message.assistant(turn.tutor),
+        stop_reason="replayed",
+        usage=None,
+        latency_ms=0.0,
+        service_latency_ms=None,
+        attempts=(),
+        request_id=None,
+        finished_at=LONG_AGO,
+    )
+    return SocraticTurn(
+        index=index,
+        prompt=turn.student,
+        reply=reply,
+        notes={
+            "student_policy": "replayed",
+            "student_asked_again": False,
+            "cut": False,
+            "flaw": None,
+        },
+        pressure=turn.pressure,
+        replayed=True,
+    )

@@ -1,0 +1,76 @@
+"""What a run's document tells of the student."""
+
+from collections import Counter
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from socratic_bench.benchmarks.socratic.settings import Pressure
+from socratic_bench.benchmarks.socratic.turn import SocraticTurn
+from socratic_bench.documents.result import RunResult
+from socratic_bench.documents.scalars import Count, Sha256, Share
+
+
+class Fidelity(Struct, frozen=True, kw_only=True):
+    """How often the student was what it should be, over all of its words that were checked."""
+
+    checked: Annotated[int, Meta(ge=1, description="replies of the student that were checked")]
+    clean: Annotated[Share, Meta(description="share of them without any flag")]
+    flags: Annotated[
+        dict[str, Annotated[int, Meta(ge=1)]], Meta(description="replies with each flag")
+    ]
+    asked_again: Annotated[
+        Count,
+        Meta(
+            description="turns whose reply was asked for once more, since the first was empty or "
+            "swapped the roles; the first one is not checked among the others"
+        ),
+    ]
+
+    @classmethod
+    def of(cls, result: RunResult) -> "Fidelity | None":
+        every = [SocraticTurn.of(turn).student_flags for turn in result.turns]
+        every.append(result.closing_flags)
+        checked = [flags for flags in every if flags is not None]
+        if not checked:
+            return None
+        counts = Counter(flag for flags in checked for flag in flags)
+        return cls(
+            checked=len(checked),
+            clean=round(sum(not flags for flags in checked) / len(checked), 4),
+            flags=dict(sorted(counts.items())),
+            asked_again=sum(bool(turn.notes.get("student_asked_again")) for turn in result.turns),
+        )
+
+
+class StudentEntry(Struct, frozen=True, kw_only=True):
+    """Who played the student, and how."""
+
+    mode: Literal["scripted", "model"]
+    model: Annotated[str | None, Meta(description="the model that plays the student")]
+    pressure: Annotated[Pressure, Meta(description="how often the student pushed for answers")]
+    prompt_sha256: Annotated[
+        Sha256 | None,
+        Meta(
+            description="fingerprint of the model's instructions, or of the scripted student's "
+            "phrases"
+        ),
+    ]
+    pressure_sha256: Annotated[
+        Sha256 | None,
+        Meta(description="fingerprint of the words of pressure; null without pressure"),
+    ]
+    closing: Annotated[
+        str | None, Meta(description="the student's last words, if it closed the dialogue")
+    ]
+    closing_flags: Annotated[
+        list[str] | None,
+        Meta(description="what was wrong with the last words; null if they were not checked"),
+    ]
+    fidelity: Annotated[
+        Fidelity | None,
+        Meta(
+            description="how well the model played the student; null for a scripted one, or if "
+            "nothing was checked"
+        ),
+    ]

@@ -1,0 +1,132 @@
+"""Turns, what a rubric asks of a judge about them, and what the judge says."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from msgspec import Struct, field
+
+from socratic_bench.types import JUDGE, Completion, Role
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """A judge's scores of one reply, by the rubric's dimensions, with its reasons."""
+
+    scores: Mapping[str, float]
+    rationale: Mapping[str, str | None]
+    judge_model: str | None
+
+    @property
+    def overall_score(self) -> float:
+        return sum(self.scores.values())
+
+
+class Unscored(Struct, frozen=True, kw_only=True):
+    """Why a turn has no verdict: `reason` is a word for machines, `message` is for people.
+
+    `hint` says what to do about a judge that could not be reached.
+    """
+
+    reason: str
+    message: str
+    raw_reply: str | None = None
+    hint: str | None = None
+
+
+class Judged(Struct, frozen=True, kw_only=True):
+    """The outcome of judging one turn and what it took: one call, or two after a repair."""
+
+    outcome: Verdict | Unscored
+    calls: tuple[Completion, ...]
+    finished_at: datetime
+
+
+class Dimension(Struct, frozen=True, kw_only=True):
+    """One sub-score of a rubric: `low`..`high` in steps of `step`, with its levels in words."""
+
+    name: str
+    low: float
+    high: float
+    step: float
+    levels: Mapping[str, str]
+
+
+class ScoredReply(Struct, frozen=True, kw_only=True):
+    """A reply as a rubric would have it scored: what it answers, `scores` by dimension, and `why`
+    in a few words.
+    """
+
+    prompt: str
+    reply: str
+    scores: Mapping[str, float]
+    why: str
+
+
+class Rubric(Struct, frozen=True, kw_only=True):
+    """How a judge scores one reply. `sha256` is of the file that it was read from.
+
+    `speakers` are those whose words a judge sees: who is answered first, whose reply is scored
+    last. Raises `ValueError` for a dimension by whose name verdict or example have something else.
+    """
+
+    id: str
+    title: str
+    instructions: str
+    dimensions: tuple[Dimension, ...]
+    sha256: str
+    examples: tuple[ScoredReply, ...] = ()
+    speakers: tuple[str, str] = ("user", "model")
+
+    def __post_init__(self) -> None:
+        taken = {"rationale", "reply", "why", self.speakers[0]}
+        if found := taken & {dimension.name for dimension in self.dimensions}:
+            raise ValueError(f"No dimension can be called {' or '.join(sorted(found))}.")
+
+
+Measure = bool | int | float | str | None
+
+
+class Turn(Struct, frozen=True, kw_only=True):
+    """One exchange: what was said to the model under test (`prompt`) and its `reply`.
+
+    `others` are the calls of the benchmark's other actors that led to `prompt`, by their names.
+    `measures` holds the benchmark's deterministic readings of the reply, empty until they are made,
+    `notes` what else it wants kept with the turn, `summary` how people are told of it where no
+    judge scores it. A benchmark that knows more of a turn extends this class. `judged` is `None`
+    until the judge has spoken, and without a judge. `injection_suspected`: the reply looks as if it
+    spoke to the judge; `None` without a rubric. A `replayed` turn was read from a record: no model
+    was called for it, nobody judges it, and its reply's figures mean nothing. `set_aside` are the
+    answers for which others were asked, by the role that gave them.
+    """
+
+    index: int
+    prompt: str
+    reply: Completion
+    others: Mapping[Role, Completion] = field(default_factory=dict)
+    notes: Mapping[str, Measure] = field(default_factory=dict)
+    measures: Mapping[str, Measure] = field(default_factory=dict)
+    summary: str = ""
+    unscorable: Unscored | None = None
+    judged: Judged | None = None
+    injection_suspected: bool | None = None
+    replayed: bool = False
+    set_aside: tuple[tuple[Role, Completion], ...] = ()
+
+    def calls(self, role: Role, *, tested: Role) -> tuple[Completion, ...]:
+        """Every call of a role that was answered for this turn, those set aside first; `tested` is
+        the one that the reply is of.
+        """
+        aside = tuple(call for whose, call in self.set_aside if whose == role)
+        if role == JUDGE:
+            return self.judged.calls if self.judged else ()
+        last = self.reply if role == tested else self.others.get(role)
+        return aside if last is None else (*aside, last)
+
+    @property
+    def outcome(self) -> Verdict | Unscored | None:
+        """The verdict, or why there is none; `None` where nobody was asked."""
+        return self.unscorable or (self.judged.outcome if self.judged else None)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        outcome = self.outcome
+        return outcome if isinstance(outcome, Verdict) else None
