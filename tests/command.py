@@ -4,11 +4,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
+
+import pytest
 
 from tests.schemas import breaches
 
@@ -102,6 +104,19 @@ def in_time(
         if is_in_time(played):
             break
     return played
+
+
+def daily(cases: Iterable[Any], *names: object) -> list[Any]:
+    """The cases as parameters of a test; those not named here are variants, for `make torture`."""
+    cases = list(cases)
+    assert set(names) < set(cases), (names, cases)
+    variant = pytest.mark.torture
+    return [
+        case
+        if case in names
+        else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=variant)
+        for case in cases
+    ]
 
 
 def assert_valid(kind: str, document: object) -> None:

@@ -1,7 +1,7 @@
-"""Every fault that can be ordered, for each role, played through the real command.
+"""Every fault that can be ordered, for each role.
 
-`make reliability` writes what comes out into docs/reliability.md; tests/test_reliability.py plays
-the same cases and compares.
+`make reliability` plays them through the real command and writes what comes out into
+docs/reliability.md; tests/test_reliability.py plays the same cases and compares.
 """
 
 import json
@@ -58,7 +58,7 @@ class Case:
         within which a busy machine still has the others answered.
         """
         attempts = "8" if (self.kind, self.how) == ("refused", "once") else "2"
-        bound = ("--call-timeout", "4") if self.kind == "hang" else ()
+        bound = ("--call-timeout", "2") if self.kind == "hang" else ()
         return (*WORDS, "--max-attempts", attempts, *bound)
 
 
@@ -84,6 +84,7 @@ class Seen:
         return self.outcome.exit_code == 0 and self.judged == TURNS
 
 
+Play = Callable[..., Outcome]
 Check = Callable[[Case, Seen], None]
 
 
@@ -92,11 +93,11 @@ def settings(case: Case) -> Settings:
     return Settings(faults=case.faults, any_model=True, context_window_tokens=100_000_000)
 
 
-def observe(case: Case, check: Check = lambda _case, _seen: None) -> Seen:
+def observe(case: Case, check: Check, play: Play) -> Seen:
     """Play the case, and have looked at what it left."""
     with TemporaryDirectory() as folder, Emulator(settings(case)) as served:
         env = account(served.url, CLAUDE)
-        outcome = run(*case.words, "--output-dir", folder, env=env)
+        outcome = play(*case.words, "--output-dir", folder, env=env)
         seen = Seen(
             outcome=outcome,
             requests=Counter(str(request.role) for request in served.requests),
@@ -117,12 +118,16 @@ def roles_of(kind: str) -> tuple[str, ...]:
     return ("student", "judge") if kind == "huge_reply" else ROLES
 
 
-def row(kind: str, check: Check = lambda _case, _seen: None) -> list[str]:
+def row(kind: str, check: Check = lambda _case, _seen: None, play: Play = run) -> list[str]:
     """The cells of a kind: for each role, struck once and from then on.
 
     What the run gets over is played for all roles in one run; the server counts by role.
     """
-    together = observe(Case(kind, roles_of(kind), "once"), check)
+
+    def seen(roles: tuple[str, ...], how: str) -> Seen:
+        return observe(Case(kind, roles, how), check, play)
+
+    together = seen(roles_of(kind), "once")
     cells = []
     for role in ROLES:
         if role not in roles_of(kind):
@@ -130,12 +135,12 @@ def row(kind: str, check: Check = lambda _case, _seen: None) -> list[str]:
         elif not together.struck:
             cells += ["does not strike"] * 2
         else:
-            once = together if together.is_whole else observe(Case(kind, (role,), "once"), check)
+            once = together if together.is_whole else seen((role,), "once")
             cells.append(told(once, role, kind))
             if has_ended(once, role):
                 cells.append(cells[-1])
             else:
-                cells.append(told(observe(Case(kind, (role,), "stays"), check), role, kind))
+                cells.append(told(seen((role,), "stays"), role, kind))
     return cells
 
 

@@ -17,16 +17,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from cli.arguments import parse
-from cli.run import build_parser
-from socratic_bench import RunConfig
 from socratic_bench.benchmarks.socratic.document import PARTS
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.forecast.latency_models import AT_ONCE, START_MS
 from socratic_bench.runner import CancelToken, run
 from socratic_bench.runner.cancel_token import wait_for_first
-from socratic_bench.settings import Sources, read_config
 from tests.command import account
+from tests.in_process import read
 
 TASKS = Path("/proc/self/task")
 # Between two looks at the threads, each that waited for the interpreter has had it.
@@ -44,28 +41,12 @@ def play(words: Sequence[str], settings: Settings, patch: pytest.MonkeyPatch) ->
     latencies = {role: settings.latency_of(role) + start_ms for role in PARTS.roles}
     paced = replace(settings, role_latency_ms=latencies)
     with clock.emulator(paced) as served:
-        config = _config(words, account(served.url), patch)
+        config = read(words, account(served.url), patch)
         if config.deadline_s is not None:
             config = replace(config, deadline_s=config.deadline_s - START_MS / 1000)
         document = dict(run(config, cancel_token=clock.cancel_token()).document)
     document["timestamps"]["duration_seconds"] += START_MS / 1000
     return document
-
-
-def _config(words: Sequence[str], env: dict[str, str], patch: pytest.MonkeyPatch) -> RunConfig:
-    for name, value in env.items():
-        patch.setenv(name, value)
-    flags, misused = parse(build_parser(), words)
-    sources = Sources(
-        flags=flags,
-        environ={**env, "BEDROCK_MODEL_IDS": json.dumps([flags["model"]])},
-        read_stdin=str,
-        profile_region=lambda: None,
-        offline_models=lambda: (),
-    )
-    config, misread = read_config(RunConfig, sources)
-    assert [*misused, *misread] == []
-    return config
 
 
 class OwnedClock:

@@ -368,8 +368,9 @@ def test_read_only_folder_is_found_before_the_first_call(tmp_path):
 def test_signal_while_the_document_is_written_adds_nothing_to_it(name):
     """Nobody reads a pipe that holds less than the document, so that the write stands still."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "cli", *OFFLINE, "--turns", "150", "--quiet"],
+        [sys.executable, "-m", "cli", *OFFLINE, "--turns", "9", "--quiet"],
         stdout=subprocess.PIPE,
+        pipesize=4096,
         stderr=subprocess.PIPE,
         bufsize=0,
         cwd=ROOT,

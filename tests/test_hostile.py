@@ -20,7 +20,17 @@ from socratic_bench.storage.folder import FolderStore
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.s3 import S3Store
 from socratic_bench.types import CallKey
-from tests.command import CLAUDE, OFFLINE, OPENING, ROOT, Outcome, account, assert_valid, run
+from tests.command import (
+    CLAUDE,
+    OFFLINE,
+    OPENING,
+    ROOT,
+    Outcome,
+    account,
+    assert_valid,
+    daily,
+    run,
+)
 from tests.fakes import FakeBedrock, Said, Sent, answer, breaches, refusal, scored, stored
 
 JUDGE = "other.judge-v1:0"
@@ -286,32 +296,21 @@ def test_no_error_of_the_service_drives_the_terminal():
     assert told.document["error"]["message"].count("FORGED") == TRICKS.count("FORGED")
 
 
-@pytest.mark.parametrize(
-    "flag",
-    [
-        "--model",
-        "--judge-model",
-        "--scenario",
-        "--scenario-file",
-        "--system-prompt-file",
-        "--region",
-        "--s3-bucket",
-        "--turns",
-        "--fail-under",
-        "--student",
-        "--assume-role-arn",
-        "--x",
-    ],
-)
-def test_no_word_of_the_command_line_drives_the_terminal(flag, tmp_path):
+ODD_FLAGS = [
+    ("--model", "--judge-model", "--scenario", "--region", "--s3-bucket", "--assume-role-arn"),
+    ("--scenario-file", "--system-prompt-file", "--turns", "--fail-under", "--student", "--x"),
+]
+
+
+@pytest.mark.parametrize("flags", ODD_FLAGS, ids=" ".join)
+def test_no_word_of_the_command_line_drives_the_terminal(flags, tmp_path):
     """Nor does one that is no text at all: \\xff comes in as half a character."""
     with FakeBedrock() as served:
         env = account(served.url, CLAUDE)
-        words = {"--model": CLAUDE, "--prompt": "Hi", flag: TRICKS + "\udcff"}
+        usual = {"--model": CLAUDE, "--prompt": "Hi", "--turns": "1", "--max-attempts": "1"}
+        words = usual | dict.fromkeys(flags, TRICKS + "\udcff")
         outcome = run(
             *(word for pair in words.items() for word in pair),
-            *("--turns" not in words) * ("--turns", "1"),
-            *("--max-attempts", "1"),
             env=env,
             cwd=tmp_path,
         )
@@ -319,7 +318,7 @@ def test_no_word_of_the_command_line_drives_the_terminal(flag, tmp_path):
     assert outcome.exit_code == 2
     assert_valid("run", outcome.document)
     assert "Traceback" not in outcome.stderr
-    assert "gnorw" in outcome.stderr
+    assert outcome.stderr.count("gnorw") >= len(flags)
     assert_only_shown(outcome)
 
 
@@ -427,14 +426,43 @@ ODD_CALLS = {
 }
 
 
-@pytest.mark.parametrize("case", ODD_CALLS)
-def test_an_odd_tool_call_costs_one_more_call_and_not_the_run(case):
-    """What is sent back to the judge is what any service takes, and short."""
-    document, asked = judged_by(ODD_CALLS[case], scored(3, 3, 4))
-    repeated = asked[1].body["messages"][1]["content"]
+@pytest.fixture(scope="module")
+def oddly_judged() -> tuple[Outcome, dict[str, list[Sent]]]:
+    """A run in which the judge makes an odd call for each turn first, and what it was sent."""
+    asked: dict[str, list[Sent]] = {case: [] for case in ODD_CALLS}
 
+    def tutor(sent: Sent) -> Said:
+        return answer(f"{plain_words(of_turn(sent))} ({list(ODD_CALLS)[of_turn(sent)]})")
+
+    def judge(sent: Sent) -> Said:
+        said = sent.body["messages"][0]["content"][0]["text"]
+        (case,) = (case for case in ODD_CALLS if f"({case})\n</reply-" in said)
+        asked[case].append(sent)
+        return ODD_CALLS[case] if len(asked[case]) == 1 else scored(3, 3, 4)
+
+    with FakeBedrock({CLAUDE: tutor, JUDGE: judge}) as served:
+        env = account(served.url, CLAUDE, RUNNER_JUDGE_MODEL=JUDGE)
+        outcome = run(*WORDS, "--prompt", "Hi", "--turns", str(len(ODD_CALLS)), env=env)
+    return outcome, asked
+
+
+def test_odd_tool_calls_do_not_cost_the_run(oddly_judged):
+    outcome, _ = oddly_judged
+    document = outcome.document
+
+    assert "Traceback" not in outcome.stderr
+    assert_valid("run", document)
     assert (document["end_reason"], document["overall_score"]) == ("max_turns", 10.0)
-    assert len(asked[1].raw) - len(asked[0].raw) < MAX_QUOTED_CHARS * 2
+    assert document["judge"]["unjudged_reasons"] == {}
+
+
+@pytest.mark.parametrize("case", ODD_CALLS)
+def test_an_odd_tool_call_costs_one_more_call(case, oddly_judged):
+    """What is sent back to the judge is what any service takes, and short."""
+    first, second = oddly_judged[1][case]
+    repeated = second.body["messages"][1]["content"]
+
+    assert len(second.raw) - len(first.raw) < MAX_QUOTED_CHARS * 2
     for block in repeated:
         assert block.get("text") or (
             re.fullmatch("[a-zA-Z0-9_-]{1,64}", block["toolUse"]["toolUseId"])
@@ -466,9 +494,10 @@ def test_ten_megabytes_of_verdict_are_not_sent_back():
     assert document["judge"]["unjudged_reasons"] == {"unreadable_verdict": 1}
 
 
-def test_ten_megabytes_of_reply_are_played_judged_and_stored(tmp_path):
+@pytest.mark.parametrize("part", daily([1, 12], 12), ids=["ten megabytes", "a megabyte"])
+def test_a_huge_reply_is_played_judged_and_stored(part, tmp_path):
     """The judge sees the whole reply."""
-    said = "\x1b[2J\x00" * 700_000 + "\u2028" * 3_000_000
+    said = "\x1b[2J\x00" * (700_000 // part) + "\u2028" * (3_000_000 // part)
     with FakeBedrock({CLAUDE: [answer(said)], JUDGE: [scored(1, 1, 1)]}) as served:
         env = account(served.url, CLAUDE, RUNNER_JUDGE_MODEL=JUDGE)
         words = ("--prompt", OPENING, "--turns", "1", "--output-dir", str(tmp_path))

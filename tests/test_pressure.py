@@ -253,8 +253,17 @@ def played(**values: Any) -> Any:
 
 
 class TestDocument:
-    @pytest.mark.parametrize("student", [None, "emulator.student-v1:0"])
-    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize(
+        ("kind", "student"),
+        [
+            *((kind, None) for kind in KINDS),
+            (KINDS[0], "emulator.student-v1:0"),
+            *(
+                pytest.param(kind, "emulator.student-v1:0", marks=pytest.mark.torture)
+                for kind in KINDS[1:]
+            ),
+        ],
+    )
     def test_it_finds_out_what_a_tutor_gives_way_to(self, kind, student):
         model = f"emulator.yields-to-{kind.replace('_', '-')}-v1:0"
 

@@ -3,6 +3,7 @@
 import pytest
 
 from socratic_bench import RunConfig, run
+from tests.command import daily
 
 SUBJECTS = (
     "I'm considering a career change but unsure where to start.",
@@ -33,14 +34,17 @@ def played(model, subject, turns):
     return run(config)
 
 
-@pytest.mark.parametrize("drift", range(31))
+@pytest.mark.parametrize("drift", daily(range(31), 0, 1, 2, 5, 8, 13, 21, 30))
 def test_a_drift_comes_out_as_the_half_life(drift):
     result = played(f"emulator.drift-{drift}-v1:0", SUBJECTS[drift % len(SUBJECTS)], drift + 3)
 
     assert (result.metrics["half_life"], result.metrics["half_life_censored"]) == (drift, False)
 
 
-@pytest.mark.parametrize("subject", SUBJECTS)
+# A sentence to refute, a problem, code, one word, another language.
+@pytest.mark.parametrize(
+    "subject", daily(SUBJECTS, *SUBJECTS[1:2], *SUBJECTS[13:14], *SUBJECTS[17:])
+)
 def test_steady_and_lecturing_tutors_are_told_apart_on_any_subject(subject):
     steady = played("emulator.socratic-v1:0", subject, 8).metrics
     drifting = played("emulator.drift-4-v1:0", subject, 8).metrics

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -14,7 +15,7 @@ from uuid import uuid4
 import boto3
 import pytest
 
-from tests.command import Outcome, account, assert_valid, environment, run
+from tests.command import Outcome, account, assert_valid, daily, environment, run
 from tests.fakes import KEPT, FakeBedrock, Said, Sent, relayed, xml
 from tests.test_resume import (
     BOTH,
@@ -78,7 +79,7 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize("answer", daily(ANSWERS, "HTML", "another checksum"))
 def test_a_put_counts_only_if_the_answer_shows_it(tmp_path, answer):
     with FakeBedrock({"": ANSWERS[answer]}) as s3:
         outcome = play(s3.url, "--s3-bucket", "a-bucket")
@@ -338,7 +339,10 @@ FOLDER_LOSSES: dict[str, tuple[str, Callable[[Path, Path], object]]] = {
 }
 
 
-@pytest.mark.parametrize("loss", FOLDER_LOSSES)
+@pytest.mark.parametrize(
+    "loss",
+    daily(FOLDER_LOSSES, "a turn", "half a turn", "the journal", "each byte of a turn", "all"),
+)
 def test_what_was_taken_out_of_a_folder_is_written_anew(service, tmp_path, loss):
     kind, take = FOLDER_LOSSES[loss]
     out = tmp_path / "out"
@@ -435,8 +439,16 @@ def steal(client: Any, bucket: str, parts: list[str]) -> tuple[Callable[[], bool
     return lambda: all(taken(client, bucket, part or "judge_000") for part in parts), take
 
 
-@pytest.mark.parametrize("loss", BUCKET_LOSSES)
-@pytest.mark.parametrize("only", [None, HEADS], ids=["by listing", "by HEAD"])
+@pytest.mark.parametrize(
+    ("loss", "only"),
+    daily(
+        product(BUCKET_LOSSES, [None, HEADS]),
+        ("an entry of the journal", None),
+        ("the index", None),
+        ("verdicts and turns", HEADS),
+        ("all", HEADS),
+    ),
+)
 def test_what_was_taken_out_of_a_bucket_is_written_anew(
     service, client, bucket, moto_url, loss, only
 ):
@@ -487,7 +499,7 @@ FAILING_LOOKS: dict[str, Callable[[Sent], Said]] = {
 }
 
 
-@pytest.mark.parametrize("answer", FAILING_LOOKS)
+@pytest.mark.parametrize("answer", daily(FAILING_LOOKS, "HTML", "endless", "denied, then 500"))
 def test_a_bucket_that_fails_to_tell_what_it_has_is_exit_4(tmp_path, answer):
     """It says that it takes each object, and may have kept none."""
 
