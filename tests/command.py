@@ -106,17 +106,21 @@ def in_time(
     return played
 
 
-def daily(cases: Iterable[Any], *names: object) -> list[Any]:
-    """The cases as parameters of a test; those not named here are variants, for `make torture`."""
+def daily(cases: Iterable[Any], *names: object, first: int = 0) -> list[Any]:
+    """The cases as parameters of a test: the named or the first ones are those of every day.
+
+    The others, variants of the same fact, are for `make torture`.
+    """
     cases = list(cases)
-    assert set(names) < set(cases), (names, cases)
-    variant = pytest.mark.torture
-    return [
-        case
-        if case in names
-        else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=variant)
-        for case in cases
-    ]
+    kept = [*cases[:first], *names]
+    assert all(name in cases for name in kept), names
+    assert 0 < len(kept) < len(cases), cases
+    return [case if case in kept else _variant(case) for case in cases]
+
+
+def _variant(case: object) -> Any:
+    values = case if isinstance(case, tuple) else (case,)
+    return pytest.param(*values, marks=pytest.mark.torture)
 
 
 def assert_valid(kind: str, document: object) -> None:

@@ -5,7 +5,6 @@ for what in a run, and how long the whole takes, is the same on every machine.
 """
 
 import asyncio
-import json
 import selectors
 import threading
 from collections.abc import Iterator, Sequence

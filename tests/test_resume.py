@@ -17,7 +17,7 @@ import pytest
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.emulator.faults import parse_fault
 from socratic_bench.emulator.records import RequestRecord
-from tests.command import OPENING, ROOT, Outcome, account, assert_valid, environment, run
+from tests.command import OPENING, ROOT, Outcome, account, assert_valid, daily, environment, run
 from tests.fakes import FakeBedrock, answer, scored
 
 TUTOR, STUDENT, JUDGE = "emulator.drift-5-v1:0", "emulator.student-v1:0", "emulator.judge-v1:0"
@@ -347,15 +347,18 @@ class TestWithoutAStore:
 
     @pytest.mark.parametrize(
         ("content", "says"),
-        [
-            (b"", "no whole JSON document"),
-            (b'{"kind":"run"', "no whole JSON document"),
-            (b"[]", "carries no journal"),
-            (b'{"journal":null}', "carries no journal"),
-            (b'{"journal":[]}', "no journal of a run"),
-            (b'{"journal":[{"kind":"run"}]}', "no journal of a run"),
-            (b'{"journal":[{"kind":"run","version":99}]}', "another version"),
-        ],
+        daily(
+            [
+                (b'{"journal":[{"kind":"run","version":99}]}', "another version"),
+                (b"", "no whole JSON document"),
+                (b'{"kind":"run"', "no whole JSON document"),
+                (b"[]", "carries no journal"),
+                (b'{"journal":null}', "carries no journal"),
+                (b'{"journal":[]}', "no journal of a run"),
+                (b'{"journal":[{"kind":"run"}]}', "no journal of a run"),
+            ],
+            first=4,
+        ),
     )
     def test_any_other_document_is_refused(self, tmp_path, content, says):
         path = tmp_path / "other.json"
@@ -366,17 +369,20 @@ class TestWithoutAStore:
 
     @pytest.mark.parametrize(
         ("change", "says"),
-        [
-            ({"identity": 5}, "no journal of a run"),
-            ({"seed": -3}, "no journal of a run"),
-            ({"seed": "x"}, "no journal of a run"),
-            ({"started_at": "2026-01-01T00:00:00"}, "no journal of a run"),
-            ({"run_id": 7}, "no journal of a run"),
-            ({"config": {"turns": 10**9}}, "no journal of a run"),
-            ({"config": {"model": 7}}, "does not tell how the run was asked for"),
-            ({"config": {"temperature": "hot"}}, "does not tell how the run was asked for"),
-            ({"config": {"gates": 3}}, "does not tell how the run was asked for"),
-        ],
+        daily(
+            [
+                ({"identity": 5}, "no journal of a run"),
+                ({"seed": -3}, "no journal of a run"),
+                ({"seed": "x"}, "no journal of a run"),
+                ({"started_at": "2026-01-01T00:00:00"}, "no journal of a run"),
+                ({"run_id": 7}, "no journal of a run"),
+                ({"config": {"turns": 10**9}}, "no journal of a run"),
+                ({"config": {"model": 7}}, "does not tell how the run was asked for"),
+                ({"config": {"temperature": "hot"}}, "does not tell how the run was asked for"),
+                ({"config": {"gates": 3}}, "does not tell how the run was asked for"),
+            ],
+            first=7,
+        ),
         ids=str,
     )
     def test_a_journal_with_odd_contents_is_refused_before_anything_is_called(
@@ -437,16 +443,25 @@ def assert_refused(outcome: Outcome, says: str) -> None:
 class TestRefusals:
     @pytest.mark.parametrize(
         ("words", "says"),
-        [
-            (("--temperature", "0.7"), "The temperature was not given, but now is 0.7."),
-            (("--max-tokens", "99"), "The max tokens was 1024, but now is 99."),
-            (("--seed", "9"), "The seed was 3, but now is 9."),
-            (("--student-model", STUDENT), "The student model was not given"),
-            (("--no-judge",), "The judge model was 'emulator.judge-v1:0', but now is not given."),
-            (("--prompt", "Else"), "The prompt was"),
-            (("--scenario", "time-management"), "The scenario was 'career-change'"),
-            (("--system-prompt-file", "{folder}/other.md"), "The system prompt has other contents"),
-        ],
+        daily(
+            [
+                (("--prompt", "Else"), "The prompt was"),
+                (("--temperature", "0.7"), "The temperature was not given, but now is 0.7."),
+                (("--max-tokens", "99"), "The max tokens was 1024, but now is 99."),
+                (("--seed", "9"), "The seed was 3, but now is 9."),
+                (("--student-model", STUDENT), "The student model was not given"),
+                (
+                    ("--no-judge",),
+                    "The judge model was 'emulator.judge-v1:0', but now is not given.",
+                ),
+                (("--scenario", "time-management"), "The scenario was 'career-change'"),
+                (
+                    ("--system-prompt-file", "{folder}/other.md"),
+                    "The system prompt has other contents",
+                ),
+            ],
+            first=3,
+        ),
     )
     def test_another_run_is_named_and_refused(self, service, tmp_path, words, says):
         env = account_of(service)
@@ -597,7 +612,7 @@ class TestDamage:
         assert "damaged" in outcome.stderr
         assert len(service.requests) == 3
 
-    @pytest.mark.parametrize("left", ["nothing", "half a line", "a changed line"])
+    @pytest.mark.parametrize("left", daily(["nothing", "half a line", "a changed line"], first=2))
     def test_a_run_whose_first_process_is_not_told_has_the_turns_it_began_with(
         self, service, tmp_path, cut, left
     ):
@@ -622,7 +637,9 @@ class TestDamage:
         assert len(service.requests) == 6
         assert_refused(cut(), "is damaged at its beginning")
 
-    @pytest.mark.parametrize("content", [b"", b"hello\n", b'{"kind":"turn"}\n', b"\0" * 99])
+    @pytest.mark.parametrize(
+        "content", daily([b"", b"hello\n", b'{"kind":"turn"}\n', b"\0" * 99], first=2)
+    )
     def test_a_file_that_is_no_journal_is_left_alone(self, service, tmp_path, cut, content):
         path = journal(tmp_path)
         path.write_bytes(content)

@@ -21,7 +21,7 @@ from socratic_bench.benchmarks.socratic.scenarios.lint import check
 from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioRow
 from socratic_bench.benchmarks.socratic.scenarios.loading import DATA
 from socratic_bench.documents.plain import plain_keys
-from tests.command import Outcome, assert_valid, run
+from tests.command import Outcome, assert_valid, daily, run
 
 LESSON = """\
 id = "lesson"
@@ -555,7 +555,7 @@ FLAWS = {
 }
 
 
-@pytest.mark.parametrize("name", FLAWS)
+@pytest.mark.parametrize("name", daily(FLAWS, "fields", "duplicates"))
 def test_each_flaw_of_a_file_is_found_and_told_on_both_streams(name, tmp_path):
     before, after, line = FLAWS[name]
     assert before in GOOD

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.command import CLAUDE, OPENING, account, assert_valid, run
+from tests.command import CLAUDE, OPENING, account, assert_valid, daily, run
 from tests.fakes import FakeBedrock, Said, answer
 from tests.test_bedrock_session import ROLE
 
@@ -89,7 +89,7 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", daily(PROGRAMS, first=3))
 def test_a_program_that_gives_no_texts_is_named(name, tmp_path):
     script, said = PROGRAMS[name]
     program = tmp_path / "gives-keys"

@@ -20,7 +20,7 @@ from zlib import crc32
 import pytest
 
 from socratic_bench.emulator.frames import event
-from tests.command import CLAUDE, OPENING, ROOT, Outcome, account, assert_valid, run
+from tests.command import CLAUDE, OPENING, ROOT, Outcome, account, assert_valid, daily, run
 from tests.fakes import FakeBedrock, Said, Script, Sent, answer, refusal, scored
 from tests.test_bedrock_session import ROLE, refusal_of_sts
 
@@ -236,7 +236,19 @@ WAYS: Mapping[str, Way] = {
 }
 
 
-@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize(
+    "name",
+    daily(
+        WAYS,
+        "line break in the key",
+        "quotes of a word processor",
+        "no port",
+        "no setting",
+        "missing profile",
+        "STS out of reach",
+        "a role that asks for a code",
+    ),
+)
 def test_what_was_not_sent_is_named_and_neither_retried_nor_billed(name, tmp_path):
     way = WAYS[name]
     with FakeBedrock() as service:

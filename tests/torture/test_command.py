@@ -19,7 +19,17 @@ import pytest
 
 from socratic_bench.documents import encode
 from socratic_bench.emulator import Emulator, Settings, parse_fault
-from tests.command import CLAUDE, OFFLINE, OPENING, ROOT, account, assert_valid, environment, run
+from tests.command import (
+    CLAUDE,
+    OFFLINE,
+    OPENING,
+    ROOT,
+    account,
+    assert_valid,
+    daily,
+    environment,
+    run,
+)
 
 COMMAND = (sys.executable, "-m", "cli")
 HANGING = "hang:role=tutor:after=1:ms=60000"
@@ -293,18 +303,21 @@ def test_a_pipe_that_is_read_slowly_gets_the_whole_document():
 
 @pytest.mark.parametrize(
     ("words", "flag"),
-    [
-        ((*OFFLINE, "--turns", "1", "--turns", "2"), "--turns"),
-        ((*OFFLINE, "--turns=1", "--turns", "2"), "--turns"),
-        ((*OFFLINE, "--turns=1", "--turns=1"), "--turns"),
-        ((*OFFLINE, "--prompt", "again"), "--prompt"),
-        ((*OFFLINE, "--quiet", "--quiet"), "--quiet"),
-        (("resume", "run-x", "--output-dir", "a", "--output-dir", "b"), "--output-dir"),
-        (("scenarios", "--quiet", "--qui"), "--quiet"),
-        (("emulator", "--port", "0", "--port=0"), "--port"),
-        (("emulator", "--latency", "1", "--latency-ms", "2"), "--latency-ms"),
-        (("schema", "run", "--debug", "--debug"), "--debug"),
-    ],
+    daily(
+        [
+            ((*OFFLINE, "--turns", "1", "--turns", "2"), "--turns"),
+            ((*OFFLINE, "--turns=1", "--turns", "2"), "--turns"),
+            ((*OFFLINE, "--turns=1", "--turns=1"), "--turns"),
+            ((*OFFLINE, "--prompt", "again"), "--prompt"),
+            ((*OFFLINE, "--quiet", "--quiet"), "--quiet"),
+            (("resume", "run-x", "--output-dir", "a", "--output-dir", "b"), "--output-dir"),
+            (("scenarios", "--quiet", "--qui"), "--quiet"),
+            (("emulator", "--port", "0", "--port=0"), "--port"),
+            (("emulator", "--latency", "1", "--latency-ms", "2"), "--latency-ms"),
+            (("schema", "run", "--debug", "--debug"), "--debug"),
+        ],
+        first=6,
+    ),
     ids=lambda value: value if isinstance(value, str) else " ".join(value[-3:]),
 )
 def test_a_flag_that_is_given_twice_is_a_mistake(words, flag):
@@ -371,7 +384,10 @@ def test_a_variable_that_is_no_utf8_is_a_mistake_by_its_name_alone(name):
         ("--scenario-file", b'title = "caf\xe9"'),
         ("--system-prompt-file", b"Ask, caf\xe9."),
         ("--prices", b'{"models": {"caf\xe9": {}}}'),
-        ("--prices", '{"models": {"m": {"default": {"input": 1, "output": 1}}}}'.encode("utf-16")),
+        (
+            "--prices",
+            '{"models": {"m": {"default": {"input": 1, "output": 1}}}}'.encode("utf-16"),
+        ),
         ("--resume-from", b'{"journal": ["caf\xe9"]}'),
     ],
 )
@@ -452,7 +468,7 @@ def bounded(*words: str, cpu_s: int = 20) -> subprocess.CompletedProcess[bytes]:
     return shell(f'ulimit -t {cpu_s}; exec "$@"', *words)
 
 
-@pytest.mark.parametrize("name", CROWDED)
+@pytest.mark.parametrize("name", daily(CROWDED, "its turns", "prices", "scenario"))
 def test_of_ten_thousands_of_mistakes_twenty_are_shown_and_the_rest_is_counted(name, tmp_path):
     flag, content = CROWDED[name]
     file = tmp_path / "file"
@@ -515,7 +531,7 @@ DEEP = {
 }
 
 
-@pytest.mark.parametrize("name", DEEP)
+@pytest.mark.parametrize("name", daily(DEEP, first=2))
 def test_a_deep_file_is_refused_in_no_time(name, tmp_path):
     file = tmp_path / "deep.toml"
     file.write_text(DEEP[name])

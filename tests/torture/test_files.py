@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.command import OFFLINE, Outcome, account, assert_valid, run
+from tests.command import OFFLINE, Outcome, account, assert_valid, daily, run
 from tests.test_resume import TUTOR, Service
 
 STORED = Path(__file__).parents[1] / "data" / "stored_runs"
@@ -56,7 +56,13 @@ def test_all_files_and_folders_are_made_with_the_umask(mask, file_mode, folder_m
 
 
 @pytest.mark.parametrize(
-    "link", ["raw", "raw/runs", "curated", "curated/runs", "journal", "journal/runs"]
+    "link",
+    daily(
+        ["raw", "raw/runs", "curated", "curated/runs", "journal", "journal/runs"],
+        "raw",
+        "curated/runs",
+        "journal",
+    ),
 )
 @pytest.mark.parametrize("where", ["outside", long("inside"), long("nowhere")])
 def test_no_folder_that_is_a_link_is_written_through(link, where, tmp_path):
@@ -212,7 +218,17 @@ FORGED = {
 
 
 @pytest.mark.parametrize("kind", ["cut-folder", long("finished-folder")])
-@pytest.mark.parametrize("name", FORGED)
+@pytest.mark.parametrize(
+    "name",
+    daily(
+        FORGED,
+        "half a token",
+        "no latency",
+        "a stop reason that is a number",
+        "a negative wait",
+        "a score off its step",
+    ),
+)
 def test_a_sealed_journal_with_what_no_run_writes_is_refused(kind, name, service, tmp_path):
     service.reset()
     out, run_id = stored_run(tmp_path, kind)

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from socratic_bench.emulator import Emulator, Settings
-from tests.command import CLAUDE, account, assert_valid, environment, run
+from tests.command import CLAUDE, account, assert_valid, daily, environment, run
 
 WORDS = ("--model", CLAUDE, "--judge-model", CLAUDE, "--scenario", "career-change", "--turns", "8")
 OFFLINE = ("--offline", "--model", "emulator.socratic-v1:0", "--scenario", "career-change")
@@ -113,7 +113,9 @@ def sources(document):
     return {told["source"] for told in document["assumptions"]["replies"].values()}
 
 
-@pytest.mark.parametrize("case", OTHERS)
+@pytest.mark.parametrize(
+    "case", daily(OTHERS, "not found", "its pace without its word", "without an end")
+)
 def test_another_program_on_this_machine_is_not_taken_for_the_emulator(case):
     with other_program("127.0.0.1", OTHERS[case]) as (url, asked):
         outcome = run(*WORDS, "--dry-run", env=account(url, CLAUDE))
@@ -189,7 +191,7 @@ def test_what_an_emulator_says_that_it_takes_is_foretold(case):
         assert expected["n_turns"] == happened.document["n_turns"]
 
 
-@pytest.mark.parametrize("quiet", [(), ("--quiet",)], ids=["told", "quiet"])
+@pytest.mark.parametrize("quiet", daily([(), ("--quiet",)], first=1), ids=["told", "quiet"])
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_foretold_refusal_is_said_and_exits_as_the_run_would(case, quiet):
     model, *more = REFUSED[case]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.command import CLAUDE, Outcome, account, run
+from tests.command import CLAUDE, Outcome, account, daily, run
 from tests.fakes import FakeBedrock, Sent, answer, refusal, scored
 
 WARM = ("--temperature", "0.5")
@@ -32,52 +32,55 @@ def play(service: FakeBedrock, model: str, *words: str) -> tuple[Outcome, list[S
 
 @pytest.mark.parametrize(
     ("model", "words", "sent"),
-    [
-        # a budget
-        (
-            "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
-            HARD,
-            {"thinking": {"type": "enabled", "budget_tokens": 5000}},
-        ),
-        (
-            "nobody.knows-v1:0",
-            THINK,
-            {"thinking": {"type": "enabled", "budget_tokens": 1024}},
-        ),
-        # levels
-        (
-            "us.anthropic.claude-opus-4-7",
-            THINK,
-            {
-                "thinking": {"type": "adaptive", "display": "summarized"},
-                "output_config": {"effort": "low"},
-            },
-        ),
-        (
-            "global.anthropic.claude-sonnet-5-5",
-            HARD,
-            {
-                "thinking": {"type": "adaptive", "display": "summarized"},
-                "output_config": {"effort": "high"},
-            },
-        ),
-        ("openai.gpt-oss-120b-1:0", (*HARD, *WARM), {"reasoning_effort": "high"}),
-        ("openai.gpt-oss-safeguard-20b", (*THINK, *WARM), {"reasoning_effort": "low"}),
-        ("us.openai.gpt-6-sol", THINK, {"reasoning": {"effort": "low"}}),
-        ("global.moonshotai.kimi-k3", HARD, {"reasoning": {"effort": "high"}}),
-        (
-            "us.amazon.nova-2-lite-v1:0",
-            (*HARD, *WARM),
-            {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": "medium"}},
-        ),
-        # on or off
-        ("qwen.qwen3-32b-v1:0", (*THINK, *WARM), {"reasoning_config": "high"}),
-        ("moonshotai.kimi-k2.5", (*THINK, *WARM), {"reasoning_config": "high"}),
-        ("minimax.minimax-m2.5", (*THINK, *WARM), {"reasoning_config": "high"}),
-        ("zai.glm-4.7", (*THINK, *WARM), {"reasoning_config": "high"}),
-        ("deepseek.v3.2", (*THINK, *WARM), {"reasoning_config": "high"}),
-        ("nvidia.nemotron-super-3-120b", (*THINK, *WARM), {"reasoning_config": "high"}),
-    ],
+    daily(
+        [
+            # a budget
+            (
+                "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+                HARD,
+                {"thinking": {"type": "enabled", "budget_tokens": 5000}},
+            ),
+            (
+                "nobody.knows-v1:0",
+                THINK,
+                {"thinking": {"type": "enabled", "budget_tokens": 1024}},
+            ),
+            # levels
+            (
+                "us.anthropic.claude-opus-4-7",
+                THINK,
+                {
+                    "thinking": {"type": "adaptive", "display": "summarized"},
+                    "output_config": {"effort": "low"},
+                },
+            ),
+            (
+                "global.anthropic.claude-sonnet-5-5",
+                HARD,
+                {
+                    "thinking": {"type": "adaptive", "display": "summarized"},
+                    "output_config": {"effort": "high"},
+                },
+            ),
+            ("openai.gpt-oss-120b-1:0", (*HARD, *WARM), {"reasoning_effort": "high"}),
+            ("openai.gpt-oss-safeguard-20b", (*THINK, *WARM), {"reasoning_effort": "low"}),
+            ("us.openai.gpt-6-sol", THINK, {"reasoning": {"effort": "low"}}),
+            ("global.moonshotai.kimi-k3", HARD, {"reasoning": {"effort": "high"}}),
+            (
+                "us.amazon.nova-2-lite-v1:0",
+                (*HARD, *WARM),
+                {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": "medium"}},
+            ),
+            # on or off
+            ("qwen.qwen3-32b-v1:0", (*THINK, *WARM), {"reasoning_config": "high"}),
+            ("moonshotai.kimi-k2.5", (*THINK, *WARM), {"reasoning_config": "high"}),
+            ("minimax.minimax-m2.5", (*THINK, *WARM), {"reasoning_config": "high"}),
+            ("zai.glm-4.7", (*THINK, *WARM), {"reasoning_config": "high"}),
+            ("deepseek.v3.2", (*THINK, *WARM), {"reasoning_config": "high"}),
+            ("nvidia.nemotron-super-3-120b", (*THINK, *WARM), {"reasoning_config": "high"}),
+        ],
+        first=10,
+    ),
 )
 def test_thinking_is_asked_for_in_the_family_s_own_form(service, model, words, sent):
     outcome, requests = play(service, model, *words)
@@ -91,14 +94,17 @@ def test_thinking_is_asked_for_in_the_family_s_own_form(service, model, words, s
 
 @pytest.mark.parametrize(
     "model",
-    [
-        "mistral.magistral-small-2509",
-        "google.gemma-3-27b-it",
-        "nvidia.nemotron-nano-9b-v2",
-        "writer.palmyra-x5-v1:0",
-        "qwen.qwen3-coder-next",
-        "us.meta.llama4-scout-17b-instruct-v1:0",
-    ],
+    daily(
+        [
+            "mistral.magistral-small-2509",
+            "google.gemma-3-27b-it",
+            "nvidia.nemotron-nano-9b-v2",
+            "writer.palmyra-x5-v1:0",
+            "qwen.qwen3-coder-next",
+            "us.meta.llama4-scout-17b-instruct-v1:0",
+        ],
+        first=2,
+    ),
 )
 def test_a_temperature_goes_out_where_thinking_is_refused_before_the_first_call(service, model):
     warm, requests = play(service, model, *WARM)
@@ -112,15 +118,18 @@ def test_a_temperature_goes_out_where_thinking_is_refused_before_the_first_call(
 
 @pytest.mark.parametrize(
     "model",
-    [
-        "us.anthropic.claude-opus-5",
-        "us.anthropic.claude-fable-5",
-        "global.openai.gpt-5.6-luna",
-        "us.xai.grok-4.6",
-        "in.moonshotai.kimi-k3",
-        "il.anthropic.claude-opus-4-7",
-        "mx.anthropic.claude-sonnet-5",
-    ],
+    daily(
+        [
+            "us.anthropic.claude-opus-5",
+            "us.anthropic.claude-fable-5",
+            "global.openai.gpt-5.6-luna",
+            "us.xai.grok-4.6",
+            "in.moonshotai.kimi-k3",
+            "il.anthropic.claude-opus-4-7",
+            "mx.anthropic.claude-sonnet-5",
+        ],
+        first=2,
+    ),
 )
 def test_a_temperature_that_the_family_refuses_is_named_before_the_first_call(service, model):
     refused, requests = play(service, model, *WARM, "--top-p", "0.9")

@@ -15,7 +15,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from socratic_bench.redaction.forms import Secrets
-from tests.command import CLAUDE, OPENING, Outcome, account, environment, run
+from tests.command import CLAUDE, OPENING, Outcome, account, daily, environment, run
 from tests.fakes import FakeBedrock, Said, Sent, answer, refusal, scored
 
 JUDGE = "other.judge-v1:0"
@@ -274,7 +274,9 @@ def assert_silent(outcome: Outcome, folder: Path, secrets: tuple[str, ...]) -> N
     assert found == []
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize(
+    "name", daily(SOURCES, "variables", "bearer token", "file", "process", "web identity")
+)
 def test_secrets_of_a_source_are_masked_from_the_first_request_on(name, giver, tmp_path):
     """They stand in the prompt, as far as they are known by then; the tutor and the judge say them
     all, in each form, and the last call is refused with them.
@@ -372,7 +374,7 @@ def test_a_run_with_a_secret_in_its_prompt_goes_on_as_the_same_run(tmp_path):
     assert_silent(whole, tmp_path / "out", KEYS)
 
 
-@pytest.mark.parametrize("word", ["abcdefgh", "correcthorsebat", "minioadmin"])
+@pytest.mark.parametrize("word", daily(["abcdefgh", "correcthorsebat", "minioadmin"], first=1))
 def test_a_secret_of_small_letters_is_masked(word, tmp_path):
     """Of a value of eight characters or more, nothing but the known stand-ins is left."""
     said = said_with((word,))
