@@ -3,8 +3,11 @@
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import closing
 from functools import cache
 from http.client import HTTPConnection
+from typing import Any
+from uuid import uuid4
 
 import pytest
 from hypothesis import settings
@@ -86,3 +89,21 @@ def moto_url() -> Iterator[str]:
     connection.close()
     yield f"http://{host}:{port}"
     server.stop()
+
+
+@pytest.fixture(scope="module")
+def client(moto_url: str) -> Iterator[Any]:
+    """How tests look into buckets by themselves."""
+    import boto3
+
+    session = boto3.Session("AKIATESTKEY", "secret", region_name="us-east-1")
+    with closing(session.client("s3", endpoint_url=moto_url)) as client:
+        yield client
+
+
+@pytest.fixture
+def bucket(client: Any) -> str:
+    """The name of an empty bucket of the test's own."""
+    name = f"bucket-{uuid4().hex}"
+    client.create_bucket(Bucket=name)
+    return name

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
-from tests.command import CLAUDE, OPENING, ROOT, account
+from tests.command import CLAUDE, OFFLINE, OPENING, ROOT, account, environment
 from tests.fakes import PATIENCE_S
 
 STUDENT = "other.student-v1:0"
@@ -171,6 +171,23 @@ SCENES: dict[str, Callable[[Path], Any]] = {
     "role silent": lambda _: run_in_thread("AWS_ENDPOINT_URL_STS", BEDROCK_ASSUME_ROLE_ARN=ROLE),
     "credentials slow": slow_credentials,
 }
+
+
+@contextmanager
+def writing(stderr: int = subprocess.DEVNULL) -> Iterator["subprocess.Popen[bytes]"]:
+    """A command at its document, which the pipe does not hold and of which one byte was read."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "cli", *OFFLINE, "--turns", "9", "--quiet"],
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        bufsize=0,
+        pipesize=4096,
+        cwd=ROOT,
+        env=environment(),
+    ) as process:
+        assert process.stdout
+        assert process.stdout.read(1) == b"{"
+        yield process
 
 
 @dataclass(frozen=True)

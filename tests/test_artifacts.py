@@ -2,12 +2,9 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
-import boto3
 import pytest
 
 from socratic_bench import RunConfig
@@ -18,30 +15,16 @@ from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.places import open_bucket, open_folder
 from socratic_bench.storage.s3 import S3Store
 from socratic_bench.store_ports import ArtifactStore
-from tests.fakes import KEPT, PATIENCE_S, FakeBedrock, Said
+from tests.fakes import KEPT, PATIENCE_S, FakeBedrock, Said, xml
 
 KEY = "raw/runs/run-1/turn_000.json"
 
 
-def xml(status: int, code: str) -> Said:
-    return Said(f"<Error><Code>{code}</Code><Message>No.</Message></Error>".encode(), status)
-
-
-@pytest.fixture(scope="module")
-def client(moto_url: str) -> Iterator[Any]:
-    """How these tests look into buckets by themselves."""
-    session = boto3.Session("AKIATESTKEY", "secret", region_name="us-east-1")
-    with closing(session.client("s3", endpoint_url=moto_url)) as client:
-        yield client
-
-
 @pytest.fixture
-def bucket(client: Any, moto_url: str, keys: None, monkeypatch: pytest.MonkeyPatch) -> str:
+def bucket(bucket: str, moto_url: str, keys: None, monkeypatch: pytest.MonkeyPatch) -> str:
     """A bucket of its own at the endpoint of the environment."""
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", moto_url)
-    name = f"bucket-{uuid4().hex}"
-    client.create_bucket(Bucket=name)
-    return name
+    return bucket
 
 
 def objects(client: Any, bucket: str) -> dict[str, bytes]:

@@ -10,9 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from email.utils import formatdate
 from typing import Any
-from uuid import uuid4
 
-import boto3
 import pytest
 
 from socratic_bench import RunConfig
@@ -32,19 +30,11 @@ LEASE = f"{FOLDER}lease.json"
 ENTRIES: list[dict[str, Any]] = [{"turn": n, "text": f"Why {n}? \u00e9\n"} for n in range(12)]
 
 
-@pytest.fixture(scope="module")
-def client(moto_url: str) -> Iterator[Any]:
-    session = boto3.Session("AKIATESTKEY", "secret", region_name="us-east-1")
-    with closing(session.client("s3", endpoint_url=moto_url)) as client:
-        yield client
-
-
 @pytest.fixture
-def bucket(client: Any, moto_url: str, keys: None, monkeypatch: pytest.MonkeyPatch) -> str:
+def bucket(bucket: str, moto_url: str, keys: None, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A bucket of its own at the endpoint of the environment."""
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", moto_url)
-    name = f"bucket-{uuid4().hex}"
-    client.create_bucket(Bucket=name)
-    return name
+    return bucket
 
 
 class Host:

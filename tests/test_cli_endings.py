@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -22,6 +23,7 @@ from tests.command import (
     run,
 )
 from tests.fakes import FakeBedrock, Said, Sent, answer, scored
+from tests.interruptions import writing
 
 JUDGE = "other.judge-v1:0"
 
@@ -282,8 +284,11 @@ def test_signal_ends_the_run_with_its_partial_document(name, code):
     assert b"Traceback" not in stderr
 
 
-def test_signal_before_anything_started_still_gives_a_document():
-    """The program waits for its prompt on standard input when the signal comes."""
+@pytest.mark.parametrize(
+    ("names", "code"), [(["SIGTERM"], 143), (["SIGHUP"], 129), (["SIGHUP", "SIGHUP"], 129)]
+)
+def test_signal_before_anything_started_still_gives_a_document(names, code):
+    """The program waits for its prompt on standard input when the signals come."""
     process = subprocess.Popen(
         [sys.executable, "-m", "cli", "--offline", "--model", "m", "--prompt", "-"],
         stdin=subprocess.PIPE,
@@ -296,11 +301,14 @@ def test_signal_before_anything_started_still_gives_a_document():
     # More than a pipe holds: it is written once the program reads, and by then its handlers stand.
     process.stdin.write(b"x" * 100_000)
     process.stdin.flush()
-    process.send_signal(signal.SIGTERM)
-    stdout, _ = process.communicate()
+    for name in names:
+        process.send_signal(getattr(signal, name))
+        time.sleep(0.002)
+    stdout, stderr = process.communicate()
 
-    assert process.returncode == 143
+    assert process.returncode == code
     assert_valid("run", json.loads(stdout))
+    assert b"Traceback" not in stderr
 
 
 def test_closed_stdout_is_survived():
@@ -367,22 +375,11 @@ def test_read_only_folder_is_found_before_the_first_call(tmp_path):
 @pytest.mark.parametrize("name", ["SIGHUP", "SIGINT", "SIGTERM"])
 def test_signal_while_the_document_is_written_adds_nothing_to_it(name):
     """Nobody reads a pipe that holds less than the document, so that the write stands still."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "cli", *OFFLINE, "--turns", "9", "--quiet"],
-        stdout=subprocess.PIPE,
-        pipesize=4096,
-        stderr=subprocess.PIPE,
-        bufsize=0,
-        cwd=ROOT,
-        env=environment(),
-    )
-    assert process.stdout
-    assert process.stderr
-    first = process.stdout.read(1)
-    process.send_signal(getattr(signal, name))
-    rest, stderr = process.communicate()
+    with writing(subprocess.PIPE) as process:
+        process.send_signal(getattr(signal, name))
+        rest, stderr = process.communicate()
 
-    assert_valid("run", json.loads(first + rest))
+    assert_valid("run", json.loads(b"{" + rest))
     assert process.returncode == 0
     assert stderr == b""
 

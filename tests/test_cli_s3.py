@@ -4,12 +4,8 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
-from uuid import uuid4
 
-import boto3
 import pytest
 
 from tests.command import OFFLINE, ROOT, assert_valid, environment, run
@@ -20,20 +16,6 @@ TURNS = 3
 PLAYED = (*OFFLINE, "--turns", str(TURNS), "--seed", "7")
 WORDS = (*PLAYED, "--max-attempts", "2")
 DOWN = xml(503, "ServiceUnavailable")
-
-
-@pytest.fixture(scope="module")
-def client(moto_url: str) -> Iterator[Any]:
-    session = boto3.Session("AKIATESTKEY", "secret", region_name="us-east-1")
-    with closing(session.client("s3", endpoint_url=moto_url)) as client:
-        yield client
-
-
-@pytest.fixture
-def bucket(client: Any) -> str:
-    name = f"bucket-{uuid4().hex}"
-    client.create_bucket(Bucket=name)
-    return name
 
 
 def kept(client: Any, bucket: str) -> dict[str, Any]:

@@ -348,7 +348,6 @@ def test_a_broken_stream_is_tried_again_and_may_be_billed(kind, tmp_path):
     (kept,) = (file for name, file in stored(tmp_path).items() if name.endswith("turn_000.json"))
     assert (outcome.exit_code, document["usage"]["tutor"]["attempts"]) == (0, 4)
     assert document["latency"]["tutor"]["unanswered_maybe_billed"] == 2
-    assert document["latency"]["tutor"]["waits_ms"]["between_attempts"] >= 0
     assert [one["may_have_been_billed"] for one in kept["attempts"]] == [True] * 3
     assert kept["attempts"][-1]["error"] is None
 

@@ -97,12 +97,13 @@ def test_an_attempt_comes_back_as_it_was(found):
 @given(found=entries, at=st.integers(0, 10**6), what=st.binary(max_size=40), cut=st.booleans())
 def test_only_whole_entries_that_were_written_are_read(tmp_path_factory, found, at, what, cut):
     """Bytes are overwritten somewhere, or the file ends there."""
-    journals = FolderJournals(str(tmp_path_factory.mktemp("journal")))
+    folder = tmp_path_factory.mktemp("journal")
+    journals = FolderJournals(str(folder))
     journal = journals.create(RUN_ID, "")
     for entry in (HEADER, *found):
         journal.append(entry)
     journal.close()
-    path = journals._path(RUN_ID)
+    (path,) = folder.rglob(f"{RUN_ID}.jsonl")
     content = path.read_bytes()
     place = at % (len(content) + 1)
     damaged = content[:place] if cut else content[:place] + what + content[place + len(what) :]

@@ -15,7 +15,7 @@ from cli.run_in_thread import run_in_thread
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from tests.command import CLAUDE, OFFLINE, ROOT, account, assert_valid, environment
 from tests.fakes import PATIENCE_S, stored
-from tests.interruptions import SCENES, Interrupted, Scene, interrupt
+from tests.interruptions import SCENES, Interrupted, Scene, interrupt, writing
 
 CODES = {signal.SIGHUP: 129, signal.SIGINT: 130, signal.SIGTERM: 143}
 
@@ -74,17 +74,7 @@ def test_what_is_played_beside_returns_or_raises_as_it_would():
 @pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
 def test_a_second_signal_ends_the_process_at_once(second):
     """After the first one it still writes a document, which nobody reads."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "cli", *OFFLINE, "--turns", "9", "--quiet"],
-        stdout=subprocess.PIPE,
-        pipesize=4096,
-        stderr=subprocess.DEVNULL,
-        bufsize=0,
-        cwd=ROOT,
-        env=environment(),
-    ) as process:
-        assert process.stdout
-        process.stdout.read(1)
+    with writing() as process:
         process.send_signal(signal.SIGINT)
         # Two of a kind that are not yet taken are one.
         while process.poll() is None:

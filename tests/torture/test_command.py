@@ -30,6 +30,7 @@ from tests.command import (
     environment,
     run,
 )
+from tests.interruptions import writing
 
 COMMAND = (sys.executable, "-m", "cli")
 HANGING = "hang:role=tutor:after=1:ms=60000"
@@ -142,30 +143,6 @@ def test_a_terminal_that_closes_leaves_the_document_where_it_was_redirected(tmp_
     assert (document["end_reason"], document["n_turns"]) == ("interrupted", 1)
 
 
-@pytest.mark.parametrize("times", [1, 2])
-def test_a_hangup_before_anything_started_still_gives_one_document(times):
-    """The program waits for its prompt on standard input when the signals come."""
-    process = subprocess.Popen(
-        [*COMMAND, "--offline", "--model", "m", "--prompt", "-"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=ROOT,
-        env=environment(),
-    )
-    assert process.stdin
-    process.stdin.write(b"x" * 100_000)
-    process.stdin.flush()
-    for _ in range(times):
-        process.send_signal(signal.SIGHUP)
-        time.sleep(0.002)
-    stdout, stderr = process.communicate()
-
-    assert process.returncode == 129
-    assert_valid("run", json.loads(stdout))
-    assert b"Traceback" not in stderr
-
-
 def test_a_hangup_ends_the_emulator_as_other_signals_do():
     process = subprocess.Popen(
         [*COMMAND, "emulator"],
@@ -186,16 +163,7 @@ def test_a_hangup_ends_the_emulator_as_other_signals_do():
 @pytest.mark.torture
 def test_hangups_that_go_on_for_seconds_end_the_process():
     """Nobody reads the document that is being written."""
-    with subprocess.Popen(
-        [*COMMAND, *OFFLINE, "--turns", "200", "--quiet"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        bufsize=0,
-        cwd=ROOT,
-        env=environment(),
-    ) as process:
-        assert process.stdout
-        process.stdout.read(1)
+    with writing() as process:
         while process.poll() is None:
             process.send_signal(signal.SIGHUP)
             time.sleep(0.05)

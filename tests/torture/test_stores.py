@@ -6,13 +6,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from itertools import product
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import boto3
 import pytest
 
 from tests.command import Outcome, account, assert_valid, daily, environment, run
@@ -38,20 +36,6 @@ def service() -> Iterator[Service]:
     service = Service()
     yield service
     service.close()
-
-
-@pytest.fixture(scope="module")
-def client(moto_url: str) -> Iterator[Any]:
-    session = boto3.Session("AKIATESTKEY", "secret", region_name="us-east-1")
-    with closing(session.client("s3", endpoint_url=moto_url)) as client:
-        yield client
-
-
-@pytest.fixture
-def bucket(client: Any) -> str:
-    name = f"bucket-{uuid4().hex}"
-    client.create_bucket(Bucket=name)
-    return name
 
 
 def play(url: str, *words: str) -> Outcome:
