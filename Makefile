@@ -1,9 +1,9 @@
 # make demo   plays and judges a real dialogue on the embedded endpoint
 # make test   runs the test suite
-# make check  format, lint, types, layers, tests with coverage
+# make check  format, lint, types, layers, and how much of the code the tests reach
 # make schemas  writes the JSON Schemas of documents, made from their types
 # make docs   writes the tables of flags and variables, in the documents and for --help
-# make torture  kills, storms of failures, odd verdicts by the thousand, and every fault once met
+# make torture  kills, storms of failures, odd verdicts by the thousand, and every variant of a fault
 # make reliability  plays every fault for every role, and writes what happens into docs/reliability.md
 # make validity  what the heuristics reach against people's labels, where those are at hand
 # make bench  measures the program's own speed, and fills in docs/performance.md
@@ -42,15 +42,18 @@ demo: $(VENV)/.run
 	@env -u BEDROCK_MODEL_IDS $(foreach name,$(RUNNER_VARIABLES),-u $(name)) $(BIN)/python -m cli --offline --model emulator.drift-5-v1:0 \
 		--prompt "I'm considering a career change but unsure where to start." --turns 8 --seed 7
 
-# Coverage is measured along the way, so that a check after a test need not run everything again.
 TESTED := $(shell find cli socratic_bench tests -name '*.py' -o -name '*.json' -o -name '*.toml' -o -name '*.md') pyproject.toml
-MEASURE = rm -f .coverage .coverage.*; $(BIN)/python -m pytest -n auto -q --cov --cov-report=
+# Measuring more than doubles the time of each process, so what reaches nothing that the other tests
+# do not reach is left out of it; `make test` plays it all.
+UNMEASURED := $(addprefix --ignore=tests/,torture $(addsuffix .py,$(addprefix test_,bench docs \
+	dry_run fidelity hostile kills pressure reliability scenarios signals stored_runs survival truth)))
 
 test: $(VENV)/.dev
-	@$(MEASURE)
+	@$(BIN)/python -m pytest -n auto -q
 
 .coverage: $(TESTED) | $(VENV)/.dev
-	@$(MEASURE)
+	@rm -f .coverage .coverage.*
+	@$(BIN)/python -m pytest -n auto -q --cov --cov-report= $(UNMEASURED)
 
 docs: $(VENV)/.dev
 	@PYTHONPATH=. $(BIN)/python tools/tables.py
@@ -60,6 +63,7 @@ schemas: $(VENV)/.run
 
 torture: $(VENV)/.dev
 	@$(BIN)/python -m pytest -n auto -q -m "torture or not torture" tests/torture
+	@$(BIN)/python -m pytest -n auto -q -m torture tests --ignore=tests/torture
 
 reliability: $(VENV)/.dev
 	@$(BIN)/python -m tests.matrix

@@ -148,7 +148,7 @@ def test_a_complete_run_whose_curated_file_is_gone_is_delivered_again(service, b
 def test_a_run_that_goes_on_elsewhere_is_refused(service, bucket, moto_url):
     name, keys = bucket
     env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=moto_url)
-    words = (*WORDS, "--turns", "40", "--s3-bucket", name, "--resume")
+    words = (*WORDS, "--turns", "500", "--s3-bucket", name, "--resume")
     service.reset(latency_ms=200)
     process = start(*words, env=env)
     wait_for_calls(service, 3)

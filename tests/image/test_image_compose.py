@@ -83,8 +83,19 @@ def test_network_is_for_themselves_alone(compose):
     assert network["Internal"]
 
 
+# Without words it is the whole suite. Of it: the command, its documents, what is stored, the
+# emulator and signals.
+SELECTION = [
+    f"tests/test_{name}.py"
+    for name in (
+        *("cli_run", "cli_endings", "documents", "artifacts", "bucket_journal"),
+        *("emulator_converse", "emulator_faults", "signals", "startup"),
+    )
+]
+
+
 def test_test_suite(compose):
-    done = compose("run", "--rm", "-T", "tests")
+    done = compose("run", "--rm", "-T", "tests", "-n", "auto", "-q", *SELECTION)
 
     assert done.code == 0, done.stdout[-5000:] + done.stderr[-2000:]
     assert " passed" in done.stdout
