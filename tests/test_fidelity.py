@@ -294,7 +294,9 @@ def test_each_fault_is_found_on_the_student_that_has_it(student, scenario):
     assert set(fidelity["flags"]) <= {flag, "repetition"} | side_effects
 
 
-@pytest.mark.parametrize("scenario", [*SCENARIOS, "custom", "ai-ethics", "plants-and-light"])
+@pytest.mark.parametrize(
+    "scenario", daily([*SCENARIOS, "custom", "ai-ethics", "plants-and-light"], *SCENARIOS, "custom")
+)
 @pytest.mark.parametrize("pressure", ["none", "high"])
 @pytest.mark.parametrize("seed", daily([1, 2, 3], 1))
 def test_a_good_student_has_no_flag(scenario, pressure, seed):

@@ -89,7 +89,7 @@ def test_an_interrupted_run_goes_on_from_the_bucket(service, bucket, moto_url, h
     service.reset(faults=["hang:role=tutor:after=3:ms=600000"])
     process = start(*words, *store, env=env)
     while n_answered(entries_of(moto_url, name)) < 9:  # three turns, and the student's next words
-        time.sleep(0.01)
+        time.sleep(0.1)
     process.send_signal(signal.SIGTERM)
     process.communicate()
     (run_id,) = {key.split("/")[4] for key in keys() if "/journal/runs/" in key}

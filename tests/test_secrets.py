@@ -20,7 +20,17 @@ from socratic_bench.documents import encode
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.errors import BenchError, UsageError
 from socratic_bench.redaction import MASK, learn_headers, mask_secrets, redact
-from tests.command import CLAUDE, OPENING, ROOT, Outcome, assert_valid, environment, in_time, run
+from tests.command import (
+    CLAUDE,
+    OPENING,
+    ROOT,
+    Outcome,
+    assert_valid,
+    daily,
+    environment,
+    in_time,
+    run,
+)
 from tests.fakes import FakeBedrock, Said, Sent, answer, refusal, scored
 
 JUDGE = "other.judge-v1:0"
@@ -83,7 +93,8 @@ def files_in(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-@pytest.fixture(params=["plain", "debug"])
+# More is said with it.
+@pytest.fixture(params=daily(["plain", "debug"], "debug"))
 def debug(request: pytest.FixtureRequest) -> tuple[str, ...]:
     return ("--debug",) if request.param == "debug" else ()
 
