@@ -47,8 +47,7 @@ TESTED := $(shell find cli socratic_bench tests -name '*.py' -o -name '*.json' -
 # do not reach is left out of it; `make test` plays it all.
 UNMEASURED := $(patsubst %,--ignore=tests/test_%.py,bench docs fidelity hostile kills reliability \
 		signals survival truth) \
-	$(patsubst %,--ignore=tests/torture/test_%.py,call_edges calls emulator forecast injection \
-		secrets stores torture)
+	$(patsubst %,--ignore=tests/torture/test_%.py,call_edges calls emulator forecast injection torture)
 
 test: $(VENV)/.dev
 	@$(BIN)/python -m pytest -n auto -q
