@@ -2,71 +2,149 @@
 
 import json
 import re
+from typing import Literal
 
 from socratic_bench.types import Json
 
 # A JSON object, or why it is none.
 _Found = dict[str, Json] | Exception
+_Kind = Literal["thought", "answer", "other"]
 
-# The marks that models put around thoughts in plain text, such as <thinking>, <|end_of_thought|>
-# and [THINK]; other brackets are Markdown.
-_TAG = (
-    r"[<\u25c1]\|?(?P<close>/|end_of_)?(?:\w+:)?(?:begin_of_)?(?:(?:inner|ant|my)[ _-]?)?"
-    r"(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflect(?:ion|ing)?|analysis|analy[sz]ing"
-    r"|scratch[ _-]?pad|monologue|deliberation|drafts?)(?:\s[^<>]{0,200})?(?<!/)\|?[>\u25b7]"
-    r"|\[(?P<close_think>/)?THINK\]"
+# The marks that models put around parts of plain text, such as <thinking>, <|end_of_thought|> and
+# [THINK]; other brackets are Markdown.
+_TAG = re.compile(
+    r"(?:[<\u25c1]|&lt;)\s{0,3}\|?(?P<close>/|end_of_)?\s{0,3}(?:begin_of_)?"
+    r"(?P<name>[^\W\d][\w:.-]{0,60}(?:[ ]\w{1,30}(?=\s{0,3}(?:[|>\u25b7]|&gt;)))?)"
+    r"(?:\s[^<>]{0,200}?)?(?<!/)\|?(?:[>\u25b7]|&gt;)|\[(?P<close_think>/)?THINK\]",
+    re.IGNORECASE,
 )
 # Other braces belong to prose.
-_OBJECT = r'(?P<object>\{\s*["}])'
-_NEXT_TAG = re.compile(_TAG, re.IGNORECASE)
-_NEXT = re.compile(f"{_OBJECT}|{_TAG}", re.IGNORECASE)
+_NEXT = re.compile(rf'(?P<object>\{{\s*["}}])|{_TAG.pattern}', re.IGNORECASE)
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_THOUGHT = re.compile(
+    r"think|thought|reason|reflect|analy[sz]|scratch|monolog|deliberat|draft|ponder|brainstorm"
+    r"|contemplat|^cot$"
+)
+_ANSWER = re.compile(
+    r"answer|verdict|output|result|json|respon|repl(?:y|ies)|scor|grade|rating|eval|judg|assess"
+    r"|decision|conclu|solution|submi|record|report|message|tool|function|invoke|param|arg|final"
+)
+# How text is shown says nothing of what it is.
+_LAYOUT = re.compile(
+    r"b|blockquote|body|br|code|div|em|h[1-6]|html|i|li|ol|p|pre|section|span|strong|table|tbody"
+    r"|t[drt]|u|ul"
+)
+# Elements that are never closed are passed over, as far as this.
+_MAX_OPEN = 50
 
 
 def said_objects(text: str) -> list[dict[str, Json]]:
     """The outermost JSON objects that count: all, or those that stand outside of thoughts.
 
     A thought that is never closed reaches to the end, but the last object in it is what was meant.
-    Prose and code fences are passed over. Raises `ValueError` or `RecursionError` for an object
-    that is broken: what lies within it is no verdict of its own.
+    Where different objects are left, those in elements of other names count no longer, unless they
+    are called like an answer, or the last object is in one. Prose and code fences are passed over.
+    Raises `ValueError` or `RecursionError` for an object that is broken: what lies within it is no
+    verdict of its own.
     """
-    found, said = _scan(text)
-    # With nothing said outside, or a thought behind it, what was thought may be meant as well.
-    return [_whole(one) for one in ([*said, found[-1]] if said else found)]
+    scan = _Scan(text)
+    said = scan.said or [*range(len(scan.found))]
+    loose = set(scan.loose)
+    if said and said[-1] in loose and any(scan.found[at] != scan.found[said[0]] for at in said):
+        said = [at for at in said if at in loose]
+    return [_whole(scan.found[at]) for at in said]
 
 
-def _scan(text: str) -> tuple[list[_Found], list[_Found]]:
-    """All objects, and those outside of thoughts."""
-    found: list[_Found] = []
-    said: list[_Found] = []
-    is_open, opened_at, end = False, 0, 0
-    while mark := _NEXT.search(text, end):
-        end = mark.end()
-        if mark["object"]:
-            value, end = _decoded(text, mark.start())
-            found.append(value)
-            if not is_open:
-                said.append(value)
-        elif not (mark["close"] or mark["close_think"]):
-            opened_at = opened_at if is_open else len(found)
-            is_open = True
-        elif is_open:
-            is_open = False
+class _Scan:
+    """All objects of a text; `said` and `loose` are the places, among them, of those outside of
+    thoughts, and of those outside of elements that are neither thoughts nor answers.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.found: list[_Found] = []
+        self.said: list[int] = []
+        self.loose: list[int] = []
+        self._thought_at: int | None = None  # how many objects stood before the one that is open
+        self._elements: list[tuple[str, int]] = []  # those that are open, with the same
+        self._read(text)
+
+    def _read(self, text: str) -> None:
+        end = 0
+        while mark := _NEXT.search(text, end):
+            end = mark.end()
+            if mark["object"]:
+                end = self._add(text, mark.start())
+            elif _kind(mark) == "thought":
+                self._see_thought(is_end=_is_end(mark))
+            elif _kind(mark) == "other":
+                self._see_element(mark["name"].casefold(), is_end=_is_end(mark))
+        if self._thought_at is not None and len(self.found) > self._thought_at:
+            self.said.append(len(self.found) - 1)
+
+    def _add(self, text: str, start: int) -> int:
+        """The object at `start` is found; returns where it ends."""
+        decoder = json.JSONDecoder(
+            parse_constant=_refuse_constant, object_pairs_hook=_no_name_twice
+        )
+        value: _Found
+        try:
+            value, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError) as error:
+            value, end = error, self._end_of_broken(text, start)
+        if self._thought_at is None:
+            self.said.append(len(self.found))
+        self.loose.append(len(self.found))
+        self.found.append(value)
+        return end
+
+    def _end_of_broken(self, text: str, start: int) -> int:
+        """The next mark of a thought, or the end of an element that it stands in."""
+        names = {name for name, _ in self._elements[-_MAX_OPEN:]}
+        for mark in _TAG.finditer(text, start):
+            is_own = mark["name"] and _is_end(mark) and mark["name"].casefold() in names
+            if is_own or _kind(mark) == "thought":
+                return mark.start()
+        return len(text)
+
+    def _see_thought(self, *, is_end: bool) -> None:
+        if not is_end:
+            self._thought_at = len(self.found) if self._thought_at is None else self._thought_at
+        elif self._thought_at is not None:
+            self._thought_at = None
         else:
             # The mark that opens stood in the prompt, or was left out.
-            said = []
-    if is_open and len(found) > opened_at:
-        said.append(found[-1])
-    return found, said
+            self.said = []
+
+    def _see_element(self, name: str, *, is_end: bool) -> None:
+        if not is_end:
+            self._elements.append((name, len(self.found)))
+            return
+        for depth in range(1, min(len(self._elements), _MAX_OPEN) + 1):
+            if self._elements[-depth][0] == name:
+                start = self._elements[-depth][1]
+                del self._elements[-depth:]
+                while self.loose and self.loose[-1] >= start:
+                    self.loose.pop()
+                return
 
 
-def _decoded(text: str, start: int) -> tuple[_Found, int]:
-    """The object at `start` and where it ends; a broken one ends at the next mark of a thought."""
-    decoder = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_no_name_twice)
-    try:
-        return decoder.raw_decode(text, start)
-    except (ValueError, RecursionError) as error:
-        tag = _NEXT_TAG.search(text, start)
-        return error, tag.start() if tag else len(text)
+def _is_end(mark: re.Match[str]) -> bool:
+    return bool(mark["close"] or mark["close_think"])
+
+
+def _kind(mark: re.Match[str]) -> _Kind:
+    """What the element is by its name, whose last word of a kind counts: a draft of a verdict is a
+    draft.
+    """
+    if not mark["name"]:
+        return "thought"
+    words = re.split(r"[\W_]+", _CAMEL.sub("_", mark["name"]).casefold())
+    for word in reversed(words):
+        if _THOUGHT.search(word) and "final" not in words:
+            return "thought"
+        if _ANSWER.match(word):
+            return "answer"
+    return "answer" if _LAYOUT.fullmatch(words[0]) else "other"
 
 
 def _whole(value: _Found) -> dict[str, Json]:
