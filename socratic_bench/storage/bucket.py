@@ -1,12 +1,13 @@
 """One S3 bucket below one prefix: whole objects, and writes on conditions."""
 
+import hashlib
+import zlib
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from hashlib import sha256
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -40,6 +41,15 @@ _BYTES = {"get_object": MAX_OBJECT_BYTES + 2**20}
 _OTHER_BYTES = 4 * 2**20
 READERS = 8
 _DENIED = -1
+# What an answer to a write may tell of the bytes, as far as the standard library can make it: not
+# CRC32C, CRC64NVME and the xxHashes.
+_CHECKSUMS: Mapping[str, Callable[[bytes], bytes]] = {
+    "ChecksumSHA256": lambda body: hashlib.sha256(body).digest(),
+    "ChecksumSHA512": lambda body: hashlib.sha512(body).digest(),
+    "ChecksumSHA1": lambda body: hashlib.sha1(body, usedforsecurity=False).digest(),
+    "ChecksumMD5": lambda body: hashlib.md5(body, usedforsecurity=False).digest(),
+    "ChecksumCRC32": lambda body: zlib.crc32(body).to_bytes(4),
+}
 MAX_PAGES = 1000  # of a list, 1000 keys each
 MORE_PAGES = 10  # than there are objects to find
 
@@ -183,7 +193,6 @@ class Bucket:
         )
 
     def _write(self, key: str, body: bytes, **more: Any) -> str | None:  # noqa: ANN401 -- the SDK's
-        checksum = b64encode(sha256(body).digest()).decode()
         answer = self._call(
             "put_object",
             key,
@@ -191,14 +200,15 @@ class Bucket:
             Key=key,
             Body=body,
             ContentType="application/json",
-            ChecksumSHA256=checksum,
+            ChecksumSHA256=_checksum("ChecksumSHA256", body),
             **self._encryption,
             **more,
         )
         if answer is None:
             return None
         etag = self._etag(answer[0], key, "written")
-        if answer[0].get("ChecksumSHA256", checksum) != checksum:
+        told = {kind: answer[0][kind] for kind in _CHECKSUMS if kind in answer[0]}
+        if any(_checksum(kind, body) != checksum for kind, checksum in told.items()):
             raise StoreOutageError(
                 f"{self.location(key)} could not be written: S3 tells the checksum of other bytes.",
                 hint="Check what stands between here and S3, such as a proxy.",
@@ -236,6 +246,10 @@ def _listings(keys: Collection[str]) -> list[str]:
     return [
         *dict.fromkeys(folder if n_in[folder] > 1 else key for key, folder in folder_of.items())
     ]
+
+
+def _checksum(kind: str, body: bytes) -> str:
+    return b64encode(_CHECKSUMS[kind](body)).decode()
 
 
 def _read_whole(told: Any) -> bytes | None:  # noqa: ANN401 -- the SDK's own answer

@@ -1,10 +1,13 @@
 """Stores that lie, lose what they had, or hold what no run wrote: nothing is lost in silence."""
 
+import hashlib
 import os
 import shutil
 import sys
 import threading
 import time
+import zlib
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
@@ -75,6 +78,31 @@ def test_a_put_counts_only_if_the_answer_shows_it(tmp_path, answer):
     (tmp_path / "cut.json").write_bytes(outcome.stdout)
     again = run("--offline", "--resume-from", str(tmp_path / "cut.json"))
     assert (again.exit_code, again.document["run_id"]) == (0, document["run_id"])
+
+
+def told_of(body: bytes) -> dict[str, bytes]:
+    """The checksums that a store may tell; CRC32C cannot be made with what is at hand."""
+    hashes = {kind: hashlib.new(kind, body).digest() for kind in ("sha1", "sha256", "md5")}
+    return {"crc32": zlib.crc32(body).to_bytes(4), "crc32c": bytes(4), **hashes}
+
+
+@pytest.mark.parametrize("wrong", ["crc32", "sha1", None])
+def test_a_put_counts_if_each_checksum_that_is_told_is_of_its_bytes(wrong):
+    def keep(sent: Sent) -> Said:
+        if sent.method != "PUT":
+            return xml(403, "AccessDenied")
+        sums = told_of(sent.raw) | ({wrong: told_of(b"")[wrong]} if wrong else {})
+        told = {f"x-amz-checksum-{kind}": b64encode(made).decode() for kind, made in sums.items()}
+        return Said(b"", headers={"ETag": '"a"', **told})
+
+    with FakeBedrock({"": keep}) as s3:
+        outcome = play(s3.url, "--s3-bucket", "a-bucket")
+
+    if wrong:
+        assert_unkept(outcome)
+        assert "checksum of other bytes" in outcome.document["error"]["message"]
+    else:
+        assert (outcome.exit_code, outcome.document["status"]) == (0, "completed"), outcome.stderr
 
 
 @pytest.mark.parametrize("word", ["resume", "--resume"])
