@@ -19,7 +19,6 @@ MISSING = "\0missing"  # no word of a command line can hold a NUL
 # The parser's time grows with the square of their number.
 MOST_WORDS = 1000
 LONGEST_SHOWN = 60
-PATHS = ("FILE", "DIR")  # what a flag's word is called that names one
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
@@ -126,30 +125,27 @@ def parse(parser: Parser, words: Sequence[str]) -> tuple[Flags, list[str]]:
             problems.append(f"--{flag} needs a value.")
         elif value is not None and value is not False:
             flags[flag] = value
-    return flags, [*problems, *_undecodable(parser, flags)]
+    return flags, [*problems, *_undecodable(parser, found)]
 
 
 def parse_strictly(parser: Parser, words: Sequence[str]) -> argparse.Namespace:
     """The flags of a command that stops at its first mistakes."""
     found = parser.parse_args(words)
-    if problems := parser.repeated():
+    if problems := [*parser.repeated(), *_undecodable(parser, found)]:
         from socratic_bench.errors import UsageError
 
         raise UsageError(problems, hint=f"See {parser.prog} --help.")
     return found
 
 
-def _undecodable(parser: Parser, flags: Flags) -> Iterator[str]:
-    """Files and folders may have any name that the system lets them have; all else is text."""
+def _undecodable(parser: Parser, found: argparse.Namespace) -> Iterator[str]:
+    """All words are text, also those that name files: documents tell them, and must be right."""
     from socratic_bench.types import is_text
 
     for action in parser._actions:  # noqa: SLF001
-        value = flags.get(action.dest.replace("_", "-"))
-        words = [value] if isinstance(value, str) else value
-        if words is None or isinstance(words, bool) or action.metavar in PATHS:
-            continue
-        for word in words:
-            if not is_text(word):
+        value = getattr(found, action.dest, None)
+        for word in value if isinstance(value, list) else [value]:
+            if isinstance(word, str) and not is_text(word):
                 name = action.option_strings[-1] if action.option_strings else action.metavar
                 yield f"{name} is no UTF-8 text: {os.fsencode(word)[:LONGEST_SHOWN]!r}."
 

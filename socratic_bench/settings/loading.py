@@ -1,5 +1,6 @@
 """Reads flags over environment variables over defaults into a configuration."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
@@ -10,9 +11,9 @@ from socratic_bench.settings.reader import Reader, Sources
 from socratic_bench.settings.table import foreign, table
 from socratic_bench.types import is_text
 
-# What is read here and by the SDK; files and folders may have any name.
+# What is read here and by the SDK, whose own files and folders may have any name.
 VARIABLES = ("AWS_", "BEDROCK_", "RUNNER_")
-PATHS = ("_BUNDLE", "_DIR", "_FILE", "_PATH")
+SDK_PATH = re.compile(r"AWS_\w+_(BUNDLE|DIRECTORY|FILE|PATH)")
 
 Config = TypeVar("Config", bound=CoreConfig)
 
@@ -39,6 +40,6 @@ def read_config(kind: type[Config], sources: Sources) -> tuple[Config, tuple[Pro
 
 def _undecodable(environ: Mapping[str, str]) -> Iterator[Problem]:
     for name, value in environ.items():
-        is_read = name.startswith(VARIABLES) and not name.endswith(PATHS)
+        is_read = name.startswith(VARIABLES) and not SDK_PATH.fullmatch(name)
         if is_read and not is_text(value):
             yield Problem.of("{variable} is no UTF-8 text.", variable=name)

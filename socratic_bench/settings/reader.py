@@ -3,13 +3,16 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from socratic_bench.errors import Problem
 from socratic_bench.settings.table import Declared, Kind, choice_problem, table
+from socratic_bench.types import is_text
 
+PATHS = ("FILE", "DIR")  # what a word is called that names one
 _PLAIN_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 
 Flags = Mapping[str, str | Sequence[str] | bool]
@@ -102,13 +105,26 @@ class Reader:
                 self.note(f"{called} is {{word!r}}, which is no {_WORDS[kind]}.", word=word)
             return number
         elif parse is None:
-            return word
+            return self._place(word, called) if one.setting.metavar in PATHS else word
         else:
             value = parse(word)
             if value is None:
                 self.note(f"{called} takes {one.setting.form}, not {{word!r}}.", word=word)
             return value
         return None
+
+    def _place(self, word: str, called: str) -> str:
+        if is_text(word) and not is_text(_absolute(word)):
+            self.note(f"{called} lies in a folder whose name is no UTF-8 text.")
+        return word
+
+
+def _absolute(word: str) -> str:
+    """As documents and journals tell it; the word itself where this folder is gone."""
+    try:
+        return str(Path(word).absolute())
+    except OSError:
+        return word
 
 
 def parse_integer(word: str) -> int | None:

@@ -305,6 +305,10 @@ def test_flags_that_may_be_repeated_still_may():
 
 
 LATIN = b"caf\xe9"
+PATHS = (
+    *("--output-dir", "--s3-prefix", "--scenario-file", "--transcript", "--system-prompt-file"),
+    "--prices",
+)
 PLAY = ("--offline", "--model", "emulator.socratic-v1:0", "--turns", "1")
 
 
@@ -329,6 +333,10 @@ def test_a_piped_prompt_that_is_no_utf8_is_a_mistake():
         (*PLAY, "--prompt", "x", "--request-metadata", b"a=" + LATIN),
         (*PLAY, "--prompt", b"half \xed\xa0\x80"),
         ("resume", LATIN, "--output-dir", "x"),
+        *((*PLAY, "--prompt", "x", flag, LATIN) for flag in PATHS),
+        ("resume", "run-1", "--output-dir", LATIN),
+        ("scenarios", "--check", LATIN),
+        ("emulator", "--host", LATIN),
     ],
     ids=str,
 )
@@ -336,13 +344,28 @@ def test_a_word_that_is_no_utf8_is_a_mistake(words):
     assert_no_utf8(shell('"$@"', *words))
 
 
-@pytest.mark.parametrize("name", ["RUNNER_JUDGE_MODEL", "AWS_PROFILE", "AWS_REGION"])
+@pytest.mark.parametrize(
+    "name", ["RUNNER_JUDGE_MODEL", "RUNNER_OUTPUT_DIR", "AWS_PROFILE", "AWS_REGION"]
+)
 def test_a_variable_that_is_no_utf8_is_a_mistake_by_its_name_alone(name):
     env = {**{k.encode(): v.encode() for k, v in environment().items()}, name.encode(): LATIN}
     done = shell('"$@"', *PLAY, "--prompt", "x", env=env)
 
     assert_no_utf8(done)
     assert f"{name} is no UTF-8 text" in done.stderr.decode()
+
+
+def test_a_folder_in_one_whose_name_is_no_utf8_is_a_mistake(tmp_path):
+    """The document tells it from the root, where nobody could find it."""
+    folder = os.fsencode(tmp_path) + b"/" + LATIN
+    os.mkdir(folder)  # noqa: PTH102 -- of bytes
+    env = {**{k.encode(): v.encode() for k, v in environment().items()}, b"HERE": folder}
+    words = (*PLAY, "--prompt", "x", "--output-dir", "out")
+    done = shell('cd "$HERE" && "$@"', *words, env=env)
+
+    assert_no_utf8(done)
+    assert "--output-dir lies in a folder" in done.stderr.decode()
+    assert [*Path(os.fsdecode(folder)).iterdir()] == []
 
 
 @pytest.mark.parametrize(
