@@ -17,10 +17,10 @@ _ESCAPE = re.compile(
     r"((?:%(?!25[0-9A-Fa-f]{2})[0-9A-Fa-f]{2})+)"  # in one go, since they come in crowds
     r"|\\+u([0-9A-Fa-f]{4})|\\+u\{0*([0-9A-Fa-f]{1,5})\}|\\+U000([0-9A-Fa-f]{5})"
     r"|\\+x([0-9A-Fa-f]{2})|%(?:25)*([0-9A-Fa-f]{2})|&(?:amp;)*#[xX]0*([0-9A-Fa-f]{1,5});?"
-    r"|&(?:amp;)*#0*([0-9]{1,6});?|&(?:amp;)*(amp|lt|gt|quot|apos);|\\+([^\\%&])?"
+    r"|&(?:amp;)*#0*([0-9]{1,6});?|&(?:amp;)*([A-Za-z][A-Za-z0-9]{1,31});|\\+([^\\%&])?"
 )
 _RUN, _DECIMAL, _NAME = 1, 8, 9  # groups; 2 to 7 are hexadecimal, the last stands for itself
-_ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+_HYPHENS = str.maketrans("\u2010\u2212", "--")  # what HTML's names for a hyphen and a minus are
 # Stands in each text that has a letter or a digit escaped; and what is quicker to look for.
 _LETTER = re.compile(r"%[2-7][0-9A-Fa-f]|&(?:amp;|#)|\\[uUx]")
 _MARKS = ("%", "&#", "&amp;", "\\u", "\\x", "\\U")
@@ -29,8 +29,18 @@ _MAX_LAYERS = 4
 # A secret may look like escapes itself; fewer characters than these are no secret then.
 _SHORTEST_FORM = 4
 _URL_SAFE = str.maketrans("+/", "-_")
-_NO_HEX = bytes(set(range(256)) - set(b"0123456789abcdefABCDEF"))
-_DIGIT = re.compile("0x|([0-9A-Fa-f])")
+_NO_HEX = bytes(set(range(256)) - set(b"0123456789abcdef"))
+_DIGIT = re.compile("0[xX]|([0-9A-Fa-f])")
+# Base64 is compared by its letters and digits alone, without what breaks or joins its lines; an
+# escaped line end has some, too. The pattern begins with its characters, since that is quicker.
+_BREAK = (
+    r"[\\%&](?:(?<=\\)\\*(?:[nrtfv]|u000[0-9A-Fa-f]|x0[0-9A-Fa-f])?|(?<=%)(?:25)*0[9AaDd]"
+    r"|(?<=&)(?:amp;)*(?:#(?:0*(?:9|1[03])|[xX]0*[9AaDd])|NewLine|Tab);)"
+)
+_BREAKS = re.compile(_BREAK.encode())
+_SIGN = re.compile(f"{_BREAK}|([0-9A-Za-z])")
+_NO_SIGN = bytes(n for n in range(256) if not bytes([n]).isalnum())
+_SHORTEST_BASE64 = 6
 
 
 class Secrets:
@@ -47,31 +57,36 @@ class Secrets:
         self._forms = tuple(
             sorted({f for form in [*forms, *passwords] for f in _spellings(form)}, key=_length)
         )
-        self._hex = tuple(dict.fromkeys(_bytes(part).hex() for part in parts))
+        self._hex = tuple(dict.fromkeys(_bytes(part).hex().encode() for part in parts))
+        signs = (_signs(form.encode()) for part in parts for form in _base64(part))
+        self._base64 = tuple(dict.fromkeys(form for form in signs if len(form) >= _SHORTEST_BASE64))
 
     def may_be_in(self, text: str) -> bool:
         """False where no secret can be in the text, nor in its JSON."""
         for piece in self._pieces:  # a loop, since most texts are short, and this is all they take
             if piece in text:
                 return True
-        return bool(self._forms) and (self._is_in_hex(text) or self._is_escaped_in(text))
+        return bool(self._forms) and (self._is_encoded_in(text) or self._is_escaped_in(text))
 
     def masked(self, text: str) -> str:
         """The text without any of them."""
         return self._without(text) if self.may_be_in(text) else text
 
-    def _is_in_hex(self, text: str) -> bool:
-        """Whatever is between its digits."""
-        digits = text.encode("utf-8", "surrogatepass").replace(b"0x", b"").translate(None, _NO_HEX)
-        lower = digits.lower().decode()
-        return any(secret in lower for secret in self._hex)
+    def _is_encoded_in(self, text: str) -> bool:
+        """As hexadecimal digits or Base64, whatever is between the digits or breaks the lines."""
+        content = text.encode("utf-8", "surrogatepass")
+        signs = _signs(content)
+        if any(secret in signs for secret in self._base64):
+            return True
+        digits = content.lower().replace(b"0x", b"").translate(None, _NO_HEX)
+        return any(secret in digits for secret in self._hex)
 
     def _is_escaped_in(self, text: str) -> bool:
         for _ in range(_MAX_LAYERS):
             if not any(mark in text for mark in _MARKS) or not _LETTER.search(text):
                 return False
             text = _ESCAPE.sub(_character, text)
-            if any(form in text for form in self._forms) or self._is_in_hex(text):
+            if any(form in text for form in self._forms) or self._is_encoded_in(text):
                 return True
         return False
 
@@ -95,11 +110,14 @@ class Secrets:
     def _spans(self, plain: str, starts: Sequence[int]) -> Iterator[tuple[int, int]]:
         for match in self._pattern.finditer(plain):
             yield starts[match.start()], starts[match.end()]
-        if self._is_in_hex(plain):
-            places = [m.start() for m in _DIGIT.finditer(plain) if m[1]]
-            digits = "".join([plain[at] for at in places]).lower()
-            for match in re.finditer("|".join(self._hex), digits):
-                yield starts[places[match.start()]], starts[places[match.end() - 1] + 1]
+        if self._is_encoded_in(plain):
+            for sign, forms in ((_DIGIT, self._hex), (_SIGN, self._base64)):
+                places = [m.start() for m in sign.finditer(plain) if m[1]]
+                signs = "".join([plain[at] for at in places])
+                if sign is _DIGIT:
+                    signs = signs.lower()
+                for match in re.finditer(b"|".join(forms).decode() or "$.", signs):
+                    yield starts[places[match.start()]], starts[places[match.end() - 1] + 1]
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
@@ -128,6 +146,13 @@ def _base64(value: str) -> Iterator[str]:
         encoded = b64encode(bytes(offset) + raw + bytes(2)).decode()
         letters = encoded[-(-8 * offset // 6) : 8 * (offset + len(raw)) // 6]
         yield from (letters, letters.translate(_URL_SAFE))
+
+
+def _signs(content: bytes) -> bytes:
+    """Its letters and digits, without those of escaped line ends."""
+    if b"\\" in content or b"%" in content or b"&" in content:
+        content = _BREAKS.sub(b"", content)
+    return content.translate(None, _NO_SIGN)
 
 
 def _longest_run(value: str) -> str:
@@ -159,7 +184,14 @@ def _character(match: re.Match[str]) -> str:
         return chr(int(written, 16))
     if kind == _DECIMAL:
         return chr(int(written))
-    return _ENTITIES[written] if kind == _NAME else written
+    return _named(written) if kind == _NAME else written
+
+
+def _named(name: str) -> str:
+    """What HTML calls so, or the name as it stands there."""
+    from html.entities import html5
+
+    return html5.get(f"{name};", f"&{name};").translate(_HYPHENS)
 
 
 def _starts(text: str) -> list[int]:
@@ -170,5 +202,6 @@ def _starts(text: str) -> list[int]:
         starts += range(end, match.start())
         end = match.end()
         if n_characters := len(_character(match)):
-            starts += range(match.start(), end, (end - match.start()) // n_characters)
+            places = range(match.start(), end, (end - match.start()) // n_characters)
+            starts += places[:n_characters]
     return [*starts, *range(end, len(text) + 1)]

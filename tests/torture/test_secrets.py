@@ -207,6 +207,7 @@ def escaped(secret: str) -> dict[str, str]:
         "hex, groups": digits.hex(" ", 2),
         "hex, lines": "\n".join(digits[at : at + 8].hex(" ") for at in range(0, len(digits), 8)),
         "hex, list": ", ".join(f"0x{byte:02x}" for byte in digits),
+        "HEX, LIST": ", ".join(f"0X{byte:02X}" for byte in digits),
     }
     for name, way in ways.items():
         forms[name] = "".join(map(way, secret))
@@ -235,11 +236,58 @@ def written(secret: str) -> dict[str, str]:
         "html, hex": "".join(c if c.isalnum() else f"&#x{ord(c):X};" for c in secret),
         **{f"base64 at {n}": b64encode(raw).decode() for n, raw in enumerate(enclosed)},
         **{f"url base64 at {n}": urlsafe_b64encode(raw).decode() for n, raw in enumerate(enclosed)},
+        "html, names": secret.translate(NAMED),
+        "html, names of names": secret.translate(NAMED).replace("&", "&amp;"),
         "base64 alone": b64encode(secret.encode()).decode().rstrip("="),
         **{f"letters, {name}": form for name, form in escaped(secret).items()},
         "hex": secret.encode().hex(),
         "HEX": secret.encode().hex().upper(),
     }
+
+
+NAMES = ("sol", "plus", "equals", "num", "percnt", "lowbar", "hyphen", "period", "colon", "AMP")
+NAMED = str.maketrans({sign: f"&{name};" for sign, name in zip("/+=#%_-.:&", NAMES, strict=True)})
+
+
+def broken(secret: str) -> dict[str, str]:
+    """Base64 in lines, as programs print it or other forms hold it; all of it is the secret's."""
+    code = b64encode(secret.encode()).decode().rstrip("=")
+    found = {}
+    for width in (76, 64, 10):
+        lines = [code[at : at + width] for at in range(0, len(code), width)]
+        ends = {"lf": "\n", "crlf": "\r\n", "quoted": "\n> ", "list": '", "', "json": "\\n"}
+        ends |= {
+            "crlf in json": "\\r\\n",
+            "json in json": "\\\\n",
+            "url": "%0D%0A",
+            "html": "&#10;",
+        }
+        ends |= {"a name": "&NewLine;", "a number in json": "\\u000a"}
+        for name, end in ends.items():
+            found[f"{width}, {name}"] = end.join(lines)
+        found[f"{width}, all of a url"] = quote("\r\n".join(lines), safe="")
+        found[f"{width}, safe in urls"] = "\n".join(lines).replace("+", "-").replace("/", "_")
+    return found
+
+
+@pytest.mark.parametrize("secret", [SECRET, TOKEN * 3], ids=len)
+def test_no_line_of_broken_base64_is_left(secret, tmp_path):
+    """Of a document and its artifacts, and of an error's words; none of the lines alone, either."""
+    said = broken(secret)
+    words = " and ".join(f"({form})" for form in said.values())
+    with FakeBedrock({CLAUDE: [answer(words), refusal(400, "ValidationException", words)]}) as s:
+        env = account(s.url, RUNNER_OUTPUT_DIR=str(tmp_path))
+        env |= {"AWS_SECRET_ACCESS_KEY": secret}
+        outcome = run(*WORDS, "--no-judge", "--prompt", OPENING, env=env)
+
+    assert (outcome.exit_code, outcome.document["n_turns"]) == (3, 1), outcome.stderr
+    shown = [outcome.stdout.decode(), outcome.stderr]
+    shown += [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
+    code = b64encode(secret.encode()).decode()
+    lines = [code[at : at + 10] for at in range(0, len(code) - 13, 10)]
+    lines = [line for line in lines if line.isalnum()]
+    assert lines
+    assert [line for line in lines if any(line in text for text in shown)] == []
 
 
 def traces(secret: str) -> dict[str, str]:
@@ -387,7 +435,10 @@ def test_a_secret_of_small_letters_is_masked(word, tmp_path):
     assert_silent(outcome, tmp_path, (word,))
 
 
-@pytest.mark.parametrize("flood", ["%41", "%25", "\\", "&amp;", "&#0", "77 ", "\\u0041", "%41a"])
+@pytest.mark.parametrize(
+    "flood",
+    ["%41", "%25", "\\", "&amp;", "&#0", "77 ", "\\u0041", "%41a", "\\n", "&sol;", "&a", "%0A"],
+)
 def test_a_long_text_full_of_escapes_is_searched_in_linear_time(flood):
     """Eight times the text takes about eight times as long, where a square would be 64 times."""
     secrets = Secrets([SECRET])
