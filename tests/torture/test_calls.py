@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.client import parse_headers
 from itertools import chain, repeat
 from pathlib import Path
@@ -133,6 +133,7 @@ class Way:
     exit_code: int = 3
     n_attempts: int | None = 0
     lacks: tuple[str, ...] = ()
+    unsaid: tuple[str, ...] = ()
 
 
 def process(program: str, *told: str) -> Way:
@@ -142,6 +143,12 @@ def process(program: str, *told: str) -> Way:
 
 def file_of(name: str, content: str, *told: str) -> Way:
     return Way("no_credentials", (name, *told), config=content, lacks=KEYS)
+
+
+def behind_a_role(program: str, *told: str) -> Way:
+    told = ("gives-keys", "the profile own", *told)
+    config = f"[default]\nrole_arn = {ROLE}\nsource_profile = own\n[profile own]\n"
+    return Way("no_credentials", told, config=config, program=program, lacks=KEYS, unsaid=("STS",))
 
 
 def profile_role(line: str = "") -> str:
@@ -197,6 +204,40 @@ WAYS: Mapping[str, Way] = {
     "program with another JSON": process("echo '[1]'", "no credentials in JSON"),
     "program without text": process(r"printf '\377\376'", "no credentials in JSON"),
     "program that fails": process("echo alas >&2; exit 1", "alas"),
+    "program that is none": file_of(
+        "credential_process",
+        "[default]\ncredential_process =\n",
+        "the profile default",
+        "no command",
+    ),
+    "program that is blank": file_of(
+        "credential_process", '[default]\ncredential_process = ""\n', "the profile default"
+    ),
+    "program that is a table": file_of(
+        "credential_process", "[default]\ncredential_process =\n  a = b\n", "no command"
+    ),
+    "program without JSON behind a role": behind_a_role("echo hello", "no credentials in JSON"),
+    "program that fails behind a role": behind_a_role(
+        "printf 'alas\\ncanary\\n' >&2; exit 1", "alas"
+    ),
+    "program without texts behind a role": behind_a_role(
+        """echo '{"Version": 1, "AccessKeyId": 1, "SecretAccessKey": "b"}'""", "is no text"
+    ),
+    "program whose keys have expired behind a role": replace(
+        behind_a_role(
+            """echo '{"Version": 1, "AccessKeyId": "a", "SecretAccessKey": "b", """
+            """"Expiration": "2001-01-01T00:00:00Z"}'""",
+            "still expired",
+        ),
+        code="expired_credentials",
+    ),
+    "no profile behind a role": Way(
+        "no_credentials",
+        (ROLE, "gone"),
+        config=f"[default]\nrole_arn = {ROLE}\nsource_profile = gone\n",
+        lacks=KEYS,
+        unsaid=("STS",),
+    ),
     "broken file": file_of("config", "[default\nregion", "Mend the file"),
     "broken line": file_of("config", "[default]\ns3 =\n  no pair\n", "Mend the file"),
     "missing profile": Way(
@@ -264,6 +305,7 @@ def test_what_was_not_sent_is_named_and_neither_retried_nor_billed(name, tmp_pat
     assert (outcome.exit_code, error["code"]) == (way.exit_code, way.code)
     said = f"{error['message']} {error['hint']}"
     assert [words for words in way.told if words not in said] == []
+    assert [words for words in way.unsaid if words in error["message"]] == []
     assert error["message"].startswith(CLAUDE) is (way.n_attempts == 1 and "STS" not in way.told)
     assert document["usage"]["total"]["attempts"] == way.n_attempts
     assert latency["unanswered_maybe_billed"] == 0
@@ -283,7 +325,8 @@ def files_of(way: Way, folder: Path) -> dict[str, str]:
         program = folder / "gives-keys"
         program.write_text(f"#!/bin/sh\n{way.program}\n")
         program.chmod(0o755)
-        content = f"[default]\ncredential_process = {program} --password canary\n"
+        profile = content or "[default]\n"
+        content = f"{profile}credential_process = {program} --password canary\n"
     if content is None:
         return {}
     (folder / "config").write_text(content)
