@@ -611,6 +611,25 @@ def test_nor_is_one_of_another_service_read(service, tmp_path):
     assert service == "BEDROCK" or "no end within" in document["error"]["message"]
 
 
+# Small interim answers, which no bound on bytes would end, and long ones.
+INTERIM = {"small": b"", "long": b"X-Filler: " + b"z" * 60_000 + b"\r\n"}
+
+
+@pytest.mark.parametrize("kind", INTERIM)
+@pytest.mark.parametrize("service", ["MODEL", "STS", "S3"])
+def test_nor_are_interim_answers_without_end(service, kind, tmp_path):
+    piece = b"HTTP/1.1 100 Continue\r\n" + INTERIM[kind] + b"\r\n"
+    words, exit_code, code = {**OTHERS, "MODEL": ((), 4, "answer_too_large")}[service]
+    with endless(Endless(b"100 Continue", piece)) as url, FakeBedrock() as bedrock:
+        env = account(url if service == "MODEL" else bedrock.url, CLAUDE)
+        env |= {f"AWS_ENDPOINT_URL_{service}": url}
+        outcome = weighed(*ONE_TURN[:-1], "1", *words, env=env, folder=tmp_path)
+    document = outcome.document
+
+    assert (outcome.exit_code, document["error"]["code"]) == (exit_code, code)
+    assert "interim answers" in document["error"]["message"]
+
+
 def test_nor_is_one_about_tokens(tmp_path):
     with endless(ENDLESS["in chunks"]) as url:
         outcome = weighed(*ONE_TURN, "--dry-run", env=account(url, CLAUDE), folder=tmp_path)
