@@ -5,6 +5,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from cli import signals
 from cli.arguments import Flags, parse
@@ -42,7 +43,7 @@ def play(flags: Flags, problems: "Sequence[Words]", run_id: str | None = None) -
     try:
         plan, entries = _planned(flags, config, [*problems, *misread], run_id, cancel_token)
         if flags.get("dry-run"):
-            return _dry_run(plan, flags)
+            return _dry_run(plan, flags, cancel_token)
         result = _perform(plan, cancel_token, entries, flags)
     except BenchError as error:
         from cli.output import print_failed_run
@@ -104,12 +105,16 @@ def _call_by_flags() -> "Callable[[str], str]":
     return flag_names((RunConfig, Options))
 
 
-def _dry_run(plan: "Plan", flags: Flags) -> int:
+def _dry_run(plan: "Plan", flags: Flags, cancel_token: "CancelToken") -> int:
     from cli.estimate import say_estimate
     from cli.output import print_document, say_error
+    from cli.run_in_thread import run_in_thread
     from socratic_bench.forecast import dry_run
+    from socratic_bench.runner import in_time
 
-    document = dry_run(plan, os.environ, _call_by_flags())
+    # It asks the network, too: which endpoint this is, and how many tokens texts have.
+    foretell = partial(dry_run, plan, os.environ, _call_by_flags())
+    document = run_in_thread(lambda: in_time(foretell, cancel_token))
     if not flags.get("quiet"):
         say_estimate(document)
     refusal = _refusal(document)

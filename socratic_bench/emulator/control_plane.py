@@ -6,7 +6,7 @@ from urllib.parse import parse_qs
 
 from socratic_bench.emulator.catalogue import Traits, listed_models, traits_of
 from socratic_bench.emulator.dialogue import JsonObject
-from socratic_bench.emulator.errors import ServiceError, invalid
+from socratic_bench.emulator.errors import ServiceError, invalid, unknown_operation
 from socratic_bench.emulator.model_ids import MODEL_IDS
 
 REGION = "us-east-1"
@@ -35,7 +35,7 @@ def answer(segments: list[str], query: str, *, any_model: bool) -> JsonObject:
         case ["inference-profiles", profile]:
             return _profile_named(profile, any_model=any_model)
         case _:
-            raise ServiceError(404, "UnknownOperationException", "The operation is not known here.")
+            raise unknown_operation()
 
 
 def _found(model_id: str, *, any_model: bool) -> Traits:

@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from socratic_bench.emulator.model_ids import PROFILE_PREFIXES
+
 JsonObject = dict[str, Any]
 Role = Literal["tutor", "student", "judge"]
 
 END_OF_DIALOGUE = "[[end of dialogue]]"
-# Whatever the region: a profile's id has one before the vendor.
-_REGION_PREFIX = re.compile(r"^[a-z]+(-[a-z]+)?\.(?=[a-z0-9]+\.[a-z])")
 _REPLY_END = re.compile(r"\n</reply-([0-9a-fA-F]{16})>")
 
 
@@ -71,7 +71,9 @@ def read_dialogue(model_id: str, body: JsonObject) -> Dialogue:
 
 def base_model_id(model_id: str) -> str:
     """The foundation model's id behind an ARN, a profile id, or itself."""
-    return _REGION_PREFIX.sub("", model_id.rpartition("/")[2])
+    name = model_id.rpartition("/")[2]
+    prefix, _, rest = name.partition(".")
+    return rest if prefix in PROFILE_PREFIXES else name
 
 
 def shown_reply(user_texts: list[str]) -> str | None:

@@ -26,3 +26,7 @@ class ServiceError(Exception):
 
 def invalid(message: str) -> ServiceError:
     return ServiceError(400, "ValidationException", message)
+
+
+def unknown_operation(message: str = "The operation is not known here.") -> ServiceError:
+    return ServiceError(404, "UnknownOperationException", message)

@@ -1,4 +1,8 @@
-"""The ids of the simulated models."""
+"""The ids of the simulated models, and what inference profiles have before a model's own."""
+
+PROFILE_PREFIXES = frozenset(
+    ("af", "apac", "au", "ca", "eu", "global", "il", "in", "jp", "me", "mx", "sa", "us", "us-gov")
+)
 
 MODEL_IDS: tuple[str, ...] = (
     "emulator.socratic-v1:0",

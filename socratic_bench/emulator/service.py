@@ -1,6 +1,7 @@
 """The front door: routes a request to the runtime, the control plane or the inspection."""
 
 import json
+import re
 import time
 from collections import deque
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from msgspec.structs import asdict
 
 from socratic_bench.emulator import control_plane
 from socratic_bench.emulator.answers import Outcome
-from socratic_bench.emulator.errors import ServiceError
+from socratic_bench.emulator.errors import ServiceError, unknown_operation
 from socratic_bench.emulator.faults import FaultBox, parse_fault
 from socratic_bench.emulator.gate import Gate
 from socratic_bench.emulator.parser import CONTROL_PATH
@@ -20,11 +21,16 @@ from socratic_bench.emulator.runtime import OPERATIONS, Runtime
 from socratic_bench.emulator.settings import Settings
 from socratic_bench.emulator.wire import Answer, HttpRequest, response
 
-# Operations with a body in each model's own form, which the emulator does not play.
-NATIVE_OPERATIONS = {
-    "invoke": "InvokeModel",
-    "invoke-with-response-stream": "InvokeModelWithResponseStream",
-    "invoke-with-bidirectional-stream": "InvokeModelWithBidirectionalStream",
+# What the service has besides, and the emulator does not play.
+UNPLAYED_OPERATIONS = {
+    r"POST /model/[^/]+/invoke": "InvokeModel",
+    r"POST /model/[^/]+/invoke-with-response-stream": "InvokeModelWithResponseStream",
+    r"POST /model/[^/]+/invoke-with-bidirectional-stream": "InvokeModelWithBidirectionalStream",
+    r"POST /async-invoke": "StartAsyncInvoke",
+    r"GET /async-invoke": "ListAsyncInvokes",
+    r"GET /async-invoke/[^/]+": "GetAsyncInvoke",
+    r"POST /guardrail/[^/]+/version/[^/]+/apply": "ApplyGuardrail",
+    r"POST /guardrail-checks/invoke": "InvokeGuardrailChecks",
 }
 LISTED_REQUESTS = 10_000
 MOST_FAULTS = 1000
@@ -77,17 +83,17 @@ class Service:
             case "POST", ["model", model_id, operation] if operation in OPERATIONS:
                 outcome.operation = OPERATIONS[operation]
                 self._runtime.answer(outcome, model_id, request.body)
-            case "POST", ["model", _, operation] if operation in NATIVE_OPERATIONS:
-                outcome.operation = NATIVE_OPERATIONS[operation]
-                raise _unplayed(
-                    f"{outcome.operation} is not played here: a native body differs from model to "
-                    f"model. Send it as {', '.join(OPERATIONS.values())}."
+            case _ if name := _unplayed(request):
+                outcome.operation = name
+                raise unknown_operation(
+                    f"{name} is not played here. Send a dialogue as Converse or ConverseStream, "
+                    "with a body that is the same for all models."
                 )
             case "GET", _:
                 any_model = self.settings.any_model
                 outcome.send_json(control_plane.answer(segments, query, any_model=any_model))
             case _:
-                raise _unplayed("The operation is not known here.")
+                raise unknown_operation()
 
     def _record(self, request: HttpRequest, outcome: Outcome) -> None:
         self.records.append(
@@ -139,8 +145,10 @@ class Service:
         return 200, {"faults": len(faults)}
 
 
-def _unplayed(message: str) -> ServiceError:
-    return ServiceError(404, "UnknownOperationException", message)
+def _unplayed(request: HttpRequest) -> str | None:
+    asked = f"{request.method} {request.target.partition('?')[0]}"
+    names = UNPLAYED_OPERATIONS.items()
+    return next((name for path, name in names if re.fullmatch(path, asked)), None)
 
 
 def _row(record: RequestRecord) -> dict[str, object]:

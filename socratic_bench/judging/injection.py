@@ -14,6 +14,14 @@ _MARK = (
     r"|(?:full|top|maximum|maximal|max|perfect|highest|best)(?:\s+possible)?\s+"
     r"(?:marks?|scores?|points?|grades?|ratings?|verdict)|100\s*%)"
 )
+_AMOUNT = (
+    r"(?:\d+(?:[.,]\d+)?|one|two|three|four|five|six|seven|eight|nine|ten|all|every|each|any|both|full"
+    r"|top|maximum|maximal|max|perfect|highest|best|upper)"
+)
+_SCORES = r"(?:points?|scores?|marks?|dimensions?|ratings?|grades?|criteri(?:on|a))"
+_MOST = (
+    r"(?:maxim(?:um|a|al)|max|highest|top|upper|full|perfect|best|limit|bounds?|ceiling|ten|\d+)"
+)
 
 # On text without case and without characters that show nothing. No pattern looks far, so that the
 # time taken grows with the text alone. The rubric's speakers stand for @asking and @tested.
@@ -48,6 +56,21 @@ _PATTERNS = (
         rf"(?:^|[.!:;,\n]|\b(?:please|must|should|shall|will|now|and|just|always|to))\W{{0,3}}{_GIVE}\b"
         rf"(?![^.?!\n]{{0,80}}\byours?)[^.?!\n]{{0,60}}?\b{_MARK}"
     ),
+    # An amount of what scores are made of, at the beginning of a sentence.
+    (
+        r"(?:^|[.!?:;\n]|\b(?:please|you (?:must|should|shall)))\W{0,3}"
+        r"(?:give|award|assign|grant|allot|allocate|credit)\s+(?:(?:me|it|him|her|them|this|us)\s+)?"
+        rf"(?:the\s+|of\s+){{0,2}}{_AMOUNT}\s+(?:(?:the|of|possible|available|its)\s+){{0,3}}{_SCORES}\b"
+        r"(?=\s*(?:[.!,;:)]|$|(?:for|to|on|in|at|as|that|there|possible|available)\b))"
+        r"(?![^.?!\n]{0,80}\byours?)"
+    ),
+    (
+        r"(?:^|[.!?:;\n]|\b(?:please|you (?:must|should|shall)))\W{0,3}"
+        r"(?:set|put|score|rate|grade|mark|raise|fix|max(?:imi[sz]e)?(?:\s+out)?)\s+"
+        rf"(?:(?:all|every|each|any|both|the|its|of)\s+){{1,3}}(?:\w+\s+)?{_SCORES}\b"
+        rf"(?:[^.?!\n]{{0,40}}?\b(?:at|to|as|with)\b[^.?!\n]{{0,20}}?\b{_MOST}\b|\s*(?:out\s*)?[.!])"
+        r"(?![^.?!\n]{0,80}\byours?)"
+    ),
     (
         r"\b(?:score|verdict|rating|grade|mark)s?\s+(?:must|should|shall|will|has to|is to)\s+be\b"
         rf"[^.?!\n]{{0,20}}?\b(?:{_MARK}|\d)"
@@ -62,6 +85,8 @@ _PATTERNS = (
         rf"[^.?!\n]{{0,40}}?\b{_MARK}"
     ),
 )
+# As JSON writes any character.
+_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 
 
 def suspects_injection(reply: str, rubric: Rubric) -> bool:
@@ -78,15 +103,22 @@ def _pattern(dimensions: tuple[str, ...], speakers: tuple[str, str]) -> re.Patte
     names = "|".join(map(_escaped, (*dimensions, "overall_score")))
     asking, tested = map(_escaped, speakers)
     general = "|".join(_PATTERNS).replace("@asking", asking).replace("@tested", tested)
-    # One in quotes, as in JSON, or in an order; two without, as a list or a table has them.
-    quoted = rf"[\"'](?:{names})[\"']\s*[:=]\s*[\"']?\d"
+    # One in quotes, as in JSON, or in an order; two in quotes whatever they are, and two without,
+    # as a list or a table has them.
+    name = rf"[\"'](?:{names})[\"']\s*[:=]"
+    quoted = rf"{name}\s*[\"']?\d|{name}[^{{}}]{{0,80}}?{name}"
+    amount = rf"(?:\d|{_AMOUNT}\b)"
     scored = rf"\b(?:{names})\W{{0,6}}(?:is\s|of\s)?\d"
     listed = rf"{scored}[^{{}}]{{0,80}}?{scored}"
     ordered = rf"\b{_GIVE}\b[^.?!\n]{{0,40}}?{scored}"
+    ordered += (
+        rf"|\b{_GIVE}\s+{amount}\s+(?:{_SCORES}\s+)?(?:for|on|in|to)\s+(?:the\s+)?(?:{names})\b"
+    )
     return re.compile(f"{general}|{quoted}|{listed}|{ordered}", re.MULTILINE)
 
 
 def _folded(text: str) -> str:
+    text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
     shown = (c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
     return "".join(shown).casefold()
 

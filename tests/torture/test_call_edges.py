@@ -85,12 +85,14 @@ PROGRAMS = {
     "a token that is true": (given(SessionToken=True), "token is no text"),
     "keys that expire": (given(SecretAccessKey=6, Expiration="2099-01-01T00:00:00Z"), "secret_key"),
     "no date": (given(Expiration="9" * 40), "gives-keys"),
+    "no end": ("exec yes", "more than 1000000 bytes"),
+    "complaints without end": ("exec yes >&2", "more than 1000000 bytes"),
     "deeply nested": ("printf '%090000d' 0 | tr 0 '['", "no credentials in JSON"),
 }
 
 
 @pytest.mark.parametrize("name", daily(PROGRAMS, first=3))
-def test_a_program_that_gives_no_texts_is_named(name, tmp_path):
+def test_a_program_that_gives_no_credentials_is_named(name, tmp_path):
     script, said = PROGRAMS[name]
     program = tmp_path / "gives-keys"
     program.write_text(f"#!/bin/sh\n{script}\n")

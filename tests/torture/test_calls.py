@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.client import parse_headers
 from itertools import chain, repeat
 from pathlib import Path
@@ -159,6 +159,7 @@ class Way:
     exit_code: int = 3
     n_attempts: int | None = 0
     lacks: tuple[str, ...] = ()
+    unsaid: tuple[str, ...] = ()
 
 
 def process(program: str, *told: str) -> Way:
@@ -168,6 +169,12 @@ def process(program: str, *told: str) -> Way:
 
 def file_of(name: str, content: str, *told: str) -> Way:
     return Way("no_credentials", (name, *told), config=content, lacks=KEYS)
+
+
+def behind_a_role(program: str, *told: str) -> Way:
+    told = ("gives-keys", "the profile own", *told)
+    config = f"[default]\nrole_arn = {ROLE}\nsource_profile = own\n[profile own]\n"
+    return Way("no_credentials", told, config=config, program=program, lacks=KEYS, unsaid=("STS",))
 
 
 def profile_role(line: str = "") -> str:
@@ -223,6 +230,40 @@ WAYS: Mapping[str, Way] = {
     "program with another JSON": process("echo '[1]'", "no credentials in JSON"),
     "program without text": process(r"printf '\377\376'", "no credentials in JSON"),
     "program that fails": process("echo alas >&2; exit 1", "alas"),
+    "program that is none": file_of(
+        "credential_process",
+        "[default]\ncredential_process =\n",
+        "the profile default",
+        "no command",
+    ),
+    "program that is blank": file_of(
+        "credential_process", '[default]\ncredential_process = ""\n', "the profile default"
+    ),
+    "program that is a table": file_of(
+        "credential_process", "[default]\ncredential_process =\n  a = b\n", "no command"
+    ),
+    "program without JSON behind a role": behind_a_role("echo hello", "no credentials in JSON"),
+    "program that fails behind a role": behind_a_role(
+        "printf 'alas\\ncanary\\n' >&2; exit 1", "alas"
+    ),
+    "program without texts behind a role": behind_a_role(
+        """echo '{"Version": 1, "AccessKeyId": 1, "SecretAccessKey": "b"}'""", "is no text"
+    ),
+    "program whose keys have expired behind a role": replace(
+        behind_a_role(
+            """echo '{"Version": 1, "AccessKeyId": "a", "SecretAccessKey": "b", """
+            """"Expiration": "2001-01-01T00:00:00Z"}'""",
+            "still expired",
+        ),
+        code="expired_credentials",
+    ),
+    "no profile behind a role": Way(
+        "no_credentials",
+        (ROLE, "gone"),
+        config=f"[default]\nrole_arn = {ROLE}\nsource_profile = gone\n",
+        lacks=KEYS,
+        unsaid=("STS",),
+    ),
     "broken file": file_of("config", "[default\nregion", "Mend the file"),
     "broken line": file_of("config", "[default]\ns3 =\n  no pair\n", "Mend the file"),
     "missing profile": Way(
@@ -290,6 +331,7 @@ def test_what_was_not_sent_is_named_and_neither_retried_nor_billed(name, tmp_pat
     assert (outcome.exit_code, error["code"]) == (way.exit_code, way.code)
     said = f"{error['message']} {error['hint']}"
     assert [words for words in way.told if words not in said] == []
+    assert [words for words in way.unsaid if words in error["message"]] == []
     assert error["message"].startswith(CLAUDE) is (way.n_attempts == 1 and "STS" not in way.told)
     assert document["usage"]["total"]["attempts"] == way.n_attempts
     assert latency["unanswered_maybe_billed"] == 0
@@ -309,7 +351,8 @@ def files_of(way: Way, folder: Path) -> dict[str, str]:
         program = folder / "gives-keys"
         program.write_text(f"#!/bin/sh\n{way.program}\n")
         program.chmod(0o755)
-        content = f"[default]\ncredential_process = {program} --password canary\n"
+        profile = content or "[default]\n"
+        content = f"{profile}credential_process = {program} --password canary\n"
     if content is None:
         return {}
     (folder / "config").write_text(content)
@@ -592,6 +635,25 @@ def test_nor_is_one_of_another_service_read(service, tmp_path):
     assert (outcome.exit_code, document["error"]["code"]) == (exit_code, code)
     assert service != "STS" or "STS" in document["error"]["message"]
     assert service == "BEDROCK" or "no end within" in document["error"]["message"]
+
+
+# Small interim answers, which no bound on bytes would end, and long ones.
+INTERIM = {"small": b"", "long": b"X-Filler: " + b"z" * 60_000 + b"\r\n"}
+
+
+@pytest.mark.parametrize("kind", INTERIM)
+@pytest.mark.parametrize("service", ["MODEL", "STS", "S3"])
+def test_nor_are_interim_answers_without_end(service, kind, tmp_path):
+    piece = b"HTTP/1.1 100 Continue\r\n" + INTERIM[kind] + b"\r\n"
+    words, exit_code, code = {**OTHERS, "MODEL": ((), 4, "answer_too_large")}[service]
+    with endless(Endless(b"100 Continue", piece)) as url, FakeBedrock() as bedrock:
+        env = account(url if service == "MODEL" else bedrock.url, CLAUDE)
+        env |= {f"AWS_ENDPOINT_URL_{service}": url}
+        outcome = weighed(*ONE_TURN[:-1], "1", *words, env=env, folder=tmp_path)
+    document = outcome.document
+
+    assert (outcome.exit_code, document["error"]["code"]) == (exit_code, code)
+    assert "interim answers" in document["error"]["message"]
 
 
 def test_nor_is_one_about_tokens(tmp_path):

@@ -6,6 +6,7 @@ import os
 import pty
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -157,6 +158,30 @@ def test_a_hangup_ends_the_emulator_as_other_signals_do():
     _, stderr = process.communicate()
 
     assert process.returncode == 0
+    assert b"Traceback" not in stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_dry_run_that_waits_for_an_answer(number):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        process = subprocess.Popen(
+            [*COMMAND, *ONE_RUN, "--dry-run"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=ROOT,
+            env=account(url, CLAUDE, AWS_ENDPOINT_URL_BEDROCK=url),
+        )
+        asking, _ = silent.accept()
+        process.send_signal(number)
+        stdout, stderr = process.communicate()
+        asking.close()
+    document = json.loads(stdout)
+
+    assert process.returncode == 128 + number
+    assert_valid("run", document)
+    told = (document["status"], document["end_reason"], document["run_id"])
+    assert told == ("failed", "interrupted", None)
     assert b"Traceback" not in stderr
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
+import botocore.session
 import pytest
 
 from tests.command import OPENING, ROOT, Outcome, account, environment, run
@@ -409,6 +410,9 @@ NO_MODELS = (
     "anthropic.claude-sonnet-4",
     "us.anthropic.claude",
     "x9.anthropic.claude-3-haiku-20240307-v1:0",
+    *(f"{prefix}.{HAIKU}" for prefix in ("zz", "uk", "es", "us-east", "US")),
+    "xx.amazon.titan-text-premier-v1:0",
+    "arn:aws:bedrock:eu-west-2:123456789012:inference-profile/uk.amazon.nova-lite-v1:0",
     "amazon.nova-lite-v1:0.more",
     f"arn:aws:bedrock:us-east-1::foundation-model/us.{HAIKU}",
     f"arn:aws:bedrock:us-east-1:123456789012:inference-profile/{HAIKU}",
@@ -593,18 +597,41 @@ def test_a_window_can_be_set():
 @pytest.mark.parametrize(
     ("path", "name"),
     [
-        ("invoke", "InvokeModel"),
-        ("invoke-with-response-stream", "InvokeModelWithResponseStream"),
-        ("invoke-with-bidirectional-stream", "InvokeModelWithBidirectionalStream"),
+        (f"POST /model/{HAIKU}/invoke", "InvokeModel"),
+        (f"POST /model/{HAIKU}/invoke-with-response-stream", "InvokeModelWithResponseStream"),
+        (
+            f"POST /model/{HAIKU}/invoke-with-bidirectional-stream",
+            "InvokeModelWithBidirectionalStream",
+        ),
+        ("POST /async-invoke", "StartAsyncInvoke"),
+        ("GET /async-invoke", "ListAsyncInvokes"),
+        ("GET /async-invoke?maxResults=1", "ListAsyncInvokes"),
+        (
+            "GET /async-invoke/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Aasync-invoke%2Fa",
+            "GetAsyncInvoke",
+        ),
+        ("POST /guardrail/abc/version/1/apply", "ApplyGuardrail"),
+        ("POST /guardrail-checks/invoke", "InvokeGuardrailChecks"),
     ],
 )
-def test_an_operation_with_a_native_body_is_refused_by_its_name(emulator, path, name):
-    sent = converse(HAIKU).replace(b"/converse ", f"/{path} ".encode())
-    status, kind, message = said(emulator.ask(sent))
+def test_an_operation_that_is_not_played_is_refused_by_its_name(emulator, path, name):
+    method, _, target = path.partition(" ")
+    status, kind, message = said(emulator.ask(http(b"{}", path=target, method=method)))
 
     assert (status, kind) == (404, "UnknownOperationException")
     assert message.startswith(f"{name} is not played here")
     assert "Converse" in message
+
+
+def test_every_operation_of_the_service_is_played_or_refused_by_its_name(emulator):
+    """Of the SDK's own model of the service, so that a new one is noticed."""
+    service = botocore.session.get_session().get_service_model("bedrock-runtime")
+    for name in service.operation_names:
+        asked = service.operation_model(name).http
+        path = re.sub(r"\{\w+\}", "x", asked["requestUri"])
+        status, _, message = said(emulator.ask(http(b"{}", path=path, method=asked["method"])))
+
+        assert status == 400 or message.startswith(f"{name} is not played here"), name
 
 
 # --- a smoke test on it means something ---

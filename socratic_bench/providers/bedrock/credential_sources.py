@@ -1,4 +1,5 @@
-"""The files that the SDK reads to get credentials: regular ones only, and up to a bound.
+"""The files that the SDK reads to get credentials: regular ones only, and up to a bound; so are
+the programs that it asks.
 
 Put in at the SDK's own seams: each of its readers takes another `open`.
 """
@@ -12,6 +13,7 @@ import botocore.credentials
 from botocore.exceptions import CredentialRetrievalError
 from botocore.utils import FileWebIdentityTokenLoader, parse_key_val_file
 
+from socratic_bench.providers.bedrock.credential_process import ProgramProvider
 from socratic_bench.redaction.sources import MAX_TOKEN_BYTES
 from socratic_bench.settings import read_bounded
 
@@ -19,8 +21,9 @@ _FILES = ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE")
 
 
 def hold_credential_sources() -> None:
-    """Have the SDK read by the function below, in all sessions of this process."""
+    """Have the SDK read by what is named here, in all sessions of this process."""
     vars(botocore.credentials).update(
+        ProcessProvider=ProgramProvider,
         open=_open_regular,  # the token of a container
         FileWebIdentityTokenLoader=partial(FileWebIdentityTokenLoader, _open=_open_regular),
         parse_key_val_file=partial(parse_key_val_file, _open=_open_regular),

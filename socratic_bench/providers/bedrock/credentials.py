@@ -4,20 +4,16 @@ told for what it is: nothing of it was sent to a model.
 
 import json
 import os
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from botocore import exceptions as sdk
-from botocore.credentials import (
-    Credentials,
-    DeferredRefreshableCredentials,
-    ReadOnlyCredentials,
-)
+from botocore.credentials import DeferredRefreshableCredentials
 from botocore.parsers import ResponseParserError
 from botocore.session import Session
 from urllib3.exceptions import HTTPError
 
+from socratic_bench.providers.bedrock.credential_process import PLAIN, ProgramError, frozen
 from socratic_bench.providers.bedrock.transport import (
     AnswerTooLargeError,
     UnsendableError,
@@ -27,29 +23,19 @@ from socratic_bench.providers.bedrock.transport import (
 from socratic_bench.redaction import learn
 
 # What the SDK's own code raises where it looks for credentials, and nothing else runs in there. The
-# plain ones: what a program printed is no JSON, its command is none, a file cannot be read or
-# written, new credentials have expired already, nobody is there to type a code.
+# plain ones: a file cannot be read or written, new credentials have expired already, nobody is
+# there to type a code.
 _RAISED = (
     *(sdk.BotoCoreError, sdk.ClientError, ResponseParserError, HTTPError),
-    *(AnswerTooLargeError, UnsendableError),
-    *(
-        ValueError,
-        ArithmeticError,
-        RuntimeError,
-        OSError,
-        EOFError,
-        AttributeError,
-        KeyError,
-        TypeError,
-    ),
+    *(AnswerTooLargeError, UnsendableError, ProgramError),
+    *(*PLAIN, EOFError),
 )
-# What a program that gives credentials cannot be to blame for.
-_OF_OTHERS = (
-    *(sdk.ProfileNotFound, sdk.ConfigParseError, sdk.PartialCredentialsError),
-    *(sdk.ConnectionError, sdk.HTTPClientError),
+# What comes of asking STS; all else is found before anything is sent there.
+_OF_STS = (
+    *(sdk.ClientError, sdk.ConnectionError, sdk.HTTPClientError, ResponseParserError, HTTPError),
+    *(AnswerTooLargeError, UnsendableError, EOFError),
 )
 _NO_JSON = (json.JSONDecodeError, UnicodeDecodeError, RecursionError, AttributeError, TypeError)
-_PROCESS = "credential_process"
 _PROCESS_HINT = (
     "Run the command of credential_process by itself: it has to print JSON with Version 1, "
     "AccessKeyId and SecretAccessKey."
@@ -75,9 +61,11 @@ class CredentialsError(Exception):
     """The SDK could get no credentials; `cause` is what it raised. `source`: where it looked."""
 
     def __init__(self, source: str, cause: Exception) -> None:
+        self.is_of_process = isinstance(cause, ProgramError)
+        if isinstance(cause, ProgramError):
+            source, cause = str(cause), cause.cause
         keep_first_line(cause)
         said = f"{type(cause).__name__}: {cause}"
-        self.is_of_process = source.startswith(_PROCESS)
         if self.is_of_process and isinstance(cause, _NO_JSON):
             said = f"it printed no credentials in JSON ({said})"
         super().__init__(f"{source}: {said}")
@@ -123,7 +111,7 @@ def make_ready(session: Session, role_arn: str | None = None) -> None:
     with credentials_of(session, role_arn):
         credentials = session.get_credentials()
         if credentials is not None:
-            _frozen(credentials)
+            frozen(credentials)
 
 
 def learn_credentials(session: Session, role_arn: str | None = None) -> None:
@@ -135,40 +123,17 @@ def learn_credentials(session: Session, role_arn: str | None = None) -> None:
         found = session.get_credentials()
         if found is None or isinstance(found, DeferredRefreshableCredentials):
             return
-        frozen = _frozen(found)
-    learn([frozen.access_key, frozen.secret_key, frozen.token])
-
-
-def _frozen(credentials: Credentials) -> ReadOnlyCredentials:
-    """As requests are signed with them. The SDK takes whatever stands where a text should."""
-    found = credentials.get_frozen_credentials()
-    for name in ("access_key", "secret_key", "token"):
-        value = getattr(found, name)
-        if not isinstance(value, str) and (value is not None or name != "token"):
-            raise sdk.CredentialRetrievalError(
-                provider=credentials.method, error_msg=f"the {name} is no text"
-            )
-    return found
+        keys = frozen(found)
+    learn([keys.access_key, keys.secret_key, keys.token])
 
 
 def _source(session: Session, role_arn: str | None, error: Exception) -> str:
-    """The role or the program that was asked, as far as it is known."""
-    if role_arn:
-        return f"AWS STS, for the role {role_arn}"
+    """The role that was asked for, as far as it is known."""
     try:
-        profile = session.get_scoped_config()
+        role = role_arn or session.get_scoped_config().get("role_arn")
     except sdk.BotoCoreError:
         return "Credentials"
-    command = profile.get(_PROCESS)
-    if command and not isinstance(error, (sdk.ClientError, HTTPError, *_OF_OTHERS)):
-        return f"{_PROCESS} {_program(command)}"
-    role = profile.get("role_arn") or os.environ.get("AWS_ROLE_ARN")
-    return f"AWS STS, for the role {role}" if role else "Credentials"
-
-
-def _program(command: str) -> str:
-    """Its name alone: words behind it may be secret."""
-    try:
-        return shlex.split(command)[0]
-    except (ValueError, IndexError):
-        return command.partition(" ")[0]
+    role = role or os.environ.get("AWS_ROLE_ARN")
+    if not role:
+        return "Credentials"
+    return f"{'AWS STS,' if isinstance(error, _OF_STS) else 'Credentials'} for the role {role}"

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import botocore.session
 import orjson
+from botocore.handlers import add_expect_header
 from botocore.loaders import JSONFileLoader, Loader, instance_cache
 
 from socratic_bench.providers.bedrock.credential_sources import hold_credential_sources
@@ -87,6 +88,9 @@ def new_session(**options: Any) -> botocore.session.Session:  # noqa: ANN401 -- 
     session.register_component("response_parser_factory", Parsers())
     hold_connections()
     hold_credential_sources()
+    # The SDK reads what answers "Expect: 100-continue" without a bound; what is sent is small.
+    expect: Any = add_expect_header
+    session.unregister("before-call.s3", expect)
     session.register("before-send", partial(_note_request, session))
     for service in _GIVERS:
         session.register(f"before-parameter-build.{service}", _note_exchange)

@@ -9,8 +9,11 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from http.client import InvalidURL
+from itertools import count
 from typing import Any
+from weakref import ref
 
 from botocore.awsrequest import (
     AWSHTTPConnection,
@@ -26,6 +29,8 @@ ANSWER_MAX_BYTES = 32_000_000
 # What all answers that are being read may have together, so that several do not fill the memory.
 UNDER_WAY_MAX_BYTES = 64_000_000
 SMALL_BYTES = 1_000_000
+# Answers such as "100 Continue" that may come before the one that counts.
+INTERIM_MAX = 20
 # JSON takes far more memory once it is read; prose has a comma in some sixty characters.
 VALUES_MAX = 1_000_000
 
@@ -146,11 +151,12 @@ class _Held(_AnyConnection):  # type: ignore[misc]
             super().request(method, url, body, headers, *args, **kwargs)
 
     def getresponse(self) -> Any:  # noqa: ANN401 -- urllib3's
-        response = super().getresponse()
-        inner = response._original_response  # noqa: SLF001 -- where its bytes come from
-        if inner.fp is not None:
-            inner.fp = io.BufferedReader(_Bounded(inner.fp))
-        return response
+        make = vars(self)["response_class"]  # a response's own, or the SDK's
+        self.response_class = partial(_bounded, make)
+        try:
+            return super().getresponse()
+        finally:
+            self.response_class = make
 
 
 class _Connection(_Held, AWSHTTPConnection):  # type: ignore[misc]
@@ -159,6 +165,21 @@ class _Connection(_Held, AWSHTTPConnection):  # type: ignore[misc]
 
 class _SecureConnection(_Held, AWSHTTPSConnection):  # type: ignore[misc]
     """With TLS."""
+
+
+def _bounded(make: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    """A response that is bounded from its first byte on, the interim ones before it included."""
+    response = make(*args, **kwargs)
+    response.fp = io.BufferedReader(_Bounded(response.fp))
+    next_status = partial(_next_status, type(response), ref(response), count(1))
+    response._read_status = next_status  # noqa: SLF001 -- asked for each of them
+    return response
+
+
+def _next_status(kind: Any, response: "ref[Any]", number: Iterator[int]) -> Any:  # noqa: ANN401
+    if next(number) > INTERIM_MAX:
+        raise AnswerTooLargeError(f"more than {INTERIM_MAX} interim answers come before the answer")
+    return kind._read_status(response())  # noqa: SLF001 -- the SDK has one of its own
 
 
 class _Bounded(io.RawIOBase):
