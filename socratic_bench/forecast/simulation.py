@@ -46,7 +46,7 @@ def simulate(
         OFFLINE_START_MS if config.offline else START_MS,
         None if config.deadline_s is None else config.deadline_s * 1000,
     )
-    cost_limit = _purse(plan, event_queue)
+    cost_limit = _cost_limit(plan, event_queue)
 
     def model(model_id: str) -> SimulatedModel:
         if model_id not in models:
@@ -190,7 +190,7 @@ def _bench(
     return bench
 
 
-def _purse(plan: Plan, event_queue: EventQueue) -> CostLimit | None:
+def _cost_limit(plan: Plan, event_queue: EventQueue) -> CostLimit | None:
     """The run's own; what does not fit waits for what ends next."""
     if plan.config.max_cost_usd is None:
         return None

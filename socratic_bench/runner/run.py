@@ -46,8 +46,8 @@ def perform(
     Hints go by whether whoever asked `is_journal_shown`, from which a run without a store goes on.
     Raises `UsageError` if a store is sure to be unusable, or the run cannot go on as asked.
     """
-    performance = RunExecution(
+    execution = RunExecution(
         plan, listener or NullListener(), cancel_token or CancelToken(), entries
     )
-    performance.is_journal_shown = is_journal_shown
-    return performance.result()
+    execution.is_journal_shown = is_journal_shown
+    return execution.result()
