@@ -30,7 +30,7 @@ LASTING: tuple[EndReason, ...] = ("context_window",)
 LOST = "process_ended"
 # Where a figure or word of a call is wrong, as no damage leaves it under a seal. Other versions
 # may have blocks and times of day that are not known here.
-FIGURE = re.compile(r"at `\$\.(completion|attempts?)\b(?!\.message).*\.\w+(?<!_at)`$")
+FIGURE = r"at `\$\.(completion|attempts?)\b(?!\.message).*\.\w+(?<!_at)`$"
 
 
 class _Answer(Struct, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ class ReplayLog:
             try:
                 self._read(entry)
             except ValueError as error:
-                if FIGURE.search(str(error)):
+                if re.search(FIGURE, str(error)):
                     what = f"{reason(error).rstrip('.')} in its entry {number}"
                     raise impossible(self.header.run_id, what) from error
                 said = f"Entry {number} of the journal tells nothing: {reason(error)}"

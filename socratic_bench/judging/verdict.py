@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from socratic_bench.judging.thoughts import said_objects
 from socratic_bench.turns import Rubric, Verdict
 from socratic_bench.types import MALFORMED_STOPS, Completion, Json, ToolUse, clean
 
@@ -82,6 +81,8 @@ def _candidates(answer: Completion) -> dict[str, Json] | Unreadable:
             return Unreadable("empty_verdict", "it is empty.")
         if len(text) > MAX_REPLY_CHARS:
             return Unreadable("unreadable_verdict", f"it has {len(text)} characters.")
+        from socratic_bench.judging.thoughts import said_objects
+
         try:
             objects = said_objects(text)
         except (ValueError, RecursionError) as error:

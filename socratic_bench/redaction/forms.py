@@ -11,9 +11,11 @@ SHORTEST = 8
 # What people give to an emulator for a key, and what stands in every document about it.
 _STAND_INS = frozenset({"emulator", "socratic", "notarealkey"})
 
+# Patterns are compiled when they are wanted: few texts need any of them.
+
 # A character as JSON, Python, a URL or HTML may write it, escaped any number of times. Every
 # alternative takes all the backslashes at once, so that many of them take no longer than others.
-_ESCAPE = re.compile(
+_ESCAPE = (
     r"((?:%(?!25[0-9A-Fa-f]{2})[0-9A-Fa-f]{2})+)"  # in one go, since they come in crowds
     r"|\\+u([0-9A-Fa-f]{4})|\\+u\{0*([0-9A-Fa-f]{1,5})\}|\\+U000([0-9A-Fa-f]{5})"
     r"|\\+x([0-9A-Fa-f]{2})|%(?:25)*([0-9A-Fa-f]{2})|&(?:amp;)*#[xX]0*([0-9A-Fa-f]{1,5});?"
@@ -22,7 +24,7 @@ _ESCAPE = re.compile(
 _RUN, _DECIMAL, _NAME = 1, 8, 9  # groups; 2 to 7 are hexadecimal, the last stands for itself
 _HYPHENS = str.maketrans("\u2010\u2212", "--")  # what HTML's names for a hyphen and a minus are
 # Stands in each text that has a letter or a digit escaped; and what is quicker to look for.
-_LETTER = re.compile(r"%[2-7][0-9A-Fa-f]|&(?:amp;|#)|\\[uUx]")
+_LETTER = r"%[2-7][0-9A-Fa-f]|&(?:amp;|#)|\\[uUx]"
 _MARKS = ("%", "&#", "&amp;", "\\u", "\\x", "\\U")
 # Escapes within escapes of another kind, such as JSON in HTML in a URL.
 _MAX_LAYERS = 4
@@ -30,15 +32,15 @@ _MAX_LAYERS = 4
 _SHORTEST_FORM = 4
 _URL_SAFE = str.maketrans("+/", "-_")
 _NO_HEX = bytes(set(range(256)) - set(b"0123456789abcdef"))
-_DIGIT = re.compile("0[xX]|([0-9A-Fa-f])")
+_DIGIT = "0[xX]|([0-9A-Fa-f])"
 # Base64 is compared by its letters and digits alone, without what breaks or joins its lines; an
 # escaped line end has some, too. The pattern begins with its characters, since that is quicker.
 _BREAK = (
     r"[\\%&](?:(?<=\\)\\*(?:[nrtfv]|u000[0-9A-Fa-f]|x0[0-9A-Fa-f])?|(?<=%)(?:25)*0[9AaDd]"
     r"|(?<=&)(?:amp;)*(?:#(?:0*(?:9|1[03])|[xX]0*[9AaDd])|NewLine|Tab);)"
 )
-_BREAKS = re.compile(_BREAK.encode())
-_SIGN = re.compile(f"{_BREAK}|([0-9A-Za-z])")
+_BREAKS = _BREAK.encode()
+_SIGN = f"{_BREAK}|([0-9A-Za-z])"
 _NO_SIGN = bytes(n for n in range(256) if not bytes([n]).isalnum())
 _SHORTEST_BASE64 = 6
 
@@ -83,9 +85,9 @@ class Secrets:
 
     def _is_escaped_in(self, text: str) -> bool:
         for _ in range(_MAX_LAYERS):
-            if not any(mark in text for mark in _MARKS) or not _LETTER.search(text):
+            if not any(mark in text for mark in _MARKS) or not re.search(_LETTER, text):
                 return False
-            text = _ESCAPE.sub(_character, text)
+            text = re.sub(_ESCAPE, _character, text)
             if any(form in text for form in self._forms) or self._is_encoded_in(text):
                 return True
         return False
@@ -95,10 +97,10 @@ class Secrets:
         starts: Sequence[int] = range(len(text) + 1)
         spans = [*self._spans(plain, starts)]
         for _ in range(_MAX_LAYERS):
-            if not _ESCAPE.search(plain):
+            if not re.search(_ESCAPE, plain):
                 break
             starts = [starts[at] for at in _starts(plain)]
-            plain = _ESCAPE.sub(_character, plain)
+            plain = re.sub(_ESCAPE, _character, plain)
             spans += self._spans(plain, starts)
         kept, at = [], 0
         for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
@@ -112,7 +114,7 @@ class Secrets:
             yield starts[match.start()], starts[match.end()]
         if self._is_encoded_in(plain):
             for sign, forms in ((_DIGIT, self._hex), (_SIGN, self._base64)):
-                places = [m.start() for m in sign.finditer(plain) if m[1]]
+                places = [m.start() for m in re.finditer(sign, plain) if m[1]]
                 signs = "".join([plain[at] for at in places])
                 if sign is _DIGIT:
                     signs = signs.lower()
@@ -151,7 +153,7 @@ def _base64(value: str) -> Iterator[str]:
 def _signs(content: bytes) -> bytes:
     """Its letters and digits, without those of escaped line ends."""
     if b"\\" in content or b"%" in content or b"&" in content:
-        content = _BREAKS.sub(b"", content)
+        content = re.sub(_BREAKS, b"", content)
     return content.translate(None, _NO_SIGN)
 
 
@@ -167,7 +169,9 @@ def _spellings(form: str) -> Iterator[str]:
         yield "".join(chr(int.from_bytes(units[at : at + 2])) for at in range(0, len(units), 2))
         yield _bytes(form).decode("latin-1")
     for _ in range(_MAX_LAYERS):
-        form = _ESCAPE.sub(_character, form)
+        if not any(mark in form for mark in "\\%&"):
+            return
+        form = re.sub(_ESCAPE, _character, form)
         if len(form) >= _SHORTEST_FORM:
             yield form
 
@@ -198,7 +202,7 @@ def _starts(text: str) -> list[int]:
     """Where each character of the text without escapes begins in the text, and where it ends."""
     starts: list[int] = []
     end = 0
-    for match in _ESCAPE.finditer(text):
+    for match in re.finditer(_ESCAPE, text):
         starts += range(end, match.start())
         end = match.end()
         if n_characters := len(_character(match)):

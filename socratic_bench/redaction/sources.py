@@ -21,9 +21,7 @@ _NAME = re.compile(
     r"AWS_(ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN|SECURITY_TOKEN|BEARER_TOKEN_\w+"
     r"|CONTAINER_AUTHORIZATION_TOKEN)"
 )
-_URL_NAME = re.compile(
-    r"AWS_ENDPOINT_URL\w*|AWS_CONTAINER_CREDENTIALS_FULL_URI|\w+_PROXY", re.IGNORECASE
-)
+_URL_NAME = r"(?i)AWS_ENDPOINT_URL\w*|AWS_CONTAINER_CREDENTIALS_FULL_URI|\w+_PROXY"
 # What the SDK reads, by the variable that names it: settings, tokens, and folders of tokens.
 _SETTINGS = {
     "AWS_SHARED_CREDENTIALS_FILE": "~/.aws/credentials",
@@ -36,16 +34,14 @@ _CACHES = {
     "": "~/.aws/sso/cache",
     "AWS_LOGIN_CACHE_DIRECTORY": "~/.aws/login/cache",
 }
-_SETTING = re.compile(
-    r"^\s*(?:aws_(?:access_key_id|secret_access_key|session_token|security_token)"
-    r"|AWSAccessKeyId|AWSSecretKey)\s*[=:]\s*(\S.*)$",
-    re.IGNORECASE | re.MULTILINE,
+_SETTING = (
+    r"(?im)^\s*(?:aws_(?:access_key_id|secret_access_key|session_token|security_token)"
+    r"|AWSAccessKeyId|AWSSecretKey)\s*[=:]\s*(\S.*)$"
 )
-_TOKEN_FILE = re.compile(r"^\s*web_identity_token_file\s*[=:]\s*(\S.*)$", re.MULTILINE)
-_FIELD = re.compile(
-    r'"(?:(?:access|refresh|id|session)Token|(?:client|registrationClient)Secret|dpopKey'
-    r'|accessKeyId|secretAccessKey)"\s*:\s*("(?:[^"\\]|\\.)*")',
-    re.IGNORECASE,
+_WEB_IDENTITY = r"(?m)^\s*web_identity_token_file\s*[=:]\s*(\S.*)$"
+_FIELD = (
+    r'(?i)"(?:(?:access|refresh|id|session)Token|(?:client|registrationClient)Secret|dpopKey'
+    r'|accessKeyId|secretAccessKey)"\s*:\s*("(?:[^"\\]|\\.)*")'
 )
 
 
@@ -59,7 +55,7 @@ def of_variables(environ: Mapping[str, str]) -> Iterator[str]:
 def passwords(environ: Mapping[str, str]) -> Iterator[str]:
     """What an error may quote of a URL with a password: any piece of it, where it is no URL."""
     for name, value in environ.items():
-        if _URL_NAME.fullmatch(name):
+        if re.fullmatch(_URL_NAME, name):
             user, _, password = (
                 (value.partition("://")[2] or value).rpartition("@")[0].partition(":")
             )
@@ -92,13 +88,13 @@ def _read_all(
 ) -> frozenset[str]:
     found: set[str] = set()
     for path in settings:
-        text = _read(path)
-        found.update(_SETTING.findall(text))
-        found.update(_token(token.strip()) for token in _TOKEN_FILE.findall(text))
+        if text := _read(path):
+            found.update(re.findall(_SETTING, text))
+            found.update(_token(token.strip()) for token in re.findall(_WEB_IDENTITY, text))
     found.update(map(_token, tokens))
     for folder in caches:
         for path in _json_files(folder):
-            found.update(json.loads(value) for value in _FIELD.findall(_read(path)))
+            found.update(json.loads(value) for value in re.findall(_FIELD, _read(path)))
     return frozenset(found)
 
 

@@ -13,7 +13,7 @@ from socratic_bench.types import is_text
 
 # What is read here and by the SDK, whose own files and folders may have any name.
 VARIABLES = ("AWS_", "BEDROCK_", "RUNNER_")
-SDK_PATH = re.compile(r"AWS_\w+_(BUNDLE|DIRECTORY|FILE|PATH)")
+SDK_PATH = r"AWS_\w+_(BUNDLE|DIRECTORY|FILE|PATH)"
 
 Config = TypeVar("Config", bound=CoreConfig)
 
@@ -40,6 +40,7 @@ def read_config(kind: type[Config], sources: Sources) -> tuple[Config, tuple[Pro
 
 def _undecodable(environ: Mapping[str, str]) -> Iterator[Problem]:
     for name, value in environ.items():
-        is_read = name.startswith(VARIABLES) and not SDK_PATH.fullmatch(name)
-        if is_read and not is_text(value):
+        if not name.startswith(VARIABLES) or is_text(value):
+            continue
+        if not re.fullmatch(SDK_PATH, name):
             yield Problem.of("{variable} is no UTF-8 text.", variable=name)

@@ -11,18 +11,18 @@ from socratic_bench.settings.table import foreign, table
 _ARN = r"arn:aws[\w-]*:bedrock:(?P<region>[a-z0-9-]*):\d*:[\w.-]+/.+"
 _ROLE_ARN = r"arn:aws[\w-]*:iam::\d{12}:role/.+"
 # What no key can carry whole, and parts of a path that some readers would resolve.
-_UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]|(^|/)\.\.?(/|$)")
+_UNFIT = r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]|(^|/)\.\.?(/|$)"
 # S3's bound, and the longest key of a run, which names it below `journal/identities/`.
 MAX_KEY_BYTES = 1024
 LONGEST_ID = 2048
 LONGEST_KEY_BYTES = 82
 _BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
-_STRANGE = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]")
+_STRANGE = r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]"
 _KMS_ALIAS = r"alias/[A-Za-z0-9/_-]{1,250}"
 _KMS_ID = r"([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|mrk-[0-9a-f]{32})"
 _KMS_ARN = rf"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{{12}}:(key/{_KMS_ID}|{_KMS_ALIAS})"
 _KMS_KEY = rf"{_KMS_ID}|{_KMS_ALIAS}|{_KMS_ARN}"
-_REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-\d+")
+_REGION = r"[a-z]{2,}(-[a-z]+)+-\d+"
 
 # The patterns are those of the service's own model.
 _GUARDRAIL_ID = r"[a-z0-9]+|arn:aws(-[^:]+)?:bedrock:[a-z0-9-]{1,20}:[0-9]{12}:guardrail/[a-z0-9]+"
@@ -103,7 +103,8 @@ def model_problems(config: CoreConfig, name: str) -> Iterator[Problem]:
             )
         if not match:
             yield Problem.of(f"{{{name}}} is no Bedrock ARN: {{id!r}}.", id=model)
-    if strange := _STRANGE.search(model):
+    is_plain = model.isascii() and model.isprintable() and " " not in model
+    if not is_plain and (strange := re.search(_STRANGE, model)):
         yield Problem.of(
             f"{{{name}}} holds a character that no model id has ({{strange!r}}): {{id!r}}.",
             strange=strange[0],
@@ -130,7 +131,7 @@ NOTHING_TO_RESUME = Problem.of("Nothing to resume from: give {output_dir} or {s3
 def _place_problems(config: CoreConfig) -> Iterator[Problem]:
     if not config.region and not config.offline:
         yield Problem.of("No region: set AWS_REGION or give {region}.")
-    if config.region and not _REGION.fullmatch(config.region):
+    if config.region and not re.fullmatch(_REGION, config.region):
         yield Problem.of("The region {given!r} is not of the form us-east-1.", given=config.region)
     role = config.assume_role_arn
     if role and not re.fullmatch(_ROLE_ARN, role):
@@ -155,7 +156,7 @@ def _bucket_problems(config: CoreConfig) -> Iterator[Problem]:
 
 def prefix_problems(prefix: str) -> Iterator[Problem]:
     """Why no object could have a key of a run's that begins with this prefix."""
-    if _UNFIT.search(prefix):
+    if prefix and re.search(_UNFIT, prefix):
         yield Problem.of(
             "The S3 prefix {prefix!r} must hold no control characters, and neither '.' nor '..' as "
             "a part.",

@@ -13,7 +13,7 @@ from socratic_bench.settings.table import Declared, Kind, choice_problem, table
 from socratic_bench.types import is_text
 
 PATHS = ("FILE", "DIR")  # what a word is called that names one
-_PLAIN_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
+_PLAIN_INTEGER = r"\s*[+-]?[0-9]+\s*"
 
 Flags = Mapping[str, str | Sequence[str] | bool]
 
@@ -131,7 +131,7 @@ def parse_integer(word: str) -> int | None:
     """The whole number that `word` spells in plain digits, with or without a sign, else `None`."""
     # Python itself also reads the digits of other scripts, and underscores between them.
     try:
-        return int(word) if _PLAIN_INTEGER.fullmatch(word) else None
+        return int(word) if re.fullmatch(_PLAIN_INTEGER, word) else None
     except ValueError:  # more digits than Python reads
         return None
 
