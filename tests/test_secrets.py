@@ -19,7 +19,7 @@ import pytest
 from socratic_bench.documents import encode
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.errors import BenchError, UsageError
-from socratic_bench.redaction import MASK, learn_headers, mask_secrets, redact
+from socratic_bench.redaction import MASK, known_secrets, learn_headers, look_again, redact
 from tests.command import (
     CLAUDE,
     OPENING,
@@ -414,6 +414,11 @@ HIDDEN = {
 @pytest.mark.parametrize("text", HIDDEN)
 def test_what_looks_like_a_credential_is_masked(text):
     assert redact(text) == HIDDEN[text]
+
+
+def mask_secrets(text):
+    look_again()
+    return known_secrets().masked(text)
 
 
 def test_other_words_stay():

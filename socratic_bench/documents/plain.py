@@ -20,6 +20,8 @@ def plain(value: object) -> Json:
     A field whose name in documents begins with "*" is no key: its own keys stand in its place, but
     for those of other fields, which they never overwrite.
     """
+    if value is None or isinstance(value, str | int | float):  # most are, so it is asked first
+        return value
     if isinstance(value, Struct):
         return plain_keys(value)
     if isinstance(value, Mapping):

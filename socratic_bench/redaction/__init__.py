@@ -1,9 +1,9 @@
 """Keeps credentials out of all that leaves the program: documents, artifacts, errors, stderr.
 
 What is known to be secret is what the SDK may sign with: credentials in variables and files, and
-what it was given by others or sends with its requests. `mask_secrets` masks just that, and so may
-be used on what models said; `redact` masks whatever looks like a credential, too, and is for words
-about the run.
+what it was given by others or sends with its requests. `known_secrets` are just that, and so may
+be looked for in what models said; `redact` masks whatever looks like a credential, too, and is for
+words about the run.
 """
 
 import os
@@ -15,7 +15,7 @@ from functools import lru_cache
 from socratic_bench.redaction import sources
 from socratic_bench.redaction.forms import MASK, SHORTEST, Secrets
 
-__all__ = ["MASK", "conceal", "known_secrets", "learn", "learn_headers", "redact"]
+__all__ = ["MASK", "known_secrets", "learn", "learn_headers", "look_again", "redact"]
 
 # A group that stays, then the credential. Compiled when something is told of a run.
 _PATTERNS = (
@@ -35,15 +35,12 @@ _PATTERNS = (
 
 _lock = threading.Lock()
 _learned: frozenset[str] = frozenset()
-
-
-def mask_secrets(text: str) -> str:
-    """The text without any known secret."""
-    return known_secrets().masked(text)
+_standing: frozenset[str] | None = None  # in variables and files, when they were last looked at
 
 
 def redact(text: str) -> str:
     """The text without known secrets, passwords in URLs, signatures, tokens and access keys."""
+    look_again()
     text = _secrets(_values(), frozenset(sources.passwords(os.environ))).masked(text)
     for pattern in _PATTERNS:
         text = re.sub(pattern, lambda match: "".join(filter(None, match.groups())) + MASK, text)
@@ -52,7 +49,15 @@ def redact(text: str) -> str:
 
 def known_secrets() -> Secrets:
     """All that is known by now; to be asked for once for many texts."""
+    if _standing is None:
+        look_again()
     return _secrets(_values(), frozenset())
+
+
+def look_again() -> None:
+    """Read variables and files anew, as a run begins or an error is told; not for each text."""
+    global _standing  # noqa: PLW0603 -- see `learn`
+    _standing = frozenset((*sources.of_variables(os.environ), *sources.of_files(os.environ)))
 
 
 def learn(values: Iterable[str | None]) -> bool:
@@ -80,7 +85,7 @@ def learn_headers(headers: Mapping[str, str | bytes]) -> bool:
 
 
 def _values() -> frozenset[str]:
-    return _learned.union(sources.of_variables(os.environ), sources.of_files(os.environ))
+    return _learned | _standing if _standing else _learned
 
 
 @lru_cache(maxsize=16)

@@ -13,6 +13,7 @@ from socratic_bench.journal import Identity
 from socratic_bench.parts import Parts
 from socratic_bench.ports import Benchmark, Episode
 from socratic_bench.providers.bedrock.settings import known_problems
+from socratic_bench.redaction import look_again
 from socratic_bench.runner.prices import read_prices, unknown_prices
 from socratic_bench.types import JUDGE, Role
 
@@ -79,6 +80,7 @@ def prepare(
 
     Raises `UsageError` with the given problems and all others that there are.
     """
+    look_again()
     seed_given = config.seed is not None
     if not seed_given:
         config = replace(config, seed=draw())
