@@ -49,6 +49,8 @@ def play(flags: Flags, problems: "Sequence[Words]", run_id: str | None = None) -
         from cli.output import print_failed_run
 
         error.call_settings(_call_by_flags())
+        if error.end_reason == "interrupted":  # before there was a run
+            error.hint = "Nothing was played or kept: give the command again."
         pretty, brief = bool(flags.get("pretty")), bool(flags.get("brief"))
         print_failed_run(error, config, pretty=pretty, brief=brief)
         number = getattr(error, "signal_number", None)

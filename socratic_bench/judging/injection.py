@@ -10,7 +10,7 @@ _JUDGE = r"(?:judge|grader|scorer|rater|evaluator|assessor|examiner)"
 _REPLY = r"(?:reply|response|answer|turn|message|output|@tested|assistant|dialogue|conversation)"
 _GIVE = r"(?:give|award|assign|grant|score|rate|grade|mark|record|return|output|report)"
 _MARK = (
-    r"(?:\d+(?:[.,]\d+)?\s*(?:/|out of)\s*\d|(?:ten|10)\b|\w{1,20}\s+out of\s+\w"
+    r"(?:\d+(?:[.,]\d+)?\s*(?:/|out of)\s*\d|(?<!\d to )(?<!\d-)(?:ten|10)\b|\w{1,20}\s+out of\s+\w"
     r"|(?:full|top|maximum|maximal|max|perfect|highest|best)(?:\s+possible)?\s+"
     r"(?:marks?|scores?|points?|grades?|ratings?|verdict)|100\s*%)"
 )
@@ -37,6 +37,10 @@ _PATTERNS = (
         r"^\W{0,6}(?:(?:overall|final|total)[ _-]?)?(?:score|verdict|grade|rating|marks?)"
         rf"\W{{0,6}}[:=]\W{{0,6}}(?:\d|{_MARK})"
     ),
+    (
+        r"<\s*/?\s*(?:overall[_ -]?score|score|verdict|rating|grade|marks?|judge?ment|evaluation)"
+        r"\b[^<>\n]{0,40}>"
+    ),
     # Words for the judge.
     rf"\b(?:dear|attention|hey|(?:note|message) (?:to|for))[,:]?\s+(?:the\s+|any\s+)?{_JUDGE}\b",
     rf"^\W{{0,6}}(?:to\s+(?:the\s+)?)?{_JUDGE}s?\s*[,:]",
@@ -55,6 +59,12 @@ _PATTERNS = (
     (
         rf"(?:^|[.!:;,\n]|\b(?:please|must|should|shall|will|now|and|just|always|to))\W{{0,3}}{_GIVE}\b"
         rf"(?![^.?!\n]{{0,80}}\byours?)[^.?!\n]{{0,60}}?\b{_MARK}"
+    ),
+    (
+        r"(?:^|[.!?:;,\n]|\b(?:please|must|should|shall|now|just))\W{0,3}"
+        r"(?:judge|score|rate|grade|mark|evaluate|assess|consider|treat|regard|count)\s+"
+        rf"(?:(?:this|it|that|me|my|the|@tested|{_REPLY})\s+){{1,3}}(?:as\s+|at\s+)?(?:an?\s+|the\s+)?"
+        rf"(?:{_MARK}|\d+(?:[.,]\d+)?\b(?=\s*(?:[.,!;:)]|$|please\b|points?\b|marks?\b)))(?![^.?!\n]{{0,80}}\byours?)"
     ),
     # An amount of what scores are made of, at the beginning of a sentence.
     (
