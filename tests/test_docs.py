@@ -481,6 +481,12 @@ def flags_of(*command: str) -> set[str]:
     return set(re.findall(r"^ +(?:-\w, )?(--[a-z][a-z-]*)", text, re.MULTILINE))
 
 
+def test_every_page_is_reached_from_the_readme() -> None:
+    pages = [f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")]
+
+    assert [page for page in pages if f"({page}" not in README] == []
+
+
 def test_every_flag_is_described_and_every_flag_described_exists() -> None:
     tables = "\n".join(line for line in RUNNER.splitlines() if line.startswith("| `--"))
     described = set(re.findall(r"`(--[a-z][a-z-]*)", tables))
