@@ -437,6 +437,7 @@ def test_nobody_at_the_port_is_a_connection_error():
             Kind("no_credentials", "credentials", retried=False),
         ),
         (403, "ExpiredToken", "", Kind("expired_credentials", "credentials", retried=False)),
+        (400, "RequestExpired", "", Kind("expired_credentials", "credentials", retried=False)),
         (
             400,
             "ValidationException",

@@ -192,8 +192,7 @@ ERROR_KINDS: dict[str, ErrorKind] = {
         "credentials",
         "they have run out, and there are no new ones",
         "Renew the credentials and run again; if they are new, check the clock here.",
-        *("ExpiredTokenException", "ExpiredToken"),
-        *("RequestExpired"),
+        *("ExpiredTokenException", "ExpiredToken", "RequestExpired"),
     ),
     "expired_login": _lasting(
         "credentials",
