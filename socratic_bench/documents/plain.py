@@ -12,6 +12,7 @@ from socratic_bench.errors import UsageError
 from socratic_bench.types import Json
 
 T = TypeVar("T")
+_AT = " - at `$"
 
 
 def plain(value: object) -> Json:
@@ -71,8 +72,16 @@ def typed(found: object, kind: type[T]) -> T:
 
 def reason(error: Exception) -> str:
     """What is wrong where, such as "turns[0].turn: Expected `int`, got `str`."."""
-    what, _, path = str(error).partition(" - at `$")
-    return f"{path.rstrip('`').lstrip('.') or 'the whole'}: {what}."
+    what, _, _ = str(error).partition(_AT)
+    return f"{place(error) or 'the whole'}: {what}."
+
+
+def place(error: Exception) -> str:
+    """Where it is wrong, such as "turns[0].turn": msgspec tells the path at the end of its message
+    alone.
+    """
+    _, _, path = str(error).partition(_AT)
+    return path.rstrip("`").lstrip(".")
 
 
 def _nested(found: object, info: Any) -> object:  # noqa: ANN401 -- any of msgspec's descriptions

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct, convert
 from msgspec.structs import replace
 
-from socratic_bench.documents.plain import reason
+from socratic_bench.documents.plain import place, reason
 from socratic_bench.errors import DamagedJournalError, ModelError, UsageError
 from socratic_bench.journal.entries import (
     KINDS,
@@ -30,7 +30,7 @@ LASTING: tuple[EndReason, ...] = ("context_window",)
 LOST = "process_ended"
 # Where a figure or word of a call is wrong, as no damage leaves it under a seal. Other versions
 # may have blocks and times of day that are not known here.
-FIGURE = r"at `\$\.(completion|attempts?)\b(?!\.message).*\.\w+(?<!_at)`$"
+FIGURE = r"(completion|attempts?)\b(?!\.message).*\.\w+(?<!_at)"
 
 
 class _Answer(Struct, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ class ReplayLog:
             try:
                 self._read(entry)
             except ValueError as error:
-                if re.search(FIGURE, str(error)):
+                if re.fullmatch(FIGURE, place(error)):
                     what = f"{reason(error).rstrip('.')} in its entry {number}"
                     raise impossible(self.header.run_id, what) from error
                 said = f"Entry {number} of the journal tells nothing: {reason(error)}"
