@@ -29,9 +29,7 @@ from tests.test_resume import TUTOR, Service
 STORED = Path(__file__).parent / "data" / "stored_runs"
 KINDS = sorted(path.name for path in STORED.iterdir())
 FINISHED = [kind for kind in KINDS if kind.startswith("finished")]
-# A kind that this version can no longer go on with, and the words by which it is refused.
-REFUSED: dict[str, str] = {}
-CUT = [kind for kind in KINDS if kind not in {*FINISHED, *REFUSED}]
+CUT = [kind for kind in KINDS if kind not in FINISHED]
 MORE = {"budget": ("--max-cost-usd", "1")}
 # Where a run is kept differs here from where it was made.
 PLACES = ("s3_artifacts", "output_artifacts")
@@ -181,15 +179,6 @@ def test_a_run_that_was_cut_short_goes_on_and_pays_for_nothing_twice(
         assert before["question"] == now["question"]
         if before["score"] is not None:
             assert_holds(now, before)
-
-
-@pytest.mark.parametrize("kind", REFUSED)
-def test_what_can_no_longer_be_gone_on_with_is_refused_by_name(kind, service, moto_url, tmp_path):
-    with stored(kind, service, moto_url, tmp_path) as fixture:
-        outcome = fixture.go_on()
-
-    assert (outcome.exit_code, service.requests) == (2, [])
-    assert REFUSED[kind] in outcome.stderr
 
 
 TYPES = {"run": RunDocument, "curated": CuratedDocument, "turn": TurnFile, "judge": JudgeFile}
