@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from functools import cache
 from http.client import HTTPConnection
@@ -19,6 +19,12 @@ settings.load_profile("repository")
 
 OURS = ("AWS_", "BEDROCK_", "RUNNER_")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """Two for each core: tests wait for other processes about as long as they compute."""
+    return 2 * (yield)
 
 
 def pytest_configure() -> None:

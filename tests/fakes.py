@@ -350,6 +350,10 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length", 0))
         raw = self.rfile.read(length)
+        if len(raw) < length:
+            # Who left in the middle has asked nothing; passed on, it would be waited for in vain.
+            self.close_connection = True
+            return
         said = self.server.service.take(Sent(self.path, dict(self.headers), raw, self.command))
         if self.path.endswith("/converse-stream"):
             said = as_stream(said)

@@ -367,6 +367,24 @@ class TestLease:
         )
         assert self.lease(client, bucket)["released"] is True
 
+    def test_it_is_let_go_also_if_somebody_removed_it(self, client, bucket, host, written):
+        journal = host().journals.open(RUN)
+        client.delete_object(Bucket=bucket, Key=LEASE)
+        journal.close()
+
+        assert self.lease(client, bucket)["released"] is True
+
+    def test_it_is_let_go_also_if_the_answer_to_a_renewal_was_lost(
+        self, client, bucket, host, written
+    ):
+        """The process then does not know its lease's ETag any more."""
+        journal = host().journals.open(RUN)
+        body = json.dumps({**self.lease(client, bucket), "beat": 9}).encode()
+        client.put_object(Bucket=bucket, Key=LEASE, Body=body)
+        journal.close()
+
+        assert self.lease(client, bucket)["released"] is True
+
     def test_a_run_that_is_held_is_refused_and_its_owner_named(self, host, written):
         with closing(host().journals.open(RUN)):
             other = host(waits=False)

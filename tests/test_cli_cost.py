@@ -313,10 +313,21 @@ def test_the_judge_s_rubric_is_written_to_the_cache_once_and_read_ever_after():
     assert judge["cache_read_tokens"] == 9 * judge["cache_write_tokens"]
 
 
-def test_throttled_requests_cost_nothing():
-    document = play("--max-cost-usd", "0.075", faults=["throttled:count=5:ms=1"]).document
+@pytest.mark.parametrize(
+    ("kind", "end_reason", "struck"), [("throttled", "max_turns", 6), ("internal", "budget", 2)]
+)
+def test_throttled_requests_cost_nothing_and_others_may(kind, end_reason, struck):
+    """Each role's calls fail once each: the wait before a second try is short."""
+    once = [
+        f"{kind}:role={role}:after={n}:count=1:ms=1"
+        for role in ("tutor", "judge")
+        for n in range(3)
+    ]
+    requests = []
+    document = play("--max-cost-usd", "0.075", faults=once, requests=requests).document
 
-    assert document["end_reason"] == "max_turns"
+    assert document["end_reason"] == end_reason
+    assert sum(request.fault == kind for request in requests) >= struck
 
 
 def test_verdicts_that_were_paid_for_are_kept_as_files(tmp_path):

@@ -212,20 +212,24 @@ class Lease:
         try:
             etag = self._put(self._etag, released=released)
             if etag is None:
-                etag = self._own_again()
+                etag = self._own_again(released=released)
         except ArtifactError as error:
             self._say_once(error)
             return False
         self._etag = etag or self._etag
         return self._etag is not None
 
-    def _own_again(self) -> str | None:
-        """The ETag of a renewal whose answer was lost on its way, unless the run is lost."""
+    def _own_again(self, *, released: bool) -> str | None:
+        """The ETag of a renewal whose answer was lost on its way, unless the run is lost.
+
+        A lease that somebody removed is put back, as one that is let go if it is the last beat.
+        """
         seen = self._look()
         if seen is None:
-            return self._put(None)
+            return self._put(None, released=released)
         if seen.lease.holder == self._holder:
-            return seen.etag
+            is_done = seen.lease.released or not released
+            return seen.etag if is_done else self._put(seen.etag, released=True)
         if self._etag is None and self._has_lapsed(seen):
             return self._put(seen.etag)
         if self._etag is not None:
