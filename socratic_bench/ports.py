@@ -31,7 +31,9 @@ class Reservation(Protocol):
 
 
 class CostLimit(Protocol):
-    """Decides before each request, retries included, whether it may still be sent."""
+    """Decides before each request, retries included, whether it may still be sent. It listens to
+    the calls of its run.
+    """
 
     def reserve(self, model_id: str, request: Request, key: CallKey) -> Reservation:
         """Set aside what the request can cost at most, or raise `Stopped`."""

@@ -35,6 +35,20 @@ EndReason = Literal[
     "internal",
 ]
 
+# Why a model stopped, whatever its provider calls it.
+StopReason = Literal[
+    "end_turn",
+    "max_tokens",
+    "stop_sequence",
+    "tool_use",
+    "content_filtered",
+    "guardrail_intervened",
+    "model_context_window_exceeded",
+    "malformed_output",
+    "malformed_tool_use",
+    "other",
+]
+
 # Stop reasons by which the service says that a model's output is broken, whatever is left of it.
 MALFORMED_STOPS = ("malformed_output", "malformed_model_output", "malformed_tool_use")
 
@@ -187,8 +201,9 @@ class Completion(Struct, frozen=True, kw_only=True):
     a stream (`None` if the answer was not streamed), `latency_ms` to the last byte;
     `service_latency_ms` is what the service reports. What was waited before and between attempts
     stands in `attempts` alone. `usage` is `None` if the service sent no counters. `stop_reason` is
-    its word, as are `served_model` (which it says where a prompt router chose), `served_tier` and
-    `served_latency_profile`, `None` if it does not say them.
+    a `StopReason`, or the service's word in answers of earlier versions; its own words stand in
+    `provider_stop_reason`, `served_model` (which it says where a prompt router chose),
+    `served_tier` and `served_latency_profile`, `None` if it does not say them.
     """
 
     message: Message
@@ -204,6 +219,7 @@ class Completion(Struct, frozen=True, kw_only=True):
     served_model: str | None = None
     served_tier: str | None = None
     served_latency_profile: str | None = None
+    provider_stop_reason: str | None = None
 
     @property
     def overhead_ms(self) -> float | None:

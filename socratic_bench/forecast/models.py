@@ -6,6 +6,7 @@ from functools import partial, reduce
 
 from msgspec import Struct, field
 
+from socratic_bench.calling.refused_settings import explained
 from socratic_bench.forecast.event_queue import EventQueue
 from socratic_bench.forecast.latency_models import LatencyModels
 from socratic_bench.forecast.reply_models import ReplyModel
@@ -16,9 +17,9 @@ from socratic_bench.providers.bedrock.capabilities import (
     Capabilities,
     capabilities_of,
     dropped_field,
+    refused_field,
 )
-from socratic_bench.providers.bedrock.context import Options
-from socratic_bench.providers.bedrock.settings import explained
+from socratic_bench.providers.bedrock.options import Options
 from socratic_bench.providers.bedrock.sizes import request_parts
 from socratic_bench.providers.bedrock.wire import Wire, converse_arguments
 from socratic_bench.runner.clock import utc_now
@@ -38,6 +39,7 @@ class SimulatedModel(Struct):
     options: Options
     event_queue: EventQueue
     latency_models: LatencyModels
+    tested: Role
     cost_limit: CostLimit | None = None
     cache_minimum: int | None = None
     largest: Wire | None = None
@@ -114,8 +116,9 @@ class SimulatedModel(Struct):
             if not dropped:
                 raise explained(
                     refusal,
+                    refused_field(refusal.code, refusal.message),
                     request,
-                    is_tested=key.role == self.options.tested,
+                    is_tested=key.role == self.tested,
                     metadata=bool(self.options.metadata),
                 )
 

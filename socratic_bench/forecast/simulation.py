@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct, field
 
+from socratic_bench.calling.budget import Budget
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.forecast.event_queue import EventQueue
 from socratic_bench.forecast.latency_models import ASSUMED, OFFLINE_START_MS, START_MS, Emulation
@@ -13,8 +14,7 @@ from socratic_bench.forecast.reply_models import Emulated, Expected
 from socratic_bench.judging import Judge
 from socratic_bench.ports import CostLimit, Episode, EpisodeResult, Length, Model
 from socratic_bench.pricing.table import builtin_prices
-from socratic_bench.providers.bedrock.context import Options
-from socratic_bench.runner.budget import Budget
+from socratic_bench.providers.bedrock.options import Options
 from socratic_bench.runner.clock import utc_now
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.record import GIVE_WAY_S, JUDGES_AT_ONCE
@@ -58,7 +58,8 @@ def simulate(
                 model_id,
                 reply_model,
                 scale,
-                Options.of(config, tested),
+                Options.of(config),
+                tested=tested,
                 event_queue=event_queue,
                 latency_models=emulation.latency_models if emulation else ASSUMED[length],
                 cost_limit=cost_limit,

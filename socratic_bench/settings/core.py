@@ -162,6 +162,17 @@ class CoreConfig(StorageConfig, frozen=True, kw_only=True):
             high=1,
         ),
     ] = 0.9
+    provider: Annotated[
+        str,
+        Setting(
+            "service",
+            "NAME",
+            "who answers (default {default})",
+            "who answers: the name of a [provider](../CONTRIBUTING.md#adding-a-provider)",
+            identity="chosen",
+            is_input=True,
+        ),
+    ] = "bedrock"
     model_ids: Annotated[
         tuple[str, ...] | None,
         Setting(

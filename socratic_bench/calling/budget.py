@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from msgspec.structs import replace
 
+from socratic_bench.calling.events import AttemptFailed, CallAnswered, CallEvent
 from socratic_bench.documents.cost import attempt_usd, call_cost, served
 from socratic_bench.errors import InternalError, Stopped
 from socratic_bench.ports import Reservation
@@ -47,6 +48,7 @@ class Budget:
         self._under_way = 0
         self._refused: str | None = None
         self._line: deque[object] = deque()
+        self._reservations: dict[CallKey, _Reservation] = {}
         self._moved: Future[None] = Future()
 
     def take_over(
@@ -84,7 +86,9 @@ class Budget:
                         if self._fits(worst_usd, key):
                             self._reserved_usd += worst_usd
                             self._under_way += 1
-                            return _Reservation(self, worst_usd, prices, asked)
+                            reservation = _Reservation(self, worst_usd, prices, asked)
+                            self._reservations[key] = reservation
+                            return reservation
                         if self._is_over(key) or not self._under_way:
                             self._refused = self._refused or self._why_not(worst_usd, key)
                             raise _used_up(self._refused)
@@ -102,6 +106,16 @@ class Budget:
             with self._lock:
                 self._line.remove(place)
             self._move_on()
+
+    def hear(self, event: CallEvent) -> None:
+        """A request's fate is known; it is the only one of its call by then."""
+        match event:
+            case AttemptFailed():
+                self._reservations.pop(event.key).failed(event.attempt)
+            case CallAnswered():
+                self._reservations.pop(event.key).answered(event.completion)
+            case _:
+                pass
 
     def settle(self, reserved_usd: float, spent_usd: float) -> None:
         """Take a call that has ended out of what is set aside, and count what it cost."""
