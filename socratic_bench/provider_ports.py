@@ -159,6 +159,10 @@ class ProviderModule(Protocol):
         del config
         return ()
 
+    def sdk_version(self) -> str | None:
+        """Name and version of the library that sends the requests; `None` without one."""
+        return None
+
     def prepare(self, config: CoreConfig) -> Any:  # noqa: ANN401 -- the provider's own
         """What `open` gets, read before anything is written; it learns the secrets in it.
 

@@ -9,7 +9,7 @@ from socratic_bench.calling.budget import Budget
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.forecast.event_queue import EventQueue
 from socratic_bench.forecast.latency_models import ASSUMED, OFFLINE_START_MS, START_MS, Emulation
-from socratic_bench.forecast.models import SimulatedModel
+from socratic_bench.forecast.models import SimulatedModel, Sizes
 from socratic_bench.forecast.reply_models import Emulated, Expected
 from socratic_bench.judging import Judge
 from socratic_bench.ports import CostLimit, Episode, EpisodeResult, Length, Model
@@ -37,7 +37,12 @@ class Simulation(Struct, frozen=True):
 
 
 def simulate(
-    plan: Plan, *, length: Length, emulation: Emulation | None, scales: dict[str, float]
+    plan: Plan,
+    *,
+    length: Length,
+    emulation: Emulation | None,
+    scales: dict[str, float],
+    sizes: Sizes | None = None,
 ) -> Simulation:
     """Play the plan with replies of a length; `scales` are counted over estimated tokens."""
     config, tested = plan.config, plan.benchmark.parts.tested
@@ -60,6 +65,7 @@ def simulate(
                 scale,
                 Options.of(config),
                 tested=tested,
+                sizes=sizes,
                 event_queue=event_queue,
                 latency_models=emulation.latency_models if emulation else ASSUMED[length],
                 cost_limit=cost_limit,

@@ -8,7 +8,7 @@ from msgspec import Struct
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.setting import Setting, Switch
 from socratic_bench.settings.reader import Reader, parse_number
-from socratic_bench.settings.readers import READERS
+from socratic_bench.settings.readers import BEDROCK, READERS
 from socratic_bench.settings.storage import StorageConfig
 
 MAX_TURNS = 500
@@ -172,7 +172,7 @@ class CoreConfig(StorageConfig, frozen=True, kw_only=True):
             identity="chosen",
             is_input=True,
         ),
-    ] = "bedrock"
+    ] = BEDROCK
     model_ids: Annotated[
         tuple[str, ...] | None,
         Setting(

@@ -23,6 +23,11 @@ class _Bedrock(ProviderModule):
     def notices(self, config: CoreConfig) -> Iterator[str]:
         return setting_notices(config)
 
+    def sdk_version(self) -> str:
+        from socratic_bench.providers.bedrock.sdk import sdk_version
+
+        return sdk_version()
+
     def prepare(self, config: CoreConfig) -> "SdkSession | None":
         """The SDK's session, so that what a prompt may hold of its credentials is masked from the
         start; `None` where variables alone tell them.
