@@ -213,7 +213,10 @@ class _Call(Struct):
         self.services.rate_limiter.answered()
         self._add_attempt(started_at, answer.latency_ms, None, maybe_billed=True)
         return Completion(
-            **asdict(answer), attempts=tuple(self.attempts), finished_at=self.context.now()
+            **asdict(answer),
+            attempts=tuple(self.attempts),
+            finished_at=self.context.now(),
+            model_id=self.model_id,
         )
 
     def _in_time(self, provider: Provider) -> Answer:
@@ -254,6 +257,7 @@ class _Call(Struct):
             may_have_been_billed=maybe_billed,
             input_tokens_at_most=most_input_tokens(self.request) if maybe_billed else None,
             output_tokens_at_most=self.request.config.max_tokens if maybe_billed else None,
+            model_id=self.model_id,
         )
         self.wait_ms = 0.0
         self.attempts.append(attempt)

@@ -33,7 +33,7 @@ class JournalListener(Struct, frozen=True):
     def hear(self, event: CallEvent) -> None:
         match event:
             case AttemptBegan():
-                self.log.asked(event.key, event.request)
+                self.log.asked(event.key, event.model_id, event.request)
                 with suppress(TimeoutError, BenchError):
                     for write in self.log.writes():
                         self.wait(write, NOTED_WITHIN_S)

@@ -74,6 +74,7 @@ class SimulatedModel(Struct):
             finished_at=utc_now(),
             served_tier=request.config.service_tier,
             streamed=streamed,
+            model_id=self.model_id,
         )
 
         def ended() -> None:

@@ -75,7 +75,7 @@ def simulate(
 
     bench = _bench(plan, event_queue, model)
     speakers = {role: model(model_id) for role, model_id in plan.speakers.items()}
-    context = _SimulatedContext(speakers[tested], speakers, bench)
+    context = _SimulatedContext(speakers[tested], speakers, model, bench)
     episode_result, refusal = _played(plan.episode, context, event_queue)
     calls = {
         role: [call for made in models.values() for call in made.calls[role]]
@@ -143,11 +143,12 @@ class _SimulatedContext(Struct):
 
     tested: Model
     models: Mapping[Role, Model]
+    model_of: Callable[[str], Model]
     bench: _Bench | None
     turns: list[Turn] = field(default_factory=list)
 
-    def model(self, actor: Role) -> Model | None:
-        return self.models.get(actor)
+    def model(self, actor: Role, model_id: str | None = None) -> Model | None:
+        return self.model_of(model_id) if model_id else self.models.get(actor)
 
     def publish(self, turn: Turn) -> None:
         self.turns.append(turn)

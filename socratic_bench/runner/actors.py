@@ -41,10 +41,11 @@ class LiveEpisodeContext(Struct, frozen=True):
 
     tested: Model
     models: Mapping[Role, Model]
+    model_of: ModelFactory
     on_turn: Callable[[Turn], None]
 
-    def model(self, actor: Role) -> Model | None:
-        return self.models.get(actor)
+    def model(self, actor: Role, model_id: str | None = None) -> Model | None:
+        return self.model_of(model_id) if model_id else self.models.get(actor)
 
     def publish(self, turn: Turn) -> None:
         self.on_turn(turn)
@@ -98,7 +99,7 @@ class Actors(Struct, frozen=True, kw_only=True):
         """What an episode is played with."""
         models = {role: model_of(model_id) for role, model_id in self.plan.speakers.items()}
         tested = models[self.plan.benchmark.parts.tested]
-        return LiveEpisodeContext(tested=tested, models=models, on_turn=on_turn)
+        return LiveEpisodeContext(tested, models, model_of, on_turn)
 
     def _services(self, stack: ExitStack) -> CallServices:
         threads, token = RequestThreads(), self.cancel_token
@@ -167,11 +168,10 @@ class Actors(Struct, frozen=True, kw_only=True):
         )
         replay_log = self.acquired.replay_log
         for role, model_id in self.plan.models.items():
-            if model_id:
-                budget.take_over(
-                    model_id,
-                    replay_log.completions(role),
-                    replay_log.failed(role),
-                    asked=self.plan.benchmark.parts.tier(role, self.config),
-                )
+            budget.take_over(
+                model_id,
+                replay_log.completions(role),
+                replay_log.failed(role),
+                asked=self.plan.benchmark.parts.tier(role, self.config),
+            )
         return budget
