@@ -1,5 +1,6 @@
 """The seam to those who answer: a provider sends one request, and names what went wrong with it."""
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, Self
@@ -159,9 +160,9 @@ class ProviderModule(Protocol):
         del config
         return ()
 
-    def sdk_version(self) -> str | None:
-        """Name and version of the library that sends the requests; `None` without one."""
-        return None
+    def sdk_version(self) -> str:
+        """Name and version of what sends the requests."""
+        return f"python {sys.version.partition(' ')[0]}"
 
     def prepare(self, config: CoreConfig) -> Any:  # noqa: ANN401 -- the provider's own
         """What `open` gets, read before anything is written; it learns the secrets in it.

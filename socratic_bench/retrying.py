@@ -4,6 +4,7 @@ Tenacity is imported once something has failed: it takes a fiftieth of a run's s
 """
 
 import random
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -53,7 +54,7 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
         *,
         passes: Callable[[BaseException], bool],
         sleep: Callable[[float], None],
-        monotonic_s: Callable[[], float],
+        monotonic_s: Callable[[], float] = time.monotonic,
         server_wait_s: Callable[[BaseException], float | None] = _no_word,
         is_enough: Callable[[], bool] = lambda: False,
     ) -> Result:

@@ -33,11 +33,11 @@ from socratic_bench.judging.request import MAX_TOKENS
 from socratic_bench.judging.verdict import STOPS
 from socratic_bench.providers.bedrock.kinds import ERROR_KINDS
 from socratic_bench.providers.bedrock.session import CONNECT_TIMEOUT_S
-from socratic_bench.storage import bucket_clients, upload_queue
+from socratic_bench.storage import bucket_clients
 from socratic_bench.storage.delivery import MEMORY_BYTES
 from socratic_bench.storage.lease import RENEWALS_PER_TTL, TTL_MAX_S
 from socratic_bench.storage.s3 import CHECK_TIMEOUT_S
-from socratic_bench.storage.upload_queue import RetryPolicy
+from socratic_bench.storage.upload_queue import Patience
 from socratic_bench.turns import Judged, Unscored, Verdict
 from socratic_bench.types import Completion, Message
 from tests.fakes import PATIENCE_S
@@ -576,12 +576,13 @@ def test_the_waits_and_bounds_of_calls_are_those_of_the_program() -> None:
 
 def test_the_waits_and_bounds_of_s3_are_those_of_the_program() -> None:
     text = " ".join((ROOT / "docs/s3.md").read_text().split())
-    patience = RetryPolicy()
+    patience = Patience()
+    waits = patience.retry_policy
 
     for words in (
         f"may take {bucket_clients.CONNECT_TIMEOUT_S} s to connect",
         f"and {bucket_clients.READ_TIMEOUT_S} s to be answered",
-        f"starts at {upload_queue.WAIT_BASE_S} s and doubles up to {upload_queue.WAIT_MAX_S:g} s",
+        f"starts at {waits.wait_base_s} s and doubles up to {waits.wait_max_s:g} s",
         f"no longer than {patience.grace_s:g} s after the last write that arrived",
         f"up to {MEMORY_BYTES // 2**20} MiB",
         f"one try, {CHECK_TIMEOUT_S} s",

@@ -149,10 +149,8 @@ def test_it_plays_tutor_and_judge_and_is_named_in_the_document(clone, service, t
         9.5,
     )
     inputs = document["inputs"]
-    assert (inputs["provider"], inputs["sdk_version"], inputs["region"]) == (
-        *("openai_chat", None),
-        None,
-    )
+    assert (inputs["provider"], inputs["region"]) == ("openai_chat", None)
+    assert inputs["sdk_version"].startswith("python 3.")
     assert inputs["models"]["tutor"]["asked"] == "tutor-1"
     assert document["usage"]["tutor"]["input_tokens"] == 300
     attempts = sum(document["usage"][role]["attempts"] for role in ("tutor", "judge"))

@@ -80,7 +80,8 @@ class Inputs(Settings, frozen=True, kw_only=True):
     ] = field(default_factory=dict)
     runner_version: Annotated[str, Meta(description="this program's")]
     sdk_version: Annotated[
-        str | None, Meta(description="that of the SDK which sent the requests; null without one")
+        str,
+        Meta(description="that of the SDK which sent the requests, or of what did so without one"),
     ]
 
     @classmethod

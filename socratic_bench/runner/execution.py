@@ -31,7 +31,7 @@ from socratic_bench.storage.places import (
     open_bucket,
     open_folder,
 )
-from socratic_bench.storage.upload_queue import RetryPolicy
+from socratic_bench.storage.upload_queue import Patience
 from socratic_bench.store_ports import ArtifactStore, Entry, Journals
 
 CALLS_AT_ONCE = 4
@@ -123,7 +123,7 @@ class RunExecution:
         return Delivery(
             stores,
             backing=self.folder,
-            retry_policy=RetryPolicy(tries=self.config.max_attempts),
+            patience=Patience(tries=self.config.max_attempts),
             on_full=self.cancel_token.end,
         )
 
