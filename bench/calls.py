@@ -11,11 +11,17 @@ import json
 import time
 
 from bench.contenders import TUTOR
-from socratic_bench import RunConfig
+from socratic_bench import CancelToken, RunConfig
+from socratic_bench.calling.call import CallContext, CalledModel, CallServices
+from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
+from socratic_bench.calling.rate_limiter import RateLimiter
+from socratic_bench.calling.threads import RequestThreads
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.ports import Model
-from socratic_bench.runner.backend import bedrock_models, call_context
-from socratic_bench.runner.cancel_token import CancelToken
+from socratic_bench.provider_ports import Provider
+from socratic_bench.providers import load_provider
+from socratic_bench.retrying import RetryPolicy
+from socratic_bench.runner.clock import utc_now
 from socratic_bench.types import CallKey, Message, Request, Text
 
 SHORT, LONG = 1, 81
@@ -30,10 +36,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     found = parser.parse_args()
     config = RunConfig(model=TUTOR, prompt="I am stuck.", region="us-east-1", seed=1)
-    cancel_token = CancelToken()
-    context = call_context(cancel_token, print)
-    with bedrock_models(config, cancel_token, context, tested="tutor") as model_of:
-        model = model_of(TUTOR)
+    provider = load_provider(config.provider)
+    with provider.open(config, None, time.monotonic) as opened:
+        model = _called(opened)
         short, long = _request(SHORT), _request(LONG)
         _cpu_ms(model, long, found.calls)
         rounds = [
@@ -41,6 +46,24 @@ def main() -> None:
             for _ in range(found.rounds)
         ]
     print(json.dumps({"short_ms": [r[0] for r in rounds], "long_ms": [r[1] for r in rounds]}))
+
+
+def _called(provider: Provider) -> CalledModel:
+    cancel_token = CancelToken()
+    services = CallServices(
+        provider=lambda: provider,
+        rate_limiter=RateLimiter(monotonic_s=time.monotonic, sleep=cancel_token.sleep),
+        cache_gate=PromptCacheGate(),
+        threads=RequestThreads(),
+    )
+    context = CallContext(
+        now=utc_now,
+        cancel_token=cancel_token,
+        retry_policy=RetryPolicy(max_attempts=10),
+        timeout_s=300.0,
+        notice=print,
+    )
+    return CalledModel(TUTOR, services, context)
 
 
 def _request(n_messages: int) -> Request:

@@ -227,7 +227,7 @@ class Stopped(BenchError):  # noqa: N818 -- an order to end, not a fault
         message: str,
         *,
         end_reason: EndReason,
-        hint: str | None = None,
+        hint: Words | None = None,
         signal_number: int | None = None,
     ) -> None:
         super().__init__(message, hint=hint)

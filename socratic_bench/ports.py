@@ -31,7 +31,9 @@ class Reservation(Protocol):
 
 
 class CostLimit(Protocol):
-    """Decides before each request, retries included, whether it may still be sent."""
+    """Decides before each request, retries included, whether it may still be sent. It listens to
+    the calls of its run.
+    """
 
     def reserve(self, model_id: str, request: Request, key: CallKey) -> Reservation:
         """Set aside what the request can cost at most, or raise `Stopped`."""
@@ -87,8 +89,10 @@ class EpisodeContext(Protocol):
         """The model under test."""
         ...
 
-    def model(self, actor: Role) -> Model | None:
-        """The model of an actor; `None` if none was asked for."""
+    def model(self, actor: Role, model_id: str | None = None) -> Model | None:
+        """The model of an actor; `None` if none was asked for. An actor may ask another one, by its
+        id, too: what that costs is reckoned by its own price.
+        """
         ...
 
     def publish(self, turn: Turn) -> None:

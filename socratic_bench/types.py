@@ -35,6 +35,20 @@ EndReason = Literal[
     "internal",
 ]
 
+# Why a model stopped, whatever its provider calls it.
+StopReason = Literal[
+    "end_turn",
+    "max_tokens",
+    "stop_sequence",
+    "tool_use",
+    "content_filtered",
+    "guardrail_intervened",
+    "model_context_window_exceeded",
+    "malformed_output",
+    "malformed_tool_use",
+    "other",
+]
+
 # Stop reasons by which the service says that a model's output is broken, whatever is left of it.
 MALFORMED_STOPS = ("malformed_output", "malformed_model_output", "malformed_tool_use")
 
@@ -165,7 +179,9 @@ class Usage(Struct, frozen=True, kw_only=True):
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
-    """One request on the wire. `wait_ms` was slept before it; `error` is `None` if it answered.
+    """One request on the wire to a model; `model_id` is `None` in those of earlier versions.
+
+    `wait_ms` was slept before it; `error` is `None` if it answered.
 
     `may_have_been_billed` is false only if it is sure that no model worked on the request. If it is
     true, the two bounds say for how many tokens at most; `None` is no known bound.
@@ -178,6 +194,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
     may_have_been_billed: bool
     input_tokens_at_most: Tokens | None = None
     output_tokens_at_most: Tokens | None = None
+    model_id: str | None = None
 
 
 class Completion(Struct, frozen=True, kw_only=True):
@@ -187,8 +204,10 @@ class Completion(Struct, frozen=True, kw_only=True):
     a stream (`None` if the answer was not streamed), `latency_ms` to the last byte;
     `service_latency_ms` is what the service reports. What was waited before and between attempts
     stands in `attempts` alone. `usage` is `None` if the service sent no counters. `stop_reason` is
-    its word, as are `served_model` (which it says where a prompt router chose), `served_tier` and
-    `served_latency_profile`, `None` if it does not say them.
+    a `StopReason`, or the service's word in answers of earlier versions; its own words stand in
+    `provider_stop_reason`, `served_model` (which it says where a prompt router chose),
+    `served_tier` and `served_latency_profile`, `None` if it does not say them. `model_id` is
+    that of the model that was asked, `None` in answers of earlier versions.
     """
 
     message: Message
@@ -204,6 +223,8 @@ class Completion(Struct, frozen=True, kw_only=True):
     served_model: str | None = None
     served_tier: str | None = None
     served_latency_profile: str | None = None
+    provider_stop_reason: str | None = None
+    model_id: str | None = None
 
     @property
     def overhead_ms(self) -> float | None:

@@ -17,10 +17,10 @@ import pytest
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.document import PARTS
+from socratic_bench.calling.cancel_token import wait_for_first
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.forecast.latency_models import AT_ONCE, START_MS
 from socratic_bench.runner import CancelToken, run
-from socratic_bench.runner.cancel_token import wait_for_first
 from tests.command import account
 from tests.in_process import read
 

@@ -14,13 +14,12 @@ from socratic_bench.generation import GenerateConfig
 from socratic_bench.providers.bedrock.advice import better_hint
 from socratic_bench.providers.bedrock.connection import Connection
 from socratic_bench.providers.bedrock.data import new_session
-from socratic_bench.providers.bedrock.error_kinds import ERROR_KINDS, translate
+from socratic_bench.providers.bedrock.error_kinds import ERROR_KINDS, error_kind
 from socratic_bench.providers.bedrock.listing import Listing
-from socratic_bench.providers.bedrock.model import BedrockModel
 from socratic_bench.providers.bedrock.session import Endpoint
 from socratic_bench.types import CallKey, Message, Request
+from tests.calling import Around
 from tests.fakes import FakeBedrock, Said, refusal
-from tests.test_bedrock_model import Around
 
 REQUEST = Request(messages=(Message.user("Hello."),), config=GenerateConfig(max_tokens=100))
 SONNET = "anthropic.claude-sonnet-4-5-20250929-v1:0"
@@ -33,14 +32,8 @@ def failure(model_id: str, **endpoint: Any) -> ModelError:
     """How one call fails with the SDK's environment as it is."""
     around = Around()
     there = Endpoint(region="us-east-1", **endpoint)
-    with closing(Connection(there, notice=around.notices.append)) as connection:
-        model = BedrockModel(
-            connection,
-            model_id,
-            rate_limiter=around.rate_limiter,
-            max_attempts=1,
-            context=around.context,
-        )
+    with closing(Connection(there)) as connection:
+        model = around.model(connection, model_id, max_attempts=1)
         with pytest.raises(ModelError) as failed:
             model.complete(REQUEST, CallKey(role="tutor", index=0))
     return failed.value
@@ -271,9 +264,8 @@ class TestLogin:
     )
     def test_a_login_to_the_console_has_a_command_of_its_own(self, keys, environ, hint):
         cause = LoginRefreshRequired()
-        error = translate(cause, model_id="m")
-        error.__cause__ = cause
+        error = error_kind(cause, model_id="m")
         listing = Listing(new_session(), Endpoint(region="us-east-1"))
 
         assert error.code == "expired_login"
-        assert better_hint(error, model_id="m", environ=environ, listing=listing) == hint
+        assert better_hint(error, cause, model_id="m", environ=environ, listing=listing) == hint

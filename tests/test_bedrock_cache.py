@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.providers.bedrock.context import Options
-from socratic_bench.providers.bedrock.prompt_cache_gate import PromptCacheGate
+from socratic_bench.providers.bedrock.options import Options
 from socratic_bench.types import CallKey, Message, Request, Usage
 from tests.fakes import PATIENCE_S, FakeBedrock, Said, Sent, answer, refusal
 from tests.test_bedrock_model import Around, Bench, connected
@@ -195,14 +195,4 @@ def told(serve: Any) -> Iterator[Bench]:
 
 
 def with_options(bench: Bench, options: Options) -> Any:
-    from socratic_bench.providers.bedrock.model import BedrockModel
-
-    around = Around()
-    return BedrockModel(
-        bench.client,
-        "m",
-        rate_limiter=around.rate_limiter,
-        max_attempts=1,
-        context=around.context,
-        options=options,
-    )
+    return Around().model(bench.client, options=options)

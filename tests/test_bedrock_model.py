@@ -1,13 +1,11 @@
 """A model over real HTTP: against the emulator, or a service that says what it is told."""
 
-import itertools
 import json
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -17,19 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from socratic_bench.calling import call
+from socratic_bench.calling.call import CalledModel
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import ENDINGS, ModelError
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.pricing.bounds import most_input_tokens
-from socratic_bench.providers.bedrock import retry
-from socratic_bench.providers.bedrock.connection import Connection
-from socratic_bench.providers.bedrock.context import CallContext, Options
 from socratic_bench.providers.bedrock.error_kinds import ERROR_KINDS
-from socratic_bench.providers.bedrock.model import BedrockModel
-from socratic_bench.providers.bedrock.rate_limiter import RateLimiter
-from socratic_bench.providers.bedrock.retry import retrying
+from socratic_bench.providers.bedrock.options import Options
 from socratic_bench.providers.bedrock.server_wait import retry_after_s
-from socratic_bench.providers.bedrock.session import Endpoint
+from socratic_bench.retrying import RetryPolicy
 from socratic_bench.types import (
     Attempt,
     CallKey,
@@ -41,6 +36,7 @@ from socratic_bench.types import (
     ToolUse,
     Usage,
 )
+from tests.calling import Around, connected
 from tests.fakes import NOON, PATIENCE_S, FakeBedrock, Said, answer, refusal
 
 TUTOR = "emulator.socratic-v1:0"
@@ -59,57 +55,6 @@ REQUEST = Request(
 
 
 @dataclass
-class Around:
-    """CallContext that keep what was waited and said. Each look at the clock is one second on, and
-    each wait as long as it is.
-    """
-
-    waits: list[float] = field(default_factory=list)
-    notices: list[str] = field(default_factory=list)
-    bounds: list[tuple[float, float]] = field(default_factory=list)
-    share: float = 1.0
-    now_s: float = -1.0
-
-    def monotonic_s(self) -> float:
-        self.now_s += 1
-        return self.now_s
-
-    def sleep(self, seconds: float) -> None:
-        self.waits.append(seconds)
-        self.now_s += seconds
-
-    def result(self, future: Any, timeout_s: float) -> Any:
-        return future.result(timeout_s)
-
-    @property
-    def rate_limiter(self) -> RateLimiter:
-        return RateLimiter(monotonic_s=self.monotonic_s, sleep=self.sleep)
-
-    def uniform(self, low: float, high: float) -> float:
-        self.bounds.append((low, high))
-        return low + (high - low) * self.share
-
-    @property
-    def context(self) -> CallContext:
-        moments = itertools.count()
-        return CallContext(
-            now=lambda: NOON + timedelta(seconds=next(moments)),
-            monotonic_s=self.monotonic_s,
-            sleep=self.sleep,
-            result=self.result,
-            uniform=self.uniform,
-            notice=self.notices.append,
-        )
-
-
-@contextmanager
-def connected(url: str, **endpoint: Any) -> Iterator[Any]:
-    there = Endpoint(region="us-east-1", url=url, **endpoint)
-    with closing(Connection(there, notice=print)) as connection:
-        yield connection
-
-
-@dataclass
 class Bench:
     """A model on a server, with everything around it in sight."""
 
@@ -118,14 +63,9 @@ class Bench:
 
     def model(
         self, model_id: str = TUTOR, *, max_attempts: int = 3, stream: bool = True
-    ) -> BedrockModel:
-        return BedrockModel(
-            self.client,
-            model_id,
-            rate_limiter=self.around.rate_limiter,
-            max_attempts=max_attempts,
-            context=self.around.context,
-            options=Options(stream=stream, tested="tutor"),
+    ) -> CalledModel:
+        return self.around.model(
+            self.client, model_id, max_attempts=max_attempts, options=Options(stream=stream)
         )
 
     def ask(self, request: Request = REQUEST, key: CallKey = KEY, **model: Any) -> Completion:
@@ -173,13 +113,14 @@ class TestAnswer:
         assert found == Completion(
             message=Message.assistant("Why?"),
             stop_reason="end_turn",
+            provider_stop_reason="end_turn",
             usage=Usage(input_tokens=7, output_tokens=5),
-            latency_ms=6000.0,
+            latency_ms=5000.0,
             service_latency_ms=100.0,
             attempts=(
                 Attempt(
                     started_at=NOON,
-                    duration_ms=6000.0,
+                    duration_ms=5000.0,
                     wait_ms=0.0,
                     error=None,
                     may_have_been_billed=True,
@@ -190,7 +131,7 @@ class TestAnswer:
             request_id=found.request_id,
             finished_at=NOON + timedelta(seconds=1),
             streamed=True,
-            ttft_ms=3000.0,  # each event is a look at the clock, and so a second
+            ttft_ms=2000.0,  # each event is a look at the clock, and so a second
         )
 
     def test_the_request_id_is_the_services(self, fake, bench):
@@ -395,7 +336,7 @@ def test_a_service_that_hangs_is_a_read_timeout():
         Emulator(Settings(faults=(parse_fault("hang:ms=60000"),))) as emulator,
         connected(emulator.url, call_timeout_s=0.05) as client,
     ):
-        error = Bench(client).fail(max_attempts=2)
+        error = Bench(client, Around(call_timeout_s=0.05)).fail(max_attempts=2)
         # What nobody waits for any more may not have been taken up yet.
         while len(emulator.requests) < 2:
             threading.Event().wait(0.01)
@@ -549,8 +490,8 @@ class TestRetries:
             (None, 1000.0),
         ]
         assert (found.wait_before_ms, found.wait_between_ms) == (0.0, 1500.0)
-        assert (found.ttft_ms, found.latency_ms) == (3000.0, 6000.0)
-        assert (found.overhead_ms, found.output_tokens_per_s) == (5900.0, 5 / 6)
+        assert (found.ttft_ms, found.latency_ms) == (2000.0, 5000.0)
+        assert (found.overhead_ms, found.output_tokens_per_s) == (4900.0, 5 / 5)
 
     def test_what_stays_wrong_is_not_tried_again_after_what_passed(self, fake, bench):
         fake.scripts[TUTOR] = [
@@ -591,10 +532,9 @@ class TestRetries:
         bench.ask()
         assert bench.around.waits == [120.0]
 
-    def test_a_call_is_bounded_in_time_as_well(self, monkeypatch):
-        """A clock of its own: each wait moves it on by what was waited."""
+    def test_a_call_is_bounded_in_time_as_well(self):
+        """By a clock of its own: each wait moves it on by what was waited."""
         now = [1000.0]
-        monkeypatch.setattr(time, "monotonic", lambda: now[0])
         tries = []
 
         def sleep(seconds: float) -> None:
@@ -602,15 +542,21 @@ class TestRetries:
 
         def fail() -> None:
             tries.append(now[0])
-            error = ModelError("Slow.", code="throttled", end_reason="unavailable", retryable=True)
-            error.retry_after_s = 100.0
-            raise error
+            raise ModelError("Slow.", code="throttled", end_reason="unavailable", retryable=True)
 
-        loop = retrying(max_attempts=1000, sleep=sleep, uniform=lambda low, _high: low)
+        policy = RetryPolicy(
+            max_attempts=1000, window_s=call.RETRY_WINDOW_S, uniform=lambda low, _high: low
+        )
         with pytest.raises(ModelError):
-            loop(fail)
+            policy.call(
+                fail,
+                passes=lambda _: True,
+                sleep=sleep,
+                monotonic_s=lambda: now[0],
+                server_wait_s=lambda _: 100.0,
+            )
         assert tries == [1000.0 + 100 * number for number in range(10)]
-        assert retry.RETRY_WINDOW_S == 900
+        assert call.RETRY_WINDOW_S == 900
 
     def test_what_the_first_try_took_is_part_of_the_bound(self):
         class Slow(Around):
@@ -632,7 +578,12 @@ class TestRetries:
             raise KeyError("defect")
 
         with pytest.raises(KeyError):
-            retrying(max_attempts=5, sleep=tries.append, uniform=lambda low, _high: low)(fail)
+            RetryPolicy(max_attempts=5).call(
+                fail,
+                passes=lambda error: isinstance(error, ModelError),
+                sleep=tries.append,
+                monotonic_s=lambda: 0.0,
+            )
         assert tries == [1]
 
     @pytest.mark.parametrize(

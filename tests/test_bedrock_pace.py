@@ -12,21 +12,25 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.emulator.throttle import Throttle
-from socratic_bench.errors import ModelError
-from socratic_bench.generation import GenerateConfig
-from socratic_bench.providers.bedrock.connection import Connection
-from socratic_bench.providers.bedrock.context import CallContext
-from socratic_bench.providers.bedrock.model import BedrockModel
-from socratic_bench.providers.bedrock.rate_limiter import (
+from socratic_bench.calling.call import CallContext, CalledModel, CallServices
+from socratic_bench.calling.cancel_token import CancelToken, wait_for_first
+from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
+from socratic_bench.calling.rate_limiter import (
     ANSWERS_TO_DOUBLE,
     GAP_CLEAR_S,
     GAP_FIRST_S,
     GAP_MAX_S,
     RateLimiter,
 )
-from socratic_bench.providers.bedrock.server_wait import SERVER_WAIT_MAX_S
+from socratic_bench.calling.threads import RequestThreads
+from socratic_bench.emulator.throttle import Throttle
+from socratic_bench.errors import ModelError
+from socratic_bench.generation import GenerateConfig
+from socratic_bench.providers.bedrock.connection import Connection
+from socratic_bench.providers.bedrock.options import Options
+from socratic_bench.providers.bedrock.provider import BedrockProvider
 from socratic_bench.providers.bedrock.session import Endpoint
+from socratic_bench.retrying import SERVER_WAIT_MAX_S, RetryPolicy
 from socratic_bench.types import CallKey, Completion, Message, Request
 from tests.fakes import NOON, FakeBedrock, Said, Sent, answer, refusal
 
@@ -229,23 +233,31 @@ def play(kind: type[RateLimiter], *, per_minute: float, advice: bool) -> Played:
         headers = {"x_amz_retry_after": f"{wait_ms:.0f}"} if advice else {}
         return refusal(429, "ThrottlingException", **headers)
 
-    around = CallContext(
+    def wait(futures: Any, timeout_s: float | None) -> None:
+        if len(futures) > 1:
+            wait_for_first(futures, timeout_s)
+        else:
+            shared.sleep(timeout_s or 0.0)
+
+    cancel_token = CancelToken(monotonic_s=lambda: shared.now_s, wait=wait)
+    context = CallContext(
         now=lambda: NOON,
-        monotonic_s=lambda: shared.now_s,
-        sleep=shared.sleep,
-        result=lambda future, timeout_s: future.result(timeout_s),
-        uniform=Random(7).uniform,
+        cancel_token=cancel_token,
+        retry_policy=RetryPolicy(max_attempts=10, uniform=Random(7).uniform),
+        timeout_s=300.0,
         notice=print,
     )
-    rate_limiter = kind(monotonic_s=around.monotonic_s, sleep=around.sleep)
+    rate_limiter = kind(monotonic_s=lambda: shared.now_s, sleep=shared.sleep)
     with FakeBedrock({"tutor": serve, "judge": serve}) as service:
-        connection = Connection(Endpoint(region="us-east-1", url=service.url), notice=print)
-        models = {
-            role: BedrockModel(
-                connection, role, rate_limiter=rate_limiter, max_attempts=10, context=around
-            )
-            for role in ("tutor", "judge")
-        }
+        connection = Connection(Endpoint(region="us-east-1", url=service.url))
+        provider = BedrockProvider(connection, Options(), monotonic_s=lambda: shared.now_s)
+        services = CallServices(
+            provider=lambda: provider,
+            rate_limiter=rate_limiter,
+            cache_gate=PromptCacheGate(),
+            threads=RequestThreads(),
+        )
+        models = {role: CalledModel(role, services, context) for role in ("tutor", "judge")}
         found = _perform(shared, models)
         connection.close()
     completions = tuple(one for one in found if isinstance(one, Completion))
@@ -258,7 +270,7 @@ def play(kind: type[RateLimiter], *, per_minute: float, advice: bool) -> Played:
     )
 
 
-def _perform(shared: SharedTime, models: dict[str, BedrockModel]) -> list[Completion | ModelError]:
+def _perform(shared: SharedTime, models: dict[str, CalledModel]) -> list[Completion | ModelError]:
     found: list[Completion | ModelError] = []
     judging: list[Future[Any]] = []
 

@@ -12,12 +12,12 @@ import pytest
 from socratic_bench import RunConfig, run
 from socratic_bench.errors import ModelError
 from socratic_bench.generation import GenerateConfig
+from socratic_bench.provider_ports import ErrorKind
 from socratic_bench.providers.bedrock.connection import Connection
-from socratic_bench.providers.bedrock.model import BedrockModel
 from socratic_bench.providers.bedrock.session import Endpoint
 from socratic_bench.types import CallKey, Message, Request
+from tests.calling import Around
 from tests.fakes import PATIENCE_S, FakeBedrock, Said, Sent, answer, refusal, scored
-from tests.test_bedrock_model import Around
 
 REQUEST = Request(messages=(Message.user("Hello."),), config=GenerateConfig(max_tokens=100))
 KEY = CallKey(role="tutor", index=0)
@@ -69,13 +69,7 @@ class Roles:
 
     def ask(self, model_id: str = "tutor") -> list[str | None]:
         """The errors of the call's attempts, `None` for the one that answered."""
-        model = BedrockModel(
-            self.connection,
-            model_id,
-            rate_limiter=self.around.rate_limiter,
-            max_attempts=10,
-            context=self.around.context,
-        )
+        model = self.around.model(self.connection, model_id, max_attempts=10)
         return [one.error for one in model.complete(REQUEST, KEY).attempts]
 
     def fail(self) -> ModelError:
@@ -88,7 +82,7 @@ class Roles:
 def roles(account: Account) -> Iterator[Roles]:
     around = Around()
     there = Endpoint(region="us-east-1")
-    with closing(Connection(there, notice=around.notices.append)) as connection:
+    with closing(Connection(there)) as connection:
         yield Roles(connection, around)
 
 
@@ -146,10 +140,12 @@ def test_they_may_run_out_again_after_they_have_served(account, roles):
 
 def test_an_answer_to_the_old_ones_does_not_count_for_the_new_ones(account, roles):
     old = roles.connection.client
-    assert roles.connection.renew(old)
+    spent = ErrorKind(code="expired_credentials", message="Expired.", end_reason="credentials")
+    assert roles.connection.renewed(spent, old)
+    assert roles.connection.current_client() is not old
     roles.connection.answered(old)
 
-    assert not roles.connection.renew(roles.connection.client)
+    assert not roles.connection.renewed(spent, roles.connection.client)
 
 
 def test_credentials_that_are_gone_are_said_to_be_missing(account, roles):

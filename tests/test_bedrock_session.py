@@ -14,12 +14,11 @@ from msgspec.structs import replace
 from socratic_bench.errors import ModelError
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.providers.bedrock.connection import Connection
-from socratic_bench.providers.bedrock.error_kinds import translate
-from socratic_bench.providers.bedrock.model import BedrockModel
+from socratic_bench.providers.bedrock.error_kinds import error_kind
 from socratic_bench.providers.bedrock.session import Endpoint, profile_region
 from socratic_bench.types import CallKey, Completion, Message, Request
+from tests.calling import Around
 from tests.fakes import FakeBedrock, Said, Sent, answer, refusal
-from tests.test_bedrock_model import Around
 
 ROLE = "arn:aws:iam::123456789012:role/BedrockInvokeRole"
 REQUEST = Request(messages=(Message.user("Hello."),), config=GenerateConfig(max_tokens=100))
@@ -29,14 +28,8 @@ def ask(*, times: int = 1, max_attempts: int = 1, **endpoint: Any) -> Completion
     """Call as a run does, with a client of its own. Raises what a run would get to see."""
     around = Around()
     there = Endpoint(region="us-east-1", **endpoint)
-    with closing(Connection(there, notice=around.notices.append)) as connection:
-        model = BedrockModel(
-            connection,
-            "m",
-            rate_limiter=around.rate_limiter,
-            max_attempts=max_attempts,
-            context=around.context,
-        )
+    with closing(Connection(there)) as connection:
+        model = around.model(connection, "m", max_attempts=max_attempts)
         for _ in range(times - 1):
             model.complete(REQUEST, CallKey(role="tutor", index=0))
         return model.complete(REQUEST, CallKey(role="tutor", index=0))
@@ -397,7 +390,7 @@ class TestProfileRegion:
 
 def test_login_cache_that_cannot_be_written_is_a_matter_of_credentials():
     """The SDK raises the bare OSError of a read-only `~/.aws` when it has renewed an SSO login."""
-    error = translate(PermissionError(30, "Read-only file system"), model_id="a.model")
+    error = error_kind(PermissionError(30, "Read-only file system"), model_id="a.model").error
 
     assert (error.code, error.end_reason, error.retryable) == (
         "unusable_login",
@@ -419,4 +412,4 @@ def test_login_cache_that_cannot_be_written_is_a_matter_of_credentials():
 def test_a_connection_that_breaks_inside_tls_is_told_from_a_certificate(words, code):
     broken = SSLError(endpoint_url="https://bedrock.invalid", error=words)
 
-    assert translate(broken, model_id="m").code == code
+    assert error_kind(broken, model_id="m").code == code

@@ -17,8 +17,9 @@ from socratic_bench.providers.bedrock.session import Endpoint
 from socratic_bench.providers.bedrock.streamed import StreamedAnswer
 from socratic_bench.runner import CancelToken
 from socratic_bench.types import Completion
+from tests.calling import Around
 from tests.fakes import PATIENCE_S
-from tests.test_bedrock_model import KEY, REQUEST, Around, Bench
+from tests.test_bedrock_model import KEY, REQUEST, Bench
 
 START = event("messageStart", {"role": "assistant"})
 WORDS = event("contentBlockDelta", {"delta": {"text": "Why? "}, "contentBlockIndex": 0})
@@ -73,8 +74,8 @@ def wire(play: Callable[[Send], None], call_timeout_s: float = 60.0) -> Iterator
     threading.Thread(target=serve, daemon=True).start()
     url = f"http://127.0.0.1:{server.getsockname()[1]}"
     there = Endpoint(region="us-east-1", url=url, call_timeout_s=call_timeout_s)
-    with server, closing(Connection(there, notice=print)) as connection:
-        yield Bench(connection, Around())
+    with server, closing(Connection(there)) as connection:
+        yield Bench(connection, Around(call_timeout_s=call_timeout_s))
         ended.set()
 
 
@@ -184,8 +185,8 @@ def test_the_end_of_the_run_does_not_wait_for_a_stream():
         trickling(chunk(WORDS))(send)
 
     with wire(play) as bench:
-        bench.around.result = cancel_token.result  # type: ignore[method-assign]
-        bench.client.call_timeout_s = 1e9
+        bench.around.cancel_token = cancel_token
+        bench.around.call_timeout_s = 1e9
         threading.Thread(target=lambda: (asked.wait(PATIENCE_S), cancel_token.interrupt(2))).start()
         with pytest.raises(Stopped):
             bench.ask(max_attempts=1)
@@ -194,7 +195,7 @@ def test_the_end_of_the_run_does_not_wait_for_a_stream():
 def test_connections_are_kept_between_streams():
     with Emulator(Settings()) as emulator:
         there = Endpoint(region="us-east-1", url=emulator.url)
-        with closing(Connection(there, notice=print)) as connection:
+        with closing(Connection(there)) as connection:
             model = Bench(connection).model()
             found = [model.complete(REQUEST, KEY) for _ in range(4)]
 

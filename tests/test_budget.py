@@ -8,6 +8,7 @@ from concurrent.futures import Future
 import pytest
 from msgspec.structs import replace
 
+from socratic_bench.calling.budget import Budget
 from socratic_bench.documents.cost import Billing, CostEntry
 from socratic_bench.documents.usage import RoleUsage
 from socratic_bench.errors import Stopped
@@ -15,7 +16,6 @@ from socratic_bench.generation import GenerateConfig
 from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.pricing.rates import PricingTier
 from socratic_bench.pricing.table import builtin_prices, load_prices
-from socratic_bench.runner.budget import Budget
 from socratic_bench.types import Attempt, CallKey, Message, Request, Usage
 from tests.fakes import NOON, PATIENCE_S, completion
 

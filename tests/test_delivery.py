@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from socratic_bench.errors import ArtifactError, StoreOutageError
+from socratic_bench.retrying import RetryPolicy
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.folder import FolderStore
-from socratic_bench.storage.upload_queue import RetryPolicy
+from socratic_bench.storage.upload_queue import Patience
 from tests.fakes import PATIENCE_S
 
-SOON = {"uniform": lambda _low, _high: 0.001}
+SOON = RetryPolicy(uniform=lambda _low, _high: 0.001)
 
 
 class Store:
@@ -81,8 +82,8 @@ def closing() -> Iterator[list[Delivery]]:
 def deliver(closing: list[Delivery]) -> Any:
     def make(*stores: Any, tries: int = 3, grace_s: float = 60.0, **more: Any) -> Delivery:
         clock = more.pop("monotonic_s", Clock())
-        retry_policy = RetryPolicy(tries=tries, grace_s=grace_s, monotonic_s=clock, **SOON)
-        closing.append(Delivery(stores, retry_policy=retry_policy, **more))
+        patience = Patience(tries=tries, grace_s=grace_s, monotonic_s=clock, retry_policy=SOON)
+        closing.append(Delivery(stores, patience=patience, **more))
         return closing[-1]
 
     return make
@@ -283,8 +284,8 @@ def test_the_file_that_vouches_is_kept_nowhere_over_missing_parts(deliver):
 
 def test_closing_ends_the_waiting(deliver):
     store = Store()
-    retry_policy = RetryPolicy(uniform=lambda _low, _high: 3600.0)
-    delivery = Delivery([store], retry_policy=retry_policy)
+    patience = Patience(retry_policy=RetryPolicy(uniform=lambda _low, _high: 3600.0))
+    delivery = Delivery([store], patience=patience)
     delivery.send("a", b"")
     store.wait_for_tries(1)
     (thread,) = [t for t in threading.enumerate() if t.name.startswith("delivery")][-1:]

@@ -20,10 +20,11 @@ from urllib.parse import unquote
 import pytest
 from msgspec.structs import fields
 
-from socratic_bench import RunConfig
+from socratic_bench import RunConfig, retrying
 from socratic_bench.benchmarks.socratic.metrics import summarise
 from socratic_bench.benchmarks.socratic.students import ModelStudent
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
+from socratic_bench.calling.call import RETRY_WINDOW_S
 from socratic_bench.documents.schemas import KINDS
 from socratic_bench.emulator import MODEL_IDS, Emulator
 from socratic_bench.emulator.faults import KINDS as FAULT_KINDS
@@ -31,18 +32,12 @@ from socratic_bench.errors import ENDINGS
 from socratic_bench.judging.request import MAX_TOKENS
 from socratic_bench.judging.verdict import STOPS
 from socratic_bench.providers.bedrock.kinds import ERROR_KINDS
-from socratic_bench.providers.bedrock.retry import (
-    RETRY_WINDOW_S,
-    WAIT_BASE_S,
-    WAIT_MAX_S,
-)
-from socratic_bench.providers.bedrock.server_wait import SERVER_WAIT_MAX_S
 from socratic_bench.providers.bedrock.session import CONNECT_TIMEOUT_S
-from socratic_bench.storage import bucket_clients, upload_queue
+from socratic_bench.storage import bucket_clients
 from socratic_bench.storage.delivery import MEMORY_BYTES
 from socratic_bench.storage.lease import RENEWALS_PER_TTL, TTL_MAX_S
 from socratic_bench.storage.s3 import CHECK_TIMEOUT_S
-from socratic_bench.storage.upload_queue import RetryPolicy
+from socratic_bench.storage.upload_queue import Patience
 from socratic_bench.turns import Judged, Unscored, Verdict
 from socratic_bench.types import Completion, Message
 from tests.fakes import PATIENCE_S
@@ -564,7 +559,7 @@ def test_every_failure_of_a_call_is_described() -> None:
 
 
 def test_the_waits_and_bounds_of_calls_are_those_of_the_program() -> None:
-    prose = " ".join(BEDROCK.split())
+    prose, policy = " ".join(BEDROCK.split()), retrying.RetryPolicy()
     student_tokens = inspect.signature(ModelStudent).parameters["max_tokens"].default
     role = r"\| {} \| (?:`--max-tokens`, )?(\d+)"
     bounds = [
@@ -572,22 +567,22 @@ def test_the_waits_and_bounds_of_calls_are_those_of_the_program() -> None:
     ]
 
     assert bounds == [RunConfig(model="m").max_tokens, student_tokens, MAX_TOKENS]
-    assert (
-        f"starts at {WAIT_BASE_S:g} s and doubles with each attempt up to {WAIT_MAX_S:g} s" in prose
-    )
-    assert f"that counts, up to {SERVER_WAIT_MAX_S:g} s" in prose
+    waits = f"starts at {policy.wait_base_s:g} s and doubles with each attempt up to"
+    assert f"{waits} {policy.wait_max_s:g} s" in prose
+    assert f"that counts, up to {retrying.SERVER_WAIT_MAX_S:g} s" in prose
     assert f"stops retrying after {RETRY_WINDOW_S / 60:g} minutes" in prose
     assert f"A connection may take {CONNECT_TIMEOUT_S} s" in prose
 
 
 def test_the_waits_and_bounds_of_s3_are_those_of_the_program() -> None:
     text = " ".join((ROOT / "docs/s3.md").read_text().split())
-    patience = RetryPolicy()
+    patience = Patience()
+    waits = patience.retry_policy
 
     for words in (
         f"may take {bucket_clients.CONNECT_TIMEOUT_S} s to connect",
         f"and {bucket_clients.READ_TIMEOUT_S} s to be answered",
-        f"starts at {upload_queue.WAIT_BASE_S} s and doubles up to {upload_queue.WAIT_MAX_S:g} s",
+        f"starts at {waits.wait_base_s} s and doubles up to {waits.wait_max_s:g} s",
         f"no longer than {patience.grace_s:g} s after the last write that arrived",
         f"up to {MEMORY_BYTES // 2**20} MiB",
         f"one try, {CHECK_TIMEOUT_S} s",

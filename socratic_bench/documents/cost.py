@@ -1,10 +1,10 @@
 """What a run cost, by role and kind of token: a price that is not known makes no sum smaller."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from socratic_bench.documents.scalars import Amount, Count, Share, keys
 from socratic_bench.documents.usage import RoleUsage, sum_usage
@@ -46,8 +46,9 @@ class Billing(Struct, frozen=True, kw_only=True):
             tiers={role: parts.tier(role, config) for role in models},
         )
 
-    def prices(self, role: Role) -> ModelPrices | None:
-        model = self.models[role]
+    def prices(self, role: Role, call: Completion | Attempt | None = None) -> ModelPrices | None:
+        """Of the model that was asked; that of the role, where a call does not tell."""
+        model = (call.model_id if call else None) or self.models[role]
         return self.table.of(model, self.region) if model else None
 
     def tier(self, role: Role) -> PricingTier:
@@ -85,6 +86,11 @@ class CostEntry(Struct, frozen=True, kw_only=True):
         ],
         keys("roles and total"),
     ] = field(name="*roles", default_factory=dict)
+    by_model: Annotated[
+        dict[str, dict[str, RoleCost | None]],
+        keys("roles"),
+        Meta(description="by role and by the model that was asked; null as above"),
+    ] = field(default_factory=dict)
     without_caching_usd: Annotated[
         Amount | None, Meta(description="the total if no token had been cached")
     ]
@@ -110,40 +116,48 @@ class CostEntry(Struct, frozen=True, kw_only=True):
     def of(cls, billing: Billing, tallies: Mapping[Role, RoleUsage]) -> "CostEntry | None":
         """`None` if no model in use has a known price."""
         roles = [*billing.models]
-        used = [role for role in roles if billing.models[role]]
-        prices = {role: billing.prices(role) for role in used}
-        if not any(prices.values()):
+        calls = {role: tallies[role].completions for role in roles}
+        prices = [billing.prices(role, call) for role in roles for call in calls[role]]
+        prices += [billing.prices(role) for role in roles]
+        if not any(prices):
             return None
-        costs: dict[str, Cost | None] = {
-            role: role_cost(billing, role, tallies[role].completions) for role in roles
-        }
-        plain = [_uncached(billing, role, tallies[role].completions) for role in roles]
+        costs = {role: role_cost(billing, role, calls[role]) for role in roles}
+        plain = [role_cost(billing, role, map(_as_uncached, calls[role])) for role in roles]
         costs["total"] = add_up([*costs.values()])
         return cls(
             roles={name: _fields(cost) for name, cost in costs.items()},
             without_caching_usd=_usd(add_up(plain)),
             cache_hit_share=_hit_share(sum_usage([tallies[role].usage for role in roles])),
             maybe_billed=_maybe_billed(billing, tallies),
-            stand_in=billing.offline or any(p.stand_in for p in prices.values() if p),
+            by_model={role: _by_model(billing, role, calls[role]) for role in roles},
+            stand_in=billing.offline or any(p.stand_in for p in prices if p),
             prices=_sources(billing.table),
         )
 
 
-def role_cost(billing: Billing, role: Role, calls: Sequence[Completion]) -> Cost | None:
-    """What a role's calls cost, each as it was served; nothing without a model."""
-    if billing.models[role] is None:
-        return Cost()
-    prices = billing.prices(role)
-    return (
-        add_up([call_cost(prices, call.usage, served(call, billing.tier(role))) for call in calls])
-        if prices
-        else None
-    )
+def role_cost(billing: Billing, role: Role, calls: Iterable[Completion]) -> Cost | None:
+    """What a role's calls cost, each at the price of its model and as it was served."""
+    asked = billing.tier(role)
+    costs = [
+        call_cost(billing.prices(role, call), call.usage, served(call, asked)) for call in calls
+    ]
+    if not costs and billing.models[role] and billing.prices(role) is None:
+        return None
+    return add_up(costs)
 
 
-def call_cost(prices: ModelPrices, usage: Usage | None, terms: PricingTier) -> Cost | None:
+def _by_model(
+    billing: Billing, role: Role, calls: Sequence[Completion]
+) -> dict[str, RoleCost | None]:
+    made: dict[str, list[Completion]] = {}
+    for call in calls:
+        made.setdefault(call.model_id or billing.models[role] or "", []).append(call)
+    return {model: _fields(role_cost(billing, role, some)) for model, some in made.items()}
+
+
+def call_cost(prices: ModelPrices | None, usage: Usage | None, terms: PricingTier) -> Cost | None:
     """What one call cost; `None` if its tokens or a price are not known."""
-    rates = prices.rates(terms.name)
+    rates = prices.rates(terms.name) if prices else None
     return price(usage, rates) if usage and rates else None
 
 
@@ -174,19 +188,12 @@ def attempt_usd(prices: ModelPrices | None, attempt: Attempt, asked: PricingTier
     return dearest_usd(tokens_in, tokens_out, prices, asked)
 
 
-def _uncached(billing: Billing, role: Role, calls: Sequence[Completion]) -> Cost | None:
+def _as_uncached(call: Completion) -> Completion:
     """The same tokens, all input at the price of input."""
-    prices = billing.prices(role)
-    if billing.models[role] is None or prices is None:
-        return None if billing.models[role] else Cost()
-    asked = billing.tier(role)
-    return add_up([call_cost(prices, _as_uncached(c.usage), served(c, asked)) for c in calls])
-
-
-def _as_uncached(usage: Usage | None) -> Usage | None:
-    if usage is None:
-        return None
-    return Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
+    if call.usage is None:
+        return call
+    usage = Usage(input_tokens=call.usage.input_tokens, output_tokens=call.usage.output_tokens)
+    return replace(call, usage=usage)
 
 
 def _maybe_billed(billing: Billing, tallies: Mapping[Role, RoleUsage]) -> MaybeBilled:
@@ -196,7 +203,7 @@ def _maybe_billed(billing: Billing, tallies: Mapping[Role, RoleUsage]) -> MaybeB
         for one in tallies[role].attempts
         if one.error is not None and one.may_have_been_billed
     ]
-    worst = [attempt_usd(billing.prices(role), one, billing.tier(role)) for role, one in lost]
+    worst = [attempt_usd(billing.prices(role, one), one, billing.tier(role)) for role, one in lost]
     known = [usd for usd in worst if usd is not None]
     return MaybeBilled(
         attempts=len(lost),

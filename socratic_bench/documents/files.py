@@ -34,6 +34,7 @@ from socratic_bench.documents.usage import (
     AttemptEntry,
     CallEntry,
     CallLatency,
+    ProviderStopReason,
     RequestId,
     Tokens,
     call_fields,
@@ -79,6 +80,7 @@ class TurnFile(Struct, frozen=True, kw_only=True):
         name="*sample", default_factory=Part
     )
     stop_reason: StopReason
+    provider_stop_reason: ProviderStopReason = None
     streamed: Annotated[bool, Meta(description="whether the reply came as a stream")] = False
     service_tier: Tier = None
     latency_profile: Profile = None

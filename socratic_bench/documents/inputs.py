@@ -79,11 +79,14 @@ class Inputs(Settings, frozen=True, kw_only=True):
         Meta(description="by role, what was asked for and what served"),
     ] = field(default_factory=dict)
     runner_version: Annotated[str, Meta(description="this program's")]
-    sdk_version: Annotated[str, Meta(description="that of the AWS SDK which sent the requests")]
+    sdk_version: Annotated[
+        str,
+        Meta(description="that of the SDK which sent the requests, or of what did so without one"),
+    ]
 
     @classmethod
     def of(cls, result: "RunResult") -> "Inputs":
-        from socratic_bench.providers.bedrock.sdk import sdk_version
+        from socratic_bench.providers import load_provider
 
         return cls(
             hashes=dict(result.opening.hashes),
@@ -93,7 +96,7 @@ class Inputs(Settings, frozen=True, kw_only=True):
                 for role, model in result.models.items()
             },
             runner_version=VERSION,
-            sdk_version=sdk_version(),
+            sdk_version=load_provider(result.config.provider).sdk_version(),
         )
 
 

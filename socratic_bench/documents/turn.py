@@ -13,7 +13,7 @@ from socratic_bench.documents.scalars import (
     keys,
     part,
 )
-from socratic_bench.documents.usage import CallLatency, Tokens, sum_usage
+from socratic_bench.documents.usage import CallLatency, ProviderStopReason, Tokens, sum_usage
 from socratic_bench.parts import Part, Parts
 from socratic_bench.turns import Rubric, Turn, Unscored
 from socratic_bench.types import Completion
@@ -30,7 +30,9 @@ Scores = Annotated[
 Heuristics = Annotated[
     Scalars, Meta(description="the benchmark's readings of the reply, without a model")
 ]
-StopReason = Annotated[str, Meta(description="the service's stop reason of the reply")]
+StopReason = Annotated[
+    str, Meta(description="why the reply ended, in words that hold for all providers")
+]
 Tier = Annotated[
     str | None, Meta(description="the tier that served the reply, if the service says it")
 ]
@@ -88,6 +90,7 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
     injection_suspected: Suspected = None
     replayed: Replayed = False
     stop_reason: StopReason
+    provider_stop_reason: ProviderStopReason = None
     service_tier: Tier = None
     latency_profile: Profile = None
     usage: Annotated[
@@ -115,6 +118,7 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
             injection_suspected=turn.injection_suspected,
             replayed=turn.replayed,
             stop_reason=turn.reply.stop_reason,
+            provider_stop_reason=turn.reply.provider_stop_reason,
             service_tier=turn.reply.served_tier,
             latency_profile=turn.reply.served_latency_profile,
             usage={role: tokens_of(turn.calls(role, tested=parts.tested)) for role in parts.roles},

@@ -158,13 +158,17 @@ class AttemptEntry(Struct, frozen=True, kw_only=True):
         )
 
 
+ProviderStopReason = Annotated[
+    str | None, Meta(description="the provider's own word for why the model stopped")
+]
 RequestId = Annotated[str | None, Meta(description="the service's id of the answer")]
 
 
 class CallEntry(Struct, frozen=True, kw_only=True):
     """A call and what it took."""
 
-    stop_reason: Annotated[str, Meta(description="the service's")]
+    stop_reason: Annotated[str, Meta(description="why the model stopped")]
+    provider_stop_reason: ProviderStopReason = None
     usage: Tokens
     latency: CallLatency
     attempts: list[AttemptEntry]
@@ -179,6 +183,7 @@ def call_fields(call: Completion) -> dict[str, Any]:
     """What is told of a call, by the names of its fields."""
     return {
         "stop_reason": call.stop_reason,
+        "provider_stop_reason": call.provider_stop_reason,
         "usage": Tokens.of(call.usage),
         "latency": CallLatency.of(call),
         "attempts": [AttemptEntry.of(attempt) for attempt in call.attempts],

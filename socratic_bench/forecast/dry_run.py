@@ -1,16 +1,21 @@
 """What a run would take: calls, tokens, money and time, without a call that costs anything."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from time import monotonic
 from urllib.parse import urlsplit
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents.dry_run import DryRunDocument, Expectation, Forecast, Sent
 from socratic_bench.forecast.latency_models import EMBEDDED, emulation_at
+from socratic_bench.forecast.models import Sizes
 from socratic_bench.forecast.simulation import Simulation, simulate
 from socratic_bench.ports import Length
+from socratic_bench.providers import load_provider
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.stores import check_stores
-from socratic_bench.settings import OFFLINE_REGION
+from socratic_bench.settings import BEDROCK, OFFLINE_REGION
 from socratic_bench.storage.places import open_bucket, open_folder
 from socratic_bench.types import Json
 
@@ -31,13 +36,15 @@ def dry_run(
     check_stores([store for store in (open_folder(config), bucket) if store])
     url = _foreign_endpoint(config, environ)
     emulation = EMBEDDED if config.offline else emulation_at(url) if url else None
-    first = simulate(plan, length="likely", emulation=emulation, scales={})
-    scales, n_counts = _scales(config, first)
-    played = {
-        length: simulate(plan, length=length, emulation=emulation, scales=scales)
-        for length in LENGTHS
-        if scales or length != "likely"
-    }
+    with _sizes(config) as sizes:
+        foretell = partial(simulate, plan, emulation=emulation, sizes=sizes)
+        first = foretell(length="likely", scales={})
+        scales, n_counts = _scales(config, first)
+        played = {
+            length: foretell(length=length, scales=scales)
+            for length in LENGTHS
+            if scales or length != "likely"
+        }
     played.setdefault("likely", first)
     expected = {
         length: Expectation(
@@ -66,9 +73,20 @@ def dry_run(
     return document.printed
 
 
+@contextmanager
+def _sizes(config: RunConfig) -> Iterator[Sizes | None]:
+    """How a provider sizes requests; `None` for Bedrock, whose refusals are foretold besides."""
+    if config.provider == BEDROCK:
+        yield None
+        return
+    module = load_provider(config.provider)
+    with module.open(config, module.prepare(config), monotonic) as provider:
+        yield provider.sizes
+
+
 def _foreign_endpoint(config: RunConfig, environ: Mapping[str, str]) -> str | None:
     """The URL of an endpoint that is not the service's own, which may be an emulator's."""
-    if config.offline:
+    if config.offline or config.provider != BEDROCK:
         return None
     from socratic_bench.providers.bedrock.session import configured_endpoint
 
@@ -81,7 +99,7 @@ def _scales(config: RunConfig, simulation: Simulation) -> tuple[dict[str, float]
     """Counted over estimated tokens, by model, of each model's largest request; and how many
     requests that took.
     """
-    if config.offline:
+    if config.offline or config.provider != BEDROCK:
         return {}, 0
     from socratic_bench.providers.bedrock.counting import count_tokens
 

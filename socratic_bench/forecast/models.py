@@ -1,28 +1,31 @@
 """Models that send nothing: real requests are made for them, and their replies are expected."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial, reduce
 
 from msgspec import Struct, field
 
+from socratic_bench.calling.refused_settings import explained
 from socratic_bench.forecast.event_queue import EventQueue
 from socratic_bench.forecast.latency_models import LatencyModels
 from socratic_bench.forecast.reply_models import ReplyModel
 from socratic_bench.ports import CostLimit
-from socratic_bench.pricing.caching import PrefixCache
+from socratic_bench.pricing.caching import Part, PrefixCache
 from socratic_bench.providers.bedrock.cache_points import caches_system
 from socratic_bench.providers.bedrock.capabilities import (
     Capabilities,
     capabilities_of,
     dropped_field,
+    refused_field,
 )
-from socratic_bench.providers.bedrock.context import Options
-from socratic_bench.providers.bedrock.settings import explained
+from socratic_bench.providers.bedrock.options import Options
 from socratic_bench.providers.bedrock.sizes import request_parts
 from socratic_bench.providers.bedrock.wire import Wire, converse_arguments
 from socratic_bench.runner.clock import utc_now
 from socratic_bench.types import JUDGE, CallKey, Completion, Request, Role, Usage
+
+Sizes = Callable[[str, Request], Sequence[Part]]  # `Provider.sizes`
 
 
 class SimulatedModel(Struct):
@@ -38,6 +41,8 @@ class SimulatedModel(Struct):
     options: Options
     event_queue: EventQueue
     latency_models: LatencyModels
+    tested: Role
+    sizes: Sizes | None = None
     cost_limit: CostLimit | None = None
     cache_minimum: int | None = None
     largest: Wire | None = None
@@ -61,7 +66,7 @@ class SimulatedModel(Struct):
         completion = Completion(
             message=said.message,
             stop_reason=said.stop_reason,
-            usage=self._usage(arguments, said.output_tokens),
+            usage=self._usage(request, arguments, said.output_tokens),
             latency_ms=0.0,
             service_latency_ms=None,
             attempts=(),
@@ -69,6 +74,7 @@ class SimulatedModel(Struct):
             finished_at=utc_now(),
             served_tier=request.config.service_tier,
             streamed=streamed,
+            model_id=self.model_id,
         )
 
         def ended() -> None:
@@ -79,8 +85,11 @@ class SimulatedModel(Struct):
         self.event_queue.call(self.latency_models.of(key.role).call_ms(completion), ended)
         return completion
 
-    def _usage(self, arguments: Wire, output_tokens: int) -> Usage:
-        parts = request_parts(arguments, scale=self.scale)
+    def _usage(self, request: Request, arguments: Wire, output_tokens: int) -> Usage:
+        if self.sizes:
+            parts = self.sizes(self.model_id, request)
+        else:
+            parts = request_parts(arguments, scale=self.scale)
         tokens = sum(part.tokens for part in parts)
         if tokens > self.most_tokens:
             self.most_tokens, self.largest = tokens, arguments
@@ -114,8 +123,9 @@ class SimulatedModel(Struct):
             if not dropped:
                 raise explained(
                     refusal,
+                    refused_field(refusal.code, refusal.message),
                     request,
-                    is_tested=key.role == self.options.tested,
+                    is_tested=key.role == self.tested,
                     metadata=bool(self.options.metadata),
                 )
 

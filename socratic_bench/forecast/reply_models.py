@@ -55,9 +55,10 @@ class Emulated(Struct, frozen=True):
         )
         if error is None:
             return None
-        from socratic_bench.providers.bedrock.error_kinds import answered_error
+        from socratic_bench.providers.bedrock.error_kinds import answered_kind
 
-        return answered_error(error.name, error.message, error.status, model_id=self.model_id)
+        kind = answered_kind(error.name, error.message, error.status, model_id=self.model_id)
+        return kind.error
 
     def reply(self, arguments: Wire, request: Request, key: CallKey) -> ExpectedReply:  # noqa: ARG002 -- port
         from socratic_bench.emulator.simulation import answer

@@ -5,16 +5,16 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct, field
 
+from socratic_bench.calling.budget import Budget
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.forecast.event_queue import EventQueue
 from socratic_bench.forecast.latency_models import ASSUMED, OFFLINE_START_MS, START_MS, Emulation
-from socratic_bench.forecast.models import SimulatedModel
+from socratic_bench.forecast.models import SimulatedModel, Sizes
 from socratic_bench.forecast.reply_models import Emulated, Expected
 from socratic_bench.judging import Judge
 from socratic_bench.ports import CostLimit, Episode, EpisodeResult, Length, Model
 from socratic_bench.pricing.table import builtin_prices
-from socratic_bench.providers.bedrock.context import Options
-from socratic_bench.runner.budget import Budget
+from socratic_bench.providers.bedrock.options import Options
 from socratic_bench.runner.clock import utc_now
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.record import GIVE_WAY_S, JUDGES_AT_ONCE
@@ -37,7 +37,12 @@ class Simulation(Struct, frozen=True):
 
 
 def simulate(
-    plan: Plan, *, length: Length, emulation: Emulation | None, scales: dict[str, float]
+    plan: Plan,
+    *,
+    length: Length,
+    emulation: Emulation | None,
+    scales: dict[str, float],
+    sizes: Sizes | None = None,
 ) -> Simulation:
     """Play the plan with replies of a length; `scales` are counted over estimated tokens."""
     config, tested = plan.config, plan.benchmark.parts.tested
@@ -58,7 +63,9 @@ def simulate(
                 model_id,
                 reply_model,
                 scale,
-                Options.of(config, tested),
+                Options.of(config),
+                tested=tested,
+                sizes=sizes,
                 event_queue=event_queue,
                 latency_models=emulation.latency_models if emulation else ASSUMED[length],
                 cost_limit=cost_limit,
@@ -68,7 +75,7 @@ def simulate(
 
     bench = _bench(plan, event_queue, model)
     speakers = {role: model(model_id) for role, model_id in plan.speakers.items()}
-    context = _SimulatedContext(speakers[tested], speakers, bench)
+    context = _SimulatedContext(speakers[tested], speakers, model, bench)
     episode_result, refusal = _played(plan.episode, context, event_queue)
     calls = {
         role: [call for made in models.values() for call in made.calls[role]]
@@ -136,11 +143,12 @@ class _SimulatedContext(Struct):
 
     tested: Model
     models: Mapping[Role, Model]
+    model_of: Callable[[str], Model]
     bench: _Bench | None
     turns: list[Turn] = field(default_factory=list)
 
-    def model(self, actor: Role) -> Model | None:
-        return self.models.get(actor)
+    def model(self, actor: Role, model_id: str | None = None) -> Model | None:
+        return self.model_of(model_id) if model_id else self.models.get(actor)
 
     def publish(self, turn: Turn) -> None:
         self.turns.append(turn)

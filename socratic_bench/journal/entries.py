@@ -72,6 +72,7 @@ class Asked(Timed, frozen=True, kw_only=True, tag_field="kind", tag="asked"):
     """A request is about to be sent; what it can take at most counts if nothing follows."""
 
     key: CallKey
+    model_id: str | None = None
     at: Moment
     input_tokens_at_most: Tokens | None = None
     output_tokens_at_most: Tokens | None = None

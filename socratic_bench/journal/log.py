@@ -48,12 +48,13 @@ class Log:
         self._is_open = True
         self.has_asked = False
 
-    def asked(self, key: CallKey, request: Request) -> None:
+    def asked(self, key: CallKey, model_id: str, request: Request) -> None:
         """A request is about to be sent; what it can take at most is kept if nothing follows."""
         self.has_asked = True
         self._add(
             Asked(
                 key=key,
+                model_id=model_id,
                 at=self._now(),
                 input_tokens_at_most=most_input_tokens(request),
                 output_tokens_at_most=request.config.max_tokens,

@@ -233,4 +233,5 @@ def _lost(asked: Asked) -> Attempt:
         may_have_been_billed=True,
         input_tokens_at_most=asked.input_tokens_at_most,
         output_tokens_at_most=asked.output_tokens_at_most,
+        model_id=asked.model_id,
     )

@@ -1,6 +1,6 @@
 """One run, from configuration to result: play, judge beside it, sum up, keep, report."""
 
-from socratic_bench.runner.cancel_token import CancelToken
+from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.runner.plan import Plan, draw_seed, prepare
 from socratic_bench.runner.resume import document_entries, earlier_config, in_time, stored_config
 from socratic_bench.runner.run import perform, run

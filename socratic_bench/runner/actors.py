@@ -1,52 +1,67 @@
-"""The models of one run, each with what surrounds its calls: replay, journal, counts, the end."""
+"""The models of one run: those of an episode's actors, and the judge's."""
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+import random
+import threading
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from socratic_bench.benchmarks import RunConfig
+from socratic_bench.calling.call import RETRY_WINDOW_S, CallContext, CalledModel, CallServices
+from socratic_bench.calling.cancel_token import CancelToken
+from socratic_bench.calling.events import CallBegan, CallEvent
+from socratic_bench.calling.journaling import JournalListener
+from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
+from socratic_bench.calling.rate_limiter import RateLimiter
+from socratic_bench.calling.threads import RequestThreads
+from socratic_bench.calling.usage import UsageTracker
 from socratic_bench.errors import ModelError
 from socratic_bench.journal import Log
 from socratic_bench.judging import Judge
 from socratic_bench.ports import Model
-from socratic_bench.runner.backend import ModelFactory, bedrock_models, call_context, lazy_models
-from socratic_bench.runner.cancel_token import CancelToken
-from socratic_bench.runner.models import (
-    CancellableModel,
-    CountedModel,
-    GuardedModel,
-    LiveEpisodeContext,
-    LoggedModel,
-    NotedCostLimit,
-    ReplayModel,
-    UsageTracker,
-)
+from socratic_bench.provider_ports import Provider
+from socratic_bench.providers import load_provider
+from socratic_bench.retrying import RetryPolicy
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.resume import AcquiredRun
 from socratic_bench.turns import Turn
-from socratic_bench.types import CallKey
+from socratic_bench.types import CallKey, Role
 
 if TYPE_CHECKING:
-    from socratic_bench.providers.bedrock.session import SdkSession
-    from socratic_bench.runner.budget import Budget
+    from socratic_bench.calling.budget import Budget
+
+ModelFactory = Callable[[str], Model]
+
+
+class LiveEpisodeContext(Struct, frozen=True):
+    """See `socratic_bench.ports.EpisodeContext`."""
+
+    tested: Model
+    models: Mapping[Role, Model]
+    model_of: ModelFactory
+    on_turn: Callable[[Turn], None]
+
+    def model(self, actor: Role, model_id: str | None = None) -> Model | None:
+        return self.model_of(model_id) if model_id else self.models.get(actor)
+
+    def publish(self, turn: Turn) -> None:
+        self.on_turn(turn)
 
 
 class Actors(Struct, frozen=True, kw_only=True):
     """Connects the models that a run asks.
 
-    `session` was opened beforehand, or tells why not; `None`: it is opened with the first model.
+    `prepared` is what the provider has read beforehand, or why it could not.
     """
 
     acquired: AcquiredRun
     log: Log
     usage_tracker: UsageTracker
     cancel_token: CancelToken
-    pool: ThreadPoolExecutor
-    session: "SdkSession | ModelError | None"
+    prepared: Any
     now: Callable[[], datetime]
     notice: Callable[[str], None]
     on_call: Callable[[CallKey], None]
@@ -61,25 +76,17 @@ class Actors(Struct, frozen=True, kw_only=True):
 
     def models(self, stack: ExitStack) -> ModelFactory:
         """Connected at once, so that the first call need not wait; or not at all if none is due."""
-
-        def connect() -> ModelFactory:
-            cost_limit = NotedCostLimit(self.log, self.cancel_token.result_in_call, self._budget())
-            context = call_context(self.cancel_token, self.notice, cost_limit, now=self.now)
-            tested = self.plan.benchmark.parts.tested
-            models = bedrock_models(
-                self.config, self.cancel_token, context, self.session, tested=tested
-            )
-            return stack.enter_context(models)
-
-        return lazy_models(connect) if self.acquired.is_complete else connect()
+        services, context = self._services(stack), self._context()
+        if not self.acquired.is_complete:
+            services.provider()
+        return lambda model_id: CalledModel(model_id, services, context)
 
     def judge(self, model_of: ModelFactory) -> Judge | None:
         """Who scores the turns; `None` where nobody does."""
         if not (self.plan.episode.rubric and self.config.judge_model):
             return None
-        model = GuardedModel(model_of(self.config.judge_model), self.cancel_token)
         return Judge(
-            model=self._replaying(self._counted(model)),
+            model=model_of(self.config.judge_model),
             rubric=self.plan.episode.rubric,
             seed=self.config.seed or 0,
             now=self.now,
@@ -90,42 +97,81 @@ class Actors(Struct, frozen=True, kw_only=True):
         self, model_of: ModelFactory, *, on_turn: Callable[[Turn], None]
     ) -> LiveEpisodeContext:
         """What an episode is played with."""
-
-        def endable(model_id: str) -> Model:
-            inner = CancellableModel(
-                self._counted(model_of(model_id)), self.pool, self.cancel_token
-            )
-            return self._replaying(inner)
-
-        models = {role: endable(model_id) for role, model_id in self.plan.speakers.items()}
+        models = {role: model_of(model_id) for role, model_id in self.plan.speakers.items()}
         tested = models[self.plan.benchmark.parts.tested]
-        return LiveEpisodeContext(tested=tested, models=models, on_turn=on_turn)
+        return LiveEpisodeContext(tested, models, model_of, on_turn)
 
-    def _counted(self, model: Model) -> CountedModel:
-        return CountedModel(LoggedModel(model, self.log), self.usage_tracker, self.on_call)
+    def _services(self, stack: ExitStack) -> CallServices:
+        threads, token = RequestThreads(), self.cancel_token
+        stack.callback(threads.close)
+        lock = threading.Lock()
+        opened: list[Provider] = []
 
-    def _replaying(self, inner: Model) -> ReplayModel:
-        return ReplayModel(inner, self.acquired.replay_log, self.usage_tracker)
+        def provider() -> Provider:
+            with lock:
+                if not opened:
+                    opened.append(self._open(stack, threads))
+                return opened[0]
+
+        return CallServices(
+            provider=provider,
+            rate_limiter=RateLimiter(monotonic_s=token.monotonic_s, sleep=token.sleep_in_call),
+            cache_gate=PromptCacheGate(),
+            threads=threads,
+        )
+
+    def _open(self, stack: ExitStack, threads: RequestThreads) -> Provider:
+        """The provider; a program of the user's own that gives credentials may take its time."""
+        if isinstance(self.prepared, ModelError):
+            raise self.prepared
+        opening = load_provider(self.config.provider).open(
+            self.config, self.prepared, self.cancel_token.monotonic_s
+        )
+        return self.cancel_token.result(threads.submit(lambda: stack.enter_context(opening)))
+
+    def _context(self) -> CallContext:
+        budget = self._budget()
+        journal = JournalListener(self.log, self.cancel_token.result)
+        listeners = (budget.hear, journal.hear) if budget else (journal.hear,)
+        return CallContext(
+            now=self.now,
+            cancel_token=self.cancel_token,
+            retry_policy=RetryPolicy(
+                max_attempts=self.config.max_attempts,
+                window_s=RETRY_WINDOW_S,
+                uniform=random.Random().uniform,
+            ),
+            timeout_s=self.config.call_timeout_s,
+            notice=self.notice,
+            listeners=(*listeners, self.usage_tracker.hear, self._progress),
+            replay_log=self.acquired.replay_log,
+            cost_limit=budget,
+            tested=self.plan.benchmark.parts.tested,
+            has_metadata=bool(self.config.request_metadata),
+        )
+
+    def _progress(self, event: CallEvent) -> None:
+        if isinstance(event, CallBegan):
+            self.on_call(event.key)
 
     def _budget(self) -> "Budget | None":
         if self.config.max_cost_usd is None:
             return None
+        from socratic_bench.calling.budget import Budget
         from socratic_bench.pricing.table import builtin_prices
-        from socratic_bench.runner.budget import Budget
 
         budget = Budget(
             self.config.max_cost_usd,
             table=self.plan.prices or builtin_prices(),
             region=self.config.region,
-            wait=self.cancel_token.result,
+            wait=self.cancel_token.result_in_call,
         )
         replay_log = self.acquired.replay_log
         for role, model_id in self.plan.models.items():
-            if model_id:
-                budget.take_over(
-                    model_id,
-                    replay_log.completions(role),
-                    replay_log.failed(role),
-                    asked=self.plan.benchmark.parts.tier(role, self.config),
-                )
+            budget.take_over(
+                model_id,
+                replay_log.completions(role),
+                replay_log.failed(role),
+                asked=self.plan.benchmark.parts.tier(role, self.config),
+            )
         return budget

@@ -6,6 +6,8 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from socratic_bench.calling.cancel_token import CancelToken
+from socratic_bench.calling.usage import UsageTracker
 from socratic_bench.documents import encode
 from socratic_bench.documents.place import Place
 from socratic_bench.documents.result import RunResult
@@ -19,9 +21,7 @@ from socratic_bench.errors import (
 )
 from socratic_bench.journal import Log
 from socratic_bench.ports import EpisodeResult
-from socratic_bench.runner.cancel_token import CancelToken
 from socratic_bench.runner.gates import shortfalls
-from socratic_bench.runner.models import UsageTracker
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.resume import AcquiredRun, in_time
 from socratic_bench.settings import CoreConfig

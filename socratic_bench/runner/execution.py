@@ -1,30 +1,23 @@
 """One run under way, step by step: taken up, played, judged beside, closed."""
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Any
 
 from socratic_bench.benchmarks import RunConfig
+from socratic_bench.calling.cancel_token import CancelToken
+from socratic_bench.calling.usage import UsageTracker
 from socratic_bench.documents.result import RunResult
 from socratic_bench.errors import BenchError, InternalError, ModelError, Stopped, UsageError
 from socratic_bench.journal import Log
 from socratic_bench.judging import Judge
 from socratic_bench.ports import EpisodeResult, Listener
-from socratic_bench.providers.bedrock.settings import setting_notices
-from socratic_bench.runner.actors import Actors
-from socratic_bench.runner.backend import (
-    early_session,
-)
-from socratic_bench.runner.cancel_token import CancelToken
+from socratic_bench.providers import load_provider
+from socratic_bench.runner.actors import Actors, LiveEpisodeContext
 from socratic_bench.runner.clock import SteadyClock
 from socratic_bench.runner.closing import GIVEN_UP_S, LAST_WRITES_S, Closing
-from socratic_bench.runner.models import (
-    LiveEpisodeContext,
-    UsageTracker,
-)
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.record import Record
 from socratic_bench.runner.resume import AcquiredRun, RunAcquisition
@@ -38,11 +31,8 @@ from socratic_bench.storage.places import (
     open_bucket,
     open_folder,
 )
-from socratic_bench.storage.upload_queue import RetryPolicy
+from socratic_bench.storage.upload_queue import Patience
 from socratic_bench.store_ports import ArtifactStore, Entry, Journals
-
-if TYPE_CHECKING:
-    from socratic_bench.providers.bedrock.session import SdkSession
 
 CALLS_AT_ONCE = 4
 # Clocks of two machines differ by less.
@@ -74,7 +64,7 @@ class RunExecution:
         self.is_delivered = False
         self.is_journal_shown = True
         self.record: Record | None = None
-        self.session: SdkSession | ModelError | None = None
+        self.prepared: Any = None
 
     @property
     def config(self) -> RunConfig:
@@ -125,7 +115,7 @@ class RunExecution:
             return EpisodeResult(end_reason=ended.end_reason), ended
         opening = self.plan.episode.opening
         self.listener.on_start(self.keys.run_id, self.config, opening)
-        for text in (*opening.notices, *setting_notices(self.config)):
+        for text in (*opening.notices, *load_provider(self.config.provider).notices(self.config)):
             self._notice(text)
         return self._play()
 
@@ -133,7 +123,7 @@ class RunExecution:
         return Delivery(
             stores,
             backing=self.folder,
-            retry_policy=RetryPolicy(tries=self.config.max_attempts),
+            patience=Patience(tries=self.config.max_attempts),
             on_full=self.cancel_token.end,
         )
 
@@ -153,7 +143,7 @@ class RunExecution:
     def _checked_and_held(self) -> AcquiredRun:
         check_stores(self.stores)
         if not self.entries and self.config.resume_run_id is None:
-            self.session = early_session(self.config, os.environ)
+            self.prepared = self._prepared_provider()
         taking = RunAcquisition(
             stores=self._journals(),
             new_run_id=self.keys.run_id,
@@ -165,6 +155,12 @@ class RunExecution:
         curated = RunKeys(acquired.run_id).curated
         self.is_delivered = acquired.is_complete and (not self.bucket or self.bucket.holds(curated))
         return acquired
+
+    def _prepared_provider(self) -> Any:  # noqa: ANN401 -- the provider's own, or why there is none
+        try:
+            return load_provider(self.config.provider).prepare(self.config)
+        except ModelError as error:
+            return error
 
     def _take_up(self, acquired: AcquiredRun) -> None:
         """From here on this is the run that is held, which an earlier process may have begun."""
@@ -257,8 +253,7 @@ class RunExecution:
             log=self.log,
             usage_tracker=self.usage_tracker,
             cancel_token=self.cancel_token,
-            pool=self.pool,
-            session=self.session,
+            prepared=self.prepared,
             now=self.now,
             notice=self._notice,
             on_call=self.listener.on_call,

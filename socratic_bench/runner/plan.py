@@ -12,7 +12,7 @@ from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.journal import Identity
 from socratic_bench.parts import Parts
 from socratic_bench.ports import Benchmark, Episode
-from socratic_bench.providers.bedrock.settings import known_problems
+from socratic_bench.providers import load_provider
 from socratic_bench.redaction import look_again
 from socratic_bench.runner.prices import read_prices, unknown_prices
 from socratic_bench.types import JUDGE, Role
@@ -84,7 +84,7 @@ def prepare(
     seed_given = config.seed is not None
     if not seed_given:
         config = replace(config, seed=draw())
-    found: list[Words] = [*problems, *config.problems(), *known_problems(config)]
+    found: list[Words] = [*problems, *config.problems(), *_provider_problems(config)]
     chosen, episode, prices = benchmark, None, None
     try:
         chosen = chosen or load_benchmark(config.benchmark)
@@ -102,6 +102,13 @@ def prepare(
     if found or chosen is None or episode is None:
         raise UsageError(found, hint="socratic-runner --help lists every flag and variable.")
     return Plan(config, chosen, episode, prices, seed_given)
+
+
+def _provider_problems(config: RunConfig) -> Iterator[Words]:
+    try:
+        yield from load_provider(config.provider).problems(config)
+    except UsageError as error:
+        yield from error.said
 
 
 def _gate_problems(config: RunConfig, benchmark: Benchmark) -> Iterator[Problem]:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig
+from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import DamagedJournalError, UsageError
 from socratic_bench.journal import Identity, ReplayLog
@@ -17,7 +18,6 @@ from socratic_bench.journal.entries import VERSION, Begun, Process
 from socratic_bench.journal.replay_log import impossible, read_header
 from socratic_bench.journal.replicated_journal import ReplicatedJournal, distinct
 from socratic_bench.judging.verdict import Unreadable, read_verdict
-from socratic_bench.runner.cancel_token import CancelToken
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.stores import check_stores
 from socratic_bench.settings import from_stored, to_stored

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from socratic_bench.benchmarks import RunConfig
+from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.documents.result import RunResult
 from socratic_bench.ports import Benchmark, Listener
-from socratic_bench.runner.cancel_token import CancelToken
 from socratic_bench.runner.execution import RunExecution
 from socratic_bench.runner.listener import NullListener
 from socratic_bench.runner.plan import Plan, prepare

@@ -13,11 +13,12 @@ from socratic_bench.settings.listing import Entry, listed
 from socratic_bench.settings.loading import read_config
 from socratic_bench.settings.problems import NOTHING_TO_RESUME, model_problems, prefix_problems
 from socratic_bench.settings.reader import Reader, Sources
-from socratic_bench.settings.readers import OFFLINE_REGION
+from socratic_bench.settings.readers import BEDROCK, OFFLINE_REGION
 from socratic_bench.settings.stored import continued, from_stored, to_plain, to_stored
 from socratic_bench.settings.table import Declared, Kind, flag_names, foreign, table
 
 __all__ = [
+    "BEDROCK",
     "MAX_SEED",
     "MAX_STORED_BYTES",
     "MAX_TEXT_BYTES",

@@ -8,7 +8,7 @@ from msgspec import Struct
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.setting import Setting, Switch
 from socratic_bench.settings.reader import Reader, parse_number
-from socratic_bench.settings.readers import READERS
+from socratic_bench.settings.readers import BEDROCK, READERS
 from socratic_bench.settings.storage import StorageConfig
 
 MAX_TURNS = 500
@@ -162,6 +162,17 @@ class CoreConfig(StorageConfig, frozen=True, kw_only=True):
             high=1,
         ),
     ] = 0.9
+    provider: Annotated[
+        str,
+        Setting(
+            "service",
+            "NAME",
+            "who answers (default {default})",
+            "who answers: the name of a [provider](../CONTRIBUTING.md#adding-a-provider)",
+            identity="chosen",
+            is_input=True,
+        ),
+    ] = BEDROCK
     model_ids: Annotated[
         tuple[str, ...] | None,
         Setting(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from socratic_bench.errors import Problem
 from socratic_bench.settings.core import CoreConfig
 from socratic_bench.settings.files import MAX_TEXT_BYTES
+from socratic_bench.settings.readers import BEDROCK
 from socratic_bench.settings.table import foreign, table
 
 _ARN = r"arn:aws[\w-]*:bedrock:(?P<region>[a-z0-9-]*):\d*:[\w.-]+/.+"
@@ -129,7 +130,7 @@ NOTHING_TO_RESUME = Problem.of("Nothing to resume from: give {output_dir} or {s3
 
 
 def _place_problems(config: CoreConfig) -> Iterator[Problem]:
-    if not config.region and not config.offline:
+    if config.provider == BEDROCK and not config.region and not config.offline:
         yield Problem.of("No region: set AWS_REGION or give {region}.")
     if config.region and not re.fullmatch(_REGION, config.region):
         yield Problem.of("The region {given!r} is not of the form us-east-1.", given=config.region)

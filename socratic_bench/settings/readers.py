@@ -10,6 +10,7 @@ from socratic_bench.settings.files import MAX_TEXT_BYTES
 from socratic_bench.settings.reader import Reader
 
 OFFLINE_REGION = "us-east-1"
+BEDROCK = "bedrock"  # the provider that has regions, and a list of the models that may be tested
 MODEL_IDS_FORM = (
     """a JSON array of model ids, such as '["anthropic.claude-3-5-sonnet-20241022-v1:0"]'"""
 )
@@ -57,6 +58,8 @@ def _model_ids(reader: Reader) -> tuple[str, ...] | None:
     if not text:
         if reader.given("offline"):
             return reader.sources.offline_models()
+        if reader.read("provider") != BEDROCK:
+            return None
         reader.note("{model_ids} is not set: it takes {form}.", form=MODEL_IDS_FORM)
         return None
     try:
@@ -76,7 +79,7 @@ def _model_ids(reader: Reader) -> tuple[str, ...] | None:
 
 def _region(reader: Reader) -> str | None:
     region: str | None = reader.read("region")
-    if region is None:
+    if region is None and reader.read("provider") == BEDROCK:
         return OFFLINE_REGION if reader.given("offline") else _profile_region(reader)
     return region
 

@@ -6,9 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
-
-from socratic_bench.errors import DamagedJournalError, StoreOutageError, UsageError
+from socratic_bench.errors import DamagedJournalError, UsageError
+from socratic_bench.retrying import RetryPolicy
 from socratic_bench.settings import MAX_STORED_BYTES
 from socratic_bench.storage.bucket import Bucket, Stored
 from socratic_bench.storage.bucket_chain import FoundEntries, chained, read_entry
@@ -16,6 +15,7 @@ from socratic_bench.storage.bucket_journal import BucketJournal, EntryStore
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.keys import RunKeys, index_of
 from socratic_bench.storage.lease import Lease, LeaseTerms
+from socratic_bench.storage.upload_queue import is_outage
 from socratic_bench.store_ports import Entry
 
 READERS = 8
@@ -151,14 +151,8 @@ class BucketJournals:
         return self._patiently(lambda: self._bucket.get(key))
 
     def _patiently(self, ask: Callable[[], Result]) -> Result:
-        retrying = Retrying(
-            retry=retry_if_exception_type(StoreOutageError),
-            stop=stop_after_attempt(READ_TRIES),
-            wait=wait_random_exponential(multiplier=0.5, max=READ_WAIT_MAX_S),
-            sleep=self._terms.sleep,
-            reraise=True,
-        )
-        return retrying(ask)
+        policy = RetryPolicy(max_attempts=READ_TRIES, wait_max_s=READ_WAIT_MAX_S)
+        return policy.call(ask, passes=is_outage, sleep=self._terms.sleep)
 
 
 def _keys_of(run_id: str) -> RunKeys | None:

@@ -1,29 +1,24 @@
 """What waits for one store: its writers, and how long they try."""
 
 import hashlib
-import random
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from functools import partial
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from socratic_bench.errors import ArtifactError, StoreOutageError
+from socratic_bench.retrying import RetryPolicy
 from socratic_bench.store_ports import ArtifactStore, Kept
 
-if TYPE_CHECKING:
-    from tenacity import RetryCallState
-
 WRITERS = 4
-WAIT_BASE_S = 0.5
-WAIT_MAX_S = 20.0
-DOUBLINGS_MAX = 10
 LOOKS = 3
 
 
-class RetryPolicy(Struct, frozen=True, kw_only=True):
+class Patience(Struct, frozen=True, kw_only=True):
     """How long a store that is out of order is waited for.
 
     While the dialogue goes on, without end. After it each write gets `tries` more, and all of them
@@ -33,7 +28,12 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
     tries: int = 10
     grace_s: float = 60.0
     monotonic_s: Callable[[], float] = time.monotonic
-    uniform: Callable[[float, float], float] = random.uniform
+    retry_policy: RetryPolicy = RetryPolicy()
+
+
+def is_outage(error: BaseException) -> bool:
+    """Whether the store may be back for another try."""
+    return isinstance(error, StoreOutageError)
 
 
 class Upload:
@@ -90,9 +90,9 @@ class _Patient(Struct):
 class UploadQueue:
     """The writers of one store. A store that stands still holds no other one up."""
 
-    def __init__(self, store: ArtifactStore, retry_policy: RetryPolicy) -> None:
+    def __init__(self, store: ArtifactStore, patience: Patience) -> None:
         self.store = store
-        self._retry_policy = retry_policy
+        self._patience = patience
         self._pool = ThreadPoolExecutor(WRITERS, thread_name_prefix="delivery")
         self._settling = threading.Event()
         self._closed = threading.Event()
@@ -105,7 +105,7 @@ class UploadQueue:
 
     def settle(self) -> None:
         """From now on patience counts; writers that sleep try at once."""
-        self._waiting.since_s = self._retry_policy.monotonic_s()
+        self._waiting.since_s = self._patience.monotonic_s()
         self._settling.set()
 
     def missing(self) -> Sequence[str] | None:
@@ -113,16 +113,9 @@ class UploadQueue:
 
         Raises `ArtifactError` if the store fails to tell.
         """
-        from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
-
-        retrying = Retrying(
-            retry=retry_if_exception_type(StoreOutageError),
-            stop=stop_after_attempt(LOOKS),
-            wait=self._wait_s,
-            sleep=self._sleep,
-            reraise=True,
-        )
-        return retrying(self.store.missing, self._kept)
+        policy = replace(self._patience.retry_policy, max_attempts=LOOKS)
+        look = partial(self.store.missing, self._kept)
+        return policy.call(look, passes=is_outage, sleep=self._sleep)
 
     def close(self) -> None:
         self._closed.set()
@@ -130,17 +123,13 @@ class UploadQueue:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _deliver(self, upload: Upload, then: Callable[[], None]) -> None:
-        from tenacity import Retrying, retry_if_exception_type
-
         upload.late_tries = 0
-        retrying = Retrying(
-            retry=retry_if_exception_type(StoreOutageError),
-            stop=lambda _: self._is_enough(upload),
-            wait=self._wait_s,
+        self._patience.retry_policy.call(
+            partial(self._try, upload),
+            passes=is_outage,
             sleep=self._sleep,
-            reraise=True,
+            is_enough=partial(self._is_enough, upload),
         )
-        retrying(self._try, upload)
         then()
 
     def _try(self, upload: Upload) -> None:
@@ -159,23 +148,18 @@ class UploadQueue:
             raise
         self._kept[upload.key] = Kept(n_bytes=len(body), sha256=upload.sha256)
         upload.error = self._waiting.error = None
-        self._waiting.since_s = self._retry_policy.monotonic_s()
+        self._waiting.since_s = self._patience.monotonic_s()
 
     def _is_enough(self, upload: Upload) -> bool:
         if self._closed.is_set():
             return True
-        return upload.late_tries >= self._retry_policy.tries or self._is_out_of_time()
+        return upload.late_tries >= self._patience.tries or self._is_out_of_time()
 
     def _is_out_of_time(self) -> bool:
         if not self._settling.is_set():
             return False
-        waited_s = self._retry_policy.monotonic_s() - self._waiting.since_s
-        return self._closed.is_set() or waited_s > self._retry_policy.grace_s
-
-    def _wait_s(self, state: "RetryCallState") -> float:
-        # Full jitter, as for calls of models.
-        doublings = min(state.attempt_number - 1, DOUBLINGS_MAX)
-        return self._retry_policy.uniform(0, min(WAIT_MAX_S, WAIT_BASE_S * 2**doublings))
+        waited_s = self._patience.monotonic_s() - self._waiting.since_s
+        return self._closed.is_set() or waited_s > self._patience.grace_s
 
     def _sleep(self, seconds: float) -> None:
         (self._closed if self._settling.is_set() else self._settling).wait(seconds)

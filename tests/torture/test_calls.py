@@ -408,7 +408,7 @@ class Finder(importlib.abc.MetaPathFinder):
 sys.meta_path.insert(0, Finder())
 """
 DEFECTS = {
-    "whole answer": ("socratic_bench.providers.bedrock.in_flight", "InFlightRequest._whole_answer"),
+    "whole answer": ("socratic_bench.providers.bedrock.sending", "WireRequest._whole_response"),
     "event": ("socratic_bench.providers.bedrock.streamed", "StreamedAnswer.add"),
     "answer": ("socratic_bench.providers.bedrock.answers", "read_message"),
     "headers": ("socratic_bench.providers.bedrock.data", "learn_headers"),

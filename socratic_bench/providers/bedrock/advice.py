@@ -6,31 +6,44 @@ from urllib.parse import urlsplit
 
 from botocore.exceptions import LoginError
 
-from socratic_bench.errors import ModelError
+from socratic_bench.provider_ports import ErrorKind
 from socratic_bench.providers.bedrock.listing import Listing
+
+# Kinds of errors that there may be a better hint for.
+ADVISED = frozenset(
+    (
+        *("expired_login", "needs_profile", "unknown_model", "legacy_model"),
+        *("connection", "connection_lost", "read_timeout", "tls"),
+    )
+)
 
 
 def better_hint(
-    error: ModelError, *, model_id: str, environ: Mapping[str, str], listing: Listing
+    error: ErrorKind,
+    cause: Exception,
+    *,
+    model_id: str,
+    environ: Mapping[str, str],
+    listing: Listing,
 ) -> str | None:
     """The hint that fits this very failure; `None`, if no more is known than its kind."""
     match error.code:
         case "expired_login":
-            return _login_hint(error, environ)
+            return _login_hint(cause, environ)
         case "needs_profile":
             return _profile_hint(listing.profiles_of(model_id))
         case "unknown_model" | "legacy_model":
             near = listing.near(model_id)
             return f"{error.hint} Near matches here: {', '.join(near)}." if near else None
         case "connection" | "connection_lost" | "read_timeout" | "tls":
-            origin = _origin(error)
+            origin = _origin(cause)
             return f"{error.hint} The endpoint is {origin}" if origin else None
         case _:
             return None
 
 
-def _login_hint(error: ModelError, environ: Mapping[str, str]) -> str:
-    command = "aws login" if isinstance(error.__cause__, LoginError) else "aws sso login"
+def _login_hint(cause: Exception, environ: Mapping[str, str]) -> str:
+    command = "aws login" if isinstance(cause, LoginError) else "aws sso login"
     profile = environ.get("AWS_PROFILE") or environ.get("AWS_DEFAULT_PROFILE")
     return f"Log in again with: {command}" + (
         f" --profile {shlex.quote(profile)}" if profile else ""
@@ -43,8 +56,8 @@ def _profile_hint(profiles: tuple[str, ...]) -> str | None:
     return f"Use an inference profile of the model in place of its id: {', '.join(profiles)}."
 
 
-def _origin(error: ModelError) -> str | None:
+def _origin(cause: Exception) -> str | None:
     """Scheme, host and port of what did not answer: Bedrock, or the service that gives the role."""
-    said: Mapping[str, object] = getattr(error.__cause__, "kwargs", {})
+    said: Mapping[str, object] = getattr(cause, "kwargs", {})
     url = urlsplit(str(said.get("endpoint_url", "")))
     return f"{url.scheme}://{url.netloc.rpartition('@')[2]}" if url.netloc else None

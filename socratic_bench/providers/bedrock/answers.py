@@ -1,16 +1,26 @@
 """Reads Converse's answers back into the vocabulary, whatever else they may hold."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, get_args
 
-from socratic_bench.types import Block, Message, Reasoning, Text, ToolUse, Usage, clean
+from socratic_bench.provider_ports import UnreadableAnswerError
+from socratic_bench.types import (
+    Block,
+    Message,
+    Reasoning,
+    StopReason,
+    Text,
+    ToolUse,
+    Usage,
+    clean,
+)
+
+# The neutral words are Bedrock's own, but for these.
+_NEUTRAL: dict[str, StopReason] = {word: word for word in get_args(StopReason)}
+_NEUTRAL["malformed_model_output"] = "malformed_output"
 
 # No call has more tokens or milliseconds; what is larger counts nothing and could break a document.
 COUNT_MAX = 10**12
-
-
-class UnreadableAnswerError(Exception):
-    """A 200 whose body is not an answer: truncated, empty, HTML or of another shape."""
 
 
 def read_message(response: Mapping[str, Any]) -> tuple[Message, str]:
@@ -24,6 +34,11 @@ def read_message(response: Mapping[str, Any]) -> tuple[Message, str]:
     if not isinstance(stop_reason, str):
         raise UnreadableAnswerError("the answer has no stop reason")
     return Message("assistant", blocks), stop_reason
+
+
+def neutral(stop_reason: str) -> StopReason:
+    """The word for it that holds for all providers."""
+    return _NEUTRAL.get(stop_reason, "other")
 
 
 def _joined(blocks: Iterable[Block]) -> tuple[Block, ...]:

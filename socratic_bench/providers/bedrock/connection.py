@@ -2,10 +2,12 @@
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from socratic_bench.errors import ModelError
+from msgspec.structs import replace
+
+from socratic_bench.provider_ports import ErrorKind
 from socratic_bench.providers.bedrock.credentials import make_ready
 from socratic_bench.providers.bedrock.session import (
     Endpoint,
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from socratic_bench.providers.bedrock.listing import Listing
 
 RENEWABLE = ("expired_credentials", "expired_login")
+RENEWED = "The credentials have run out: the SDK was asked for new ones."
 
 
 class Connection:
@@ -33,25 +36,35 @@ class Connection:
         self,
         endpoint: Endpoint,
         *,
-        notice: Callable[[str], None],
         environ: Mapping[str, str] = os.environ,
         session: "Session | None" = None,
     ) -> None:
-        self.call_timeout_s = endpoint.call_timeout_s
         self._endpoint = endpoint
-        self._notice = notice
         self._environ = environ
         self._lock = threading.Lock()
+        # Held as long as it takes, and so by nobody who could not be left behind.
+        self._opening = threading.Lock()
         self._may_renew = True
         self._listing: Listing | None = None
+        self._is_spent = False
         self._open(session)
 
-    def make_ready(self) -> None:
-        """Get or renew the credentials that the next request is signed with.
+    def current_client(self) -> "BedrockRuntimeClient":
+        """The client, with credentials that are read afresh if they have run out.
+
+        Raises `ModelError` where there are none any more.
+        """
+        with self._opening:
+            if self._is_spent:
+                self._open()
+            return self.client
+
+    def make_ready(self, client: "BedrockRuntimeClient") -> None:
+        """Get or renew the credentials that the client's next request is signed with.
 
         Raises `CredentialsError`. A client that signs with an API key needs none.
         """
-        if not signs_with_token(self.client, self._environ):
+        if not signs_with_token(client, self._environ):
             make_ready(self._session, self._endpoint.assume_role_arn)
 
     def answered(self, client: "BedrockRuntimeClient") -> None:
@@ -59,29 +72,28 @@ class Connection:
         if client is self.client:
             self._may_renew = True
 
-    def renew(self, spent: "BedrockRuntimeClient") -> bool:
-        """Whether there is another client than the one whose credentials have run out.
+    def renewed(self, kind: ErrorKind, client: "BedrockRuntimeClient | None") -> ErrorKind | None:
+        """The kind of an error by which the client's credentials have run out, if others will serve
+        the next request; `None` for any other.
 
-        The first to ask has the SDK read its credentials afresh, once for all; a client that never
-        got an answer is not replaced, so that this comes to an end. Raises `ModelError` where there
-        are no credentials any more.
+        The SDK reads its credentials afresh once for all; a client that never got an answer is not
+        replaced, so that this comes to an end.
         """
+        if kind.code not in RENEWABLE or client is None:
+            return None
         with self._lock:
-            if self.client is not spent:
-                return True
-            if not self._may_renew:
-                return False
-            self._may_renew = False
-            self._notice("The credentials have run out: the SDK was asked for new ones.")
-            self._open()
-            return True
+            if client is self.client and not self._is_spent:
+                if not self._may_renew:
+                    return None
+                self._may_renew, self._is_spent = False, True
+        return replace(kind, mended="credentials", notice=RENEWED)
 
-    def hint(self, error: ModelError, model_id: str) -> str | None:
+    def hint(self, kind: ErrorKind, cause: Exception, model_id: str) -> str | None:
         """What to do about a failure of a call, as far as it can be known."""
         from socratic_bench.providers.bedrock.advice import better_hint
 
         listing = self._known_listing()
-        return better_hint(error, model_id=model_id, environ=self._environ, listing=listing)
+        return better_hint(kind, cause, model_id=model_id, environ=self._environ, listing=listing)
 
     def _known_listing(self) -> "Listing":
         """One for all failures, until the credentials are renewed."""
@@ -101,3 +113,4 @@ class Connection:
             self._session, self._endpoint, self._environ
         )
         self._listing = None
+        self._is_spent = False

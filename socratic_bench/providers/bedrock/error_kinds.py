@@ -1,6 +1,8 @@
-"""Translates the SDK's errors, once, into `ModelError`s of one of the `ERROR_KINDS`."""
+"""Names the kind of the SDK's errors, once, by one of the rows of `ERROR_KINDS`."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from botocore import exceptions as sdk
 from botocore.eventstream import ParserError as EventStreamParserError
@@ -8,24 +10,17 @@ from botocore.parsers import ResponseParserError
 from urllib3 import exceptions as http
 
 from socratic_bench.errors import ModelError
-from socratic_bench.providers.bedrock.answers import UnreadableAnswerError
+from socratic_bench.provider_ports import ErrorKind, OverdueError, UnreadableAnswerError
 from socratic_bench.providers.bedrock.credential_sources import unread_file
 from socratic_bench.providers.bedrock.credentials import CredentialsError
 from socratic_bench.providers.bedrock.kinds import ERROR_KINDS, KIND_OF_CODE
+from socratic_bench.providers.bedrock.server_wait import retry_after_s
 from socratic_bench.providers.bedrock.transport import (
     SECRET_HEADERS,
     AnswerTooLargeError,
     UnsendableError,
     carried,
 )
-
-
-class OverdueError(Exception):
-    """An answer that was not there, to its last byte, within the call's time."""
-
-    def __init__(self, timeout_s: float) -> None:
-        super().__init__(f"no whole answer within {timeout_s:g} s")
-
 
 _SIGNATURES = (
     *("InvalidSignatureException", "InvalidSignature", "SignatureDoesNotMatch"),
@@ -120,36 +115,60 @@ TRANSLATED = (
 )
 
 
-def translate(error: Exception, *, model_id: str) -> ModelError:
-    """The `ModelError` that stands for an SDK error of a call to `model_id`."""
+def error_kind(error: Exception, *, model_id: str, began: bool = False) -> ErrorKind:
+    """The kind of an SDK error of a request to `model_id`.
+
+    `began`: a stream had begun. Then a model was at work, whatever the error is called.
+    """
+    if isinstance(error, ModelError):
+        return ErrorKind.of(error, is_retried=ERROR_KINDS[error.code].retried)
     name, said = _classify(error)
-    if not isinstance(error, CredentialsError):
-        said = f"{model_id}: {said}"
-    return _model_error(name, said, hint=_special_hint(error))
+    is_of_credentials = isinstance(error, CredentialsError)
+    return _kind(
+        name,
+        said if is_of_credentials else f"{model_id}: {said}",
+        maybe_billed=began
+        # What gives credentials costs no tokens.
+        or (
+            ERROR_KINDS[name].maybe_billed and not (is_of_credentials or _is_about_the_role(error))
+        ),
+        hint=_special_hint(error),
+        wait_s=retry_after_s(_headers(error)),
+    )
 
 
-def answered_error(code: str, message: str, status: int, *, model_id: str) -> ModelError:
-    """The `ModelError` that stands for an answer of the service, known before it is given."""
-    said = f"{model_id}: {code}: {message}"
-    return _model_error(answered_fault(code, message, status), said)
+def answered_kind(code: str, message: str, status: int, *, model_id: str) -> ErrorKind:
+    """The kind of an answer of the service, known before it is given."""
+    name = answered_fault(code, message, status)
+    maybe_billed = ERROR_KINDS[name].maybe_billed
+    return _kind(name, f"{model_id}: {code}: {message}", maybe_billed=maybe_billed)
 
 
-def _model_error(name: str, said: str, *, hint: str | None = None) -> ModelError:
-    fault = ERROR_KINDS[name]
-    return ModelError(
-        said,
+def _kind(
+    name: str,
+    said: str,
+    *,
+    maybe_billed: bool,
+    hint: str | None = None,
+    wait_s: float | None = None,
+) -> ErrorKind:
+    row = ERROR_KINDS[name]
+    return ErrorKind(
         code=name,
-        end_reason=fault.end_reason,
-        retryable=fault.end_reason == "unavailable",
-        hint=hint or fault.hint,
+        message=said,
+        end_reason=row.end_reason,
+        is_retried=row.retried,
+        maybe_billed=maybe_billed,
+        hint=hint or row.hint,
+        retry_after_s=wait_s,
     )
 
 
-def maybe_billed(error: Exception, code: str) -> bool:
-    """Whether a request that failed so can have cost tokens; what gives credentials costs none."""
-    return ERROR_KINDS[code].maybe_billed and not (
-        isinstance(error, CredentialsError) or _is_about_the_role(error)
-    )
+def _headers(error: Exception) -> dict[str, str]:
+    # Errors of the connection have a response, too, which is None.
+    response: Mapping[str, Any] = getattr(error, "response", None) or {}
+    headers: dict[str, str] = response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+    return headers
 
 
 def _classify(error: Exception) -> tuple[str, str]:

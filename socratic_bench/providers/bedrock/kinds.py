@@ -5,7 +5,7 @@ from msgspec import Struct
 from socratic_bench.types import EndReason
 
 
-class ErrorKind(Struct, frozen=True, kw_only=True):
+class ErrorRow(Struct, frozen=True, kw_only=True):
     """A kind of failure, and the one place that says what is done about it.
 
     Attributes:
@@ -27,8 +27,8 @@ class ErrorKind(Struct, frozen=True, kw_only=True):
     codes: tuple[str, ...] = ()
 
 
-def _passing(meaning: str, hint: str, *codes: str, maybe_billed: bool) -> ErrorKind:
-    return ErrorKind(
+def _passing(meaning: str, hint: str, *codes: str, maybe_billed: bool) -> ErrorRow:
+    return ErrorRow(
         meaning=meaning,
         retried=True,
         maybe_billed=maybe_billed,
@@ -38,8 +38,8 @@ def _passing(meaning: str, hint: str, *codes: str, maybe_billed: bool) -> ErrorK
     )
 
 
-def _lasting(end_reason: EndReason, meaning: str, hint: str, *codes: str) -> ErrorKind:
-    return ErrorKind(
+def _lasting(end_reason: EndReason, meaning: str, hint: str, *codes: str) -> ErrorRow:
+    return ErrorRow(
         meaning=meaning,
         retried=False,
         maybe_billed=False,
@@ -49,7 +49,7 @@ def _lasting(end_reason: EndReason, meaning: str, hint: str, *codes: str) -> Err
     )
 
 
-ERROR_KINDS: dict[str, ErrorKind] = {
+ERROR_KINDS: dict[str, ErrorRow] = {
     "throttled": _passing(
         "the quota was exceeded",
         "Run again later, raise --max-attempts, or ask for a higher quota in the AWS console.",

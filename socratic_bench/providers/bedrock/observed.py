@@ -1,38 +1,35 @@
 """What one model is known to take: from the table, and from what it has refused so far."""
 
 import threading
-from collections.abc import Callable
 
-from socratic_bench.errors import ModelError
+from msgspec.structs import replace
+
+from socratic_bench.provider_ports import ErrorKind
 from socratic_bench.providers.bedrock.capabilities import Capabilities, dropped_field
 
 
 class ObservedCapabilities:
     """The capabilities `now`, which shrink as a run goes on; safe to use from several threads."""
 
-    def __init__(self, model_id: str, can: Capabilities, *, notice: Callable[[str], None]) -> None:
+    def __init__(self, model_id: str, can: Capabilities) -> None:
         self.now = can
         self._model_id = model_id
-        self._notice = notice
         self._lock = threading.Lock()
 
-    def drops(self, error: ModelError, tried: Capabilities) -> bool:
-        """Whether the error refuses a field that was `tried` and can be left out; it is remembered
-        if so.
+    def mended(self, kind: ErrorKind, tried: Capabilities) -> ErrorKind | None:
+        """The kind of an error that refuses a field which was `tried` and can be left out, as it is
+        from now on; `None` for any other.
         """
-        refused = dropped_field(error.code, error.message, tried)
+        refused = dropped_field(kind.code, kind.message, tried)
         if refused is None:
-            return False
+            return None
         with self._lock:
-            is_news = getattr(self.now, refused)
             self.now = self.now.without(refused)
-        if is_news:
-            self._notice(_notice(self._model_id, refused, error))
-        return True
+        return replace(kind, mended=refused, notice=_notice(self._model_id, refused, kind))
 
 
-def _notice(model_id: str, refused: str, error: ModelError) -> str:
-    if error.code == "access_denied" and refused == "streaming":
+def _notice(model_id: str, refused: str, kind: ErrorKind) -> str:
+    if kind.code == "access_denied" and refused == "streaming":
         return (
             f"Streaming of {model_id} is denied (bedrock:InvokeModelWithResponseStream): the run "
             "goes on without it."

@@ -2,8 +2,6 @@
 
 from email.utils import parsedate_to_datetime
 
-SERVER_WAIT_MAX_S = 120.0
-
 
 def retry_after_s(headers: dict[str, str]) -> float | None:
     """Seconds that the server asks to wait: `x-amz-retry-after` (ms), else `retry-after` (s)."""

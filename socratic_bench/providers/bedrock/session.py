@@ -25,7 +25,7 @@ from msgspec import Struct
 from socratic_bench.errors import ModelError
 from socratic_bench.providers.bedrock.credentials import CredentialsError, learn_credentials
 from socratic_bench.providers.bedrock.data import make_client, new_session
-from socratic_bench.providers.bedrock.error_kinds import translate
+from socratic_bench.providers.bedrock.error_kinds import error_kind
 from socratic_bench.providers.bedrock.transport import UnsendableError
 from socratic_bench.version import VERSION
 
@@ -101,11 +101,11 @@ def making() -> Iterator[None]:
     try:
         yield
     except CredentialsError as error:
-        raise translate(error, model_id="") from error.cause
+        raise error_kind(error, model_id="").error from error.cause
     except (ProfileNotFound, ConfigParseError) as error:
-        raise translate(CredentialsError("Credentials", error), model_id="") from error
+        raise error_kind(CredentialsError("Credentials", error), model_id="").error from error
     except (BotoCoreError, UnsendableError) as error:
-        raise translate(error, model_id="Amazon Bedrock") from error
+        raise error_kind(error, model_id="Amazon Bedrock").error from error
 
 
 def _users_session(endpoint: Endpoint) -> Session:

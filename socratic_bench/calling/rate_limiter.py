@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 
-from socratic_bench.providers.bedrock.server_wait import SERVER_WAIT_MAX_S
+from socratic_bench.retrying import SERVER_WAIT_MAX_S
 
 GAP_FIRST_S = 0.25
 GAP_MAX_S = 60.0

@@ -51,6 +51,11 @@ class CancelToken:
         with suppress(InvalidStateError):
             self._ended.set_result(error)
 
+    def check_in_call(self) -> None:
+        """As `check`, for one call: what ends the run is a `Stopped` of its own."""
+        with _of_this_call():
+            self.check()
+
     def sleep_in_call(self, seconds: float) -> None:
         """As `sleep`, for one call: what ends the run is a `Stopped` of its own."""
         with _of_this_call():

@@ -6,22 +6,27 @@ write, and pay for, the same prefix.
 
 import threading
 from concurrent.futures import Future
-
-from socratic_bench.providers.bedrock.in_flight import Await
+from typing import Protocol
 
 # No request is held longer for the sake of another one.
 MAX_WAIT_S = 60.0
 
 
+class Wait(Protocol):
+    """Waits for a future: returns, or raises `TimeoutError`, or whatever ends the run meanwhile."""
+
+    def __call__(self, future: "Future[None]", timeout_s: float, /) -> None: ...
+
+
 class PromptCacheGate:
-    """The prefixes of one model that were sent, by their text."""
+    """The prefixes that were sent, each with the model that it was sent to."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._warm: set[str] = set()
         self._warming: dict[str, Future[None]] = {}
 
-    def enter(self, prefix: str, wait: Await) -> bool:
+    def enter(self, prefix: str, wait: Wait) -> bool:
         """Wait while another request writes the prefix; whether this one is to write it.
 
         Whoever is to write it has to `leave` it. Raises what ends the run meanwhile.

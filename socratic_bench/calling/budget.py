@@ -8,8 +8,9 @@ from contextlib import contextmanager
 
 from msgspec.structs import replace
 
+from socratic_bench.calling.events import AttemptFailed, CallAnswered, CallEvent
 from socratic_bench.documents.cost import attempt_usd, call_cost, served
-from socratic_bench.errors import InternalError, Stopped
+from socratic_bench.errors import Problem, Stopped
 from socratic_bench.ports import Reservation
 from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.pricing.rates import ModelPrices, PricingTier, dearest_usd
@@ -17,6 +18,10 @@ from socratic_bench.pricing.table import PriceTable
 from socratic_bench.types import JUDGE, Attempt, CallKey, Completion, Request
 
 _ROUNDING_USD = 1e-12
+USED_UP = (
+    "Raise --max-cost-usd, play fewer --turns, or lower --max-tokens, which bounds what a reply "
+    "can cost."
+)
 
 
 class Budget:
@@ -47,11 +52,12 @@ class Budget:
         self._under_way = 0
         self._refused: str | None = None
         self._line: deque[object] = deque()
+        self._reservations: dict[CallKey, _Reservation] = {}
         self._moved: Future[None] = Future()
 
     def take_over(
         self,
-        model_id: str,
+        model_id: str | None,
         calls: Sequence[Completion],
         failed: Sequence[Attempt] = (),
         *,
@@ -60,12 +66,15 @@ class Budget:
         """Count what was spent before, as it would have been counted then.
 
         `calls` are what an earlier process asked for and got, `failed` its other requests, all of
-        them as they were `asked` for.
+        them as they were `asked` for; of `model_id` where they do not tell their model.
         """
-        prices = self._prices(model_id)
         lost = [*failed, *(one for call in calls for one in call.attempts if one.error is not None)]
-        usd = sum(_answered_usd(prices, call, asked) for call in calls)
-        usd += sum(attempt_usd(prices, one, asked) or 0.0 for one in lost)
+        usd = sum(
+            _answered_usd(self._prices(call.model_id or model_id), call, asked) for call in calls
+        )
+        usd += sum(
+            attempt_usd(self._prices(one.model_id or model_id), one, asked) or 0.0 for one in lost
+        )
         with self._lock:
             self._spent_usd += usd
 
@@ -84,10 +93,12 @@ class Budget:
                         if self._fits(worst_usd, key):
                             self._reserved_usd += worst_usd
                             self._under_way += 1
-                            return _Reservation(self, worst_usd, prices, asked)
+                            reservation = _Reservation(self, worst_usd, prices, asked)
+                            self._reservations[key] = reservation
+                            return reservation
                         if self._is_over(key) or not self._under_way:
                             self._refused = self._refused or self._why_not(worst_usd, key)
-                            raise _used_up(self._refused)
+                            raise _refused(self._refused, USED_UP)
                 self._wait(moved)
 
     @contextmanager
@@ -102,6 +113,16 @@ class Budget:
             with self._lock:
                 self._line.remove(place)
             self._move_on()
+
+    def hear(self, event: CallEvent) -> None:
+        """A request's fate is known; it is the only one of its call by then."""
+        match event:
+            case AttemptFailed():
+                self._reservations.pop(event.key).failed(event.attempt)
+            case CallAnswered():
+                self._reservations.pop(event.key).answered(event.completion)
+            case _:
+                pass
 
     def settle(self, reserved_usd: float, spent_usd: float) -> None:
         """Take a call that has ended out of what is set aside, and count what it cost."""
@@ -133,10 +154,13 @@ class Budget:
             f"are spent, and the {key.role}'s next request could cost {worst_usd:.6f} USD."
         )
 
-    def _prices(self, model_id: str) -> ModelPrices:
-        prices = self._table.of(model_id, self._region)
+    def _prices(self, model_id: str | None) -> ModelPrices:
+        prices = self._table.of(model_id, self._region) if model_id else None
         if prices is None:
-            raise InternalError(f"{model_id} has no price, which was to be found before.")
+            raise _refused(
+                f"The price of {model_id} is not known, so that no budget can hold.",
+                "Give it with {prices_file} (docs/cost.md).",
+            )
         return prices
 
 
@@ -161,13 +185,8 @@ class _Reservation:
         )
 
 
-def _used_up(why: str) -> Stopped:
-    stopped = Stopped(
-        why,
-        end_reason="budget",
-        hint="Raise --max-cost-usd, play fewer --turns, or lower --max-tokens, which bounds what a "
-        "reply can cost.",
-    )
+def _refused(why: str, hint: str) -> Stopped:
+    stopped = Stopped(why, end_reason="budget", hint=Problem.of(hint))
     stopped.retryable = False
     return stopped
 

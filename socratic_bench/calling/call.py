@@ -1,0 +1,301 @@
+"""A call of a model, from the question to the answer: its steps, in their order."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+
+from msgspec import Struct, convert, field
+from msgspec.structs import asdict
+
+from socratic_bench.calling.cancel_token import CancelToken
+from socratic_bench.calling.events import (
+    AttemptBegan,
+    AttemptFailed,
+    CallAnswered,
+    CallBegan,
+    CallEvent,
+    CallFailed,
+    CallListener,
+    CallReplayed,
+)
+from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
+from socratic_bench.calling.rate_limiter import RateLimiter
+from socratic_bench.calling.refused_settings import explained
+from socratic_bench.calling.threads import RequestThreads
+from socratic_bench.documents.encoding import concealed
+from socratic_bench.documents.plain import plain_keys
+from socratic_bench.errors import BenchError, ModelError, Stopped, Words
+from socratic_bench.journal import ReplayLog
+from socratic_bench.journal.codec import StoredCompletion, request_sha256
+from socratic_bench.ports import CostLimit
+from socratic_bench.pricing.bounds import most_input_tokens
+from socratic_bench.provider_ports import (
+    THROTTLED,
+    Answer,
+    ErrorKind,
+    OverdueError,
+    Provider,
+    common_kind,
+)
+from socratic_bench.retrying import RetryPolicy
+from socratic_bench.types import Attempt, CallKey, Completion, Request, Role
+
+RUN_ENDED = "run_ended"  # the error of a request whose answer nobody waited for any more
+RETRY_WINDOW_S = 900.0
+# What the wait for an answer has on top of a request's time, so that a provider's own timeouts,
+# which tell more, come first.
+GRACE_S = 1.0
+
+
+class CallServices(Struct, frozen=True, kw_only=True):
+    """What calls to one provider share. `provider` connects to it where that is yet to be done."""
+
+    provider: Callable[[], Provider]
+    rate_limiter: RateLimiter
+    cache_gate: PromptCacheGate
+    threads: RequestThreads
+
+
+class CallContext(Struct, frozen=True, kw_only=True):
+    """What a call needs from its run.
+
+    `listeners` hear of it in their order. `tested` is the role whom the settings of a call are for;
+    `has_metadata` tells whether requests carry some of the user's.
+    """
+
+    now: Callable[[], datetime]
+    cancel_token: CancelToken
+    retry_policy: RetryPolicy
+    timeout_s: float
+    notice: Callable[[str], None]
+    listeners: tuple[CallListener, ...] = ()
+    replay_log: ReplayLog | None = None
+    cost_limit: CostLimit | None = None
+    tested: Role = ""
+    has_metadata: bool = False
+
+
+class CalledModel(Struct, frozen=True):
+    """See `socratic_bench.ports.Model`. A call is made in its caller's thread; each of its requests
+    has another one, which is left behind when the run ends.
+    """
+
+    model_id: str
+    services: CallServices
+    context: CallContext
+
+    def complete(self, request: Request, key: CallKey) -> Completion:
+        """See `Model.complete`. An error carries the requests that were sent."""
+        return _Call(self.model_id, request, key, self.services, self.context).complete()
+
+
+class _Call(Struct):
+    """A call under way: the requests that it has sent, and what it has waited since the last one.
+
+    `kind` is that of the last request's error; `mended`: what the provider does otherwise for it.
+    """
+
+    model_id: str
+    request: Request
+    key: CallKey
+    services: CallServices
+    context: CallContext
+    attempts: list[Attempt] = field(default_factory=list)
+    wait_ms: float = 0.0
+    kind: ErrorKind | None = None
+    mended: set[str] = field(default_factory=set)
+
+    def complete(self) -> Completion:
+        replayed = self._replayed()
+        if replayed:
+            return replayed
+        self._tell(CallBegan)
+        try:
+            self.context.cancel_token.check_in_call()
+            completion = self._with_retries()
+        except BenchError as error:
+            told = self._told(error)
+            self._tell(CallFailed, request_sha256=request_sha256(self.request), error=told)
+            # What ended the run says more than what became of one call.
+            self.context.cancel_token.check()
+            if told is error:
+                raise
+            raise told from error
+        return self._kept(completion)
+
+    def _replayed(self) -> Completion | None:
+        """What an earlier process was answered, even while the run is ending."""
+        replay_log = self.context.replay_log
+        if replay_log is None or not replay_log.n_answers:
+            return None
+        try:
+            outcome = replay_log.recall(request_sha256(self.request), self.key)
+        except ModelError as error:
+            self._tell(CallReplayed, outcome=error)
+            raise
+        if outcome:
+            self._tell(CallReplayed, outcome=outcome)
+        return outcome
+
+    def _with_retries(self) -> Completion:
+        return self.context.retry_policy.call(
+            self._with_mending,
+            passes=lambda _: self.kind is not None and self.kind.is_retried,
+            sleep=self._pause,
+            monotonic_s=self.context.cancel_token.monotonic_s,
+            server_wait_s=lambda _: self.kind.retry_after_s if self.kind else None,
+        )
+
+    def _pause(self, seconds: float) -> None:
+        self.wait_ms += seconds * 1000
+        self.context.cancel_token.sleep_in_call(seconds)
+
+    def _with_mending(self) -> Completion:
+        """One try; a request that the provider makes otherwise at once is part of it."""
+        while True:
+            self.kind = None
+            try:
+                return self._through_cache_gate(self.services.provider())
+            except ModelError:
+                if not self._is_mended():
+                    raise
+
+    def _is_mended(self) -> bool:
+        """Whether the next request is another one, for the first time by this word."""
+        mended = self.kind.mended if self.kind else None
+        if mended is None or mended in self.mended:
+            return False
+        self.mended.add(mended)
+        return True
+
+    def _through_cache_gate(self, provider: Provider) -> Completion:
+        """Not while another request writes the same prefix to the model's cache."""
+        prefix = provider.cached_prefix(self.model_id, self.request)
+        if prefix is None:
+            return self._within_limits(provider)
+        token, gate = self.context.cancel_token, self.services.cache_gate
+        asked_s = token.monotonic_s()
+        if not gate.enter(prefix, token.result_in_call):
+            self.wait_ms += (token.monotonic_s() - asked_s) * 1000
+            return self._within_limits(provider)
+        completion = None
+        try:
+            completion = self._within_limits(provider)
+            return completion
+        finally:
+            # Nobody waits for a cache that was refused.
+            is_cached = provider.cached_prefix(self.model_id, self.request) is not None
+            gate.leave(prefix, is_done=completion is not None or not is_cached)
+
+    def _within_limits(self, provider: Provider) -> Completion:
+        if self.context.cost_limit:
+            self.context.cost_limit.reserve(self.model_id, self.request, self.key)
+        self.wait_ms += self.services.rate_limiter.enter() * 1000
+        return self._sent(provider)
+
+    def _sent(self, provider: Provider) -> Completion:
+        self._tell(AttemptBegan, request=self.request)
+        self.context.cancel_token.check_in_call()
+        started_at, started_s = self.context.now(), self.context.cancel_token.monotonic_s()
+        try:
+            answer = self._in_time(provider)
+        except Stopped:
+            self._lost(started_at, started_s, RUN_ENDED, maybe_billed=True)
+            raise
+        except Exception as error:
+            kind = provider.error_kind(error) or common_kind(error, self.model_id)
+            if kind is None:
+                raise  # a defect
+            self._lost(started_at, started_s, kind.code, maybe_billed=kind.maybe_billed)
+            self._heed(kind, started_s)
+            raise kind.error from error.__cause__ or error
+        self.services.rate_limiter.answered()
+        self._add_attempt(started_at, answer.latency_ms, None, maybe_billed=True)
+        return Completion(
+            **asdict(answer),
+            attempts=tuple(self.attempts),
+            finished_at=self.context.now(),
+            model_id=self.model_id,
+        )
+
+    def _in_time(self, provider: Provider) -> Answer:
+        """The answer, or what sending raises; nobody waits longer than the request may take."""
+        timeout_s = self.context.timeout_s
+        sending = self.services.threads.submit(
+            partial(provider.send, self.model_id, self.request, timeout_s)
+        )
+        try:
+            return self.context.cancel_token.result_in_call(sending, timeout_s + GRACE_S)
+        except TimeoutError as error:
+            if sending.done():
+                return sending.result()
+            raise OverdueError(self.model_id, timeout_s) from error
+
+    def _heed(self, kind: ErrorKind, sent_at_s: float) -> None:
+        self.kind = kind
+        if kind.notice:
+            self.context.notice(kind.notice)
+        if kind.code == THROTTLED:
+            self.services.rate_limiter.throttled(sent_at_s=sent_at_s, asked_s=kind.retry_after_s)
+
+    def _lost(
+        self, started_at: datetime, started_s: float, error: str, *, maybe_billed: bool
+    ) -> None:
+        duration_ms = (self.context.cancel_token.monotonic_s() - started_s) * 1000
+        attempt = self._add_attempt(started_at, duration_ms, error, maybe_billed=maybe_billed)
+        self._tell(AttemptFailed, attempt=attempt)
+
+    def _add_attempt(
+        self, started_at: datetime, duration_ms: float, error: str | None, *, maybe_billed: bool
+    ) -> Attempt:
+        attempt = Attempt(
+            started_at=started_at,
+            duration_ms=duration_ms,
+            wait_ms=self.wait_ms,
+            error=error,
+            may_have_been_billed=maybe_billed,
+            input_tokens_at_most=most_input_tokens(self.request) if maybe_billed else None,
+            output_tokens_at_most=self.request.config.max_tokens if maybe_billed else None,
+            model_id=self.model_id,
+        )
+        self.wait_ms = 0.0
+        self.attempts.append(attempt)
+        return attempt
+
+    def _told(self, error: BenchError) -> BenchError:
+        """The error with all that can be said of it: its requests, a better hint, the setting."""
+        told = error
+        if isinstance(error, ModelError) and self.kind:
+            error.hint = self._better_hint(self.kind) or error.hint
+            told = explained(
+                error,
+                self.kind.refused,
+                self.request,
+                is_tested=self.key.role == self.context.tested,
+                metadata=self.context.has_metadata,
+            )
+        told.attempts = tuple(self.attempts)
+        return told
+
+    def _better_hint(self, kind: ErrorKind) -> Words | None:
+        if kind.look_up is None:
+            return None
+        with suppress(Stopped):
+            looking = self.services.threads.submit(kind.look_up)
+            return self.context.cancel_token.result_in_call(looking)
+        return None
+
+    def _kept(self, completion: Completion) -> Completion:
+        """The answer as a resumed run would see it: what can be kept is what counts."""
+        plain = concealed(plain_keys(StoredCompletion.of(completion)))
+        stored = convert(plain, StoredCompletion)
+        kept = stored.completion
+        sha256 = request_sha256(self.request)
+        self._tell(CallAnswered, request_sha256=sha256, stored=stored, completion=kept)
+        return kept
+
+    def _tell(self, kind: type[CallEvent], **facts: object) -> None:
+        event = kind(key=self.key, model_id=self.model_id, **facts)
+        for listener in self.context.listeners:
+            listener(event)

@@ -1,0 +1,181 @@
+"""The seam to those who answer: a provider sends one request, and names what went wrong with it."""
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, Self
+
+from msgspec import Struct
+
+from socratic_bench.errors import ModelError, Problem, Words
+from socratic_bench.pricing.caching import Part
+from socratic_bench.settings import CoreConfig
+from socratic_bench.types import EndReason, Message, Request, StopReason, Usage
+
+THROTTLED = "throttled"
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """A model's answer to one request; see `socratic_bench.types.Completion` for the fields.
+
+    Times are from the sending of the request: `latency_ms` to the last byte, `ttft_ms` to the first
+    content of a stream.
+    """
+
+    message: Message
+    stop_reason: StopReason
+    provider_stop_reason: str
+    usage: Usage | None
+    latency_ms: float
+    service_latency_ms: float | None = None
+    request_id: str | None = None
+    streamed: bool = False
+    ttft_ms: float | None = None
+    served_model: str | None = None
+    served_tier: str | None = None
+    served_latency_profile: str | None = None
+
+
+class ErrorKind(Struct, frozen=True, kw_only=True):
+    """What the error of one request is.
+
+    Attributes:
+        code: the word for it in documents; `THROTTLED` slows down whoever sends next.
+        message: what was said, with the model's id.
+        end_reason: how a run ends if it stays.
+        is_retried: whether the call is tried again, within its attempts.
+        maybe_billed: whether the request can have cost tokens.
+        hint: what to do next.
+        retry_after_s: the wait that the service asked for.
+        mended: what the provider does otherwise from now on, such as a field that it leaves out.
+            The request is sent again at once, but once for each such word in a call.
+        notice: what people should know of that.
+        refused: the setting that the service refuses.
+        look_up: finds a better hint, which may take seconds; asked once the call has failed.
+    """
+
+    code: str
+    message: str
+    end_reason: EndReason = "unavailable"
+    is_retried: bool = False
+    maybe_billed: bool = False
+    hint: Words | None = None
+    retry_after_s: float | None = None
+    mended: str | None = None
+    notice: str | None = None
+    refused: str | None = None
+    look_up: Callable[[], Words | None] | None = None
+
+    @classmethod
+    def of(cls, error: ModelError, *, is_retried: bool = False) -> Self:
+        """The kind of an error that tells all by itself; nothing was sent."""
+        return cls(
+            code=error.code,
+            message=error.message,
+            end_reason=error.end_reason,
+            is_retried=is_retried,
+            hint=error.hint,
+        )
+
+    @property
+    def error(self) -> ModelError:
+        """What a call fails by."""
+        return ModelError(
+            self.message,
+            code=self.code,
+            end_reason=self.end_reason,
+            retryable=self.end_reason == "unavailable",
+            hint=self.hint,
+        )
+
+
+class UnreadableAnswerError(Exception):
+    """What came back as an answer is none: cut off, empty, HTML or of another shape."""
+
+
+class OverdueError(Exception):
+    """An answer of a model that was not there, to its last byte, within the call's time."""
+
+    def __init__(self, model_id: str, timeout_s: float) -> None:
+        super().__init__(f"no whole answer within {timeout_s:g} s")
+        self.model_id = model_id
+
+
+def common_kind(error: Exception, model_id: str) -> ErrorKind | None:
+    """The kind of an error that means the same for every provider; `None` for any other."""
+    if isinstance(error, OverdueError):
+        code, hint = "read_timeout", "raise {call_timeout_s} or lower {max_tokens}."
+    elif isinstance(error, UnreadableAnswerError):
+        code, hint = "unreadable_answer", "check the endpoint and any proxy before it."
+    else:
+        return None
+    return ErrorKind(
+        code=code,
+        message=f"{model_id}: {type(error).__name__}: {error}",
+        is_retried=True,
+        maybe_billed=True,
+        hint=Problem.of(f"No whole answer came: {hint}"),
+    )
+
+
+class Provider(Protocol):
+    """Sends requests; knows nothing of retries, pace, money and attempts. Safe to use from several
+    threads.
+
+    What `send` raises is looked up with `error_kind`; whatever else it raises is a defect.
+    """
+
+    def send(self, model_id: str, request: Request, timeout_s: float) -> Answer:
+        """Send one request and read the answer; it may block for longer, since nobody has to wait
+        for it.
+        """
+        ...
+
+    def error_kind(self, error: Exception) -> ErrorKind | None:
+        """What an error of `send` is; `None` for a defect."""
+        ...
+
+    def sizes(self, model_id: str, request: Request) -> Sequence[Part]:
+        """About how many tokens each block of the request has, in the order of reading."""
+        ...
+
+    def cached_prefix(self, model_id: str, request: Request) -> str | None:
+        """What the request has a prompt cache keep for other requests that begin so."""
+        del model_id, request
+        return None
+
+
+class ProviderModule(Protocol):
+    """How a provider is come by. Its module offers it as `PROVIDER`."""
+
+    name: str
+
+    def problems(self, config: CoreConfig) -> Iterable[Problem]:
+        """What is wrong with a configuration for this provider, a sentence each."""
+        if config.offline:
+            yield Problem.of("{offline} plays on an endpoint that this {provider} does not call.")
+
+    def notices(self, config: CoreConfig) -> Iterable[str]:
+        """What people should know of what becomes of settings."""
+        del config
+        return ()
+
+    def sdk_version(self) -> str:
+        """Name and version of what sends the requests."""
+        return f"python {sys.version.partition(' ')[0]}"
+
+    def prepare(self, config: CoreConfig) -> Any:  # noqa: ANN401 -- the provider's own
+        """What `open` gets, read before anything is written; it learns the secrets in it.
+
+        Raises `ModelError`, by which the run ends once it has begun.
+        """
+        del config
+
+    def open(
+        self,
+        config: CoreConfig,
+        prepared: Any,  # noqa: ANN401 -- the provider's own
+        monotonic_s: Callable[[], float],
+    ) -> AbstractContextManager[Provider]:
+        """The provider, connected, which measures by the clock. Raises `ModelError`; may block."""
+        ...

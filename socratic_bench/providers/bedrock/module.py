@@ -1,0 +1,88 @@
+"""How Bedrock is come by: what it makes of a configuration, and the connection to it."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+from socratic_bench.errors import Problem
+from socratic_bench.provider_ports import Provider, ProviderModule
+from socratic_bench.providers.bedrock.settings import known_problems, setting_notices
+from socratic_bench.settings import OFFLINE_REGION, CoreConfig
+
+if TYPE_CHECKING:
+    from socratic_bench.providers.bedrock.session import Endpoint, SdkSession
+
+
+class _Bedrock(ProviderModule):
+    name = "bedrock"
+
+    def problems(self, config: CoreConfig) -> Iterator[Problem]:
+        return known_problems(config)
+
+    def notices(self, config: CoreConfig) -> Iterator[str]:
+        return setting_notices(config)
+
+    def sdk_version(self) -> str:
+        from socratic_bench.providers.bedrock.sdk import sdk_version
+
+        return sdk_version()
+
+    def prepare(self, config: CoreConfig) -> "SdkSession | None":
+        """The SDK's session, so that what a prompt may hold of its credentials is masked from the
+        start; `None` where variables alone tell them.
+        """
+        if config.offline or os.environ.get("AWS_ACCESS_KEY_ID"):
+            return None
+        from socratic_bench.providers.bedrock.session import open_session
+
+        return open_session(_endpoint(config, None))
+
+    @contextmanager
+    def open(
+        self,
+        config: CoreConfig,
+        prepared: "SdkSession | None",
+        monotonic_s: Callable[[], float],
+    ) -> Iterator[Provider]:
+        """See `ProviderModule.open`; offline, of an endpoint that is embedded in this process."""
+        if not config.offline:
+            with _connected(config, _endpoint(config, None), prepared, monotonic_s) as provider:
+                yield provider
+            return
+        from socratic_bench.emulator import Emulator, Settings
+
+        with (
+            Emulator(Settings(any_model=True)) as emulator,
+            _connected(config, _endpoint(config, emulator.url), None, monotonic_s) as provider,
+        ):
+            yield provider
+
+
+@contextmanager
+def _connected(
+    config: CoreConfig,
+    endpoint: "Endpoint",
+    session: "SdkSession | None",
+    monotonic_s: Callable[[], float],
+) -> Iterator[Provider]:
+    from socratic_bench.providers.bedrock.connection import Connection
+    from socratic_bench.providers.bedrock.options import Options
+    from socratic_bench.providers.bedrock.provider import BedrockProvider
+
+    with closing(Connection(endpoint, session=session)) as connection:
+        yield BedrockProvider(connection, Options.of(config), monotonic_s=monotonic_s)
+
+
+def _endpoint(config: CoreConfig, url: str | None) -> "Endpoint":
+    from socratic_bench.providers.bedrock.session import Endpoint
+
+    return Endpoint(
+        region=config.region or OFFLINE_REGION,
+        url=url,
+        assume_role_arn=config.assume_role_arn,
+        call_timeout_s=config.call_timeout_s,
+    )
+
+
+PROVIDER = _Bedrock()

@@ -1,0 +1,152 @@
+"""Bedrock as a `Provider`: sends a request in the shape that its model takes, reads the answer,
+names what went wrong.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from socratic_bench.errors import ModelError
+from socratic_bench.pricing.caching import Part
+from socratic_bench.provider_ports import Answer, ErrorKind, OverdueError, Provider
+from socratic_bench.providers.bedrock import answers
+from socratic_bench.providers.bedrock.advice import ADVISED
+from socratic_bench.providers.bedrock.cache_points import caches_system
+from socratic_bench.providers.bedrock.capabilities import (
+    Capabilities,
+    capabilities_of,
+    refused_field,
+)
+from socratic_bench.providers.bedrock.connection import Connection
+from socratic_bench.providers.bedrock.credentials import CredentialsError
+from socratic_bench.providers.bedrock.error_kinds import TRANSLATED, error_kind
+from socratic_bench.providers.bedrock.observed import ObservedCapabilities
+from socratic_bench.providers.bedrock.options import Options
+from socratic_bench.providers.bedrock.sending import Response, WireRequest
+from socratic_bench.providers.bedrock.sizes import request_parts
+from socratic_bench.providers.bedrock.wire import converse_arguments
+from socratic_bench.types import Request
+
+if TYPE_CHECKING:
+    from types_boto3_bedrock_runtime import BedrockRuntimeClient
+
+
+class FailedRequestError(Exception):
+    """A request failed by what stands as the error's cause; with it what had been tried."""
+
+    def __init__(
+        self,
+        model_id: str,
+        *,
+        tried: Capabilities,
+        client: "BedrockRuntimeClient | None",
+        began: bool,
+    ) -> None:
+        super().__init__(model_id)
+        self.model_id = model_id
+        self.tried = tried
+        self.client = client
+        self.began = began
+
+
+class BedrockProvider(Provider):
+    """See `Provider`. What models refuse is left out of what is sent to them from then on."""
+
+    def __init__(
+        self, connection: Connection, options: Options, *, monotonic_s: Callable[[], float]
+    ) -> None:
+        self._connection = connection
+        self._options = options
+        self._monotonic_s = monotonic_s
+        self._observed: dict[str, ObservedCapabilities] = {}
+
+    def send(self, model_id: str, request: Request, timeout_s: float) -> Answer:
+        """See `Provider.send`. Raises `FailedRequestError`."""
+        can = self._capabilities(model_id).now
+        arguments = converse_arguments(model_id, request, can, self._options.metadata)
+        client: BedrockRuntimeClient | None = None
+        sent: WireRequest | None = None
+        try:
+            client = self._connection.current_client()
+            self._connection.make_ready(client)
+            sent = WireRequest(
+                client, arguments, timeout_s=timeout_s, monotonic_s=self._monotonic_s
+            )
+            answer = _answer(sent.response(streamed=can.streams(arguments)))
+        except (*TRANSLATED, ModelError) as error:
+            began = sent is not None and sent.began
+            raise FailedRequestError(model_id, tried=can, client=client, began=began) from error
+        self._connection.answered(client)
+        return answer
+
+    def error_kind(self, error: Exception) -> ErrorKind | None:
+        """See `Provider.error_kind`."""
+        if isinstance(error, OverdueError):
+            return error_kind(error, model_id=error.model_id)
+        if not isinstance(error, FailedRequestError):
+            return None
+        cause = error.__cause__
+        assert isinstance(cause, Exception)  # noqa: S101 -- `send` raises it from one
+        kind = error_kind(cause, model_id=error.model_id, began=error.began)
+        mended = self._capabilities(error.model_id).mended(
+            kind, error.tried
+        ) or self._connection.renewed(kind, error.client)
+        if mended:
+            kind = mended
+        look_up = partial(self._connection.hint, kind, _root(cause), error.model_id)
+        return replace(
+            kind,
+            refused=refused_field(kind.code, kind.message),
+            look_up=look_up if kind.code in ADVISED else None,
+        )
+
+    def sizes(self, model_id: str, request: Request) -> Sequence[Part]:
+        """See `Provider.sizes`."""
+        return request_parts(
+            converse_arguments(
+                model_id, request, self._capabilities(model_id).now, self._options.metadata
+            )
+        )
+
+    def cached_prefix(self, model_id: str, request: Request) -> str | None:
+        """See `Provider.cached_prefix`."""
+        if not caches_system(request, self._capabilities(model_id).now):
+            return None
+        return f"{model_id}\0{request.system}\0{request.tool}"
+
+    def _capabilities(self, model_id: str) -> ObservedCapabilities:
+        observed = self._observed.get(model_id)
+        if observed is None:
+            can = self._options.limit(capabilities_of(model_id))
+            # Another thread may have been quicker.
+            observed = self._observed.setdefault(model_id, ObservedCapabilities(model_id, can))
+        return observed
+
+
+def _root(error: Exception) -> Exception:
+    """What the SDK raised."""
+    if isinstance(error, CredentialsError):
+        return error.cause
+    cause = error.__cause__ if isinstance(error, ModelError) else None
+    return cause if isinstance(cause, Exception) else error
+
+
+def _answer(response: Response) -> Answer:
+    fields = response.fields
+    message, stop_reason = answers.read_message(fields)
+    return Answer(
+        message=message,
+        stop_reason=answers.neutral(stop_reason),
+        provider_stop_reason=stop_reason,
+        usage=answers.read_usage(fields),
+        latency_ms=response.latency_ms,
+        service_latency_ms=answers.read_service_latency(fields),
+        request_id=fields.get("ResponseMetadata", {}).get("RequestId"),
+        streamed=response.streamed,
+        ttft_ms=response.ttft_ms,
+        served_model=answers.read_invoked_model(fields),
+        served_tier=answers.read_served(fields, "serviceTier", "type"),
+        served_latency_profile=answers.read_served(fields, "performanceConfig", "latency"),
+    )

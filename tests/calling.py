@@ -1,0 +1,104 @@
+"""Calls outside of a run, with everything around them in sight."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from socratic_bench.calling.call import RETRY_WINDOW_S, CallContext, CalledModel, CallServices
+from socratic_bench.calling.cancel_token import CancelToken, wait_for_first
+from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
+from socratic_bench.calling.rate_limiter import RateLimiter
+from socratic_bench.calling.threads import RequestThreads
+from socratic_bench.provider_ports import Provider
+from socratic_bench.providers.bedrock.connection import Connection
+from socratic_bench.providers.bedrock.options import Options
+from socratic_bench.providers.bedrock.provider import BedrockProvider
+from socratic_bench.providers.bedrock.session import Endpoint
+from socratic_bench.retrying import RetryPolicy
+from tests.fakes import NOON
+
+
+@dataclass
+class Around:
+    """A run that keeps what was waited and said. Each look at the clock is one second on, and each
+    wait as long as it is.
+    """
+
+    waits: list[float] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    bounds: list[tuple[float, float]] = field(default_factory=list)
+    share: float = 1.0
+    now_s: float = -1.0
+    call_timeout_s: float = 300.0
+
+    def __post_init__(self) -> None:
+        self.cancel_token = CancelToken(monotonic_s=self.monotonic_s, wait=self.wait)
+
+    def monotonic_s(self) -> float:
+        self.now_s += 1
+        return self.now_s
+
+    def wait(self, futures: Sequence["Future[Any]"], timeout_s: float | None) -> None:
+        if len(futures) > 1:  # for an answer, and not only for time to pass
+            wait_for_first(futures, timeout_s)
+        else:
+            self.sleep(timeout_s or 0.0)
+
+    def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        self.now_s += seconds
+
+    def uniform(self, low: float, high: float) -> float:
+        self.bounds.append((low, high))
+        return low + (high - low) * self.share
+
+    def notice(self, text: str) -> None:
+        if text not in self.notices:
+            self.notices.append(text)
+
+    def services(self, provider: Provider) -> CallServices:
+        return CallServices(
+            provider=lambda: provider,
+            rate_limiter=RateLimiter(
+                monotonic_s=self.monotonic_s, sleep=self.cancel_token.sleep_in_call
+            ),
+            cache_gate=PromptCacheGate(),
+            threads=RequestThreads(),
+        )
+
+    def context(self, max_attempts: int) -> CallContext:
+        moments = itertools.count()
+        return CallContext(
+            now=lambda: NOON + timedelta(seconds=next(moments)),
+            cancel_token=self.cancel_token,
+            retry_policy=RetryPolicy(
+                max_attempts=max_attempts, window_s=RETRY_WINDOW_S, uniform=self.uniform
+            ),
+            timeout_s=self.call_timeout_s,
+            notice=self.notice,
+            tested="tutor",
+        )
+
+    def model(
+        self,
+        connection: Connection,
+        model_id: str = "m",
+        *,
+        max_attempts: int = 1,
+        options: Options | None = None,
+    ) -> CalledModel:
+        """A model on Bedrock."""
+        provider = BedrockProvider(
+            connection, options or Options(), monotonic_s=self.cancel_token.monotonic_s
+        )
+        return CalledModel(model_id, self.services(provider), self.context(max_attempts))
+
+
+@contextmanager
+def connected(url: str, **endpoint: Any) -> Iterator[Connection]:
+    with closing(Connection(Endpoint(region="us-east-1", url=url, **endpoint))) as connection:
+        yield connection

@@ -1,0 +1,230 @@
+"""Another provider on the same engine, added as CONTRIBUTING.md says: OpenAI's chat format."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from shutil import copytree
+from typing import Any, Self
+
+import pytest
+
+from tests import command
+from tests.command import ROOT, assert_valid, environment
+from tests.fakes import PATIENCE_S
+
+WALK = (ROOT / "CONTRIBUTING.md").read_text().partition("## Adding a provider\n")[2]
+MODULE, LINE = re.findall(r"^```(?:python|text)\n(.*?)^```$", WALK, re.MULTILINE | re.DOTALL)[:2]
+KEY = "sk-of-the-users-own-0123456789"
+VERDICT = {"form": 3, "substance": 2.5, "purity": 4}
+WORDS = (
+    *("--provider", "openai_chat", "--model", "tutor-1", "--judge-model", "judge-1"),
+    *("--scenario", "time-management", "--turns", "3", "--seed", "1", "--quiet"),
+)
+PRICES = {
+    "models": {
+        "tutor-1": {"default": {"input": 1.0, "output": 2.0}},
+        "judge-1": {"default": {"input": 3.0, "output": 4.0}},
+    }
+}
+
+
+class ChatServer(ThreadingHTTPServer):
+    """Answers as such a service does; the statuses in `refuses` come first, one a request. Once
+    `hangs` is set, a request is `asked` and gets no answer.
+    """
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.refuses: list[int] = []
+        self.stop = "stop"
+        self.sent: list[dict[str, Any]] = []
+        self.keys: set[str] = set()
+        self.hangs_at: int | None = None
+        self.asked = threading.Event()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+        self.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: ChatServer
+
+    def do_POST(self) -> None:
+        sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.sent.append(sent)
+        self.server.keys.add(self.headers["Authorization"])
+        if len(self.server.sent) == self.server.hangs_at:
+            self.server.asked.set()
+            threading.Event().wait(PATIENCE_S)
+        status = self.server.refuses.pop(0) if self.server.refuses else 200
+        body = json.dumps(self._said(sent) if status == 200 else {"error": {}}).encode()
+        self.send_response(status)
+        self.send_header("Retry-After", "0")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Not to stderr."""
+
+    def _said(self, sent: dict[str, Any]) -> dict[str, Any]:
+        message: dict[str, Any] = {"role": "assistant", "content": "What do you mean by that?"}
+        stop = self.server.stop
+        if "tools" in sent:
+            verdict = {**VERDICT, "rationale": dict.fromkeys(VERDICT, "So.")}
+            name = sent["tools"][0]["function"]["name"]
+            call = {"id": "c1", "function": {"name": name, "arguments": json.dumps(verdict)}}
+            message, stop = {"role": "assistant", "content": None, "tool_calls": [call]}, "stop"
+        return {
+            "id": "chat-1",
+            "choices": [{"message": message, "finish_reason": stop}],
+            "usage": {"prompt_tokens": 100, "completion_tokens": 10},
+        }
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory) -> Path:
+    """A copy of the program with the file and the line of the walk."""
+    root: Path = tmp_path_factory.mktemp("clone")
+    for room in ("cli", "socratic_bench"):
+        copytree(ROOT / room, root / room)
+    providers = root / "socratic_bench" / "providers"
+    (providers / "openai_chat.py").write_text(MODULE)
+    registry = providers / "__init__.py"
+    head, begin, rest = registry.read_text().partition("PROVIDERS = {\n")
+    registry.write_text(head + begin + LINE + rest)
+    return root
+
+
+@pytest.fixture
+def service():
+    with ChatServer() as server:
+        yield server
+
+
+def variables(clone: Path, service: ChatServer) -> dict[str, str]:
+    """Nothing of AWS: no region, no keys, no list of models."""
+    env = environment(OPENAI_BASE_URL=service.url, OPENAI_API_KEY=KEY, PYTHONPATH=str(clone))
+    assert not [name for name in env if re.search(r"REGION|KEY_ID|SECRET|BEDROCK", name)]
+    return env
+
+
+def play(clone: Path, service: ChatServer, *words: str, exit_code: int = 0) -> dict[str, Any]:
+    outcome = command.run(*WORDS, *words, env=variables(clone, service), cwd=clone)
+    assert outcome.exit_code == exit_code, outcome
+    assert KEY not in outcome.stdout.decode() + outcome.stderr
+    document: dict[str, Any] = json.loads(outcome.stdout)
+    assert_valid(document["kind"], document)
+    return document
+
+
+def test_the_walk_is_one_file_of_no_great_length_and_one_line():
+    assert len(MODULE.splitlines()) < 120
+    assert len(LINE.splitlines()) == 1
+
+
+def test_it_plays_tutor_and_judge_and_is_named_in_the_document(clone, service, tmp_path):
+    service.refuses, service.stop = [503, 429], "length"
+    document = play(clone, service, "--output-dir", str(tmp_path))
+
+    assert (document["status"], document["n_turns"], document["overall_score"]) == (
+        *("completed", 3),
+        9.5,
+    )
+    inputs = document["inputs"]
+    assert (inputs["provider"], inputs["region"]) == ("openai_chat", None)
+    assert inputs["sdk_version"].startswith("python 3.")
+    assert inputs["models"]["tutor"]["asked"] == "tutor-1"
+    assert document["usage"]["tutor"]["input_tokens"] == 300
+    attempts = sum(document["usage"][role]["attempts"] for role in ("tutor", "judge"))
+    assert attempts == len(service.sent) == 8
+    assert service.keys == {f"Bearer {KEY}"}
+    assert {turn["stop_reason"] for turn in document["turns"]} == {"max_tokens"}
+    assert {turn["provider_stop_reason"] for turn in document["turns"]} == {"length"}
+    assert document["turns"][0]["cut"] is True
+
+
+def test_a_budget_holds_and_the_run_goes_on_with_a_larger_one(clone, service, tmp_path):
+    prices = tmp_path / "prices.json"
+    prices.write_text(json.dumps(PRICES))
+    kept = ("--output-dir", str(tmp_path / "out"), "--prices", str(prices))
+    short = play(clone, service, *kept, "--max-cost-usd", "0.01", exit_code=6)
+    n_sent = len(service.sent)
+
+    assert (short["end_reason"], short["status"]) == ("budget", "partial")
+    assert 0 < short["cost"]["total"]["total_usd"] <= 0.01
+
+    whole = play(clone, service, *kept, "--max-cost-usd", "1", "--resume")
+    assert (whole["run_id"], whole["status"]) == (short["run_id"], "completed")
+    assert len(service.sent) == 6
+    assert 0 < n_sent < 6
+    cost = whole["cost"]
+    assert cost["tutor"]["total_usd"] == pytest.approx(3 * (100 * 1 + 10 * 2) / 1e6)
+    assert cost["judge"]["total_usd"] == pytest.approx(3 * (100 * 3 + 10 * 4) / 1e6)
+
+
+def test_a_refusal_ends_the_run_by_its_kind(clone, service):
+    service.refuses = [401]
+    document = play(clone, service, exit_code=3)
+
+    assert (document["end_reason"], document["error"]["code"]) == ("access", "access_denied")
+    assert len(service.sent) == 1
+
+
+def test_a_call_that_hangs_is_left_when_the_run_is_told_to_end(clone, service):
+    service.hangs_at = 1
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cli", *WORDS],
+        env=variables(clone, service),
+        cwd=clone,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert service.asked.wait(PATIENCE_S)
+    os.kill(process.pid, signal.SIGTERM)
+    stdout, _ = process.communicate(timeout=PATIENCE_S)
+
+    document = json.loads(stdout)
+    assert (process.returncode, document["end_reason"]) == (143, "interrupted")
+    assert document["usage"]["tutor"]["attempts"] == 1
+
+
+def test_what_it_lacks_is_told_before_anything_is_sent(clone, service):
+    env = variables(clone, service)
+    del env["OPENAI_BASE_URL"]
+    outcome = command.run(*WORDS, "--offline", env=env, cwd=clone)
+
+    assert outcome.exit_code == 2
+    assert "OPENAI_BASE_URL is not set." in outcome.stderr
+    assert "--offline plays on an endpoint that this --provider does not call." in outcome.stderr
+
+
+def test_a_dry_run_foretells_it(clone, service):
+    document = play(clone, service, "--dry-run")
+
+    assert document["kind"] == "dry_run"
+    assert service.sent == []
+
+
+def test_an_unknown_provider_is_refused_by_name():
+    outcome = command.run("--provider", "nobody", "--model", "m", "--prompt", "Hello.")
+
+    assert outcome.exit_code == 2
+    assert "No --provider 'nobody': there is bedrock." in outcome.stderr
