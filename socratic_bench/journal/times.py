@@ -1,6 +1,7 @@
 """How long a run's processes were at work, as the entries of its journal tell it."""
 
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
 
@@ -34,12 +35,12 @@ def possible_s(seconds: float | None) -> float | None:
 class Times:
     """Sums the processes up, each by the clock that nobody sets, up to its last entry.
 
-    `latest` is the last time of day that any entry tells.
+    `latest` is the last time of day that any entry tells, and as late as the processes took.
     """
 
     def __init__(self, started_at: datetime) -> None:
         self.latest = started_at
-        self._began_at = started_at
+        self._started_at = self._began_at = started_at
         self._before_s = 0.0
         self._process_s = 0.0
 
@@ -65,6 +66,8 @@ class Times:
             if elapsed_s is None:  # of an earlier version, which only had the time of day
                 elapsed_s = possible_s((written_at - self._began_at).total_seconds())
         self._process_s = max(self._process_s, elapsed_s or 0.0)
+        with suppress(OverflowError):
+            self._see(self._started_at + timedelta(seconds=self.worked_s))
 
     def _see(self, moment: datetime) -> None:
         if moment.year <= LAST_YEAR:

@@ -764,6 +764,23 @@ def as_before_elapsed_times(entry: dict[str, Any]) -> None:
         entry["started_at"] = (begun + timedelta(hours=2)).isoformat()
 
 
+def test_a_run_goes_on_no_sooner_than_its_processes_took(tmp_path):
+    """The last entries of a busy process may tell no time of day, or one that lies well before."""
+    out = ("--output-dir", str(tmp_path / "out"))
+    before_s = time.monotonic()
+    cut = run(*OFFLINE, "--turns", "3", "--seed", "1", "--max-cost-usd", "0.01", *out)
+    (journal,) = (tmp_path / "out").glob("journal/runs/*")
+    rewritten(
+        journal, lambda entry: entry.update({"elapsed_s": 9.5} if "elapsed_s" in entry else {})
+    )
+    again = ("resume", cut.document["run_id"], "--max-cost-usd", "9", *out)
+    second = run(*again, env=clock(tmp_path, -HOURS_S))
+
+    assert (cut.exit_code, second.exit_code) == (6, 0)
+    assert_consistent(second.document, time.monotonic() - before_s + 9.5)
+    assert second.document["timestamps"]["duration_seconds"] > 9.5
+
+
 @pytest.mark.parametrize("turns", ["2", "3"], ids=["complete", "goes on"])
 def test_a_journal_with_a_negative_duration_is_read(turns, tmp_path):
     out = ("--output-dir", str(tmp_path))
