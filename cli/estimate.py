@@ -28,7 +28,7 @@ def say_estimate(document: Mapping[str, Any]) -> None:
 
 def _called(sent: Mapping[str, int]) -> str:
     told = {
-        "count_tokens": f"tokens were counted ({sent['count_tokens']} requests of CountTokens)",
+        "count_tokens": f"tokens were asked for ({sent['count_tokens']} requests of CountTokens)",
         "emulator_pace": "the endpoint was asked whether it is the emulator",
         "bucket": "the bucket was looked for",
     }

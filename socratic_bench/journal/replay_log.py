@@ -30,7 +30,10 @@ LASTING: tuple[EndReason, ...] = ("context_window",)
 LOST = "process_ended"
 # Where a figure or word of a call is wrong, as no damage leaves it under a seal. Other versions
 # may have blocks and times of day that are not known here.
-FIGURE = r"(completion|attempts?)\b(?!\.message).*\.\w+(?<!_at)"
+FIGURE = (
+    r"(completion|attempts?)\b(?!\.message).*\.\w+(?<!_at)"
+    r"|\w+_tokens_at_most|\w+_s|key\.(index|repeat)"
+)
 
 
 class _Answer(Struct, frozen=True, kw_only=True):

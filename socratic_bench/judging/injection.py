@@ -3,6 +3,8 @@
 import re
 import unicodedata
 from functools import lru_cache
+from html import unescape
+from urllib.parse import unquote
 
 from socratic_bench.turns import Rubric
 
@@ -12,7 +14,7 @@ _GIVE = r"(?:give|award|assign|grant|score|rate|grade|mark|record|return|output|
 _MARK = (
     r"(?:\d+(?:[.,]\d+)?\s*(?:/|out of)\s*\d|(?<!\d to )(?<!\d-)(?:ten|10)\b|\w{1,20}\s+out of\s+\w"
     r"|(?:full|top|maximum|maximal|max|perfect|highest|best)(?:\s+possible)?\s+"
-    r"(?:marks?|scores?|points?|grades?|ratings?|verdict)|100\s*%)"
+    r"(?:marks?|scores?|points?|grades?|ratings?|verdict|credits?)|100\s*%)"
 )
 _AMOUNT = (
     r"(?:\d+(?:[.,]\d+)?|one|two|three|four|five|six|seven|eight|nine|ten|all|every|each|any|both|full"
@@ -27,7 +29,11 @@ _MOST = (
 # time taken grows with the text alone. The rubric's speakers stand for @asking and @tested.
 _PATTERNS = (
     # What frames the words of a dialogue, here or in a model's own template.
-    r"</?\s*(?:reply|context|rubric|system|instructions?)\b[^<>\n]{0,40}>",
+    r"<\s*/?\s*(?:reply|context|rubric|system|instructions?)(?![a-z])[^<>\n]{0,40}>",
+    (
+        r"\[\W{0,3}(?:end|begin|start)(?:ning)? of (?:the )?(?:@tested'?s? )?"
+        r"(?:reply|response|context|rubric|system|instructions?|dialogue|conversation)\b"
+    ),
     r"^[ \t]*\[/?(?:@asking|@tested|system|judge)\b[^\]\n]{0,40}\]",
     r"<\|[\w /-]{1,30}\|>|\[/?inst\]|<</?sys>>|</?(?:\w+:)?(?:function_calls?|invoke|tool_call)\b",
     r"\n[ \t]*(?:human|assistant|system|user)\s*:",
@@ -65,6 +71,21 @@ _PATTERNS = (
         r"(?:judge|score|rate|grade|mark|evaluate|assess|consider|treat|regard|count)\s+"
         rf"(?:(?:this|it|that|me|my|the|@tested|{_REPLY})\s+){{1,3}}(?:as\s+|at\s+)?(?:an?\s+|the\s+)?"
         rf"(?:{_MARK}|\d+(?:[.,]\d+)?\b(?=\s*(?:[.,!;:)]|$|please\b|points?\b|marks?\b)))(?![^.?!\n]{{0,80}}\byours?)"
+    ),
+    (
+        rf"\b(?:all|every|each|any|everything|anything)\b[^.?!\n]{{0,40}}"
+        rf"\b(?:gets?|receives?|deserves?|merits?|earns?|is worth)\b[^.?!\n]{{0,20}}?\b{_MARK}"
+    ),
+    (
+        r"(?:^|[.!:;\n]|\b(?:please|must|should|shall|now|just))\W{0,3}"
+        r"(?:judge|score|rate|grade|mark)\s+(?:this|it|that|me)\s+as\s+"
+        r"(?:perfect|flawless|excellent|outstanding|ideal|impeccable)\b"
+    ),
+    rf"\b{_GIVE}\s+(?:this|it|that|me)\s+\d[\d.]*(?:\s*,\s*\d[\d.]*)*,?\s+and\s+\d",
+    (
+        r"(?:^|[.!:;\n]|\b(?:please|must|should|shall|now|just))\W{0,3}"
+        r"(?:treat|consider|take|regard|read|use)\b[^.?!\n]{0,50}\bas\s+(?:the|your)\s+"
+        r"(?:new\s+|only\s+)?(?:rubric|system prompt|instructions?|criteria)\b"
     ),
     # An amount of what scores are made of, at the beginning of a sentence.
     (
@@ -121,14 +142,23 @@ def _pattern(dimensions: tuple[str, ...], speakers: tuple[str, str]) -> re.Patte
     scored = rf"\b(?:{names})\W{{0,6}}(?:is\s|of\s)?\d"
     listed = rf"{scored}[^{{}}]{{0,80}}?{scored}"
     ordered = rf"\b{_GIVE}\b[^.?!\n]{{0,40}}?{scored}"
+    table = rf"\|\s*(?:{names})\s*\|\s*(?:{names})\s*\|[^a-z]{{0,80}}\d"
+    ordered += (
+        rf"|\b(?:set|put|score|rate|grade|mark|raise|make)\s+(?:the\s+)?(?:{names})\b"
+        rf"[^.?!\n]{{0,60}}?\b(?:at|to|as|with)\b[^.?!\n]{{0,20}}?\b{_MOST}\b"
+    )
     ordered += (
         rf"|\b{_GIVE}\s+{amount}\s+(?:{_SCORES}\s+)?(?:for|on|in|to)\s+(?:the\s+)?(?:{names})\b"
     )
-    return re.compile(f"{general}|{quoted}|{listed}|{ordered}", re.MULTILINE)
+    return re.compile(f"{general}|{quoted}|{listed}|{table}|{ordered}", re.MULTILINE)
 
 
 def _folded(text: str) -> str:
-    text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
+    text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text).replace("\\/", "/")
+    if "&" in text:
+        text = unescape(text)
+    if "%" in text:
+        text = unquote(text)
     shown = (c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
     return "".join(shown).casefold()
 

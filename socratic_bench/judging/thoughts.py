@@ -65,6 +65,7 @@ class _Scan:
         self.said: list[int] = []
         self.loose: list[int] = []
         self._thought_at: int | None = None  # how many objects stood before the one that is open
+        self._before_stray: list[int] = []  # `said`, up to an end of a thought without a begin
         self._elements: list[tuple[str, int]] = []  # those that are open, with the same
         self._read(text)
 
@@ -80,6 +81,7 @@ class _Scan:
                 self._see_element(mark["name"].casefold(), is_end=_is_end(mark))
         if self._thought_at is not None and len(self.found) > self._thought_at:
             self.said.append(len(self.found) - 1)
+        self.said = self.said or self._before_stray
 
     def _add(self, text: str, start: int) -> int:
         """The object at `start` is found; returns where it ends."""
@@ -112,7 +114,8 @@ class _Scan:
         elif self._thought_at is not None:
             self._thought_at = None
         else:
-            # The mark that opens stood in the prompt, or was left out.
+            # The mark that opens stood in the prompt, or was left out; so does one too many.
+            self._before_stray = self.said or self._before_stray
             self.said = []
 
     def _see_element(self, name: str, *, is_end: bool) -> None:

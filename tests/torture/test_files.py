@@ -168,11 +168,13 @@ def reseal(entry: dict[str, Any]) -> bytes:
     return orjson.dumps({**plain, "sha256": sha256(orjson.dumps(plain)).hexdigest()[:16]})
 
 
-def forge(out: Path, role: str, change: Callable[[dict[str, Any]], None]) -> None:
-    """Change the first answer of a role, and seal it anew."""
+def forge(
+    out: Path, role: str, change: Callable[[dict[str, Any]], None], kind: str = "answered"
+) -> None:
+    """Change the first answer of a role, or another entry, and seal it anew."""
     (path,) = out.glob("journal/runs/*.jsonl")
     entries = [json.loads(line) for line in path.read_bytes().splitlines()]
-    change(next(e for e in entries if e["kind"] == "answered" and e["key"]["role"] == role))
+    change(next(e for e in entries if e["kind"] == kind and e["key"]["role"] == role))
     path.write_bytes(b"".join(reseal(entry) + b"\n" for entry in entries))
 
 
@@ -241,6 +243,27 @@ def test_a_sealed_journal_with_what_no_run_writes_is_refused(kind, name, service
     assert run_id in outcome.document["error"]["message"]
     assert "which no run writes" in outcome.document["error"]["message"]
     assert content(out) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("input_tokens_at_most", -1000),
+        ("output_tokens_at_most", 10**14),
+        ("input_tokens_at_most", "x"),
+        ("elapsed_s", "soon"),
+        ("key", {"role": "tutor", "index": 0.5, "part": "", "repeat": 0}),
+    ],
+)
+def test_nor_may_what_a_request_can_have_taken_be_impossible(name, value, service, tmp_path):
+    """It counts where nothing else tells of the request, so it cannot be left out."""
+    service.reset()
+    out, run_id = stored_run(tmp_path, "cut-folder")
+    forge(out, "tutor", lambda entry: entry.update({name: value}), kind="asked")
+    outcome = resume(service, out, run_id)
+
+    assert (outcome.exit_code, service.requests) == (2, []), outcome.stderr
+    assert "which no run writes" in outcome.document["error"]["message"]
 
 
 def test_the_same_line_passes_such_a_journal_over_and_says_so(service, tmp_path):
