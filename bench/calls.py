@@ -12,7 +12,8 @@ import time
 
 from bench.contenders import TUTOR
 from socratic_bench import CancelToken, RunConfig
-from socratic_bench.calling.call import CallContext, CalledModel, CallServices
+from socratic_bench.calling.call import CalledModel
+from socratic_bench.calling.context import CallContext, CallServices
 from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
 from socratic_bench.calling.rate_limiter import RateLimiter
 from socratic_bench.calling.threads import RequestThreads

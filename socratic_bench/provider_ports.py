@@ -3,14 +3,16 @@
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from msgspec import Struct
 
 from socratic_bench.errors import ModelError, Problem, Words
-from socratic_bench.pricing.caching import Part
 from socratic_bench.settings import CoreConfig
 from socratic_bench.types import EndReason, Message, Request, StopReason, Usage
+
+if TYPE_CHECKING:
+    from socratic_bench.pricing.caching import Part
 
 THROTTLED = "throttled"
 
@@ -135,7 +137,7 @@ class Provider(Protocol):
         """What an error of `send` is; `None` for a defect."""
         ...
 
-    def sizes(self, model_id: str, request: Request) -> Sequence[Part]:
+    def sizes(self, model_id: str, request: Request) -> "Sequence[Part]":
         """About how many tokens each block of the request has, in the order of reading."""
         ...
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from socratic_bench.calling.call import RETRY_WINDOW_S, CallContext, CalledModel, CallServices
+from socratic_bench.calling.call import RETRY_WINDOW_S, CalledModel
 from socratic_bench.calling.cancel_token import CancelToken, wait_for_first
+from socratic_bench.calling.context import CallContext, CallServices
 from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
 from socratic_bench.calling.rate_limiter import RateLimiter
 from socratic_bench.calling.threads import RequestThreads
@@ -63,9 +64,7 @@ class Around:
     def services(self, provider: Provider) -> CallServices:
         return CallServices(
             provider=lambda: provider,
-            rate_limiter=RateLimiter(
-                monotonic_s=self.monotonic_s, sleep=self.cancel_token.sleep_in_call
-            ),
+            rate_limiter=RateLimiter(monotonic_s=self.monotonic_s, sleep=self.cancel_token.sleep),
             cache_gate=PromptCacheGate(),
             threads=RequestThreads(),
         )

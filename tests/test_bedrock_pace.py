@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.calling.call import CallContext, CalledModel, CallServices
+from socratic_bench.calling.call import CalledModel
 from socratic_bench.calling.cancel_token import CancelToken, wait_for_first
+from socratic_bench.calling.context import CallContext, CallServices
 from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
 from socratic_bench.calling.rate_limiter import (
     ANSWERS_TO_DOUBLE,

@@ -1,6 +1,5 @@
 """A call of a model, from the question to the answer: its steps, in their order."""
 
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -8,7 +7,7 @@ from functools import partial
 from msgspec import Struct, convert, field
 from msgspec.structs import asdict
 
-from socratic_bench.calling.cancel_token import CancelToken
+from socratic_bench.calling.context import CallContext, CallServices
 from socratic_bench.calling.events import (
     AttemptBegan,
     AttemptFailed,
@@ -16,19 +15,13 @@ from socratic_bench.calling.events import (
     CallBegan,
     CallEvent,
     CallFailed,
-    CallListener,
     CallReplayed,
 )
-from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
-from socratic_bench.calling.rate_limiter import RateLimiter
 from socratic_bench.calling.refused_settings import explained
-from socratic_bench.calling.threads import RequestThreads
 from socratic_bench.documents.encoding import concealed
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import BenchError, ModelError, Stopped, Words
-from socratic_bench.journal import ReplayLog
 from socratic_bench.journal.codec import StoredCompletion, request_sha256
-from socratic_bench.ports import CostLimit
 from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.provider_ports import (
     THROTTLED,
@@ -38,42 +31,13 @@ from socratic_bench.provider_ports import (
     Provider,
     common_kind,
 )
-from socratic_bench.retrying import RetryPolicy
-from socratic_bench.types import Attempt, CallKey, Completion, Request, Role
+from socratic_bench.types import Attempt, CallKey, Completion, Request
 
 RUN_ENDED = "run_ended"  # the error of a request whose answer nobody waited for any more
 RETRY_WINDOW_S = 900.0
 # What the wait for an answer has on top of a request's time, so that a provider's own timeouts,
 # which tell more, come first.
 GRACE_S = 1.0
-
-
-class CallServices(Struct, frozen=True, kw_only=True):
-    """What calls to one provider share. `provider` connects to it where that is yet to be done."""
-
-    provider: Callable[[], Provider]
-    rate_limiter: RateLimiter
-    cache_gate: PromptCacheGate
-    threads: RequestThreads
-
-
-class CallContext(Struct, frozen=True, kw_only=True):
-    """What a call needs from its run.
-
-    `listeners` hear of it in their order. `tested` is the role whom the settings of a call are for;
-    `has_metadata` tells whether requests carry some of the user's.
-    """
-
-    now: Callable[[], datetime]
-    cancel_token: CancelToken
-    retry_policy: RetryPolicy
-    timeout_s: float
-    notice: Callable[[str], None]
-    listeners: tuple[CallListener, ...] = ()
-    replay_log: ReplayLog | None = None
-    cost_limit: CostLimit | None = None
-    tested: Role = ""
-    has_metadata: bool = False
 
 
 class CalledModel(Struct, frozen=True):
@@ -112,7 +76,7 @@ class _Call(Struct):
             return replayed
         self._tell(CallBegan)
         try:
-            self.context.cancel_token.check_in_call()
+            self.context.cancel_token.check()
             completion = self._with_retries()
         except BenchError as error:
             told = self._told(error)
@@ -149,7 +113,7 @@ class _Call(Struct):
 
     def _pause(self, seconds: float) -> None:
         self.wait_ms += seconds * 1000
-        self.context.cancel_token.sleep_in_call(seconds)
+        self.context.cancel_token.sleep(seconds)
 
     def _with_mending(self) -> Completion:
         """One try; a request that the provider makes otherwise at once is part of it."""
@@ -176,7 +140,7 @@ class _Call(Struct):
             return self._within_limits(provider)
         token, gate = self.context.cancel_token, self.services.cache_gate
         asked_s = token.monotonic_s()
-        if not gate.enter(prefix, token.result_in_call):
+        if not gate.enter(prefix, token.result):
             self.wait_ms += (token.monotonic_s() - asked_s) * 1000
             return self._within_limits(provider)
         completion = None
@@ -196,14 +160,14 @@ class _Call(Struct):
 
     def _sent(self, provider: Provider) -> Completion:
         self._tell(AttemptBegan, request=self.request)
-        self.context.cancel_token.check_in_call()
+        self.context.cancel_token.check()
         started_at, started_s = self.context.now(), self.context.cancel_token.monotonic_s()
         try:
             answer = self._in_time(provider)
-        except Stopped:
-            self._lost(started_at, started_s, RUN_ENDED, maybe_billed=True)
-            raise
         except Exception as error:
+            if error is self.context.cancel_token.error:
+                self._lost(started_at, started_s, RUN_ENDED, maybe_billed=True)
+                raise
             kind = provider.error_kind(error) or common_kind(error, self.model_id)
             if kind is None:
                 raise  # a defect
@@ -226,7 +190,7 @@ class _Call(Struct):
             partial(provider.send, self.model_id, self.request, timeout_s)
         )
         try:
-            return self.context.cancel_token.result_in_call(sending, timeout_s + GRACE_S)
+            return self.context.cancel_token.result(sending, timeout_s + GRACE_S)
         except TimeoutError as error:
             if sending.done():
                 return sending.result()
@@ -266,7 +230,9 @@ class _Call(Struct):
     def _told(self, error: BenchError) -> BenchError:
         """The error with all that can be said of it: its requests, a better hint, the setting."""
         told = error
-        if isinstance(error, ModelError) and self.kind:
+        if error is self.context.cancel_token.error:
+            told = Stopped.of(error)  # the run's is one object for all calls
+        elif isinstance(error, ModelError) and self.kind:
             error.hint = self._better_hint(self.kind) or error.hint
             told = explained(
                 error,
@@ -281,9 +247,9 @@ class _Call(Struct):
     def _better_hint(self, kind: ErrorKind) -> Words | None:
         if kind.look_up is None:
             return None
-        with suppress(Stopped):
+        with suppress(BenchError):
             looking = self.services.threads.submit(kind.look_up)
-            return self.context.cancel_token.result_in_call(looking)
+            return self.context.cancel_token.result(looking)
         return None
 
     def _kept(self, completion: Completion) -> Completion:

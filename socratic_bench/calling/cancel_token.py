@@ -1,9 +1,9 @@
 """The one way to end a run from outside: everything that waits in a run waits on it, too."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, InvalidStateError, wait
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from socratic_bench.errors import BenchError, Stopped
@@ -50,21 +50,6 @@ class CancelToken:
     def end(self, error: BenchError) -> None:
         with suppress(InvalidStateError):
             self._ended.set_result(error)
-
-    def check_in_call(self) -> None:
-        """As `check`, for one call: what ends the run is a `Stopped` of its own."""
-        with _of_this_call():
-            self.check()
-
-    def sleep_in_call(self, seconds: float) -> None:
-        """As `sleep`, for one call: what ends the run is a `Stopped` of its own."""
-        with _of_this_call():
-            self.sleep(seconds)
-
-    def result_in_call(self, future: "Future[Result]", timeout_s: float | None = None) -> Result:
-        """As `result`, for one call: what ends the run is a `Stopped` of its own."""
-        with _of_this_call():
-            return self.result(future, timeout_s)
 
     @property
     def error(self) -> BenchError | None:
@@ -134,12 +119,3 @@ class CancelToken:
                 hint="Raise --deadline or play fewer --turns.",
             )
         )
-
-
-@contextmanager
-def _of_this_call() -> Iterator[None]:
-    # The error that ends a run is one object for all calls, and each call notes its own attempts.
-    try:
-        yield
-    except BenchError as ended:
-        raise Stopped.of(ended) from ended

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from socratic_bench.benchmarks import RunConfig
-from socratic_bench.calling.call import RETRY_WINDOW_S, CallContext, CalledModel, CallServices
+from socratic_bench.calling.call import RETRY_WINDOW_S, CalledModel
 from socratic_bench.calling.cancel_token import CancelToken
+from socratic_bench.calling.context import CallContext, CallServices
 from socratic_bench.calling.events import CallBegan, CallEvent
 from socratic_bench.calling.journaling import JournalListener
 from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
@@ -115,7 +116,7 @@ class Actors(Struct, frozen=True, kw_only=True):
 
         return CallServices(
             provider=provider,
-            rate_limiter=RateLimiter(monotonic_s=token.monotonic_s, sleep=token.sleep_in_call),
+            rate_limiter=RateLimiter(monotonic_s=token.monotonic_s, sleep=token.sleep),
             cache_gate=PromptCacheGate(),
             threads=threads,
         )
@@ -164,7 +165,7 @@ class Actors(Struct, frozen=True, kw_only=True):
             self.config.max_cost_usd,
             table=self.plan.prices or builtin_prices(),
             region=self.config.region,
-            wait=self.cancel_token.result_in_call,
+            wait=self.cancel_token.result,
         )
         replay_log = self.acquired.replay_log
         for role, model_id in self.plan.models.items():

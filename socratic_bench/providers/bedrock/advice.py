@@ -9,14 +9,6 @@ from botocore.exceptions import LoginError
 from socratic_bench.provider_ports import ErrorKind
 from socratic_bench.providers.bedrock.listing import Listing
 
-# Kinds of errors that there may be a better hint for.
-ADVISED = frozenset(
-    (
-        *("expired_login", "needs_profile", "unknown_model", "legacy_model"),
-        *("connection", "connection_lost", "read_timeout", "tls"),
-    )
-)
-
 
 def better_hint(
     error: ErrorKind,

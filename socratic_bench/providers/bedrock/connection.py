@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     from socratic_bench.providers.bedrock.listing import Listing
 
 RENEWABLE = ("expired_credentials", "expired_login")
+# Kinds of errors that there may be a better hint for (`advice`).
+ADVISED = frozenset(
+    (
+        *("expired_login", "needs_profile", "unknown_model", "legacy_model"),
+        *("connection", "connection_lost", "read_timeout", "tls"),
+    )
+)
 RENEWED = "The credentials have run out: the SDK was asked for new ones."
 
 

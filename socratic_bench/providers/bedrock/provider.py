@@ -9,28 +9,27 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from socratic_bench.errors import ModelError
-from socratic_bench.pricing.caching import Part
 from socratic_bench.provider_ports import Answer, ErrorKind, OverdueError, Provider
 from socratic_bench.providers.bedrock import answers
-from socratic_bench.providers.bedrock.advice import ADVISED
 from socratic_bench.providers.bedrock.cache_points import caches_system
 from socratic_bench.providers.bedrock.capabilities import (
     Capabilities,
     capabilities_of,
     refused_field,
 )
-from socratic_bench.providers.bedrock.connection import Connection
+from socratic_bench.providers.bedrock.connection import ADVISED, Connection
 from socratic_bench.providers.bedrock.credentials import CredentialsError
 from socratic_bench.providers.bedrock.error_kinds import TRANSLATED, error_kind
 from socratic_bench.providers.bedrock.observed import ObservedCapabilities
 from socratic_bench.providers.bedrock.options import Options
 from socratic_bench.providers.bedrock.sending import Response, WireRequest
-from socratic_bench.providers.bedrock.sizes import request_parts
 from socratic_bench.providers.bedrock.wire import converse_arguments
 from socratic_bench.types import Request
 
 if TYPE_CHECKING:
     from types_boto3_bedrock_runtime import BedrockRuntimeClient
+
+    from socratic_bench.pricing.caching import Part
 
 
 class FailedRequestError(Exception):
@@ -102,8 +101,10 @@ class BedrockProvider(Provider):
             look_up=look_up if kind.code in ADVISED else None,
         )
 
-    def sizes(self, model_id: str, request: Request) -> Sequence[Part]:
+    def sizes(self, model_id: str, request: Request) -> "Sequence[Part]":
         """See `Provider.sizes`."""
+        from socratic_bench.providers.bedrock.sizes import request_parts
+
         return request_parts(
             converse_arguments(
                 model_id, request, self._capabilities(model_id).now, self._options.metadata

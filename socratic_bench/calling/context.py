@@ -1,0 +1,45 @@
+"""What a call needs: from its run, and what it shares with others."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from msgspec import Struct
+
+from socratic_bench.calling.cancel_token import CancelToken
+from socratic_bench.calling.events import CallListener
+from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
+from socratic_bench.calling.rate_limiter import RateLimiter
+from socratic_bench.calling.threads import RequestThreads
+from socratic_bench.journal import ReplayLog
+from socratic_bench.ports import CostLimit
+from socratic_bench.provider_ports import Provider
+from socratic_bench.retrying import RetryPolicy
+from socratic_bench.types import Role
+
+
+class CallServices(Struct, frozen=True, kw_only=True):
+    """What calls to one provider share. `provider` connects to it where that is yet to be done."""
+
+    provider: Callable[[], Provider]
+    rate_limiter: RateLimiter
+    cache_gate: PromptCacheGate
+    threads: RequestThreads
+
+
+class CallContext(Struct, frozen=True, kw_only=True):
+    """What a call needs from its run.
+
+    `listeners` hear of it in their order. `tested` is the role whom the settings of a call are for;
+    `has_metadata` tells whether requests carry some of the user's.
+    """
+
+    now: Callable[[], datetime]
+    cancel_token: CancelToken
+    retry_policy: RetryPolicy
+    timeout_s: float
+    notice: Callable[[str], None]
+    listeners: tuple[CallListener, ...] = ()
+    replay_log: ReplayLog | None = None
+    cost_limit: CostLimit | None = None
+    tested: Role = ""
+    has_metadata: bool = False
