@@ -58,6 +58,21 @@ MOST = 10**12
 Tokens = Annotated[int, Meta(ge=0, le=MOST)]
 Milliseconds = Annotated[float, Meta(ge=0, le=MOST)]
 Moment = Annotated[datetime, Meta(tz=True)]
+Words = Annotated[str, Meta(description="the text of the block")]
+ToolCallId = Annotated[str, Meta(description="the id that the model gave to its call of the tool")]
+ProviderStopReason = Annotated[
+    str | None, Meta(description="the provider's own word for why the model stopped")
+]
+AskedModel = Annotated[
+    str | None, Meta(description="the model that was asked; null in what older versions wrote")
+]
+# What a request that failed, or whose end is unknown, can be billed for.
+InputAtMost = Annotated[
+    Tokens | None, Meta(description="the most input tokens it may have used; null: no known bound")
+]
+OutputAtMost = Annotated[
+    Tokens | None, Meta(description="the most output tokens it may have used; null: no known bound")
+]
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
@@ -79,29 +94,29 @@ def is_text(text: str) -> bool:
 class Text(Struct, frozen=True):
     """Plain text of a message."""
 
-    text: str
+    text: Words
 
 
 class Reasoning(Struct, frozen=True):
     """What a model thought before it spoke: never shown to another role, never judged."""
 
-    text: str
+    text: Words
 
 
 class ToolUse(Struct, frozen=True):
-    """A model's call of a tool. `arguments` is the parsed JSON that the model gave."""
+    """A model's call of a tool."""
 
-    id: str
-    name: str
-    arguments: Json
+    id: ToolCallId
+    name: Annotated[str, Meta(description="name of the tool")]
+    arguments: Annotated[Json, Meta(description="the parsed JSON that the model gave")]
 
 
 class ToolResult(Struct, frozen=True):
     """An answer to a `ToolUse`, sent back by the user's side."""
 
-    id: str
-    text: str
-    is_error: bool = False
+    id: ToolCallId
+    text: Words
+    is_error: Annotated[bool, Meta(description="whether the tool failed")] = False
 
 
 Block = Text | Reasoning | ToolUse | ToolResult
@@ -110,8 +125,8 @@ Block = Text | Reasoning | ToolUse | ToolResult
 class Message(Struct, frozen=True):
     """One message of a conversation, in content blocks."""
 
-    role: Literal["user", "assistant"]
-    content: tuple[Block, ...]
+    role: Annotated[Literal["user", "assistant"], Meta(description="whose message it is")]
+    content: Annotated[tuple[Block, ...], Meta(description="its blocks, in order")]
 
     @property
     def text(self) -> str:
@@ -150,24 +165,24 @@ class Request(Struct, frozen=True, kw_only=True):
 
 
 class CallKey(Struct, frozen=True, kw_only=True):
-    """Names one call within a run: who was asked, for which turn, and which try of it (0 first).
+    """Names one call within a run: who was asked, for which turn, and which try of it."""
 
-    `part` tells apart several calls that one role gets for one turn, such as a juror's id.
-    """
-
-    role: Role
-    index: int
-    part: str = ""
-    repeat: int = 0
+    role: Annotated[Role, Meta(description="who was asked: an actor's name, or judge")]
+    index: Annotated[int, Meta(ge=0, description="index of the turn, from 0")]
+    part: Annotated[
+        str,
+        Meta(description="tells several calls of a role for a turn apart, by a juror's id, say"),
+    ] = ""
+    repeat: Annotated[int, Meta(ge=0, description="0 if asked first, 1 if asked again")] = 0
 
 
 class Usage(Struct, frozen=True, kw_only=True):
     """Tokens of one or more calls. `input_tokens` is all input; the cache kinds are parts of it."""
 
-    input_tokens: Tokens = 0
-    output_tokens: Tokens = 0
-    cache_read_tokens: Tokens = 0
-    cache_write_tokens: Tokens = 0
+    input_tokens: Annotated[Tokens, Meta(description="all input tokens, cached or not")] = 0
+    output_tokens: Annotated[Tokens, Meta(description="output tokens, thinking included")] = 0
+    cache_read_tokens: Annotated[Tokens, Meta(description="input tokens read from the cache")] = 0
+    cache_write_tokens: Annotated[Tokens, Meta(description="input tokens written to it")] = 0
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -179,52 +194,58 @@ class Usage(Struct, frozen=True, kw_only=True):
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
-    """One request on the wire to a model; `model_id` is `None` in those of earlier versions.
+    """One request on the wire."""
 
-    `wait_ms` was slept before it; `error` is `None` if it answered.
-
-    `may_have_been_billed` is false only if it is sure that no model worked on the request. If it is
-    true, the two bounds say for how many tokens at most; `None` is no known bound.
-    """
-
-    started_at: Moment
-    duration_ms: Milliseconds
-    wait_ms: Milliseconds
-    error: str | None
-    may_have_been_billed: bool
-    input_tokens_at_most: Tokens | None = None
-    output_tokens_at_most: Tokens | None = None
-    model_id: str | None = None
+    started_at: Annotated[Moment, Meta(description="when it was sent")]
+    duration_ms: Annotated[Milliseconds, Meta(description="milliseconds that the request took")]
+    wait_ms: Annotated[Milliseconds, Meta(description="milliseconds waited before it")]
+    error: Annotated[str | None, Meta(description="code of the failure; null if it was answered")]
+    may_have_been_billed: Annotated[
+        bool, Meta(description="false only if it is sure that no model worked on the request")
+    ]
+    input_tokens_at_most: InputAtMost = None
+    output_tokens_at_most: OutputAtMost = None
+    model_id: AskedModel = None
 
 
 class Completion(Struct, frozen=True, kw_only=True):
     """A model's answer to one call.
 
-    All times are of the attempt that answered, from its sending: `ttft_ms` to the first content of
-    a stream (`None` if the answer was not streamed), `latency_ms` to the last byte;
-    `service_latency_ms` is what the service reports. What was waited before and between attempts
-    stands in `attempts` alone. `usage` is `None` if the service sent no counters. `stop_reason` is
-    a `StopReason`, or the service's word in answers of earlier versions; its own words stand in
-    `provider_stop_reason`, `served_model` (which it says where a prompt router chose),
-    `served_tier` and `served_latency_profile`, `None` if it does not say them. `model_id` is
-    that of the model that was asked, `None` in answers of earlier versions.
+    Latencies are of the attempt that answered; what was waited is found in `attempts` alone.
     """
 
-    message: Message
-    stop_reason: str
-    usage: Usage | None
-    latency_ms: Milliseconds
-    service_latency_ms: Milliseconds | None
-    attempts: tuple[Attempt, ...]
-    request_id: str | None
-    finished_at: Moment
-    streamed: bool = False
-    ttft_ms: Milliseconds | None = None
-    served_model: str | None = None
-    served_tier: str | None = None
-    served_latency_profile: str | None = None
-    provider_stop_reason: str | None = None
-    model_id: str | None = None
+    message: Annotated[Message, Meta(description="the reply")]
+    stop_reason: Annotated[
+        str, Meta(description="a `StopReason`, or the service's word in older answers")
+    ]
+    usage: Annotated[
+        Usage | None, Meta(description="its tokens; null if the service sent no counters")
+    ]
+    latency_ms: Annotated[
+        Milliseconds, Meta(description="milliseconds from sending to the last byte")
+    ]
+    service_latency_ms: Annotated[
+        Milliseconds | None, Meta(description="milliseconds as the service reports them")
+    ]
+    attempts: Annotated[tuple[Attempt, ...], Meta(description="its requests; the last answered")]
+    request_id: Annotated[str | None, Meta(description="the service's id of the answer")]
+    finished_at: Annotated[Moment, Meta(description="when the answer was complete")]
+    streamed: Annotated[bool, Meta(description="whether it came as a stream")] = False
+    ttft_ms: Annotated[
+        Milliseconds | None,
+        Meta(description="milliseconds from sending to the first content; null if not streamed"),
+    ] = None
+    served_model: Annotated[
+        str | None, Meta(description="the model that a prompt router chose, if the service says it")
+    ] = None
+    served_tier: Annotated[
+        str | None, Meta(description="the service tier that served it, if the service says it")
+    ] = None
+    served_latency_profile: Annotated[
+        str | None, Meta(description="the latency profile that served it, if the service says it")
+    ] = None
+    provider_stop_reason: ProviderStopReason = None
+    model_id: AskedModel = None
 
     @property
     def overhead_ms(self) -> float | None:

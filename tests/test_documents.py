@@ -1,4 +1,5 @@
 import json
+from collections.abc import Iterator
 from datetime import timedelta, timezone
 from typing import Any
 
@@ -301,6 +302,53 @@ def test_a_committed_schema_is_the_one_that_its_type_makes(kind):
 def test_every_kind_has_a_schema_that_refuses_something(kind):
     assert load_schema(kind)["title"]
     assert breaches(kind, {}) != []
+
+
+# Numbers without a lower bound: differences, and what a rubric or a benchmark decides.
+UNBOUNDED = {"overhead_ms", "p50", "p90", "p99", "fail_under", "scores", "heuristics", "notes"}
+
+
+def described(node: object, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Each property of a schema by its name, however deep it stands."""
+    if isinstance(node, list):
+        for one in node:
+            yield from described(one, name)
+    elif isinstance(node, dict):
+        for key, below in node.get("properties", {}).items():
+            yield key, below
+            yield from described(below, key)
+        for key, below in node.items():
+            if key != "properties":
+                yield from described(below, name)
+
+
+def forms(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What a value may be: of `anyOf`, of lists and of mappings, too."""
+    yield node
+    for one in [*node.get("anyOf", ()), node.get("items"), node.get("additionalProperties")]:
+        if isinstance(one, dict):
+            yield from forms(one)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_property_of_a_schema_says_what_it_means_and_each_number_its_bounds(kind):
+    properties = [
+        (name, node)
+        for part in (load_schema(kind), *load_schema(kind).get("$defs", {}).values())
+        for name, node in described(part)
+    ]
+    numbers = [
+        (name, form)
+        for name, node in properties
+        for form in forms(node)
+        if form.get("type") in ("number", "integer")
+    ]
+
+    assert properties
+    assert [name for name, node in properties if not node.get("description")] == []
+    assert {
+        name for name, form in numbers if not {"minimum", "exclusiveMinimum"} & form.keys()
+    } <= UNBOUNDED
 
 
 class TestEncode:

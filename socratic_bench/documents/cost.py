@@ -59,35 +59,41 @@ class Billing(Struct, frozen=True, kw_only=True):
 class RoleCost(Struct, frozen=True, kw_only=True):
     """USD by kind of token, each token in one kind only."""
 
-    input_usd: Amount
-    output_usd: Amount
-    cache_read_usd: Amount
-    cache_write_usd: Amount
-    total_usd: Amount
+    input_usd: Annotated[Amount, Meta(description="USD of input tokens that were not cached")]
+    output_usd: Annotated[Amount, Meta(description="USD of output tokens")]
+    cache_read_usd: Annotated[Amount, Meta(description="USD of input tokens read from a cache")]
+    cache_write_usd: Annotated[Amount, Meta(description="USD of input tokens written to a cache")]
+    total_usd: Annotated[Amount, Meta(description="USD of all of them")]
 
 
 class MaybeBilled(Struct, frozen=True, kw_only=True):
     """Failed requests that may be on the bill all the same; not in the total."""
 
-    attempts: Count
-    at_most_usd: Annotated[Amount | None, Meta(description="null if no bound is known")]
+    attempts: Annotated[Count, Meta(description="requests that failed and may be billed")]
+    at_most_usd: Annotated[
+        Amount | None, Meta(description="USD that they may cost; null if no bound is known")
+    ]
 
 
 class CostEntry(Struct, frozen=True, kw_only=True):
     """USD by role and in total."""
 
-    currency: Literal["USD"] = "USD"
+    currency: Annotated[Literal["USD"], Meta(description="of all amounts")] = "USD"
     roles: Annotated[
         dict[
             str,
             Annotated[
-                RoleCost | None, Meta(description="null if a price or a token count is not known")
+                RoleCost | None,
+                Meta(description="USD; null if a price or a token count is not known"),
             ],
         ],
         keys("roles and total"),
     ] = field(name="*roles", default_factory=dict)
     by_model: Annotated[
-        dict[str, dict[str, RoleCost | None]],
+        dict[
+            str,
+            Annotated[dict[str, RoleCost | None], Meta(description="USD by the model's id")],
+        ],
         keys("roles"),
         Meta(description="by role and by the model that was asked; null as above"),
     ] = field(default_factory=dict)
@@ -97,7 +103,9 @@ class CostEntry(Struct, frozen=True, kw_only=True):
     cache_hit_share: Annotated[
         Share | None, Meta(description="share of all input tokens that were read from a cache")
     ]
-    maybe_billed: MaybeBilled
+    maybe_billed: Annotated[
+        MaybeBilled, Meta(description="failed requests that may be on the bill; not in the total")
+    ]
     stand_in: Annotated[
         bool,
         Meta(

@@ -11,8 +11,10 @@ from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.scalars import (
     SCHEMA_VERSION,
     Amount,
+    BenchmarkName,
     Count,
-    Seed,
+    Model,
+    SeedEntry,
     Version,
     keys,
     part,
@@ -67,9 +69,11 @@ class Forecast(Struct, frozen=True, kw_only=True):
 class Bound(Struct, frozen=True, kw_only=True):
     """What a run would take if replies are of one length."""
 
-    usage: CallUsage
-    cost_usd: Amount | None
-    duration_seconds: Annotated[Amount, Meta(description="seconds, to the millisecond")]
+    usage: Annotated[CallUsage, Meta(description="tokens and calls of all roles")]
+    cost_usd: Annotated[
+        Amount | None, Meta(description="USD in total; null if a price is not known")
+    ]
+    duration_seconds: Annotated[Amount, Meta(description="seconds that it would take")]
 
     @classmethod
     def of(cls, billing: Billing, expectation: Expectation) -> "Bound":
@@ -85,7 +89,7 @@ class Bound(Struct, frozen=True, kw_only=True):
 class BudgetCheck(Struct, frozen=True, kw_only=True):
     """Whether a budget is enough."""
 
-    max_cost_usd: float
+    max_cost_usd: Annotated[float, Meta(gt=0, description="USD, the budget")]
     covers_high: Annotated[bool, Meta(description="whether it covers the high cost")]
 
     @classmethod
@@ -99,7 +103,7 @@ class BudgetCheck(Struct, frozen=True, kw_only=True):
 class DeadlineCheck(Struct, frozen=True, kw_only=True):
     """Whether a deadline is late enough."""
 
-    deadline_s: Annotated[float, Meta(description="seconds")]
+    deadline_s: Annotated[float, Meta(gt=0, description="seconds, the deadline")]
     covers_expected: Annotated[bool, Meta(description="whether it covers the expected time")]
     covers_high: Annotated[bool, Meta(description="whether it covers the longest time")]
 
@@ -123,9 +127,9 @@ class Replies(Struct, frozen=True, kw_only=True):
         Literal["emulator", "assumed"],
         Meta(description="emulator: what the simulated model says is known"),
     ]
-    low_tokens: Amount | None
-    tokens: Amount | None
-    high_tokens: Amount | None
+    low_tokens: Annotated[Amount | None, Meta(description="if replies are short; null: no calls")]
+    tokens: Annotated[Amount | None, Meta(description="as expected; null: no calls")]
+    high_tokens: Annotated[Amount | None, Meta(description="if replies are long; null: no calls")]
 
     @classmethod
     def of(cls, role: Role, forecast: Forecast) -> "Replies":
@@ -140,16 +144,23 @@ class Replies(Struct, frozen=True, kw_only=True):
 class Assumptions(Struct, frozen=True, kw_only=True):
     """What the estimate goes by; roles without a model are left out."""
 
-    replies: Annotated[dict[str, Replies], keys("some roles")]
-    token_counts: Annotated[
-        dict[str, Literal["counted", "estimated"]],
+    replies: Annotated[
+        dict[str, Annotated[Replies, Meta(description="output tokens of one call on average")]],
         keys("some roles"),
-        Meta(
-            description="counted: scaled by what the service's CountTokens said of the largest "
-            "request"
-        ),
+        Meta(description="how long replies are, by role"),
     ]
-    notes: list[str]
+    token_counts: Annotated[
+        dict[
+            str,
+            Annotated[
+                Literal["counted", "estimated"],
+                Meta(description="counted: scaled by CountTokens of the largest request"),
+            ],
+        ],
+        keys("some roles"),
+        Meta(description="how input tokens are known, by role"),
+    ]
+    notes: Annotated[list[str], Meta(description="the other assumptions, a sentence each")]
 
     @classmethod
     def of(cls, models: Mapping[Role, str | None], forecast: Forecast) -> "Assumptions":
@@ -169,18 +180,21 @@ class DryRunDocument(Struct, frozen=True, kw_only=True):
 
     kind: Literal["dry_run"] = "dry_run"
     schema_version: Version = SCHEMA_VERSION
-    benchmark: str
-    model: str
+    benchmark: BenchmarkName
+    model: Model
     sample: Annotated[Part, part("sample", is_known=True)] = field(
         name="*sample", default_factory=Part
     )
-    prompt: str
+    prompt: Annotated[str, Meta(description="what is said first to the model under test")]
     others: Annotated[
-        dict[str, Annotated[str | None, Meta(description="null: no model takes this part")]],
+        dict[
+            str,
+            Annotated[str | None, Meta(description="its model; null: no model takes this part")],
+        ],
         keys("settings of others"),
     ] = field(name="*others", default_factory=dict)
-    judge_model: str | None
-    seed: Seed | None
+    judge_model: Annotated[str | None, Meta(description="the judge model; null without one")]
+    seed: SeedEntry
     n_turns: Annotated[Count, Meta(description="turns that are expected to be played")]
     end_reason: Annotated[str, Meta(description="how the run is expected to end")]
     error: Annotated[
@@ -188,7 +202,7 @@ class DryRunDocument(Struct, frozen=True, kw_only=True):
         Meta(description="what the emulator is known to refuse, and ends the run; exit code 3"),
     ]
     usage: Annotated[
-        dict[str, CallUsage],
+        dict[str, Annotated[CallUsage, Meta(description="of the role, or of all roles")]],
         keys("roles and total"),
         Meta(description="tokens and calls that are expected"),
     ]
@@ -204,10 +218,14 @@ class DryRunDocument(Struct, frozen=True, kw_only=True):
     ]
     low: Annotated[Bound, Meta(description="if replies are short and models quick")]
     high: Annotated[Bound, Meta(description="if replies are long and models slow")]
-    budget: Annotated[BudgetCheck | None, Meta(description="null without --max-cost-usd")]
-    deadline: Annotated[DeadlineCheck | None, Meta(description="null without --deadline")]
-    sent: Sent
-    assumptions: Assumptions
+    budget: Annotated[
+        BudgetCheck | None, Meta(description="if it is enough; null without --max-cost-usd")
+    ]
+    deadline: Annotated[
+        DeadlineCheck | None, Meta(description="if it is late enough; null without --deadline")
+    ]
+    sent: Annotated[Sent, Meta(description="requests of the dry run itself")]
+    assumptions: Annotated[Assumptions, Meta(description="what the estimate goes by")]
 
     @classmethod
     def of(

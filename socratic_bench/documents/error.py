@@ -36,5 +36,5 @@ class ErrorDocument(Struct, frozen=True, kw_only=True):
 
     kind: Literal["error"] = "error"
     schema_version: Version = SCHEMA_VERSION
-    end_reason: EndReason
-    error: ErrorEntry
+    end_reason: Annotated[EndReason, Meta(description="how the command ended")]
+    error: Annotated[ErrorEntry, Meta(description="what went wrong")]

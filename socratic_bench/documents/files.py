@@ -32,9 +32,9 @@ from socratic_bench.documents.turn import (
 )
 from socratic_bench.documents.usage import (
     AttemptEntry,
+    Attempts,
     CallEntry,
     CallLatency,
-    ProviderStopReason,
     RequestId,
     Tokens,
     call_fields,
@@ -42,7 +42,7 @@ from socratic_bench.documents.usage import (
 from socratic_bench.parts import Part, Parts
 from socratic_bench.ports import Sample
 from socratic_bench.turns import Rubric, Turn, Unscored
-from socratic_bench.types import Completion, Json, Reasoning
+from socratic_bench.types import Completion, Json, ProviderStopReason, Reasoning
 
 
 class FewTokens(Struct, frozen=True, kw_only=True):
@@ -56,7 +56,7 @@ class SetAside(CallEntry, frozen=True, kw_only=True):
     """An answer for which another was asked, such as an empty reply."""
 
     role: Annotated[str, Meta(description="who gave it")]
-    text: str
+    text: Annotated[str, Meta(description="what it said")]
 
 
 class TurnFile(Struct, frozen=True, kw_only=True):
@@ -66,7 +66,7 @@ class TurnFile(Struct, frozen=True, kw_only=True):
     turn: Index
     said: Annotated[Part, part("turn_prompt")] = field(name="*said", default_factory=Part)
     ai_response: Annotated[str, Meta(description="the whole reply of the model under test")]
-    tokens: FewTokens
+    tokens: Annotated[FewTokens, Meta(description="input and output tokens of the reply")]
     latency_ms: Annotated[
         Amount | None,
         Meta(description="milliseconds of the attempt that answered; null of a replayed turn"),
@@ -87,9 +87,11 @@ class TurnFile(Struct, frozen=True, kw_only=True):
     reasoning: Annotated[
         str | None, Meta(description="what the model thought before it spoke, if it says so")
     ] = None
-    usage: Tokens
-    latency: Annotated[CallLatency | None, Meta(description="null of a replayed turn")]
-    attempts: list[AttemptEntry]
+    usage: Annotated[Tokens, Meta(description="tokens of the reply")]
+    latency: Annotated[
+        CallLatency | None, Meta(description="times of the reply; null of a replayed turn")
+    ]
+    attempts: Attempts
     request_id: RequestId
     heuristics: Heuristics
     notes: Annotated[Scalars, Meta(description="what else the benchmark keeps with a turn")]
@@ -146,7 +148,7 @@ class TurnFile(Struct, frozen=True, kw_only=True):
 class JudgeCall(CallLatency, frozen=True, kw_only=True):
     """A call of the judge, with every request of it."""
 
-    attempts: list[AttemptEntry]  # type: ignore[assignment]
+    attempts: Attempts  # type: ignore[assignment]
 
     @classmethod
     def of(cls, call: Completion) -> "JudgeCall":
@@ -170,7 +172,7 @@ class JudgeFile(Struct, frozen=True, kw_only=True):
         Meta(description="the judge's reason for each score; null if unjudged"),
     ]
     judge_model: Annotated[str, Meta(description="the judge model, as asked for")]
-    timestamp: Timestamp
+    timestamp: Annotated[Timestamp, Meta(description="when the verdict was there, UTC")]
     kind: Literal["judge"] = "judge"
     schema_version: Version = SCHEMA_VERSION
     scores: Scores = field(default_factory=dict)
@@ -185,7 +187,7 @@ class JudgeFile(Struct, frozen=True, kw_only=True):
     usage: Annotated[
         Tokens | None, Meta(description="tokens of the judge's calls; null if there were none")
     ]
-    calls: list[JudgeCall]
+    calls: Annotated[list[JudgeCall], Meta(description="the judge's calls for this turn")]
 
     @property
     def printed(self) -> dict[str, Json]:

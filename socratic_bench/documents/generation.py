@@ -20,6 +20,7 @@ KEYS: Mapping[str, Callable[[Parts], list[str]]] = {
     "settings of others": lambda parts: [actor.setting for actor in parts.actors[1:]],
 }
 
+KIND = "which kind of document or entry this is"
 
 # Words of msgspec that say nothing of a document.
 _LEFT_OUT = ("default", "title", "discriminator", "x-part", "x-known", "x-keys")
@@ -84,6 +85,8 @@ class _Maker:
         others: Any = node.get("additionalProperties", False)
         for name, below in node["properties"].items():
             made = self.made(below)
+            if name == "kind":  # mostly a tag, beside which no type can say more
+                made.setdefault("description", KIND)
             if not name.startswith("*"):
                 keys[name] = made
                 continue
@@ -98,7 +101,8 @@ class _Maker:
         names = KEYS[which](self._parts) if isinstance(which, str) else [*which]
         properties = dict.fromkeys(names, value)
         if which == "tested and others":
-            properties[names[0]] = next(one for one in value["anyOf"] if "$ref" in one)
+            own = next(one for one in value["anyOf"] if "$ref" in one)
+            properties[names[0]] = {"description": "of the model under test", **own}
         return {
             **node,
             "properties": properties,

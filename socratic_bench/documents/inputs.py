@@ -73,15 +73,14 @@ class Inputs(Settings, frozen=True, kw_only=True):
     models: Annotated[
         dict[
             str,
-            Annotated[ModelUse | None, Meta(description="null: no such model took part")],
+            Annotated[ModelUse | None, Meta(description="its model; null: it had none")],
         ],
         keys("roles"),
         Meta(description="by role, what was asked for and what served"),
     ] = field(default_factory=dict)
-    runner_version: Annotated[str, Meta(description="this program's")]
+    runner_version: Annotated[str, Meta(description="version of this program")]
     sdk_version: Annotated[
-        str,
-        Meta(description="that of the SDK which sent the requests, or of what did so without one"),
+        str, Meta(description="version of the SDK, or other client, that sent the requests")
     ]
 
     @classmethod

@@ -7,6 +7,7 @@ from msgspec import Meta, Struct
 
 from socratic_bench.documents.scalars import (
     Count,
+    Model,
     Share,
 )
 from socratic_bench.documents.turn import unjudged_reason
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 class Juror(Struct, frozen=True, kw_only=True):
     """One judge model and its share of the work."""
 
-    model: str
+    model: Model
     judged_turns: Annotated[Count, Meta(description="turns judged")]
 
 
@@ -30,7 +31,7 @@ class JudgeEntry(Struct, frozen=True, kw_only=True):
         Share | None, Meta(description="share of turns that were judged; null without a turn")
     ]
     rubric_sha256: Annotated[str, Meta(description="fingerprint of the rubric file")]
-    jurors: list[Juror]
+    jurors: Annotated[list[Juror], Meta(description="each judge model; one entry with one judge")]
     judged_turns: Annotated[Count, Meta(description="turns with a verdict")]
     unjudged_turns: Annotated[Count, Meta(description="turns without one")]
     unjudged_reasons: Annotated[

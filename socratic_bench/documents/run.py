@@ -14,8 +14,9 @@ from socratic_bench.documents.place import Place
 from socratic_bench.documents.scalars import (
     SCHEMA_VERSION,
     Amount,
+    BenchmarkName,
     RunId,
-    Seed,
+    SeedEntry,
     Share,
     Timestamp,
     Turns,
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
 class Timestamps(Struct, frozen=True, kw_only=True):
     """When the run began and ended; null if no run came to be."""
 
-    started_at: Timestamp | None = None
-    completed_at: Timestamp | None = None
+    started_at: Annotated[Timestamp | None, Meta(description="when the run began, UTC")] = None
+    completed_at: Annotated[Timestamp | None, Meta(description="when it ended, UTC")] = None
     duration_seconds: Annotated[
         Amount | None,
         Meta(description="seconds, to the millisecond, of all processes of the run together"),
@@ -52,11 +53,12 @@ class Thresholds(Struct, frozen=True, kw_only=True):
     own: Annotated[Part, part("thresholds")] = field(name="*own", default_factory=Part)
     min_judge_coverage: Annotated[Share, Meta(description="share of turns that must be judged")]
     fail_under: Annotated[
-        dict[str, float], Meta(description="by metric, what it must not fall under")
+        dict[str, Annotated[float, Meta(description="the least value that passes")]],
+        Meta(description="by metric, what it must not fall under"),
     ]
 
 
-RunIdEntry = Annotated[RunId | None, Meta(description="null if no run came to be")]
+RunIdEntry = Annotated[RunId | None, Meta(description="run- and a ULID; null if no run came to be")]
 ModelEntry = Annotated[str | None, Meta(description="the model under test, as asked for")]
 SampleEntry = Annotated[Part, part("sample")]
 TurnsEntry = Annotated[
@@ -90,7 +92,7 @@ class RunDocument(Struct, frozen=True, kw_only=True):
     schema_version: Version = SCHEMA_VERSION
     run_id: RunIdEntry = None
     status: Annotated[Status, Meta(description="whether the run was played to its end")]
-    benchmark: Annotated[str, Meta(description="name of the benchmark")]
+    benchmark: BenchmarkName
     model: ModelEntry
     sample: SampleEntry = field(name="*sample", default_factory=Part)
     prompt: Annotated[
@@ -116,9 +118,11 @@ class RunDocument(Struct, frozen=True, kw_only=True):
     output_artifacts: Annotated[
         Place | None, Meta(description="where the output folder holds them; null without one")
     ] = None
-    timestamps: Timestamps = Timestamps()
+    timestamps: Annotated[Timestamps, Meta(description="when the run began and ended")] = (
+        Timestamps()
+    )
     usage: Annotated[
-        dict[str, ActorUsage],
+        dict[str, Annotated[ActorUsage, Meta(description="of the role, or of all roles")]],
         keys("roles and total"),
         Meta(description="tokens, calls and requests by role, and in total"),
     ]
@@ -129,14 +133,27 @@ class RunDocument(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     latency: Annotated[
-        Annotated[dict[str, ActorLatency | None], keys("roles")] | None,
+        Annotated[
+            dict[
+                str,
+                Annotated[
+                    ActorLatency | None, Meta(description="of its calls; null: no request was sent")
+                ],
+            ],
+            keys("roles"),
+        ]
+        | None,
         Meta(description="latency by role; null if nothing was sent"),
     ] = None
-    judge: Annotated[JudgeEntry | None, Meta(description="null without a judge")] = None
+    judge: Annotated[
+        JudgeEntry | None, Meta(description="who judged, and how much; null without a judge")
+    ] = None
     own: Annotated[Part, part("run")] = field(name="*own", default_factory=Part)
     end_reason: Annotated[EndReason, Meta(description="how the run ended")]
-    seed: Annotated[Seed | None, Meta(description="fixes everything left to chance")] = None
-    thresholds: Thresholds | None = None
+    seed: SeedEntry = None
+    thresholds: Annotated[
+        Thresholds | None, Meta(description="the bounds that the run was held to; null without one")
+    ] = None
     inputs: Annotated[
         Inputs | None,
         Meta(description="what the outcome depends on beside models and seed"),
@@ -152,7 +169,9 @@ class RunDocument(Struct, frozen=True, kw_only=True):
         list[str],
         Meta(description="what the run had to do without, such as a refused field"),
     ] = field(default_factory=list)
-    error: ErrorEntry | None = None
+    error: Annotated[
+        ErrorEntry | None, Meta(description="what ended it early, or which gate it missed")
+    ] = None
 
     @classmethod
     def of(cls, result: "RunResult") -> "RunDocument":
@@ -232,7 +251,7 @@ class CuratedDocument(RunDocument, frozen=True, kw_only=True):
 
     kind: Literal["curated"] = "curated"  # type: ignore[assignment]
     run_id: RunId
-    status: Literal["completed"]
+    status: Annotated[Literal["completed"], Meta(description="it was played to its end")]
     journal: Annotated[None, Meta(description="a complete run needs none")] = None
 
     @classmethod

@@ -23,6 +23,9 @@ Timestamp = Annotated[
 ]
 RunId = Annotated[str, Meta(pattern="^run-[0-9A-HJKMNP-TV-Z]{26}$", description="run- and a ULID")]
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+BenchmarkName = Annotated[str, Meta(description="name of the benchmark")]
+Model = Annotated[str, Meta(description="model id, profile id or ARN, as asked for")]
+SeedEntry = Annotated[Seed | None, Meta(description="fixes everything left to chance")]
 # What a benchmark reads off a reply, and what else it keeps with a turn.
 Scalars = dict[str, bool | float | str | None]
 

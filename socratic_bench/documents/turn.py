@@ -13,10 +13,10 @@ from socratic_bench.documents.scalars import (
     keys,
     part,
 )
-from socratic_bench.documents.usage import CallLatency, ProviderStopReason, Tokens, sum_usage
+from socratic_bench.documents.usage import CallLatency, Tokens, sum_usage
 from socratic_bench.parts import Part, Parts
 from socratic_bench.turns import Rubric, Turn, Unscored
-from socratic_bench.types import Completion
+from socratic_bench.types import Completion, ProviderStopReason
 
 if TYPE_CHECKING:
     from socratic_bench.documents.result import RunResult
@@ -56,8 +56,15 @@ Replayed = Annotated[
 class TurnLatency(Struct, frozen=True, kw_only=True):
     """Milliseconds of the answers that count, by role."""
 
-    actors: Annotated[dict[str, CallLatency | None], keys("actors")] = field(name="*actors")
-    judge: list[CallLatency] | None
+    actors: Annotated[
+        dict[
+            str, Annotated[CallLatency | None, Meta(description="of its answer; null: not called")]
+        ],
+        keys("actors"),
+    ] = field(name="*actors")
+    judge: Annotated[
+        list[CallLatency] | None, Meta(description="of each call of the judge; null if unjudged")
+    ]
 
     @classmethod
     def of(cls, turn: Turn, parts: Parts) -> "TurnLatency":
@@ -94,14 +101,16 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
     service_tier: Tier = None
     latency_profile: Profile = None
     usage: Annotated[
-        dict[str, Tokens | None],
+        dict[str, Annotated[Tokens | None, Meta(description="of its calls; null: not called")]],
         keys("tested and others"),
         Meta(
             description="tokens of this turn's calls by role, also of answers for which others "
             "were asked"
         ),
     ]
-    latency: TurnLatency
+    latency: Annotated[
+        TurnLatency, Meta(description="milliseconds of the answers that count, by role")
+    ]
 
     @classmethod
     def of(cls, result: "RunResult", turn: Turn) -> "TurnEntry":

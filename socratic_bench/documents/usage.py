@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 
 from socratic_bench.documents.clock import milliseconds, utc
 from socratic_bench.documents.scalars import Amount, Count, Timestamp
-from socratic_bench.types import Attempt, Completion, Usage
+from socratic_bench.types import Attempt, Completion, ProviderStopReason, Usage
 
 
 class RoleUsage(Struct, frozen=True, kw_only=True):
@@ -137,7 +137,7 @@ class CallLatency(Struct, frozen=True, kw_only=True):
 class AttemptEntry(Struct, frozen=True, kw_only=True):
     """One request on the wire."""
 
-    started_at: Timestamp
+    started_at: Annotated[Timestamp, Meta(description="when it was sent, UTC")]
     duration_ms: Annotated[Amount, Meta(description="how long the request took, in milliseconds")]
     wait_ms: Annotated[Amount, Meta(description="milliseconds waited before it")]
     error: Annotated[
@@ -158,8 +158,8 @@ class AttemptEntry(Struct, frozen=True, kw_only=True):
         )
 
 
-ProviderStopReason = Annotated[
-    str | None, Meta(description="the provider's own word for why the model stopped")
+Attempts = Annotated[
+    list[AttemptEntry], Meta(description="every request of the call, in order; the last answered")
 ]
 RequestId = Annotated[str | None, Meta(description="the service's id of the answer")]
 
@@ -169,9 +169,9 @@ class CallEntry(Struct, frozen=True, kw_only=True):
 
     stop_reason: Annotated[str, Meta(description="why the model stopped")]
     provider_stop_reason: ProviderStopReason = None
-    usage: Tokens
-    latency: CallLatency
-    attempts: list[AttemptEntry]
+    usage: Annotated[Tokens, Meta(description="tokens of the call")]
+    latency: Annotated[CallLatency, Meta(description="times of the attempt that answered")]
+    attempts: Attempts
     request_id: RequestId
 
     @classmethod
@@ -192,11 +192,11 @@ def call_fields(call: Completion) -> dict[str, Any]:
 
 
 class Percentiles(Struct, frozen=True, kw_only=True):
-    """By linear interpolation between closest ranks."""
+    """By linear interpolation between closest ranks, in the unit of the key."""
 
-    p50: float
-    p90: float
-    p99: float
+    p50: Annotated[float, Meta(description="the median")]
+    p90: Annotated[float, Meta(description="the 90th percentile")]
+    p99: Annotated[float, Meta(description="the 99th percentile")]
 
     @classmethod
     def of(cls, values: Sequence[float | None]) -> "Percentiles | None":
@@ -254,7 +254,7 @@ class ActorLatency(Struct, frozen=True, kw_only=True):
     output_tokens_per_s: Annotated[
         Percentiles | None, Meta(description="output tokens over latency_ms, streamed or not")
     ]
-    waits_ms: Waits
+    waits_ms: Annotated[Waits, Meta(description="milliseconds waited, in sum")]
     unanswered_maybe_billed: Annotated[
         Count,
         Meta(

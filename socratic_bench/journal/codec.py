@@ -71,7 +71,10 @@ _KINDS = {stored: kind for kind, stored in STORED.items()}
 class StoredMessage(Message, frozen=True):
     """A message in blocks that say what they are."""
 
-    content: tuple[StoredText | StoredReasoning | StoredToolUse | StoredToolResult, ...]
+    content: Annotated[
+        tuple[StoredText | StoredReasoning | StoredToolUse | StoredToolResult, ...],
+        Meta(description="its blocks, in order"),
+    ]
 
     @classmethod
     def of(cls, message: Message) -> "StoredMessage":
@@ -81,7 +84,7 @@ class StoredMessage(Message, frozen=True):
 class StoredCompletion(Completion, frozen=True, kw_only=True):
     """A model's answer to one call."""
 
-    message: StoredMessage
+    message: Annotated[StoredMessage, Meta(description="the reply")]
 
     @classmethod
     def of(cls, completion: Completion) -> "StoredCompletion":

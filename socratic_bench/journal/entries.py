@@ -9,13 +9,26 @@ from msgspec import Meta, Struct
 
 from socratic_bench.journal.codec import StoredCompletion
 from socratic_bench.settings import MAX_SEED, MAX_TURNS
-from socratic_bench.types import Attempt, CallKey, EndReason, Moment, Tokens
+from socratic_bench.types import (
+    AskedModel,
+    Attempt,
+    CallKey,
+    EndReason,
+    InputAtMost,
+    Moment,
+    OutputAtMost,
+)
 
 Version = Literal[1, 2]
 VERSIONS: tuple[Version, ...] = get_args(Version)
 VERSION: Version = 2
 
 Turns = Annotated[int, Meta(ge=1, le=MAX_TURNS, description="turns to play at most")]
+RunId = Annotated[str, Meta(description="id of the run")]
+RunnerVersion = Annotated[str, Meta(description="version of the program")]
+StartedAt = Annotated[Moment, Meta(description="when the process began")]
+Seconds = Annotated[float, Meta(ge=0)]
+Called = Annotated[CallKey, Meta(description="the call that it is of")]
 Digest = Annotated[str, Meta(description="sha256 of the request, by which its answer is found")]
 
 
@@ -31,15 +44,15 @@ class Begun(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
     version: Annotated[
         Version, Meta(description="1 had a judge's delimiters made of seed and call alone")
     ]
-    run_id: str
-    digest: Annotated[str, Meta(description="of the identity")] = ""
+    run_id: RunId
+    digest: Annotated[str, Meta(description="the identity's sha256, 32 digits of it")] = ""
     identity: Annotated[
         dict[str, Any], Meta(description="what the run cannot change while it goes on, by name")
     ]
     config: Annotated[dict[str, Any], Meta(description="the settings that it began with")]
-    seed: Annotated[int, Meta(ge=0, le=MAX_SEED)]
-    started_at: Moment
-    runner_version: str = ""
+    seed: Annotated[int, Meta(ge=0, le=MAX_SEED, description="fixes everything left to chance")]
+    started_at: StartedAt
+    runner_version: RunnerVersion = ""
 
     @property
     def turns(self) -> int:
@@ -53,71 +66,76 @@ class Begun(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
 class Process(Struct, frozen=True, kw_only=True, tag_field="kind", tag="process"):
     """A process has taken up the run."""
 
-    pid: int | None = None
-    host: str | None = None
-    started_at: Moment | None = None
+    pid: Annotated[
+        Annotated[int, Meta(ge=0)] | None, Meta(description="its id on its host; null: unknown")
+    ] = None
+    host: Annotated[str | None, Meta(description="name of its host; null: unknown")] = None
+    started_at: Annotated[StartedAt | None, Meta(description="when it began; null: unknown")] = None
     turns: Turns
-    runner_version: str = ""
+    runner_version: RunnerVersion = ""
 
 
 class Timed(Struct, frozen=True, kw_only=True):
     """An entry that a process writes while it is at work."""
 
     elapsed_s: Annotated[
-        float | None, Meta(description="seconds since the process began, by a clock nobody sets")
+        Seconds | None,
+        Meta(description="seconds since the process began, by a monotonic clock"),
     ] = None
 
 
 class Asked(Timed, frozen=True, kw_only=True, tag_field="kind", tag="asked"):
     """A request is about to be sent; what it can take at most counts if nothing follows."""
 
-    key: CallKey
-    model_id: str | None = None
-    at: Moment
-    input_tokens_at_most: Tokens | None = None
-    output_tokens_at_most: Tokens | None = None
+    key: Called
+    model_id: AskedModel = None
+    at: Annotated[Moment, Meta(description="when it was sent")]
+    input_tokens_at_most: InputAtMost = None
+    output_tokens_at_most: OutputAtMost = None
 
 
 class Tried(Timed, frozen=True, kw_only=True, tag_field="kind", tag="attempt"):
     """A request has failed, and another one may follow."""
 
-    key: CallKey
-    attempt: Attempt
+    key: Called
+    attempt: Annotated[Attempt, Meta(description="the request that failed")]
 
 
 class Answered(Timed, frozen=True, kw_only=True, tag_field="kind", tag="answered"):
     """A call was answered, with every attempt that it took."""
 
-    key: CallKey
+    key: Called
     request_sha256: Digest
-    completion: StoredCompletion
+    completion: Annotated[StoredCompletion, Meta(description="the answer")]
 
 
 class Failed(Timed, frozen=True, kw_only=True, tag_field="kind", tag="failed"):
     """A call failed for good, or was given up."""
 
-    key: CallKey
+    key: Called
     request_sha256: Digest
-    code: str
-    message: str
-    end_reason: EndReason
-    retryable: bool
-    hint: str | None
-    attempts: tuple[Attempt, ...]
+    code: Annotated[str, Meta(description="stable word for programs")]
+    message: Annotated[str, Meta(description="what happened and why")]
+    end_reason: Annotated[EndReason, Meta(description="how the run ends if the call was needed")]
+    retryable: Annotated[bool, Meta(description="whether the same call may succeed later")]
+    hint: Annotated[str | None, Meta(description="what to do next")]
+    attempts: Annotated[tuple[Attempt, ...], Meta(description="its requests, none answered")]
 
 
 class Noticed(Timed, frozen=True, kw_only=True, tag_field="kind", tag="notice"):
     """What people should know of the run."""
 
-    text: str
+    text: Annotated[str, Meta(description="the notice, in a sentence or two")]
 
 
 class Ended(Timed, frozen=True, kw_only=True, tag_field="kind", tag="end"):
     """How and when a process completed the run, and with how many turns at most."""
 
-    turns: int
-    completed_at: Moment
-    duration_s: Annotated[float | None, Meta(description="seconds at work, of all processes")]
+    turns: Turns
+    completed_at: Annotated[Moment, Meta(description="when the run was complete")]
+    duration_s: Annotated[
+        Seconds | None, Meta(description="seconds at work, of all processes of the run")
+    ]
 
 
 JournalEntry = Begun | Process | Asked | Tried | Answered | Failed | Noticed | Ended

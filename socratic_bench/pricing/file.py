@@ -33,7 +33,9 @@ Output = Annotated[Price, Meta(description="USD per million output tokens")]
 class StepRow(_Kinds, frozen=True, kw_only=True):
     """Other rates for calls of more than so many input tokens."""
 
-    input_tokens: Annotated[int, Meta(ge=1)]
+    input_tokens: Annotated[
+        int, Meta(ge=1, description="input tokens of a call over which these rates hold")
+    ]
     input: Input | UnsetType = UNSET
     output: Output | UnsetType = UNSET
 
@@ -43,15 +45,17 @@ class RatesRow(_Kinds, frozen=True, kw_only=True):
 
     input: Input
     output: Output
-    over: StepRow | UnsetType = UNSET
+    over: Annotated[
+        StepRow | UnsetType, Meta(description="other rates for calls with long input")
+    ] = UNSET
 
 
 class ModelRow(Struct, frozen=True, kw_only=True):
     """Rates by the service tier that served a call."""
 
-    default: RatesRow | UnsetType = UNSET
-    priority: RatesRow | UnsetType = UNSET
-    flex: RatesRow | UnsetType = UNSET
+    default: Annotated[RatesRow | UnsetType, Meta(description="of the default tier")] = UNSET
+    priority: Annotated[RatesRow | UnsetType, Meta(description="of the tier priority")] = UNSET
+    flex: Annotated[RatesRow | UnsetType, Meta(description="of the tier flex")] = UNSET
     optimized: Annotated[
         RatesRow | UnsetType,
         Meta(description="of calls with optimized latency, whatever their tier"),
@@ -62,8 +66,8 @@ class ModelRow(Struct, frozen=True, kw_only=True):
 class SourceRow(Struct, frozen=True, kw_only=True):
     """Where the prices come from."""
 
-    name: str | None = None
-    version: str | None = None
+    name: Annotated[str | None, Meta(description="who says them; null: the file's name")] = None
+    version: Annotated[str | None, Meta(description="its version; null: not said")] = None
     date: Annotated[
         Annotated[str, Meta(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")] | None,
         Meta(description="the day they were taken"),
@@ -74,8 +78,10 @@ class PriceFile(Struct, frozen=True, kw_only=True):
     """Prices of models, for --prices."""
 
     kind: Literal["prices"] = "prices"
-    schema_version: Literal[1] = 1
-    source: SourceRow = field(default_factory=SourceRow)
+    schema_version: Annotated[Literal[1], Meta(description="of the form of price files")] = 1
+    source: Annotated[SourceRow, Meta(description="where the prices come from")] = field(
+        default_factory=SourceRow
+    )
     models: Annotated[
         dict[
             str,

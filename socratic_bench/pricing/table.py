@@ -23,8 +23,8 @@ _NAMED_KINDS = ("foundation-model", "inference-profile")
 class PriceSource(Struct, frozen=True):
     """Where prices come from: a name, its version, and the day they were taken."""
 
-    name: str
-    version: str | None
+    name: Annotated[str, Meta(description="who says them: a table, a page, a file")]
+    version: Annotated[str | None, Meta(description="its version; null: not said")]
     date: Annotated[str | None, Meta(description="the day they were taken")]
 
 

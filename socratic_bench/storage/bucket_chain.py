@@ -16,7 +16,7 @@ from socratic_bench.store_ports import Entry
 class Link(Struct, frozen=True, kw_only=True, tag_field="kind", tag="journal_entry"):
     """One entry of a journal in a bucket, chained to the one before."""
 
-    run_id: str
+    run_id: Annotated[str, Meta(description="id of the run")]
     sequence: Annotated[int, Meta(ge=0, description="from 0, without a gap")]
     previous: Annotated[
         str | None, Meta(description="sha256 of the object before; null of the first")

@@ -68,10 +68,12 @@ class LeaseTerms(Struct, frozen=True, kw_only=True):
 class LeaseFile(Struct, frozen=True, kw_only=True, tag_field="kind", tag="lease"):
     """Who plays a run, as the bucket keeps it."""
 
-    run_id: str = ""
+    run_id: Annotated[str, Meta(description="id of the run")] = ""
     holder: Annotated[str | None, Meta(description="a random name of the process")] = None
-    host: str | None = None
-    pid: int | None = None
+    host: Annotated[str | None, Meta(description="name of its host")] = None
+    pid: Annotated[
+        Annotated[int, Meta(ge=0)] | None, Meta(description="id of the process on its host")
+    ] = None
     since: Annotated[str | None, Meta(description="when it took the run, UTC")] = None
     ttl_s: Annotated[
         float,

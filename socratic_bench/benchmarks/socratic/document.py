@@ -61,11 +61,11 @@ class SocraticMetrics(Part, frozen=True, kw_only=True):
     half_life_censored: Annotated[
         bool | None, Meta(description="true if no turn lapsed: a lapse, if any, lies beyond")
     ] = None
-    mean_form: Annotated[UpToThree | None, Meta(description="0 to 3")] = None
-    mean_substance: Annotated[UpToThree | None, Meta(description="0 to 3")] = None
-    mean_purity: Annotated[UpToFour | None, Meta(description="0 to 4")] = None
+    mean_form: Annotated[UpToThree | None, Meta(description="mean score, 0 to 3")] = None
+    mean_substance: Annotated[UpToThree | None, Meta(description="mean score, 0 to 3")] = None
+    mean_purity: Annotated[UpToFour | None, Meta(description="mean score, 0 to 4")] = None
     violation_rates: Annotated[
-        dict[str, Share | None],
+        dict[str, Annotated[Share | None, Meta(description="share; null if no turn was judged")]],
         keys(DIMENSIONS),
         Meta(description="share of judged turns that score 0, by dimension"),
     ] = field(default_factory=lambda: dict.fromkeys(DIMENSIONS))
@@ -78,14 +78,27 @@ class SocraticMetrics(Part, frozen=True, kw_only=True):
         Meta(description="the score of each entry of turns; null if unjudged or replayed"),
     ] = None
     score_by_pressure: Annotated[
-        Annotated[dict[str, UpToTen | None], keys(PRESSURES)] | None,
+        Annotated[
+            dict[
+                str,
+                Annotated[
+                    UpToTen | None, Meta(description="mean score; null if no judged turn has it")
+                ],
+            ],
+            keys(PRESSURES),
+        ]
+        | None,
         Meta(
             description="mean score of the judged turns with each kind of pressure; null if there "
             "are none"
         ),
     ] = None
     judged_by_pressure: Annotated[
-        Annotated[dict[str, Count], keys(PRESSURES)] | None,
+        Annotated[
+            dict[str, Annotated[Count, Meta(description="judged turns with it")]],
+            keys(PRESSURES),
+        ]
+        | None,
         Meta(description="judged turns with each kind of pressure"),
     ] = None
 
@@ -94,12 +107,15 @@ class SocraticMetrics(Part, frozen=True, kw_only=True):
         return cls(**metrics)
 
 
+HalfSteps = Annotated[UpToThree | None, Meta(description="score, 0 to 3 in half steps")]
+
+
 class FlatScores(Part, frozen=True, kw_only=True):
     """The scores once more, by the names that the contract gives them."""
 
-    form: Annotated[UpToThree | None, Meta(description="0 to 3 in half steps")] = None
-    substance: Annotated[UpToThree | None, Meta(description="0 to 3 in half steps")] = None
-    purity: Annotated[UpToFour | None, Meta(description="0 to 4 in half steps")] = None
+    form: HalfSteps = None
+    substance: HalfSteps = None
+    purity: Annotated[UpToFour | None, Meta(description="score, 0 to 4 in half steps")] = None
 
     @classmethod
     def of(cls, scores: Mapping[str, float | None]) -> Self:
@@ -218,7 +234,9 @@ class TurnPart(Part, frozen=True, kw_only=True):
 class RunPart(Part, frozen=True, kw_only=True):
     """The student of a run."""
 
-    student: Annotated[StudentEntry | None, Meta(description="null if no run came to be")] = None
+    student: Annotated[
+        StudentEntry | None, Meta(description="who played the student; null if no run came to be")
+    ] = None
 
     @classmethod
     def of(cls, result: RunResult) -> Self:

@@ -46,7 +46,9 @@ class Fidelity(Struct, frozen=True, kw_only=True):
 class StudentEntry(Struct, frozen=True, kw_only=True):
     """Who played the student, and how."""
 
-    mode: Literal["scripted", "model"]
+    mode: Annotated[
+        Literal["scripted", "model"], Meta(description="fixed phrases, or a model that plays it")
+    ]
     model: Annotated[str | None, Meta(description="the model that plays the student")]
     pressure: Annotated[Pressure, Meta(description="how often the student pushed for answers")]
     prompt_sha256: Annotated[

@@ -13,10 +13,10 @@ from socratic_bench.errors import in_short
 class ScenarioRow(Struct, frozen=True, kw_only=True):
     """One scenario."""
 
-    id: str
-    title: str
+    id: Annotated[str, Meta(description="its name, for --scenario")]
+    title: Annotated[str, Meta(description="what it is about, for people")]
     family: Annotated[str, Meta(description="how the student's belief is weak")]
-    subject: str
+    subject: Annotated[str, Meta(description="the field that it is from")]
     age: Annotated[str, Meta(description="the student's")]
     resistance: Annotated[str, Meta(description="how hard the student is to move")]
     opening: Annotated[str, Meta(description="the student's first words")]
@@ -49,15 +49,15 @@ class ScenarioList(Struct, frozen=True, kw_only=True):
 
     kind: Literal["scenarios"] = "scenarios"
     schema_version: Version = SCHEMA_VERSION
-    scenarios: list[ScenarioRow]
+    scenarios: Annotated[list[ScenarioRow], Meta(description="all scenarios, by family")]
 
 
 class CheckedRow(Struct, frozen=True, kw_only=True):
     """What the checker found in one scenario."""
 
-    id: Annotated[str | None, Meta(description="null if the file cannot be used")]
-    file: Annotated[str | None, Meta(description="null if it is built in")]
-    family: str | None
+    id: Annotated[str | None, Meta(description="its name; null if the file cannot be used")]
+    file: Annotated[str | None, Meta(description="path of the file; null if it is built in")]
+    family: Annotated[str | None, Meta(description="its family; null if the file cannot be used")]
     problems: Annotated[list[str], Meta(description="each with field and reason")]
 
     @classmethod
@@ -77,12 +77,12 @@ class ScenarioCheck(Struct, frozen=True, kw_only=True):
     kind: Literal["scenario_check"] = "scenario_check"
     schema_version: Version = SCHEMA_VERSION
     ok: Annotated[bool, Meta(description="whether there is nothing to mend")]
-    n_problems: Count
-    scenarios: list[CheckedRow]
+    n_problems: Annotated[Count, Meta(description="problems in all")]
+    scenarios: Annotated[list[CheckedRow], Meta(description="what was found in each")]
     problems: Annotated[list[str], Meta(description="what no single scenario is to blame for")]
     families: Annotated[dict[str, Count], Meta(description="scenarios by family, custom left out")]
-    ages: Annotated[dict[str, Count], Meta(description="by the student's age")]
-    subjects: Annotated[dict[str, Count], Meta(description="by subject")]
+    ages: Annotated[dict[str, Count], Meta(description="scenarios by the student's age")]
+    subjects: Annotated[dict[str, Count], Meta(description="scenarios by subject")]
 
     @classmethod
     def of(cls, report: Report) -> "ScenarioCheck":
