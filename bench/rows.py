@@ -21,8 +21,8 @@ from bench.contenders import (
     environment,
     play,
 )
-from bench.foretold import CASES, off_by, signalled_s
 from bench.load import LOADED, measure_load, sequence_s
+from bench.predicted import CASES, off_by, signalled_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ def measure_all(plan: Plan, say: Say) -> Iterator[Row]:
     yield from quick_answers(plan, say)
     yield cpu_per_call(plan, say)
     yield throughput(plan, say)
-    yield from foretold(plan, say)
+    yield from predicted(plan, say)
     yield signalled(plan, say)
 
 
@@ -190,13 +190,13 @@ def throughput(plan: Plan, say: Say) -> Row:
     )
 
 
-def foretold(plan: Plan, say: Say) -> Iterator[Row]:
+def predicted(plan: Plan, say: Say) -> Iterator[Row]:
     """Dry runs against the runs that follow, in real time."""
     with emulator(plan.latency_ms / 2) as url:
         for case in CASES:
-            say(f"foretold: {case}, {plan.runs} times ...")
+            say(f"predicted: {case}, {plan.runs} times ...")
             yield Row(
-                name=f"foretold: {case}",
+                name=f"predicted: {case}",
                 measure=f"dry run / run, or run / dry run, at {plan.latency_ms / 2:g} ms",
                 unit="x",
                 must=1.15,

@@ -115,8 +115,8 @@ def _dry_run(plan: "Plan", flags: Flags, cancel_token: "CancelToken") -> int:
     from socratic_bench.runner import in_time
 
     # It asks the network, too: which endpoint this is, and how many tokens texts have.
-    foretell = partial(dry_run, plan, os.environ, _call_by_flags())
-    document = run_in_thread(lambda: in_time(foretell, cancel_token))
+    predict = partial(dry_run, plan, os.environ, _call_by_flags())
+    document = run_in_thread(lambda: in_time(predict, cancel_token))
     if not flags.get("quiet"):
         say_estimate(document)
     refusal = _refusal(document)

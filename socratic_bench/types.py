@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from socratic_bench.generation import GenerateConfig
 
@@ -153,15 +153,14 @@ class Tool(Struct, frozen=True, kw_only=True):
 class Request(Struct, frozen=True, kw_only=True):
     """What is asked of a model. Free of anything that differs between runs of one seed.
 
-    `grows`: it is one of a series in which each request begins with all of the one before, so that
-    a model may well keep what it made of it.
+    `is_cacheable_prefix`: the next request begins with all of this one, so caching it pays.
     """
 
     messages: tuple[Message, ...]
     config: GenerateConfig
     system: str | None = None
     tool: Tool | None = None
-    grows: bool = False
+    is_cacheable_prefix: bool = field(default=False, name="grows")  # digests have the older name
 
 
 class CallKey(Struct, frozen=True, kw_only=True):

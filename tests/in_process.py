@@ -48,7 +48,7 @@ def played(*words: str, env: Mapping[str, str] | None = None) -> Outcome:
     return Outcome(result.exit_code, document + b"\n", "")
 
 
-def foretold(*words: str, env: Mapping[str, str] | None = None) -> dict[str, Any]:
+def predicted(*words: str, env: Mapping[str, str] | None = None) -> dict[str, Any]:
     """The document of its dry run."""
     with _asked(words, env) as config:
         document: dict[str, Any] = forecast.dry_run(prepare(config), os.environ)

@@ -316,7 +316,7 @@ class FlakyStore:
         return f"flaky://{key}"
 
 
-class HeldStore(FlakyStore):
+class BlockedStore(FlakyStore):
     """Puts nothing before it is released."""
 
     def __init__(self) -> None:
@@ -369,7 +369,7 @@ class TestDelivery:
         delivery.close()
 
     def test_sending_waits_for_nobody(self):
-        store = HeldStore()
+        store = BlockedStore()
         delivery = Delivery([store])
         for number in range(20):
             delivery.send(str(number), b"")
@@ -381,7 +381,7 @@ class TestDelivery:
         delivery.close()
 
     def test_settling_in_a_hurry_names_what_is_late(self):
-        store = HeldStore()
+        store = BlockedStore()
         delivery = Delivery([store])
         delivery.send("a", b"")
 

@@ -43,7 +43,7 @@ def played(turns: int, minimum: int) -> list[Usage]:
                 system=text(400, "system"),
                 messages=messages,
                 config=GenerateConfig(max_tokens=1024),
-                grows=True,
+                is_cacheable_prefix=True,
             )
             usage = model.complete(request, CallKey(role="tutor", index=turn)).usage
             assert usage is not None
@@ -158,8 +158,8 @@ def test_others_do_not_wait_for_the_retries_of_a_first_verdict():
 
 
 def test_who_waits_for_a_prefix_is_ended_with_the_run():
-    warmth = PromptCacheGate()
-    assert warmth.enter("rubric", never)
+    gate = PromptCacheGate()
+    assert gate.enter("rubric", never)
 
     class EndError(Exception):
         pass
@@ -168,20 +168,20 @@ def test_who_waits_for_a_prefix_is_ended_with_the_run():
         raise EndError
 
     with pytest.raises(EndError):
-        warmth.enter("rubric", end)
-    assert warmth.enter("another", never)
+        gate.enter("rubric", end)
+    assert gate.enter("another", never)
 
 
 def test_who_waits_too_long_goes_alone():
-    warmth = PromptCacheGate()
-    warmth.enter("rubric", never)
+    gate = PromptCacheGate()
+    gate.enter("rubric", never)
 
     def too_long(*_: Any) -> Any:
         raise TimeoutError
 
-    assert not warmth.enter("rubric", too_long)
-    warmth.leave("rubric", is_done=True)
-    assert not warmth.enter("rubric", never)
+    assert not gate.enter("rubric", too_long)
+    gate.leave("rubric", is_done=True)
+    assert not gate.enter("rubric", never)
 
 
 def never(*_: Any) -> Any:

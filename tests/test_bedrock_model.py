@@ -446,12 +446,12 @@ def test_the_message_names_the_model_and_what_the_service_said(fake, bench):
 
 @pytest.mark.parametrize("name", ERROR_KINDS)
 def test_every_kind_of_failure_says_what_to_do_next_and_ends_a_run(name):
-    fault = ERROR_KINDS[name]
+    kind = ERROR_KINDS[name]
 
-    assert fault.hint
-    assert fault.end_reason in ENDINGS
-    assert fault.retried is (fault.end_reason == "unavailable" and name != "daily_quota")
-    assert fault.retried or not fault.maybe_billed
+    assert kind.hint
+    assert kind.end_reason in ENDINGS
+    assert kind.retried is (kind.end_reason == "unavailable" and name != "daily_quota")
+    assert kind.retried or not kind.maybe_billed
 
 
 class TestRetries:
@@ -620,7 +620,7 @@ class TestRefusedFields:
         system="Ask, never tell.",
         messages=(Message.user("Hello."),),
         config=GenerateConfig(max_tokens=200),
-        grows=True,
+        is_cacheable_prefix=True,
     )
 
     def test_it_is_asked_again_without_each_field_that_it_refuses(self):
@@ -741,7 +741,7 @@ def test_known_models_need_no_second_request():
         messages=(Message.user("Hello."),),
         config=GenerateConfig(max_tokens=200),
         tool=TOOL,
-        grows=True,
+        is_cacheable_prefix=True,
     )
     with emulated() as (emulator, bench):
         for model_id in MODELS:

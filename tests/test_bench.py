@@ -20,11 +20,11 @@ NAMES = [
     "--help",
     "CPU per call",
     "the emulator at 0 ms",
-    "foretold: 12 turns",
-    "foretold: a judge that refuses fields",
-    "foretold: a budget",
-    "foretold: a budget's turns",
-    "foretold: a deadline's turns",
+    "predicted: 12 turns",
+    "predicted: a judge that refuses fields",
+    "predicted: a budget",
+    "predicted: a budget's turns",
+    "predicted: a deadline's turns",
     "a signal while a call hangs",
 ]
 

@@ -11,7 +11,7 @@ from socratic_bench.errors import ArtifactError, StoreOutageError
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.folder import FolderStore
-from socratic_bench.storage.upload_queue import Patience
+from socratic_bench.storage.upload_queue import UploadPolicy
 from tests.fakes import PATIENCE_S
 
 SOON = RetryPolicy(uniform=lambda _low, _high: 0.001)
@@ -46,7 +46,7 @@ class Store:
             assert self.tried.wait_for(lambda: len(self.puts) >= count, PATIENCE_S)
 
 
-class Held(Store):
+class SilentStore(Store):
     """Says nothing before it is told to."""
 
     def put(self, key: str, body: bytes) -> None:
@@ -54,7 +54,7 @@ class Held(Store):
         super().put(key, body)
 
 
-class Fading(Held):
+class FailingStore(SilentStore):
     """Says nothing before it is told to, and then that it is out of order."""
 
     def put(self, key: str, body: bytes) -> None:
@@ -82,8 +82,8 @@ def closing() -> Iterator[list[Delivery]]:
 def deliver(closing: list[Delivery]) -> Any:
     def make(*stores: Any, tries: int = 3, grace_s: float = 60.0, **more: Any) -> Delivery:
         clock = more.pop("monotonic_s", Clock())
-        patience = Patience(tries=tries, grace_s=grace_s, monotonic_s=clock, retry_policy=SOON)
-        closing.append(Delivery(stores, patience=patience, **more))
+        policy = UploadPolicy(tries=tries, grace_s=grace_s, monotonic_s=clock, retry_policy=SOON)
+        closing.append(Delivery(stores, policy=policy, **more))
         return closing[-1]
 
     return make
@@ -119,7 +119,7 @@ def test_a_store_that_stays_away_is_tried_so_often_and_told_with_a_count(deliver
 
 def test_after_the_dialogue_each_write_gets_its_tries_and_no_more(deliver):
     """The first try is under way when the dialogue ends; three more follow it."""
-    store = Fading()
+    store = FailingStore()
     delivery = deliver(store, tries=3)
     delivery.send("a", b"")
 
@@ -178,22 +178,22 @@ def test_a_slow_store_that_takes_something_now_and_then_is_not_given_up(deliver)
 
 
 def test_a_store_that_stands_still_holds_no_other_one_up(deliver, tmp_path):
-    acquired, folder = Held(), FolderStore(str(tmp_path))
-    delivery = deliver(folder, acquired)
+    silent, folder = SilentStore(), FolderStore(str(tmp_path))
+    delivery = deliver(folder, silent)
     for number in range(20):
         delivery.send(str(number), b"x")
 
     wait_until(lambda: len(list(tmp_path.iterdir())) == 20)
-    assert acquired.kept == {}
-    acquired.up.set()
+    assert silent.kept == {}
+    silent.up.set()
     assert delivery.settle() is None
-    assert len(acquired.kept) == 20
+    assert len(silent.kept) == 20
 
 
 def test_memory_is_bounded_and_said_once(deliver):
     told: list[ArtifactError] = []
-    acquired = Held()
-    delivery = deliver(acquired, memory_bytes=1000, on_full=told.append)
+    silent = SilentStore()
+    delivery = deliver(silent, memory_bytes=1000, on_full=told.append)
     for number in range(15):
         delivery.send(str(number), b"x" * 100)
 
@@ -201,11 +201,11 @@ def test_memory_is_bounded_and_said_once(deliver):
     assert "wait for s3://bucket/" in error.message
     assert "--output-dir" in (error.hint or "")
     assert error.exit_code == 4
-    acquired.up.set()
+    silent.up.set()
     missing = delivery.settle()
     assert isinstance(missing, ArtifactError)
     assert missing.message.startswith("5 artifacts are missing.")
-    assert len(acquired.kept) == 10
+    assert len(silent.kept) == 10
 
 
 def test_what_has_arrived_takes_no_memory(deliver):
@@ -229,29 +229,29 @@ class TestBacking:
 
     def test_it_takes_no_memory_and_arrives_as_it_was(self, deliver, tmp_path):
         told: list[ArtifactError] = []
-        acquired, folder = Held(), FolderStore(str(tmp_path))
-        delivery = deliver(folder, acquired, backing=folder, memory_bytes=1000, on_full=told.append)
+        silent, folder = SilentStore(), FolderStore(str(tmp_path))
+        delivery = deliver(folder, silent, backing=folder, memory_bytes=1000, on_full=told.append)
         bodies = {str(number): bytes([number]) * 500 for number in range(30)}
         for number, body in bodies.items():
             delivery.send(number, body)
             wait_until(lambda: delivery.held_bytes == 0)
-        acquired.up.set()
+        silent.up.set()
 
         assert delivery.settle() is None
-        assert (told, acquired.kept) == ([], bodies)
+        assert (told, silent.kept) == ([], bodies)
 
     @pytest.fixture
-    def acquired(self, deliver, tmp_path):
+    def silent(self, deliver, tmp_path):
         """Eight files wait in the folder: four more than a bucket has writers."""
-        store, folder = Held(), FolderStore(str(tmp_path))
+        store, folder = SilentStore(), FolderStore(str(tmp_path))
         delivery = deliver(folder, store, backing=folder)
         for number in range(8):
             delivery.send(str(number), b"mine")
         wait_until(lambda: delivery.held_bytes == 0)
         return delivery, store
 
-    def test_what_somebody_changed_there_is_not_passed_on(self, acquired, tmp_path):
-        delivery, store = acquired
+    def test_what_somebody_changed_there_is_not_passed_on(self, silent, tmp_path):
+        delivery, store = silent
         (tmp_path / "7").write_bytes(b"yours")
         store.up.set()
 
@@ -261,8 +261,8 @@ class TestBacking:
         assert "was changed meanwhile" in error.message
         assert store.kept == {str(number): b"mine" for number in range(7)}
 
-    def test_what_is_gone_there_is_told(self, acquired, tmp_path):
-        delivery, store = acquired
+    def test_what_is_gone_there_is_told(self, silent, tmp_path):
+        delivery, store = silent
         (tmp_path / "7").unlink()
         store.up.set()
 
@@ -284,8 +284,8 @@ def test_the_file_that_vouches_is_kept_nowhere_over_missing_parts(deliver):
 
 def test_closing_ends_the_waiting(deliver):
     store = Store()
-    patience = Patience(retry_policy=RetryPolicy(uniform=lambda _low, _high: 3600.0))
-    delivery = Delivery([store], patience=patience)
+    policy = UploadPolicy(retry_policy=RetryPolicy(uniform=lambda _low, _high: 3600.0))
+    delivery = Delivery([store], policy=policy)
     delivery.send("a", b"")
     store.wait_for_tries(1)
     (thread,) = [t for t in threading.enumerate() if t.name.startswith("delivery")][-1:]

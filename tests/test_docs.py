@@ -37,7 +37,7 @@ from socratic_bench.storage import bucket_clients
 from socratic_bench.storage.delivery import MEMORY_BYTES
 from socratic_bench.storage.lease import RENEWALS_PER_TTL, TTL_MAX_S
 from socratic_bench.storage.s3 import CHECK_TIMEOUT_S
-from socratic_bench.storage.upload_queue import Patience
+from socratic_bench.storage.upload_queue import UploadPolicy
 from socratic_bench.turns import Judged, Unscored, Verdict
 from socratic_bench.types import Completion, Message
 from tests.fakes import PATIENCE_S
@@ -576,21 +576,21 @@ def test_the_waits_and_bounds_of_calls_are_those_of_the_program() -> None:
 
 def test_the_waits_and_bounds_of_s3_are_those_of_the_program() -> None:
     text = " ".join((ROOT / "docs/s3.md").read_text().split())
-    patience = Patience()
-    waits = patience.retry_policy
+    policy = UploadPolicy()
+    waits = policy.retry_policy
 
     for words in (
         f"may take {bucket_clients.CONNECT_TIMEOUT_S} s to connect",
         f"and {bucket_clients.READ_TIMEOUT_S} s to be answered",
         f"starts at {waits.wait_base_s} s and doubles up to {waits.wait_max_s:g} s",
-        f"no longer than {patience.grace_s:g} s after the last write that arrived",
+        f"no longer than {policy.grace_s:g} s after the last write that arrived",
         f"up to {MEMORY_BYTES // 2**20} MiB",
         f"one try, {CHECK_TIMEOUT_S} s",
         f"renews it every {TTL_MAX_S / RENEWALS_PER_TTL:g} s",
         f"not renewed for {TTL_MAX_S:g} s",
     ):
         assert words in text, words
-    assert patience.tries == RunConfig(model="m").max_attempts
+    assert policy.tries == RunConfig(model="m").max_attempts
 
 
 def test_the_tables_of_the_document_are_those_that_its_types_make() -> None:

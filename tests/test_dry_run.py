@@ -1,4 +1,4 @@
-"""What a dry run foretells is what the same command then takes, and nothing is called for it."""
+"""What a dry run predicts is what the same command then takes, and nothing is called for it."""
 
 import json
 import threading
@@ -35,14 +35,14 @@ def words(model, turns, *more):
     return (*start, "--seed", "7", *more)
 
 
-def foretold(*words, env=None, tell=in_process.foretold):
+def predicted(*words, env=None, tell=in_process.predicted):
     document = tell(*words, env=env)
     assert (document["error"] is None) == (ENDINGS[document["end_reason"]].exit_code != 3)
     assert_valid("dry_run", document)
     return document
 
 
-def command_foretells(*words, env=None):
+def command_predicts(*words, env=None):
     """As it tells itself, which reaches endpoints that tests may not reach from this process."""
 
     def tell(*words, env):
@@ -50,7 +50,7 @@ def command_foretells(*words, env=None):
         assert outcome.exit_code == (3 if outcome.document["error"] else 0), outcome
         return outcome.document
 
-    return foretold(*words, env=env, tell=tell)
+    return predicted(*words, env=env, tell=tell)
 
 
 def assert_close(expected, happened, tolerance=TOLERANCE):
@@ -64,13 +64,13 @@ def assert_close(expected, happened, tolerance=TOLERANCE):
     assert expected["n_turns"] == happened["n_turns"]
 
 
-def assert_foretold(asked, settings, patch):
-    """The command, and what it takes, are foretold as they come about on a clock of the test's own.
+def assert_predicted(asked, settings, patch):
+    """The command, and what it takes, are predicted as they come about on a clock of the test's own.
 
-    How well time is foretold on a machine that has other things to do is measured by `make bench`.
+    How well time is predicted on a machine that has other things to do is measured by `make bench`.
     """
     with Emulator(settings) as served:
-        expected = foretold(*asked, env=account(served.url, asked[1]))
+        expected = predicted(*asked, env=account(served.url, asked[1]))
     happened = owned_clock.play(asked, settings, patch)
 
     assert_close(expected, happened, SAME_CLOCK)
@@ -110,17 +110,17 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("case", COMMANDS)
-def test_what_is_foretold_happens(case):
-    expected = foretold("--offline", *COMMANDS[case])
+def test_what_is_predicted_happens(case):
+    expected = predicted("--offline", *COMMANDS[case])
     happened = in_process.played("--offline", *COMMANDS[case]).document
 
     assert_close(expected, happened)
     assert expected["cost"]["stand_in"] is True
 
 
-def test_a_budget_that_is_too_small_is_foretold():
+def test_a_budget_that_is_too_small_is_predicted():
     more = (*STUDENT, "--max-cost-usd", "0.4")
-    told = foretold("--offline", *words("emulator.mixture-1-v1:0", 60, *more))
+    told = predicted("--offline", *words("emulator.mixture-1-v1:0", 60, *more))
 
     assert told["end_reason"] == "budget"
     assert 0 < told["n_turns"] < 60
@@ -128,11 +128,11 @@ def test_a_budget_that_is_too_small_is_foretold():
 
 
 @pytest.mark.parametrize("token_ms", [0, 4])
-def test_the_time_at_an_emulator_that_takes_its_time_is_foretold(token_ms):
+def test_the_time_at_an_emulator_that_takes_its_time_is_predicted(token_ms):
     latency_model = Settings(role_latency_ms={"tutor": 150, "student": 60, "judge": 30})
     with Emulator(replace(latency_model, ms_per_output_token=token_ms)) as served:
         env = account(served.url, CLAUDE, RUNNER_JUDGE_MODEL=CLAUDE, RUNNER_STUDENT_MODEL=CLAUDE)
-        expected = foretold(*words(CLAUDE, 12), env=env)
+        expected = predicted(*words(CLAUDE, 12), env=env)
         happened = in_process.played(*words(CLAUDE, 12), env=env).document
 
     said = sum(happened["usage"][role]["output_tokens"] for role in ("tutor", "student"))
@@ -165,7 +165,7 @@ def test_what_is_refused_takes_its_time(case, monkeypatch):
     asked = words(tutor, 4, "--judge-model", judge, *more)
     latency_model = Settings(role_latency_ms={"tutor": 200, "judge": 700}, ms_per_output_token=5)
 
-    assert_foretold(asked, latency_model, monkeypatch)
+    assert_predicted(asked, latency_model, monkeypatch)
 
 
 TOGETHER = {"tutor": 150, "student": 150, "judge": 150}
@@ -186,26 +186,26 @@ BOUND = {
 
 
 @pytest.mark.parametrize("case", BOUND)
-def test_what_waits_for_what_is_foretold(case, monkeypatch):
+def test_what_waits_for_what_is_predicted(case, monkeypatch):
     latencies, judge, more = BOUND[case]
     asked = words("emulator.socratic-v1:0", 20, "--judge-model", judge, *more)
 
-    expected = assert_foretold(asked, Settings(role_latency_ms=latencies), monkeypatch)
+    expected = assert_predicted(asked, Settings(role_latency_ms=latencies), monkeypatch)
     assert expected["end_reason"] == (case.split(",")[0] if more else "max_turns")
 
 
-def test_what_a_budget_buys_where_answers_come_at_once_is_foretold(monkeypatch):
+def test_what_a_budget_buys_where_answers_come_at_once_is_predicted(monkeypatch):
     more = (*STUDENT, "--judge-model", "emulator.judge-v1:0", "--max-cost-usd", "0.1")
     asked = words("emulator.mixture-1-v1:0", 30, *more)
 
-    expected = assert_foretold(asked, Settings(), monkeypatch)
+    expected = assert_predicted(asked, Settings(), monkeypatch)
     assert expected["end_reason"] == "budget"
     assert 0 < expected["n_turns"] < 30
 
 
 def test_an_emulator_elsewhere_is_asked_too():
     with Emulator(Settings(latency_ms=300), host="127.0.0.3") as served:
-        told = command_foretells(*words(CLAUDE, 3), env=account(served.url, CLAUDE))
+        told = command_predicts(*words(CLAUDE, 3), env=account(served.url, CLAUDE))
 
     assert told["duration_seconds"] == pytest.approx(1.2, rel=TOLERANCE)
     assert told["assumptions"]["replies"]["tutor"]["source"] == "emulator"
@@ -216,9 +216,9 @@ def test_an_endpoint_of_the_configuration_file_is_asked_too(tmp_path):
         file = tmp_path / "config"
         file.write_text(f"[default]\nendpoint_url = {served.url}\n")
         env = account("", CLAUDE, NOVA, AWS_CONFIG_FILE=str(file))
-        told = foretold(*words(CLAUDE, 3), env=env)
+        told = predicted(*words(CLAUDE, 3), env=env)
         env["AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"] = "true"
-        elsewhere = foretold(*words(NOVA, 3, "--no-judge"), env=env)
+        elsewhere = predicted(*words(NOVA, 3, "--no-judge"), env=env)
 
     assert told["duration_seconds"] == pytest.approx(1.2, rel=TOLERANCE)
     assert told["assumptions"]["replies"]["tutor"]["source"] == "emulator"
@@ -234,8 +234,8 @@ def test_an_endpoint_of_the_configuration_file_is_asked_too(tmp_path):
     ],
     ids=["temperature", "guardrail", "judge"],
 )
-def test_what_is_refused_is_foretold(refused):
-    told = foretold("--offline", *refused)
+def test_what_is_refused_is_predicted(refused):
+    told = predicted("--offline", *refused)
     happened = in_process.played("--offline", *refused)
 
     assert happened.exit_code == 3
@@ -246,7 +246,7 @@ def test_what_is_refused_is_foretold(refused):
 
 def test_another_program_at_this_machine_is_no_emulator():
     with counter(1000, host="127.0.0.1") as (url, _):
-        told = foretold(*words(CLAUDE, 4), env=account(url, CLAUDE, RUNNER_JUDGE_MODEL=CLAUDE))
+        told = predicted(*words(CLAUDE, 4), env=account(url, CLAUDE, RUNNER_JUDGE_MODEL=CLAUDE))
 
     assert {reply["source"] for reply in told["assumptions"]["replies"].values()} == {"assumed"}
     # At the assumed pace of models: four replies and a verdict, one after the other.
@@ -259,24 +259,24 @@ def test_what_is_replayed_is_neither_called_nor_judged(tmp_path):
     file.write_text(json.dumps({"turns": record}))
     more = words("emulator.drift-5-v1:0", 4, "--transcript", str(file))
 
-    expected = foretold("--offline", *more)
+    expected = predicted("--offline", *more)
     happened = in_process.played("--offline", *more).document
 
     assert_close(expected, happened)
     assert expected["usage"]["judge"]["calls"] == 4
 
 
-def test_caching_is_foretold_too():
-    told = foretold("--offline", *COMMANDS["model student, forty turns"])["usage"]
+def test_caching_is_predicted_too():
+    told = predicted("--offline", *COMMANDS["model student, forty turns"])["usage"]
 
     for role in ("tutor", "student"):
         assert told[role]["cache_read_tokens"] > told[role]["input_tokens"] / 2
 
 
-def test_models_at_an_emulator_of_ones_own_are_foretold_and_nothing_is_asked_of_them():
+def test_models_at_an_emulator_of_ones_own_are_predicted_and_nothing_is_asked_of_them():
     with Emulator(Settings()) as served:
         env = account(served.url, CLAUDE, RUNNER_JUDGE_MODEL=CLAUDE)
-        expected = foretold(*words(CLAUDE, 8), env=env)
+        expected = predicted(*words(CLAUDE, 8), env=env)
         asked = {request.operation for request in served.requests}
         happened = in_process.played(*words(CLAUDE, 8), env=env).document
 
@@ -334,7 +334,7 @@ def real(*more):
 
 def test_real_models_have_assumptions_a_range_and_real_prices():
     with counter(None) as (url, _):
-        document = command_foretells(*real("--student-model", HAIKU), env=account(url, CLAUDE))
+        document = command_predicts(*real("--student-model", HAIKU), env=account(url, CLAUDE))
     low, high = document["low"], document["high"]
 
     assert document["cost"]["stand_in"] is False
@@ -349,9 +349,9 @@ def test_real_models_have_assumptions_a_range_and_real_prices():
 
 def test_what_the_service_counts_is_believed():
     with counter(None) as (url, _):
-        guess = command_foretells(*real(), env=account(url, CLAUDE))
+        guess = command_predicts(*real(), env=account(url, CLAUDE))
     with counter(6000) as (url, asked):
-        told = command_foretells(*real(), env=account(url, CLAUDE))
+        told = command_predicts(*real(), env=account(url, CLAUDE))
 
     # An inference profile's tokens are counted by its model; each model is asked about once.
     assert sorted(path for path, _ in asked) == [
@@ -368,7 +368,7 @@ def test_what_the_service_counts_is_believed():
 def test_a_count_that_does_not_come_is_not_waited_for():
     """None comes before the command has ended."""
     with counter(3000, held=threading.Event()) as (url, asked):
-        told = command_foretells(*real(), env=account(url, CLAUDE))
+        told = command_predicts(*real(), env=account(url, CLAUDE))
 
     assert len(asked) == 2
     assert set(told["assumptions"]["token_counts"].values()) == {"estimated"}
@@ -377,7 +377,7 @@ def test_a_count_that_does_not_come_is_not_waited_for():
 def test_an_unknown_price_is_unknown_here_too():
     with counter(None) as (url, _):
         env = account(url, "unknown.model-v1:0")
-        document = command_foretells(
+        document = command_predicts(
             *words("unknown.model-v1:0", 2, "--judge-model", HAIKU), env=env
         )
 
@@ -392,8 +392,8 @@ def test_an_unknown_price_is_unknown_here_too():
 def test_it_says_whether_a_deadline_will_do(deadline_s, covers):
     with counter(None) as (url, _):
         env = account(url, CLAUDE)
-        bounded = command_foretells(*words(CLAUDE, 4, "--deadline", deadline_s), env=env)
-        free = command_foretells(*words(CLAUDE, 4), env=env)
+        bounded = command_predicts(*words(CLAUDE, 4, "--deadline", deadline_s), env=env)
+        free = command_predicts(*words(CLAUDE, 4), env=env)
 
     told = bounded["deadline"]
     assert told.pop("deadline_s") == float(deadline_s)
@@ -413,24 +413,24 @@ def test_it_says_whether_a_deadline_will_do(deadline_s, covers):
 def test_it_says_whether_a_budget_will_do():
     offline = ("--offline", *COMMANDS["eight turns"])
 
-    assert foretold(*offline)["budget"] is None
-    assert foretold(*offline, "--max-cost-usd", "1")["budget"] == {
+    assert predicted(*offline)["budget"] is None
+    assert predicted(*offline, "--max-cost-usd", "1")["budget"] == {
         "max_cost_usd": 1.0,
         "covers_high": True,
     }
-    assert foretold(*offline, "--max-cost-usd", "0.01")["budget"]["covers_high"] is False
+    assert predicted(*offline, "--max-cost-usd", "0.01")["budget"]["covers_high"] is False
 
 
 # --- the command ---
 
 
 @pytest.mark.parametrize("case", ["eight turns", "budget for nothing"])
-def test_the_command_foretells_what_the_library_does(case):
+def test_the_command_predicts_what_the_library_does(case):
     outcome = run("--offline", *COMMANDS[case], "--dry-run", "--quiet")
 
     assert (outcome.exit_code, outcome.stderr) == (0, "")
     assert_valid("dry_run", outcome.document)
-    assert outcome.document == foretold("--offline", *COMMANDS[case])
+    assert outcome.document == predicted("--offline", *COMMANDS[case])
 
 
 def test_it_says_in_words_what_it_says_in_the_document():
@@ -447,7 +447,7 @@ def test_it_says_in_words_what_it_says_in_the_document():
 
 def test_it_keeps_nothing(tmp_path):
     folder = tmp_path / "out"
-    foretold("--offline", *COMMANDS["one turn"], "--output-dir", str(folder))
+    predicted("--offline", *COMMANDS["one turn"], "--output-dir", str(folder))
 
     assert list(folder.rglob("*")) == []
 
@@ -470,7 +470,7 @@ def test_without_an_account_it_tells_all_the_same():
     env = environment(AWS_REGION="us-east-1", BEDROCK_MODEL_IDS=json.dumps([CLAUDE]))
     env["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"] = "http://127.0.0.2:9"
 
-    document = command_foretells("--model", CLAUDE, "--prompt", OPENING, "--turns", "2", env=env)
+    document = command_predicts("--model", CLAUDE, "--prompt", OPENING, "--turns", "2", env=env)
 
     assert document["cost"]["total"]["total_usd"] > 0
 

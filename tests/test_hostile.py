@@ -43,7 +43,7 @@ TOOL_USE = '{"toolUse": {"toolUseId": "use-1", "name": "record_verdict", "input"
 
 
 def known_code(index: int) -> str:
-    """What a tutor that knew the seed could foretell: all but what it is going to say itself."""
+    """What a tutor that knew the seed could predict: all but what it is going to say itself."""
     return delimiter_code(SEED, CallKey(role="judge", index=index))
 
 

@@ -39,7 +39,7 @@ GOOD_VERDICT = Verdict(
     judge_model="judge",
 )
 GOOD_TEXT = json.dumps(GOOD)
-EXHIBIT = JudgeInput(
+JUDGE_INPUT = JudgeInput(
     (("student", "Hello."), ("tutor", "Why?"), ("student", "Because.")), "What follows?"
 )
 
@@ -306,7 +306,7 @@ def test_any_text_that_looks_like_json_is_a_verdict_or_none(text):
     assert isinstance(read(text), Verdict | Unreadable)
 
 
-def asked(judge_input: JudgeInput = EXHIBIT, *, seed: int = 7, index: int = 0) -> Request:
+def asked(judge_input: JudgeInput = JUDGE_INPUT, *, seed: int = 7, index: int = 0) -> Request:
     model = ScriptedModel(by_tool(GOOD), model_id="judge")
     judge(model, seed=seed).judge(judge_input, index)
     return model.calls[0][0]
@@ -318,7 +318,7 @@ def judge(model: ScriptedModel, *, seed: int = 7, now: Callable[[], Any] = lambd
 
 def judged_by(*answers: Completion | str | Exception) -> tuple[Judged, ScriptedModel]:
     model = ScriptedModel(*answers, model_id="judge")
-    return judge(model).judge(EXHIBIT, 3), model
+    return judge(model).judge(JUDGE_INPUT, 3), model
 
 
 UNUSABLE = "This is prose."
@@ -455,7 +455,7 @@ class TestJudge:
 
 class TestRequest:
     def test_the_reply_stands_between_delimiters_after_its_context(self):
-        code = delimiter_code(7, CallKey(role="judge", index=0), EXHIBIT)
+        code = delimiter_code(7, CallKey(role="judge", index=0), JUDGE_INPUT)
 
         assert [message.role for message in asked().messages] == ["user"]
         assert asked().messages[0].text == (
@@ -503,14 +503,14 @@ class TestRequest:
             CallKey(role=role, index=index, part=part)
             for role, index, part in product(("judge", "tutor"), range(20), ("", "a", "b"))
         ]
-        codes = [delimiter_code(seed, key, EXHIBIT) for seed, key in product(range(20), keys)]
+        codes = [delimiter_code(seed, key, JUDGE_INPUT) for seed, key in product(range(20), keys)]
 
         assert len(set(codes)) == len(codes) == 20 * 120
         assert all(re.fullmatch(r"[0-9a-f]{16}", code) for code in codes)
 
     def test_no_delimiter_is_in_what_the_tutor_was_ever_shown(self):
-        """Neither in the exhibit's context nor in what is fixed for all runs."""
-        code = delimiter_code(7, CallKey(role="judge", index=0), EXHIBIT)
+        """Neither in the judge input's context nor in what is fixed for all runs."""
+        code = delimiter_code(7, CallKey(role="judge", index=0), JUDGE_INPUT)
 
         assert code not in (asked().system or "")
         assert asked().messages[0].text.count(code) == 9
@@ -554,7 +554,7 @@ def structure(request: Request, judge_input: JudgeInput) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("reply", HOSTILE, ids=numbers(HOSTILE))
 def test_no_tutor_changes_the_structure_of_the_request(reply):
-    plain, hostile = EXHIBIT, JudgeInput(EXHIBIT.context, reply)
+    plain, hostile = JUDGE_INPUT, JudgeInput(JUDGE_INPUT.context, reply)
 
     assert structure(asked(hostile), hostile) == structure(asked(plain), plain)
 
@@ -610,9 +610,9 @@ class TestRubricFile:
         rubric = load_rubric(
             files("socratic_bench.benchmarks.socratic") / "rubric.toml", speakers=SPEAKERS
         )
-        system = verdict_request(rubric, EXHIBIT, code="c0de").system
+        system = verdict_request(rubric, JUDGE_INPUT, code="c0de").system
 
-        assert system == verdict_request(rubric, EXHIBIT, code="f00d").system
+        assert system == verdict_request(rubric, JUDGE_INPUT, code="f00d").system
         for one in rubric.examples:
             assert json.dumps(one.reply, ensure_ascii=False) in system
 
@@ -629,6 +629,6 @@ class TestRubricFile:
 
 
 def test_a_verdict_request_carries_its_code():
-    request = verdict_request(RUBRIC, EXHIBIT, code="c0de")
+    request = verdict_request(RUBRIC, JUDGE_INPUT, code="c0de")
 
     assert "<reply-c0de>\nWhat follows?\n</reply-c0de>" in request.messages[0].text

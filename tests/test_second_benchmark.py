@@ -299,9 +299,9 @@ def test_every_actor_is_counted_by_its_name_and_only_the_tested_one_has_the_tier
     service.scripts[NOVA] = [answer("?"), answer("4")]
     benchmark = CriticBenchmark(parts=CRITIC)
     document = run(config, benchmark=benchmark).document
-    foretold = dry_run(prepare(config, benchmark=benchmark), {})
+    predicted = dry_run(prepare(config, benchmark=benchmark), {})
 
-    assert breaches("run", document, CRITIC) == breaches("dry_run", foretold, CRITIC) == []
+    assert breaches("run", document, CRITIC) == breaches("dry_run", predicted, CRITIC) == []
     roles = ["writer", "critic", "judge"]
     assert list(document["usage"]) == [*roles, "total"]
     assert [document["usage"][role]["calls"] for role in roles] == [1, 1, 0]
@@ -313,7 +313,7 @@ def test_every_actor_is_counted_by_its_name_and_only_the_tested_one_has_the_tier
     ]
     costs = document["cost"]
     assert costs["writer"]["total_usd"] > costs["critic"]["total_usd"] > 0
-    assert (foretold["student_model"], foretold["usage"]["critic"]["calls"]) == (NOVA, 1)
+    assert (predicted["student_model"], predicted["usage"]["critic"]["calls"]) == (NOVA, 1)
     stored(out, CRITIC)
 
 
@@ -421,7 +421,7 @@ def test_the_documented_one_is_played_by_the_command(added, fresh):
     assert "  right  " in added.said
 
 
-def test_the_documented_one_is_foretold(added, fresh):
+def test_the_documented_one_is_predicted(added, fresh):
     document = added.run(*PLAY, "--dry-run")
 
     assert (document["benchmark"], document["n_turns"]) == ("recall", 1)
@@ -434,8 +434,8 @@ def test_the_documented_one_is_held_by_budget_and_gates(added, fresh):
     refused = added.run(*PLAY, "--max-cost-usd", "0.000001", exit_code=6)
     assert (refused["end_reason"], fresh.sent) == ("budget", [])
 
-    foretold = added.run(*PLAY, "--max-cost-usd", "0.000001", "--dry-run")
-    assert foretold["budget"]["covers_high"] is False
+    predicted = added.run(*PLAY, "--max-cost-usd", "0.000001", "--dry-run")
+    assert predicted["budget"]["covers_high"] is False
 
     assert added.run(*PLAY, "--max-cost-usd", "1", "--fail-under", "accuracy=1")["cost"]
     fresh.scripts[CLAUDE] = [answer("5")]

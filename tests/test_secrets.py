@@ -66,7 +66,7 @@ def echoing_refusal(status: int, code: str) -> Any:
     return lambda sent: refusal(status, code, f"You sent {echo(sent)}.")
 
 
-def surroundings(url: str, **more: str) -> dict[str, str]:
+def credentials_everywhere(url: str, **more: str) -> dict[str, str]:
     """A machine full of credentials, with Bedrock at `url`."""
     return environment(
         **{
@@ -115,7 +115,7 @@ def test_neither_a_good_run_nor_a_failed_gate_keeps_what_a_model_echoes(
     """The tutor repeats every credential; folder, bucket, stdout and stderr are searched."""
     name, client = bucket
     with FakeBedrock({CLAUDE: echoing_model, JUDGE: [scored(3, 3, 3, rationale=SECRET)]}) as served:
-        env = surroundings(
+        env = credentials_everywhere(
             served.url, RUNNER_OUTPUT_DIR=str(tmp_path), AWS_ENDPOINT_URL_S3=moto_url
         )
         outcome = run(*WORDS, *gate, "--s3-bucket", name, env=env)
@@ -147,7 +147,7 @@ REFUSALS = {
 def test_no_refusal_that_echoes_the_request_is_passed_on(case, tmp_path):
     status, code, exit_code = REFUSALS[case]
     with FakeBedrock({CLAUDE: echoing_refusal(status, code)}) as served:
-        env = surroundings(served.url, RUNNER_OUTPUT_DIR=str(tmp_path))
+        env = credentials_everywhere(served.url, RUNNER_OUTPUT_DIR=str(tmp_path))
         outcome = run(*WORDS, "--debug", env=env)
 
     assert outcome.exit_code == exit_code
@@ -159,7 +159,9 @@ def test_no_refusal_that_echoes_the_request_is_passed_on(case, tmp_path):
 def test_nor_is_one_of_the_judge_in_a_judge_file(tmp_path):
     scripts = {CLAUDE: [answer()], JUDGE: echoing_refusal(503, "ServiceUnavailableException")}
     with FakeBedrock(scripts) as served:
-        outcome = run(*WORDS, env=surroundings(served.url, RUNNER_OUTPUT_DIR=str(tmp_path)))
+        outcome = run(
+            *WORDS, env=credentials_everywhere(served.url, RUNNER_OUTPUT_DIR=str(tmp_path))
+        )
     (kept,) = tmp_path.rglob("judge_000.json")
 
     assert outcome.exit_code == 4
@@ -179,7 +181,9 @@ def test_credentials_of_a_profile_are_as_secret_as_those_of_the_environment(tmp_
         return refusal(400, "ValidationException", message)
 
     with FakeBedrock({CLAUDE: bare}) as served:
-        env = surroundings(served.url, AWS_SHARED_CREDENTIALS_FILE=str(tmp_path / "credentials"))
+        env = credentials_everywhere(
+            served.url, AWS_SHARED_CREDENTIALS_FILE=str(tmp_path / "credentials")
+        )
         outcome = run(*WORDS, *debug, env={k: v for k, v in env.items() if k not in KEYS})
 
     assert f"Not good: {MASK}, {MASK}!" in outcome.document["error"]["message"]
@@ -190,7 +194,7 @@ def test_broken_credentials_file_is_not_quoted(tmp_path):
     (tmp_path / "credentials").write_text(
         f"[default]\naws_secret_access_key = {SECRET}\n{TOKEN}\n["
     )
-    env = surroundings(
+    env = credentials_everywhere(
         f"http://{NOWHERE}", AWS_SHARED_CREDENTIALS_FILE=str(tmp_path / "credentials")
     )
     outcome = run(*WORDS, "--debug", env={k: v for k, v in env.items() if k not in KEYS})
@@ -212,7 +216,7 @@ NO_ADDRESSES = ("no url", "no port", "no scheme")  # to which nothing can be sen
 
 @pytest.mark.parametrize("case", ENDPOINTS)
 def test_no_error_of_a_connection_shows_what_the_endpoint_holds(case):
-    env = surroundings(ENDPOINTS[case])
+    env = credentials_everywhere(ENDPOINTS[case])
     del env["AWS_BEARER_TOKEN_BEDROCK"]
     outcome = run(*WORDS, "--debug", env=env)
 
@@ -224,7 +228,7 @@ def test_no_error_of_a_connection_shows_what_the_endpoint_holds(case):
 @pytest.mark.parametrize("case", ["no url", "no port", "signed"])
 def test_nor_what_a_proxy_holds(case):
     proxies = {"HTTPS_PROXY": ENDPOINTS[case], "https_proxy": ENDPOINTS[case]}
-    outcome = run(*WORDS, env=surroundings("https://bedrock.example.invalid", **proxies))
+    outcome = run(*WORDS, env=credentials_everywhere("https://bedrock.example.invalid", **proxies))
 
     assert outcome.exit_code == (3 if case in NO_ADDRESSES else 4)
     assert_silent(outcome)
@@ -232,7 +236,9 @@ def test_nor_what_a_proxy_holds(case):
 
 @pytest.mark.parametrize("case", ["password", "signed"])
 def test_nor_what_the_endpoint_of_a_bucket_holds(case, tmp_path):
-    env = surroundings("", AWS_ENDPOINT_URL_S3=ENDPOINTS[case], RUNNER_S3_BUCKET="a-bucket")
+    env = credentials_everywhere(
+        "", AWS_ENDPOINT_URL_S3=ENDPOINTS[case], RUNNER_S3_BUCKET="a-bucket"
+    )
     del env["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"], env["BEDROCK_MODEL_IDS"], env["RUNNER_JUDGE_MODEL"]
     words = ("--offline", "--model", "emulator.socratic-v1:0", "--prompt", OPENING, "--turns", "1")
     outcome = run(*words, "--debug", "--max-attempts", "2", "--output-dir", str(tmp_path), env=env)
@@ -253,7 +259,7 @@ def test_a_bucket_that_echoes_the_request_is_not_passed_on(tmp_path, debug):
         FakeBedrock({"": denied}) as store,
     ):
         store.scripts = _Always(denied)
-        env = surroundings(served.url, AWS_ENDPOINT_URL_S3=store.url)
+        env = credentials_everywhere(served.url, AWS_ENDPOINT_URL_S3=store.url)
         outcome = run(*WORDS, *debug, "--s3-bucket", "a-bucket", env=env)
 
     assert (outcome.exit_code, outcome.document["end_reason"]) == (4, "artifacts")
@@ -281,7 +287,7 @@ def test_no_error_of_assuming_a_role_is_passed_on_with_credentials(case, debug):
     with FakeBedrock() as sts:
         sts.scripts = _Always(denied)
         url = sts.url if case == "echo" else ENDPOINTS["password"]
-        env = surroundings("http://127.0.0.1:9", AWS_ENDPOINT_URL_STS=url)
+        env = credentials_everywhere("http://127.0.0.1:9", AWS_ENDPOINT_URL_STS=url)
         del env["AWS_BEARER_TOKEN_BEDROCK"]
         outcome = run(*WORDS, *debug, "--assume-role-arn", ROLE, env=env)
 
@@ -309,7 +315,7 @@ def test_credentials_of_an_assumed_role_are_secret_too():
 
     with FakeBedrock() as sts, FakeBedrock({CLAUDE: bare}) as served:
         sts.scripts = _Always(granted)
-        env = surroundings(served.url, AWS_ENDPOINT_URL_STS=sts.url)
+        env = credentials_everywhere(served.url, AWS_ENDPOINT_URL_STS=sts.url)
         del env["AWS_BEARER_TOKEN_BEDROCK"]
         outcome = run(*WORDS, "--debug", "--assume-role-arn", ROLE, env=env)
         (sent,) = served.sent
@@ -322,7 +328,7 @@ def test_credentials_of_an_assumed_role_are_secret_too():
 @pytest.mark.parametrize("name", ["AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN"])
 def test_a_line_end_in_a_credential_does_not_get_it_quoted(name):
     """As pasted from a file. No header may hold it, and the HTTP library says what it was."""
-    env = surroundings(f"http://{NOWHERE}", **{name: KEYS[name] + "\n"})
+    env = credentials_everywhere(f"http://{NOWHERE}", **{name: KEYS[name] + "\n"})
     outcome = run(*WORDS, "--debug", env=env)
 
     assert "Invalid header value" in outcome.stderr
@@ -330,7 +336,9 @@ def test_a_line_end_in_a_credential_does_not_get_it_quoted(name):
 
 
 def test_wrong_words_that_hold_a_credential_are_not_quoted(debug):
-    outcome = run(*WORDS, f"--token={TOKEN}", *debug, env=surroundings("", AWS_REGION=SECRET))
+    outcome = run(
+        *WORDS, f"--token={TOKEN}", *debug, env=credentials_everywhere("", AWS_REGION=SECRET)
+    )
 
     assert outcome.exit_code == 2
     assert f"Unknown flag '--token={MASK}" in outcome.stderr
@@ -347,7 +355,7 @@ def test_a_deadline_and_a_signal_tell_nothing(tmp_path):
 
     scripts = {CLAUDE: first_only, JUDGE: [scored(3, 3, 4)]}
     with FakeBedrock(scripts) as served:
-        env = surroundings(served.url, RUNNER_OUTPUT_DIR=str(tmp_path))
+        env = credentials_everywhere(served.url, RUNNER_OUTPUT_DIR=str(tmp_path))
         late = in_time(
             lambda s: run(*WORDS, "--deadline", str(s), env=env),
             lambda outcome: outcome.document["n_turns"] > 0,
@@ -383,7 +391,7 @@ def _never() -> Any:
 
 def test_a_question_that_is_cut_for_the_terminal_shows_no_half_of_a_secret():
     with FakeBedrock({CLAUDE: [answer(f"Is it {TOKEN}?")], JUDGE: [scored(3, 3, 4)]}) as served:
-        outcome = run(*WORDS, env=surroundings(served.url))
+        outcome = run(*WORDS, env=credentials_everywhere(served.url))
 
     assert f"Is it {MASK}?" in outcome.stderr
     assert_silent(outcome)

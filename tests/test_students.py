@@ -296,7 +296,7 @@ def test_the_model_sees_the_dialogue_from_the_student_s_side():
             Message.user("How so?"),
         ),
         config=GenerateConfig(max_tokens=90, temperature=0.5),
-        grows=True,
+        is_cacheable_prefix=True,
     )
 
 

@@ -40,7 +40,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     keep_requests: int = 100_000
 
     def pace(self) -> dict[str, object]:
-        """How long answers take, by role, and what is refused, for who wants to foretell it."""
+        """How long answers take, by role, and what is refused, for who wants to predict it."""
         return {
             "emulator": EMULATOR,
             "latency_ms": {role: self.latency_of(role) for role in get_args(Role)},

@@ -28,7 +28,7 @@ class ExpectedReply(Struct, frozen=True):
 
 
 class ReplyModel(Protocol):
-    """Foretells a model's reply to a request."""
+    """Predicts a model's reply to a request."""
 
     def refuses(self, arguments: Wire, *, streamed: bool) -> ModelError | None:
         """How the model refuses the request, if that is known."""

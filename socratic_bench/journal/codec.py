@@ -104,7 +104,7 @@ def request_sha256(request: Request) -> str:
     comes, and not which.
     """
     config = replace(request.config, service_tier=None, latency_profile=None)
-    asked = replace(request, config=config, grows=False)
+    asked = replace(request, config=config, is_cacheable_prefix=False)
     try:
         # Between an answer and the next request, with all that was said before: so it is quick.
         written = orjson.dumps(_without_unset(to_builtins(asked), config))

@@ -93,7 +93,7 @@ def _quoted(reply: Completion) -> str:
 def delimiter_code(seed: int, key: CallKey, judge_input: JudgeInput | None = None) -> str:
     """16 hex digits that the run's seed, the call and what they enclose fix.
 
-    Since a text cannot hold a digest of itself, not even a model that knows the seed can foretell
+    Since a text cannot hold a digest of itself, not even a model that knows the seed can predict
     them. Without an `judge_input`: as runs had them whose journal is of version 1.
     """
     named = f"{seed}/{key.role}/{key.part}/{key.index}"

@@ -1,4 +1,4 @@
-"""What a prompt cache will read and write, foretold from the requests by the published rules.
+"""What a prompt cache will read and write, predicted from the requests by the published rules.
 
 Bedrock caches the prefix before each cache point, if it has the model's minimum of tokens, and
 finds what was written before at the point itself or up to 20 blocks before it.

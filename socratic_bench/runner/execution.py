@@ -31,7 +31,7 @@ from socratic_bench.storage.places import (
     open_bucket,
     open_folder,
 )
-from socratic_bench.storage.upload_queue import Patience
+from socratic_bench.storage.upload_queue import UploadPolicy
 from socratic_bench.store_ports import ArtifactStore, Entry, Journals
 
 CALLS_AT_ONCE = 4
@@ -123,7 +123,7 @@ class RunExecution:
         return Delivery(
             stores,
             backing=self.folder,
-            patience=Patience(tries=self.config.max_attempts),
+            policy=UploadPolicy(tries=self.config.max_attempts),
             on_full=self.cancel_token.end,
         )
 
@@ -144,14 +144,14 @@ class RunExecution:
         check_stores(self.stores)
         if not self.entries and self.config.resume_run_id is None:
             self.prepared = self._prepared_provider()
-        taking = RunAcquisition(
+        acquisition = RunAcquisition(
             stores=self._journals(),
             new_run_id=self.keys.run_id,
             now=self.started_at,
             owner=owner(),
             notice=self.listener.on_notice,
         )
-        acquired = taking.hold(self.plan, self.entries)
+        acquired = acquisition.acquire_run(self.plan, self.entries)
         curated = RunKeys(acquired.run_id).curated
         self.is_delivered = acquired.is_complete and (not self.bucket or self.bucket.holds(curated))
         return acquired

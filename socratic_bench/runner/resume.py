@@ -111,7 +111,7 @@ def document_entries(document: object) -> Sequence[Entry]:
 
 
 class RunAcquisition(Struct, frozen=True, kw_only=True):
-    """What taking up a run needs: its stores, an id for a new one, and who and when this is."""
+    """What it takes to begin or resume a run: stores, an id for a new run, process and time."""
 
     stores: Sequence[Journals]
     new_run_id: str
@@ -119,8 +119,8 @@ class RunAcquisition(Struct, frozen=True, kw_only=True):
     owner: Mapping[str, Any]
     notice: Callable[[str], None]
 
-    def hold(self, plan: Plan, entries: Sequence[Entry] = ()) -> AcquiredRun:
-        """The run that `plan` means, held until its journal is closed.
+    def acquire_run(self, plan: Plan, entries: Sequence[Entry] = ()) -> AcquiredRun:
+        """Begin or resume the run that `plan` describes, and lock its journals.
 
         Raises `UsageError` if it is held elsewhere, is not there, or is another run than asked for.
         """

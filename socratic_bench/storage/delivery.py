@@ -6,7 +6,7 @@ from concurrent.futures import Future, wait
 from typing import Protocol
 
 from socratic_bench.errors import ArtifactError
-from socratic_bench.storage.upload_queue import Patience, Upload, UploadQueue
+from socratic_bench.storage.upload_queue import Upload, UploadPolicy, UploadQueue
 from socratic_bench.store_ports import ArtifactStore
 
 MEMORY_BYTES = 256 * 2**20
@@ -36,13 +36,13 @@ class Delivery:
         stores: Sequence[ArtifactStore],
         *,
         backing: Backing | None = None,
-        patience: Patience | None = None,
+        policy: UploadPolicy | None = None,
         memory_bytes: int = MEMORY_BYTES,
         on_full: Callable[[ArtifactError], object] = lambda _: None,
     ) -> None:
         self._stores = tuple(stores)
         self._backing = backing
-        self._patience = patience or Patience()
+        self._policy = policy or UploadPolicy()
         self._memory_bytes = memory_bytes
         self._on_full = on_full
         self._lock = threading.Lock()
@@ -198,7 +198,7 @@ class Delivery:
                 return None
             queue = self._queues.get(id(upload.store))
             if queue is None:
-                queue = self._queues[id(upload.store)] = UploadQueue(upload.store, self._patience)
+                queue = self._queues[id(upload.store)] = UploadQueue(upload.store, self._policy)
             future = queue.submit(upload, then=lambda: self._release(upload, *backed))
             self._pending[future] = upload
             return future

@@ -18,7 +18,7 @@ WRITERS = 4
 LOOKS = 3
 
 
-class Patience(Struct, frozen=True, kw_only=True):
+class UploadPolicy(Struct, frozen=True, kw_only=True):
     """How long a store that is out of order is waited for.
 
     While the dialogue goes on, without end. After it each write gets `tries` more, and all of them
@@ -90,9 +90,9 @@ class _Patient(Struct):
 class UploadQueue:
     """The writers of one store. A store that stands still holds no other one up."""
 
-    def __init__(self, store: ArtifactStore, patience: Patience) -> None:
+    def __init__(self, store: ArtifactStore, policy: UploadPolicy) -> None:
         self.store = store
-        self._patience = patience
+        self._policy = policy
         self._pool = ThreadPoolExecutor(WRITERS, thread_name_prefix="delivery")
         self._settling = threading.Event()
         self._closed = threading.Event()
@@ -104,8 +104,8 @@ class UploadQueue:
         return self._pool.submit(self._deliver, upload, then)
 
     def settle(self) -> None:
-        """From now on patience counts; writers that sleep try at once."""
-        self._waiting.since_s = self._patience.monotonic_s()
+        """From now on policy counts; writers that sleep try at once."""
+        self._waiting.since_s = self._policy.monotonic_s()
         self._settling.set()
 
     def missing(self) -> Sequence[str] | None:
@@ -113,7 +113,7 @@ class UploadQueue:
 
         Raises `ArtifactError` if the store fails to tell.
         """
-        policy = replace(self._patience.retry_policy, max_attempts=LOOKS)
+        policy = replace(self._policy.retry_policy, max_attempts=LOOKS)
         look = partial(self.store.missing, self._kept)
         return policy.call(look, passes=is_outage, sleep=self._sleep)
 
@@ -124,7 +124,7 @@ class UploadQueue:
 
     def _deliver(self, upload: Upload, then: Callable[[], None]) -> None:
         upload.late_tries = 0
-        self._patience.retry_policy.call(
+        self._policy.retry_policy.call(
             partial(self._try, upload),
             passes=is_outage,
             sleep=self._sleep,
@@ -148,18 +148,18 @@ class UploadQueue:
             raise
         self._kept[upload.key] = Kept(n_bytes=len(body), sha256=upload.sha256)
         upload.error = self._waiting.error = None
-        self._waiting.since_s = self._patience.monotonic_s()
+        self._waiting.since_s = self._policy.monotonic_s()
 
     def _is_enough(self, upload: Upload) -> bool:
         if self._closed.is_set():
             return True
-        return upload.late_tries >= self._patience.tries or self._is_out_of_time()
+        return upload.late_tries >= self._policy.tries or self._is_out_of_time()
 
     def _is_out_of_time(self) -> bool:
         if not self._settling.is_set():
             return False
-        waited_s = self._patience.monotonic_s() - self._waiting.since_s
-        return self._closed.is_set() or waited_s > self._patience.grace_s
+        waited_s = self._policy.monotonic_s() - self._waiting.since_s
+        return self._closed.is_set() or waited_s > self._policy.grace_s
 
     def _sleep(self, seconds: float) -> None:
         (self._closed if self._settling.is_set() else self._settling).wait(seconds)

@@ -1,4 +1,4 @@
-"""The command among hostile surroundings: terminals that close, clocks that are set, odd input."""
+"""The command among hostile conditions: terminals that close, clocks that are set, odd input."""
 
 import fcntl
 import json

@@ -118,7 +118,7 @@ def content(path: Path) -> dict[str, bytes]:
 
 
 def test_a_lock_that_is_a_link_is_not_made_elsewhere(tmp_path):
-    """It is named by the command line alone, so that others can foretell where it will be."""
+    """It is named by the command line alone, so that others can predict where it will be."""
     out, victim = tmp_path / "out", tmp_path / "victim"
     assert run(*SHORT, "--resume", "--seed", "1", "--output-dir", str(out)).exit_code == 0
     (lock,) = out.glob("journal/identities/*/lock")

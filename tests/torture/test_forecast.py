@@ -174,7 +174,7 @@ TELLING = {
 
 
 @pytest.mark.parametrize("case", TELLING)
-def test_what_an_emulator_says_that_it_takes_is_foretold(case):
+def test_what_an_emulator_says_that_it_takes_is_predicted(case):
     (model, *more), settings, exit_code = TELLING[case]
     words = ("--model", model, *more, "--scenario", "career-change", "--turns", "6")
     with Emulator(Settings(**settings)) as served:
@@ -193,7 +193,7 @@ def test_what_an_emulator_says_that_it_takes_is_foretold(case):
 
 @pytest.mark.parametrize("quiet", daily([(), ("--quiet",)], first=1), ids=["told", "quiet"])
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_foretold_refusal_is_said_and_exits_as_the_run_would(case, quiet):
+def test_a_predicted_refusal_is_said_and_exits_as_the_run_would(case, quiet):
     model, *more = REFUSED[case]
     words = ("--model", model, *more, "--scenario", "career-change", "--turns", "4", *quiet)
     with Emulator(Settings()) as served:

@@ -1,4 +1,4 @@
-"""A tutor that speaks to its judge: it can foretell no delimiter, and is flagged, not punished."""
+"""A tutor that speaks to its judge: it can predict no delimiter, and is flagged, not punished."""
 
 import json
 import re

@@ -87,8 +87,8 @@ def test_thinking_is_asked_for_in_the_family_s_own_form(service, model, words, s
 
     assert outcome.exit_code == 0, outcome.document["error"]
     assert [request.body[FIELDS] for request in requests] == [sent]
-    warmth = {"temperature": 0.5} if "--temperature" in words else {}
-    assert requests[0].body["inferenceConfig"].items() >= warmth.items()
+    temperature = {"temperature": 0.5} if "--temperature" in words else {}
+    assert requests[0].body["inferenceConfig"].items() >= temperature.items()
     assert "cachePoint" not in json.dumps(requests[0].body) or "claude" in model
 
 

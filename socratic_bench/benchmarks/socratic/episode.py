@@ -142,7 +142,7 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
             system=self.tutor_prompt,
             messages=(*messages, Message.user(prompt)),
             config=self.settings.generation,
-            grows=self.settings.turns > 1,
+            is_cacheable_prefix=self.settings.turns > 1,
         )
         index = len(exchanges)
         replies = [context.tested.complete(request, CallKey(role=TUTOR, index=index))]

@@ -35,7 +35,7 @@ def cached_messages(request: Request, can: Capabilities) -> tuple[int, ...]:
     user's message before, where the last request has written. Both points stand in the request, so
     that no model has to look back for what was written.
     """
-    if not (can.prompt_cache and request.grows):
+    if not (can.prompt_cache and request.is_cacheable_prefix):
         return ()
     last = len(request.messages) - 1
     return (last - 2, last) if last > 1 else (last,)

@@ -139,7 +139,7 @@ def error_kind(error: Exception, *, model_id: str, began: bool = False) -> Error
 
 def answered_kind(code: str, message: str, status: int, *, model_id: str) -> ErrorKind:
     """The kind of an answer of the service, known before it is given."""
-    name = answered_fault(code, message, status)
+    name = _name_of_answer(code, message, status)
     maybe_billed = ERROR_KINDS[name].maybe_billed
     return _kind(name, f"{model_id}: {code}: {message}", maybe_billed=maybe_billed)
 
@@ -173,12 +173,12 @@ def _headers(error: Exception) -> dict[str, str]:
 
 def _classify(error: Exception) -> tuple[str, str]:
     if isinstance(error, CredentialsError):
-        return _credentials_fault(error), str(error)
+        return _credentials_kind(error), str(error)
     if isinstance(error, sdk.ClientError):
         return _classify_answer(error)
     error = carried(error)
     if isinstance(error, UnsendableError) and error.header:
-        return _header_fault(error.header), str(error)
+        return _header_kind(error.header), str(error)
     return _by_type(error), f"{type(error).__name__}: {error}"
 
 
@@ -190,7 +190,7 @@ def _by_type(error: Exception) -> str:
     return name
 
 
-def _credentials_fault(error: CredentialsError) -> str:
+def _credentials_kind(error: CredentialsError) -> str:
     name = _classify(error.cause)[0]
     if name in _UNREACHABLE:
         return "credentials_unreachable"
@@ -199,7 +199,7 @@ def _credentials_fault(error: CredentialsError) -> str:
     return name if ERROR_KINDS[name].retried or name in _OF_CREDENTIALS else "no_credentials"
 
 
-def _header_fault(header: str) -> str:
+def _header_kind(header: str) -> str:
     return "no_credentials" if header in SECRET_HEADERS else "invalid_configuration"
 
 
@@ -228,10 +228,10 @@ def _classify_answer(error: sdk.ClientError) -> tuple[str, str]:
         is_signature = code in _SIGNATURES
         known = ERROR_KINDS[name].retried or is_signature or name == "expired_credentials"
         return name if known else "role_denied", said
-    return answered_fault(code, message, status), said
+    return _name_of_answer(code, message, status), said
 
 
-def answered_fault(code: str, message: str, status: int) -> str:
+def _name_of_answer(code: str, message: str, status: int) -> str:
     """Which of the `ERROR_KINDS` an answer is, by the code, words and status of the service."""
     name = _by_name(code, status)
     told = (

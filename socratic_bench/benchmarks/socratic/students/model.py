@@ -70,7 +70,7 @@ class ModelStudent(Struct, frozen=True):
             system=system_prompt(self.scenario),
             messages=self._messages(exchanges, reminder),
             config=GenerateConfig(max_tokens=self.max_tokens, temperature=self.temperature),
-            grows=True,
+            is_cacheable_prefix=True,
         )
         key = CallKey(role="student", index=len(exchanges), repeat=repeat)
         return self.model.complete(request, key)

@@ -1,4 +1,4 @@
-"""What real time is the judge of: runs beside what was foretold of them; the end by a signal."""
+"""What real time is the judge of: runs beside what was predicted of them; the end by a signal."""
 
 import json
 import signal
@@ -28,7 +28,7 @@ CASES = {
 
 
 def off_by(case: str, url: str) -> float:
-    """The greater of what was foretold and what came about, over the lesser: 1 is exact."""
+    """The greater of what was predicted and what came about, over the lesser: 1 is exact."""
     more, measure = CASES[case]
     told = _document(url, *more, "--dry-run")
     found = _document(url, *more)
