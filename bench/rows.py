@@ -88,7 +88,7 @@ def measure_all(plan: Plan, say: Say) -> Iterator[Row]:
 def long_dialogue(plan: Plan, say: Say) -> Iterator[Row]:
     """Against the critical path: both speakers in turn, then one verdict.
 
-    All verdicts but the last lie beside the dialogue, so the path has `turns` calls of the tutor,
+    All verdicts but the last run during the dialogue, so the path has `turns` calls of the tutor,
     one less of the student, and one of the judge.
     """
     path_s = 2 * plan.turns * plan.latency_ms / 1000

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 Flags = Mapping[str, str | Sequence[str] | bool]
 STDOUT = 1
 MISSING = "\0missing"  # no word of a command line can hold a NUL
-# The parser's time grows with the square of their number.
+# The parser takes time with the square of the number of flags.
 MOST_WORDS = 1000
 LONGEST_SHOWN = 60
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
-    """Shows a flag's word without the brackets that its being noted when missing would bring.
+    """Shows a flag's word without brackets, although the parser takes it as optional.
 
     It asks for the terminal's width by itself: argparse imports five modules for that, each time.
     """
@@ -39,7 +39,7 @@ class Help(argparse.RawDescriptionHelpFormatter):
 class Parser(argparse.ArgumentParser):
     """Never exits by itself but for help; its mistakes are raised, or told by `repeated`."""
 
-    commands: Sequence[str] = ()  # other first words, which may be what a misspelt one means
+    commands: Sequence[str] = ()  # other commands, to suggest for a misspelt one
 
     def __init__(self, **how: "Any") -> None:  # noqa: ANN401 -- as argparse takes them
         super().__init__(**how)
@@ -95,12 +95,12 @@ def _columns() -> int:
 
 
 def add_word(group: argparse._ArgumentGroup, flag: str, metavar: str, text: str) -> None:
-    """A flag with a word. A missing word is noted and reported with all other mistakes."""
+    """A flag with a value. A missing value is reported with all other mistakes."""
     group.add_argument(flag, metavar=metavar, help=text, nargs="?", const=MISSING)
 
 
 def add_words(group: argparse._ArgumentGroup, flag: str, metavar: str, text: str) -> None:
-    """A flag that may come several times, with a word each."""
+    """A flag that may come several times, each time with a value."""
     group.add_argument(flag, metavar=metavar, help=text, nargs="?", const=MISSING, action="append")
 
 
@@ -139,7 +139,7 @@ def parse_strictly(parser: Parser, words: Sequence[str]) -> argparse.Namespace:
 
 
 def _undecodable(parser: Parser, found: argparse.Namespace) -> Iterator[str]:
-    """All words are text, also those that name files: documents tell them, and must be right."""
+    """Every word must be valid text, file names too, since documents show them."""
     from socratic_bench.types import is_text
 
     for action in parser._actions:  # noqa: SLF001

@@ -33,7 +33,7 @@ def find_earlier(
     run_id: str | None,
     cancel_token: "CancelToken",
 ) -> Earlier | None:
-    """What the flags leave to an earlier process: a document's or a store's, or nothing.
+    """The earlier run that the flags name, from a document or a store, if any.
 
     Raises `UsageError` if it is not there, and what ends the run while a store is asked.
     """

@@ -1,7 +1,7 @@
 """The flags of `run` and `resume`, from the table of settings to the parser.
 
-Help reads them from flags.tsv, which `make docs` keeps: what the table is made of takes longer to
-import than all of help takes.
+Help reads them from flags.tsv, which `make docs` writes: importing the table would take longer than
+all of help.
 """
 
 import os
@@ -55,7 +55,7 @@ def build_parser(words: Sequence[str] = ()) -> Parser:
 
 
 def table_rows() -> Sequence[Row]:
-    """What help and parser are made of, from the table of settings."""
+    """The rows of help and parser, from the table of settings."""
     return [*_table_rows()]
 
 
@@ -74,7 +74,7 @@ def _table_rows() -> Iterator[Row]:
 
 
 def _stored_rows() -> Sequence[Row]:
-    """The same as `make docs` has stored them."""
+    """The same rows, as stored by `make docs`."""
     with open(STORED, encoding="utf-8") as file:  # noqa: PTH123 -- see above
         return [_row(*line.rstrip("\n").split("\t")) for line in file]
 

@@ -1,4 +1,4 @@
-"""What only the command can be told: flags that change what is shown, and not what is run."""
+"""Flags of the command alone: they change what is shown, not what is run."""
 
 from typing import Annotated
 

@@ -71,8 +71,8 @@ def say(text: str, *, end: str = "\n") -> None:
         sys.stderr.write(redact(text) + end)
         sys.stderr.flush()
     except OSError:
-        # Nobody listens, and the document is what counts. The interpreter would try to flush once
-        # more on its way out, and change the exit code.
+        # stderr is closed; only the document counts. The interpreter would flush once more at exit,
+        # and change the exit code.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     except ValueError:
         # The stream is closed on this side.
@@ -80,9 +80,8 @@ def say(text: str, *, end: str = "\n") -> None:
 
 
 def plain(text: str) -> str:
-    """One line of text that a terminal only shows: no escapes, no controls, no line breaks.
-
-    Free of secrets, too, since half a secret that a caller cuts off is not found any more.
+    """One line of text that is safe in a terminal: no escapes, control characters or line breaks.
+    Secrets are masked here, since one that a caller has cut in half would not be found.
     """
     return " ".join(_shown(redact(text).replace("\n", " ").replace("\t", " ")).split())
 
@@ -135,7 +134,7 @@ def print_failed_run(
 
 
 def _parts(benchmark: str) -> "Parts":
-    """Its own keys; in place of one that is not known, those of the default."""
+    """The benchmark's keys; those of the default one if it is unknown."""
     from socratic_bench.benchmarks import BENCHMARKS, load_benchmark
 
     return load_benchmark(benchmark if benchmark in BENCHMARKS else _DEFAULT).parts

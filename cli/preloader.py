@@ -1,4 +1,4 @@
-"""Uses the wait for the first reply: what is needed only after it is imported then."""
+"""Imports what is needed only after the first reply, while that is waited for."""
 
 import gc
 import threading
@@ -16,7 +16,7 @@ AFTER_A_REPLY = (
     "socratic_bench.providers.bedrock.sdk",
     "statistics",
 )
-# Imports would hold up the request that is just being put together.
+# Importing now would delay the first request.
 SENDING_S = 0.05
 
 
@@ -41,5 +41,5 @@ def import_beside(
     if thread.is_alive():
         for name in (*modules, *AFTER_A_REPLY):
             import_module(name)
-        # What has been made by now stays: no search for garbage need go through it.
+        # What exists by now stays, so the garbage collector need not look at it.
         gc.freeze()

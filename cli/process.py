@@ -61,7 +61,7 @@ def _print_failure(module: str, error: "BenchError") -> None:
 
 
 def leave_now(code: int) -> "NoReturn":
-    """End the process at once: no call that was given up is waited for, nothing taken apart."""
+    """End the process at once, without waiting for abandoned calls or cleaning up."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             with suppress(OSError, ValueError):

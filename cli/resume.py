@@ -8,7 +8,7 @@ USAGE = "socratic-runner resume RUN_ID --output-dir DIR | --s3-bucket NAME [opti
 
 
 def main(words: Sequence[str]) -> int:
-    """As `run`, but what is not said anew is taken from the run's journal."""
+    """As `run`, but settings that are not given again come from the run's journal."""
     from cli.flags import build_parser
     from cli.run import play
 

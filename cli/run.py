@@ -114,7 +114,7 @@ def _dry_run(plan: "Plan", flags: Flags, cancel_token: "CancelToken") -> int:
     from socratic_bench.forecast import dry_run
     from socratic_bench.runner import in_time
 
-    # It asks the network, too: which endpoint this is, and how many tokens texts have.
+    # It uses the network, too: to see which endpoint this is, and to count tokens.
     predict = partial(dry_run, plan, os.environ, _call_by_flags())
     document = run_in_thread(lambda: in_time(predict, cancel_token))
     if not flags.get("quiet"):
@@ -128,7 +128,7 @@ def _dry_run(plan: "Plan", flags: Flags, cancel_token: "CancelToken") -> int:
 
 
 def _refusal(document: "Mapping[str, Any]") -> "BenchError | None":
-    """What the run is known to be refused, so that it would fail."""
+    """The refusal by which the run is known to fail."""
     told = document["error"]
     if told is None:
         return None
@@ -154,7 +154,7 @@ def _report(result: "RunResult", flags: Flags) -> int:
     printed = print_document(
         document, pretty=bool(flags.get("pretty")), hint=_how_to_print_again(result)
     )
-    # Taking the interpreter apart would be the last thing to wait for.
+    # A normal interpreter exit would only cost time.
     leave_now(result.exit_code if printed else result.exit_code or EXIT_UNWRITTEN)
 
 
@@ -206,7 +206,7 @@ def _offline_models() -> tuple[str, ...]:
 def _perform(
     plan: "Plan", cancel_token: "CancelToken", entries: "Sequence[Entry]", flags: Flags
 ) -> "RunResult":
-    """Play beside the main thread, which stays free to take signals."""
+    """Play in another thread; the main thread stays free for signals."""
     from cli.preloader import import_beside
     from cli.run_in_thread import run_in_thread
     from socratic_bench.runner import perform

@@ -1,4 +1,4 @@
-"""Runs something beside the main thread, which stays free to take signals."""
+"""Runs something in another thread, so that the main thread stays free for signals."""
 
 import os
 import signal

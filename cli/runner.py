@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from cli import stdout
 from cli.commands import COMMANDS
 
-# Start-up makes a great many objects that stay, and looking for garbage among them takes a sixth of
-# its time. A run makes little.
+# Start-up makes very many objects that stay, and garbage collection among them takes a sixth of its
+# time. A run makes little garbage.
 GC_THRESHOLDS = (200_000, 20, 50)
 
 
@@ -47,7 +47,7 @@ def _print_version() -> int:
 
 
 def _refuse_to_start() -> int:
-    """Nothing is called for a document that nobody can get."""
+    """Refuse to run if the document could not be printed."""
     from cli.output import say
     from socratic_bench.errors import ENDINGS
 

@@ -2,15 +2,15 @@
 
 Until a command takes signals itself, the first one is an exception; before the program is far
 enough to report one, it is remembered. Once a document is being written, a signal only ends the
-process: there is never a second document, nor half a one followed by another.
+process, so that there is never more than one document.
 """
 
 import os
 import signal
 from types import FrameType
 
-# One terminal that closes sends SIGHUP more than once: by its shell, and by the system. What comes
-# so soon after a first signal is no second order to end.
+# A closing terminal sends SIGHUP more than once: by its shell, and by the system. One so soon after
+# a first signal does not count as a second signal.
 HANGUP_S = 5.0
 
 

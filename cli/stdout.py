@@ -4,7 +4,7 @@ import errno
 import os
 import sys
 
-# Of a command that did all it should but could not hand its document over.
+# Exit code of a command that succeeded but could not print its document.
 EXIT_UNWRITTEN = 4
 
 
@@ -20,7 +20,7 @@ def is_closed() -> bool:
 
 
 def write(content: bytes) -> str | None:
-    """Write all of it; why that was not possible, or `None`."""
+    """Write all of it; returns why that failed, or `None`."""
     try:
         descriptor = sys.stdout.fileno()
         rest = memoryview(content)
@@ -38,7 +38,7 @@ def _write_some(descriptor: int, content: memoryview) -> int:
     try:
         return os.write(descriptor, content)
     except BlockingIOError:
-        # Whoever reads has set the pipe so; a full one is no broken one.
+        # The reader made the pipe non-blocking; a full one is not broken.
         import select
 
         select.select([], [descriptor], [])

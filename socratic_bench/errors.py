@@ -1,4 +1,4 @@
-"""What can go wrong, each with its code, its ending and its hint.
+"""What can go wrong, each with its code, its end reason and its hint.
 
 BenchError
 ├── UsageError        the request itself is wrong: every mistake found, before the first call
@@ -28,10 +28,10 @@ class Ending(Struct, frozen=True):
     exit_code: int
 
 
-# Of the mistakes in one command or file, which may be as many as it has lines, and of one of them.
+# How many mistakes of one command or file are shown, and how many characters of each.
 MOST_SHOWN = 20
 LONGEST_SHOWN = 1000
-# A secret that begins in what is shown has to be whole where it is looked for.
+# Masking needs the whole of a secret, even if only its beginning would be shown.
 SEARCHED = 20 * LONGEST_SHOWN
 
 EXIT_GATE = 5
@@ -94,7 +94,7 @@ class _Names(dict[str, Any]):
         return self._call(name)
 
 
-Words = str | Problem  # what was told, by whoever has no setting to name or has one
+Words = str | Problem  # a plain sentence, or one that names settings
 
 
 def _told(words: Words, call: Callable[[str], str]) -> str:
@@ -237,7 +237,7 @@ class Stopped(BenchError):  # noqa: N818 -- an order to end, not a fault
 
     @classmethod
     def of(cls, ended: BenchError) -> "Stopped":
-        """What ended the run, for one call to raise, with `attempts` of its own."""
+        """A copy of what ended the run, for one call to raise with its own `attempts`."""
         return cls(ended.message, end_reason=ended.end_reason, hint=ended.hint)
 
 

@@ -1,4 +1,4 @@
-"""What a benchmark adds to documents: types whose keys stand beside those of the core."""
+"""What a benchmark adds to documents: types whose keys are added to those of the core."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -19,9 +19,8 @@ class Actor(Struct, frozen=True):
 
 
 class Part(Struct, frozen=True, kw_only=True):
-    """Keys of a benchmark's own. Each has a default, which stands where there is nothing to say.
-
-    What every document has goes before them: a key of that name is never theirs.
+    """Keys of a benchmark's own, each with a default for where there is nothing to say. They cannot
+    replace a key of the core.
     """
 
     @classmethod

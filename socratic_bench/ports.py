@@ -1,4 +1,4 @@
-"""The seams: what a run needs from models, benchmarks, stores and listeners, and nothing more."""
+"""The interfaces between a run and its models, benchmarks and listeners."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
@@ -23,7 +23,7 @@ class Model(Protocol):
 
 
 class Reservation(Protocol):
-    """Leave to send one request; one of the two is called once its fate is known."""
+    """Permission to send one request; one of its methods is called once the outcome is known."""
 
     def answered(self, completion: Completion) -> None: ...
 
@@ -36,7 +36,7 @@ class CostLimit(Protocol):
     """
 
     def reserve(self, model_id: str, request: Request, key: CallKey) -> Reservation:
-        """Set aside what the request can cost at most, or raise `Stopped`."""
+        """Reserve what the request can cost at most, or raise `Stopped`."""
         ...
 
 
@@ -82,7 +82,7 @@ Metrics = Mapping[str, Metric]
 
 
 class EpisodeContext(Protocol):
-    """What a run lends to a benchmark while an episode is played."""
+    """What a benchmark can use of a run while an episode is played."""
 
     @property
     def tested(self) -> Model:
@@ -96,13 +96,15 @@ class EpisodeContext(Protocol):
         ...
 
     def publish(self, turn: Turn) -> None:
-        """Hand over a finished turn; it is measured, kept and judged beside what is played next."""
+        """Hand over a finished turn; it is measured, stored and judged while the next one is
+        played.
+        """
         ...
 
 
 class EpisodeResult(Struct, frozen=True, kw_only=True):
-    """How an episode ended by itself; `closing` holds the last words of whoever spoke with the
-    model under test, if they had no reply.
+    """How an episode ended by itself; `closing` is what the other speaker said last, if it had no
+    reply.
 
     `closing_flags` names what was wrong with them; `None` if they were not checked.
     """
@@ -125,13 +127,13 @@ class Episode(Struct, frozen=True, kw_only=True):
     rubric: Rubric | None = None
 
     def play(self, context: EpisodeContext) -> EpisodeResult:
-        """Play to the end. `ModelError` and `Stopped` fly through."""
+        """Play to the end. `ModelError` and `Stopped` are not caught."""
         raise NotImplementedError
 
     def measured(self, turns: Sequence[Turn], index: int) -> Turn:
         """Turn `index` with what can be told of it without a model; `turns` are all up to it.
 
-        Called beside the dialogue, in the order of the turns.
+        Called in another thread, in the order of the turns.
         """
         return turns[index]
 
@@ -159,7 +161,7 @@ class Benchmark(Protocol):
 
     @property
     def primary_metric(self) -> str:
-        """The name of the one of `metrics` by which runs are ordered; that tells the direction."""
+        """The name of the metric by which runs are ordered; its `higher_is_better` says how."""
         ...
 
     @property
@@ -169,7 +171,7 @@ class Benchmark(Protocol):
 
     @property
     def late_modules(self) -> Sequence[str]:
-        """What it imports once the first reply is there; the wait for that can be used for it."""
+        """Modules needed only after the first reply; they are imported while it is waited for."""
         return ()
 
     def prepare(self, config: CoreConfig) -> Episode:

@@ -1,4 +1,4 @@
-"""What a setting is to those who give it: flag, variables, bounds and words, in one place.
+"""How a setting is given: flag, variables, bounds and help text, in one place.
 
 A `Setting` stands beside the type and the default of the field that it is about:
 
@@ -50,9 +50,8 @@ class Setting(Struct, frozen=True):
         steered_by: a flag that steers it too.
         identity: part of what makes a run the run that it is, `always`, or if it is `chosen`, which
             is if it is not the default: so a new setting changes no older run.
-        is_afresh: told anew by whoever goes on with a run.
-        is_file: a path, kept in its absolute form.
-        is_input: stands in the document's `inputs`.
+        is_afresh: not stored; a resuming command gives it anew. is_file: a path, kept in its
+        absolute form. is_input: stands in the document's `inputs`.
     """
 
     group: Group

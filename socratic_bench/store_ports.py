@@ -1,4 +1,4 @@
-"""The seams to what keeps a run: stores of files, and journals."""
+"""The interfaces of what stores a run: file stores and journals."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -29,8 +29,8 @@ class ArtifactStore(Protocol):
         ...
 
     def missing(self, kept: Mapping[str, Kept]) -> Sequence[str] | None:
-        """Which of these keys the store no longer has, or not so; a bucket is asked for their
-        lengths alone.
+        """Which of these keys the store no longer has, or has changed; a bucket is asked for their
+        lengths only.
 
         `None` if it is not allowed to ask. Raises `StoreOutageError` if a later try may tell, else
         `ArtifactError`.
@@ -69,9 +69,7 @@ class Journal(Protocol):
         ...
 
     def writes(self) -> Sequence[Future[None]]:
-        """What of the appended is still on its way, and may soon be there; each is done once it is,
-        or once it was given up.
-        """
+        """Writes still under way; each future is done once its entry is stored or given up."""
         ...
 
     def mend(self) -> None:
@@ -95,7 +93,7 @@ class Journal(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of the run, so that another process may take it up."""
+        """Release the run, so that another process may resume it."""
         ...
 
 
@@ -103,8 +101,8 @@ class Journals(Protocol):
     """The journals of one store."""
 
     def alone(self, identity: str) -> AbstractContextManager[None]:
-        """No other process takes up or begins a run of this `identity` digest meanwhile, as far as
-        the store can see to it.
+        """Meanwhile no other process begins or resumes a run of this `identity` digest, as far as
+        the store can prevent it.
         """
         ...
 

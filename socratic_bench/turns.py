@@ -90,12 +90,12 @@ class Turn(Struct, frozen=True, kw_only=True):
 
     `others` are the calls of the benchmark's other actors that led to `prompt`, by their names.
     `measures` holds the benchmark's deterministic readings of the reply, empty until they are made,
-    `notes` what else it wants kept with the turn, `summary` how people are told of it where no
-    judge scores it. A benchmark that knows more of a turn extends this class. `judged` is `None`
-    until the judge has spoken, and without a judge. `injection_suspected`: the reply looks as if it
-    spoke to the judge; `None` without a rubric. A `replayed` turn was read from a record: no model
-    was called for it, nobody judges it, and its reply's figures mean nothing. `set_aside` are the
-    answers for which others were asked, by the role that gave them.
+    `notes` what else it stores with the turn, `summary` what people see of it if no judge scores
+    it. A benchmark that knows more of a turn extends this class. `judged` is `None` until the judge
+    has spoken, and without a judge. `injection_suspected`: the reply looks as if it spoke to the
+    judge; `None` without a rubric. A `replayed` turn was read from a record: no model was called
+    for it, nobody judges it, and its reply's figures mean nothing. `set_aside` are the answers for
+    which others were asked, by the role that gave them.
     """
 
     index: int

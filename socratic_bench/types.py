@@ -1,4 +1,4 @@
-"""The frozen vocabulary that every room shares: messages, calls, verdicts, turns.
+"""The frozen types that every package shares: messages, requests, calls, answers.
 
 Unknown is always `None`; a zero is a measured zero.
 """
@@ -52,8 +52,7 @@ StopReason = Literal[
 # Stop reasons by which the service says that a model's output is broken, whatever is left of it.
 MALFORMED_STOPS = ("malformed_output", "malformed_model_output", "malformed_tool_use")
 
-# What a run may write of a call, to which a run is held that is read: no service counts more tokens
-# or milliseconds.
+# The largest count that a run writes or reads back: no service counts more tokens or milliseconds.
 MOST = 10**12
 Tokens = Annotated[int, Meta(ge=0, le=MOST)]
 Milliseconds = Annotated[float, Meta(ge=0, le=MOST)]

@@ -65,9 +65,9 @@ def assert_close(expected, happened, tolerance=TOLERANCE):
 
 
 def assert_predicted(asked, settings, patch):
-    """The command, and what it takes, are predicted as they come about on a clock of the test's own.
+    """What the command does and takes is predicted as it happens, on a clock of the test's own.
 
-    How well time is predicted on a machine that has other things to do is measured by `make bench`.
+    How well time is predicted on a busy machine is measured by `make bench`.
     """
     with Emulator(settings) as served:
         expected = predicted(*asked, env=account(served.url, asked[1]))

@@ -36,7 +36,7 @@ TRANSCRIPT = [
     {"student": "I want to be good at chess.", "tutor": "What does being good at it mean to you?"},
     {"student": "Winning, I guess."},
 ]
-# What was answered arrives in the stores beside the dialogue.
+# Answers arrive in the stores while the dialogue goes on.
 ARRIVAL_S = 2.0
 
 

@@ -1,4 +1,4 @@
-"""`socratic-runner scenarios`: what there is to talk about, and whether it is well made."""
+"""`socratic-runner scenarios`: lists the scenarios, or checks them."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

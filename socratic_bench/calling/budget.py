@@ -1,4 +1,4 @@
-"""Keeps a run within its budget: what a request can cost at most is set aside before it is sent."""
+"""Keeps a run within its budget: what a request can cost at most is reserved before it is sent."""
 
 import threading
 from collections import deque
@@ -27,11 +27,10 @@ USED_UP = (
 class Budget:
     """See `socratic_bench.ports.CostLimit`; safe to use from several threads.
 
-    A request that does not fit now, but may fit once calls under way have cost less than they
-    could, waits for them, and those that ask later wait behind it: so a verdict is not put off by
-    the dialogue that goes on, and what a budget buys does not depend on a race. The first request
-    that does not fit for good ends the dialogue; verdicts on what was played are still asked for as
-    far as they fit.
+    A request that may fit once calls under way turn out cheaper waits for them, and later requests
+    wait behind it. So the dialogue cannot overtake a verdict, and the outcome does not depend on a
+    race. The first request that does not fit for good ends the dialogue; verdicts on what was
+    played are still asked for as far as they fit.
     """
 
     def __init__(
@@ -63,10 +62,8 @@ class Budget:
         *,
         asked: PricingTier,
     ) -> None:
-        """Count what was spent before, as it would have been counted then.
-
-        `calls` are what an earlier process asked for and got, `failed` its other requests, all of
-        them as they were `asked` for; of `model_id` where they do not tell their model.
+        """Count what earlier processes spent, in the same way: `calls` were answered, `failed` are
+        the other requests; `asked` is their tier, and `model_id` the model of those that name none.
         """
         lost = [*failed, *(one for call in calls for one in call.attempts if one.error is not None)]
         usd = sum(
@@ -103,7 +100,7 @@ class Budget:
 
     @contextmanager
     def _in_line(self) -> Iterator[object]:
-        """A place behind all that wait, until the request is admitted or given up."""
+        """A place at the end of the queue, until the request is admitted or given up."""
         place = object()
         with self._lock:
             self._line.append(place)
@@ -125,7 +122,7 @@ class Budget:
                 pass
 
     def settle(self, reserved_usd: float, spent_usd: float) -> None:
-        """Take a call that has ended out of what is set aside, and count what it cost."""
+        """Release a finished call's reservation and count what the call cost."""
         with self._lock:
             self._reserved_usd -= reserved_usd
             self._spent_usd += spent_usd
@@ -165,7 +162,9 @@ class Budget:
 
 
 class _Reservation:
-    """See `Reservation`. A call without counters, or at an unknown price, costs all it could."""
+    """See `Reservation`. A call without counters, or at an unknown price, counts as its upper
+    bound.
+    """
 
     def __init__(
         self, budget: Budget, worst_usd: float, prices: ModelPrices, asked: PricingTier

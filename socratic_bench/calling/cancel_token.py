@@ -1,4 +1,4 @@
-"""The one way to end a run from outside: everything that waits in a run waits on it, too."""
+"""The only way to end a run from outside: every wait in a run ends when this is cancelled."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -95,7 +95,7 @@ class CancelToken:
             if timeout_s is not None and timeout_s == min(bounds):
                 raise TimeoutError
         elif future.exception():
-            # What the end of the run made of a call tells less than the end itself.
+            # The end of the run says more than the error of a call that it cut off.
             self.check()
         return future.result()
 

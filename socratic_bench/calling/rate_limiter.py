@@ -1,4 +1,4 @@
-"""How fast a run sends: as it likes until the service throttles it, then at one shared pace."""
+"""How fast a run sends: without a limit until the service throttles it, then at one shared rate."""
 
 import threading
 from collections.abc import Callable
@@ -8,8 +8,8 @@ from socratic_bench.retrying import SERVER_WAIT_MAX_S
 GAP_FIRST_S = 0.25
 GAP_MAX_S = 60.0
 GAP_CLEAR_S = 0.02
-# More of them find a quota with fewer throttled requests; fewer of them get over throttling that is
-# none of this run's doing, such as that of another program on the same account.
+# A larger number finds a quota with fewer throttled requests; a smaller one recovers sooner from
+# throttling caused by other programs on the same account.
 ANSWERS_TO_DOUBLE = 10
 
 
@@ -44,7 +44,7 @@ class RateLimiter:
         """A request that was sent at `sent_at_s` was refused for being one too many."""
         with self._lock:
             now_s = self._monotonic_s()
-            # What was under way when the gap was widened says nothing about the new one.
+            # Requests sent before the gap was widened say nothing about the new gap.
             if sent_at_s >= self._widened_at_s:
                 self._widen(now_s)
             rest_s = self._gap_s if asked_s is None else min(asked_s, SERVER_WAIT_MAX_S)

@@ -1,4 +1,4 @@
-"""What a run cost, by role and kind of token: a price that is not known makes no sum smaller."""
+"""What a run cost, by role and kind of token: with an unknown price, the sum is unknown, too."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Literal
@@ -18,9 +18,8 @@ PLACES = 8
 
 
 class Billing(Struct, frozen=True, kw_only=True):
-    """Who calls which model where, and at which prices. A role without a model makes no calls.
-
-    `tiers` are those in which calls were asked for, where it is not the default.
+    """Which role calls which model, in which region, at which prices. A role without a model makes
+    no calls. `tiers`: the tiers asked for, if not the default.
     """
 
     models: Mapping[Role, str | None]
@@ -170,7 +169,7 @@ def call_cost(prices: ModelPrices | None, usage: Usage | None, terms: PricingTie
 
 
 def served(call: Completion, asked: PricingTier) -> PricingTier:
-    """The terms to bill: what the service says, and else what the call was asked for."""
+    """The tier to bill: the one that the service says, else the one asked for."""
     return PricingTier(
         call.served_tier or asked.tier, call.served_latency_profile or asked.latency_profile
     )
@@ -237,7 +236,7 @@ def _usd(cost: Cost | None) -> float | None:
 
 
 def _sources(table: PriceTable) -> list[PriceSource]:
-    """Where the prices come from, the first that knows a model counting."""
+    """The sources of the prices; the first that knows a model counts."""
     found: list[PriceSource] = []
     below: PriceTable | None = table
     while below:

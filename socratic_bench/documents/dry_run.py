@@ -1,4 +1,4 @@
-"""The document of a dry run: what is expected, between what bounds, and on which assumptions."""
+"""The document of a dry run: expected usage, cost and time, their range, and the assumptions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
@@ -142,7 +142,7 @@ class Replies(Struct, frozen=True, kw_only=True):
 
 
 class Assumptions(Struct, frozen=True, kw_only=True):
-    """What the estimate goes by; roles without a model are left out."""
+    """What the estimate is based on; roles without a model are left out."""
 
     replies: Annotated[
         dict[str, Annotated[Replies, Meta(description="output tokens of one call on average")]],

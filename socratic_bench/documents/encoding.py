@@ -14,8 +14,8 @@ def encode(value: Json, *, pretty: bool = False) -> bytes:
     """UTF-8 JSON without a newline at the end; compact unless `pretty`.
 
     Lone surrogates become U+FFFD, and known secrets a mask. Raises `ValueError` for NaN, infinities
-    and integers over 64 bits: a null must come from None, so such a number is a defect where it was
-    made.
+    and integers over 64 bits: such a number is a defect of the code that made it, and must not
+    become null.
     """
     option = orjson.OPT_INDENT_2 if pretty else 0
     written = orjson.dumps(_mapped(value, clean), option=option)

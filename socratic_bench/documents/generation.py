@@ -10,7 +10,7 @@ from socratic_bench.parts import Parts
 
 Node = dict[str, Any]
 
-# The keys of a mapping by role, by its mark.
+# By the mark of a mapping, which keys it has.
 KEYS: Mapping[str, Callable[[Parts], list[str]]] = {
     "roles": lambda parts: [*parts.roles],
     "roles and total": lambda parts: [*parts.roles, "total"],
@@ -22,7 +22,7 @@ KEYS: Mapping[str, Callable[[Parts], list[str]]] = {
 
 KIND = "which kind of document or entry this is"
 
-# Words of msgspec that say nothing of a document.
+# Keywords that only msgspec or this module needs.
 _LEFT_OUT = ("default", "title", "discriminator", "x-part", "x-known", "x-keys")
 
 
@@ -31,9 +31,9 @@ def schema_of(
 ) -> Node:
     """The schema of a kind of document, a type or a union of types.
 
-    Types are lenient, for readers of what older versions stored. What is `written` has every key
-    and no other; in what people write, such as a price file, keys with a default may be left out.
-    What is `promised` and not there is null.
+    The types themselves accept what older versions stored. `written`: all keys are required and no
+    others allowed; without it (files that people write) keys with a default may be left out.
+    `promised`: keys added as null if the type lacks them.
     """
     own = [getattr(parts, part) for part in Parts.__struct_fields__[1:]]
     (root, *_), defs = msgspec.json.schema_components(
@@ -80,12 +80,12 @@ class _Maker:
         return self._object(kept) if "properties" in kept else kept
 
     def _object(self, node: Node) -> Node:
-        """With all keys in it, those of fields whose keys stand beside the others, too."""
+        """An object with all its keys, including those of fields that are spread into it."""
         keys: Node = {}
         others: Any = node.get("additionalProperties", False)
         for name, below in node["properties"].items():
             made = self.made(below)
-            if name == "kind":  # mostly a tag, beside which no type can say more
+            if name == "kind":  # mostly a tag, which cannot have a description
                 made.setdefault("description", KIND)
             if not name.startswith("*"):
                 keys[name] = made
@@ -112,7 +112,7 @@ class _Maker:
 
 
 def _known(node: Node) -> Node:
-    """Without null among what it may be."""
+    """The same schema without null."""
     forms = [one for one in node.get("anyOf", []) if one != {"type": "null"}]
     kept = {key: value for key, value in node.items() if key != "anyOf"}
     return {**kept, **forms[0]} if len(forms) == 1 else node

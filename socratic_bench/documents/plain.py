@@ -18,8 +18,8 @@ _AT = " - at `$"
 def plain(value: object) -> Json:
     """A document, or a value in one, as plain JSON values.
 
-    A field whose name in documents begins with "*" is no key: its own keys stand in its place, but
-    for those of other fields, which they never overwrite.
+    A field whose name in documents begins with "*" is replaced by its own keys, except those that
+    other fields have already.
     """
     if value is None or isinstance(value, str | int | float):  # most are, so it is asked first
         return value

@@ -25,10 +25,9 @@ class RunResult(Struct, frozen=True, kw_only=True):
     `shortfalls` are sentences on gates and coverage that a completed run missed. `tallies` count
     what each role's calls took. `error` is what ended the run early, `None` if nothing did.
     `prices` are those of the user; `None` takes the built-in ones.
-    `closing` are the last words of whoever spoke with the model under test, `closing_flags` their
-    faults, `None` if they were not checked.
-    `journal` is what a run that no store keeps is resumed from. `parts` are the benchmark's own
-    keys of the document.
+    `closing` is what the other speaker said last, without a reply; `closing_flags` what was wrong
+    with it, `None` if not checked. `journal` is what a run that no store keeps is resumed from.
+    `parts` are the benchmark's own keys of the document.
     """
 
     run_id: str

@@ -223,8 +223,8 @@ class RunDocument(Struct, frozen=True, kw_only=True):
         parts: Parts,
         config: CoreConfig | None,
     ) -> "RunDocument":
-        """Of a command that was refused or broke before a run came to be, with what its
-        configuration tells, if one could be read.
+        """The document of a command that failed before a run began, with what is known of its
+        configuration.
         """
         return cls(
             status="failed",

@@ -30,6 +30,6 @@ def contract_keys(kind: str) -> tuple[str, ...]:
 
 
 def whole(document: Struct, kind: str) -> dict[str, Json]:
-    """A document as plain values; what the contract names and its benchmark has not is null."""
+    """A document as plain values; keys of the contract that the benchmark lacks are null."""
     keys = plain_keys(document)
     return {**keys, **dict.fromkeys(name for name in contract_keys(kind) if name not in keys)}

@@ -145,7 +145,7 @@ def unjudged_reason(result: "RunResult", turn: Turn) -> str | None:
 
 
 def scores_of(turn: Turn, rubric: Rubric | None) -> dict[str, float | None]:
-    """By every dimension of the rubric; without a rubric there are none."""
+    """The score of each dimension of the rubric; without a rubric there are none."""
     scores = turn.verdict.scores if turn.verdict else {}
     names = [dimension.name for dimension in rubric.dimensions] if rubric else []
     return {name: scores.get(name) for name in dict.fromkeys([*names, *scores])}

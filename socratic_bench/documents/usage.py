@@ -1,4 +1,4 @@
-"""What calls took: tokens, requests, milliseconds; of one call, of one actor, of all."""
+"""Tokens, requests and milliseconds: of one call, of one actor, of all."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -265,7 +265,7 @@ class ActorLatency(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, role_usage: RoleUsage) -> "ActorLatency | None":
-        """Of the attempts that answered, what was waited apart; `None` if nothing was sent."""
+        """Of the attempts that answered, without waits; `None` if nothing was sent."""
         if not role_usage.attempts:
             return None
         answered = role_usage.completions

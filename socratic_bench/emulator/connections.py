@@ -21,7 +21,7 @@ class ConnectionPool:
         self._held_bytes = 0
 
     def reserve(self, newcomer: "Connection") -> bool:
-        """Whether there is room, made if need be by ending a connection without a whole request."""
+        """Whether there is room; if needed, a connection without a complete request is closed."""
         waiting = [] if len(self._open) < self._most else self._waiting()
         if waiting:
             oldest = min(waiting, key=lambda connection: connection.since_s)
@@ -40,7 +40,7 @@ class ConnectionPool:
         return self._held_bytes
 
     def watch(self) -> None:
-        """See to it that no connection takes too long, as long as there is any."""
+        """Close connections that take too long, as long as there are any."""
         if self._sweeping is None:
             loop = asyncio.get_running_loop()
             self._sweeping = loop.call_later(self.read_timeout_s / 4, self._sweep)

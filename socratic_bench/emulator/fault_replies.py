@@ -1,4 +1,4 @@
-"""The faults that a model commits in its reply: empty, filtered, cut off, or an odd verdict."""
+"""Faults in a model's reply: empty, filtered, cut off, or an odd verdict."""
 
 import json
 from collections.abc import Callable

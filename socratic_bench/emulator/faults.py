@@ -1,4 +1,4 @@
-"""Faults to order: what they are called, how they are written down, and when they strike."""
+"""Injected faults: their names, their notation, and when they strike."""
 
 from collections.abc import Sequence
 from hashlib import blake2b

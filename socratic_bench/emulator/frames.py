@@ -1,4 +1,4 @@
-"""The event stream encoding: frames with two checksums and string headers."""
+"""The event stream encoding: frames with two checksums and text headers."""
 
 import json
 import struct

@@ -1,4 +1,5 @@
-"""Who may ask: programs that call the endpoint by a name of its own, and no page of a web site.
+"""Refuses requests from web pages: only programs that use one of the endpoint's own names may call
+it.
 
 A browser sends a page's requests to this machine, too, and a site can have its own name point here
 (DNS rebinding). Both show in what the browser says of itself: `Host`, `Origin`, `Sec-Fetch-Site`.

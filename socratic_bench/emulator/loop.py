@@ -1,4 +1,4 @@
-"""An event loop with punctual timers, so that a latency is what it was set to.
+"""An event loop with precise timers, so that latencies are as configured.
 
 On Linux, epoll counts in whole milliseconds, and the system may be late by a thousandth of a wait:
 a reply that is due after 300 ms would come after up to 301.4.

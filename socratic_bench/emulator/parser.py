@@ -12,7 +12,7 @@ CONTROL_PATH = "/_emulator/"
 _LENGTH = re.compile(rb"\d{1,15}")
 _CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,8})[ \t]*(?:;.*)?")
 _CHUNK_LINE_LIMIT = 256
-# What a second one of could say something else to whoever stands in between.
+# Headers that may not be repeated: a proxy in between could read another value.
 _ONCE = frozenset((b"host", b"origin", b"content-length", b"transfer-encoding"))
 
 

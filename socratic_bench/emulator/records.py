@@ -1,4 +1,4 @@
-"""What the emulator remembers of each request, for whoever wants to look."""
+"""What the emulator remembers of each request, for inspection."""
 
 from msgspec import Struct
 

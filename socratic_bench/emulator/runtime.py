@@ -19,7 +19,7 @@ from socratic_bench.emulator.throttle import Throttle
 from socratic_bench.emulator.tokens import input_tokens, output_tokens
 from socratic_bench.emulator.validation import service_validator
 
-# Token counting is free of the other operations' limits, and no fault strikes it.
+# Token counting has no limits and no faults.
 OPERATIONS = {
     "converse": "Converse",
     "converse-stream": "ConverseStream",
@@ -56,7 +56,7 @@ class Runtime:
         except (KeyError, TypeError, AttributeError):
             if self.validator.active:
                 raise
-            # Nobody has looked at the body's shape.
+            # The body has not been validated here.
             raise invalid("The request's body is malformed.") from None
         except RecursionError:
             raise _unreadable("The body is nested too deeply.") from None

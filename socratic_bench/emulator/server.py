@@ -1,4 +1,4 @@
-"""Runs the service: in a thread beside the caller, or in the foreground until a signal."""
+"""Runs the service: in a thread of its own, or in the foreground until a signal."""
 
 import asyncio
 import signal
@@ -133,7 +133,7 @@ async def _listen(
 
 
 class _Door:
-    """The listening socket. While it is shut, the system refuses whoever wants to connect."""
+    """The listening socket. While it is shut, the system refuses connections."""
 
     def __init__(self, connect: Callable[[], Connection]) -> None:
         self._connect = connect
@@ -149,7 +149,7 @@ class _Door:
         return name, number
 
     def shut(self, seconds: float) -> None:
-        """Let nobody in for a while; who is in already stays."""
+        """Refuse new connections for a while; open ones stay."""
         if self._server is not None:
             server, self._server = self._server, None
             _deafen(server)

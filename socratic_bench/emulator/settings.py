@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from socratic_bench.emulator.dialogue import Role
 from socratic_bench.emulator.faults import Fault
 
-# By this word of its answer, and by nothing else, an endpoint is known to be one.
+# This word in its answer is how an emulator is recognised.
 EMULATOR = "socratic-runner"
 
 
@@ -40,7 +40,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     keep_requests: int = 100_000
 
     def pace(self) -> dict[str, object]:
-        """How long answers take, by role, and what is refused, for who wants to predict it."""
+        """How long answers take, by role, and what is refused: for dry runs."""
         return {
             "emulator": EMULATOR,
             "latency_ms": {role: self.latency_of(role) for role in get_args(Role)},

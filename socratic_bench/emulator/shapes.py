@@ -14,9 +14,8 @@ Check = Callable[[object], None]
 
 
 class MismatchError(Exception):
-    """Where and why a value breaks its shape; the path grows outwards as the error travels.
-
-    A path is put together only for a value that fails, so that a good one costs nothing.
+    """Where and why a value breaks its shape. The path is built while the error propagates, so that
+    a valid value costs nothing.
     """
 
     def __init__(self, before: str, after: str, path: tuple[str, ...] = ()) -> None:
@@ -30,7 +29,7 @@ class MismatchError(Exception):
 
 
 class Shapes:
-    """The shapes of one service. They may hold themselves, so members are looked up late."""
+    """The shapes of one service. They may contain themselves, so members are looked up later."""
 
     def __init__(self, shapes: Mapping[str, Shape]) -> None:
         self._shapes = shapes

@@ -1,4 +1,4 @@
-"""One client's connection: what it may ask of the endpoint, and how answers are played to it."""
+"""One client's connection: reads its requests, and sends the answers at their pace."""
 
 import asyncio
 import json
@@ -133,7 +133,7 @@ class Connection(asyncio.Protocol):
         else:
             self._parser.feed(data)
             if self._parser.held_bytes > HEAD_LIMIT:
-                # Who sends on while an answer is played waits, as the system sees to.
+                # Further data from the client waits in the system's buffer meanwhile.
                 self._transport.pause_reading()
                 self._is_paused = True
         self._account()

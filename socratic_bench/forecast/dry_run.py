@@ -19,7 +19,7 @@ from socratic_bench.settings import BEDROCK, OFFLINE_REGION
 from socratic_bench.storage.places import open_bucket, open_folder
 from socratic_bench.types import Json
 
-# The service's own endpoints, private ones included, are asked for nothing that is not theirs.
+# The service's own endpoints, private ones included, are never asked if they are an emulator.
 SERVICE = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 LENGTHS: tuple[Length, ...] = ("likely", "short", "long")
 
@@ -96,7 +96,7 @@ def _foreign_endpoint(config: RunConfig, environ: Mapping[str, str]) -> str | No
 
 
 def _scales(config: RunConfig, simulation: Simulation) -> tuple[dict[str, float], int]:
-    """Counted over estimated tokens, by model, of each model's largest request; and how many
+    """By model, counted tokens divided by estimated ones, for its largest request; and how many
     requests that took.
     """
     if config.offline or config.provider != BEDROCK:

@@ -1,4 +1,4 @@
-"""The clock of a run that is only expected: what is under way, and when it ends."""
+"""The simulated clock of a dry run: which calls are under way, and when each ends."""
 
 import heapq
 import itertools
@@ -13,12 +13,12 @@ Then = Callable[[], None]
 
 
 class EventQueue:
-    """A dialogue that waits for each of its calls, and what is done beside it.
+    """A dialogue that waits for each of its calls, and the calls that run concurrently with it.
 
     Times are milliseconds since the run's start; the first call begins at `now_ms`. `beside` is
-    done whenever something could begin beside the dialogue: as one of its calls has just begun, and
-    whenever a call ends while that one is under way. `n_ended` calls of the dialogue have ended.
-    Whatever passes `deadline_ms` raises `Stopped`.
+    called whenever a concurrent call could begin: just after a call of the dialogue has begun, and
+    whenever another call ends during it. `n_ended` calls of the dialogue have ended. Whatever
+    passes `deadline_ms` raises `Stopped`.
     """
 
     def __init__(self, now_ms: float, deadline_ms: float | None = None) -> None:
@@ -31,9 +31,8 @@ class EventQueue:
         self._begun = itertools.count()
 
     def call(self, takes_ms: float, ended: Then) -> None:
-        """A call that takes so long; `ended` is done at its end.
-
-        In the dialogue, returns when it has ended; aside, at once.
+        """A call that takes so long; `ended` is called at its end. Returns then in the dialogue,
+        and at once within `aside`.
         """
         if self._aside_ms is not None:
             self._aside_ms = max(self._aside_ms, self.now_ms) + takes_ms
@@ -48,8 +47,9 @@ class EventQueue:
 
     @contextmanager
     def aside(self, ended: Then) -> Iterator[None]:
-        """Calls within come one after the other, beside the dialogue; `ended` is done when the
-        last of them has ended. A call that fails for good ends all, once its time has come.
+        """Calls made in this block run in sequence, concurrently with the dialogue; `ended` is
+        called after the last of them. A call that fails for good ends the run at its simulated
+        time.
         """
         self._aside_ms = self.now_ms
         try:
@@ -61,11 +61,11 @@ class EventQueue:
         self._plan(ends_ms, ended)
 
     def later(self, delay_ms: float, then: Then) -> None:
-        """Have something done so much later."""
+        """Call something so much later."""
         self._plan(self.now_ms + delay_ms, then)
 
     def end_next(self, _moved: "Future[None] | None" = None) -> None:
-        """Wait for what ends next, as a request does that does not fit into a budget yet."""
+        """Wait for the next call to end: for a request that does not fit into the budget yet."""
         ends_ms, _, ended = heapq.heappop(self._under_way)
         if self._deadline_ms is not None and ends_ms > self._deadline_ms:
             self.now_ms = self._deadline_ms
@@ -74,7 +74,7 @@ class EventQueue:
         ended()
 
     def finish(self) -> None:
-        """After the dialogue: wait for what is done beside it."""
+        """After the dialogue: wait for all other calls."""
         self.beside()
         while self._under_way:
             self.end_next()

@@ -74,7 +74,7 @@ EMBEDDED = Emulation(AT_ONCE, any_model=True, context_window_tokens=None)
 def emulation_at(url: str) -> Emulation | None:
     """What the emulator at `url` says of itself; `None` if there is none. It paces streams.
 
-    Whatever else answers there (a tunnel, a gateway, another service's stand-in) lacks its word.
+    Anything else that answers there (tunnel, gateway, mock) is not taken for the emulator.
     """
     try:
         # An endpoint of this machine is reached past any proxy.

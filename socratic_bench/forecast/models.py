@@ -1,4 +1,4 @@
-"""Models that send nothing: real requests are made for them, and their replies are expected."""
+"""Models that send nothing: they are given the run's real requests and return expected replies."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -29,10 +29,10 @@ Sizes = Callable[[str, Request], Sequence[Part]]  # `Provider.sizes`
 
 
 class SimulatedModel(Struct):
-    """See `socratic_bench.ports.Model`. Its calls take their time on the agenda.
+    """See `socratic_bench.ports.Model`. Each call advances the event queue.
 
-    `largest` is its largest request, of `most_tokens` estimated input tokens. `warms`: requests for
-    verdicts share a prefix that one of them has to write to the cache before the others go.
+    `largest` is its largest request, of `most_tokens` estimated input tokens. `warms`: the first
+    request writes the shared cache prefix, and the others wait for it.
     """
 
     model_id: str
@@ -104,8 +104,8 @@ class SimulatedModel(Struct):
     def _accepted(self, request: Request, key: CallKey) -> tuple[Wire, bool]:
         """The request in the shape that the model takes, and whether its answer is streamed.
 
-        Each refusal takes until the first byte of an answer, and is known to other requests from
-        then on. Raises `ModelError` where nothing can be left out of what is refused.
+        Each refusal takes as long as the first byte of an answer; later requests know of it. Raises
+        `ModelError` where nothing can be left out of what is refused.
         """
         refused: list[str] = []
         while True:

@@ -15,7 +15,7 @@ from socratic_bench.providers.bedrock.wire import Wire
 from socratic_bench.runner.plan import Plan
 from socratic_bench.types import JUDGE, CallKey, Message, Request, ToolUse
 
-# Of a thinking budget, what a reply takes.
+# The share of a thinking budget that a reply uses.
 THINKING_SHARE = {"short": 0.1, "likely": 0.4, "long": 1.0}
 
 

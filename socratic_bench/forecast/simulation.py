@@ -44,7 +44,9 @@ def simulate(
     scales: dict[str, float],
     sizes: Sizes | None = None,
 ) -> Simulation:
-    """Play the plan with replies of a length; `scales` are counted over estimated tokens."""
+    """Play the plan with replies of a length; `scales` are counted tokens divided by estimated
+    ones.
+    """
     config, tested = plan.config, plan.benchmark.parts.tested
     models: dict[str, SimulatedModel] = {}
     event_queue = EventQueue(
@@ -87,8 +89,8 @@ def simulate(
 
 
 class _Bench(Struct):
-    """Judges turns beside the dialogue, as a `Record` does: each a moment after it was played, so
-    many at once, but one alone until the judge's prefix is in the cache.
+    """Judges turns while the dialogue goes on, as a `Record` does: each a moment after it was
+    played, several at once, but only one until the judge's prefix is in the cache.
     """
 
     judge: Judge
@@ -111,9 +113,7 @@ class _Bench(Struct):
         self.event_queue.later(GIVE_WAY_S * 1000, entered)
 
     def judge_next(self) -> None:
-        """Ask for the verdicts whose turn it is by now, but for those that came up only after the
-        dialogue's call under way had ended: its next request is before them in the line.
-        """
+        """Start the verdicts that are due. The dialogue's next request goes first."""
         self._fill()
         n_ended = self.event_queue.n_ended
         while self._asking and self._asking[0][0] <= n_ended:
@@ -159,7 +159,7 @@ class _SimulatedContext(Struct):
 def _played(
     episode: Episode, context: _SimulatedContext, event_queue: EventQueue
 ) -> tuple[EpisodeResult, ModelError | None]:
-    """Where budget or a model end the dialogue, verdicts on what was played are still asked for."""
+    """If budget or a model ends the dialogue, the turns played so far are still judged."""
     refusal = None
     try:
         try:
@@ -199,7 +199,7 @@ def _bench(
 
 
 def _cost_limit(plan: Plan, event_queue: EventQueue) -> CostLimit | None:
-    """The run's own; what does not fit waits for what ends next."""
+    """The run's own limit; a request that does not fit waits for the next call to end."""
     if plan.config.max_cost_usd is None:
         return None
     return Budget(

@@ -1,4 +1,4 @@
-"""What a run has paid for, call by call, so that another process can go on with it."""
+"""Records the calls of a run, so that another process can resume it."""
 
 from socratic_bench.journal.identity import Identity
 from socratic_bench.journal.log import Log

@@ -26,7 +26,7 @@ from socratic_bench.types import (
     ToolUse,
 )
 
-# The fields of a `GenerateConfig` that a digest has always told, set or not.
+# The fields of a `GenerateConfig` that are always in the digest, set or not.
 _FIRST = (
     "max_tokens",
     "temperature",
@@ -100,19 +100,19 @@ class StoredCompletion(Completion, frozen=True, kw_only=True):
 def request_sha256(request: Request) -> str:
     """The digest of what was asked, with known secrets masked as they are in a journal.
 
-    What may change while a run goes on is left out: it decides how soon and at what price an answer
-    comes, and not which.
+    Settings that may change when a run is resumed are left out: they affect speed and price, not
+    the answer.
     """
     config = replace(request.config, service_tier=None, latency_profile=None)
     asked = replace(request, config=config, is_cacheable_prefix=False)
     try:
-        # Between an answer and the next request, with all that was said before: so it is quick.
+        # This delays the next request, and has the whole dialogue in it: so it has to be quick.
         written = orjson.dumps(_without_unset(to_builtins(asked), config))
     except TypeError:  # a lone surrogate, or an integer over 64 bits
         messages = tuple(StoredMessage.of(message) for message in asked.messages)
         written = encode(_without_unset(plain_keys(replace(asked, messages=messages)), config))
     if known_secrets().may_be_in(written.decode()):
-        # Text by text, as what was answered is masked.
+        # Masked text by text, as answers are.
         written = encode(orjson.loads(written))
     return sha256(written).hexdigest()
 

@@ -27,13 +27,14 @@ Turns = Annotated[int, Meta(ge=1, le=MAX_TURNS, description="turns to play at mo
 RunId = Annotated[str, Meta(description="id of the run")]
 RunnerVersion = Annotated[str, Meta(description="version of the program")]
 StartedAt = Annotated[Moment, Meta(description="when the process began")]
-Seconds = Annotated[float, Meta(ge=0)]
+# Earlier versions wrote what a clock left that was set back, so reading takes negative ones, too.
+Seconds = Annotated[float, Meta(extra_json_schema={"minimum": 0})]
 Called = Annotated[CallKey, Meta(description="the call that it is of")]
 Digest = Annotated[str, Meta(description="sha256 of the request, by which its answer is found")]
 
 
 class Keyed(Struct, frozen=True):
-    """Any entry, for the name of the call that it is of: also of one that tells nothing else."""
+    """Any entry, read only for its call's key, even if nothing else in it can be read."""
 
     key: CallKey | None = None
 
@@ -85,7 +86,7 @@ class Timed(Struct, frozen=True, kw_only=True):
 
 
 class Asked(Timed, frozen=True, kw_only=True, tag_field="kind", tag="asked"):
-    """A request is about to be sent; what it can take at most counts if nothing follows."""
+    """A request is about to be sent; its upper bounds count if no result is ever noted."""
 
     key: Called
     model_id: AskedModel = None

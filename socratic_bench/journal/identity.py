@@ -26,7 +26,8 @@ class Identity(Struct, frozen=True):
     ) -> "Identity":
         """The identity of a prepared run. A seed that was drawn is no part of it.
 
-        Prompt and what is `played` are told by the opening; all else by the table of settings.
+        Prompt and what is `played` come from the opening, everything else from the table of
+        settings.
         """
         others = foreign(type(config), config.benchmark)
         declared = [one for one in table(type(config)).values() if one.name not in others]

@@ -28,8 +28,7 @@ class Log:
     """The entries of one process, each with the seconds since it began; safe to use from several
     threads.
 
-    A store that fails is told to `on_failure`, whose business it is to end the run: what was
-    answered is in hand, and still goes into the turn that it is for.
+    If a store fails, `on_failure` is called and may end the run. The answer itself is still used.
     """
 
     def __init__(
@@ -49,7 +48,7 @@ class Log:
         self.has_asked = False
 
     def asked(self, key: CallKey, model_id: str, request: Request) -> None:
-        """A request is about to be sent; what it can take at most is kept if nothing follows."""
+        """A request is about to be sent; its upper bounds count if no result is ever noted."""
         self.has_asked = True
         self._add(
             Asked(
@@ -106,7 +105,7 @@ class Log:
                 self._on_failure(error)
 
     def close(self) -> None:
-        """No entry is written after this, whatever a call that was given up still brings."""
+        """No entry is written after this, even if a call that was given up is answered."""
         with self._lock:
             self._is_open = False
             self._journal.close()

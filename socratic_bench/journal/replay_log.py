@@ -1,4 +1,4 @@
-"""What an earlier process of a run left behind, as the entries of its journal tell it."""
+"""What earlier processes of a run have done, read from the entries of its journal."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,11 +25,11 @@ from socratic_bench.journal.entries import (
 from socratic_bench.journal.times import LAST_YEAR, Times, check_moments, possible_s
 from socratic_bench.types import Attempt, CallKey, Completion, EndReason, Role
 
-# A call that the service refuses for what it says is refused again; others may be answered later.
+# A call refused for its content would be refused again; others may be answered later.
 LASTING: tuple[EndReason, ...] = ("context_window",)
 LOST = "process_ended"
-# Where a figure or word of a call is wrong, as no damage leaves it under a seal. Other versions
-# may have blocks and times of day that are not known here.
+# Figures that must be right, since damage would show in the checksum. Blocks and times of day may
+# be in another version's form.
 FIGURE = (
     r"(completion|attempts?)\b(?!\.message).*\.\w+(?<!_at)"
     r"|\w+_tokens_at_most|\w+_s|key\.(index|repeat)"
@@ -148,7 +148,7 @@ class ReplayLog:
     def _note(self, entry: Asked | Tried) -> None:
         """A request of a call is on its way, or has failed and may be followed by another.
 
-        What ends the call tells all of them once more, and so does what was answered before.
+        The entry that ends the call lists all its requests again.
         """
         key = entry.key
         if key in self._answers:
@@ -157,7 +157,7 @@ class ReplayLog:
         is_under_way = bool(attempts) and attempts[-1].error == LOST
         if isinstance(entry, Asked):
             if is_under_way:
-                # Another process asked, whose beginning is not told.
+                # Asked by another process, whose first entry is missing.
                 self._failures += [(key.role, attempt) for attempt in attempts]
                 attempts.clear()
             attempts.append(_lost(entry))
@@ -165,7 +165,7 @@ class ReplayLog:
         attempts[-1:] = [entry.attempt] if is_under_way else [*attempts[-1:], entry.attempt]
 
     def _end_process(self) -> None:
-        """The process that made the calls before is gone, and no other one gets their answers."""
+        """The process that sent these requests is gone, so they will never be answered."""
         if self._last:
             self._last_of_processes.add(self._last)
         for key, attempts in self._pending.items():
@@ -204,7 +204,9 @@ def read_header(entry: Mapping[str, Any]) -> Begun:
 
 
 def impossible(run_id: str, what: str) -> DamagedJournalError:
-    """A journal whose seals are right and whose contents cannot be: somebody sealed it anew."""
+    """The error for a journal with valid checksums but impossible values: it was edited and
+    re-signed.
+    """
     return DamagedJournalError(
         [f"The journal of {run_id} holds {what}, which no run writes. It was not gone on with."],
         hint="It was changed since it was written: start a new run without resuming.",

@@ -27,7 +27,7 @@ class ReplicatedJournal:
                 journal.append(entry)
 
     def append(self, entry: Entry, *, durable: bool = True) -> None:
-        """Keep an entry everywhere, here first; a store that fails is told by `ArtifactError`."""
+        """Keep an entry in memory, then in every store. Raises `ArtifactError` if a store fails."""
         self.entries.append(entry)
         for journal in self._journals:
             try:

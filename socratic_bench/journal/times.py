@@ -8,7 +8,7 @@ from msgspec import Struct
 from socratic_bench.journal.entries import Answered, Asked, Ended, JournalEntry, Timed
 from socratic_bench.types import MOST
 
-# What lies behind leaves a clock no room to go on.
+# Later times leave a clock no room to go on.
 LAST_YEAR = 9000
 
 
@@ -28,12 +28,12 @@ def check_moments(value: object) -> None:
 
 
 def possible_s(seconds: float | None) -> float | None:
-    """Seconds that can have passed; `None` for others, as clocks that were set back left."""
+    """The seconds if they are possible; `None` for others, such as after a clock was set back."""
     return seconds if seconds is not None and 0 <= seconds <= MOST else None
 
 
 class Times:
-    """Sums the processes up, each by the clock that nobody sets, up to its last entry.
+    """Sums up how long the processes took, by their monotonic clocks, each up to its last entry.
 
     `latest` is the last time of day that any entry tells, and as late as the processes took.
     """

@@ -25,8 +25,8 @@ _MOST = (
     r"(?:maxim(?:um|a|al)|max|highest|top|upper|full|perfect|best|limit|bounds?|ceiling|ten|\d+)"
 )
 
-# On text without case and without characters that show nothing. No pattern looks far, so that the
-# time taken grows with the text alone. The rubric's speakers stand for @asking and @tested.
+# Applied to lower-case text without invisible characters. Every pattern is bounded, so that the
+# time is linear in the length of the text. The rubric's speakers stand for @asking and @tested.
 _PATTERNS = (
     # What frames the words of a dialogue, here or in a model's own template.
     r"<\s*/?\s*(?:reply|context|rubric|system|instructions?)(?![a-z])[^<>\n]{0,40}>",
@@ -87,7 +87,7 @@ _PATTERNS = (
         r"(?:treat|consider|take|regard|read|use)\b[^.?!\n]{0,50}\bas\s+(?:the|your)\s+"
         r"(?:new\s+|only\s+)?(?:rubric|system prompt|instructions?|criteria)\b"
     ),
-    # An amount of what scores are made of, at the beginning of a sentence.
+    # A number of points at the beginning of a sentence.
     (
         r"(?:^|[.!?:;\n]|\b(?:please|you (?:must|should|shall)))\W{0,3}"
         r"(?:give|award|assign|grant|allot|allocate|credit)\s+(?:(?:me|it|him|her|them|this|us)\s+)?"

@@ -13,15 +13,13 @@ from socratic_bench.ports import JudgeInput, Model
 from socratic_bench.turns import Judged, Rubric, Unscored, Verdict
 from socratic_bench.types import JUDGE, CallKey, Completion
 
-# Failures that leave a turn unjudged, while the run sees to its own end, if it has to end.
-# Everything else would befall every other turn, too.
+# Failures that leave only this turn unjudged. Any other failure would hit every other turn, too.
 _TURN_REASONS = ("context_window", "unavailable", "budget")
 
 
 class Judge(Struct, frozen=True, kw_only=True):
-    """Scores replies by `rubric`; `seed` and what it is shown fix the delimiters around that.
-
-    `seed_alone`: the seed fixed them, as in runs whose journal is of version 1.
+    """Scores replies by `rubric`. The delimiters around a reply are derived from `seed` and the
+    judge's input; `seed_alone`: from the seed alone, as in version-1 journals.
     """
 
     model: Model
@@ -35,7 +33,7 @@ class Judge(Struct, frozen=True, kw_only=True):
 
         A judge whose retries are used up leaves the turn unjudged with the reason `unavailable`, a
         call that the budget does not allow with `budget`.
-        Raises `ModelError` for what would befall every other turn, too (access, unknown model).
+        Raises `ModelError` for what would fail for every turn (access, unknown model).
         """
         key = CallKey(role=JUDGE, index=index)
         code = delimiter_code(self.seed, key, None if self.seed_alone else judge_input)

@@ -94,11 +94,11 @@ def delimiter_code(seed: int, key: CallKey, judge_input: JudgeInput | None = Non
     """16 hex digits that the run's seed, the call and what they enclose fix.
 
     Since a text cannot hold a digest of itself, not even a model that knows the seed can predict
-    them. Without an `judge_input`: as runs had them whose journal is of version 1.
+    them. Without a `judge_input`: the version-1 form.
     """
     named = f"{seed}/{key.role}/{key.part}/{key.index}"
     if judge_input is not None:
-        # As a journal has it, so that a run that goes on asks the same.
+        # Masked as in a journal, so that a resumed run asks the same.
         masked = known_secrets().masked
         said = [*(part for line in judge_input.context for part in line), judge_input.reply]
         named += "/" + sha256(json.dumps([*map(masked, said)]).encode()).hexdigest()

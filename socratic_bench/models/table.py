@@ -34,7 +34,7 @@ class Family(Struct, frozen=True, kw_only=True):
 
 
 def family_of(model_id: str) -> Family | None:
-    """The family of a model id, profile id or ARN: the one that knows most of how it begins."""
+    """The family of a model id, profile id or ARN: the one with the longest matching beginning."""
     name = base_id(model_id)
     starts = ((start, row) for row in _table()["families"] for start in row["starts"])
     known = [(len(start), row) for start, row in starts if name.startswith(start)]

@@ -12,7 +12,7 @@ _TOOL = 1024
 
 
 def most_input_tokens(request: Request) -> int:
-    """A bound from above on the input tokens of a request."""
+    """An upper bound on the input tokens of a request."""
     blocks = [block for message in request.messages for block in message.content]
     total = _BASE + _FRAME * (len(request.messages) + len(blocks))
     total += sum(map(_block_bytes, blocks)) + _bytes(request.system or "")

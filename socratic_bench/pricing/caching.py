@@ -20,7 +20,7 @@ class Part(Struct, frozen=True):
 
 
 class PrefixCache:
-    """One model's cache in a forecast, in which entries live on from turn to turn."""
+    """One model's simulated cache, whose entries live on from turn to turn."""
 
     def __init__(self) -> None:
         self._known: set[int] = set()

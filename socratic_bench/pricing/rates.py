@@ -58,15 +58,15 @@ class PricingTier(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What the rates stand under: optimized latency has its own, whatever the tier."""
+        """The name of the rates: optimized latency has its own, whatever the tier."""
         if self.latency_profile == OPTIMIZED:
             return OPTIMIZED
         return self.tier or DEFAULT_TIER
 
     @property
     def names(self) -> frozenset[str]:
-        """What the rates may stand under for a call that is asked for so: the service may leave the
-        profile, and serve the tier alone.
+        """The names of all rates that may apply to such a call: the service may ignore the profile
+        and serve the tier alone.
         """
         return frozenset({self.name, self.tier or DEFAULT_TIER})
 

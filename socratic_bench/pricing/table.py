@@ -16,7 +16,7 @@ from socratic_bench.pricing.reading import price_problems
 _ARN = re.compile(
     r"arn:[\w-]+:bedrock:(?P<region>[a-z0-9-]*):\d*:(?P<kind>[\w-]+)/(?P<id>.+)", re.DOTALL
 )
-# Other kinds, such as application profiles, have names that say nothing of the model.
+# ARNs of other kinds, such as application profiles, do not contain the model's id.
 _NAMED_KINDS = ("foundation-model", "inference-profile")
 
 
@@ -56,7 +56,7 @@ class PriceTable(Struct, frozen=True):
 
 
 def _names(model_id: str, region: str | None) -> tuple[str, ...]:
-    """What a model may stand under, the most special first."""
+    """The keys that may have a model's prices, the most specific first."""
     arn = _ARN.fullmatch(model_id)
     if arn is None:
         return (f"{region}/{model_id}", model_id)

@@ -17,7 +17,7 @@ from socratic_bench.redaction.forms import MASK, SHORTEST, Secrets
 
 __all__ = ["MASK", "known_secrets", "learn", "learn_headers", "look_again", "redact"]
 
-# A group that stays, then the credential. Compiled when something is told of a run.
+# A group that stays, then the credential. Compiled at first use.
 _PATTERNS = (
     r"(://)[^\s/?#\"'`<>]*(?=@)",
     (
@@ -48,7 +48,7 @@ def redact(text: str) -> str:
 
 
 def known_secrets() -> Secrets:
-    """All that is known by now; to be asked for once for many texts."""
+    """All secrets known by now; for many texts, ask once."""
     if _standing is None:
         look_again()
     return _secrets(_values(), frozenset())

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 MASK = "***"
-# Nothing shorter is known by its value: it would be found in ordinary words.
+# Shorter values are not searched for: they would be found in ordinary words.
 SHORTEST = 8
-# What people give to an emulator for a key, and what stands in every document about it.
+# Keys that people give to an emulator, and that every manual shows.
 _STAND_INS = frozenset({"emulator", "socratic", "notarealkey"})
 
 # Patterns are compiled when they are wanted: few texts need any of them.
@@ -16,7 +16,7 @@ _STAND_INS = frozenset({"emulator", "socratic", "notarealkey"})
 # A character as JSON, Python, a URL or HTML may write it, escaped any number of times. Every
 # alternative takes all the backslashes at once, so that many of them take no longer than others.
 _ESCAPE = (
-    r"((?:%(?!25[0-9A-Fa-f]{2})[0-9A-Fa-f]{2})+)"  # in one go, since they come in crowds
+    r"((?:%(?!25[0-9A-Fa-f]{2})[0-9A-Fa-f]{2})+)"  # in one go, since there are often many in a row
     r"|\\+u([0-9A-Fa-f]{4})|\\+u\{0*([0-9A-Fa-f]{1,5})\}|\\+U000([0-9A-Fa-f]{5})"
     r"|\\+x([0-9A-Fa-f]{2})|%(?:25)*([0-9A-Fa-f]{2})|&(?:amp;)*#[xX]0*([0-9A-Fa-f]{1,5});?"
     r"|&(?:amp;)*#0*([0-9]{1,6});?|&(?:amp;)*([A-Za-z][A-Za-z0-9]{1,31});|\\+([^\\%&])?"
@@ -144,7 +144,8 @@ def _bytes(value: str) -> bytes:
 def _base64(value: str) -> Iterator[str]:
     raw = _bytes(value)
     for offset in range(3):
-        # Of what encloses the secret nothing is known, so only letters that it alone makes count.
+        # The text around the secret is unknown, so only those letters count that depend on the
+        # secret alone.
         encoded = b64encode(bytes(offset) + raw + bytes(2)).decode()
         letters = encoded[-(-8 * offset // 6) : 8 * (offset + len(raw)) // 6]
         yield from (letters, letters.translate(_URL_SAFE))

@@ -53,7 +53,7 @@ def of_variables(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def passwords(environ: Mapping[str, str]) -> Iterator[str]:
-    """What an error may quote of a URL with a password: any piece of it, where it is no URL."""
+    """The parts of a URL with a password that an error could quote; of what is no URL, any part."""
     for name, value in environ.items():
         if re.fullmatch(_URL_NAME, name):
             user, _, password = (
@@ -106,7 +106,9 @@ def _json_files(folder: str) -> list[str]:
 
 
 def _token(path: str) -> str:
-    """What is none would be long to look for, in all ways of writing it."""
+    """The token in a file, or "" if it is none: to search for every encoding of a long text would
+    be slow.
+    """
     text = _read(path)
     return text if len(text) <= MAX_TOKEN_BYTES and text.strip().isprintable() else ""
 

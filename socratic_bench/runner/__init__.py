@@ -1,4 +1,4 @@
-"""One run, from configuration to result: play, judge beside it, sum up, keep, report."""
+"""One run, from configuration to result: play, judge, sum up, store, report."""
 
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.runner.plan import Plan, draw_seed, prepare

@@ -1,4 +1,4 @@
-"""The time of day as one run sees it, whatever becomes of the machine's clock."""
+"""The time of day of one run, which never goes back even if the machine's clock does."""
 
 import threading
 from collections.abc import Callable

@@ -30,10 +30,10 @@ from socratic_bench.storage.keys import RunKeys
 from socratic_bench.store_ports import ArtifactStore, Entry
 from socratic_bench.turns import Turn, Unscored
 
-# How long a run that was told to end still waits for writes on their way. All such waits together
-# leave some of the two seconds that a signal has.
+# How long a run that was told to end still waits for pending writes. All such waits together are
+# shorter than the two seconds after a signal.
 LAST_WRITES_S = 0.8
-# How long calls that were given up have to note what they had sent.
+# How long to wait for abandoned calls to note what they had sent.
 GIVEN_UP_S = 0.3
 NOT_FROM_BRIEF = (
     "The short form leaves out what the run could be gone on with: give --output-dir, or no "
@@ -87,7 +87,7 @@ class Closing(Struct, frozen=True, kw_only=True):
         return result
 
     def _taken_away(self) -> BenchError | None:
-        """Have the stores keep again what others took out of them; an error if that fails."""
+        """Store again what was deleted during the run; returns an error if that fails."""
 
         def verify() -> ArtifactError | None:
             if self.acquired:
@@ -102,7 +102,7 @@ class Closing(Struct, frozen=True, kw_only=True):
             return ended
 
     def _lasting_notice(self, text: str) -> None:
-        """One that whoever reads the complete run again is told, too."""
+        """A notice that is shown again whenever the complete run is printed again."""
         if text in self.notices:
             return
         if self.log:
@@ -137,7 +137,7 @@ class Closing(Struct, frozen=True, kw_only=True):
     def _delivered(
         self, error: BenchError | None
     ) -> tuple[BenchError | None, ArtifactError | None]:
-        """What ended the run, be it while files are delivered, and what was not delivered."""
+        """What ended the run, if only during delivery, and what was not delivered."""
         if self.cancel_token.error is None:
             try:
                 return error, self.delivery.settle(self.cancel_token.wait_for)

@@ -1,4 +1,4 @@
-"""One run under way, step by step: taken up, played, judged beside, closed."""
+"""One run, step by step: begun or resumed, played and judged, closed."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +37,7 @@ from socratic_bench.store_ports import ArtifactStore, Entry, Journals
 CALLS_AT_ONCE = 4
 # Clocks of two machines differ by less.
 TOLD_BEHIND_S = 1.0
-# For reading what an earlier process was told, when a run that goes on is told to end.
+# For reading an earlier process's verdicts when a resumed run is told to end.
 LAST_VERDICTS_S = 0.5
 
 
@@ -83,7 +83,7 @@ class RunExecution:
                 self.usage_tracker.settle(GIVEN_UP_S)
             turns = self.record.final() if self.record else ()
             result = self._closing().result(episode_result, error, turns)
-            if self.cancel_token.error is None:  # else the last moment is over already
+            if self.cancel_token.error is None:  # else there is no time left
                 self.delivery.give_up(LAST_WRITES_S)
             return result
         finally:
@@ -95,7 +95,7 @@ class RunExecution:
             self.listener.on_end()
 
     def _open_bucket(self) -> tuple[EpisodeResult, BenchError | None] | None:
-        """Beside this thread, as credentials may take their time; what ended the run meanwhile."""
+        """In another thread, since credentials can be slow; what ended the run meanwhile."""
         self.bucket = None
         if not self.config.s3_bucket:
             return None
@@ -163,7 +163,7 @@ class RunExecution:
             return error
 
     def _take_up(self, acquired: AcquiredRun) -> None:
-        """From here on this is the run that is held, which an earlier process may have begun."""
+        """From here on this is the acquired run, which an earlier process may have begun."""
         self.acquired, self.plan, self.keys = acquired, acquired.plan, RunKeys(acquired.run_id)
         self.started_at = acquired.started_at
         self.notices.extend(acquired.replay_log.notices)
@@ -285,6 +285,6 @@ class RunExecution:
         self._passing_notice(text)
 
     def _passing_notice(self, text: str) -> None:
-        """What concerns this process alone, and is no news to one that goes on with the run."""
+        """A notice for this process only: it is not repeated when the run is resumed."""
         self.notices.append(text)
         self.listener.on_notice(text)

@@ -1,4 +1,4 @@
-"""What a completed run has to reach: judge coverage and bounds on metrics."""
+"""What a completed run must reach: judge coverage, and minima of metrics."""
 
 from collections.abc import Mapping, Sequence
 

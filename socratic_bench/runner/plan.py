@@ -59,7 +59,7 @@ class Plan(Struct, frozen=True):
         return Identity.of(self.config, self.episode.opening, played, seed_given=self.seed_given)
 
     def going_on(self, seed: int, turns: int) -> "Plan":
-        """The same run by the seed that was drawn for it earlier, for so many turns."""
+        """The same plan with the seed that was drawn earlier, and for so many turns."""
         config = replace(self.config, seed=seed, turns=turns)
         return replace(self, config=config, episode=self.benchmark.prepare(config))
 

@@ -1,4 +1,4 @@
-"""The prices that a run goes by, and whether they are all known where a budget needs them."""
+"""The prices of a run, and whether all that a budget needs are known."""
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
@@ -41,7 +41,7 @@ def unknown_prices(
     *,
     is_judged: bool,
 ) -> Iterator[Problem]:
-    """A sentence for each model whose worst case a budget could not tell."""
+    """A sentence for each model without a known price, if there is a budget."""
     if not config.max_cost_usd or config.max_cost_usd < 0:
         return  # no bound, or a mistake of its own
     from socratic_bench.pricing.table import builtin_prices

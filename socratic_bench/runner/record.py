@@ -1,4 +1,4 @@
-"""The turns of a run as they grow: kept in the stores and judged, both beside the dialogue."""
+"""The turns of a run: stored and judged while the dialogue goes on."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -47,7 +47,7 @@ class Record:
         self._listener = listener
         self._cancel_token = cancel_token
         self._lock = threading.Lock()
-        # What is told of a turn and the file of it come and stay away together.
+        # Held so that a turn's file is sent and the listener told either both or not at all.
         self._keeping = threading.Lock()
         self._turns: list[Turn] = []
         self._documents: dict[str, Callable[[], dict[str, Json]]] = {}
@@ -59,7 +59,9 @@ class Record:
         self._pool = ThreadPoolExecutor(JUDGES_AT_ONCE, thread_name_prefix="judge")
 
     def add(self, turn: Turn) -> None:
-        """Keep a turn; returns at once. All else is done for it beside the dialogue, in order."""
+        """Keep a turn; returns at once. It is measured, stored and judged in other threads, in
+        order.
+        """
         with self._lock:
             self._turns.append(turn)
             so_far = tuple(self._turns)
@@ -74,13 +76,13 @@ class Record:
             self._cancel_token.result(judging)
 
     def linger(self, at_most_s: float) -> None:
-        """Give verdicts a moment that are only read from memory, when the run was told to end."""
+        """When the run was told to end: wait shortly for verdicts that come from the journal."""
         self._end_play()
         wait(self._entering, timeout=at_most_s)
         wait(list(self._judging.values()), timeout=at_most_s)
 
     def final(self) -> tuple[Turn, ...]:
-        """All turns, once closed; a verdict that comes later is neither kept nor told, so that all
+        """Freeze and return all turns. Later verdicts are dropped, so that document and files
         agree.
         """
         with self._keeping, self._lock:
@@ -99,7 +101,7 @@ class Record:
         return encode(document()) if document else None
 
     def close(self) -> None:
-        """Have nothing more judged. Turns that were handed over are still measured and stored."""
+        """Start no more verdicts. Turns that were handed over are still measured and stored."""
         self._end_play()
         wait(self._entering, timeout=LAST_TURNS_S)
         self._desk.shutdown(wait=False, cancel_futures=True)
@@ -113,7 +115,7 @@ class Record:
         try:
             self._take_in(so_far)
         except Exception as defect:
-            # It would befall the next turn, too, so the dialogue need not go on.
+            # The next turn would fail in the same way, so the dialogue need not go on.
             self._cancel_token.end(InternalError.of(defect))
             raise
 
@@ -157,7 +159,7 @@ class Record:
         try:
             judged = self._judge.judge(self._episode.judge_input(turns, index), index)
         except BenchError as error:
-            # What befell this verdict would befall every other, so the dialogue need not go on.
+            # Every other verdict would fail in the same way, so the dialogue need not go on.
             self._cancel_token.end(error)
             raise
         self._keep_verdict(replace(turns[index], judged=judged))
@@ -184,8 +186,8 @@ class Record:
             self._listener.on_judged(turn)
 
     def _kept(self, turn: Turn, key: str, document: Callable[[], dict[str, Json]]) -> bool:
-        """Put the turn in the place of what was known of it, and send its file; not once the run's
-        turns are final, so that the document and the files agree.
+        """Replace the turn by this version and send its file, unless the turns are final already,
+        so that the document and the files agree.
         """
         with self._keeping:
             with self._lock:

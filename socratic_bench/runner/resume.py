@@ -1,4 +1,4 @@
-"""Finds the run to go on with, or begins one, and holds it in every store."""
+"""Finds the run to resume, or begins a new one, and locks its journal in every store."""
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -56,7 +56,7 @@ def earlier_config(entries: Sequence[Entry]) -> RunConfig:
     header = read_header(entries[0] if entries else {})
     try:
         config = from_stored(RunConfig, header.config)
-        config.problems()  # what is wrong is told later, but by then it is of the right types
+        config.problems()  # only for the types; what it finds is reported later
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(
             [f"The journal of {header.run_id} does not tell how the run was asked for."],
@@ -180,7 +180,7 @@ class RunAcquisition(Struct, frozen=True, kw_only=True):
     def _open(self, plan: Plan, run_id: str, entries: Sequence[Entry] = ()) -> AcquiredRun:
         holders = [store for store in self.stores if store.holds(run_id)]
         if not holders and not entries:
-            self.stores[0].open(run_id)  # it says best what is not there
+            self.stores[0].open(run_id)  # raises the error that says what is missing
         with ExitStack() as stack:
             opened = {}
             for store in holders:
@@ -244,7 +244,7 @@ class RunAcquisition(Struct, frozen=True, kw_only=True):
 
 
 def _refuse_impossible_scores(replay_log: ReplayLog, plan: Plan) -> None:
-    """A judge may say anything, but is asked once more for a verdict that no rubric allows."""
+    """Raise for an invalid verdict that was not followed by a repair: no run leaves one."""
     rubric = plan.episode.rubric
     if rubric is None:
         return

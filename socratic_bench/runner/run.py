@@ -1,4 +1,4 @@
-"""Plays one run and returns its result; the command is a thin caller of this."""
+"""Plays one run and returns its result; the command only calls this."""
 
 from collections.abc import Mapping, Sequence
 
@@ -43,8 +43,9 @@ def perform(
 ) -> RunResult:
     """Play a prepared run; with the `entries` of a journal, go on with that one.
 
-    Hints go by whether whoever asked `is_journal_shown`, from which a run without a store goes on.
-    Raises `UsageError` if a store is sure to be unusable, or the run cannot go on as asked.
+    `is_journal_shown`: the caller sees the journal, from which a run without a store is resumed, so
+    hints may say so. Raises `UsageError` if a store is sure to be unusable, or the run cannot go on
+    as asked.
     """
     execution = RunExecution(
         plan, listener or NullListener(), cancel_token or CancelToken(), entries

@@ -41,7 +41,8 @@ def _pair(word: str) -> tuple[str, str] | None:
 class CoreConfig(StorageConfig, frozen=True, kw_only=True):
     """Everything that one run depends on but for what its benchmark asks for by itself.
 
-    What a field means stands beside it. `None` leaves something out, or to whoever is asked.
+    Each field says what it means. `None`: not sent, so that the model's or service's own default
+    applies.
     """
 
     model: Annotated[

@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 
 MAX_TEXT_BYTES = 1_000_000
-# What runs keep, read back whole: far more than the longest run writes.
+# Bound for files that runs write and read back: far more than the longest run writes.
 MAX_STORED_BYTES = 256 * 2**20
 
 

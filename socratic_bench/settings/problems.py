@@ -1,4 +1,4 @@
-"""What is wrong with a configuration: each setting by its line in the table, then some together."""
+"""Mistakes in a configuration: each setting by its line in the table, then several together."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from socratic_bench.settings.table import foreign, table
 
 _ARN = r"arn:aws[\w-]*:bedrock:(?P<region>[a-z0-9-]*):\d*:[\w.-]+/.+"
 _ROLE_ARN = r"arn:aws[\w-]*:iam::\d{12}:role/.+"
-# What no key can carry whole, and parts of a path that some readers would resolve.
+# Characters that a key cannot hold, and parts of a path that some readers would resolve.
 _UNFIT = r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]|(^|/)\.\.?(/|$)"
 # S3's bound, and the longest key of a run, which names it below `journal/identities/`.
 MAX_KEY_BYTES = 1024
@@ -81,7 +81,7 @@ def _tested_problems(config: CoreConfig) -> Iterator[Problem]:
 def _nearest(model: str, allowed: tuple[str, ...]) -> str:
     from difflib import get_close_matches
 
-    # Comparing takes the square of a length, and no id is longer.
+    # Comparing takes quadratic time, and no id is longer.
     near = get_close_matches(model[:LONGEST_ID], allowed, n=3, cutoff=0.3)
     if near:
         return f" (nearest: {', '.join(near)})"
@@ -156,7 +156,7 @@ def _bucket_problems(config: CoreConfig) -> Iterator[Problem]:
 
 
 def prefix_problems(prefix: str) -> Iterator[Problem]:
-    """Why no object could have a key of a run's that begins with this prefix."""
+    """Why this prefix cannot begin the keys of a run's objects."""
     if prefix and re.search(_UNFIT, prefix):
         yield Problem.of(
             "The S3 prefix {prefix!r} must hold no control characters, and neither '.' nor '..' as "
@@ -190,7 +190,7 @@ def _thinking_problems(config: CoreConfig) -> Iterator[Problem]:
 
 
 def _thinks_at_one_temperature(model_id: str) -> bool:
-    """Claude does, and so may a model that nobody knows."""
+    """Claude does, and an unknown model may."""
     from socratic_bench.models.table import family_of
 
     family = family_of(model_id)

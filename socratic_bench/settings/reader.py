@@ -80,7 +80,7 @@ class Reader:
         return () if isinstance(value, str | bool) else value
 
     def _find(self, one: Declared) -> tuple[str, str | None]:
-        """How the setting is called where it is given, and its word."""
+        """The flag or variable that gives the setting, and its word."""
         value = self.sources.flags.get(one.flag or "")
         if isinstance(value, str):
             return f"{{{one.name}}}", value
@@ -120,7 +120,9 @@ class Reader:
 
 
 def _absolute(word: str) -> str:
-    """As documents and journals tell it; the word itself where this folder is gone."""
+    """The absolute path, as documents and journals have it; the word itself if the working folder
+    is gone.
+    """
     try:
         return str(Path(word).absolute())
     except OSError:

@@ -24,9 +24,10 @@ def _prompt(reader: Reader) -> str | None:
 
 
 def _piped_prompt(reader: Reader) -> str:
-    """Standard input without its last line break, which is the end of a file and no word of it."""
+    """Standard input without its final line break, which is not part of the prompt."""
     try:
-        # A byte more than a prompt may have tells one that is too long; it may cut a letter in two.
+        # One byte more than a prompt may have shows that it is too long; it may cut a character in
+        # two.
         content = reader.sources.read_stdin(MAX_TEXT_BYTES + 1)
         decoder = codecs.getincrementaldecoder("utf-8-sig")()
         text = decoder.decode(content, final=len(content) <= MAX_TEXT_BYTES)
@@ -93,7 +94,7 @@ def _profile_region(reader: Reader) -> str | None:
 
 
 def _role(reader: Reader) -> str | None:
-    # The embedded endpoint must never be the reason that a real role is assumed.
+    # A real role must never be assumed for the embedded endpoint.
     role: str | None = reader.read("assume_role_arn")
     return None if reader.given("offline") else role
 

@@ -1,4 +1,4 @@
-"""Where what a run makes is kept: the table of these settings."""
+"""The settings of where a run's artifacts are stored."""
 
 from typing import Annotated
 

@@ -14,9 +14,10 @@ Config = TypeVar("Config", bound=CoreConfig)
 
 
 def to_stored(config: CoreConfig) -> dict[str, Any]:
-    """Field name -> plain value; paths absolute, since another process may stand elsewhere.
+    """Field name -> plain value; paths absolute, since another process may have another working
+    folder.
 
-    Where the run is kept, and what may be tested, is told afresh by whoever goes on.
+    Without the stores and the models that may be tested, which a resuming command gives anew.
     """
     afresh = names(type(config), lambda setting: setting.is_afresh)
     files = names(type(config), lambda setting: setting.is_file)
@@ -26,7 +27,7 @@ def to_stored(config: CoreConfig) -> dict[str, Any]:
 
 
 def to_plain(value: Any) -> Any:  # noqa: ANN401 -- any value of a configuration
-    """A value as JSON carries it: what is made of parts becomes a list of them."""
+    """A value as plain JSON: a struct becomes a list of its fields."""
     if isinstance(value, Struct):
         return list(astuple(value))
     return [to_plain(item) for item in value] if isinstance(value, tuple) else value
@@ -54,7 +55,7 @@ def continued(stored: Config, asked: Config, flags: Iterable[str]) -> Config:
     """The stored configuration with what the given `flags` say, and the places of `asked`."""
     kind = type(stored)
     said = {field_of(kind, flag) for flag in flags} - {None}
-    # What was encrypted stays so, in the bucket that it is in.
+    # Objects in the same bucket stay encrypted with the same key.
     key = asked.s3_kms_key_id or (stored.s3_kms_key_id if asked.s3_bucket else None)
     told = {*said, *names(kind, lambda setting: setting.is_afresh)}
     afresh = {name: getattr(asked, name) for name in told if name}

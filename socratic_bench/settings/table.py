@@ -1,4 +1,4 @@
-"""The table of settings: what stands beside the fields of a class, field by field."""
+"""The table of settings: the `Setting` of each field of a class."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
@@ -111,7 +111,7 @@ def _kinds(annotation: Any) -> tuple[Any, ...]:  # noqa: ANN401 -- a type, or a 
 
 
 def names(kind: Kind, holds: Callable[[Setting], object]) -> tuple[str, ...]:
-    """The fields with a setting of which something holds."""
+    """The names of the fields whose setting meets a condition."""
     return tuple(name for name, one in table(kind).items() if holds(one.setting))
 
 

@@ -1,1 +1,1 @@
-"""Keeps what a run makes, beside the dialogue: a folder, a bucket, or both."""
+"""Stores what a run makes, while it is played: in a folder, a bucket, or both."""

@@ -34,15 +34,15 @@ _MISSING = ("404", "NoSuchKey")
 _REFUSED = ("412", "PreconditionFailed", "NoSuchKey", "404")
 
 
-# More than the longest answer that a run takes makes of an entry in its journal.
+# Larger than the journal entry of the longest answer that a run accepts.
 MAX_OBJECT_BYTES = 64 * 2**20
 # Of an answer on the wire: an object with what shows that it is too large; a page of a list.
 _BYTES = {"get_object": MAX_OBJECT_BYTES + 2**20}
 _OTHER_BYTES = 4 * 2**20
 READERS = 8
 _DENIED = -1
-# What an answer to a write may tell of the bytes, as far as the standard library can make it: not
-# CRC32C, CRC64NVME and the xxHashes.
+# The checksums in an answer to a write that the standard library can compute: not CRC32C, CRC64NVME
+# and the xxHashes.
 _CHECKSUMS: Mapping[str, Callable[[bytes], bytes]] = {
     "ChecksumSHA256": lambda body: hashlib.sha256(body).digest(),
     "ChecksumSHA512": lambda body: hashlib.sha512(body).digest(),
@@ -135,8 +135,8 @@ class Bucket:
         return [key for key, size in kept.items() if found.get(key) != size]
 
     def _missing_one_by_one(self, kept: Mapping[str, int]) -> Sequence[str] | None:
-        """Without leave to list, S3 denies to tell of an object that is gone: one that it tells of
-        shows that the others are.
+        """Without permission to list, S3 answers 403 for a missing object, so one object that is
+        found shows that the others are missing.
         """
         with ThreadPoolExecutor(READERS) as pool:
             first = [*pool.map(self._told_size, [*kept][:READERS])]
@@ -178,7 +178,9 @@ class Bucket:
         )
 
     def _etag(self, told: Any, key: str, verb: str = "read") -> str:  # noqa: ANN401 -- the SDK's
-        """What each answer of S3's about an object tells; whatever answers without is not S3."""
+        """The ETag, which S3 sends with every answer about an object; an answer without one is not
+        from S3.
+        """
         etag: str = told.get("ETag") or ""
         if not etag:
             raise self._not_s3(key, verb)
@@ -238,8 +240,8 @@ class Bucket:
 
 
 def _listings(keys: Collection[str]) -> list[str]:
-    """What to list to find these: their folders. One that is alone in its folder lies there beside
-    those of other runs, which may be many, and is asked for by its name.
+    """The prefixes to list to find these keys: their folders. A key that is alone in its folder is
+    listed by its own name, since other runs may have many keys there.
     """
     folder_of = {key: key[: key.rindex("/") + 1] for key in keys}
     n_in = Counter(folder_of.values())

@@ -54,7 +54,7 @@ class Clients:
         self._client = self.connect(READ_TIMEOUT_S)
 
     def connect(self, read_timeout_s: float) -> "S3Client":
-        """A client of its own that sends each request once; whoever asks closes it."""
+        """A new client that sends each request once; the caller closes it."""
         config = Config(
             connect_timeout=CONNECT_TIMEOUT_S,
             read_timeout=read_timeout_s,
@@ -93,7 +93,7 @@ class Clients:
         return getattr(client, operation)(**parameters)
 
     def _count(self, **_: Any) -> None:  # noqa: ANN401 -- the SDK's own fields
-        # Without this bound the SDK follows a server that names no region for ever.
+        # Without this bound the SDK retries for ever with a server that names no region.
         self._calls.count = getattr(self._calls, "count", 0) + 1
         if self._calls.count > CALLS_PER_REQUEST:
             raise InvalidRegionError(region_name="")
@@ -118,7 +118,7 @@ class Clients:
                 self._session = self._open_session()
                 self._client = self.connect(READ_TIMEOUT_S)
             except UsageError as error:
-                # Such as a profile that is gone meanwhile: the old error stays the true one.
+                # Such as a profile that was removed meanwhile: the old error is reported.
                 self._notice(error.message)
                 return False
             return True
@@ -144,7 +144,7 @@ class Clients:
 
 @contextmanager
 def _usable() -> Iterator[None]:
-    """What the SDK's own environment does not allow is the user's to mend."""
+    """Errors of the SDK's environment become `UsageError`s: the user has to correct them."""
     try:
         yield
     except (BotoCoreError, CredentialsError, UnsendableError) as error:

@@ -17,7 +17,7 @@ from socratic_bench.providers.bedrock.transport import (
     carried,
 )
 
-# What comes of a call, each by its own name: anything else is a defect.
+# Every exception that a call can raise: anything else is a defect.
 SDK_ERRORS = (
     *(sdk.ClientError, sdk.BotoCoreError, ResponseParserError, HTTPError),
     *(CredentialsError, AnswerTooLargeError, UnsendableError),
@@ -60,7 +60,7 @@ _ELSEWHERE = (
     "IllegalLocationConstraintException",
 )
 _BAD_KEYS = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "InvalidSecurity")
-# To HEAD, S3 answers without a body, and so without a code of its own.
+# An answer to HEAD has no body, and so no error code of S3's.
 _DENIED = ("AccessDenied", "403")
 _LOGIN = (
     sdk.TokenRetrievalError,
@@ -115,7 +115,7 @@ def explain(error: Exception, context: BucketContext) -> ArtifactError:
 
 
 def _cause(error: Exception) -> Exception:
-    """What the SDK has raised for want of credentials, or has put into an error of its own."""
+    """The exception behind the error: why there are no credentials, or what the SDK has wrapped."""
     return carried(error.cause if isinstance(error, CredentialsError) else error)
 
 

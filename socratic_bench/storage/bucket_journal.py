@@ -17,12 +17,12 @@ from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.lease import Lease
 from socratic_bench.store_ports import Entry, Kept
 
-# How far S3 may be behind for requests to wait until they are noted there.
+# If S3 is further behind than this, requests no longer wait until they are noted there.
 WAIT_MAX_S = 2.0
 
 
 class BucketJournal:
-    """The journal of one run. Appending returns at once; the objects follow beside the dialogue."""
+    """The journal of one run. Appending returns at once; other threads write the objects."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class BucketJournal:
         return self._shelf.bodies.get(key)
 
     def append(self, entry: Entry, *, durable: bool = True) -> None:
-        """Start keeping an entry; whether it arrived the run's delivery knows.
+        """Start storing an entry; the run's delivery knows whether it arrived.
 
         Notes are left out where a folder has them: each is a request to S3.
         """
@@ -113,12 +113,12 @@ class BucketJournal:
 
 
 class EntryStore:
-    """Where a journal's entries go: over what lies there only while this process holds the run.
+    """Stores a journal's entries; replaces an existing object only while this process holds the
+    run.
 
-    What lies there is either left from an earlier process, behind a gap or a broken entry, or the
-    work of one that has taken the run over. `bodies` has every entry by its key, `kept` the keys of
-    those that are there. Not `is_sound`: S3 said that it kept them, and fails to say that it still
-    does.
+    Such an object is either from an earlier process, behind a gap or a broken entry, or from one
+    that has taken the run over. `bodies` has every entry by its key, `kept` the keys of those that
+    are there. Not `is_sound`: S3 said that it kept them, and fails to say that it still does.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class EntryStore:
         return [*dict.fromkeys(self._first_key if key == self._index else key for key in missing)]
 
     def _replace(self, key: str, body: bytes) -> None:
-        """Put an entry where something lies, if this process is the one that may."""
+        """Replace an existing object by an entry, if this process holds the run."""
         there = self._bucket.get(key)
         if there and there.body == body:
             return  # an earlier try arrived, and only its answer was lost

@@ -43,7 +43,7 @@ class BucketJournals:
 
     @contextmanager
     def alone(self, identity: str) -> Iterator[None]:
-        """Two processes that begin a run at the same moment are not told apart: S3 has no lock."""
+        """Cannot exclude two processes that begin at the same moment: S3 has no lock."""
         del identity
         yield
 

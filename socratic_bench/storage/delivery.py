@@ -1,4 +1,4 @@
-"""Writes artifacts beside the dialogue and knows, in the end, whether all of them arrived."""
+"""Writes artifacts in other threads and knows, in the end, whether all of them arrived."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -27,8 +27,9 @@ class Backing(ArtifactStore, Protocol):
 class Delivery:
     """Hands files to every store, in the background; safe to use from several threads.
 
-    What a store does not take waits: in `backing`, if that has taken it, else in memory, and there
-    up to `memory_bytes`. Beyond that `on_full` is told, once, why the run cannot go on.
+    What a store does not take is read again from `backing`, if that has it, and else kept in
+    memory, up to `memory_bytes`. Beyond that `on_full` is called once, with the reason why the run
+    cannot go on.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class Delivery:
 
         `wait_for` returns when all it is given is done, or raises what ends the waiting.
         """
-        self._settle_lanes()
+        self._settle_queues()
         wait_for(self._unsettled())
         for upload in self._take_failed():
             self._start(upload)
@@ -89,8 +90,8 @@ class Delivery:
         return self._missing()
 
     def give_up(self, after_s: float) -> ArtifactError | None:
-        """Wait a last moment for what is on its way; an error if something is missing then."""
-        self._settle_lanes()
+        """Wait a last moment for pending writes; returns an error if something is missing then."""
+        self._settle_queues()
         wait(self._unsettled(), timeout=after_s)
         return self._missing()
 
@@ -131,7 +132,7 @@ class Delivery:
             try:
                 missing = queue.missing()
             except ArtifactError as error:
-                # Each is asked all the same: what it keeps is known better then.
+                # Ask every store even after a failure, to know more about each.
                 failed.append(error)
                 continue
             if missing is None:
@@ -146,9 +147,8 @@ class Delivery:
         return lost
 
     def conclude(self, key: str, body: bytes, wait_for: WaitFor = wait) -> ArtifactError | None:
-        """Keep the file that vouches for all others: the bucket first, and nowhere after a failure.
-
-        A folder seldom fails where a bucket did not, so that all stores tell the same.
+        """Store the file that says that all others are there: in the bucket first, and nowhere
+        after a failure. A folder seldom fails after that, so that all stores agree.
         """
         for store in reversed(self._stores):
             self._start(self._upload(store, key, body))
@@ -163,7 +163,7 @@ class Delivery:
         for queue in queues:
             queue.close()
 
-    def _settle_lanes(self) -> None:
+    def _settle_queues(self) -> None:
         with self._lock:
             queues = list(self._queues.values())
         for queue in queues:
@@ -213,7 +213,9 @@ class Delivery:
             return list(self._pending)
 
     def _take_failed(self) -> list[Upload]:
-        """What failed otherwise than by an outage, which was waited for already."""
+        """Takes the writes that failed for other reasons than an outage, which was waited for
+        already.
+        """
         with self._lock:
             failed = {
                 future: upload

@@ -87,7 +87,7 @@ class FolderStore:
             return False
 
     def _found(self, key: str) -> bytes | None:
-        """What is there already, from an earlier process of the same run; nothing of a link."""
+        """The file that an earlier process of the same run left; a link is not followed."""
         try:
             return self._tree.read(key)
         except FileNotFoundError:
@@ -100,8 +100,8 @@ class FolderStore:
 
 
 def _may_change(key: str, content: bytes, body: bytes) -> bool:
-    """Whether the run itself may write `body` instead: more turns, a verdict that it lacked, or
-    what an earlier version did not tell.
+    """Whether `body` may replace a file of the same run: it has more turns, a missing verdict, or
+    keys that an earlier version lacked.
     """
     try:
         document, other = orjson.loads(content), orjson.loads(body)

@@ -38,7 +38,7 @@ class FolderJournal:
         self.repairs: list[str] = []
         self.mended: list[str] = []
         self.entries: Sequence[Mapping[str, Json]] = ()
-        # Every line that is there, in case that others take the file away.
+        # All lines, in case somebody removes the file.
         self._lines: list[bytes] = []
         self._n_bytes = 0
         try:
@@ -67,7 +67,7 @@ class FolderJournal:
 
     @property
     def is_kept(self) -> bool:
-        """What could not be written was an error at once; but others may take the file away."""
+        """A failed write raises at once, but somebody may remove the file later."""
         try:
             return self._is_there() and self._is_whole()
         except OSError:
@@ -110,7 +110,9 @@ class FolderJournal:
             return False
 
     def _has_its_length(self) -> bool:
-        """Before each entry, which would make more and more to read, the length must do."""
+        """Only the length is checked before each entry: reading the whole file would take ever
+        longer.
+        """
         return os.fstat(self._descriptor).st_size == self._n_bytes
 
     def _is_whole(self) -> bool:

@@ -21,7 +21,7 @@ from socratic_bench.storage.tree import Tree
 from socratic_bench.types import Json
 
 FOLDER = "journal/runs"
-# Twice the prompt, at its longest, and what else a run begins with.
+# Room for the longest prompt twice, and for the rest of a first entry.
 MAX_FIRST_LINE_BYTES = 16 * 2**20
 
 

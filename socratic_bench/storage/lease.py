@@ -1,4 +1,4 @@
-"""Who holds a run in a bucket: one object, written on conditions, that lapses if nobody renews it.
+"""The lease on a run in a bucket: one object, written conditionally, that lapses if not renewed.
 
 No two hosts' clocks are compared. Whether a lease is alive shows by its ETag, which each renewal
 changes, over a span of this process's own monotonic time, or by the server's clock alone: its Date
@@ -118,7 +118,7 @@ class Lease:
     def start(self) -> None:
         """Hold a run as soon as S3 takes it; returns at once.
 
-        A lease that is there already is waited for beside the run, which is lost if it is alive.
+        An existing lease is waited for in another thread; the run is lost if that lease is alive.
         """
         self._thread.start()
 
@@ -140,13 +140,13 @@ class Lease:
         self._thread.start()
 
     def release(self) -> None:
-        """Let go. What S3 does not take within a moment lapses by itself."""
+        """Release the lease. If S3 does not take that within a moment, it lapses by itself."""
         self._ending.set()
         if self._thread.is_alive():
             self._thread.join(LAST_WORDS_S)
 
     def is_held(self) -> bool:
-        """Whether this process holds the run, by the bucket's own word of now.
+        """Whether this process holds the run, as the bucket says now.
 
         Raises `StoreOutageError` while that is not settled, and `ArtifactError` if S3 cannot be
         asked.
@@ -210,7 +210,9 @@ class Lease:
             self._renew(released=True)
 
     def _renew(self, *, released: bool = False) -> bool:
-        """One beat. What fails is tried again by the next one: only a loss ends the run."""
+        """Renew once. A failure is tried again by the next renewal: only losing the lease ends the
+        run.
+        """
         try:
             etag = self._put(self._etag, released=released)
             if etag is None:
@@ -293,5 +295,5 @@ def _read(stored: Stored) -> _Seen:
 
 
 def _shown(value: str | int | None) -> str:
-    """A word of somebody else's, fit to be shown."""
+    """Another process's word, made safe to show."""
     return "unknown" if value is None else _ODD.sub("?", str(value))[:100]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from socratic_bench.settings import MAX_STORED_BYTES, open_regular, read_open
 
-# Where the system can name a folder without reading it, no more is asked of its permissions.
+# Opens a folder without permission to read it, where the system can.
 _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_RDONLY)
 # The user's umask says who else may read or write what is made here.
 _FILE_MODE = 0o666
@@ -27,9 +27,9 @@ class OutsideError(OSError):
 class Tree:
     """The files below `root` by their keys: names with "/" between them. `root` may be a link.
 
-    Each name is looked up in the open folder before it, so that nobody who exchanges a folder for a
-    link meanwhile is followed either. All methods raise `OSError`, or `ValueError` for names that
-    no file can have.
+    Each name is looked up in its open parent folder, so that a folder that is replaced by a link
+    meanwhile is not followed either. All methods raise `OSError`, or `ValueError` for names that no
+    file can have.
     """
 
     def __init__(self, root: Path) -> None:
@@ -55,7 +55,7 @@ class Tree:
             os.close(descriptor)
 
     def write(self, key: str, body: bytes) -> None:
-        """Have a file appear whole, in place of what has its name: a link there is not followed."""
+        """Replace a file atomically; a link of that name is replaced, not followed."""
         with self._folder_of(key, make=True) as (folder, name):
             draft = f".{name}.{secrets.token_hex(4)}"
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW

@@ -74,21 +74,21 @@ class Upload:
         return read
 
     def let_go(self) -> int:
-        """Keep the body no longer; how many bytes that frees."""
+        """Drop the body from memory; how many bytes that frees."""
         freed = len(self._body or b"")
         self._body = None
         return freed
 
 
 class _Patient(Struct):
-    """When the waiting for the end began, and when the store last took something."""
+    """When the final wait began, and when the store last took something."""
 
     since_s: float = 0.0
     error: StoreOutageError | None = field(default=None)
 
 
 class UploadQueue:
-    """The writers of one store. A store that stands still holds no other one up."""
+    """The writers of one store. A store that hangs does not delay another one."""
 
     def __init__(self, store: ArtifactStore, policy: UploadPolicy) -> None:
         self.store = store
@@ -104,7 +104,7 @@ class UploadQueue:
         return self._pool.submit(self._deliver, upload, then)
 
     def settle(self) -> None:
-        """From now on policy counts; writers that sleep try at once."""
+        """From now on the policy's bounds hold; writers that sleep try at once."""
         self._waiting.since_s = self._policy.monotonic_s()
         self._settling.set()
 
@@ -134,7 +134,7 @@ class UploadQueue:
 
     def _try(self, upload: Upload) -> None:
         if self._waiting.error and self._is_out_of_time():
-            # Others have waited in vain already: no need to find that out for each.
+            # Other writes have failed already: each need not wait in vain on its own.
             upload.error = self._waiting.error
             raise upload.error
         upload.late_tries += self._settling.is_set()

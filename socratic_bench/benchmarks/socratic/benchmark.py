@@ -118,7 +118,7 @@ def _notices(settings: Settings, scenario: Scenario, transcript: Transcript) -> 
 
 
 def _student_hashes(settings: Settings) -> dict[str, str]:
-    """Of the words that this run's student has: only those can change what it says."""
+    """The hashes of the texts that this run's student uses: only those can change what it says."""
     words = prompt_sha256() if settings.student_model else phrases_sha256()
     pushes = {} if settings.pressure == "none" else {"pressure_sha256": pressure_sha256()}
     return {"student_prompt_sha256": words, **pushes}
@@ -152,7 +152,7 @@ def _named(name: str) -> Scenario:
 
 
 def _recorded(path: str, name: str) -> Scenario:
-    """Another student would take over from the one in the record if this one cannot be had."""
+    """The record's own scenario; raises `ScenarioError` if it is unknown: no other may go on."""
     if name in builtin_ids():
         return load_builtin(name)
     reason = f"its student is that of the scenario {name!r}, which is not built in."

@@ -1,4 +1,4 @@
-"""What stands in documents of this benchmark alone, beside the keys of every run."""
+"""What this benchmark adds to the keys that every document has."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self

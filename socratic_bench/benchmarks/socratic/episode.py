@@ -121,7 +121,7 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
         return ModelStudent(self.scenario, model, schedule=schedule)
 
     def _replay(self, context: EpisodeContext) -> list[Exchange]:
-        """Publish what was said before, as it was said; nobody is called for it."""
+        """Publish the recorded turns; no model is called."""
         for index, turn in enumerate(self.transcript.turns):
             context.publish(replayed_turn(index, turn))
         return [Exchange(student=turn.student, tutor=turn.tutor) for turn in self.transcript.turns]
@@ -154,13 +154,13 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=MAX_TURNS)
 def _spoken(exchange: Exchange) -> tuple[Message, Message]:
-    """As the tutor has it; every later turn of the dialogue begins with the same messages."""
+    """An exchange as the tutor sees it; every later request begins with the same messages."""
     return Message.user(exchange.student), Message.assistant(exchange.tutor)
 
 
 def schedule_of(settings: Settings, scenario: Scenario, transcript: Transcript) -> Schedule:
-    """When the student pushes: in its own turns, as long as it is known to stay."""
-    # What the record holds of the student's words was not said by this one.
+    """The schedule of pressure: over the student's own turns, until it is known to leave."""
+    # The student's words in the record are not this student's.
     recorded = len(transcript.turns) + (transcript.handover is not None)
     n_turns = len(transcript.turns) + settings.turns
     if scenario.closes_after is not None and not settings.student_model:

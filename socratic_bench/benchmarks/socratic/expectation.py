@@ -1,4 +1,4 @@
-"""What tutor, student and judge may say: what an estimate of tokens and cost goes by."""
+"""Typical replies of tutor, student and judge, for estimates of tokens and cost."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What a Socratic dialogue's verdicts sum up to, over judged turns only."""
+"""The metrics of a Socratic dialogue, over judged turns only."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar

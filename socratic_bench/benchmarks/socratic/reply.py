@@ -1,4 +1,4 @@
-"""What becomes of a tutor's reply: a turn, with what is wrong with the reply as such."""
+"""Makes a turn of a tutor's reply, with its flaw, if any."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR, SocraticTurn
 from socratic_bench.turns import Unscored
 from socratic_bench.types import MALFORMED_STOPS, Completion, EndReason, Message, Reasoning, Role
 
-# A replayed reply was made by no call of this run; no document shows this date.
+# The date of a replayed reply, which no call of this run made; no document shows it.
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 # Stop reasons that end the dialogue after the turn.
@@ -20,7 +20,7 @@ ENDINGS: dict[str, EndReason] = {
     "guardrail_intervened": "guardrail",
     "model_context_window_exceeded": "context_window",
 }
-# What is said then was not said by the tutor, so it is not scored.
+# With these, the text is not the tutor's, so it is not scored.
 NOT_THE_TUTORS_WORDS = ("content_filtered", "guardrail")
 MALFORMED = "malformed_output"
 

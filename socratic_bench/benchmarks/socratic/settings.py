@@ -1,4 +1,4 @@
-"""What this benchmark is asked for: its settings, beside those of every run."""
+"""The settings of the Socratic benchmark, in addition to those of every run."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal

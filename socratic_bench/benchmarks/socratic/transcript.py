@@ -36,7 +36,7 @@ class RecordedTurn(Struct, frozen=True, kw_only=True):
 
 
 class Transcript(Struct, frozen=True, kw_only=True):
-    """What is replayed, and what the student said next, if the record knows it.
+    """The turns to replay, and what the student said next, if the record has it.
 
     `scenario` is the one that the record names. `sha256` is of the words alone, so that a dialogue
     has one fingerprint, whatever file it comes from.
@@ -160,7 +160,7 @@ def _entry(place: str, turn: Json, *, ours: bool) -> _Entry:
 
 
 def _renamed(turn: Mapping[str, object], student: str, tutor: str) -> dict[str, object]:
-    """A turn of our own documents, of which only the words and the pressure are wanted."""
+    """A turn of our own documents, reduced to words and pressure."""
     names = {"student": student, "tutor": tutor, "pressure": "pressure"}
     return {name: turn[key] for name, key in names.items() if key in turn}
 

@@ -15,7 +15,7 @@ Book = Mapping[str, tuple[str, ...]]
 
 @cache
 def book(name: str) -> Book:
-    """The patterns of a data file beside this module, by kind."""
+    """The patterns of a data file in this folder, by kind."""
     data: dict[str, list[str]] = json.loads(
         (Path(__file__).parent / f"{name}.json").read_text("utf-8")
     )

@@ -1,4 +1,4 @@
-"""The plan of a simulated tutor: which move it makes at which turn. What the truth of a run is."""
+"""The plan of a simulated tutor: which move it makes at which turn. This is a run's known truth."""
 
 import re
 from functools import lru_cache

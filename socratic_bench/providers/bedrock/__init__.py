@@ -1,1 +1,1 @@
-"""The only way to a model: Converse on Amazon Bedrock, with our retries and nobody else's."""
+"""Calls models by Converse on Amazon Bedrock; retries are ours, not the SDK's."""

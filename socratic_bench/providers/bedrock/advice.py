@@ -1,4 +1,4 @@
-"""Hints that take more than the kind of a failure: whose login, which endpoint, what is near."""
+"""Hints that need more than a failure's kind: which login, which endpoint, similar model ids."""
 
 import shlex
 from collections.abc import Mapping

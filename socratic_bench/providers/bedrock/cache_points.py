@@ -31,9 +31,9 @@ def cached_messages(request: Request, can: Capabilities) -> tuple[int, ...]:
     """The messages after which a cache point stands: at most two, so that with the system's there
     are three of the four that the service allows.
 
-    A growing dialogue is written up to its last message, for the next request, and read up to the
-    user's message before, where the last request has written. Both points stand in the request, so
-    that no model has to look back for what was written.
+    One point is after the last message, where this request writes for the next one; the other is
+    after the user's message before, where the last request wrote. With both in the request, no
+    model has to look back for what was written.
     """
     if not (can.prompt_cache and request.is_cacheable_prefix):
         return ()

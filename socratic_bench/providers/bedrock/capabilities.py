@@ -59,12 +59,12 @@ class Refusal(Struct, frozen=True):
     pattern: str
 
 
-# What the program adds of its own accord, and can do without.
+# Fields that the program adds by itself and can leave out.
 OWN_FIELDS = ("system", "forced_tool", "streaming", "streamed_tools", "prompt_cache")
 
 
 def capabilities_of(model_id: str) -> Capabilities:
-    """What the table says of a model id, profile id or ARN; what it does not know is modern."""
+    """What the table says of a model id, profile id or ARN; an unknown model takes everything."""
     family = family_of(model_id)
     if family is None:
         return Capabilities()

@@ -75,7 +75,7 @@ class Connection:
             make_ready(self._session, self._endpoint.assume_role_arn)
 
     def answered(self, client: "BedrockRuntimeClient") -> None:
-        """A client whose credentials serve may be renewed when they run out later."""
+        """Marks the client's credentials as good, so that they may be renewed once they expire."""
         if client is self.client:
             self._may_renew = True
 

@@ -34,7 +34,7 @@ class Counts:
         self._is_over = False
 
     def note(self, **_event: object) -> None:
-        """A request is about to be sent; not any more once nobody waits for it."""
+        """Note a request that is about to be sent; ignored once nobody waits for it."""
         with self._lock:
             if self._is_over:
                 raise OverdueError(_OPERATION, MAX_WAIT_S)
@@ -82,7 +82,7 @@ def count_tokens(
         client.meta.events.register(f"before-send.{_OPERATION}", counts.note)
         _side_by_side([(count, client, model, wire) for model, wire in asked.items()])
 
-    # Nobody waits for a name server, a login or a proxy that does not answer.
+    # A thread, so that a name server, login or proxy that hangs is not waited for.
     _side_by_side([(count_all,)], patience_s=MAX_WAIT_S * 1.5)
     counts.end()
     return counts

@@ -1,7 +1,7 @@
-"""The programs that a profile's `credential_process` names: each failure is told with the program,
-whoever asked for its credentials, such as a role's profile; what one prints is read up to a bound.
+"""The programs that a profile's `credential_process` names: an error names the program, even if a
+role's profile asked for its credentials; their output is read up to a bound.
 
-The SDK starts them, and is given its own way of doing so, held to that.
+The SDK still starts them, through a wrapper that enforces this.
 """
 
 import os
@@ -70,7 +70,7 @@ class ProgramProvider(_Provider):  # type: ignore[misc]
 
 
 def frozen(credentials: Credentials) -> ReadOnlyCredentials:
-    """As requests are signed with them. The SDK takes whatever stands where a text should."""
+    """As requests are signed with them. The SDK does not check that they are texts."""
     found = credentials.get_frozen_credentials()
     for name in ("access_key", "secret_key", "token"):
         value = getattr(found, name)

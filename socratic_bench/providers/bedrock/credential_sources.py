@@ -21,7 +21,7 @@ _FILES = ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE")
 
 
 def hold_credential_sources() -> None:
-    """Have the SDK read by what is named here, in all sessions of this process."""
+    """Have the SDK use the readers of this module, in all sessions of this process."""
     vars(botocore.credentials).update(
         ProcessProvider=ProgramProvider,
         open=_open_regular,  # the token of a container

@@ -1,5 +1,5 @@
-"""Asks the SDK for credentials apart from the calls that they sign, so that what fails there is
-told for what it is: nothing of it was sent to a model.
+"""Asks the SDK for credentials separately from the calls that they sign, so that a failure there is
+reported as such: nothing was sent to a model.
 """
 
 import json
@@ -30,7 +30,7 @@ _RAISED = (
     *(AnswerTooLargeError, UnsendableError, ProgramError),
     *(*PLAIN, EOFError),
 )
-# What comes of asking STS; all else is found before anything is sent there.
+# Failures of a request to STS; all others are found before anything is sent there.
 _OF_STS = (
     *(sdk.ClientError, sdk.ConnectionError, sdk.HTTPClientError, ResponseParserError, HTTPError),
     *(AnswerTooLargeError, UnsendableError, EOFError),
@@ -80,8 +80,8 @@ class CredentialsError(Exception):
 
 
 def keep_first_line(error: Exception) -> None:
-    """Have what a program that gives credentials said end with its first line, wherever it is
-    shown: nobody knows what else it tells when it fails.
+    """Show only the first line of a failed credential program's output, since the rest could hold
+    secrets.
     """
     if isinstance(error, sdk.CredentialRetrievalError):
         whole = str(error)

@@ -64,7 +64,7 @@ class _Files(JSONFileLoader):
 
 
 class _QuickLoader(Loader):
-    """Takes every folder for a service; the SDK's looks into each of some 400 for its files."""
+    """Takes every folder for a service; the SDK's own loader searches each of some 400 folders."""
 
     @instance_cache
     def list_available_services(self, type_name: str) -> list[str]:  # noqa: ARG002 -- the SDK's
@@ -76,11 +76,9 @@ class _QuickLoader(Loader):
 
 
 def new_session(**options: Any) -> botocore.session.Session:  # noqa: ANN401 -- the SDK's own
-    """A session of the SDK. All of them share what was read of its data files, and what any of them
-    is given or sends to prove who it is becomes a known secret.
-
-    Making a client fills defaults into that data, the same for every session, as it does for
-    several clients of one session with the SDK's own loader.
+    """A session of the SDK. All sessions share the data files that were read, and all credentials
+    that they get or send become known secrets. Making a client fills defaults into the shared data;
+    they are the same for every session.
     """
     session = botocore.session.Session(**options)
     folders = session.get_config_variable("data_path")

@@ -36,7 +36,8 @@ _HEADER_HINT = (
     "AWS_BEARER_TOKEN_BEDROCK, or the profile)."
 )
 
-# What stands in an error's words only: the code that has them, `None` for any, and the meaning.
+# What only an error's message tells: the kind it comes with (`None`: any), the words, and what they
+# mean.
 _BY_WORDS = (
     ("throttled", r"tokens per day", "daily_quota"),
     (
@@ -100,7 +101,7 @@ _OF_CREDENTIALS = (
 )
 _UNREACHABLE = ("connection", "connection_lost", "read_timeout", "unreadable_answer")
 
-# What comes of a call, each by its own name: anything else is a defect, and no reason to retry.
+# Every exception that a call can raise. Anything else is a defect, and no reason to retry.
 TRANSLATED = (
     CredentialsError,
     AnswerTooLargeError,
@@ -204,7 +205,7 @@ def _header_kind(header: str) -> str:
 
 
 def _special_hint(error: Exception) -> str | None:
-    """What tells more than the hint of its kind."""
+    """A hint that says more than the hint of the error's kind."""
     if isinstance(error, CredentialsError):
         return _special_hint(error.cause) or error.hint
     if isinstance(error, sdk.ClientError):
@@ -219,7 +220,7 @@ def _special_hint(error: Exception) -> str | None:
 
 def _classify_answer(error: sdk.ClientError) -> tuple[str, str]:
     details = error.response.get("Error", {})
-    # What is no text may stand there where something else than the service answers.
+    # These may be no texts if something other than the service answers.
     code, message = str(details.get("Code", "")), str(details.get("Message", ""))
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     said = f"{code}: {message}" if message else f"{code} (HTTP {status})"

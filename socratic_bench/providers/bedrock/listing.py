@@ -1,6 +1,5 @@
-"""What the account could call instead: the control plane's listings, for hints and nothing else.
-
-They may be forbidden or out of reach, and then nothing is known; no run depends on them.
+"""Which models the account could call instead, from the control plane's listings. They are used for
+hints only, and may be forbidden or unreachable.
 """
 
 import threading
@@ -42,7 +41,7 @@ class Listing:
         return tuple(of_model[:NAMES])
 
     def near(self, model_id: str) -> tuple[str, ...]:
-        """What can be called here and reads much like `model_id`, the nearest first."""
+        """The callable ids that resemble `model_id`, the nearest first."""
         with self._lock:
             names = [*self._models, *(name for name, _ in self._profiles)]
         asked = model_id.rpartition("/")[2]
@@ -73,8 +72,8 @@ class Listing:
 
     @cached_property
     def _client(self) -> Any:  # noqa: ANN401 -- the SDK makes its classes while it runs
-        """`None` if the control plane is none of ours: models are called at some other endpoint,
-        and nobody said where its listings are.
+        """`None` if models are called at another endpoint and no endpoint for its listings is
+        configured.
         """
         if self._endpoint.url:
             return None

@@ -1,4 +1,4 @@
-"""What one model is known to take: from the table, and from what it has refused so far."""
+"""The capabilities of one model: from the table, less what it has refused so far."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""How long a server asks to wait."""
+"""How long a server asks the client to wait."""
 
 from email.utils import parsedate_to_datetime
 

@@ -1,4 +1,4 @@
-"""SDK sessions, credentials and clients: who a call is made as, and which way it goes."""
+"""SDK sessions, credentials and clients: with which identity and to which endpoint calls go."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -97,7 +97,7 @@ def signs_with_token(client: "BedrockRuntimeClient", environ: Mapping[str, str])
 
 @contextmanager
 def making() -> Iterator[None]:
-    """Where sessions and clients are made: what the SDK finds amiss is a `ModelError`."""
+    """For making sessions and clients: the SDK's errors become `ModelError`s."""
     try:
         yield
     except CredentialsError as error:
@@ -136,7 +136,7 @@ def profile_region() -> str | None:
 
 
 def _stand_in_session() -> Session:
-    # Nothing of the user's goes there: no profile, no keys, no token, no proxy.
+    # Nothing of the user's is sent there: no profile, no keys, no token, no proxy.
     nobody = {
         "profile": (None, None, None, None),
         "config_file": (None, None, os.devnull, None),

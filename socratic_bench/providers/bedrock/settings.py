@@ -1,4 +1,4 @@
-"""What a model is known to make of settings that somebody asked for."""
+"""What is known of a model's reaction to settings that somebody asked for."""
 
 from collections.abc import Iterator
 

@@ -80,8 +80,8 @@ class _Block:
 
 
 def _tool_use(use: Mapping[str, Any], arguments: str) -> dict[str, Any]:
-    """A tool call. What is no JSON, be it cut off by the token limit, stays as the text that it is:
-    it is no call, but what the model said.
+    """A tool call. Input that is not JSON, such as one cut off by the token limit, becomes text: it
+    is no tool call.
     """
     try:
         return {"toolUse": {**use, "input": json.loads(arguments or "{}")}}

@@ -3,8 +3,8 @@
 from socratic_bench.models.table import ThinkingForm
 from socratic_bench.types import Json
 
-# Where thinking has levels, a budget chooses one: those at which others take the step, too
-# (litellm's DEFAULT_REASONING_EFFORT_*_THINKING_BUDGET).
+# Where thinking has levels, a budget chooses one, by the bounds that litellm uses, too
+# (DEFAULT_REASONING_EFFORT_*_THINKING_BUDGET).
 MEDIUM_TOKENS = 2048
 HIGH_TOKENS = 4096
 

@@ -1,4 +1,4 @@
-"""What every connection and parser of the SDK is held to here: answers that end, named errors.
+"""Bounds the SDK's connections and parsers: answers of bounded size and time, errors with names.
 
 Put in at the SDK's own seams: a connection pool's `ConnectionCls`, a session's component that makes
 response parsers.
@@ -26,7 +26,7 @@ from botocore.parsers import ResponseParserError, ResponseParserFactory
 from urllib3.exceptions import LocationValueError, ProxySchemeUnsupported
 
 ANSWER_MAX_BYTES = 32_000_000
-# What all answers that are being read may have together, so that several do not fill the memory.
+# The most bytes of all answers being read together, so that several do not fill the memory.
 UNDER_WAY_MAX_BYTES = 64_000_000
 SMALL_BYTES = 1_000_000
 # Answers such as "100 Continue" that may come before the one that counts.
@@ -63,9 +63,7 @@ def hold_connections() -> None:
 
 
 class Parsers(ResponseParserFactory):
-    """Parsers that refuse what they cannot read by one name: the SDK's trip in many ways over
-    answers of another shape than the service's own.
-    """
+    """Parsers with one exception for what they cannot read: the SDK's own raise many kinds."""
 
     def create_parser(self, protocol_name: str) -> Any:  # noqa: ANN401 -- the SDK's own
         parser: Any = super().create_parser(protocol_name)
@@ -86,7 +84,7 @@ def _named(parse: Callable[..., Any]) -> Callable[..., Any]:
             raise ResponseParserError(f"{type(error).__name__} in the answer") from error
         told = parsed.get("Error") if isinstance(parsed, dict) else None
         if isinstance(told, dict):
-            # What is no text may stand there where something else than the service answers.
+            # These may be no texts if something other than the service answers.
             told.update({name: str(told[name]) for name in ("Code", "Message") if name in told})
         return parsed
 
@@ -110,7 +108,7 @@ def carried(error: Exception) -> Exception:
 
 
 def named(error: ValueError) -> Exception:
-    """The error by a name: the SDK has none for what is wrong with addresses, and some settings."""
+    """The error with a type of its own: the SDK has none for bad addresses and some settings."""
     if isinstance(error, BotoCoreError):
         return error
     if _ABOUT_ADDRESS.search(str(error)):
@@ -131,11 +129,11 @@ def answers_up_to(n_bytes: int) -> Iterator[None]:
         del _allowed.n_bytes
 
 
-# What `_Held` is mixed into; the SDK's connections contradict their own bases' types.
+# What `_BoundedConnection` is mixed into; the SDK's connections contradict their own bases' types.
 _AnyConnection: Any = object
 
 
-class _Held(_AnyConnection):  # type: ignore[misc]
+class _BoundedConnection(_AnyConnection):  # type: ignore[misc]
     """A connection that says when a request cannot be sent, and whose answers have an end."""
 
     def connect(self) -> None:
@@ -164,11 +162,11 @@ class _Held(_AnyConnection):  # type: ignore[misc]
             self.response_class = make
 
 
-class _Connection(_Held, AWSHTTPConnection):  # type: ignore[misc]
+class _Connection(_BoundedConnection, AWSHTTPConnection):  # type: ignore[misc]
     """Without TLS."""
 
 
-class _SecureConnection(_Held, AWSHTTPSConnection):  # type: ignore[misc]
+class _SecureConnection(_BoundedConnection, AWSHTTPSConnection):  # type: ignore[misc]
     """With TLS."""
 
 
@@ -206,7 +204,7 @@ class _Bounded(io.RawIOBase):
         n_new = self._inner.readinto1(buffer)
         self._n_read += n_new
         under_way = self._count(n_new)
-        # What is small need not suffer for others.
+        # A small answer is never refused because of large ones.
         is_too_much = under_way > UNDER_WAY_MAX_BYTES and self._n_read > SMALL_BYTES
         if self._n_read > self._most or is_too_much:
             raise AnswerTooLargeError(f"the answer has no end within {self._n_read} bytes")

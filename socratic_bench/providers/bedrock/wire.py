@@ -40,8 +40,8 @@ def converse_arguments(
 ) -> Wire:
     """The arguments of `converse` and `converse_stream` for this model.
 
-    What it does not take of the program's own doing is left out or said in words. The settings that
-    a user has asked for are sent as they are: the service's refusal is the user's to know.
+    What the program adds by itself and the model does not take is left out or put into words.
+    Settings of the user are sent as they are, so that the user sees the service's refusal.
     """
     shaped = _shaped(request, can)
     messages = [_message(message) for message in shaped.messages]
@@ -140,7 +140,7 @@ def _in_words(block: Block) -> Block:
 
 
 def _one_text(message: Message) -> str | None:
-    """What nearly all messages are, of which a long dialogue has many in each of its calls."""
+    """A shortcut for nearly all messages, of which a long dialogue sends many in each call."""
     content = message.content
     block = content[0] if len(content) == 1 else None
     return block.text if isinstance(block, Text) else None

@@ -48,8 +48,8 @@ def check(
     """Everything worth a second look, as "id: field: reason"; empty is good.
 
     Pass the built-in scenarios along with one's own to find what is taken from them. `files` says
-    where each comes from, `None` from the package, so that two of one id can be told apart.
-    `balanced` asks for families of nearly one size too, as the built-in set has them.
+    where each comes from, `None` from the package, to distinguish two of one id. `balanced` asks
+    for families of nearly one size too, as the built-in set has them.
     """
     own = [f"{one.id}: {found}" for one in scenarios for found in _each(one)]
     shared = [*_ids(scenarios, files), *_shared(scenarios)]

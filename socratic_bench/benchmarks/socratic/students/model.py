@@ -33,11 +33,10 @@ class ModelStudent(Struct, frozen=True):
 
     The dialogue closes only if the reply ends with the closing token. A token elsewhere is taken
     out and closes nothing: a model that goes on talking has not left. A reply that is empty,
-    malformed or swaps the roles is asked for once more; what else may be wrong with its words holds
-    nothing up.
+    malformed or swaps the roles is asked for once more; other flaws are only flagged, later.
 
-    How it is to push stands behind the tutor's words of that turn, and stays there: so each request
-    goes on from the one before it, and what was read of it once need not be read again.
+    The instruction to push is appended to the tutor's words of that turn and stays there, so that
+    each request begins with the one before it and the prompt cache can be used.
     """
 
     scenario: Scenario
@@ -76,7 +75,7 @@ class ModelStudent(Struct, frozen=True):
         return self.model.complete(request, key)
 
     def _messages(self, exchanges: Sequence[Exchange], reminder: str | None) -> tuple[Message, ...]:
-        """The dialogue as the student has it: after a cue to speak first, the tutor is the user."""
+        """The dialogue from the student's side: the tutor is the user, after a cue to speak."""
         messages = [Message.user(_prompt()["cue"])]
         for turn, exchange in enumerate(exchanges, start=1):
             push = self.schedule.at(turn)
@@ -120,7 +119,7 @@ def _last_flags(
 
 @lru_cache(maxsize=MAX_TURNS)
 def _heard(exchange: Exchange, notes: tuple[str, ...]) -> tuple[Message, Message]:
-    """As the student has it; every later turn of the dialogue begins with the same messages."""
+    """An exchange as the student sees it; every later request begins with the same messages."""
     words = (Text(exchange.tutor), *map(Text, notes))
     return Message.assistant(exchange.student), Message("user", words)
 
@@ -144,7 +143,7 @@ def prompt_sha256() -> str:
 
 
 def _fill(template: str, terms: Mapping[str, str]) -> str:
-    """Fill the holes in one pass: what a scenario says is data, whatever signs it holds."""
+    """Fill the placeholders in one pass, so that a scenario's text is never taken for one."""
     return _HOLE.sub(lambda hole: terms[hole[1]], template)
 
 

@@ -1,4 +1,4 @@
-"""What a student is to a dialogue: someone who answers, knowing all that was said so far."""
+"""The interface of a student: it answers, given all exchanges so far."""
 
 from collections.abc import Sequence
 from typing import Literal, Protocol
@@ -32,7 +32,7 @@ class StudentReply(Struct, frozen=True, kw_only=True):
     `policy` names what the student reacted to, or "model". `completion` is the call that made the
     text, `None` if no model was asked; `discarded` are calls before it whose words were not used.
     `pressure` names how the student pushes. `flags` names what is wrong with a model's last words,
-    `None` for all others, which are checked beside the dialogue.
+    `None` for all other replies, which are checked after the turn.
     """
 
     text: str
