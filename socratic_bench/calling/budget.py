@@ -142,8 +142,8 @@ class Budget:
     def _fits(self, worst_usd: float, key: CallKey) -> bool:
         if self._is_over(key):
             return False
-        acquired = self._spent_usd + self._reserved_usd + worst_usd
-        return acquired <= self._limit_usd + _ROUNDING_USD
+        total_usd = self._spent_usd + self._reserved_usd + worst_usd
+        return total_usd <= self._limit_usd + _ROUNDING_USD
 
     def _why_not(self, worst_usd: float, key: CallKey) -> str:
         return (
