@@ -20,8 +20,8 @@ class ReplicatedJournal:
         self.repairs = tuple(repair for journal in journals for repair in journal.repairs)
         self.lagged = False
         for journal in journals:
-            acquired = distinct(journal.entries)
-            missing = [entry for text, entry in known.items() if text not in acquired]
+            already = distinct(journal.entries)
+            missing = [entry for text, entry in known.items() if text not in already]
             self.lagged = self.lagged or bool(missing)
             for entry in missing:
                 journal.append(entry)
