@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from cli.plain_text import write_words
+from .plain_text import write_words
 
 TYPE_CHECKING = False  # see cli/process.py
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from cli.arguments import Flags
 from socratic_bench.errors import UsageError, Words
 from socratic_bench.settings import NOTHING_TO_RESUME
+
+from .arguments import Flags
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
@@ -37,8 +38,9 @@ def find_earlier(
 
     Raises `UsageError` if it is not there, and what ends the run while a store is asked.
     """
-    from cli.run_in_thread import run_in_thread
     from socratic_bench.runner import document_entries, earlier_config, in_time, stored_config
+
+    from .run_in_thread import run_in_thread
 
     path = flags.get("resume-from")
     if isinstance(path, str):

@@ -6,9 +6,10 @@ from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from cli.arguments import Parser, parse_strictly
-from cli.stdout import EXIT_UNWRITTEN
 from socratic_bench.settings.reader import parse_number
+
+from .arguments import Parser, parse_strictly
+from .stdout import EXIT_UNWRITTEN
 
 if TYPE_CHECKING:
     from socratic_bench.emulator import Fault
@@ -20,11 +21,12 @@ HINT = "socratic-runner emulator --help lists the flags and the faults."
 
 def main(words: Sequence[str]) -> int:
     """Serve until SIGHUP, SIGINT or SIGTERM; the one document says where."""
-    from cli.output import print_document, say
     from socratic_bench.documents.command import EmulatorDocument
     from socratic_bench.documents.plain import plain_keys
     from socratic_bench.emulator import MODEL_IDS, Settings, parse_fault, serve
     from socratic_bench.errors import UsageError
+
+    from .output import print_document, say
 
     found = parse_strictly(_parser(), words)
     settings = Settings(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from cli.output import say
+from .output import say
 
 
 def say_estimate(document: Mapping[str, Any]) -> None:

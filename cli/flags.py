@@ -7,8 +7,8 @@ import than all of help takes.
 import os
 from collections.abc import Iterator, Sequence
 
-from cli.arguments import ADD, Help, Parser
-from cli.commands import COMMANDS
+from .arguments import ADD, Help, Parser
+from .commands import COMMANDS
 
 # Group, flag, what the flag takes (see `ADD`), what stands for it, and the help; under VARIABLES
 # a variable, and what it is if it is required.
@@ -60,9 +60,10 @@ def table_rows() -> Sequence[Row]:
 
 
 def _table_rows() -> Iterator[Row]:
-    from cli.options import Options
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.settings import listed
+
+    from .options import Options
 
     entries = listed((RunConfig, Options))
     for entry in entries:

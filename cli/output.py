@@ -7,13 +7,14 @@ import traceback
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from cli import signals, stdout
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents import encode
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import BenchError, UsageError, in_short
 from socratic_bench.redaction import redact
 from socratic_bench.types import Json, clean
+
+from . import signals, stdout
 
 if TYPE_CHECKING:
     from socratic_bench.parts import Parts

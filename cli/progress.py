@@ -3,12 +3,13 @@
 import sys
 import threading
 
-from cli.output import plain, say
-from cli.preloader import Preloader
 from socratic_bench.ports import Sample
 from socratic_bench.settings import CoreConfig
 from socratic_bench.turns import Turn, Unscored
 from socratic_bench.types import JUDGE, CallKey
+
+from .output import plain, say
+from .preloader import Preloader
 
 QUESTION_CHARS = 48
 CLEAR_LINE = "\r\x1b[K"

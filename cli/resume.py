@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from cli.arguments import parse
+from .arguments import parse
 
 USAGE = "socratic-runner resume RUN_ID --output-dir DIR | --s3-bucket NAME [options]"
 
 
 def main(words: Sequence[str]) -> int:
     """As `run`, but what is not said anew is taken from the run's journal."""
-    from cli.flags import build_parser
-    from cli.run import play
+    from .flags import build_parser
+    from .run import play
 
     parser = build_parser(words)
     parser.usage = USAGE

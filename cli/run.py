@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from cli import signals
-from cli.arguments import Flags, parse
-from cli.flags import build_parser
-from cli.stdout import EXIT_UNWRITTEN
+from . import signals
+from .arguments import Flags, parse
+from .flags import build_parser
+from .stdout import EXIT_UNWRITTEN
 
 TYPE_CHECKING = False  # see cli/process.py
 if TYPE_CHECKING:
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from cli.preloader import Preloader
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.documents import RunResult
     from socratic_bench.errors import BenchError, Problem, Words
     from socratic_bench.runner import CancelToken, Plan
     from socratic_bench.store_ports import Entry
+
+    from .preloader import Preloader
 
 
 def main(words: Sequence[str]) -> int:
@@ -46,7 +47,7 @@ def play(flags: Flags, problems: "Sequence[Words]", run_id: str | None = None) -
             return _dry_run(plan, flags, cancel_token)
         result = _perform(plan, cancel_token, entries, flags)
     except BenchError as error:
-        from cli.output import print_failed_run
+        from .output import print_failed_run
 
         error.call_settings(_call_by_flags())
         if error.end_reason == "interrupted":  # before there was a run
@@ -61,7 +62,7 @@ def play(flags: Flags, problems: "Sequence[Words]", run_id: str | None = None) -
 def _leave(code: int, cancel_token: "CancelToken") -> int:
     """At once if the run was told to end: something may still be waited for in another thread."""
     if cancel_token.error is not None:
-        from cli.process import leave_now
+        from .process import leave_now
 
         leave_now(code)
     return code
@@ -80,8 +81,9 @@ def _planned(
         return prepare(config, problems), ()
     from msgspec.structs import replace
 
-    from cli.earlier import find_earlier
     from socratic_bench.settings import continued
+
+    from .earlier import find_earlier
 
     # What may be tested may be told by the run's beginning.
     rest = [words for words in problems if isinstance(words, str) or not _is_of_ids(words)]
@@ -100,19 +102,21 @@ def _is_of_ids(problem: "Problem") -> bool:
 
 
 def _call_by_flags() -> "Callable[[str], str]":
-    from cli.options import Options
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.settings import flag_names
+
+    from .options import Options
 
     return flag_names((RunConfig, Options))
 
 
 def _dry_run(plan: "Plan", flags: Flags, cancel_token: "CancelToken") -> int:
-    from cli.estimate import say_estimate
-    from cli.output import print_document, say_error
-    from cli.run_in_thread import run_in_thread
     from socratic_bench.forecast import dry_run
     from socratic_bench.runner import in_time
+
+    from .estimate import say_estimate
+    from .output import print_document, say_error
+    from .run_in_thread import run_in_thread
 
     # It asks the network, too: which endpoint this is, and how many tokens texts have.
     foretell = partial(dry_run, plan, os.environ, _call_by_flags())
@@ -139,9 +143,10 @@ def _refusal(document: "Mapping[str, Any]") -> "BenchError | None":
 
 
 def _report(result: "RunResult", flags: Flags) -> int:
-    from cli.output import print_document, print_traceback, say_error
-    from cli.process import leave_now
     from socratic_bench.errors import BenchError
+
+    from .output import print_document, print_traceback, say_error
+    from .process import leave_now
 
     if result.error is not None:
         result.error.call_settings(_call_by_flags())
@@ -207,9 +212,10 @@ def _perform(
     plan: "Plan", cancel_token: "CancelToken", entries: "Sequence[Entry]", flags: Flags
 ) -> "RunResult":
     """Play beside the main thread, which stays free to take signals."""
-    from cli.preloader import import_beside
-    from cli.run_in_thread import run_in_thread
     from socratic_bench.runner import perform
+
+    from .preloader import import_beside
+    from .run_in_thread import run_in_thread
 
     listener = _listener(plan.config, quiet=bool(flags.get("quiet")))
 
@@ -231,10 +237,10 @@ def _perform(
 
 def _listener(config: "RunConfig", *, quiet: bool) -> "Preloader":
     if quiet:
-        from cli.preloader import Preloader
+        from .preloader import Preloader
 
         return Preloader()
-    from cli.progress import progress
+    from .progress import progress
 
     return progress(config)
 

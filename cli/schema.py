@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 
-from cli.arguments import Parser, parse_strictly
-from cli.stdout import EXIT_UNWRITTEN
+from .arguments import Parser, parse_strictly
+from .stdout import EXIT_UNWRITTEN
 
 
 def main(words: Sequence[str]) -> int:
     """Print the schema of one kind of document."""
-    from cli.output import print_document
     from socratic_bench.documents.schemas import KINDS, load_schema
+
+    from .output import print_document
 
     parser = Parser(
         prog="socratic-runner schema",

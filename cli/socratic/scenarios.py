@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cli.arguments import Parser, parse_strictly
-from cli.stdout import EXIT_UNWRITTEN
+from ..arguments import Parser, parse_strictly
+from ..stdout import EXIT_UNWRITTEN
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks.socratic.scenarios.checking import Checked
@@ -39,10 +39,11 @@ def _parser() -> Parser:
 
 
 def _list(*, quiet: bool) -> int:
-    from cli.output import plain, print_document, say
     from socratic_bench.benchmarks.socratic.scenarios import builtin_ids, load_builtin
     from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioList, ScenarioRow
     from socratic_bench.documents.plain import plain_keys
+
+    from ..output import plain, print_document, say
 
     scenarios = [load_builtin(name) for name in builtin_ids()]
     if not quiet:
@@ -54,11 +55,12 @@ def _list(*, quiet: bool) -> int:
 
 def _check(files: Sequence[str], *, quiet: bool) -> int:
     """Exit code 2 if there is anything to mend."""
-    from cli.output import print_document, say
     from socratic_bench.benchmarks.socratic.scenarios.checking import check_files
     from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioCheck
     from socratic_bench.documents.plain import plain_keys
     from socratic_bench.errors import ENDINGS
+
+    from ..output import print_document, say
 
     report = check_files(files)
     if not quiet:
@@ -74,7 +76,7 @@ def _check(files: Sequence[str], *, quiet: bool) -> int:
 
 
 def _say_checked(one: "Checked") -> None:
-    from cli.output import plain, say
+    from ..output import plain, say
 
     name = one.scenario.id if one.scenario else plain(one.file or "")
     family = one.scenario.family if one.scenario else "-"
@@ -84,8 +86,9 @@ def _say_checked(one: "Checked") -> None:
 
 
 def _say_lines(lines: Sequence[str]) -> None:
-    from cli.output import plain, say
     from socratic_bench.errors import in_short
+
+    from ..output import plain, say
 
     for line in in_short(lines):
         say(f"  - {plain(line)}")

@@ -37,7 +37,7 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from cli.runner import main
+from socratic_runner.runner import main
 os._exit = sys.exit
 with suppress(SystemExit):
     main(sys.argv[1:])
@@ -134,7 +134,7 @@ def test_services_that_no_run_uses_are_gone():
 def test_configuration():
     config = inspect(RUNNER)["Config"]
 
-    assert config["Entrypoint"] == ["python", "-I", "-m", "cli"]
+    assert config["Entrypoint"] == ["python", "-I", "-m", "socratic_runner"]
     assert config["User"] == "10001:10001"
     assert "HOME=/home/runner" in config["Env"]
     assert config.get("ExposedPorts") is None
@@ -279,7 +279,7 @@ def test_every_package_has_a_wheel_for_arm64(tmp_path):
 def test_own_code_is_pure_python():
     done = run(
         "-c",
-        "find /opt/socratic-runner/lib/python3.12/site-packages/cli "
+        "find /opt/socratic-runner/lib/python3.12/site-packages/socratic_runner "
         "/opt/socratic-runner/lib/python3.12/site-packages/socratic_bench -name '*.so'",
         options=("--entrypoint=sh", *HARDENED),
     )

@@ -129,7 +129,7 @@ def test_run_reaches_its_endpoint_under_the_strictest_flags(stand_ins, bedrock):
 def test_work_folder_cannot_take_the_programs_place(tmp_path):
     """Python usually prefers modules in the current folder; the image does not."""
     (tmp_path / "json.py").write_text("raise SystemExit('taken over')")
-    (tmp_path / "cli.py").write_text("raise SystemExit('taken over')")
+    (tmp_path / "socratic_runner.py").write_text("raise SystemExit('taken over')")
 
     done = run(
         *OFFLINE,
