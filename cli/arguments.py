@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from .plain_text import write_words
+from .terminal import columns
 
 TYPE_CHECKING = False  # see cli/process.py
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 Flags = Mapping[str, str | Sequence[str] | bool]
 STDOUT = 1
+HELP_COLUMNS = 80
 MISSING = "\0missing"  # no word of a command line can hold a NUL
 # The parser's time grows with the square of their number.
 MOST_WORDS = 1000
@@ -22,13 +24,10 @@ LONGEST_SHOWN = 60
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
-    """Shows a flag's word without the brackets that its being noted when missing would bring.
-
-    It asks for the terminal's width by itself: argparse imports five modules for that, each time.
-    """
+    """Shows a flag's word without the brackets that its being noted when missing would bring."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=_columns() - 2)
+        super().__init__(prog, width=columns(STDOUT, HELP_COLUMNS) - 2)
 
     def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
         if action.nargs == argparse.OPTIONAL and isinstance(action.metavar, str):
@@ -81,17 +80,6 @@ class Once(argparse.Action):
         if option_string and isinstance(parser, Parser):
             parser.give(self.option_strings[-1])
         setattr(namespace, self.dest, self.const if self.nargs == 0 else values)
-
-
-def _columns() -> int:
-    """As `shutil.get_terminal_size` has it."""
-    given = os.environ.get("COLUMNS", "")
-    if given.isdigit() and int(given) > 0:
-        return int(given)
-    try:
-        return os.get_terminal_size(STDOUT).columns or 80
-    except OSError:
-        return 80
 
 
 def add_word(group: argparse._ArgumentGroup, flag: str, metavar: str, text: str) -> None:

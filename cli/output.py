@@ -14,7 +14,7 @@ from socratic_bench.errors import BenchError, UsageError, in_short
 from socratic_bench.redaction import redact
 from socratic_bench.types import Json, clean
 
-from . import signals, stdout
+from . import signals, stdout, terminal
 
 if TYPE_CHECKING:
     from socratic_bench.parts import Parts
@@ -69,7 +69,7 @@ def say(text: str, *, end: str = "\n") -> None:
     if sys.stderr is None:
         return
     try:
-        sys.stderr.write(redact(text) + end)
+        sys.stderr.write(terminal.folded(redact(text)) + end)
         sys.stderr.flush()
     except OSError:
         # Nobody listens, and the document is what counts. The interpreter would try to flush once
@@ -88,16 +88,16 @@ def plain(text: str) -> str:
     return " ".join(_shown(redact(text).replace("\n", " ").replace("\t", " ")).split())
 
 
-def say_error(error: BenchError) -> None:
-    """What happened, why, and what to do next."""
+def say_error(error: BenchError, tag: str = "") -> None:
+    """What happened, why, and what to do next; `tag` says of which run."""
     if isinstance(error, UsageError) and len(error.problems) > 1:
-        say(f"socratic-runner: {len(error.problems)} mistakes, nothing was called:")
+        say(f"{tag}socratic-runner: {len(error.problems)} mistakes, nothing was called:")
         for problem in in_short(error.problems):
             say(f"  - {plain(problem)}")
     else:
-        say(f"socratic-runner: {plain(error.message)}")
+        say(f"{tag}socratic-runner: {plain(error.message)}")
     if error.hint:
-        say(f"  {plain(error.hint)}")
+        say(f"{tag}  {plain(error.hint)}")
 
 
 def print_traceback(error: BaseException) -> None:

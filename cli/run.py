@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.documents import RunResult
     from socratic_bench.errors import BenchError, Problem, Words
+    from socratic_bench.ports import Benchmark
     from socratic_bench.runner import CancelToken, Plan
     from socratic_bench.store_ports import Entry
 
@@ -56,7 +57,7 @@ def play(flags: Flags, problems: "Sequence[Words]", run_id: str | None = None) -
         print_failed_run(error, config, pretty=pretty, brief=brief)
         number = getattr(error, "signal_number", None)
         return _leave(128 + number if number else error.exit_code, cancel_token)
-    return _report(result, flags)
+    return _report(result, plan.benchmark, flags)
 
 
 def _leave(code: int, cancel_token: "CancelToken") -> int:
@@ -142,19 +143,26 @@ def _refusal(document: "Mapping[str, Any]") -> "BenchError | None":
     return ModelError(told["message"], code=told["code"], end_reason=end_reason, hint=told["hint"])
 
 
-def _report(result: "RunResult", flags: Flags) -> int:
+def _report(result: "RunResult", benchmark: "Benchmark", flags: Flags) -> int:
     from socratic_bench.errors import BenchError
 
     from .output import print_document, print_traceback, say_error
     from .process import leave_now
 
+    tag = ""
+    if not flags.get("quiet"):
+        from .closing import say_closing
+        from .progress import tag_of
+
+        tag = tag_of(result.run_id)
+        say_closing(result, benchmark)
     if result.error is not None:
         result.error.call_settings(_call_by_flags())
         if flags.get("debug"):
             print_traceback(result.error)
-        say_error(result.error)
+        say_error(result.error, tag)
     elif result.shortfalls:
-        say_error(BenchError(" ".join(result.shortfalls)))
+        say_error(BenchError(" ".join(result.shortfalls)), tag)
     document = result.brief if flags.get("brief") else result.document
     printed = print_document(
         document, pretty=bool(flags.get("pretty")), hint=_how_to_print_again(result)
@@ -217,7 +225,7 @@ def _perform(
     from .preloader import import_beside
     from .run_in_thread import run_in_thread
 
-    listener = _listener(plan.config, quiet=bool(flags.get("quiet")))
+    listener = _listener(plan, quiet=bool(flags.get("quiet")))
 
     def play() -> "RunResult":
         try:
@@ -235,14 +243,14 @@ def _perform(
     return run_in_thread(play, lambda thread: import_beside(thread, listener.called, modules))
 
 
-def _listener(config: "RunConfig", *, quiet: bool) -> "Preloader":
+def _listener(plan: "Plan", *, quiet: bool) -> "Preloader":
     if quiet:
         from .preloader import Preloader
 
         return Preloader()
-    from .progress import progress
+    from .progress import Progress
 
-    return progress(config)
+    return Progress(plan.config, plan.benchmark)
 
 
 def _take_signals(cancel_token: "CancelToken") -> None:

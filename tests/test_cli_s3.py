@@ -46,7 +46,7 @@ def start(url: str, bucket: str, *words: str, tries: int = 2) -> subprocess.Pope
 def await_turns(process: subprocess.Popen[bytes]) -> None:
     """The whole dialogue has been played and judged."""
     assert process.stderr
-    while not process.stderr.readline().startswith(f"turn   {TURNS - 1}".encode()):
+    while not process.stderr.readline()[5:].startswith(f"turn   {TURNS - 1}".encode()):
         assert process.poll() is None
 
 

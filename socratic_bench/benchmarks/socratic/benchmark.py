@@ -85,6 +85,12 @@ class SocraticBenchmark(Benchmark):
     def summarise(self, config: CoreConfig, turns: Sequence[Turn]) -> Metrics:
         return metrics.summarise(part_of(config, Settings), turns)
 
+    def falls_short(self, config: CoreConfig, turn: Turn) -> bool:
+        return metrics.is_lapse(part_of(config, Settings), turn)
+
+    def headline(self, found: Metrics) -> tuple[str, ...]:
+        return metrics.headline(found)
+
 
 BENCHMARK = SocraticBenchmark()
 
