@@ -29,6 +29,19 @@ class Help(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=columns(STDOUT, HELP_COLUMNS) - 2)
 
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        """Between words, so that a name with a hyphen stays whole."""
+        from textwrap import wrap
+
+        return wrap(text, width, break_on_hyphens=False)
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        """A flag and its short one, and what it takes only once."""
+        flags = ", ".join(action.option_strings)
+        if not flags or action.nargs == 0:
+            return flags or super()._format_action_invocation(action)
+        return f"{flags} {self._format_args(action, action.dest.upper())}"
+
     def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
         if action.nargs == argparse.OPTIONAL and isinstance(action.metavar, str):
             return action.metavar
@@ -43,6 +56,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **how: "Any") -> None:  # noqa: ANN401 -- as argparse takes them
         super().__init__(**how)
         self._given: Counter[str] = Counter()
+        self.offered: dict[str, Sequence[str]] = {}  # words for a flag, for completion
         self.register("action", None, Once)
         self.register("action", "store_true", partial(Once, nargs=0, const=True, default=False))
 
@@ -50,6 +64,16 @@ class Parser(argparse.ArgumentParser):
         from socratic_bench.errors import UsageError
 
         raise UsageError([f"{message[:1].upper()}{message[1:]}."], hint=f"See {self.prog} --help.")
+
+    def refuse_command(self, word: str) -> "NoReturn":
+        """A first word that is no command: whatever follows it was meant for another one."""
+        from socratic_bench.errors import UsageError
+
+        near = _near(word, self.commands) or "."
+        raise UsageError(
+            [f"Unknown command {word!r}{near} There is {', '.join(self.commands)}."],
+            hint="socratic-runner --help says what they are for, and lists every flag.",
+        )
 
     def give(self, flag: str) -> None:
         """Note that a flag stands on the command line, however it is written there."""
@@ -82,18 +106,21 @@ class Once(argparse.Action):
         setattr(namespace, self.dest, self.const if self.nargs == 0 else values)
 
 
-def add_word(group: argparse._ArgumentGroup, flag: str, metavar: str, text: str) -> None:
+def add_word(group: argparse._ArgumentGroup, flags: str, metavar: str, text: str) -> None:
     """A flag with a word. A missing word is noted and reported with all other mistakes."""
-    group.add_argument(flag, metavar=metavar, help=text, nargs="?", const=MISSING)
+    group.add_argument(*flags.split(), metavar=metavar, help=text, nargs="?", const=MISSING)
 
 
-def add_words(group: argparse._ArgumentGroup, flag: str, metavar: str, text: str) -> None:
+def add_words(group: argparse._ArgumentGroup, flags: str, metavar: str, text: str) -> None:
     """A flag that may come several times, with a word each."""
-    group.add_argument(flag, metavar=metavar, help=text, nargs="?", const=MISSING, action="append")
+    names = flags.split()
+    group.add_argument(
+        *names, metavar=metavar, help=text, nargs="?", const=MISSING, action="append"
+    )
 
 
-def add_switch(group: argparse._ArgumentGroup, flag: str, _metavar: str, text: str) -> None:
-    group.add_argument(flag, help=text, action="store_true")
+def add_switch(group: argparse._ArgumentGroup, flags: str, _metavar: str, text: str) -> None:
+    group.add_argument(*flags.split(), help=text, action="store_true")
 
 
 ADD = {"word": add_word, "words": add_words, "switch": add_switch}

@@ -4,6 +4,9 @@ COMMANDS = {
     "run": (".run", "(the default) play once"),
     "resume": (".resume", "go on with a run that was cut short"),
     "scenarios": (".socratic.scenarios", "list the built-in scenarios"),
+    "models": (".models", "list the models that may be tested, what they take and cost"),
     "schema": (".schema", "print the JSON Schema of a document"),
     "emulator": (".emulator", "serve the embedded Bedrock endpoint"),
+    "completion": (".completion", "print a script by which a shell completes what you type"),
+    "help": (".run", "the same as --help, also of a command: help resume"),
 }

@@ -28,7 +28,7 @@ def main(words: Sequence[str]) -> int:
 
     from .output import print_document, say
 
-    found = parse_strictly(_parser(), words)
+    found = parse_strictly(build_parser(), words)
     settings = Settings(
         seed=found.seed,
         latency_ms=found.latency_ms,
@@ -99,14 +99,16 @@ def _host(word: str) -> str:
     return word
 
 
-def _parser() -> Parser:
+def build_parser() -> Parser:
     from socratic_bench.emulator.faults import KINDS
 
     parser = Parser(
         prog="socratic-runner emulator",
         description="Serves a local Bedrock endpoint with simulated models until told to end.",
-        epilog="A fault is KIND[:FIELD=VALUE]..., with the fields role, count, after, p, model, ms "
-        f"and op; docs/runner.md explains them. Kinds: {', '.join(KINDS)}.",
+        epilog="A fault is KIND[:FIELD=VALUE]...; role: who is called, count: how often it "
+        "strikes, after: how many calls it leaves alone first, p: its probability, model: what the "
+        "id contains, ms: its wait, op: Converse or ConverseStream. "
+        f"Kinds: {', '.join(KINDS)}.",
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument("--port", type=_port, default=0, help="port (default: a free one)")

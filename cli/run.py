@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 def main(words: Sequence[str]) -> int:
     """Parse, play, print, and answer with the exit code."""
-    flags, problems = parse(build_parser(words), words)
+    parser = build_parser(words)
+    if words and not words[0].startswith("-"):
+        parser.refuse_command(words[0])
+    flags, problems = parse(parser, words)
     return play(flags, problems)
 
 
@@ -39,7 +42,7 @@ def play(flags: Flags, problems: "Sequence[Words]", run_id: str | None = None) -
     from socratic_bench.errors import BenchError
     from socratic_bench.runner import CancelToken
 
-    config, misread = _read(flags)
+    config, misread = read(flags)
     cancel_token = CancelToken()
     _take_signals(cancel_token)
     try:
@@ -50,7 +53,7 @@ def play(flags: Flags, problems: "Sequence[Words]", run_id: str | None = None) -
     except BenchError as error:
         from .output import print_failed_run
 
-        error.call_settings(_call_by_flags())
+        error.call_settings(call_by_flags())
         if error.end_reason == "interrupted":  # before there was a run
             error.hint = "Nothing was played or kept: give the command again."
         pretty, brief = bool(flags.get("pretty")), bool(flags.get("brief"))
@@ -90,7 +93,7 @@ def _planned(
     rest = [words for words in problems if isinstance(words, str) or not _is_of_ids(words)]
     earlier = find_earlier(flags, config, rest, run_id, cancel_token)
     if earlier and earlier.config.offline and not config.offline:
-        config, misread = _read({**flags, "offline": True})
+        config, misread = read({**flags, "offline": True})
         problems = [*rest, *misread]
     if earlier:
         config = continued(earlier.config, config, flags)
@@ -102,7 +105,7 @@ def _is_of_ids(problem: "Problem") -> bool:
     return "model_ids" in problem.settings
 
 
-def _call_by_flags() -> "Callable[[str], str]":
+def call_by_flags() -> "Callable[[str], str]":
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.settings import flag_names
 
@@ -120,7 +123,7 @@ def _dry_run(plan: "Plan", flags: Flags, cancel_token: "CancelToken") -> int:
     from .run_in_thread import run_in_thread
 
     # It asks the network, too: which endpoint this is, and how many tokens texts have.
-    foretell = partial(dry_run, plan, os.environ, _call_by_flags())
+    foretell = partial(dry_run, plan, os.environ, call_by_flags())
     document = run_in_thread(lambda: in_time(foretell, cancel_token))
     if not flags.get("quiet"):
         say_estimate(document)
@@ -157,7 +160,7 @@ def _report(result: "RunResult", benchmark: "Benchmark", flags: Flags) -> int:
         tag = tag_of(result.run_id)
         say_closing(result, benchmark)
     if result.error is not None:
-        result.error.call_settings(_call_by_flags())
+        result.error.call_settings(call_by_flags())
         if flags.get("debug"):
             print_traceback(result.error)
         say_error(result.error, tag)
@@ -179,7 +182,7 @@ def _how_to_print_again(result: "RunResult") -> str:
     return "Nothing else keeps this run: give --output-dir next time."
 
 
-def _read(flags: Flags) -> "tuple[RunConfig, tuple[Problem, ...]]":
+def read(flags: Flags) -> "tuple[RunConfig, tuple[Problem, ...]]":
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.settings import Sources, read_config
 

@@ -28,8 +28,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if stdout.is_closed():
         return _refuse_to_start()
-    if words[:1] == ["--version"]:
+    if words[:1] in (["--version"], ["-V"]):
         return _print_version()
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
     gc.set_threshold(*GC_THRESHOLDS)
     from . import signals
 

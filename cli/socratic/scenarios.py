@@ -14,7 +14,7 @@ def main(words: Sequence[str]) -> int:
     """List the built-in scenarios, or check them and files of one's own."""
     from socratic_bench.errors import UsageError
 
-    found = parse_strictly(_parser(), words)
+    found = parse_strictly(build_parser(), words)
     if found.check:
         return _check(found.files, quiet=found.quiet)
     if found.files:
@@ -25,7 +25,7 @@ def main(words: Sequence[str]) -> int:
     return _list(quiet=found.quiet)
 
 
-def _parser() -> Parser:
+def build_parser() -> Parser:
     parser = Parser(
         prog="socratic-runner scenarios",
         description="Lists the built-in scenarios: a table on stderr, a JSON document on stdout. "
@@ -33,7 +33,7 @@ def _parser() -> Parser:
     )
     parser.add_argument("files", metavar="FILE", nargs="*", help="a scenario of your own")
     parser.add_argument("--check", action="store_true", help="check instead of list; exit 0 or 2")
-    parser.add_argument("--quiet", action="store_true", help="no table on stderr")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no table on stderr")
     parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
     return parser
 

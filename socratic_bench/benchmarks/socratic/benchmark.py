@@ -150,10 +150,8 @@ def _named(name: str) -> Scenario:
         from difflib import get_close_matches
 
         near = get_close_matches(name, builtin_ids(), n=3)
-        meant = f" Did you mean {', '.join(near)}?" if near else ""
-        raise ScenarioError(
-            (f"No scenario {name!r}: socratic-runner scenarios lists them.{meant}",)
-        )
+        meant = f"; did you mean {', '.join(near)}?" if near else "."
+        raise ScenarioError((f"No scenario {name!r}{meant} There is {', '.join(builtin_ids())}.",))
     return load_builtin(name)
 
 
