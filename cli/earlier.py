@@ -2,7 +2,6 @@
 
 import errno
 import json
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from socratic_bench.errors import UsageError, Words
 from socratic_bench.settings import NOTHING_TO_RESUME
 
 from .arguments import Flags
+from .output import read_stdin
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
@@ -80,7 +80,7 @@ def _content(path: str) -> bytes:
 
     if path != "-":
         return read_bounded(path, bound=MAX_STORED_BYTES)
-    content = sys.stdin.buffer.read(MAX_STORED_BYTES + 1) if sys.stdin else b""
+    content = read_stdin(MAX_STORED_BYTES + 1, "The document of a run")
     if len(content) > MAX_STORED_BYTES:
         raise OSError(errno.EFBIG, f"it has more than {MAX_STORED_BYTES} bytes")
     return content

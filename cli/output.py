@@ -80,6 +80,15 @@ def say(text: str, *, end: str = "\n") -> None:
         return
 
 
+def read_stdin(bound: int, what: str) -> bytes:
+    """What stands on standard input; somebody at a terminal is told what is waited for."""
+    if sys.stdin is None:
+        return b""
+    if sys.stdin.isatty():
+        say(f"{what}, from this terminal: type, and end with Ctrl-D on a line of its own.")
+    return sys.stdin.buffer.read(bound)
+
+
 def plain(text: str) -> str:
     """One line of text that a terminal only shows: no escapes, no controls, no line breaks.
 

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -198,7 +197,9 @@ def read(flags: Flags) -> "tuple[RunConfig, tuple[Problem, ...]]":
 
 
 def _read_stdin(bound: int) -> bytes:
-    return sys.stdin.buffer.read(bound) if sys.stdin else b""
+    from .output import read_stdin
+
+    return read_stdin(bound, "The opening words")
 
 
 def _profile_region() -> str | None:

@@ -149,7 +149,7 @@ def test_one_write_that_fails_for_good_leaves_no_curated_file(client, bucket, mo
     run_id = outcome.document["run_id"]
 
     assert (outcome.exit_code, outcome.document["end_reason"]) == (4, "artifacts")
-    assert outcome.document["error"]["message"].startswith("1 artifacts are missing. ")
+    assert outcome.document["error"]["message"].startswith("1 artifact is missing. ")
     assert f"s3://{bucket}/raw/runs/{run_id}/turn_001.json" in outcome.document["error"]["message"]
     assert set(kept(client, bucket)) == names(run_id) - {f"raw/runs/{run_id}/turn_001.json"}
 

@@ -59,6 +59,7 @@ def _check(files: Sequence[str], *, quiet: bool) -> int:
     from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioCheck
     from socratic_bench.documents.plain import plain_keys
     from socratic_bench.errors import ENDINGS
+    from socratic_bench.types import counted
 
     from ..output import print_document, say
 
@@ -69,7 +70,7 @@ def _check(files: Sequence[str], *, quiet: bool) -> int:
         _say_lines(report.problems)
         for name, counts in (("families", report.families), ("ages", report.ages)):
             say(f"{name}: {', '.join(f'{word} {count}' for word, count in counts.items())}")
-        say(f"{len(report.checked)} scenarios, {report.n_problems} problems")
+        say(f"{counted(len(report.checked), 'scenario')}, {counted(report.n_problems, 'problem')}")
     if not print_document(plain_keys(ScenarioCheck.of(report))):
         return EXIT_UNWRITTEN
     return ENDINGS["usage"].exit_code if report.n_problems else 0

@@ -33,6 +33,7 @@ from socratic_bench.storage.places import (
 )
 from socratic_bench.storage.upload_queue import Patience
 from socratic_bench.store_ports import ArtifactStore, Entry, Journals
+from socratic_bench.types import counted
 
 CALLS_AT_ONCE = 4
 # Clocks of two machines differ by less.
@@ -186,8 +187,8 @@ class RunExecution:
         )
         if acquired.replay_log.n_answers:
             self.listener.on_notice(
-                f"{acquired.replay_log.n_answers} calls of {acquired.run_id} were answered before; "
-                "they are taken over and not made again."
+                f"{counted(acquired.replay_log.n_answers, 'call')} of {acquired.run_id} answered "
+                "before: taken over, and not made again."
             )
 
     def _play(self) -> tuple[EpisodeResult, BenchError | None]:

@@ -8,6 +8,7 @@ from socratic_bench.settings.core import CoreConfig
 from socratic_bench.settings.files import MAX_TEXT_BYTES
 from socratic_bench.settings.readers import BEDROCK
 from socratic_bench.settings.table import foreign, table
+from socratic_bench.types import counted
 
 _ARN = r"arn:aws[\w-]*:bedrock:(?P<region>[a-z0-9-]*):\d*:[\w.-]+/.+"
 _ROLE_ARN = r"arn:aws[\w-]*:iam::\d{12}:role/.+"
@@ -16,6 +17,7 @@ _UNFIT = r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]|(^|/)\.\.?(/|$)"
 # S3's bound, and the longest key of a run, which names it below `journal/identities/`.
 MAX_KEY_BYTES = 1024
 LONGEST_ID = 2048
+EMBEDDED = "emulator."
 LONGEST_KEY_BYTES = 82
 _BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
 _STRANGE = r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]"
@@ -72,10 +74,21 @@ def _tested_problems(config: CoreConfig) -> Iterator[Problem]:
         yield Problem.of("No model to test: give {model} with a Bedrock model id.")
     elif config.model_ids is not None and config.model not in config.model_ids:
         yield Problem.of(
-            "Model not found in {model_ids}: {asked!r}{nearest}.",
+            _not_allowed(config, config.model_ids),
             asked=config.model,
             nearest=_nearest(config.model, config.model_ids),
         )
+
+
+def _not_allowed(config: CoreConfig, allowed: Sequence[str]) -> str:
+    if not config.offline:
+        return "Model not found in {model_ids}: {asked!r}{nearest}."
+    if all(name.startswith(EMBEDDED) for name in allowed):
+        return "{offline} plays the embedded models alone, and {asked!r} is none of them{nearest}."
+    return (
+        "Model not found in {model_ids}, which counts with {offline}, too: {asked!r}{nearest}. "
+        "Leave it unset there to play the embedded models."
+    )
 
 
 def _nearest(model: str, allowed: tuple[str, ...]) -> str:
@@ -85,7 +98,7 @@ def _nearest(model: str, allowed: tuple[str, ...]) -> str:
     near = get_close_matches(model[:LONGEST_ID], allowed, n=3, cutoff=0.3)
     if near:
         return f" (nearest: {', '.join(near)})"
-    return f" ({len(allowed)} ids are allowed, none of them near)"
+    return f" (none of {counted(len(allowed), 'allowed id')} is near it)"
 
 
 def model_problems(config: CoreConfig, name: str) -> Iterator[Problem]:

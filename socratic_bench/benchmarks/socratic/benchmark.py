@@ -34,7 +34,7 @@ from socratic_bench.judging import load_rubric
 from socratic_bench.ports import Benchmark, Metrics, Sample
 from socratic_bench.settings import CoreConfig, part_of, read_bounded
 from socratic_bench.turns import Turn
-from socratic_bench.types import clean
+from socratic_bench.types import clean, counted
 
 CUSTOM = "custom"
 
@@ -68,7 +68,7 @@ class SocraticBenchmark(Benchmark):
             rubric=rubric,
             opening=Sample(
                 id=scenario.id,
-                label=f"scenario {scenario.id}, up to {settings.turns} turns",
+                label=f"scenario {scenario.id}, up to {counted(settings.turns, 'turn')}",
                 prompt=_prompt(settings, transcript, scenario),
                 hashes={
                     "system_prompt_sha256": sha256(tutor_prompt.encode()).hexdigest(),
