@@ -71,7 +71,7 @@ RUN cd /usr/local && rm -rf bin/pip* bin/idle* lib/python3*/ensurepip lib/python
 COPY --from=packages /root-fs/ /
 COPY --from=program /program/ /
 ENV PATH=/opt/socratic-runner/bin:/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin \
-    HOME=/home/runner
+    HOME=/home/runner RUNNER_IN_IMAGE=1
 USER 10001:10001
 WORKDIR /work
 # -I: neither PYTHON* variables nor a mounted work folder can put other code in the program's place.

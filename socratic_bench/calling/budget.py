@@ -151,8 +151,9 @@ class Budget:
 
     def _why_not(self, worst_usd: float, key: CallKey) -> str:
         spent_usd = round(self._spent_usd, PLACES)
+        left_usd = max(0.0, self._limit_usd - spent_usd)
         return (
-            f"The budget of {self._limit_usd:g} USD has {self._limit_usd - spent_usd:.6f} USD left: "
+            f"The budget of {self._limit_usd:g} USD has {left_usd:.6f} USD left: "
             f"up to {spent_usd:.6f} USD are spent, and the {key.role}'s next request could cost "
             f"{worst_usd:.6f} USD."
         )

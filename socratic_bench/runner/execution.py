@@ -21,7 +21,7 @@ from socratic_bench.runner.closing import GIVEN_UP_S, LAST_WRITES_S, Closing
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.record import Record
 from socratic_bench.runner.resume import AcquiredRun, RunAcquisition
-from socratic_bench.runner.stores import check_stores
+from socratic_bench.runner.stores import check_stores, folder_notices
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.folder_journal import owner
 from socratic_bench.storage.keys import RunKeys
@@ -118,6 +118,8 @@ class RunExecution:
         self.listener.on_start(self.keys.run_id, self.config, opening)
         for text in (*opening.notices, *load_provider(self.config.provider).notices(self.config)):
             self._notice(text)
+        for text in folder_notices(self.config.output_dir, os.environ):
+            self._passing_notice(text)
         return self._play()
 
     def _new_delivery(self, stores: Sequence[ArtifactStore]) -> Delivery:

@@ -8,7 +8,6 @@ from socratic_bench.settings.core import CoreConfig
 from socratic_bench.settings.files import MAX_TEXT_BYTES
 from socratic_bench.settings.readers import BEDROCK
 from socratic_bench.settings.table import foreign, table
-from socratic_bench.types import counted
 
 _ARN = r"arn:aws[\w-]*:bedrock:(?P<region>[a-z0-9-]*):\d*:[\w.-]+/.+"
 _ROLE_ARN = r"arn:aws[\w-]*:iam::\d{12}:role/.+"
@@ -18,6 +17,7 @@ _UNFIT = r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]|(^|/)\.\.?(/|$)"
 MAX_KEY_BYTES = 1024
 LONGEST_ID = 2048
 EMBEDDED = "emulator."
+MOST_NAMED = 3
 LONGEST_KEY_BYTES = 82
 _BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
 _STRANGE = r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]"
@@ -95,10 +95,11 @@ def _nearest(model: str, allowed: tuple[str, ...]) -> str:
     from difflib import get_close_matches
 
     # Comparing takes the square of a length, and no id is longer.
-    near = get_close_matches(model[:LONGEST_ID], allowed, n=3, cutoff=0.3)
+    near = get_close_matches(model[:LONGEST_ID], allowed, n=MOST_NAMED, cutoff=0.3)
     if near:
         return f" (nearest: {', '.join(near)})"
-    return f" (none of {counted(len(allowed), 'allowed id')} is near it)"
+    more = f" and {len(allowed) - MOST_NAMED} more" if len(allowed) > MOST_NAMED else ""
+    return f" (allowed: {', '.join(allowed[:MOST_NAMED])}{more})"
 
 
 def model_problems(config: CoreConfig, name: str) -> Iterator[Problem]:
