@@ -36,7 +36,7 @@ def folder_notices(folder: str | None, environ: Mapping[str, str]) -> Iterator[s
 
 
 def is_mounted(path: Path, mounts: str) -> bool:
-    """Whether a path lies on something that was mounted to last; `mounts` is a mountinfo of Linux."""
+    """Whether a path lies on what was mounted to last; `mounts` is Linux's mountinfo."""
     rows = [line.split(" ") for line in mounts.splitlines()]
     kinds = {row[4].replace("\\040", " "): row[row.index("-") + 1] for row in rows}
     place = next((one for one in (path, *path.parents) if str(one) in kinds), None)

@@ -18,6 +18,7 @@ from tests.image.engine import (
     REPOSITORY,
     RUNNER,
     build,
+    command,
     docker,
     inspect,
     layers,
@@ -285,3 +286,21 @@ def test_own_code_is_pure_python():
     )
 
     assert (done.code, done.stdout) == (0, "")
+
+
+def test_make_leaves_nothing_behind(tmp_path):
+    """Neither stages nor the image that had the name before."""
+    context = tmp_path / "context"
+    shutil.copytree(REPOSITORY, context, ignore=shutil.ignore_patterns(".git", ".venv", "runs"))
+    words = ("make", "image", "IMAGE=socratic-make-test", f"BASE_IMAGE={BASE}")
+    nameless = ("images", "-q", "-f", "dangling=true")
+    before = {*docker(*nameless).split()}
+    for number in range(2):
+        with (context / "cli/__init__.py").open("a") as source:
+            source.write(f"# {number}\n")
+        done = command(words, folder=context)
+        assert done.code == 0, done.stderr
+    after = {*docker(*nameless).split()}
+    docker("image", "rm", "socratic-make-test")
+
+    assert after <= before

@@ -242,3 +242,14 @@ def test_emulator_is_stopped_calmly():
         assert docker("inspect", "--format={{.State.ExitCode}}", name) == "0"
     finally:
         docker("rm", "-f", name)
+
+
+def test_folder_that_ends_with_the_container_is_told(tmp_path):
+    tmp_path.chmod(0o777)
+    words = ("--offline", "--model", "emulator.socratic-v1:0", "--prompt", "Hi", "--turns", "1")
+    mounted = run(*words, "-o", "runs", options=("-v", f"{tmp_path}:/work/runs"))
+    alone = run(*words, "-o", "runs")
+
+    assert mounted.document["notices"] == []
+    assert "/work/runs lies in this container alone" in alone.document["notices"][0]
+    assert "note: /work/runs lies in this container alone" in alone.stderr
