@@ -488,7 +488,7 @@ def test_every_flag_is_described_and_every_flag_described_exists() -> None:
     tables = "\n".join(line for line in RUNNER.splitlines() if line.startswith("| `--"))
     described = set(re.findall(r"`(--[a-z][a-z-]*)", tables))
     mentioned = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", RUNNER))
-    existing = flags_of() | flags_of("emulator") | flags_of("scenarios")
+    existing = flags_of() | flags_of("emulator") | flags_of("scenarios") | flags_of("models")
 
     assert described == existing
     assert mentioned <= existing
