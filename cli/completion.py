@@ -17,6 +17,7 @@ TEXT_COLUMNS = 60
 BASH = """\
 _socratic_runner() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} command=run words=
+  COMPREPLY=()
   case ${{COMP_WORDS[1]}} in {commands}) command=${{COMP_WORDS[1]}} ;; esac
   case "$command $before" in
 {values}

@@ -49,7 +49,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
             "dialogue",
             "FILE",
             "a scenario of your own, which socratic-runner scenarios --check FILE looks over",
-            "[a scenario of your own](scenarios.md#a-scenario-of-your-own)",
+            "[a scenario of your own](scenarios.md#a-complete-example)",
             is_file=True,
         ),
     ] = None
