@@ -163,7 +163,7 @@ class Budget:
         if prices is None:
             raise _refused(
                 f"The price of {model_id} is not known, so that no budget can hold.",
-                "Give it with {prices_file} (docs/cost.md).",
+                "Give it with {prices_file}, in the form that socratic-runner schema prices tells.",
             )
         return prices
 

@@ -1,5 +1,6 @@
 """One run under way, step by step: taken up, played, judged beside, closed."""
 
+import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
