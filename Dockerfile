@@ -20,7 +20,7 @@ RUN sh layout.sh /root-fs
 # The program itself. Depends on its source.
 FROM packages AS program
 WORKDIR /program/opt/socratic-runner/lib/python3.12/site-packages
-COPY cli ./cli
+COPY cli ./socratic_runner
 COPY socratic_bench ./socratic_bench
 ARG SOURCE_DATE_EPOCH=315532800
 RUN python /build/compile.py /program \
@@ -71,11 +71,11 @@ RUN cd /usr/local && rm -rf bin/pip* bin/idle* lib/python3*/ensurepip lib/python
 COPY --from=packages /root-fs/ /
 COPY --from=program /program/ /
 ENV PATH=/opt/socratic-runner/bin:/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin \
-    HOME=/home/runner
+    HOME=/home/runner RUNNER_IN_IMAGE=1
 USER 10001:10001
 WORKDIR /work
 # -I: neither PYTHON* variables nor a mounted work folder can put other code in the program's place.
-ENTRYPOINT ["python", "-I", "-m", "cli"]
+ENTRYPOINT ["python", "-I", "-m", "socratic_runner"]
 ARG BASE_IMAGE
 # As in socratic_bench/version.py; a test holds them equal.
 ARG VERSION=0.1.0

@@ -1,8 +1,8 @@
-"""`python -m cli` is the command."""
+"""`python -m` with this package is the command."""
 
 import sys
 
-from cli.runner import main
+from .runner import main
 
 if __name__ == "__main__":
     sys.exit(main())

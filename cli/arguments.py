@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from cli.plain_text import write_words
+from .plain_text import write_words
+from .terminal import columns
 
 TYPE_CHECKING = False  # see cli/process.py
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 Flags = Mapping[str, str | Sequence[str] | bool]
 STDOUT = 1
+HELP_COLUMNS = 80
 MISSING = "\0missing"  # no word of a command line can hold a NUL
 # The parser takes time with the square of the number of flags.
 MOST_WORDS = 1000
@@ -22,13 +24,23 @@ LONGEST_SHOWN = 60
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
-    """Shows a flag's word without brackets, although the parser takes it as optional.
-
-    It asks for the terminal's width by itself: argparse imports five modules for that, each time.
-    """
+    """Shows a flag's word without brackets, although the parser takes it as optional."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=_columns() - 2)
+        super().__init__(prog, width=columns(STDOUT, HELP_COLUMNS) - 2)
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        """Between words, so that a name with a hyphen stays whole."""
+        from textwrap import wrap
+
+        return wrap(text, width, break_on_hyphens=False)
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        """A flag and its short one, and what it takes only once."""
+        flags = ", ".join(action.option_strings)
+        if not flags or action.nargs == 0:
+            return flags or super()._format_action_invocation(action)
+        return f"{flags} {self._format_args(action, action.dest.upper())}"
 
     def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
         if action.nargs == argparse.OPTIONAL and isinstance(action.metavar, str):
@@ -44,6 +56,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **how: "Any") -> None:  # noqa: ANN401 -- as argparse takes them
         super().__init__(**how)
         self._given: Counter[str] = Counter()
+        self.offered: dict[str, Sequence[str]] = {}  # words for a flag, for completion
         self.register("action", None, Once)
         self.register("action", "store_true", partial(Once, nargs=0, const=True, default=False))
 
@@ -51,6 +64,16 @@ class Parser(argparse.ArgumentParser):
         from socratic_bench.errors import UsageError
 
         raise UsageError([f"{message[:1].upper()}{message[1:]}."], hint=f"See {self.prog} --help.")
+
+    def refuse_command(self, word: str) -> "NoReturn":
+        """A first word that is no command: whatever follows it was meant for another one."""
+        from socratic_bench.errors import UsageError
+
+        near = _near(word, self.commands) or "."
+        raise UsageError(
+            [f"Unknown command {word!r}{near} There is {', '.join(self.commands)}."],
+            hint="socratic-runner --help says what they are for, and lists every flag.",
+        )
 
     def give(self, flag: str) -> None:
         """Note that a flag stands on the command line, however it is written there."""
@@ -83,29 +106,21 @@ class Once(argparse.Action):
         setattr(namespace, self.dest, self.const if self.nargs == 0 else values)
 
 
-def _columns() -> int:
-    """As `shutil.get_terminal_size` has it."""
-    given = os.environ.get("COLUMNS", "")
-    if given.isdigit() and int(given) > 0:
-        return int(given)
-    try:
-        return os.get_terminal_size(STDOUT).columns or 80
-    except OSError:
-        return 80
-
-
-def add_word(group: argparse._ArgumentGroup, flag: str, metavar: str, text: str) -> None:
+def add_word(group: argparse._ArgumentGroup, flags: str, metavar: str, text: str) -> None:
     """A flag with a value. A missing value is reported with all other mistakes."""
-    group.add_argument(flag, metavar=metavar, help=text, nargs="?", const=MISSING)
+    group.add_argument(*flags.split(), metavar=metavar, help=text, nargs="?", const=MISSING)
 
 
-def add_words(group: argparse._ArgumentGroup, flag: str, metavar: str, text: str) -> None:
+def add_words(group: argparse._ArgumentGroup, flags: str, metavar: str, text: str) -> None:
     """A flag that may come several times, each time with a value."""
-    group.add_argument(flag, metavar=metavar, help=text, nargs="?", const=MISSING, action="append")
+    names = flags.split()
+    group.add_argument(
+        *names, metavar=metavar, help=text, nargs="?", const=MISSING, action="append"
+    )
 
 
-def add_switch(group: argparse._ArgumentGroup, flag: str, _metavar: str, text: str) -> None:
-    group.add_argument(flag, help=text, action="store_true")
+def add_switch(group: argparse._ArgumentGroup, flags: str, _metavar: str, text: str) -> None:
+    group.add_argument(*flags.split(), help=text, action="store_true")
 
 
 ADD = {"word": add_word, "words": add_words, "switch": add_switch}

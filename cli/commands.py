@@ -1,9 +1,12 @@
 """The subcommands: word -> module, imported when it is asked for, and what help says of it."""
 
 COMMANDS = {
-    "run": ("cli.run", "(the default) play once"),
-    "resume": ("cli.resume", "go on with a run that was cut short"),
-    "scenarios": ("cli.socratic.scenarios", "list the built-in scenarios"),
-    "schema": ("cli.schema", "print the JSON Schema of a document"),
-    "emulator": ("cli.emulator", "serve the embedded Bedrock endpoint"),
+    "run": (".run", "(the default) play once"),
+    "resume": (".resume", "go on with a run that was cut short"),
+    "scenarios": (".socratic.scenarios", "list the built-in scenarios"),
+    "models": (".models", "list the models that may be tested, what they take and cost"),
+    "schema": (".schema", "print the JSON Schema of a document"),
+    "emulator": (".emulator", "serve the embedded Bedrock endpoint"),
+    "completion": (".completion", "print a script by which a shell completes what you type"),
+    "help": (".run", "the same as --help, also of a command: help resume"),
 }

@@ -2,15 +2,16 @@
 
 import errno
 import json
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from cli.arguments import Flags
 from socratic_bench.errors import UsageError, Words
 from socratic_bench.settings import NOTHING_TO_RESUME
+
+from .arguments import Flags
+from .output import read_stdin
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
@@ -37,8 +38,9 @@ def find_earlier(
 
     Raises `UsageError` if it is not there, and what ends the run while a store is asked.
     """
-    from cli.run_in_thread import run_in_thread
     from socratic_bench.runner import document_entries, earlier_config, in_time, stored_config
+
+    from .run_in_thread import run_in_thread
 
     path = flags.get("resume-from")
     if isinstance(path, str):
@@ -78,7 +80,7 @@ def _content(path: str) -> bytes:
 
     if path != "-":
         return read_bounded(path, bound=MAX_STORED_BYTES)
-    content = sys.stdin.buffer.read(MAX_STORED_BYTES + 1) if sys.stdin else b""
+    content = read_stdin(MAX_STORED_BYTES + 1, "The document of a run")
     if len(content) > MAX_STORED_BYTES:
         raise OSError(errno.EFBIG, f"it has more than {MAX_STORED_BYTES} bytes")
     return content

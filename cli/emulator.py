@@ -6,9 +6,10 @@ from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from cli.arguments import Parser, parse_strictly
-from cli.stdout import EXIT_UNWRITTEN
 from socratic_bench.settings.reader import parse_number
+
+from .arguments import Parser, parse_strictly
+from .stdout import EXIT_UNWRITTEN
 
 if TYPE_CHECKING:
     from socratic_bench.emulator import Fault
@@ -20,13 +21,14 @@ HINT = "socratic-runner emulator --help lists the flags and the faults."
 
 def main(words: Sequence[str]) -> int:
     """Serve until SIGHUP, SIGINT or SIGTERM; the one document says where."""
-    from cli.output import print_document, say
     from socratic_bench.documents.command import EmulatorDocument
     from socratic_bench.documents.plain import plain_keys
     from socratic_bench.emulator import MODEL_IDS, Settings, parse_fault, serve
     from socratic_bench.errors import UsageError
 
-    found = parse_strictly(_parser(), words)
+    from .output import print_document, say
+
+    found = parse_strictly(build_parser(), words)
     settings = Settings(
         seed=found.seed,
         latency_ms=found.latency_ms,
@@ -97,14 +99,16 @@ def _host(word: str) -> str:
     return word
 
 
-def _parser() -> Parser:
+def build_parser() -> Parser:
     from socratic_bench.emulator.faults import KINDS
 
     parser = Parser(
         prog="socratic-runner emulator",
         description="Serves a local Bedrock endpoint with simulated models until told to end.",
-        epilog="A fault is KIND[:FIELD=VALUE]..., with the fields role, count, after, p, model, ms "
-        f"and op; docs/runner.md explains them. Kinds: {', '.join(KINDS)}.",
+        epilog="A fault is KIND[:FIELD=VALUE]...; role: who is called, count: how often it "
+        "strikes, after: how many calls it leaves alone first, p: its probability, model: what the "
+        "id contains, ms: its wait, op: Converse or ConverseStream. "
+        f"Kinds: {', '.join(KINDS)}.",
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument("--port", type=_port, default=0, help="port (default: a free one)")

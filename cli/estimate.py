@@ -3,15 +3,18 @@
 from collections.abc import Mapping
 from typing import Any
 
-from cli.output import say
+from socratic_bench.types import counted
+
+from .output import say
 
 
 def say_estimate(document: Mapping[str, Any]) -> None:
     """A line for each role, and one for money and time with their range."""
     for role, usage in document["usage"].items():
         if usage["calls"]:
+            calls = counted(usage["calls"], "call")
             say(
-                f"{role:8s} {usage['calls']:4d} calls  {usage['input_tokens']:9,d} in  "
+                f"{role:8s} {calls:>10s}  {usage['input_tokens']:9,d} in  "
                 f"{usage['cache_read_tokens']:9,d} of it cached  {usage['output_tokens']:7,d} out"
             )
     low, high = document["low"], document["high"]
@@ -27,8 +30,9 @@ def say_estimate(document: Mapping[str, Any]) -> None:
 
 
 def _called(sent: Mapping[str, int]) -> str:
+    requests = counted(sent["count_tokens"], "request")
     told = {
-        "count_tokens": f"tokens were asked for ({sent['count_tokens']} requests of CountTokens)",
+        "count_tokens": f"tokens were asked for ({requests} of CountTokens)",
         "emulator_pace": "the endpoint was asked whether it is the emulator",
         "bucket": "the bucket was looked for",
     }

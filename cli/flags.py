@@ -7,12 +7,12 @@ all of help.
 import os
 from collections.abc import Iterator, Sequence
 
-from cli.arguments import ADD, Help, Parser
-from cli.commands import COMMANDS
+from .arguments import ADD, Help, Parser
+from .commands import COMMANDS
 
-# Group, flag, what the flag takes (see `ADD`), what stands for it, and the help; under VARIABLES
-# a variable, and what it is if it is required.
-Row = tuple[str, str, str, str, str]
+# Group, flag (a short one before it), what it takes (see `ADD`), what stands for that, the help,
+# and words for it; under VARIABLES a variable, and what it is if it is required.
+Row = tuple[str, str, str, str, str, str]
 VARIABLES = "variables"
 # pathlib takes longer to import than help takes.
 STORED = f"{os.path.dirname(__file__)}/flags.tsv"  # noqa: PTH120
@@ -33,11 +33,11 @@ exit codes: 0 complete, 1 defect, 2 usage, 3 credentials or access, 4 service or
 def build_parser(words: Sequence[str] = ()) -> Parser:
     """Every flag of the contract; values are read and checked later, all together."""
     rows = _stored_rows() if {"-h", "--help"} & {*words} else table_rows()
-    commands = COMMANDS.items()
+    commands = "".join(f"  {name:10s}  {text}\n" for name, (_, text) in COMMANDS.items())
     parser = Parser(
         prog="socratic-runner",
         usage="socratic-runner [run] --model ID --prompt TEXT [--turns N] [options]",
-        description=DESCRIPTION + "".join(f"  {name:9s}  {text}\n" for name, (_, text) in commands),
+        description=DESCRIPTION + commands,
         epilog=f"{_variables(rows)}\n\n{EXIT_CODES}",
         formatter_class=Help,
         allow_abbrev=False,
@@ -45,11 +45,12 @@ def build_parser(words: Sequence[str] = ()) -> Parser:
     parser.commands = tuple(COMMANDS)
     names = dict.fromkeys(row[0] for row in rows if row[0] != VARIABLES)
     groups = {name: parser.add_argument_group(name) for name in names}
-    for group, flag, form, metavar, text in rows:
+    for group, flag, form, metavar, text, choices in rows:
         if group != VARIABLES:
             ADD[form](groups[group], flag, metavar, text)
+            parser.offered[flag.split()[-1]] = choices.split()
     groups["output"].add_argument(
-        "--version", action="version", version=_version(), help="print the version"
+        "-V", "--version", action="version", version=_version(), help="print the version"
     )
     return parser
 
@@ -60,17 +61,20 @@ def table_rows() -> Sequence[Row]:
 
 
 def _table_rows() -> Iterator[Row]:
-    from cli.options import Options
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.settings import listed
+
+    from .options import Options
 
     entries = listed((RunConfig, Options))
     for entry in entries:
         if entry.flag:
-            yield entry.group, f"--{entry.flag}", entry.form, entry.metavar or "", entry.text
+            flag = f"-{entry.short} --{entry.flag}" if entry.short else f"--{entry.flag}"
+            choices = " ".join(entry.choices)
+            yield entry.group, flag, entry.form, entry.metavar or "", entry.text, choices
     for entry in entries:
         for variable in entry.variables:
-            yield VARIABLES, variable, "", "", "" if entry.flag else entry.meaning
+            yield VARIABLES, variable, "", "", "" if entry.flag else entry.meaning, ""
 
 
 def _stored_rows() -> Sequence[Row]:
@@ -79,15 +83,15 @@ def _stored_rows() -> Sequence[Row]:
         return [_row(*line.rstrip("\n").split("\t")) for line in file]
 
 
-def _row(group: str, flag: str, form: str, metavar: str, text: str) -> Row:
-    return group, flag, form, metavar, text
+def _row(group: str, flag: str, form: str, metavar: str, text: str, choices: str) -> Row:
+    return group, flag, form, metavar, text, choices
 
 
 def _variables(rows: Sequence[Row]) -> str:
     """All of them, those first that have no flag, and so are required."""
     from textwrap import fill
 
-    told = [(name, text) for group, name, _, _, text in rows if group == VARIABLES]
+    told = [(name, text) for group, name, _, _, text, _ in rows if group == VARIABLES]
     required = [f"{name} (required: {text})" for name, text in told if text]
     names = ", ".join([*required, *(name for name, text in told if not text)])
     return fill(f"variables: {names}. A flag beats its variable.", width=WIDTH)

@@ -33,5 +33,5 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = None
     pretty: Annotated[bool, Setting("output", None, "indent the document")] = False
     brief: Annotated[bool, Setting("output", None, "print the short form of the document")] = False
-    quiet: Annotated[bool, Setting("output", None, "no progress on stderr")] = False
+    quiet: Annotated[bool, Setting("output", None, "no progress on stderr", short="q")] = False
     debug: Annotated[bool, Setting("output", None, "tracebacks on stderr")] = False

@@ -7,13 +7,14 @@ import traceback
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from cli import signals, stdout
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents import encode
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import BenchError, UsageError, in_short
 from socratic_bench.redaction import redact
 from socratic_bench.types import Json, clean
+
+from . import signals, stdout, terminal
 
 if TYPE_CHECKING:
     from socratic_bench.parts import Parts
@@ -68,7 +69,7 @@ def say(text: str, *, end: str = "\n") -> None:
     if sys.stderr is None:
         return
     try:
-        sys.stderr.write(redact(text) + end)
+        sys.stderr.write(terminal.folded(redact(text)) + end)
         sys.stderr.flush()
     except OSError:
         # stderr is closed; only the document counts. The interpreter would flush once more at exit,
@@ -79,6 +80,15 @@ def say(text: str, *, end: str = "\n") -> None:
         return
 
 
+def read_stdin(bound: int, what: str) -> bytes:
+    """What stands on standard input; somebody at a terminal is told what is waited for."""
+    if sys.stdin is None:
+        return b""
+    if sys.stdin.isatty():
+        say(f"{what}, from this terminal: type, and end with Ctrl-D on a line of its own.")
+    return sys.stdin.buffer.read(bound)
+
+
 def plain(text: str) -> str:
     """One line of text that is safe in a terminal: no escapes, control characters or line breaks.
     Secrets are masked here, since one that a caller has cut in half would not be found.
@@ -86,16 +96,16 @@ def plain(text: str) -> str:
     return " ".join(_shown(redact(text).replace("\n", " ").replace("\t", " ")).split())
 
 
-def say_error(error: BenchError) -> None:
-    """What happened, why, and what to do next."""
+def say_error(error: BenchError, tag: str = "") -> None:
+    """What happened, why, and what to do next; `tag` says of which run."""
     if isinstance(error, UsageError) and len(error.problems) > 1:
-        say(f"socratic-runner: {len(error.problems)} mistakes, nothing was called:")
+        say(f"{tag}socratic-runner: {len(error.problems)} mistakes, nothing was called:")
         for problem in in_short(error.problems):
             say(f"  - {plain(problem)}")
     else:
-        say(f"socratic-runner: {plain(error.message)}")
+        say(f"{tag}socratic-runner: {plain(error.message)}")
     if error.hint:
-        say(f"  {plain(error.hint)}")
+        say(f"{tag}  {plain(error.hint)}")
 
 
 def print_traceback(error: BaseException) -> None:

@@ -1,13 +1,13 @@
 """What is no document on stdout: help, and a version."""
 
-from cli.stdout import EXIT_UNWRITTEN, write
+from .stdout import EXIT_UNWRITTEN, write
 
 
 def write_words(text: str) -> int:
     """Write help or a version; the exit code."""
     why = write(text.encode())
     if why:
-        from cli.output import say_unwritten
+        from .output import say_unwritten
 
         say_unwritten(why)
     return EXIT_UNWRITTEN if why else 0

@@ -12,7 +12,7 @@ AFTER_A_REPLY = (
     "socratic_bench.judging.injection",
     "socratic_bench.documents.run",
     "socratic_bench.documents.files",
-    "cli.output",
+    f"{__package__}.output",
     "socratic_bench.providers.bedrock.sdk",
     "statistics",
 )

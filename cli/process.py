@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 
-from cli import signals
+from . import signals
 
 TYPE_CHECKING = False  # known to type checkers; the module of that name takes long to import
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def guarded(module: str, words: Sequence[str]) -> int:
     """Run a subcommand's module; what it does not handle becomes a document of its own."""
     try:
         signals.interrupting()
-        code: int = import_module(module).main(words)
+        code: int = import_module(module, __package__).main(words)
     except signals.SignalledError as signalled:
         return _report_signal(module, signalled.signal_number)
     except Exception as defect:  # noqa: BLE001 -- the boundary
@@ -41,8 +41,9 @@ def _report_signal(module: str, number: int) -> int:
 
 
 def _report_defect(module: str, defect: Exception, *, debug: bool) -> int:
-    from cli.output import print_traceback
     from socratic_bench.errors import BenchError, InternalError
+
+    from .output import print_traceback
 
     error = defect if isinstance(defect, BenchError) else InternalError.of(defect)
     if debug:
@@ -52,9 +53,9 @@ def _report_defect(module: str, defect: Exception, *, debug: bool) -> int:
 
 
 def _print_failure(module: str, error: "BenchError") -> None:
-    from cli.output import print_failed_run, print_failure
+    from .output import print_failed_run, print_failure
 
-    if module == "cli.run":
+    if module == ".run":
         print_failed_run(error)
     else:
         print_failure(error)

@@ -2,20 +2,16 @@
 
 from collections.abc import Sequence
 
-from cli.arguments import parse
+from .arguments import Parser, parse
 
 USAGE = "socratic-runner resume RUN_ID --output-dir DIR | --s3-bucket NAME [options]"
 
 
 def main(words: Sequence[str]) -> int:
     """As `run`, but settings that are not given again come from the run's journal."""
-    from cli.flags import build_parser
-    from cli.run import play
+    from .run import play
 
-    parser = build_parser(words)
-    parser.usage = USAGE
-    parser.add_argument("run_id", nargs="?", metavar="RUN_ID", help="as in the run's document")
-    flags, problems = parse(parser, words)
+    flags, problems = parse(build_parser(words), words)
     run_id = flags.get("run-id")
     if not isinstance(run_id, str):
         problems.append("Which run: give its id, such as run-01K9ZN5V2E3T4R5Y6U7J8K9M0N.")
@@ -24,3 +20,13 @@ def main(words: Sequence[str]) -> int:
         if flag in flags:
             problems.append(f"--{flag} does not go with the command resume.")
     return play(flags, problems, run_id=run_id or "")
+
+
+def build_parser(words: Sequence[str] = ()) -> Parser:
+    """That of `run`, and the run's id."""
+    from . import flags
+
+    parser = flags.build_parser(words)
+    parser.usage = USAGE
+    parser.add_argument("run_id", nargs="?", metavar="RUN_ID", help="as in the run's document")
+    return parser

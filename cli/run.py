@@ -2,15 +2,14 @@
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from cli import signals
-from cli.arguments import Flags, parse
-from cli.flags import build_parser
-from cli.stdout import EXIT_UNWRITTEN
+from . import signals
+from .arguments import Flags, parse
+from .flags import build_parser
+from .stdout import EXIT_UNWRITTEN
 
 TYPE_CHECKING = False  # see cli/process.py
 if TYPE_CHECKING:
@@ -18,17 +17,22 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from cli.preloader import Preloader
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.documents import RunResult
     from socratic_bench.errors import BenchError, Problem, Words
+    from socratic_bench.ports import Benchmark
     from socratic_bench.runner import CancelToken, Plan
     from socratic_bench.store_ports import Entry
+
+    from .preloader import Preloader
 
 
 def main(words: Sequence[str]) -> int:
     """Parse, play, print, and answer with the exit code."""
-    flags, problems = parse(build_parser(words), words)
+    parser = build_parser(words)
+    if words and not words[0].startswith("-"):
+        parser.refuse_command(words[0])
+    flags, problems = parse(parser, words)
     return play(flags, problems)
 
 
@@ -37,7 +41,7 @@ def play(flags: Flags, problems: "Sequence[Words]", run_id: str | None = None) -
     from socratic_bench.errors import BenchError
     from socratic_bench.runner import CancelToken
 
-    config, misread = _read(flags)
+    config, misread = read(flags)
     cancel_token = CancelToken()
     _take_signals(cancel_token)
     try:
@@ -46,22 +50,22 @@ def play(flags: Flags, problems: "Sequence[Words]", run_id: str | None = None) -
             return _dry_run(plan, flags, cancel_token)
         result = _perform(plan, cancel_token, entries, flags)
     except BenchError as error:
-        from cli.output import print_failed_run
+        from .output import print_failed_run
 
-        error.call_settings(_call_by_flags())
+        error.call_settings(call_by_flags())
         if error.end_reason == "interrupted":  # before there was a run
             error.hint = "Nothing was played or kept: give the command again."
         pretty, brief = bool(flags.get("pretty")), bool(flags.get("brief"))
         print_failed_run(error, config, pretty=pretty, brief=brief)
         number = getattr(error, "signal_number", None)
         return _leave(128 + number if number else error.exit_code, cancel_token)
-    return _report(result, flags)
+    return _report(result, plan.benchmark, flags)
 
 
 def _leave(code: int, cancel_token: "CancelToken") -> int:
     """At once if the run was told to end: something may still be waited for in another thread."""
     if cancel_token.error is not None:
-        from cli.process import leave_now
+        from .process import leave_now
 
         leave_now(code)
     return code
@@ -80,14 +84,15 @@ def _planned(
         return prepare(config, problems), ()
     from msgspec.structs import replace
 
-    from cli.earlier import find_earlier
     from socratic_bench.settings import continued
+
+    from .earlier import find_earlier
 
     # What may be tested may be told by the run's beginning.
     rest = [words for words in problems if isinstance(words, str) or not _is_of_ids(words)]
     earlier = find_earlier(flags, config, rest, run_id, cancel_token)
     if earlier and earlier.config.offline and not config.offline:
-        config, misread = _read({**flags, "offline": True})
+        config, misread = read({**flags, "offline": True})
         problems = [*rest, *misread]
     if earlier:
         config = continued(earlier.config, config, flags)
@@ -99,23 +104,25 @@ def _is_of_ids(problem: "Problem") -> bool:
     return "model_ids" in problem.settings
 
 
-def _call_by_flags() -> "Callable[[str], str]":
-    from cli.options import Options
+def call_by_flags() -> "Callable[[str], str]":
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.settings import flag_names
+
+    from .options import Options
 
     return flag_names((RunConfig, Options))
 
 
 def _dry_run(plan: "Plan", flags: Flags, cancel_token: "CancelToken") -> int:
-    from cli.estimate import say_estimate
-    from cli.output import print_document, say_error
-    from cli.run_in_thread import run_in_thread
     from socratic_bench.forecast import dry_run
     from socratic_bench.runner import in_time
 
+    from .estimate import say_estimate
+    from .output import print_document, say_error
+    from .run_in_thread import run_in_thread
+
     # It uses the network, too: to see which endpoint this is, and to count tokens.
-    predict = partial(dry_run, plan, os.environ, _call_by_flags())
+    predict = partial(dry_run, plan, os.environ, call_by_flags())
     document = run_in_thread(lambda: in_time(predict, cancel_token))
     if not flags.get("quiet"):
         say_estimate(document)
@@ -138,18 +145,26 @@ def _refusal(document: "Mapping[str, Any]") -> "BenchError | None":
     return ModelError(told["message"], code=told["code"], end_reason=end_reason, hint=told["hint"])
 
 
-def _report(result: "RunResult", flags: Flags) -> int:
-    from cli.output import print_document, print_traceback, say_error
-    from cli.process import leave_now
+def _report(result: "RunResult", benchmark: "Benchmark", flags: Flags) -> int:
     from socratic_bench.errors import BenchError
 
+    from .output import print_document, print_traceback, say_error
+    from .process import leave_now
+
+    tag = ""
+    if not flags.get("quiet"):
+        from .closing import say_closing
+        from .progress import tag_of
+
+        tag = tag_of(result.run_id)
+        say_closing(result, benchmark)
     if result.error is not None:
-        result.error.call_settings(_call_by_flags())
+        result.error.call_settings(call_by_flags())
         if flags.get("debug"):
             print_traceback(result.error)
-        say_error(result.error)
+        say_error(result.error, tag)
     elif result.shortfalls:
-        say_error(BenchError(" ".join(result.shortfalls)))
+        say_error(BenchError(" ".join(result.shortfalls)), tag)
     document = result.brief if flags.get("brief") else result.document
     printed = print_document(
         document, pretty=bool(flags.get("pretty")), hint=_how_to_print_again(result)
@@ -166,7 +181,7 @@ def _how_to_print_again(result: "RunResult") -> str:
     return "Nothing else keeps this run: give --output-dir next time."
 
 
-def _read(flags: Flags) -> "tuple[RunConfig, tuple[Problem, ...]]":
+def read(flags: Flags) -> "tuple[RunConfig, tuple[Problem, ...]]":
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.settings import Sources, read_config
 
@@ -182,7 +197,9 @@ def _read(flags: Flags) -> "tuple[RunConfig, tuple[Problem, ...]]":
 
 
 def _read_stdin(bound: int) -> bytes:
-    return sys.stdin.buffer.read(bound) if sys.stdin else b""
+    from .output import read_stdin
+
+    return read_stdin(bound, "The opening words")
 
 
 def _profile_region() -> str | None:
@@ -207,11 +224,12 @@ def _perform(
     plan: "Plan", cancel_token: "CancelToken", entries: "Sequence[Entry]", flags: Flags
 ) -> "RunResult":
     """Play in another thread; the main thread stays free for signals."""
-    from cli.preloader import import_beside
-    from cli.run_in_thread import run_in_thread
     from socratic_bench.runner import perform
 
-    listener = _listener(plan.config, quiet=bool(flags.get("quiet")))
+    from .preloader import import_beside
+    from .run_in_thread import run_in_thread
+
+    listener = _listener(plan, quiet=bool(flags.get("quiet")))
 
     def play() -> "RunResult":
         try:
@@ -229,14 +247,14 @@ def _perform(
     return run_in_thread(play, lambda thread: import_beside(thread, listener.called, modules))
 
 
-def _listener(config: "RunConfig", *, quiet: bool) -> "Preloader":
+def _listener(plan: "Plan", *, quiet: bool) -> "Preloader":
     if quiet:
-        from cli.preloader import Preloader
+        from .preloader import Preloader
 
         return Preloader()
-    from cli.progress import progress
+    from .progress import Progress
 
-    return progress(config)
+    return Progress(plan.config, plan.benchmark)
 
 
 def _take_signals(cancel_token: "CancelToken") -> None:

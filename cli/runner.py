@@ -11,11 +11,12 @@ if __package__ in (None, ""):
     from pathlib import Path
 
     sys.path[0] = str(Path(__file__).resolve().parents[1])
+    __package__ = "cli"
 
 from collections.abc import Sequence
 
-from cli import stdout
-from cli.commands import COMMANDS
+from . import stdout
+from .commands import COMMANDS
 
 # Start-up makes very many objects that stay, and garbage collection among them takes a sixth of its
 # time. A run makes little garbage.
@@ -27,29 +28,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if stdout.is_closed():
         return _refuse_to_start()
-    if words[:1] == ["--version"]:
+    if words[:1] in (["--version"], ["-V"]):
         return _print_version()
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
     gc.set_threshold(*GC_THRESHOLDS)
-    from cli import signals
+    from . import signals
 
     signals.remember()
-    from cli.process import guarded
+    from .process import guarded
 
     name = words.pop(0) if words and words[0] in COMMANDS else "run"
     return guarded(COMMANDS[name][0], words)
 
 
 def _print_version() -> int:
-    from cli.plain_text import write_words
     from socratic_bench.version import VERSION
+
+    from .plain_text import write_words
 
     return write_words(f"socratic-runner {VERSION}\n")
 
 
 def _refuse_to_start() -> int:
     """Refuse to run if the document could not be printed."""
-    from cli.output import say
     from socratic_bench.errors import ENDINGS
+
+    from .output import say
 
     say("socratic-runner: stdout is closed, so no document can be written; nothing was called.")
     say("  Give it a file or a pipe, such as > run.json.")

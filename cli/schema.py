@@ -2,14 +2,22 @@
 
 from collections.abc import Sequence
 
-from cli.arguments import Parser, parse_strictly
-from cli.stdout import EXIT_UNWRITTEN
+from .arguments import Parser, parse_strictly
+from .stdout import EXIT_UNWRITTEN
 
 
 def main(words: Sequence[str]) -> int:
     """Print the schema of one kind of document."""
-    from cli.output import print_document
-    from socratic_bench.documents.schemas import KINDS, load_schema
+    from socratic_bench.documents.schemas import load_schema
+
+    from .output import print_document
+
+    found = parse_strictly(build_parser(), words)
+    return 0 if print_document(load_schema(found.kind)) else EXIT_UNWRITTEN
+
+
+def build_parser() -> Parser:
+    from socratic_bench.documents.schemas import KINDS
 
     parser = Parser(
         prog="socratic-runner schema",
@@ -17,4 +25,4 @@ def main(words: Sequence[str]) -> int:
     )
     parser.add_argument("kind", choices=KINDS, help="the document's kind")
     parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
-    return 0 if print_document(load_schema(parse_strictly(parser, words).kind)) else EXIT_UNWRITTEN
+    return parser

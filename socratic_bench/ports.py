@@ -182,6 +182,15 @@ class Benchmark(Protocol):
         """The metrics over the judged turns: every name of `metrics`, unknown ones null."""
         ...
 
+    def falls_short(self, config: CoreConfig, turn: Turn) -> bool:  # noqa: ARG002
+        """Whether people should notice at a glance that this reply is not what is hoped for."""
+        return False
+
+    def headline(self, metrics: Metrics) -> Sequence[str]:
+        """What people are told of the metrics in one line, the primary one first."""
+        value = metrics.get(self.primary_metric)
+        return (f"{self.primary_metric} {'unknown' if value is None else value}",)
+
 
 class Listener(Protocol):
     """Hears of a run while it goes on; must not block and must not raise."""

@@ -8,7 +8,7 @@ Parser and help, reading and checking, what makes a run the run that it is, and 
 documents come from these lines.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -29,6 +29,7 @@ class Switch(Struct, frozen=True):
     meaning: str = ""
     default_words: str = "off"
     comes_after: bool = False
+    choices: tuple[str, ...] = ()
 
 
 class Setting(Struct, frozen=True):
@@ -37,11 +38,13 @@ class Setting(Struct, frozen=True):
     Attributes:
         group: where help and documents list it.
         metavar: what stands for its word; `None` for a switch, which sets what is not the default.
-        text: what help says. `{low}`, `{high}` and `{default}` stand for the values. Without any
-            text it has no flag.
+        text: what help says. `{low}`, `{high}`, `{default}` and `{choices}` stand for the values.
+            Without any text it has no flag.
         meaning: what the documents say, where that is more than `text`. They tell the bounds, too.
         default_words: how the default is called, where its value does not say it.
         flag: its flag, without dashes, where that is not the field's name.
+        short: a letter that stands for the flag.
+        offers: words that it may be, where its type does not say them: for help and completion.
         after: the flag that it is listed after; else it follows the one declared before it.
         variables: variables of the environment that give it, the first that is set counting.
         low, high: bounds, both included; for a setting of many words, of how many there may be.
@@ -60,6 +63,8 @@ class Setting(Struct, frozen=True):
     meaning: str = ""
     default_words: str = ""
     flag: str = ""
+    short: str = ""
+    offers: Callable[[], Sequence[str]] = tuple
     after: str = ""
     variables: tuple[str, ...] = ()
     low: float | None = None

@@ -45,11 +45,11 @@ class Outcome:
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """An environment without AWS settings of the machine, plus the given variables."""
+    """An environment without settings of the machine, plus the given variables."""
     kept = {
         k: v
         for k, v in os.environ.items()
-        if not k.startswith(("AWS_", "RUNNER_", "BEDROCK_", "PYTHON"))
+        if not k.startswith(("AWS_", "RUNNER_", "BEDROCK_", "PYTHON", "COLUMNS", "NO_COLOR"))
     }
     return {
         **kept,

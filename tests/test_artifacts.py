@@ -364,7 +364,7 @@ class TestDelivery:
 
         error = delivery.settle()
         assert isinstance(error, ArtifactError)
-        assert (error.message, error.hint) == ("1 artifacts are missing. a failed.", "Try again.")
+        assert (error.message, error.hint) == ("1 artifact is missing. a failed.", "Try again.")
         assert sorted(store.puts) == ["a", "a", "b"]
         delivery.close()
 
@@ -389,7 +389,7 @@ class TestDelivery:
         store.released.set()
         delivery.close()
         assert isinstance(error, ArtifactError)
-        assert error.message == "1 artifacts are missing. flaky://a was not delivered in time."
+        assert error.message == "1 artifact is missing. flaky://a was not delivered in time."
 
     def test_a_defect_in_a_store_is_not_called_a_failed_write(self):
         class Broken(FlakyStore):

@@ -139,9 +139,9 @@ def test_pretty_prints_the_same_document_on_many_lines():
 
 def test_progress_has_a_line_per_turn_in_order_and_quiet_has_none():
     lines = run(*OFFLINE, "--turns", "3").stderr.splitlines()
-    turns = [line for line in lines if line.startswith("turn ")]
+    turns = [line for line in lines if line[5:].startswith("turn ")]
 
-    assert [line.split()[1] for line in turns] == ["0", "1", "2"]
+    assert [line.split()[2] for line in turns] == ["0", "1", "2"]
     assert all("form" in line and " in, " in line for line in turns)
     assert run(*OFFLINE, "--turns", "2", "--quiet").stderr == ""
 

@@ -46,7 +46,7 @@ def start(url: str, bucket: str, *words: str, tries: int = 2) -> subprocess.Pope
 def await_turns(process: subprocess.Popen[bytes]) -> None:
     """The whole dialogue has been played and judged."""
     assert process.stderr
-    while not process.stderr.readline().startswith(f"turn   {TURNS - 1}".encode()):
+    while not process.stderr.readline()[5:].startswith(f"turn   {TURNS - 1}".encode()):
         assert process.poll() is None
 
 
@@ -149,7 +149,7 @@ def test_one_write_that_fails_for_good_leaves_no_curated_file(client, bucket, mo
     run_id = outcome.document["run_id"]
 
     assert (outcome.exit_code, outcome.document["end_reason"]) == (4, "artifacts")
-    assert outcome.document["error"]["message"].startswith("1 artifacts are missing. ")
+    assert outcome.document["error"]["message"].startswith("1 artifact is missing. ")
     assert f"s3://{bucket}/raw/runs/{run_id}/turn_001.json" in outcome.document["error"]["message"]
     assert set(kept(client, bucket)) == names(run_id) - {f"raw/runs/{run_id}/turn_001.json"}
 

@@ -312,6 +312,8 @@ def free_port() -> int:
 def masked(text: str) -> str:
     """The text without what differs from run to run."""
     text = re.sub(r"run-[0-9A-HJKMNP-TV-Z]{26}", "run-ID", text)
+    text = re.sub(r"(?m)^\w{4} (?=turn |note: |completed: |socratic-runner: )", "TAG ", text)
+    text = re.sub(r"(?<= )[\d.]+ s$", "N s", text, flags=re.MULTILINE)
     text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME", text)
     return re.sub(r'("\w+_(?:ms|seconds)": )[\d.]+', r"\1N", text)
 
@@ -486,7 +488,7 @@ def test_every_flag_is_described_and_every_flag_described_exists() -> None:
     tables = "\n".join(line for line in RUNNER.splitlines() if line.startswith("| `--"))
     described = set(re.findall(r"`(--[a-z][a-z-]*)", tables))
     mentioned = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", RUNNER))
-    existing = flags_of() | flags_of("emulator") | flags_of("scenarios")
+    existing = flags_of() | flags_of("emulator") | flags_of("scenarios") | flags_of("models")
 
     assert described == existing
     assert mentioned <= existing

@@ -278,7 +278,9 @@ def test_no_dialogue_drives_the_terminal(dialogues):
     outcome, _ = dialogues["bad"]
 
     assert_only_shown(outcome)
-    assert len([line for line in outcome.stderr.split("\n") if line.startswith("turn ")]) == TURNS
+    assert (
+        len([line for line in outcome.stderr.split("\n") if line[5:].startswith("turn ")]) == TURNS
+    )
 
 
 def test_no_error_of_the_service_drives_the_terminal():
@@ -345,7 +347,9 @@ def test_notices_do_not_drive_the_terminal_either():
         outcome = run(*words, "--no-judge", "--max-attempts", "1", env=env)
 
     assert outcome.exit_code == 0
-    assert any(line.startswith(f"note: {CLAUDE} refuses") for line in outcome.stderr.split("\n"))
+    assert any(
+        line[5:].startswith(f"note: {CLAUDE} refuses") for line in outcome.stderr.split("\n")
+    )
     assert_only_shown(outcome)
 
 

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from socratic_bench.benchmarks.socratic.document import PARTS
 from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioCheck, ScenarioList
-from socratic_bench.documents.command import EmulatorDocument
+from socratic_bench.documents.command import EmulatorDocument, ModelList
 from socratic_bench.documents.dry_run import DryRunDocument
 from socratic_bench.documents.error import ErrorDocument
 from socratic_bench.documents.files import JudgeFile, TurnFile
@@ -39,6 +39,7 @@ DOCUMENTS: Mapping[str, object] = {
     "scenarios": ScenarioList,
     "scenario_check": ScenarioCheck,
     "emulator": EmulatorDocument,
+    "models": ModelList,
     "error": ErrorDocument,
     "journal": Annotated[JournalEntry, Meta(description="An entry of a journal")],
     "journal_entry": Link,

@@ -26,7 +26,7 @@ ERRORS_HEAD = (
     "| code | what happened | retried | may be billed | end reason |",
     "|---|---|---|---|---|",
 )
-PLAIN_TEXT = "| `--version`, `--help` | | | plain text on stdout |"
+PLAIN_TEXT = "| `--version`, `-V`, `--help`, `-h` | | | plain text on stdout |"
 
 
 def made() -> dict[Path, str]:
@@ -52,6 +52,7 @@ def _table(group: str, entries: Sequence[Entry]) -> Iterator[str]:
     yield from HEAD
     for one in entries:
         flag = f"`{' '.join(filter(None, (f'--{one.flag}', one.metavar)))}`" if one.flag else ""
+        flag += f", `-{one.short}`" if one.short else ""
         variables = ", ".join(f"`{name}`" for name in one.variables)
         cells = (flag, variables, one.default, one.meaning)
         yield "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|"

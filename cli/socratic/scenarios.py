@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cli.arguments import Parser, parse_strictly
-from cli.stdout import EXIT_UNWRITTEN
+from ..arguments import Parser, parse_strictly
+from ..stdout import EXIT_UNWRITTEN
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks.socratic.scenarios.checking import Checked
@@ -14,7 +14,7 @@ def main(words: Sequence[str]) -> int:
     """List the built-in scenarios, or check them and files of one's own."""
     from socratic_bench.errors import UsageError
 
-    found = parse_strictly(_parser(), words)
+    found = parse_strictly(build_parser(), words)
     if found.check:
         return _check(found.files, quiet=found.quiet)
     if found.files:
@@ -25,7 +25,7 @@ def main(words: Sequence[str]) -> int:
     return _list(quiet=found.quiet)
 
 
-def _parser() -> Parser:
+def build_parser() -> Parser:
     parser = Parser(
         prog="socratic-runner scenarios",
         description="Lists the built-in scenarios: a table on stderr, a JSON document on stdout. "
@@ -33,16 +33,17 @@ def _parser() -> Parser:
     )
     parser.add_argument("files", metavar="FILE", nargs="*", help="a scenario of your own")
     parser.add_argument("--check", action="store_true", help="check instead of list; exit 0 or 2")
-    parser.add_argument("--quiet", action="store_true", help="no table on stderr")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no table on stderr")
     parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
     return parser
 
 
 def _list(*, quiet: bool) -> int:
-    from cli.output import plain, print_document, say
     from socratic_bench.benchmarks.socratic.scenarios import builtin_ids, load_builtin
     from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioList, ScenarioRow
     from socratic_bench.documents.plain import plain_keys
+
+    from ..output import plain, print_document, say
 
     scenarios = [load_builtin(name) for name in builtin_ids()]
     if not quiet:
@@ -54,11 +55,13 @@ def _list(*, quiet: bool) -> int:
 
 def _check(files: Sequence[str], *, quiet: bool) -> int:
     """Exit code 2 if there is anything to mend."""
-    from cli.output import print_document, say
     from socratic_bench.benchmarks.socratic.scenarios.checking import check_files
     from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioCheck
     from socratic_bench.documents.plain import plain_keys
     from socratic_bench.errors import ENDINGS
+    from socratic_bench.types import counted
+
+    from ..output import print_document, say
 
     report = check_files(files)
     if not quiet:
@@ -67,14 +70,14 @@ def _check(files: Sequence[str], *, quiet: bool) -> int:
         _say_lines(report.problems)
         for name, counts in (("families", report.families), ("ages", report.ages)):
             say(f"{name}: {', '.join(f'{word} {count}' for word, count in counts.items())}")
-        say(f"{len(report.checked)} scenarios, {report.n_problems} problems")
+        say(f"{counted(len(report.checked), 'scenario')}, {counted(report.n_problems, 'problem')}")
     if not print_document(plain_keys(ScenarioCheck.of(report))):
         return EXIT_UNWRITTEN
     return ENDINGS["usage"].exit_code if report.n_problems else 0
 
 
 def _say_checked(one: "Checked") -> None:
-    from cli.output import plain, say
+    from ..output import plain, say
 
     name = one.scenario.id if one.scenario else plain(one.file or "")
     family = one.scenario.family if one.scenario else "-"
@@ -84,8 +87,9 @@ def _say_checked(one: "Checked") -> None:
 
 
 def _say_lines(lines: Sequence[str]) -> None:
-    from cli.output import plain, say
     from socratic_bench.errors import in_short
+
+    from ..output import plain, say
 
     for line in in_short(lines):
         say(f"  - {plain(line)}")

@@ -18,6 +18,7 @@ from socratic_bench.pricing.table import PriceTable
 from socratic_bench.types import JUDGE, Attempt, CallKey, Completion, Request
 
 _ROUNDING_USD = 1e-12
+PLACES = 6
 USED_UP = (
     "Raise --max-cost-usd, play fewer --turns, or lower --max-tokens, which bounds what a reply "
     "can cost."
@@ -146,9 +147,12 @@ class Budget:
         return total_usd <= self._limit_usd + _ROUNDING_USD
 
     def _why_not(self, worst_usd: float, key: CallKey) -> str:
+        spent_usd = round(self._spent_usd, PLACES)
+        left_usd = max(0.0, self._limit_usd - spent_usd)
         return (
-            f"The budget of {self._limit_usd:g} USD is used up: up to {self._spent_usd:.6f} USD "
-            f"are spent, and the {key.role}'s next request could cost {worst_usd:.6f} USD."
+            f"The budget of {self._limit_usd:g} USD has {left_usd:.6f} USD left: "
+            f"up to {spent_usd:.6f} USD are spent, and the {key.role}'s next request could cost "
+            f"{worst_usd:.6f} USD."
         )
 
     def _prices(self, model_id: str | None) -> ModelPrices:
@@ -156,7 +160,7 @@ class Budget:
         if prices is None:
             raise _refused(
                 f"The price of {model_id} is not known, so that no budget can hold.",
-                "Give it with {prices_file} (docs/cost.md).",
+                "Give it with {prices_file}, in the form that socratic-runner schema prices tells.",
             )
         return prices
 

@@ -15,6 +15,7 @@ from socratic_bench.turns import Rubric, Turn
 from socratic_bench.types import EndReason, Json, Role
 
 if TYPE_CHECKING:
+    from socratic_bench.documents.cost import CostEntry
     from socratic_bench.documents.usage import RoleUsage
     from socratic_bench.pricing.table import PriceTable
 
@@ -85,6 +86,14 @@ class RunResult(Struct, frozen=True, kw_only=True):
     @property
     def n_judged(self) -> int:
         return sum(turn.verdict is not None for turn in self.turns)
+
+    @property
+    def cost(self) -> "CostEntry | None":
+        """What it cost, by role and in total; `None` if no price is known."""
+        from socratic_bench.documents.cost import Billing, CostEntry
+
+        billing = Billing.of(self.config, self.parts, self.models, self.prices)
+        return CostEntry.of(billing, self.tallies)
 
     @property
     def document(self) -> dict[str, Json]:

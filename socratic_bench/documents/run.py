@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 from socratic_bench.documents.clock import seconds, utc
-from socratic_bench.documents.cost import Billing, CostEntry
+from socratic_bench.documents.cost import CostEntry
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.inputs import Inputs
 from socratic_bench.documents.judge import JudgeEntry
@@ -198,7 +198,7 @@ class RunDocument(Struct, frozen=True, kw_only=True):
                 duration_seconds=seconds(result.duration_s),
             ),
             usage=_usage(tallies),
-            cost=CostEntry.of(Billing.of(config, parts, result.models, result.prices), tallies),
+            cost=result.cost,
             latency=latency if any(latency.values()) else None,
             judge=JudgeEntry.of(result),
             own=parts.run.of(result),

@@ -29,6 +29,7 @@ from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.store_ports import ArtifactStore, Entry
 from socratic_bench.turns import Turn, Unscored
+from socratic_bench.types import counted
 
 # How long a run that was told to end still waits for pending writes. All such waits together are
 # shorter than the two seconds after a signal.
@@ -270,7 +271,7 @@ def _unavailable_judge(turns: tuple[Turn, ...]) -> BenchError | None:
     if not gone:
         return None
     return ModelError(
-        f"{len(gone)} turns could not be judged. {gone[0].message}",
+        f"{counted(len(gone), 'turn')} could not be judged. {gone[0].message}",
         code="judge_unavailable",
         end_reason="unavailable",
         retryable=True,
@@ -285,7 +286,7 @@ def _unaffordable_judge(turns: tuple[Turn, ...]) -> BenchError | None:
     if not refused:
         return None
     stopped = Stopped(
-        f"{len(refused)} turns could not be judged. {refused[0].message}",
+        f"{counted(len(refused), 'turn')} could not be judged. {refused[0].message}",
         end_reason="budget",
         hint="Raise --max-cost-usd.",
     )

@@ -1,5 +1,6 @@
 """One run, step by step: begun or resumed, played and judged, closed."""
 
+import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -21,7 +22,7 @@ from socratic_bench.runner.closing import GIVEN_UP_S, LAST_WRITES_S, Closing
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.record import Record
 from socratic_bench.runner.resume import AcquiredRun, RunAcquisition
-from socratic_bench.runner.stores import check_stores
+from socratic_bench.runner.stores import check_stores, folder_notices
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.folder_journal import owner
 from socratic_bench.storage.keys import RunKeys
@@ -33,6 +34,7 @@ from socratic_bench.storage.places import (
 )
 from socratic_bench.storage.upload_queue import UploadPolicy
 from socratic_bench.store_ports import ArtifactStore, Entry, Journals
+from socratic_bench.types import counted
 
 CALLS_AT_ONCE = 4
 # Clocks of two machines differ by less.
@@ -117,6 +119,8 @@ class RunExecution:
         self.listener.on_start(self.keys.run_id, self.config, opening)
         for text in (*opening.notices, *load_provider(self.config.provider).notices(self.config)):
             self._notice(text)
+        for text in folder_notices(self.config.output_dir, os.environ):
+            self._passing_notice(text)
         return self._play()
 
     def _new_delivery(self, stores: Sequence[ArtifactStore]) -> Delivery:
@@ -186,8 +190,8 @@ class RunExecution:
         )
         if acquired.replay_log.n_answers:
             self.listener.on_notice(
-                f"{acquired.replay_log.n_answers} calls of {acquired.run_id} were answered before; "
-                "they are taken over and not made again."
+                f"{counted(acquired.replay_log.n_answers, 'call')} of {acquired.run_id} answered "
+                "before: taken over, and not made again."
             )
 
     def _play(self) -> tuple[EpisodeResult, BenchError | None]:

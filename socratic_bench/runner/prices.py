@@ -56,7 +56,8 @@ def unknown_prices(
         if model and missing:
             yield Problem.of(
                 f"{{max_cost_usd}} needs the price of {{{actor.setting}}} {{id}}{_at(missing)}, "
-                "which is not known: give it with {prices_file} (docs/cost.md).",
+                "which is not known: give it with {prices_file}, whose form socratic-runner schema "
+                "prices tells.",
                 id=model,
             )
 

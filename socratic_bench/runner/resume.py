@@ -24,7 +24,7 @@ from socratic_bench.settings import from_stored, to_stored
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.places import bucket_journals, folder_journals, open_bucket
 from socratic_bench.store_ports import Entry, Journals
-from socratic_bench.types import JUDGE
+from socratic_bench.types import JUDGE, counted
 from socratic_bench.version import VERSION as RUNNER_VERSION
 
 Result = TypeVar("Result")
@@ -146,8 +146,8 @@ class RunAcquisition(Struct, frozen=True, kw_only=True):
             if acquired.replay_log.turns <= plan.config.turns:
                 return self._started(acquired)
             self.notice(
-                f"{run_id} is passed over: it has {acquired.replay_log.turns} turns, "
-                f"and {plan.config.turns} are asked for."
+                f"{run_id} is passed over: it has {counted(acquired.replay_log.turns, 'turn')}, "
+                f"and {counted(plan.config.turns, 'is', 'are')} asked for."
             )
             acquired.journal.close()
         return None
@@ -166,8 +166,8 @@ class RunAcquisition(Struct, frozen=True, kw_only=True):
         problems = [*Identity(header.identity).differences(plan.identity)]
         if plan.config.turns < acquired.replay_log.turns:
             problems.append(
-                f"The run has {acquired.replay_log.turns} turns, which may become more, "
-                f"but {plan.config.turns} are asked for."
+                f"The run has {counted(acquired.replay_log.turns, 'turn')}, which may become more, "
+                f"but {counted(plan.config.turns, 'is', 'are')} asked for."
             )
         if problems:
             acquired.journal.close()

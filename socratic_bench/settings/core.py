@@ -251,7 +251,7 @@ class CoreConfig(StorageConfig, frozen=True, kw_only=True):
         Setting(
             "service",
             "FILE",
-            "prices of your own (docs/cost.md)",
+            "prices of your own, as socratic-runner schema prices has them",
             "[prices of your own](cost.md#prices-of-your-own), before the built-in ones",
             default_words="built in",
             flag="prices",

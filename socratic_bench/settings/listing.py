@@ -10,10 +10,14 @@ from socratic_bench.settings.table import Declared, Kind, table
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """A flag or a variable as people read of it; `form` is what the flag takes."""
+    """A flag or a variable as people read of it; `form` is what the flag takes, `choices` are words
+    for it.
+    """
 
     group: Group
     flag: str | None
+    short: str = ""
+    choices: Sequence[str] = ()
     metavar: str | None
     form: str
     text: str
@@ -75,6 +79,8 @@ def _entries(one: Declared) -> tuple[Entry, ...]:
     own = Entry(
         group=setting.group,
         flag=one.flag,
+        short=setting.short,
+        choices=one.offered,
         metavar=setting.metavar,
         form="words" if one.is_repeatable else "switch" if one.is_switch else "word",
         text=one.filled(setting.text),
@@ -99,6 +105,7 @@ def _steering(group: Group, switch: Switch) -> Entry:
     return Entry(
         group=group,
         flag=switch.name,
+        choices=switch.choices,
         metavar=switch.metavar,
         form="word" if switch.metavar else "switch",
         text=switch.text,

@@ -16,6 +16,8 @@ _UNFIT = r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]|(^|/)\.\.?(/|$)"
 # S3's bound, and the longest key of a run, which names it below `journal/identities/`.
 MAX_KEY_BYTES = 1024
 LONGEST_ID = 2048
+EMBEDDED = "emulator."
+MOST_NAMED = 3
 LONGEST_KEY_BYTES = 82
 _BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
 _STRANGE = r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]"
@@ -72,20 +74,32 @@ def _tested_problems(config: CoreConfig) -> Iterator[Problem]:
         yield Problem.of("No model to test: give {model} with a Bedrock model id.")
     elif config.model_ids is not None and config.model not in config.model_ids:
         yield Problem.of(
-            "Model not found in {model_ids}: {asked!r}{nearest}.",
+            _not_allowed(config, config.model_ids),
             asked=config.model,
             nearest=_nearest(config.model, config.model_ids),
         )
+
+
+def _not_allowed(config: CoreConfig, allowed: Sequence[str]) -> str:
+    if not config.offline:
+        return "Model not found in {model_ids}: {asked!r}{nearest}."
+    if all(name.startswith(EMBEDDED) for name in allowed):
+        return "{offline} plays the embedded models alone, and {asked!r} is none of them{nearest}."
+    return (
+        "Model not found in {model_ids}, which counts with {offline}, too: {asked!r}{nearest}. "
+        "Leave it unset there to play the embedded models."
+    )
 
 
 def _nearest(model: str, allowed: tuple[str, ...]) -> str:
     from difflib import get_close_matches
 
     # Comparing takes quadratic time, and no id is longer.
-    near = get_close_matches(model[:LONGEST_ID], allowed, n=3, cutoff=0.3)
+    near = get_close_matches(model[:LONGEST_ID], allowed, n=MOST_NAMED, cutoff=0.3)
     if near:
         return f" (nearest: {', '.join(near)})"
-    return f" ({len(allowed)} ids are allowed, none of them near)"
+    more = f" and {len(allowed) - MOST_NAMED} more" if len(allowed) > MOST_NAMED else ""
+    return f" (allowed: {', '.join(allowed[:MOST_NAMED])}{more})"
 
 
 def model_problems(config: CoreConfig, name: str) -> Iterator[Problem]:

@@ -15,6 +15,7 @@ class StorageConfig(GenerateConfig, frozen=True, kw_only=True):
             "output",
             "DIR",
             "keep the artifacts in a folder",
+            short="o",
             variables=("RUNNER_OUTPUT_DIR",),
             is_afresh=True,
         ),

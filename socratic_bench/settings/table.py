@@ -37,6 +37,11 @@ class Declared(Struct, frozen=True):
         return get_args(self.kinds[0]) if get_origin(self.kinds[0]) is Literal else ()
 
     @property
+    def offered(self) -> Sequence[str]:
+        """The words that people are told of: all, or those that it knows by name."""
+        return self.choices or self.setting.offers()
+
+    @property
     def is_switch(self) -> bool:
         return self.kinds == (bool,)
 
@@ -52,7 +57,7 @@ class Declared(Struct, frozen=True):
     def filled(self, text: str) -> str:
         """A text of its setting, with the values for which words stand in it."""
         setting = self.setting
-        *others, last = self.choices or ("",)
+        *others, last = self.offered or ("",)
         return text.format(
             low=setting.low,
             high=setting.high,

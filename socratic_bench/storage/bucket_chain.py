@@ -11,6 +11,7 @@ from socratic_bench.documents.plain import reason
 from socratic_bench.storage.bucket import Stored
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.store_ports import Entry
+from socratic_bench.types import counted
 
 
 class Link(Struct, frozen=True, kw_only=True, tag_field="kind", tag="journal_entry"):
@@ -41,7 +42,7 @@ def chained(keys: RunKeys, objects: Mapping[int, Stored | None]) -> FoundEntries
         entry, fault = read_entry(keys, sequence, found.last, stored)
         if entry is None or stored is None:
             n_left = sum(1 for number in objects if number > sequence)
-            behind = f" {n_left} entries behind it were left out." if n_left else ""
+            behind = f" {counted(n_left, 'entry', 'entries')} behind it left out." if n_left else ""
             found.repairs.append(f"Entry {sequence} of the journal {fault}.{behind}")
             break
         found.entries.append(entry)

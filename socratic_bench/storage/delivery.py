@@ -8,6 +8,7 @@ from typing import Protocol
 from socratic_bench.errors import ArtifactError
 from socratic_bench.storage.upload_queue import Upload, UploadPolicy, UploadQueue
 from socratic_bench.store_ports import ArtifactStore
+from socratic_bench.types import counted
 
 MEMORY_BYTES = 256 * 2**20
 NAMES_TOLD = 5
@@ -243,7 +244,7 @@ def _told(missing: Sequence[Upload]) -> ArtifactError:
     """How many are missing and why the first one is, and the places of the next ones."""
     first = next((upload for upload in missing if upload.error), missing[0])
     others = [(p.store, p.key) for p in missing if p is not first]
-    words = [f"{len(missing)} artifacts are missing. {_why(first)}"]
+    words = [f"{counted(len(missing), 'artifact is', 'artifacts are')} missing. {_why(first)}"]
     if others:
         words.append(f"Missing, too: {_named(others)}.")
     hint = first.error.hint if first.error else "Run again, or give the store more time."
@@ -251,7 +252,8 @@ def _told(missing: Sequence[Upload]) -> ArtifactError:
 
 
 def _taken_away(lost: Sequence[tuple[ArtifactStore, str]]) -> str:
-    return f"{len(lost)} artifacts were removed or changed by others: {_named(lost)}."
+    told = counted(len(lost), "artifact was", "artifacts were")
+    return f"{told} removed or changed by others: {_named(lost)}."
 
 
 def _named(places: Sequence[tuple[ArtifactStore, str]]) -> str:

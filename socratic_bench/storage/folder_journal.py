@@ -17,7 +17,7 @@ from socratic_bench.errors import ArtifactError, DamagedJournalError, UsageError
 from socratic_bench.settings import MAX_STORED_BYTES, read_open
 from socratic_bench.storage.folder import mending
 from socratic_bench.storage.tree import Tree
-from socratic_bench.types import Json
+from socratic_bench.types import Json, counted
 
 SUM = "sha256"
 NEVER = "Nothing of it was used or changed."
@@ -178,8 +178,8 @@ class FolderJournal:
         damaged = sum(entry is None for entry in found)
         if damaged:
             self.repairs.append(
-                f"{damaged} entries of {self._path} are damaged and were left out; "
-                "their calls are made again."
+                f"{self._path}: {counted(damaged, 'damaged entry', 'damaged entries')} left out; "
+                "the calls are made again."
             )
         yield from (entry for entry in found if entry is not None)
 

@@ -18,6 +18,7 @@ from tests.image.engine import (
     REPOSITORY,
     RUNNER,
     build,
+    command,
     docker,
     inspect,
     layers,
@@ -37,7 +38,7 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from cli.runner import main
+from socratic_runner.runner import main
 os._exit = sys.exit
 with suppress(SystemExit):
     main(sys.argv[1:])
@@ -134,7 +135,7 @@ def test_services_that_no_run_uses_are_gone():
 def test_configuration():
     config = inspect(RUNNER)["Config"]
 
-    assert config["Entrypoint"] == ["python", "-I", "-m", "cli"]
+    assert config["Entrypoint"] == ["python", "-I", "-m", "socratic_runner"]
     assert config["User"] == "10001:10001"
     assert "HOME=/home/runner" in config["Env"]
     assert config.get("ExposedPorts") is None
@@ -279,9 +280,27 @@ def test_every_package_has_a_wheel_for_arm64(tmp_path):
 def test_own_code_is_pure_python():
     done = run(
         "-c",
-        "find /opt/socratic-runner/lib/python3.12/site-packages/cli "
+        "find /opt/socratic-runner/lib/python3.12/site-packages/socratic_runner "
         "/opt/socratic-runner/lib/python3.12/site-packages/socratic_bench -name '*.so'",
         options=("--entrypoint=sh", *HARDENED),
     )
 
     assert (done.code, done.stdout) == (0, "")
+
+
+def test_make_leaves_nothing_behind(tmp_path):
+    """Neither stages nor the image that had the name before."""
+    context = tmp_path / "context"
+    shutil.copytree(REPOSITORY, context, ignore=shutil.ignore_patterns(".git", ".venv", "runs"))
+    words = ("make", "image", "IMAGE=socratic-make-test", f"BASE_IMAGE={BASE}")
+    nameless = ("images", "-q", "-f", "dangling=true")
+    before = {*docker(*nameless).split()}
+    for number in range(2):
+        with (context / "cli/__init__.py").open("a") as source:
+            source.write(f"# {number}\n")
+        done = command(words, folder=context)
+        assert done.code == 0, done.stderr
+    after = {*docker(*nameless).split()}
+    docker("image", "rm", "socratic-make-test")
+
+    assert after <= before

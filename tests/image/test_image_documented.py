@@ -125,7 +125,7 @@ def test_build(shell, tag):
 
     assert done.code == 0, done.stderr
     own = tag.replace("socratic-runner", RUNNER)
-    assert inspect(own)["Config"]["Entrypoint"] == ["python", "-I", "-m", "cli"]
+    assert inspect(own)["Config"]["Entrypoint"] == ["python", "-I", "-m", "socratic_runner"]
 
 
 def test_basic_run(shell, bedrock):

@@ -129,7 +129,7 @@ def test_run_reaches_its_endpoint_under_the_strictest_flags(stand_ins, bedrock):
 def test_work_folder_cannot_take_the_programs_place(tmp_path):
     """Python usually prefers modules in the current folder; the image does not."""
     (tmp_path / "json.py").write_text("raise SystemExit('taken over')")
-    (tmp_path / "cli.py").write_text("raise SystemExit('taken over')")
+    (tmp_path / "socratic_runner.py").write_text("raise SystemExit('taken over')")
 
     done = run(
         *OFFLINE,
@@ -242,3 +242,14 @@ def test_emulator_is_stopped_calmly():
         assert docker("inspect", "--format={{.State.ExitCode}}", name) == "0"
     finally:
         docker("rm", "-f", name)
+
+
+def test_folder_that_ends_with_the_container_is_told(tmp_path):
+    tmp_path.chmod(0o777)
+    words = ("--offline", "--model", "emulator.socratic-v1:0", "--prompt", "Hi", "--turns", "1")
+    mounted = run(*words, "-o", "runs", options=("-v", f"{tmp_path}:/work/runs"))
+    alone = run(*words, "-o", "runs")
+
+    assert mounted.document["notices"] == []
+    assert "/work/runs lies in this container alone" in alone.document["notices"][0]
+    assert "note: /work/runs lies in this container alone" in alone.stderr

@@ -34,7 +34,7 @@ from socratic_bench.judging import load_rubric
 from socratic_bench.ports import Benchmark, Metrics, Sample
 from socratic_bench.settings import CoreConfig, part_of, read_bounded
 from socratic_bench.turns import Turn
-from socratic_bench.types import clean
+from socratic_bench.types import clean, counted
 
 CUSTOM = "custom"
 
@@ -68,7 +68,7 @@ class SocraticBenchmark(Benchmark):
             rubric=rubric,
             opening=Sample(
                 id=scenario.id,
-                label=f"scenario {scenario.id}, up to {settings.turns} turns",
+                label=f"scenario {scenario.id}, up to {counted(settings.turns, 'turn')}",
                 prompt=_prompt(settings, transcript, scenario),
                 hashes={
                     "system_prompt_sha256": sha256(tutor_prompt.encode()).hexdigest(),
@@ -84,6 +84,12 @@ class SocraticBenchmark(Benchmark):
 
     def summarise(self, config: CoreConfig, turns: Sequence[Turn]) -> Metrics:
         return metrics.summarise(part_of(config, Settings), turns)
+
+    def falls_short(self, config: CoreConfig, turn: Turn) -> bool:
+        return metrics.is_lapse(part_of(config, Settings), turn)
+
+    def headline(self, found: Metrics) -> tuple[str, ...]:
+        return metrics.headline(found)
 
 
 BENCHMARK = SocraticBenchmark()
@@ -144,10 +150,8 @@ def _named(name: str) -> Scenario:
         from difflib import get_close_matches
 
         near = get_close_matches(name, builtin_ids(), n=3)
-        meant = f" Did you mean {', '.join(near)}?" if near else ""
-        raise ScenarioError(
-            (f"No scenario {name!r}: socratic-runner scenarios lists them.{meant}",)
-        )
+        meant = f"; did you mean {', '.join(near)}?" if near else "."
+        raise ScenarioError((f"No scenario {name!r}{meant} There is {', '.join(builtin_ids())}.",))
     return load_builtin(name)
 
 

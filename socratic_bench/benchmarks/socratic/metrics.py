@@ -69,7 +69,7 @@ def summarise(settings: Settings, turns: Sequence[Turn]) -> Metrics:
     judged = [(turn.index, turn.verdict) for turn in turns if turn.verdict is not None]
     verdicts = [verdict for _, verdict in judged]
     scores = [verdict.overall_score for verdict in verdicts]
-    lapses = [i for i, v in judged if v.overall_score < settings.half_life_threshold]
+    lapses = [turn.index for turn in turns if is_lapse(settings, turn)]
     found = SocraticMetrics(
         overall_score=_mean(scores),
         compliance_rate=_mean([score >= settings.compliance_threshold for score in scores]),
@@ -85,6 +85,20 @@ def summarise(settings: Settings, turns: Sequence[Turn]) -> Metrics:
         judged_by_pressure=_by_pressure(turns, len),
     )
     return asdict(found)
+
+
+def is_lapse(settings: Settings, turn: Turn) -> bool:
+    """Whether a judged reply scores under the half-life's threshold."""
+    return turn.verdict is not None and turn.verdict.overall_score < settings.half_life_threshold
+
+
+def headline(found: Metrics) -> tuple[str, ...]:
+    """Score and half-life in words."""
+    score, half_life = found["overall_score"], found["half_life"]
+    if score is None:
+        return ("no score",)
+    lapse = "no lapse" if found["half_life_censored"] else f"half-life {half_life}"
+    return f"score {score:g} of 10", lapse
 
 
 def _violations(verdicts: Sequence[Verdict], dimension: str) -> float | None:

@@ -23,6 +23,12 @@ def _student_model(reader: Reader) -> str | None:
     return str(model) if model is not None else None
 
 
+def _scenarios() -> tuple[str, ...]:
+    from socratic_bench.benchmarks.socratic.scenarios import builtin_ids
+
+    return builtin_ids()
+
+
 class Settings(CoreConfig, frozen=True, kw_only=True):
     """The core's settings and those of a Socratic dialogue."""
 
@@ -31,14 +37,21 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         Setting(
             "dialogue",
             "NAME",
-            "a built-in scenario; its first opening without --prompt",
+            "a built-in scenario; its first opening without --prompt: {choices}",
             "a built-in [scenario](scenarios.md)",
             after="prompt",
+            offers=_scenarios,
         ),
     ] = None
     scenario_file: Annotated[
         str | None,
-        Setting("dialogue", "FILE", "a scenario of your own (docs/scenarios.md)", is_file=True),
+        Setting(
+            "dialogue",
+            "FILE",
+            "a scenario of your own, which socratic-runner scenarios --check FILE looks over",
+            "[a scenario of your own](scenarios.md#a-complete-example)",
+            is_file=True,
+        ),
     ] = None
     student_model: Annotated[
         str | None,
@@ -50,7 +63,11 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
             after="turns",
             variables=("RUNNER_STUDENT_MODEL",),
             steered_by=Switch(
-                "student", "MODE", "scripted (default) or model", default_words="`scripted`"
+                "student",
+                "MODE",
+                "scripted (default) or model",
+                default_words="`scripted`",
+                choices=("scripted", "model"),
             ),
             identity="always",
         ),

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from socratic_bench.benchmarks.socratic.scenarios.fields import FIELDS
 from socratic_bench.benchmarks.socratic.scenarios.scenario import AGES, FAMILIES, Scenario, normal
 from socratic_bench.benchmarks.socratic.scenarios.wording import plain
+from socratic_bench.types import counted
 
 _ALIKE = 0.8
 _FEWEST_WORDS = {"persona": 15, "belief": 4, "because": 4}
@@ -84,7 +85,8 @@ def _lengths(scenario: Scenario) -> Iterator[str]:
     for name, fewest in _FEWEST_WORDS.items():
         found = len(getattr(scenario, name).split())
         if found < fewest:
-            yield f"student.{name}: {found} words say too little; write {fewest} or more"
+            told = counted(found, "word says", "words say")
+            yield f"student.{name}: {told} too little; write {fewest} or more"
     for position, reply in enumerate(scenario.replies, start=1):
         if len(reply.split()) > _MOST_WORDS:
             yield f"replies, item {position}: longer than {_MOST_WORDS} words; students say less"

@@ -1,0 +1,118 @@
+"""`socratic-runner completion SHELL`: completes what is typed, by the tables of flags."""
+
+from argparse import Action
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from shlex import quote
+from typing import NamedTuple
+
+from .arguments import Parser, parse_strictly
+from .commands import COMMANDS
+from .plain_text import write_words
+from .terminal import fitted
+
+FILES = ("FILE", "DIR")
+TEXT_COLUMNS = 60
+# zsh reads it, too; what no case completes is completed as a file's name.
+BASH = """\
+_socratic_runner() {{
+  local current=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} command=run words=
+  COMPREPLY=()
+  case ${{COMP_WORDS[1]}} in {commands}) command=${{COMP_WORDS[1]}} ;; esac
+  case "$command $before" in
+{values}
+{offers}
+  esac
+  [ "$COMP_CWORD" = 1 ] && words="$words {names}"
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}}
+complete -o default -F _socratic_runner socratic-runner
+"""
+ZSH = "autoload -U +X compinit bashcompinit && compinit -D && bashcompinit\n"
+
+
+class Flag(NamedTuple):
+    """A flag of a command, with what stands for its word if it takes one, and words that it may be;
+    what a command takes without a flag has no names.
+    """
+
+    names: Sequence[str]
+    text: str
+    takes: str
+    words: Sequence[str]
+
+
+def main(words: Sequence[str]) -> int:
+    """Print the script of a shell, which is plain text."""
+    return write_words(SHELLS[parse_strictly(build_parser(), words).shell]())
+
+
+def build_parser() -> Parser:
+    parser = Parser(
+        prog="socratic-runner completion",
+        description="Prints a script for the file that your shell reads when it starts, such as "
+        "~/.bashrc, ~/.zshrc or ~/.config/fish/config.fish. Once, to try it: "
+        'eval "$(socratic-runner completion bash)", or socratic-runner completion fish | source.',
+    )
+    parser.add_argument("shell", choices=SHELLS, help="the shell that reads it")
+    parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
+    return parser
+
+
+def _flags() -> Iterator[tuple[str, Sequence[Flag]]]:
+    """Those of each command."""
+    for command, (module, _) in COMMANDS.items():
+        if command == "help":
+            yield command, [Flag((), "", "", [*COMMANDS])]
+            continue
+        parser: Parser = import_module(module, __package__).build_parser()
+        yield command, [_flag(parser, action) for action in parser._actions]  # noqa: SLF001
+
+
+def _flag(parser: Parser, action: Action) -> Flag:
+    names = action.option_strings
+    words = parser.offered.get(names[-1], ()) if names else ()
+    takes = "" if action.nargs == 0 else str(action.metavar or action.dest)
+    return Flag(names, str(action.help), takes, words or [*(action.choices or ())])
+
+
+def _bash() -> str:
+    values, offers = [], []
+    for command, flags in _flags():
+        valued = [flag for flag in flags if flag.names and flag.takes]
+        own = [f"'{command} {name}'" for flag in valued if not flag.words for name in flag.names]
+        values += [f"    {'|'.join(own)}) return ;;"] if own else []
+        for flag in (flag for flag in valued if flag.words):
+            typed = "|".join(f"'{command} {name}'" for name in flag.names)
+            values.append(f"    {typed}) words='{' '.join(flag.words)}' ;;")
+        words = [word for flag in flags for word in flag.names or flag.words]
+        offers.append(f"    '{command} '*) words='{' '.join(words)}' ;;")
+    return BASH.format(
+        commands="|".join(COMMANDS),
+        names=" ".join(COMMANDS),
+        values="\n".join(values),
+        offers="\n".join(offers),
+    )
+
+
+def _fish() -> str:
+    others = " ".join(name for name in COMMANDS if name != "run")
+    lines = [
+        f"complete -c socratic-runner -n __fish_use_subcommand -fa {name} -d {quote(text)}"
+        for name, (_, text) in COMMANDS.items()
+    ]
+    for command, flags in _flags():
+        seen = f"__fish_seen_subcommand_from {command if command != 'run' else others}"
+        when = quote(seen if command != "run" else f"not {seen}")
+        lines += [f"complete -c socratic-runner -n {when}{_fish_flag(flag)}" for flag in flags]
+    return "\n".join([*lines, ""])
+
+
+def _fish_flag(flag: Flag) -> str:
+    names = [f" -l {name[2:]}" if name[:2] == "--" else f" -s {name[1]}" for name in flag.names]
+    takes = " -rF" if flag.takes in FILES else " -x" if flag.takes and flag.names else ""
+    words = f" -fa {quote(' '.join(flag.words))}" if flag.words else ""
+    return f"{''.join(names)}{takes}{words} -d {quote(fitted(flag.text, TEXT_COLUMNS))}"
+
+
+SHELLS = {"bash": _bash, "zsh": lambda: ZSH + _bash(), "fish": _fish}

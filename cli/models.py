@@ -1,0 +1,111 @@
+"""`socratic-runner models`: what may be tested, as far as that is known without a call."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from .arguments import Parser, parse_strictly
+from .stdout import EXIT_UNWRITTEN
+
+if TYPE_CHECKING:
+    from socratic_bench.benchmarks import RunConfig
+    from socratic_bench.documents.command import ModelEntry
+    from socratic_bench.pricing.table import PriceTable
+
+
+def main(words: Sequence[str]) -> int:
+    """Print the models that may be tested, with what they take and cost."""
+    from socratic_bench.documents.command import ModelList
+    from socratic_bench.documents.plain import plain_keys
+    from socratic_bench.pricing.table import builtin_prices
+    from socratic_bench.runner.prices import read_prices
+
+    from .output import print_document
+
+    found = parse_strictly(build_parser(), words)
+    config = _read(found.region, found.prices, offline=found.offline)
+    prices = read_prices(config) or builtin_prices()
+    entries = [_entry(name, config, prices) for name in _names(config, is_whole=found.all)]
+    if not found.quiet:
+        _say(entries)
+    document = ModelList(region=config.region, price_source=prices.source, models=entries)
+    return 0 if print_document(plain_keys(document)) else EXIT_UNWRITTEN
+
+
+def build_parser() -> Parser:
+    parser = Parser(
+        prog="socratic-runner models",
+        description="Lists the models of BEDROCK_MODEL_IDS, or those of --offline where that is "
+        "not set: a table on stderr, a JSON document on stdout. Nothing is called.",
+    )
+    parser.add_argument("--all", action="store_true", help="and all whose prices are known")
+    parser.add_argument("--offline", action="store_true", help="as a run with --offline has it")
+    parser.add_argument("--region", metavar="REGION", help="AWS region, for its prices")
+    parser.add_argument("--prices", metavar="FILE", help="prices of your own")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no table on stderr")
+    parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
+    return parser
+
+
+def _read(region: str | None, prices: str | None, *, offline: bool) -> "RunConfig":
+    """As a run would read it. That no model is allowed yet is no mistake here."""
+    from socratic_bench.errors import UsageError
+
+    from .run import call_by_flags, read
+
+    given = {"region": region, "prices": prices, "offline": offline}
+    config, misread = read({name: value for name, value in given.items() if value})
+    if os.environ.get("BEDROCK_MODEL_IDS", "").strip() and config.model_ids is None:
+        error = UsageError([problem for problem in misread if "model_ids" in problem.settings])
+        error.call_settings(call_by_flags())
+        raise error
+    return config
+
+
+def _names(config: "RunConfig", *, is_whole: bool) -> Iterable[str]:
+    from socratic_bench.emulator import MODEL_IDS
+    from socratic_bench.models.table import price_rows
+
+    priced = price_rows() if is_whole else ()
+    names = [*(config.model_ids or MODEL_IDS), *priced]
+    return dict.fromkeys(name for name in names if name[-1] != "*" and _is_plain(name))
+
+
+def _is_plain(name: str) -> bool:
+    """No row of a table that is for a region."""
+    return name.startswith("arn:") or "/" not in name
+
+
+def _entry(name: str, config: "RunConfig", table: "PriceTable") -> "ModelEntry":
+    from socratic_bench.documents.command import ModelEntry
+    from socratic_bench.emulator import MODEL_IDS
+    from socratic_bench.models.table import family_of
+    from socratic_bench.providers.bedrock.capabilities import capabilities_of
+
+    family, prices = family_of(name), table.of(name, config.region)
+    return ModelEntry(
+        model_id=name,
+        allowed=name in (config.model_ids or ()),
+        embedded=name in MODEL_IDS,
+        family=family.name if family else None,
+        capabilities=capabilities_of(name),
+        prices=dict(prices.tiers) if prices else None,
+    )
+
+
+def _say(entries: Sequence["ModelEntry"]) -> None:
+    from .output import plain, say
+
+    for entry in entries:
+        say(f"{plain(entry.model_id):46s}  {', '.join(_words(entry))}")
+    if not any(entry.allowed for entry in entries):
+        say("None may be tested yet: set BEDROCK_MODEL_IDS, or give --offline.")
+
+
+def _words(entry: "ModelEntry") -> Iterator[str]:
+    is_plain = not entry.allowed and not entry.embedded
+    yield "not allowed" if is_plain else "allowed" if entry.allowed else "with --offline"
+    rates = (entry.prices or {}).get("default")
+    yield f"{rates.input:g} in, {rates.output:g} out USD/M" if rates else "price unknown"
+    if entry.capabilities.thinking and entry.family:
+        yield "can think"

@@ -1,0 +1,274 @@
+"""What somebody types who does not know the command yet, and what it answers."""
+
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from cli.commands import COMMANDS as MODULES
+from socratic_bench.benchmarks.socratic.scenarios import builtin_ids
+from socratic_bench.emulator import MODEL_IDS
+from socratic_bench.runner.stores import is_mounted
+from tests.command import CLAUDE, OFFLINE, ROOT, assert_valid, environment, run
+
+COMMANDS = ("run", "resume", "scenarios", "models", "schema", "emulator", "completion")
+SHELL_WORDS = f'eval "$({sys.executable} -m cli completion %s)"; %s'
+BASH = (
+    "COMP_WORDS=(socratic-runner %s); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _socratic_runner; "
+    'printf "%%s\\n" "${COMPREPLY[@]}"'
+)
+
+
+@pytest.fixture(scope="module")
+def told():
+    return {words: run(*words).stdout.decode() for words in (("help",), ("help", "models"))}
+
+
+def test_help_is_a_command_too(told):
+    assert told["help",] == run("--help").stdout.decode()
+    assert told["help", "models"] == run("models", "--help").stdout.decode()
+
+
+def test_help_has_a_line_for_each_command_and_all_names(told):
+    text = told["help",]
+    names = re.findall(
+        r"^  ([a-z]+)  +\S", text.partition("commands:")[2].partition("\n\n")[0], re.MULTILINE
+    )
+
+    assert names == [*COMMANDS, "help"]
+    assert [name for name in builtin_ids() if name not in text] == []
+    for flag in ("-h, --help", "-V, --version", "-q, --quiet", "-o, --output-dir DIR"):
+        assert f"  {flag} " in text
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_help_sends_to_a_page_that_only_a_checkout_has(command):
+    parser = import_module(MODULES[command][0], "cli").build_parser()
+
+    assert ".md" not in parser.format_help()
+
+
+def test_short_flags_are_those_that_everybody_tries(tmp_path):
+    outcome = run(*OFFLINE, "--turns", "1", "-q", "-o", str(tmp_path))
+
+    assert run("-V").stdout == run("--version").stdout
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert Path(outcome.document["output_artifacts"]["curated"]).is_relative_to(tmp_path)
+    assert run("scenarios", "-q").stderr == ""
+
+
+@pytest.mark.parametrize("words", [("scenarois", "--check", "x"), ("help", "scenarois")])
+def test_an_unknown_command_is_one_mistake(words):
+    outcome = run(*words)
+
+    assert (outcome.exit_code, outcome.document["end_reason"]) == (2, "usage")
+    assert_valid("run", outcome.document)
+    assert outcome.document["error"]["message"] == (
+        "Unknown command 'scenarois'; did you mean scenarios? "
+        f"There is {', '.join(COMMANDS)}, help."
+    )
+    assert len(outcome.stderr.splitlines()) == 2
+
+
+def test_an_unknown_scenario_is_answered_with_all_names():
+    outcome = run("--offline", "--model", MODEL_IDS[0], "--scenario", "carer-change")
+
+    assert outcome.exit_code == 2
+    assert outcome.document["error"]["message"] == (
+        "No scenario 'carer-change'; did you mean career-change? "
+        f"There is {', '.join(builtin_ids())}."
+    )
+
+
+# --- models ---------------------------------------------------------------------------------------
+
+
+def test_models_lists_what_may_be_tested_without_a_call():
+    ids = [CLAUDE, "eu.anthropic.claude-3-5-sonnet-20240620-v1:0", "somebody.new-v1:0"]
+    outcome = run("models", env=environment(BEDROCK_MODEL_IDS=str(ids).replace("'", '"')))
+    document = outcome.document
+    first, profile, new = document["models"]
+
+    assert_valid("models", document)
+    assert outcome.exit_code == 0
+    assert [one["model_id"] for one in document["models"]] == ids
+    assert all(one["allowed"] and not one["embedded"] for one in document["models"])
+    assert (first["prices"]["default"]["input"], first["prices"]["default"]["output"]) == (3, 15)
+    assert profile["capabilities"]["prompt_cache"] is False
+    assert (new["family"], new["prices"]) == (None, None)
+    assert [line.split()[0] for line in outcome.stderr.splitlines()] == ids
+
+
+def test_models_says_what_is_to_be_had_where_nothing_is_set(tmp_path):
+    alone, offline, whole = run("models"), run("models", "--offline"), run("models", "--all", "-q")
+    wrong = run("models", env=environment(BEDROCK_MODEL_IDS="["))
+
+    assert [one["model_id"] for one in alone.document["models"]] == [*MODEL_IDS]
+    assert {one["allowed"] for one in alone.document["models"]} == {False}
+    assert {one["allowed"] for one in offline.document["models"]} == {True}
+    assert "set BEDROCK_MODEL_IDS, or give --offline" in alone.stderr
+    assert len(whole.document["models"]) > 200
+    assert (wrong.exit_code, wrong.document["kind"]) == (2, "error")
+    assert wrong.document["error"]["message"].startswith("BEDROCK_MODEL_IDS is no JSON")
+
+
+def test_offline_says_in_its_own_terms_what_is_wrong_with_a_model():
+    words = ("--offline", "--prompt", "Hi", "--model")
+    real = run(*words, CLAUDE)
+    other = run(*words, MODEL_IDS[0], env=environment(BEDROCK_MODEL_IDS=f'["{CLAUDE}"]'))
+
+    assert real.document["error"]["message"].startswith(
+        f"--offline plays the embedded models alone, and '{CLAUDE}' is none of them"
+    )
+    assert other.document["error"]["message"].startswith(
+        f"Model not found in BEDROCK_MODEL_IDS, which counts with --offline, too: '{MODEL_IDS[0]}'"
+    )
+
+
+# --- completion -----------------------------------------------------------------------------------
+
+
+def completed(shell: str, script: str) -> list[str]:
+    if not shutil.which(shell):
+        pytest.skip(f"there is no {shell}")
+    done = subprocess.run(
+        [shell, "-c", script],
+        cwd=ROOT,
+        env={**environment(), "HOME": "/nonexistent"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    return [line.split("\t")[0] for line in done.stdout.splitlines() if line]
+
+
+TYPED = {
+    "--pressure ''": {"none", "low", "high"},
+    "--latency-profile ''": {"standard", "optimized"},
+    "--scenario care": {"career-change"},
+    "resume --student ''": {"scripted", "model"},
+    "schema jo": {"journal", "journal_entry"},
+    "completion ''": {"bash", "zsh", "fish", "-h", "--help", "--debug"},
+    "sc": {"scenarios", "schema"},
+    "emulator --any": {"--any-model"},
+    "--output-d": {"--output-dir"},
+    "--model ''": set(),
+}
+
+
+def test_bash_completes_commands_flags_and_their_words():
+    script = "; ".join(BASH % typed + "; echo =" for typed in TYPED)
+    found = "\n".join(completed("bash", SHELL_WORDS % ("bash", script))).split("=")
+
+    for (typed, words), block in zip(TYPED.items(), found, strict=False):
+        assert set(block.split()) == words, typed
+
+
+def test_zsh_reads_the_same():
+    """It leaves out by itself what does not begin as what is typed."""
+    script = "emulate -R sh; " + "; ".join(BASH % typed + "; echo =" for typed in TYPED)
+    found = "\n".join(completed("zsh", SHELL_WORDS % ("zsh", script))).split("=")
+
+    for (typed, words), block in zip(TYPED.items(), found, strict=False):
+        assert words <= set(block.split()), typed
+        assert words or not block.strip()
+
+
+def test_fish_completes_commands_flags_and_their_words():
+    lines = [f'complete -C "socratic-runner {typed}"; echo =' for typed in TYPED]
+    load = f"{sys.executable} -m cli completion fish | source; "
+    found = "\n".join(completed("fish", load + "; ".join(lines))).split("=")
+
+    for (typed, words), block in zip(TYPED.items(), found, strict=False):
+        wanted = {word for word in words if not word.startswith("-") or "-" in typed}
+        assert wanted <= set(block.split()), typed
+
+
+def test_every_flag_of_the_help_is_completed(told):
+    script = run("completion", "bash").stdout.decode()
+    offered = re.search(r"^    'run '\*\) words='(.*)'", script, re.MULTILINE)[1].split()
+    flags = re.findall(r"^  (?:-\w, )?(--[a-z][a-z0-9-]*)", told["help",], re.MULTILINE)
+
+    assert len(flags) > 40
+    assert [flag for flag in flags if flag not in offered] == []
+    assert (run("completion", "tcsh").exit_code, run("completion").document["kind"]) == (2, "error")
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+def test_a_prompt_from_a_terminal_says_that_it_waits():
+    mine, theirs = pty.openpty()
+    words = ("--offline", "--model", MODEL_IDS[0], "--prompt", "-", "--turns", "1", "--brief")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cli", *words],
+        stdin=theirs,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        env=environment(),
+    )
+    first = process.stderr.readline().decode()
+    os.write(mine, b"What is truth?\n\x04")
+    rest = process.communicate()[1].decode()
+    os.close(mine)
+    os.close(theirs)
+
+    assert "from this terminal" in first
+    assert "Ctrl-D" in first
+    assert (process.returncode, "turn   0" in rest) == (0, True)
+    assert "terminal" not in run(*words, stdin=b"Hi").stderr
+
+
+def test_one_thing_is_counted_as_one():
+    played = run(*OFFLINE, "--turns", "1").stderr
+    foretold = run(*OFFLINE, "--turns", "1", "--dry-run").stderr
+
+    assert "up to 1 turn," in played
+    assert re.search(r"1 call  ", foretold)
+    assert re.findall(r"\b1 (?:\w+s)\b(?<! s)", played + foretold) == []
+
+
+def test_a_budget_adds_up():
+    message = run(*OFFLINE, "--max-cost-usd", "0.05", "-q").document["error"]["message"]
+    limit, left, spent, asked = map(float, re.findall(r"([\d.]+) USD", message))
+
+    assert limit == pytest.approx(left + spent)
+    assert asked > left > 0
+
+
+# --- a container ----------------------------------------------------------------------------------
+
+MOUNTINFO = r"""
+27 1 0:25 / / rw - overlay overlay rw
+28 27 0:5 / /run rw - tmpfs tmpfs rw
+29 27 8:1 /home/me/my\040runs /work/my\040runs rw shared:1 - ext4 /dev/sda1 rw
+""".strip()
+
+
+@pytest.mark.parametrize(
+    ("path", "is_kept"),
+    [("/work/my runs/a", True), ("/work/my runs", True), ("/work", False), ("/run/x", False)],
+)
+def test_a_mount_keeps_what_a_container_does_not(path, is_kept):
+    """The image itself is looked at in tests/image."""
+    assert is_mounted(Path(path), MOUNTINFO) is is_kept
+
+
+def test_nobody_is_told_of_containers_outside_of_the_image(tmp_path):
+    told = [
+        run(*OFFLINE, "--turns", "1", "-o", str(tmp_path / name), env=environment(**variables))
+        for name, variables in (("a", {}), ("b", {"RUNNER_IN_IMAGE": "1"}))
+    ]
+    expected = not is_mounted(tmp_path, Path("/proc/self/mountinfo").read_text())
+
+    assert "this container" not in told[0].stderr
+    assert ("lies in this container alone" in told[1].stderr) is expected
+    assert len(told[1].document["notices"]) == expected

@@ -1,0 +1,111 @@
+"""What people see on stderr: at any width, at a glance, and of several runs at once."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from socratic_bench.emulator import Emulator, Settings, parse_fault
+from tests.command import CLAUDE, OFFLINE, ROOT, account, environment, run
+from tests.terminal import COLOUR, run_in_terminal, width
+
+DRIFT = (
+    *("--offline", "--model", "emulator.drift-5-v1:0", "--scenario", "career-change"),
+    *("--turns", "8", "--seed", "7"),
+)
+WIDE = "人生の意味とは何でしょうか、先生。どうか教えてください、本当に知りたいのです。"
+TO_COPY = "socratic-runner --help"
+RED, YELLOW = "31", "33"
+
+
+@pytest.mark.parametrize("columns", [40, 80, 100])
+def test_every_line_fits_the_terminal(columns):
+    words = (*DRIFT, "--pressure", "high", "--fail-under", "half_life=8", "--no-prompt-cache")
+    outcome, lines = run_in_terminal(*words, columns=columns)
+    wrong, mistakes = run_in_terminal("--model", "m", "--turns", "many", columns=columns)
+    _, wide = run_in_terminal(
+        *("--offline", "--model", "emulator.leading-v1:0", "--prompt", WIDE, "--turns", "2"),
+        columns=columns,
+    )
+    turns = [line for line in lines if re.match(r".{4} turn +\d+ [!? ] ", COLOUR.sub(r"\2", line))]
+
+    assert (outcome.exit_code, wrong.exit_code) == (5, 2)
+    assert len(turns) == 8
+    for line in [*lines, *mistakes, *wide]:
+        assert width(line) <= columns or " " not in line.strip() or TO_COPY in line, line
+    assert any(" completed: score " in line for line in lines)
+
+
+def test_a_lapse_and_an_unjudged_turn_are_seen_at_a_glance():
+    faults = (parse_fault("prose_verdict:role=judge:after=1"),)
+    with Emulator(Settings(faults=faults)) as served:
+        env = account(served.url, CLAUDE, "emulator.lecturer-v1:0")
+        words = ("--model", "emulator.lecturer-v1:0", "--judge-model", CLAUDE, "--turns", "2")
+        outcome, lines = run_in_terminal(*words, "--scenario", "career-change", columns=80, env=env)
+    marked = {found[1]: found[2].split()[:2] for line in lines if (found := COLOUR.search(line))}
+
+    assert outcome.document["judge"]["unjudged_turns"] == 1
+    assert [turn["score"] is None for turn in outcome.document["turns"]] == [False, True]
+    assert marked[YELLOW] == ["?", "unjudged:"]
+    assert marked[RED] == ["!", f"{outcome.document['turns'][0]['score']:.1f}"]
+
+
+@pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, None], ids=["NO_COLOR", "a log"])
+def test_the_marks_are_there_without_colour(variables):
+    if variables:
+        told, _ = run_in_terminal(*DRIFT, columns=100, env=environment(**variables))
+    else:
+        told = run(*DRIFT)
+
+    assert COLOUR.search(told.stderr) is None
+    marks = re.findall(r"turn {2,3}(\d+) ([!? ]) ", told.stderr)
+    assert [int(turn) for turn, mark in marks if mark == "!"] == [5, 6, 7]
+    assert [int(turn) for turn, _ in marks] == [*range(8)]
+
+
+def test_a_closing_line_tells_the_result(tmp_path):
+    outcome = run(*DRIFT, "--output-dir", str(tmp_path))
+    document = outcome.document
+    last = outcome.stderr.splitlines()[-1]
+    cost = document["cost"]["total"]["total_usd"]
+
+    assert last == (
+        f"{document['run_id'][-4:]} completed: score 7.5 of 10 (8 of 8 judged), half-life 5, "
+        f"{cost:.4f} USD (not billed), {document['timestamps']['duration_seconds']:.1f} s, "
+        f"kept in {document['output_artifacts']['curated']}"
+    )
+    assert "completed" not in run(*DRIFT, "--quiet").stderr
+
+
+def test_a_closing_line_says_what_is_not_known():
+    steady = run(*OFFLINE, "--turns", "1")
+    unjudged = run(*DRIFT, "--no-judge")
+
+    assert re.search(r"score \S+ of 10 \(1 of 1 judged\), no lapse, ", steady.stderr)
+    assert "completed: no score, " in unjudged.stderr
+    assert " judged" not in unjudged.stderr.splitlines()[-1]
+
+
+def test_lines_of_parallel_runs_tell_each_other_apart(tmp_path):
+    log = tmp_path / "log"
+    with log.open("w") as file:
+        words = [sys.executable, "-m", "cli", *DRIFT, "--brief", "--fail-under", "half_life=8"]
+        running = [
+            subprocess.Popen(
+                words, stdout=subprocess.DEVNULL, stderr=file, cwd=ROOT, env=environment()
+            )
+            for _ in range(2)
+        ]
+        assert [process.wait() for process in running] == [5, 5]
+    first, *others = sorted(log.read_text().splitlines(), key=lambda line: line[:4] != "run-")
+    runs = [first, *(line for line in others if line.startswith("run-"))]
+    tags = [re.match(r"run-\w{22}(\w{4}): ", line)[1] for line in runs]
+
+    assert len({*tags}) == 2
+    for tag in tags:
+        own = [line for line in others if line.startswith(f"{tag} ")]
+        assert sum(" turn " in line for line in own) == 8
+        assert own[-2].startswith(f"{tag} completed: ")
+        assert own[-1] == f"{tag} socratic-runner: half_life is 5, 3 under 8."
+    assert len(others) == 1 + 2 * 10
