@@ -22,7 +22,7 @@ class EmulatorDocument(Struct, frozen=True, kw_only=True):
 class ModelEntry(Struct, frozen=True, kw_only=True):
     """What is known of a model without a call."""
 
-    model_id: str
+    model_id: Annotated[str, Meta(description="Bedrock model id, profile id or ARN")]
     allowed: Annotated[bool, Meta(description="whether it may be tested as things are set")]
     embedded: Annotated[bool, Meta(description="whether --offline plays it, with no account")]
     family: Annotated[
@@ -41,5 +41,5 @@ class ModelList(Struct, frozen=True, kw_only=True):
     kind: Literal["models"] = "models"
     schema_version: Version = SCHEMA_VERSION
     region: Annotated[str | None, Meta(description="the region that prices are for")]
-    price_source: PriceSource
-    models: list[ModelEntry]
+    price_source: Annotated[PriceSource, Meta(description="where the prices come from")]
+    models: Annotated[list[ModelEntry], Meta(description="each with what is known of it")]

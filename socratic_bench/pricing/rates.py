@@ -1,8 +1,9 @@
 """What tokens cost at a model's rates, by kind."""
 
 from collections.abc import Iterator, Mapping
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from socratic_bench.generation import SERVICE_TIERS
 from socratic_bench.types import Usage
@@ -12,27 +13,30 @@ OPTIMIZED = "optimized"
 # What rates may be given for: the service tiers, and inference that is optimized for latency.
 PRICED = (*SERVICE_TIERS, OPTIMIZED)
 _MILLION = 1_000_000
+Rate = Annotated[float, Meta(ge=0)]
 
 
 class Step(Struct, frozen=True, kw_only=True):
     """Other rates for calls of more than `input_tokens` input tokens, cached ones included."""
 
-    input_tokens: int
-    rates: "Rates"
+    input_tokens: Annotated[int, Meta(ge=0, description="calls of more input tokens than these")]
+    rates: Annotated["Rates", Meta(description="the rates of such calls")]
 
 
 class Rates(Struct, frozen=True, kw_only=True):
-    """USD per million tokens.
+    """USD per million tokens."""
 
-    `cache_read` is `None` where no price is known. Without a price of its own, writing to the cache
-    costs what input costs, as with models that charge for reading alone.
-    """
-
-    input: float
-    output: float
-    cache_read: float | None = None
-    cache_write: float | None = None
-    over: Step | None = None
+    input: Annotated[Rate, Meta(description="USD per million input tokens")]
+    output: Annotated[Rate, Meta(description="USD per million output tokens")]
+    cache_read: Annotated[
+        Rate | None,
+        Meta(description="USD per million tokens read from a prompt cache; null: not known"),
+    ] = None
+    cache_write: Annotated[
+        Rate | None,
+        Meta(description="USD per million tokens written to one; null: as input"),
+    ] = None
+    over: Annotated[Step | None, Meta(description="other rates for long calls")] = None
 
     def of(self, input_tokens: int) -> "Rates":
         """The rates of a call with so many input tokens."""

@@ -5,41 +5,40 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from socratic_bench.models.table import ThinkingForm, family_of
 
 
 class Capabilities(Struct, frozen=True, kw_only=True):
-    """What a model takes.
+    """What a model takes."""
 
-    Attributes:
-        system: system prompts; otherwise the text opens the first user message.
-        forced_tool: a tool choice that names a tool; otherwise JSON is asked for in words.
-        streaming: ConverseStream; otherwise Converse is called.
-        streamed_tools: tool calls in a stream; otherwise Converse is called for them.
-        prompt_cache: cache points; otherwise there are none.
-        cache_minimum: the fewest tokens of a prefix that is cached.
-        tools: tools of any kind; without them, nor is there a forced one.
-        temperature, top_p, both_samplings: settings of the user's own: sampling parameters, and
-            both of them in one request.
-        thinking: how the model is asked to think; `None` if it cannot be asked.
-    """
-
-    system: bool = True
-    tools: bool = True
-    forced_tool: bool = True
-    streaming: bool = True
-    streamed_tools: bool = True
-    prompt_cache: bool = True
-    cache_minimum: int = 1024
-    temperature: bool = True
-    top_p: bool = True
-    both_samplings: bool = True
-    thinking: ThinkingForm | None = "budget"
+    system: Annotated[
+        bool, Meta(description="system prompts; otherwise the text opens the first user message")
+    ] = True
+    tools: Annotated[bool, Meta(description="tools of any kind")] = True
+    forced_tool: Annotated[
+        bool,
+        Meta(description="a tool choice that names a tool; otherwise JSON is asked for in words"),
+    ] = True
+    streaming: Annotated[bool, Meta(description="ConverseStream; otherwise Converse")] = True
+    streamed_tools: Annotated[
+        bool, Meta(description="tool calls in a stream; otherwise Converse is called for them")
+    ] = True
+    prompt_cache: Annotated[bool, Meta(description="cache points")] = True
+    cache_minimum: Annotated[
+        int, Meta(ge=0, description="the fewest tokens of a prefix that is cached")
+    ] = 1024
+    temperature: Annotated[bool, Meta(description="a temperature of the user's own")] = True
+    top_p: Annotated[bool, Meta(description="a top_p of the user's own")] = True
+    both_samplings: Annotated[bool, Meta(description="both of them in one request")] = True
+    thinking: Annotated[
+        ThinkingForm | None,
+        Meta(description="how the model is asked to think; null if it cannot be asked"),
+    ] = "budget"
 
     def streams(self, arguments: Mapping[str, Any]) -> bool:
         """Whether the answer to a request of these arguments is streamed."""
