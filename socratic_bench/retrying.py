@@ -1,4 +1,4 @@
-"""When what failed for now is tried again, and after how long: one policy for all that do.
+"""The retry policy of calls, uploads and reads: what is tried again, and after how long.
 
 Tenacity is imported once something has failed: it takes a fiftieth of a run's start-up.
 """

@@ -19,7 +19,7 @@ LOOKS = 3
 
 
 class UploadPolicy(Struct, frozen=True, kw_only=True):
-    """How long a store that is out of order is waited for.
+    """How long writes to a failing store are retried.
 
     While the dialogue goes on, without end. After it each write gets `tries` more, and all of them
     are given up once none has arrived for `grace_s`.
