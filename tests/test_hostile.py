@@ -672,7 +672,7 @@ def forbidden(source: str) -> list[str]:
         if isinstance(node, ast.Import):
             names = {alias.name.partition(".")[0] for alias in node.names}
             found += sorted(names & BANNED_MODULES)
-        if isinstance(node, ast.ImportFrom) and node.module:
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:  # not our own
             module = node.module.partition(".")[0]
             found += [module] * (module in BANNED_MODULES)
             found += [a.name for a in node.names if BANNED.fullmatch(f"{node.module}.{a.name}")]

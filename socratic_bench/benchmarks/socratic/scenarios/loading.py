@@ -4,6 +4,7 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ _DEEP_NAME = re.compile(
 )
 
 
+@cache
 def builtin_ids() -> tuple[str, ...]:
     """The ids of the scenarios in the package, sorted, `custom` among them."""
     return tuple(sorted(path.stem for path in DATA.glob("*.toml")))
