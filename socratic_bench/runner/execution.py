@@ -16,9 +16,10 @@ from socratic_bench.journal import Log
 from socratic_bench.judging import Judge
 from socratic_bench.ports import EpisodeResult, Listener
 from socratic_bench.providers import load_provider
-from socratic_bench.runner.actors import Actors, LiveEpisodeContext
+from socratic_bench.runner.actors import Actors
 from socratic_bench.runner.clock import SteadyClock
 from socratic_bench.runner.closing import GIVEN_UP_S, LAST_WRITES_S, Closing
+from socratic_bench.runner.items import LiveEpisodeContext
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.record import Record
 from socratic_bench.runner.resume import AcquiredRun, RunAcquisition
