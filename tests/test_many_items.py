@@ -355,6 +355,19 @@ def test_threads_of_an_episode_s_own_are_served_and_foretold(service):
     assert (foretold["n_turns"], foretold["end_reason"]) == (20, "max_turns")
 
 
+def test_a_run_is_not_complete_without_all_of_its_items(service):
+    class Lazy(SumEpisode, frozen=True, kw_only=True):
+        def play(self, context: EpisodeContext) -> EpisodeResult:
+            context.publish(self.ask(context, 0))
+            return EpisodeResult(end_reason="context_window")
+
+    service.scripts["tutor"] = sums()
+    result = play(turns=20, benchmark=Sums(episode=Lazy))
+
+    assert (result.status, result.exit_code) == ("partial", 1)
+    assert result.document["error"]["message"] == "The benchmark published 1 of 20 items."
+
+
 def test_gates_hold_for_metrics_that_are_known_once_items_are_read(service):
     service.scripts["tutor"] = sums({1: answer("0")})
     gates = (Gate("by_subject.even", 1.0), Gate("by_subject.odd", 1.0))

@@ -229,6 +229,9 @@ class RunExecution:
             # Verdicts under way are paid for, and others may still fit.
             episode_result, error = EpisodeResult(end_reason="budget"), stopped
         record.wait()
+        n_items = self.plan.episode.opening.n_items or 0
+        if error is None and record.n_turns < n_items:
+            error = InternalError(f"The benchmark published {record.n_turns} of {n_items} items.")
         return episode_result, error
 
     def _closing(self) -> Closing:

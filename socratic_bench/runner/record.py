@@ -76,6 +76,10 @@ class Record:
             self._newest = turn.index
             self._entering[turn.index] = self._desk.submit(self._enter, turn.index)
 
+    @property
+    def n_turns(self) -> int:
+        return len(self._turns)
+
     def wait(self) -> None:
         """After the last turn: wait until all are judged. Raises what ends the run meanwhile."""
         self._end_play()
