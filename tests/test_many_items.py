@@ -53,7 +53,8 @@ def out(tmp_path):
 
 
 def items_asked(service: FakeBedrock) -> Counter[int]:
-    return Counter(asked(sent) for sent in service.of("tutor"))
+    # A process that was killed may leave half a request.
+    return Counter(asked(sent) for sent in service.of("tutor") if sent.raw)
 
 
 # --- what becomes of items ---
