@@ -24,7 +24,10 @@ def tag_of(run_id: str) -> str:
 
 
 class Progress(Preloader):
-    """Says turns in their order, each once it is judged, from whichever thread it hears of them."""
+    """Says turns in their order, each once it is judged, from whichever thread it hears of them.
+
+    Of items that are published in any order each is said as it comes.
+    """
 
     def __init__(self, config: CoreConfig, benchmark: Benchmark) -> None:
         super().__init__()
@@ -34,11 +37,15 @@ class Progress(Preloader):
         self._lock = threading.Lock()
         self._waiting: dict[int, Turn] = {}
         self._next = 0
+        self._most = config.turns
+        self._is_dialogue = True
         self._doing = ""
         self._tag = ""
 
     def on_start(self, run_id: str, config: CoreConfig, opening: Sample) -> None:
         self._tag = tag_of(run_id)
+        self._is_dialogue = opening.n_items is None
+        self._most = opening.n_items or config.turns
         self._line(
             f"{run_id}: {plain(config.model)}, {plain(opening.label or f'sample {opening.id}')}, "
             f"seed {config.seed}"
@@ -48,12 +55,12 @@ class Progress(Preloader):
         super().on_call(key)
         if self._live and key.role != JUDGE:
             with self._lock:
-                self._doing = f"turn {key.index + 1} of {self._config.turns}: {key.role} ..."
+                self._doing = f"turn {key.index + 1} of {self._most}: {key.role} ..."
                 self._redraw()
 
     def on_judged(self, turn: Turn) -> None:
         with self._lock:
-            self._waiting[turn.index] = turn
+            self._waiting[turn.index if self._is_dialogue else self._next] = turn
             while self._next in self._waiting:
                 say(self._cleared() + self._turn_line(self._waiting.pop(self._next)))
                 self._next += 1
@@ -78,7 +85,7 @@ class Progress(Preloader):
         return CLEAR_LINE if self._live else ""
 
     def _redraw(self) -> None:
-        if self._live and self._next < self._config.turns and self._doing:
+        if self._live and self._next < self._most and self._doing:
             shown = terminal.fitted(self._tag + self._doing, terminal.columns() - 1)
             say(CLEAR_LINE + shown, end="")
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from msgspec import Meta, Struct
 
-from socratic_bench.settings import CoreConfig
+from socratic_bench.settings import MAX_TURNS, MOST_TURNS, CoreConfig
 from socratic_bench.types import JUDGE, Role
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ class Parts(Struct, frozen=True, kw_only=True):
 
     Attributes:
         actors: who takes part, the model under test first; a judge is not among them.
+        has_item_metrics: whether its samples have metrics of their own, known once items are read.
+        max_turns: how many turns, or items, a run of it may have at most.
         sample: beside the model in the documents of a run, of a dry run and of a turn, and in what
             makes a run the same run, from its `Sample`.
         metrics: `metrics` of a run, from what the benchmark has summed up.
@@ -75,6 +77,8 @@ class Parts(Struct, frozen=True, kw_only=True):
     """
 
     actors: tuple[Actor, ...] = (Actor("model", "model"),)
+    has_item_metrics: bool = False
+    max_turns: Annotated[int, Meta(ge=1, le=MOST_TURNS)] = MAX_TURNS
     sample: type[Part] = SampleKeys
     metrics: type[Part] = Part
     headline: type[Part] = Part

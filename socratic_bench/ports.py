@@ -1,6 +1,6 @@
 """The interfaces between a run and its models, benchmarks and listeners."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol
 
 from msgspec import Struct, field
@@ -61,6 +61,10 @@ class Sample(Struct, frozen=True, kw_only=True):
     `hashes` names the sha256 of every text that the outcome depends on. `notices` is what people
     should know of this configuration before they read its result, `label` what is played in a few
     words of theirs.
+
+    What is known only once items are read: `n_items`, how many there are, `None` in a dialogue,
+    which ends by itself; `rubrics` of those that have their own, by index; and `metrics` beside
+    those that the benchmark always has.
     """
 
     id: str
@@ -68,6 +72,9 @@ class Sample(Struct, frozen=True, kw_only=True):
     hashes: Mapping[str, str] = field(default_factory=dict)
     notices: Sequence[str] = ()
     label: str = ""
+    n_items: int | None = None
+    rubrics: Mapping[int, Rubric] = field(default_factory=dict)
+    metrics: Sequence[MetricInfo] = ()
 
 
 class JudgeInput(Struct, frozen=True):
@@ -98,8 +105,25 @@ class EpisodeContext(Protocol):
     def publish(self, turn: Turn) -> None:
         """Hand over a finished turn; it is measured, stored and judged while the next one is
         played.
+
+        Turns may come in any order, each index once.
         """
         ...
+
+    def play_items(self, play: "PlayItem") -> None:
+        """Play the sample's `n_items`, many at once, and publish each as it ends.
+
+        An item whose call fails for the infrastructure is missing: the others are played, and the
+        `ModelError` that this raises in the end says how many are. What would befall all others,
+        too, ends them at once.
+        """
+        ...
+
+
+PlayItem = Callable[[EpisodeContext, int], Turn]
+"""Plays the item of an index to its turn, in any thread, with the models of the context given to
+it: a request that is refused for its length has a reply without words there.
+"""
 
 
 class EpisodeResult(Struct, frozen=True, kw_only=True):
@@ -134,6 +158,7 @@ class Episode(Struct, frozen=True, kw_only=True):
         """Turn `index` with what can be told of it without a model; `turns` are all up to it.
 
         Called in another thread, in the order of the turns.
+        Where items come in any order, `turns` has gaps.
         """
         return turns[index]
 

@@ -2,10 +2,18 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Literal
 
 from msgspec import Struct, field
 
-from socratic_bench.types import JUDGE, Completion, Role
+from socratic_bench.types import (
+    CUT_STOPS,
+    JUDGE,
+    MALFORMED_STOPS,
+    REFUSED_STOPS,
+    Completion,
+    Role,
+)
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -65,7 +73,8 @@ class Rubric(Struct, frozen=True, kw_only=True):
     """How a judge scores one reply. `sha256` is of the file that it was read from.
 
     `speakers` are those whose words a judge sees: who is answered first, whose reply is scored
-    last. Raises `ValueError` for a dimension by whose name verdict or example have something else.
+    last. `is_dialogue`: what they said before it is shown, too; else the reply stands alone.
+    Raises `ValueError` for a dimension by whose name verdict or example have something else.
     """
 
     id: str
@@ -75,6 +84,7 @@ class Rubric(Struct, frozen=True, kw_only=True):
     sha256: str
     examples: tuple[ScoredReply, ...] = ()
     speakers: tuple[str, str] = ("user", "model")
+    is_dialogue: bool = False
 
     def __post_init__(self) -> None:
         taken = {"rationale", "reply", "why", self.speakers[0]}
@@ -83,10 +93,14 @@ class Rubric(Struct, frozen=True, kw_only=True):
 
 
 Measure = bool | int | float | str | None
+# What a model made of what it was asked: words, none for what they would say, only a part of them,
+# or none that the benchmark can read.
+Outcome = Literal["answered", "refused", "truncated", "unparsed"]
 
 
 class Turn(Struct, frozen=True, kw_only=True):
-    """One exchange: what was said to the model under test (`prompt`) and its `reply`.
+    """One item: what was said to the model under test (`prompt`) and its `reply`. In a dialogue it
+    is one exchange, and its `index` says which came first.
 
     `others` are the calls of the benchmark's other actors that led to `prompt`, by their names.
     `measures` holds the benchmark's deterministic readings of the reply, empty until they are made,
@@ -95,7 +109,8 @@ class Turn(Struct, frozen=True, kw_only=True):
     has spoken, and without a judge. `injection_suspected`: the reply looks as if it spoke to the
     judge; `None` without a rubric. A `replayed` turn was read from a record: no model was called
     for it, nobody judges it, and its reply's figures mean nothing. `set_aside` are the answers for
-    which others were asked, by the role that gave them.
+    which others were asked, by the role that gave them. `is_parsed`: whether the
+    benchmark could read the reply; `None` where that is no question.
     """
 
     index: int
@@ -110,6 +125,7 @@ class Turn(Struct, frozen=True, kw_only=True):
     injection_suspected: bool | None = None
     replayed: bool = False
     set_aside: tuple[tuple[Role, Completion], ...] = ()
+    is_parsed: bool | None = None
 
     def calls(self, role: Role, *, tested: Role) -> tuple[Completion, ...]:
         """Every call of a role that was answered for this turn, those set aside first; `tested` is
@@ -120,6 +136,17 @@ class Turn(Struct, frozen=True, kw_only=True):
             return self.judged.calls if self.judged else ()
         last = self.reply if role == tested else self.others.get(role)
         return aside if last is None else (*aside, last)
+
+    @property
+    def answered(self) -> Outcome:
+        """What became of what the model was asked."""
+        stop_reason = self.reply.stop_reason
+        if stop_reason in REFUSED_STOPS or self.reply.provider_stop_reason in REFUSED_STOPS:
+            return "refused"
+        if stop_reason in CUT_STOPS:
+            return "truncated"
+        unread = self.is_parsed is False or stop_reason in MALFORMED_STOPS
+        return "unparsed" if unread else "answered"
 
     @property
     def outcome(self) -> Verdict | Unscored | None:

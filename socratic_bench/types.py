@@ -52,6 +52,13 @@ StopReason = Literal[
 # Stop reasons by which the service says that a model's output is broken, whatever is left of it.
 MALFORMED_STOPS = ("malformed_output", "malformed_model_output", "malformed_tool_use")
 
+# Those by which a model, or what watches over it, gives no answer to what was asked. The last one
+# is of a request that was refused for its length, which is an answer where many items are asked.
+CONTEXT_WINDOW = "context_window"
+REFUSED_STOPS = ("content_filtered", "guardrail_intervened", "refusal", CONTEXT_WINDOW)
+# Those of an answer that ends before its end.
+CUT_STOPS = ("max_tokens", "model_context_window_exceeded")
+
 # The largest count that a run writes or reads back: no service counts more tokens or milliseconds.
 MOST = 10**12
 Tokens = Annotated[int, Meta(ge=0, le=MOST)]

@@ -421,6 +421,16 @@ def test_the_documented_one_is_played_by_the_command(added, fresh):
     assert "  right  " in added.said
 
 
+def test_the_documented_one_asks_all_its_questions_at_once(added, fresh):
+    fresh.scripts[CLAUDE] = lambda sent: answer("4" if b"2 + 2" in sent.raw else "Paris")
+    document = added.run("--benchmark", "recall", "--model", CLAUDE)
+
+    assert (document["sample"], document["n_turns"], len(fresh.sent)) == ("all", 2, 2)
+    assert document["metrics"] == {"accuracy": 1.0}
+    assert (document["items"]["answered"], document["items"]["missing"]) == (2, [])
+    assert [turn["question"] for turn in document["turns"]] == ["4", "Paris"]
+
+
 def test_the_documented_one_is_predicted(added, fresh):
     document = added.run(*PLAY, "--dry-run")
 

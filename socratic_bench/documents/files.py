@@ -18,6 +18,7 @@ from socratic_bench.documents.scalars import (
 )
 from socratic_bench.documents.schemas import whole
 from socratic_bench.documents.turn import (
+    Answered,
     Heuristics,
     Index,
     Profile,
@@ -81,6 +82,7 @@ class TurnFile(Struct, frozen=True, kw_only=True):
     )
     stop_reason: StopReason
     provider_stop_reason: ProviderStopReason = None
+    outcome: Answered = "answered"
     streamed: Annotated[bool, Meta(description="whether the reply came as a stream")] = False
     service_tier: Tier = None
     latency_profile: Profile = None
@@ -122,6 +124,7 @@ class TurnFile(Struct, frozen=True, kw_only=True):
             latency_ms=None if turn.replayed else milliseconds(reply.latency_ms),
             timestamp=None if turn.replayed else utc(reply.finished_at),
             sample=parts.sample.of(sample),
+            outcome=turn.answered,
             streamed=reply.streamed,
             service_tier=reply.served_tier,
             latency_profile=reply.served_latency_profile,

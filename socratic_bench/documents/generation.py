@@ -35,7 +35,8 @@ def schema_of(
     others allowed; without it (files that people write) keys with a default may be left out.
     `promised`: keys added as null if the type lacks them.
     """
-    own = [getattr(parts, part) for part in Parts.__struct_fields__[1:]]
+    parted = (getattr(parts, name) for name in Parts.__struct_fields__)
+    own = [one for one in parted if isinstance(one, type)]
     (root, *_), defs = msgspec.json.schema_components(
         [document, *own], ref_template="#/$defs/{name}"
     )

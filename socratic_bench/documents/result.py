@@ -71,7 +71,12 @@ class RunResult(Struct, frozen=True, kw_only=True):
     @property
     def is_judged(self) -> bool:
         """Whether a judge was asked at all."""
-        return self.rubric is not None and self.config.judge_model is not None
+        has_rubric = self.rubric is not None or bool(self.opening.rubrics)
+        return has_rubric and self.config.judge_model is not None
+
+    def rubric_of(self, turn: Turn) -> Rubric | None:
+        """How a turn is judged: by its own rubric, or by the usual one."""
+        return self.opening.rubrics.get(turn.index, self.rubric)
 
     @property
     def models(self) -> "dict[Role, str | None]":

@@ -9,6 +9,7 @@ from socratic_bench.documents.clock import seconds, utc
 from socratic_bench.documents.cost import CostEntry
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.inputs import Inputs
+from socratic_bench.documents.items import ItemsEntry
 from socratic_bench.documents.judge import JudgeEntry
 from socratic_bench.documents.place import Place
 from socratic_bench.documents.scalars import (
@@ -114,6 +115,9 @@ class RunDocument(Struct, frozen=True, kw_only=True):
     turns: Annotated[list[TurnEntry], Meta(description="the turns in their order")] = field(
         default_factory=list
     )
+    items: Annotated[
+        ItemsEntry | None, Meta(description="what became of many items; null of a dialogue")
+    ] = None
     s3_artifacts: Bucket = None
     output_artifacts: Annotated[
         Place | None, Meta(description="where the output folder holds them; null without one")
@@ -190,6 +194,7 @@ class RunDocument(Struct, frozen=True, kw_only=True):
             headline=parts.headline.of(result.metrics),
             metrics=parts.metrics.of(result.metrics),
             turns=[TurnEntry.of(result, turn) for turn in result.turns],
+            items=ItemsEntry.of(result),
             s3_artifacts=result.s3,
             output_artifacts=result.folder,
             timestamps=Timestamps(

@@ -5,14 +5,14 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from socratic_bench.settings import MAX_SEED, MAX_TURNS
+from socratic_bench.settings import MAX_SEED, MOST_TURNS
 
 Version = Annotated[
     Literal[1], Meta(description="of the form of documents; a key that goes or changes raises it")
 ]
 SCHEMA_VERSION: Version = 1
 Count = Annotated[int, Meta(ge=0)]
-Turns = Annotated[int, Meta(ge=0, le=MAX_TURNS)]
+Turns = Annotated[int, Meta(ge=0, le=MOST_TURNS)]
 Seed = Annotated[int, Meta(ge=0, le=MAX_SEED)]
 # At least 0: points, milliseconds, seconds, USD, tokens per second; the field's name has the unit.
 Amount = Annotated[float, Meta(ge=0)]

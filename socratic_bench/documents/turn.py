@@ -15,7 +15,7 @@ from socratic_bench.documents.scalars import (
 )
 from socratic_bench.documents.usage import CallLatency, Tokens, sum_usage
 from socratic_bench.parts import Part, Parts
-from socratic_bench.turns import Rubric, Turn, Unscored
+from socratic_bench.turns import Outcome, Rubric, Turn, Unscored
 from socratic_bench.types import Completion, ProviderStopReason
 
 if TYPE_CHECKING:
@@ -32,6 +32,10 @@ Heuristics = Annotated[
 ]
 StopReason = Annotated[
     str, Meta(description="why the reply ended, in words that hold for all providers")
+]
+Answered = Annotated[
+    Outcome,
+    Meta(description="what the model made of what it was asked; none of these is a failure"),
 ]
 Tier = Annotated[
     str | None, Meta(description="the tier that served the reply, if the service says it")
@@ -98,6 +102,7 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
     replayed: Replayed = False
     stop_reason: StopReason
     provider_stop_reason: ProviderStopReason = None
+    outcome: Answered = "answered"
     service_tier: Tier = None
     latency_profile: Profile = None
     usage: Annotated[
@@ -114,7 +119,7 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, result: "RunResult", turn: Turn) -> "TurnEntry":
-        parts, scores = result.parts, scores_of(turn, result.rubric)
+        parts, scores = result.parts, scores_of(turn, result.rubric_of(turn))
         return cls(
             turn=turn.index,
             score=turn.verdict.overall_score if turn.verdict else None,
@@ -128,6 +133,7 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
             replayed=turn.replayed,
             stop_reason=turn.reply.stop_reason,
             provider_stop_reason=turn.reply.provider_stop_reason,
+            outcome=turn.answered,
             service_tier=turn.reply.served_tier,
             latency_profile=turn.reply.served_latency_profile,
             usage={role: tokens_of(turn.calls(role, tested=parts.tested)) for role in parts.roles},
@@ -141,6 +147,8 @@ def unjudged_reason(result: "RunResult", turn: Turn) -> str | None:
         return "replayed" if result.is_judged else None
     if isinstance(turn.outcome, Unscored):
         return turn.outcome.reason
+    if result.rubric_of(turn) is None:
+        return None
     return "run_ended" if turn.outcome is None and result.is_judged else None
 
 

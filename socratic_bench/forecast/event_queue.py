@@ -2,6 +2,7 @@
 
 import heapq
 import itertools
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -18,12 +19,14 @@ class EventQueue:
     Times are milliseconds since the run's start; the first call begins at `now_ms`. `beside` is
     called whenever a concurrent call could begin: just after a call of the dialogue has begun, and
     whenever another call ends during it. `n_ended` calls of the dialogue have ended. Whatever
-    passes `deadline_ms` raises `Stopped`.
+    passes `deadline_ms` raises `Stopped`. One thread at a time holds `lock`: those of an episode
+    that has its own wait for each other, as a dialogue's calls do.
     """
 
     def __init__(self, now_ms: float, deadline_ms: float | None = None) -> None:
         self.now_ms = now_ms
         self.n_ended = 0
+        self.lock = threading.RLock()
         self.beside: Then = lambda: None
         self._deadline_ms = deadline_ms
         self._aside_ms: float | None = None

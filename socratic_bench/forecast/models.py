@@ -56,6 +56,10 @@ class SimulatedModel(Struct):
         self._can = self.options.limit(capabilities_of(self.model_id))
 
     def complete(self, request: Request, key: CallKey) -> Completion:
+        with self.event_queue.lock:
+            return self._complete(request, key)
+
+    def _complete(self, request: Request, key: CallKey) -> Completion:
         reservation = (
             self.cost_limit.reserve(self.model_id, request, key) if self.cost_limit else None
         )

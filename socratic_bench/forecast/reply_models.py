@@ -80,15 +80,15 @@ class Expected(Struct, frozen=True):
 
     def reply(self, arguments: Wire, request: Request, key: CallKey) -> ExpectedReply:
         if key.role == JUDGE:
-            return self._verdict(arguments)
+            return self._verdict(arguments, key.index)
         most = request.config.max_tokens
         text = self.plan.episode.expected_reply(key.role, self.length)[: most * CHARACTERS]
         thought = (request.config.thinking_budget_tokens or 0) * THINKING_SHARE[self.length]
         tokens = round(text_tokens(text) * self.scale + thought)
         return ExpectedReply(Message.assistant(text), "end_turn", min(most, max(1, tokens)))
 
-    def _verdict(self, arguments: Wire) -> ExpectedReply:
-        rubric = self.plan.episode.rubric
+    def _verdict(self, arguments: Wire, index: int) -> ExpectedReply:
+        rubric = self.plan.rubric_of(index)
         assert rubric is not None  # noqa: S101 -- judges have one
         verdict = expected_verdict(rubric, self.plan.episode.expected_reply(JUDGE, self.length))
         tokens = round(text_tokens(json.dumps(verdict)) * self.scale)

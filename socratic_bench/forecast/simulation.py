@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from socratic_bench.calling.budget import Budget
 from socratic_bench.errors import ModelError, Stopped
@@ -12,12 +13,13 @@ from socratic_bench.forecast.latency_models import ASSUMED, OFFLINE_START_MS, ST
 from socratic_bench.forecast.models import SimulatedModel, Sizes
 from socratic_bench.forecast.reply_models import Emulated, Expected
 from socratic_bench.judging import Judge
-from socratic_bench.ports import CostLimit, Episode, EpisodeResult, Length, Model
+from socratic_bench.ports import CostLimit, EpisodeResult, Length, Model, PlayItem
 from socratic_bench.pricing.table import builtin_prices
 from socratic_bench.providers.bedrock.options import Options
 from socratic_bench.runner.clock import utc_now
+from socratic_bench.runner.items import ItemContext, Items, TurnsSoFar
 from socratic_bench.runner.plan import Plan
-from socratic_bench.runner.record import GIVE_WAY_S, JUDGES_AT_ONCE
+from socratic_bench.runner.record import GIVE_WAY_S
 from socratic_bench.turns import Turn, Unscored
 from socratic_bench.types import Completion, Role
 
@@ -77,15 +79,14 @@ def simulate(
 
     bench = _bench(plan, event_queue, model)
     speakers = {role: model(model_id) for role, model_id in plan.speakers.items()}
-    context = _SimulatedContext(speakers[tested], speakers, model, bench)
-    episode_result, refusal = _played(plan.episode, context, event_queue)
+    context = _SimulatedContext(speakers[tested], speakers, model, plan, event_queue, bench)
+    episode_result, refusal = _played(plan, context, event_queue)
     calls = {
         role: [call for made in models.values() for call in made.calls[role]]
         for role in plan.models
     }
-    return Simulation(
-        context.turns, calls, episode_result, models, event_queue.now_ms / 1000, refusal
-    )
+    turns = [turn for _, turn in sorted(context.turns.items())]
+    return Simulation(turns, calls, episode_result, models, event_queue.now_ms / 1000, refusal)
 
 
 class _Bench(Struct):
@@ -95,7 +96,7 @@ class _Bench(Struct):
 
     judge: Judge
     model: SimulatedModel
-    episode: Episode
+    plan: Plan
     event_queue: EventQueue
     is_over_budget: bool = False
     _waiting: deque[Sequence[Turn]] = field(default_factory=deque)
@@ -122,12 +123,15 @@ class _Bench(Struct):
                 self._judge(turns, len(turns) - 1)
 
     def _judge(self, turns: Sequence[Turn], index: int) -> None:
-        judged = self.judge.judge(self.episode.judge_input(turns, index), index)
+        rubric = self.plan.rubric_of(index)
+        assert rubric is not None  # noqa: S101 -- only what has one is taken
+        shown = self.plan.episode.judge_input(turns, index)
+        judged = replace(self.judge, rubric=rubric).judge(shown, index)
         if isinstance(judged.outcome, Unscored) and judged.outcome.reason == "budget":
             self.is_over_budget = True
 
     def _fill(self) -> None:
-        at_once = 1 if self.model.warms and not self._n_done else JUDGES_AT_ONCE
+        at_once = 1 if self.model.warms and not self._n_done else self.plan.judges_at_once
         while self._waiting and self._n_busy < at_once:
             self._n_busy += 1
             self._asking.append((self.event_queue.n_ended, self._waiting.popleft()))
@@ -144,26 +148,57 @@ class _SimulatedContext(Struct):
     tested: Model
     models: Mapping[Role, Model]
     model_of: Callable[[str], Model]
+    plan: Plan
+    event_queue: EventQueue
     bench: _Bench | None
-    turns: list[Turn] = field(default_factory=list)
+    turns: dict[int, Turn] = field(default_factory=dict)
+    _n_busy: int = 0
 
     def model(self, actor: Role, model_id: str | None = None) -> Model | None:
         return self.model_of(model_id) if model_id else self.models.get(actor)
 
     def publish(self, turn: Turn) -> None:
-        self.turns.append(turn)
-        if self.bench and turn.unscorable is None and not turn.replayed:
-            self.bench.take(tuple(self.turns))
+        self.turns[turn.index] = turn
+        is_due = self.plan.rubric_of(turn.index) is not None and turn.unscorable is None
+        if self.bench and is_due and not turn.replayed:
+            self.bench.take(TurnsSoFar(self.turns, turn.index))
+
+    def play_items(self, play: PlayItem) -> None:
+        """One after the other, each at the time at which one of those before it has ended."""
+        items = Items(self.plan.episode.opening.n_items or 0, is_judged=self.bench is not None)
+        while (index := items.take()) is not None:
+            self._play_one(items, play, index)
+            self._wait_for_fewer_than(self.plan.config.max_concurrency)
+        self._wait_for_fewer_than(1)
+        items.finish()
+
+    def _play_one(self, items: Items, play: PlayItem, index: int) -> None:
+        played: list[Turn] = []
+
+        def ended() -> None:
+            self._n_busy -= 1
+            for turn in played:
+                self.publish(turn)
+
+        self._n_busy += 1
+        with self.event_queue.aside(ended), items.playing(index):
+            played.append(items.played(play(ItemContext(self, utc_now), index)))
+        self.event_queue.beside()
+
+    def _wait_for_fewer_than(self, n_busy: int) -> None:
+        while self._n_busy >= n_busy:
+            self.event_queue.end_next()
+            self.event_queue.beside()
 
 
 def _played(
-    episode: Episode, context: _SimulatedContext, event_queue: EventQueue
+    plan: Plan, context: _SimulatedContext, event_queue: EventQueue
 ) -> tuple[EpisodeResult, ModelError | None]:
     """If budget or a model ends the dialogue, the turns played so far are still judged."""
     refusal = None
     try:
         try:
-            episode_result = episode.play(context)
+            episode_result = plan.episode.play(context)
         except ModelError as broken:
             episode_result, refusal = EpisodeResult(end_reason=broken.end_reason), broken
         except Stopped as stopped:
@@ -188,12 +223,12 @@ def _emulated_minimum(model_id: str) -> int:
 def _bench(
     plan: Plan, event_queue: EventQueue, model: Callable[[str], SimulatedModel]
 ) -> _Bench | None:
-    rubric, judge_model = plan.episode.rubric, plan.config.judge_model
+    rubric, judge_model = plan.rubric, plan.config.judge_model
     if rubric is None or judge_model is None:
         return None
     asked = model(judge_model)
     judge = Judge(model=asked, rubric=rubric, seed=plan.config.seed or 0, now=utc_now)
-    bench = _Bench(judge, asked, plan.episode, event_queue)
+    bench = _Bench(judge, asked, plan, event_queue)
     event_queue.beside = bench.judge_next
     return bench
 

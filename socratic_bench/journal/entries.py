@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 from msgspec import Meta, Struct
 
 from socratic_bench.journal.codec import StoredCompletion
-from socratic_bench.settings import MAX_SEED, MAX_TURNS
+from socratic_bench.settings import MAX_SEED, MAX_TURNS, MOST_TURNS
 from socratic_bench.types import (
     AskedModel,
     Attempt,
@@ -23,7 +23,7 @@ Version = Literal[1, 2]
 VERSIONS: tuple[Version, ...] = get_args(Version)
 VERSION: Version = 2
 
-Turns = Annotated[int, Meta(ge=1, le=MAX_TURNS, description="turns to play at most")]
+Turns = Annotated[int, Meta(ge=1, le=MOST_TURNS, description="turns to play at most")]
 RunId = Annotated[str, Meta(description="id of the run")]
 RunnerVersion = Annotated[str, Meta(description="version of the program")]
 StartedAt = Annotated[Moment, Meta(description="when the process began")]
@@ -54,14 +54,17 @@ class Begun(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
     seed: Annotated[int, Meta(ge=0, le=MAX_SEED, description="fixes everything left to chance")]
     started_at: StartedAt
     runner_version: RunnerVersion = ""
+    max_turns: Annotated[
+        int, Meta(ge=1, le=MOST_TURNS, description="turns to which the benchmark bounds a run")
+    ] = MAX_TURNS
 
     @property
     def turns(self) -> int:
         """The turns that the run began with. Raises `ValueError` for none, or too many."""
         found = self.config.get("turns")
-        if isinstance(found, int) and not isinstance(found, bool) and 1 <= found <= MAX_TURNS:
+        if isinstance(found, int) and not isinstance(found, bool) and 1 <= found <= self.max_turns:
             return found
-        raise ValueError(f"config.turns is {found!r}, not from 1 to {MAX_TURNS}")
+        raise ValueError(f"config.turns is {found!r}, not from 1 to {self.max_turns}")
 
 
 class Process(Struct, frozen=True, kw_only=True, tag_field="kind", tag="process"):

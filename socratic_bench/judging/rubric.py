@@ -7,7 +7,7 @@ from pathlib import Path
 from socratic_bench.turns import Dimension, Rubric, ScoredReply
 
 
-def load_rubric(file: Path, *, speakers: tuple[str, str]) -> Rubric:
+def load_rubric(file: Path, *, speakers: tuple[str, str], is_dialogue: bool = False) -> Rubric:
     """The rubric in a TOML file: id, title, instructions, a table per dimension, and examples, in
     which what is answered stands by the name of the first of the `speakers`.
     """
@@ -29,6 +29,7 @@ def load_rubric(file: Path, *, speakers: tuple[str, str]) -> Rubric:
         ),
         sha256=sha256(body).hexdigest(),
         speakers=speakers,
+        is_dialogue=is_dialogue,
         examples=tuple(
             ScoredReply(
                 prompt=entry[speakers[0]],

@@ -2,7 +2,7 @@
 
 import random
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -26,30 +26,16 @@ from socratic_bench.ports import Model
 from socratic_bench.provider_ports import Provider
 from socratic_bench.providers import load_provider
 from socratic_bench.retrying import RetryPolicy
+from socratic_bench.runner.items import LiveEpisodeContext
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.resume import AcquiredRun
 from socratic_bench.turns import Turn
-from socratic_bench.types import CallKey, Role
+from socratic_bench.types import CallKey
 
 if TYPE_CHECKING:
     from socratic_bench.calling.budget import Budget
 
 ModelFactory = Callable[[str], Model]
-
-
-class LiveEpisodeContext(Struct, frozen=True):
-    """See `socratic_bench.ports.EpisodeContext`."""
-
-    tested: Model
-    models: Mapping[Role, Model]
-    model_of: ModelFactory
-    on_turn: Callable[[Turn], None]
-
-    def model(self, actor: Role, model_id: str | None = None) -> Model | None:
-        return self.model_of(model_id) if model_id else self.models.get(actor)
-
-    def publish(self, turn: Turn) -> None:
-        self.on_turn(turn)
 
 
 class Actors(Struct, frozen=True, kw_only=True):
@@ -84,11 +70,12 @@ class Actors(Struct, frozen=True, kw_only=True):
 
     def judge(self, model_of: ModelFactory) -> Judge | None:
         """Who scores the turns; `None` where nobody does."""
-        if not (self.plan.episode.rubric and self.config.judge_model):
+        rubric = self.plan.rubric
+        if not (rubric and self.config.judge_model):
             return None
         return Judge(
             model=model_of(self.config.judge_model),
-            rubric=self.plan.episode.rubric,
+            rubric=rubric,
             seed=self.config.seed or 0,
             now=self.now,
             seed_alone=self.acquired.replay_log.header.version == 1,
@@ -100,7 +87,17 @@ class Actors(Struct, frozen=True, kw_only=True):
         """What an episode is played with."""
         models = {role: model_of(model_id) for role, model_id in self.plan.speakers.items()}
         tested = models[self.plan.benchmark.parts.tested]
-        return LiveEpisodeContext(tested, models, model_of, on_turn)
+        return LiveEpisodeContext(
+            tested=tested,
+            models=models,
+            model_of=model_of,
+            on_turn=on_turn,
+            sample=self.plan.episode.opening,
+            is_judged=bool(self.plan.rubric and self.config.judge_model),
+            at_once=self.config.max_concurrency,
+            cancel_token=self.cancel_token,
+            now=self.now,
+        )
 
     def _services(self, stack: ExitStack) -> CallServices:
         threads, token = RequestThreads(), self.cancel_token

@@ -173,9 +173,9 @@ class Closing(Struct, frozen=True, kw_only=True):
             shortfalls=shortfalls(
                 plan.config,
                 metrics,
-                n_turns=sum(not turn.replayed for turn in turns),
+                n_turns=sum(self._counts(turn) for turn in turns),
                 n_judged=sum(turn.verdict is not None for turn in turns),
-                rubric=plan.episode.rubric,
+                rubric=plan.rubric,
             )
             if complete
             else (),
@@ -189,6 +189,11 @@ class Closing(Struct, frozen=True, kw_only=True):
             completed_at=completed_at,
             duration_s=duration_s,
         )
+
+    def _counts(self, turn: Turn) -> bool:
+        """Whether it is one of those that were to be judged or, without a judge, to be played."""
+        is_due = self.plan.rubric is None or self.plan.rubric_of(turn.index) is not None
+        return is_due and not turn.replayed
 
     def _times(self) -> tuple[datetime, float]:
         """When the run was complete, and how long its processes took together."""

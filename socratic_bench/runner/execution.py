@@ -16,9 +16,10 @@ from socratic_bench.journal import Log
 from socratic_bench.judging import Judge
 from socratic_bench.ports import EpisodeResult, Listener
 from socratic_bench.providers import load_provider
-from socratic_bench.runner.actors import Actors, LiveEpisodeContext
+from socratic_bench.runner.actors import Actors
 from socratic_bench.runner.clock import SteadyClock
 from socratic_bench.runner.closing import GIVEN_UP_S, LAST_WRITES_S, Closing
+from socratic_bench.runner.items import LiveEpisodeContext
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.record import Record
 from socratic_bench.runner.resume import AcquiredRun, RunAcquisition
@@ -228,6 +229,9 @@ class RunExecution:
             # Verdicts under way are paid for, and others may still fit.
             episode_result, error = EpisodeResult(end_reason="budget"), stopped
         record.wait()
+        n_items = self.plan.episode.opening.n_items or 0
+        if error is None and record.n_turns < n_items:
+            error = InternalError(f"The benchmark published {record.n_turns} of {n_items} items.")
         return episode_result, error
 
     def _closing(self) -> Closing:

@@ -15,12 +15,15 @@ from socratic_bench.ports import Benchmark, Episode
 from socratic_bench.providers import load_provider
 from socratic_bench.redaction import look_again
 from socratic_bench.runner.prices import read_prices, unknown_prices
+from socratic_bench.settings import MAX_TURNS
+from socratic_bench.turns import Rubric
 from socratic_bench.types import JUDGE, Role
 
 if TYPE_CHECKING:
     from socratic_bench.pricing.table import PriceTable
 
 SEED_BITS = 32
+JUDGES_AT_ONCE = 4
 
 
 class Plan(Struct, frozen=True):
@@ -45,8 +48,22 @@ class Plan(Struct, frozen=True):
     @property
     def models(self) -> Mapping[Role, str | None]:
         """The model of each role; `None` where none takes part."""
-        is_judged = self.episode.rubric is not None
-        return self.benchmark.parts.models(self.config, is_judged=is_judged)
+        return self.benchmark.parts.models(self.config, is_judged=self.rubric is not None)
+
+    @property
+    def rubric(self) -> Rubric | None:
+        """The usual one or, where items have their own, one of them; `None` if nobody judges."""
+        return _rubric_of(self.episode)
+
+    def rubric_of(self, index: int) -> Rubric | None:
+        """How one item is judged; `None` if it is not."""
+        return self.episode.opening.rubrics.get(index, self.episode.rubric)
+
+    @property
+    def judges_at_once(self) -> int:
+        """A dialogue has a verdict asked for now and then, many items as often as an answer."""
+        many = self.episode.opening.n_items is not None
+        return max(JUDGES_AT_ONCE, self.config.max_concurrency) if many else JUDGES_AT_ONCE
 
     @property
     def speakers(self) -> Mapping[Role, str]:
@@ -84,15 +101,19 @@ def prepare(
     seed_given = config.seed is not None
     if not seed_given:
         config = replace(config, seed=draw())
-    found: list[Words] = [*problems, *config.problems(), *_provider_problems(config)]
     chosen, episode, prices = benchmark, None, None
     try:
         chosen = chosen or load_benchmark(config.benchmark)
-        found.extend(_gate_problems(config, chosen))
         episode = chosen.prepare(config)
+        misread: Sequence[Words] = ()
     except UsageError as error:
-        found.extend(error.said)
-    is_judged = episode is None or episode.rubric is not None
+        misread = error.said
+    max_turns = chosen.parts.max_turns if chosen else MAX_TURNS
+    found: list[Words] = [*problems, *config.problems(max_turns), *_provider_problems(config)]
+    if chosen:
+        found.extend(_gate_problems(config, chosen, episode))
+    found.extend(misread)
+    is_judged = episode is None or _rubric_of(episode) is not None
     try:
         prices = read_prices(config)
         parts = chosen.parts if chosen else Parts()
@@ -111,8 +132,18 @@ def _provider_problems(config: RunConfig) -> Iterator[Words]:
         yield from error.said
 
 
-def _gate_problems(config: RunConfig, benchmark: Benchmark) -> Iterator[Problem]:
-    names = [metric.name for metric in benchmark.metrics]
+def _rubric_of(episode: Episode) -> Rubric | None:
+    return episode.rubric or next(iter(episode.opening.rubrics.values()), None)
+
+
+def _gate_problems(
+    config: RunConfig, benchmark: Benchmark, episode: Episode | None
+) -> Iterator[Problem]:
+    """Of metrics that are known once items are read nothing is said before they could be."""
+    if episode is None and benchmark.parts.has_item_metrics:
+        return
+    own = episode.opening.metrics if episode else ()
+    names = [metric.name for metric in (*benchmark.metrics, *own)]
     for gate in config.gates:
         if gate.metric not in names:
             yield Problem.of(

@@ -217,6 +217,7 @@ class RunAcquisition(Struct, frozen=True, kw_only=True):
                 seed=plan.seed,
                 started_at=self.now,
                 runner_version=RUNNER_VERSION,
+                max_turns=plan.benchmark.parts.max_turns,
             )
         )
         journal = ReplicatedJournal(
@@ -245,10 +246,10 @@ class RunAcquisition(Struct, frozen=True, kw_only=True):
 
 def _refuse_impossible_scores(replay_log: ReplayLog, plan: Plan) -> None:
     """Raise for an invalid verdict that was not followed by a repair: no run leaves one."""
-    rubric = plan.episode.rubric
-    if rubric is None:
-        return
     for key, answer in replay_log.unrepeated(JUDGE):
+        rubric = plan.rubric_of(key.index)
+        if rubric is None:
+            continue
         found = read_verdict(answer, rubric, judge_model="")
         if isinstance(found, Unreadable) and found.reason == "invalid_verdict":
             what = f"a verdict on turn {key.index} that the rubric does not allow"

@@ -1,7 +1,7 @@
 """Flags and environment become one frozen configuration; every mistake is found, all at once."""
 
 from socratic_bench.settings.composing import WholeConfig, composed, part_of
-from socratic_bench.settings.core import MAX_SEED, MAX_TURNS, CoreConfig, Gate
+from socratic_bench.settings.core import MAX_SEED, MAX_TURNS, MOST_TURNS, CoreConfig, Gate
 from socratic_bench.settings.files import (
     MAX_STORED_BYTES,
     MAX_TEXT_BYTES,
@@ -23,6 +23,7 @@ __all__ = [
     "MAX_STORED_BYTES",
     "MAX_TEXT_BYTES",
     "MAX_TURNS",
+    "MOST_TURNS",
     "NOTHING_TO_RESUME",
     "OFFLINE_REGION",
     "CoreConfig",

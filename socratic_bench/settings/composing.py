@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from msgspec import NODEFAULT, Struct, defstruct
 
 from socratic_bench.errors import Problem
-from socratic_bench.settings.core import CoreConfig
+from socratic_bench.settings.core import MAX_TURNS, CoreConfig
 from socratic_bench.settings.problems import problems_of
 from socratic_bench.settings.reader import Reader
 
@@ -16,9 +16,11 @@ Part = TypeVar("Part", bound=Struct)
 class WholeConfig(CoreConfig, frozen=True, kw_only=True):
     """What the configuration with every benchmark's settings is built on."""
 
-    def problems(self) -> tuple[Problem, ...]:
-        """Every mistake in the values; empty if the benchmark can be asked to prepare the run."""
-        return problems_of(self)
+    def problems(self, max_turns: int = MAX_TURNS) -> tuple[Problem, ...]:
+        """Every mistake in the values; empty if the benchmark, which bounds its turns by
+        `max_turns`, can be asked to prepare the run.
+        """
+        return problems_of(self, max_turns)
 
 
 def composed(name: str, parts: Mapping[str, type[CoreConfig]]) -> type[WholeConfig]:

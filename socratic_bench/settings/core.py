@@ -11,7 +11,9 @@ from socratic_bench.settings.reader import Reader, parse_number
 from socratic_bench.settings.readers import BEDROCK, READERS
 from socratic_bench.settings.storage import StorageConfig
 
-MAX_TURNS = 500
+MAX_TURNS = 500  # of a benchmark that has no bound of its own
+MOST_TURNS = 1_000_000  # of any benchmark
+MOST_AT_ONCE = 128
 MAX_SEED = 2**53 - 1  # the largest integer that every JSON reader keeps exact
 
 
@@ -212,6 +214,16 @@ class CoreConfig(StorageConfig, frozen=True, kw_only=True):
             "service", "N", "requests that one call may take (default {default})", low=1, high=100
         ),
     ] = 10
+    max_concurrency: Annotated[
+        int,
+        Setting(
+            "service",
+            "N",
+            "calls at once, where items do not wait for each other (default {default})",
+            low=1,
+            high=MOST_AT_ONCE,
+        ),
+    ] = 16
     call_timeout_s: Annotated[
         float,
         Setting(

@@ -34,9 +34,14 @@ _METADATA_KEY = r"[a-zA-Z0-9\s:_@$#=/+,\-.]{1,256}"
 _METADATA_VALUE = r"[a-zA-Z0-9\s:_@$#=/+,\-.]{0,256}"
 
 
-def problems_of(config: CoreConfig) -> tuple[Problem, ...]:
-    """Every mistake in the values, one sentence each; empty if the run can be prepared."""
-    alone = (one.problem(getattr(config, one.name)) for one in table(type(config)).values())
+def problems_of(config: CoreConfig, max_turns: int) -> tuple[Problem, ...]:
+    """Every mistake in the values, one sentence each; empty if the run can be prepared.
+
+    `max_turns` is the benchmark's own bound.
+    """
+    declared = {**table(type(config))}
+    declared["turns"] = declared["turns"].up_to(max_turns)
+    alone = (one.problem(getattr(config, one.name)) for one in declared.values())
     return (
         *_foreign_problems(config),
         *_tested_problems(config),

@@ -6,6 +6,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from msgspec import NODEFAULT, Struct
+from msgspec.structs import replace
 
 from socratic_bench.errors import Problem
 from socratic_bench.setting import Setting
@@ -64,6 +65,10 @@ class Declared(Struct, frozen=True):
             default=setting.default_words.format(low=setting.low) or self.default,
             choices=f"{', '.join(others)} or {last}",
         )
+
+    def up_to(self, high: float) -> "Declared":
+        """The same with another bound."""
+        return replace(self, setting=replace(self.setting, high=high))
 
     def problem(self, value: Any) -> Problem | None:  # noqa: ANN401 -- any field's
         """What is wrong with a value as such, whatever the other settings are."""

@@ -60,7 +60,8 @@ class SocraticBenchmark(Benchmark):
         tutor_prompt = _tutor_prompt(settings, problems)
         if problems or scenario is None:
             raise UsageError(problems)
-        rubric = load_rubric(Path(__file__).with_name("rubric.toml"), speakers=(STUDENT, TUTOR))
+        file = Path(__file__).with_name("rubric.toml")
+        rubric = load_rubric(file, speakers=(STUDENT, TUTOR), is_dialogue=True)
         return SocraticEpisode(
             settings=settings,
             scenario=scenario,
