@@ -3,6 +3,8 @@
 Unknown is always `None`; a zero is a measured zero.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Literal
@@ -145,11 +147,11 @@ class Message(Struct, frozen=True):
         return "".join(block.text for block in self.content if isinstance(block, Text))
 
     @classmethod
-    def user(cls, text: str) -> "Message":
+    def user(cls, text: str) -> Message:
         return cls("user", (Text(text),))
 
     @classmethod
-    def assistant(cls, text: str) -> "Message":
+    def assistant(cls, text: str) -> Message:
         return cls("assistant", (Text(text),))
 
 
@@ -194,7 +196,7 @@ class Usage(Struct, frozen=True, kw_only=True):
     cache_read_tokens: Annotated[Tokens, Meta(description="input tokens read from the cache")] = 0
     cache_write_tokens: Annotated[Tokens, Meta(description="input tokens written to it")] = 0
 
-    def __add__(self, other: "Usage") -> "Usage":
+    def __add__(self, other: Usage) -> Usage:
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,

@@ -1,5 +1,7 @@
 """What a run cost, by role and kind of token: with an unknown price, the sum is unknown, too."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Literal
 
@@ -35,7 +37,7 @@ class Billing(Struct, frozen=True, kw_only=True):
         parts: Parts,
         models: Mapping[Role, str | None],
         prices: PriceTable | None,
-    ) -> "Billing":
+    ) -> Billing:
         """Of a run; without `prices` of the user's own, by the built-in ones."""
         return cls(
             models=models,
@@ -120,7 +122,7 @@ class CostEntry(Struct, frozen=True, kw_only=True):
     ]
 
     @classmethod
-    def of(cls, billing: Billing, tallies: Mapping[Role, RoleUsage]) -> "CostEntry | None":
+    def of(cls, billing: Billing, tallies: Mapping[Role, RoleUsage]) -> CostEntry | None:
         """`None` if no model in use has a known price."""
         roles = [*billing.models]
         calls = {role: tallies[role].completions for role in roles}

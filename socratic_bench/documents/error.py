@@ -1,5 +1,7 @@
 """What went wrong, in any document."""
 
+from __future__ import annotations
+
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -22,7 +24,7 @@ class ErrorEntry(Struct, frozen=True, kw_only=True):
     retryable: Annotated[bool, Meta(description="whether the same command may succeed later")]
 
     @classmethod
-    def of(cls, error: BenchError) -> "ErrorEntry":
+    def of(cls, error: BenchError) -> ErrorEntry:
         return cls(
             code=error.code,
             message=error.message,

@@ -1,5 +1,7 @@
 """The files of a run: one per turn and one per verdict."""
 
+from __future__ import annotations
+
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
@@ -110,7 +112,7 @@ class TurnFile(Struct, frozen=True, kw_only=True):
     replayed: Replayed = False
 
     @classmethod
-    def of(cls, turn: Turn, *, run_id: str, sample: Sample, parts: Parts) -> "TurnFile":
+    def of(cls, turn: Turn, *, run_id: str, sample: Sample, parts: Parts) -> TurnFile:
         reply, usage = turn.reply, turn.reply.usage
         return cls(
             run_id=run_id,
@@ -154,7 +156,7 @@ class JudgeCall(CallLatency, frozen=True, kw_only=True):
     attempts: Attempts  # type: ignore[assignment]
 
     @classmethod
-    def of(cls, call: Completion) -> "JudgeCall":
+    def of(cls, call: Completion) -> JudgeCall:
         attempts = [AttemptEntry.of(attempt) for attempt in call.attempts]
         known = asdict(CallLatency.of(call)) | {"attempts": attempts}
         return cls(**known)
@@ -200,7 +202,7 @@ class JudgeFile(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(
         cls, turn: Turn, *, run_id: str, judge_model: str, rubric: Rubric, parts: Parts
-    ) -> "JudgeFile":
+    ) -> JudgeFile:
         """The verdict, or the reason why there is none, with the raw reply."""
         verdict, outcome = turn.verdict, turn.outcome
         unjudged = outcome if isinstance(outcome, Unscored) else None

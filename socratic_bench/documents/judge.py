@@ -1,5 +1,7 @@
 """Who judged a run, as its document tells it."""
 
+from __future__ import annotations
+
 from collections import Counter
 from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated
@@ -43,7 +45,7 @@ class JudgeEntry(Struct, frozen=True, kw_only=True):
     ]
 
     @classmethod
-    def of(cls, result: "RunResult") -> "JudgeEntry | None":
+    def of(cls, result: RunResult) -> JudgeEntry | None:
         judge = result.config.judge_model
         if judge is None or not result.is_judged:
             return None
@@ -60,7 +62,7 @@ class JudgeEntry(Struct, frozen=True, kw_only=True):
         )
 
 
-def _fingerprint(result: "RunResult") -> str:
+def _fingerprint(result: RunResult) -> str:
     rubrics = (result.rubric, *result.opening.rubrics.values())
     known = {rubric.sha256 for rubric in rubrics if rubric}
     return known.pop() if len(known) == 1 else sha256("".join(sorted(known)).encode()).hexdigest()

@@ -1,5 +1,7 @@
 """Where the files of a run lie."""
 
+from __future__ import annotations
+
 from typing import Annotated
 
 from msgspec import Meta, Struct

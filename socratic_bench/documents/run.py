@@ -1,5 +1,7 @@
 """The document of a run: what it is made of, and how it is filled from a run's result."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -82,7 +84,7 @@ class Brief(Struct, frozen=True, kw_only=True):
     s3_artifacts: Bucket
 
     @classmethod
-    def of(cls, document: "RunDocument") -> "Brief":
+    def of(cls, document: RunDocument) -> Brief:
         return cls(**{name: getattr(document, name) for name in cls.__struct_fields__})
 
 
@@ -122,9 +124,7 @@ class RunDocument(Struct, frozen=True, kw_only=True):
     output_artifacts: Annotated[
         Place | None, Meta(description="where the output folder holds them; null without one")
     ] = None
-    timestamps: Annotated[Timestamps, Meta(description="when the run began and ended")] = (
-        Timestamps()
-    )
+    timestamps: Annotated[Timestamps, Meta(description="begin and end")] = Timestamps()
     usage: Annotated[
         dict[str, Annotated[ActorUsage, Meta(description="of the role, or of all roles")]],
         keys("roles and total"),
@@ -178,7 +178,7 @@ class RunDocument(Struct, frozen=True, kw_only=True):
     ] = None
 
     @classmethod
-    def of(cls, result: "RunResult") -> "RunDocument":
+    def of(cls, result: RunResult) -> RunDocument:
         config, parts, tallies = result.config, result.parts, result.tallies
         latency: dict[str, ActorLatency | None] = {
             role: ActorLatency.of(tallies[role]) for role in parts.roles
@@ -227,7 +227,7 @@ class RunDocument(Struct, frozen=True, kw_only=True):
         benchmark: str,
         parts: Parts,
         config: CoreConfig | None,
-    ) -> "RunDocument":
+    ) -> RunDocument:
         """The document of a command that failed before a run began, with what is known of its
         configuration.
         """
@@ -260,7 +260,7 @@ class CuratedDocument(RunDocument, frozen=True, kw_only=True):
     journal: Annotated[None, Meta(description="a complete run needs none")] = None
 
     @classmethod
-    def of(cls, result: "RunResult") -> "CuratedDocument":
+    def of(cls, result: RunResult) -> CuratedDocument:
         run = RunDocument.of(result)
         known = {name: getattr(run, name) for name in run.__struct_fields__ if name != "kind"}
         return cls(**known)
@@ -286,7 +286,7 @@ def _usage(tallies: Mapping[Role, RoleUsage]) -> dict[str, ActorUsage]:
     }
 
 
-def _error_entry(result: "RunResult") -> ErrorEntry | None:
+def _error_entry(result: RunResult) -> ErrorEntry | None:
     """What ended the run early, or which bounds a completed run missed."""
     if result.error is not None:
         return ErrorEntry.of(result.error)

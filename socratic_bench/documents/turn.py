@@ -1,5 +1,7 @@
 """One turn in the document of a run, and what it shares with the files of a turn."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -71,7 +73,7 @@ class TurnLatency(Struct, frozen=True, kw_only=True):
     ]
 
     @classmethod
-    def of(cls, turn: Turn, parts: Parts) -> "TurnLatency":
+    def of(cls, turn: Turn, parts: Parts) -> TurnLatency:
         answers = turn.others if turn.replayed else {**turn.others, parts.tested: turn.reply}
         return cls(
             actors={
@@ -118,7 +120,7 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
     ]
 
     @classmethod
-    def of(cls, result: "RunResult", turn: Turn) -> "TurnEntry":
+    def of(cls, result: RunResult, turn: Turn) -> TurnEntry:
         parts, scores = result.parts, scores_of(turn, result.rubric_of(turn))
         return cls(
             turn=turn.index,
@@ -141,7 +143,7 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
         )
 
 
-def unjudged_reason(result: "RunResult", turn: Turn) -> str | None:
+def unjudged_reason(result: RunResult, turn: Turn) -> str | None:
     """Why a turn has no scores: `None` if it has, or if nobody was asked."""
     if turn.replayed:
         return "replayed" if result.is_judged else None

@@ -1,5 +1,7 @@
 """Tokens, requests and milliseconds: of one call, of one actor, of all."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -52,7 +54,7 @@ class Tokens(Struct, frozen=True, kw_only=True):
     ] = None
 
     @classmethod
-    def of(cls, usage: Usage | None) -> "Tokens":
+    def of(cls, usage: Usage | None) -> Tokens:
         return cls(**_tokens(usage))
 
 
@@ -62,7 +64,7 @@ class CallUsage(Tokens, frozen=True, kw_only=True):
     calls: Annotated[Count, Meta(description="calls that were answered")] = 0
 
     @classmethod
-    def of_all(cls, tallies: Sequence[RoleUsage]) -> "CallUsage":
+    def of_all(cls, tallies: Sequence[RoleUsage]) -> CallUsage:
         usage = sum_usage([role_usage.usage for role_usage in tallies])
         calls = sum(len(role_usage.completions) for role_usage in tallies)
         return cls(**_tokens(usage), calls=calls)
@@ -80,7 +82,7 @@ class ActorUsage(CallUsage, frozen=True, kw_only=True):
     ] = 0
 
     @classmethod
-    def of_all(cls, tallies: Sequence[RoleUsage]) -> "ActorUsage":
+    def of_all(cls, tallies: Sequence[RoleUsage]) -> ActorUsage:
         usage = sum_usage([role_usage.usage for role_usage in tallies])
         calls = sum(len(role_usage.completions) for role_usage in tallies)
         attempts = sum(len(role_usage.attempts) for role_usage in tallies)
@@ -121,7 +123,7 @@ class CallLatency(Struct, frozen=True, kw_only=True):
     attempts: Annotated[int, Meta(ge=1, description="requests of this call")]
 
     @classmethod
-    def of(cls, call: Completion) -> "CallLatency":
+    def of(cls, call: Completion) -> CallLatency:
         return cls(
             ttft_ms=_rounded(call.ttft_ms),
             latency_ms=milliseconds(call.latency_ms),
@@ -148,7 +150,7 @@ class AttemptEntry(Struct, frozen=True, kw_only=True):
     ]
 
     @classmethod
-    def of(cls, attempt: Attempt) -> "AttemptEntry":
+    def of(cls, attempt: Attempt) -> AttemptEntry:
         return cls(
             started_at=utc(attempt.started_at),
             duration_ms=milliseconds(attempt.duration_ms),
@@ -175,7 +177,7 @@ class CallEntry(Struct, frozen=True, kw_only=True):
     request_id: RequestId
 
     @classmethod
-    def of(cls, call: Completion) -> "CallEntry":
+    def of(cls, call: Completion) -> CallEntry:
         return cls(**call_fields(call))
 
 
@@ -199,7 +201,7 @@ class Percentiles(Struct, frozen=True, kw_only=True):
     p99: Annotated[float, Meta(description="the 99th percentile")]
 
     @classmethod
-    def of(cls, values: Sequence[float | None]) -> "Percentiles | None":
+    def of(cls, values: Sequence[float | None]) -> Percentiles | None:
         """Of the values that are known; `None` without any.
 
         Hyndman and Fan's type 7: `statistics.quantiles` by its method "inclusive".
@@ -264,7 +266,7 @@ class ActorLatency(Struct, frozen=True, kw_only=True):
     ]
 
     @classmethod
-    def of(cls, role_usage: RoleUsage) -> "ActorLatency | None":
+    def of(cls, role_usage: RoleUsage) -> ActorLatency | None:
         """Of the attempts that answered, without waits; `None` if nothing was sent."""
         if not role_usage.attempts:
             return None

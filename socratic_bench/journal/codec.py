@@ -1,5 +1,7 @@
 """Answers as a journal keeps them, without loss: a replayed call is the call that was made."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from functools import cache
@@ -77,7 +79,7 @@ class StoredMessage(Message, frozen=True):
     ]
 
     @classmethod
-    def of(cls, message: Message) -> "StoredMessage":
+    def of(cls, message: Message) -> StoredMessage:
         return cls(message.role, tuple(_stored(block) for block in message.content))
 
 
@@ -87,7 +89,7 @@ class StoredCompletion(Completion, frozen=True, kw_only=True):
     message: Annotated[StoredMessage, Meta(description="the reply")]
 
     @classmethod
-    def of(cls, completion: Completion) -> "StoredCompletion":
+    def of(cls, completion: Completion) -> StoredCompletion:
         return cls(**{**asdict(completion), "message": StoredMessage.of(completion.message)})
 
     @property

@@ -3,6 +3,8 @@
 An entry's `kind` tells its type. Times are of this host's clock, UTC.
 """
 
+from __future__ import annotations
+
 from typing import Annotated, Any, Literal, get_args
 
 from msgspec import Meta, Struct

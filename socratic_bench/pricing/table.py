@@ -1,5 +1,7 @@
 """Finds a model's prices by its id: a user's own file first, then the table in the package."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Mapping
@@ -35,7 +37,7 @@ class PriceTable(Struct, frozen=True):
 
     models: Mapping[str, Mapping[str, Any]]
     source: PriceSource
-    below: "PriceTable | None" = None
+    below: PriceTable | None = None
 
     def of(self, model_id: str, region: str | None = None) -> ModelPrices | None:
         """The prices of a model id, profile id or ARN; `None` if they are not known.

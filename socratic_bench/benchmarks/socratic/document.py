@@ -1,5 +1,7 @@
 """What this benchmark adds to the keys that every document has."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 

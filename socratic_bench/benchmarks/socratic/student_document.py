@@ -1,5 +1,7 @@
 """What a run's document tells of the student."""
 
+from __future__ import annotations
+
 from collections import Counter
 from typing import Annotated, Literal
 
@@ -28,7 +30,7 @@ class Fidelity(Struct, frozen=True, kw_only=True):
     ]
 
     @classmethod
-    def of(cls, result: RunResult) -> "Fidelity | None":
+    def of(cls, result: RunResult) -> Fidelity | None:
         every = [SocraticTurn.of(turn).student_flags for turn in result.turns]
         every.append(result.closing_flags)
         checked = [flags for flags in every if flags is not None]
