@@ -201,7 +201,9 @@ def test_people_see_which_turns_were_replayed(tmp_path):
     path = write(tmp_path, {"turns": TALK})
     outcome = run(*TUTOR[:-1], "--transcript", path, "--turns", "1")
 
-    lines = [line.split()[:3] for line in outcome.stderr.splitlines() if line.startswith("turn ")]
+    lines = [
+        line.split()[1:4] for line in outcome.stderr.splitlines() if line[5:].startswith("turn ")
+    ]
     assert [line[:2] for line in lines] == [["turn", "0"], ["turn", "1"], ["turn", "2"]]
     assert [line[2] == "replayed" for line in lines] == [True, True, False]
 
@@ -276,7 +278,7 @@ def test_mistakes_of_a_transcript_are_told_with_all_others(tmp_path):
 
     assert outcome.exit_code == 2
     for words in (
-        "Model not found in BEDROCK_MODEL_IDS",
+        "--offline plays the embedded models alone",
         "--prompt and --transcript are both given",
         "--transcript-turns is 0, but must lie in 1..",
         "talk.json: turns[0].tutor: must be text.",
