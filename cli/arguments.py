@@ -56,7 +56,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **how: "Any") -> None:  # noqa: ANN401 -- as argparse takes them
         super().__init__(**how)
         self._given: Counter[str] = Counter()
-        self.offered: dict[str, Sequence[str]] = {}  # words for a flag, for completion
+        self.offered: dict[str, Sequence[str]] = {}  # words for a flag or in its place
         self.register("action", None, Once)
         self.register("action", "store_true", partial(Once, nargs=0, const=True, default=False))
 

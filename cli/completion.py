@@ -71,7 +71,7 @@ def _flags() -> Iterator[tuple[str, Sequence[Flag]]]:
 
 def _flag(parser: Parser, action: Action) -> Flag:
     names = action.option_strings
-    words = parser.offered.get(names[-1], ()) if names else ()
+    words = parser.offered.get(names[-1] if names else action.dest, ())
     takes = "" if action.nargs == 0 else str(action.metavar or action.dest)
     return Flag(names, str(action.help), takes, words or [*(action.choices or ())])
 

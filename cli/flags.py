@@ -20,7 +20,7 @@ WIDTH = 100
 
 DESCRIPTION = """\
 Plays a benchmark with the model under test, has a judge model score every turn, and prints one JSON
-document on stdout.
+document on stdout. A flag with [NAME] belongs to that benchmark alone.
 
 commands:
 """
@@ -70,8 +70,10 @@ def _table_rows() -> Iterator[Row]:
     for entry in entries:
         if entry.flag:
             flag = f"-{entry.short} --{entry.flag}" if entry.short else f"--{entry.flag}"
+            owned = f" [{', '.join(entry.owners)}]" if entry.owners else ""
+            text = entry.text + owned
             choices = " ".join(entry.choices)
-            yield entry.group, flag, entry.form, entry.metavar or "", entry.text, choices
+            yield entry.group, flag, entry.form, entry.metavar or "", text, choices
     for entry in entries:
         for variable in entry.variables:
             yield VARIABLES, variable, "", "", "" if entry.flag else entry.meaning, ""

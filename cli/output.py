@@ -26,7 +26,7 @@ _CONTROLS = (
     "\ufff9-\ufffb\U000e0000-\U000e007f"
 )
 _BREAKS = "\x85\u2028\u2029"
-_DEFAULT = RunConfig(model="").benchmark
+DEFAULT_BENCHMARK = RunConfig(model="").benchmark
 RUN_AGAIN = "Run the command again with a stdout that takes it, such as > file.json."
 _CONTROL = re.compile(f"[{_CONTROLS}]")
 _BREAK = re.compile(f"[{_BREAKS}]")
@@ -138,7 +138,7 @@ def print_failed_run(
     from socratic_bench.documents.run import RunDocument, brief_keys
 
     say_error(error)
-    name = config.benchmark if config else _DEFAULT
+    name = config.benchmark if config else DEFAULT_BENCHMARK
     document = RunDocument.unstarted(error, name, _parts(name), config)
     print_document(brief_keys(document) if brief else document.printed, pretty=pretty)
 
@@ -147,4 +147,4 @@ def _parts(benchmark: str) -> "Parts":
     """The benchmark's keys; those of the default one if it is unknown."""
     from socratic_bench.benchmarks import BENCHMARKS, load_benchmark
 
-    return load_benchmark(benchmark if benchmark in BENCHMARKS else _DEFAULT).parts
+    return load_benchmark(benchmark if benchmark in BENCHMARKS else DEFAULT_BENCHMARK).parts

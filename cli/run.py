@@ -79,12 +79,12 @@ def _planned(
     cancel_token: "CancelToken",
 ) -> "tuple[Plan, Sequence[Entry]]":
     from socratic_bench.runner import prepare
+    from socratic_bench.settings import continued, fields_of
 
+    flagged = fields_of(type(config), flags)
     if run_id is None and "resume-from" not in flags:
-        return prepare(config, problems), ()
+        return prepare(config, problems, flagged=flagged), ()
     from msgspec.structs import replace
-
-    from socratic_bench.settings import continued
 
     from .earlier import find_earlier
 
@@ -97,7 +97,8 @@ def _planned(
     if earlier:
         config = continued(earlier.config, config, flags)
         config = replace(config, resume_run_id=earlier.run_id)
-    return prepare(config, problems), earlier.entries if earlier else ()
+    entries = earlier.entries if earlier else ()
+    return prepare(config, problems, flagged=flagged), entries
 
 
 def _is_of_ids(problem: "Problem") -> bool:

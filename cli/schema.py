@@ -8,21 +8,38 @@ from .stdout import EXIT_UNWRITTEN
 
 def main(words: Sequence[str]) -> int:
     """Print the schema of one kind of document."""
-    from socratic_bench.documents.schemas import load_schema
+    from socratic_bench.benchmarks import RunConfig, load_benchmark
+    from socratic_bench.documents.kinds import Documents
 
     from .output import print_document
 
-    found = parse_strictly(build_parser(), words)
-    return 0 if print_document(load_schema(found.kind)) else EXIT_UNWRITTEN
+    parser = build_parser()
+    found = parse_strictly(parser, words)
+    documents = Documents(load_benchmark(found.benchmark), RunConfig)
+    if found.kind not in documents.kinds:
+        known = ", ".join(sorted(documents.kinds))
+        parser.error(
+            f"no document of {found.benchmark} is of the kind {found.kind!r}: there is {known}"
+        )
+    return 0 if print_document(documents.schema(found.kind)) else EXIT_UNWRITTEN
 
 
 def build_parser() -> Parser:
     from socratic_bench.documents.schemas import KINDS
 
+    from .output import DEFAULT_BENCHMARK
+
     parser = Parser(
         prog="socratic-runner schema",
         description="Prints the JSON Schema (2020-12) of a kind of document.",
     )
-    parser.add_argument("kind", choices=KINDS, help="the document's kind")
+    parser.add_argument("kind", metavar="KIND", help=f"one of {', '.join(KINDS)}")
+    parser.offered["kind"] = KINDS
+    parser.add_argument(
+        "--benchmark",
+        metavar="NAME",
+        default=DEFAULT_BENCHMARK,
+        help="the benchmark whose document it is (default %(default)s)",
+    )
     parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
     return parser

@@ -195,6 +195,11 @@ class Benchmark(Protocol):
         ...
 
     @property
+    def documents(self) -> Mapping[str, type[Struct]]:
+        """Kinds of documents that it has beside those of every run, with their types."""
+        return {}
+
+    @property
     def late_modules(self) -> Sequence[str]:
         """Modules needed only after the first reply; they are imported while it is waited for."""
         return ()

@@ -19,8 +19,8 @@ Group = Literal["dialogue", "settings of the model under test", "judging", "serv
 class Switch(Struct, frozen=True):
     """A flag without a field of its own, which steers another's: its name, word and help.
 
-    `metavar` is `None` if it takes no word. It is listed after the flag that it steers if
-    `comes_after`, before it otherwise.
+    `{default}` in `text` stands for `default_words`. `metavar` is `None` if it takes no word. It is
+    listed after the flag that it steers if `comes_after`, before it otherwise.
     """
 
     name: str
@@ -38,8 +38,8 @@ class Setting(Struct, frozen=True):
     Attributes:
         group: where help and documents list it.
         metavar: what stands for its word; `None` for a switch, which sets what is not the default.
-        text: what help says. `{low}`, `{high}`, `{default}` and `{choices}` stand for the values.
-            Without any text it has no flag.
+        text: what help says. `{low}`, `{high}`, `{choices}` and `{default}` stand for the values,
+            `{benchmarks}` for the names of all. Without any text it has no flag.
         meaning: what the documents say, where that is more than `text`. They tell the bounds, too.
         default_words: how the default is called, where its value does not say it.
         flag: its flag, without dashes, where that is not the field's name.

@@ -5,9 +5,10 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from socratic_bench.documents.schemas import load_schema
+from socratic_bench.documents.generation import schema_of
+from socratic_bench.documents.kinds import COMMON
+from socratic_bench.documents.schemas import contract_keys, load_schema
 from socratic_bench.parts import Parts
-from tools.schemas import schema
 
 
 def breaches(kind: str, document: object, parts: Parts | None = None) -> list[str]:
@@ -20,6 +21,8 @@ def breaches(kind: str, document: object, parts: Parts | None = None) -> list[st
 
 @cache
 def _validator(kind: str, parts: Parts | None) -> Draft202012Validator:
-    found: Any = schema(kind, parts) if parts else load_schema(kind)
+    found: Any = load_schema(kind)
+    if parts:
+        found = schema_of(kind, COMMON[kind], parts, promised=contract_keys(kind))
     Draft202012Validator.check_schema(found)
     return Draft202012Validator(found)

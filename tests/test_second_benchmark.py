@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -10,12 +12,14 @@ from shutil import copytree
 from typing import Annotated, Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from msgspec import Meta, field
 from msgspec.structs import replace
 
 from socratic_bench import Gate, RunConfig, RunResult, UsageError, run
 from socratic_bench.benchmarks import BENCHMARKS, load_benchmark
 from socratic_bench.documents.scalars import Share
+from socratic_bench.documents.schemas import load_schema
 from socratic_bench.forecast import dry_run
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.parts import Actor, Part, Parts
@@ -354,13 +358,30 @@ def test_an_unknown_benchmark_is_refused_by_name():
 
 QUESTION = "What is 2 + 2?"
 PLAY = ("--benchmark", "recall", "--model", CLAUDE, "--prompt", QUESTION)
+SETTINGS = """
+from typing import Annotated
+
+from socratic_bench.setting import Setting
+from socratic_bench.settings import CoreConfig
+
+
+class Settings(CoreConfig, frozen=True, kw_only=True):
+    closeness: Annotated[
+        float,
+        Setting("judging", "S", "what counts as right (default {default})", high=1, is_input=True),
+    ] = 1.0
+    accepted: Annotated[
+        tuple[str, ...],
+        Setting("judging", "TEXT", "another right answer; repeatable", is_input=True),
+    ] = ()
+"""
 
 
 class Added:
     """A copy of the program with the folder and the line of the walk in CONTRIBUTING.md."""
 
     def __init__(self, root: Path, url: str) -> None:
-        for room in ("cli", "socratic_bench"):
+        for room in ("cli", "socratic_bench", "tools", "bench", "docs"):
             copytree(ROOT / room, root / room)
         walk = (ROOT / "CONTRIBUTING.md").read_text().partition("## Adding a benchmark\n")[2]
         module, line = re.findall(
@@ -370,25 +391,34 @@ class Added:
         folder.mkdir(exist_ok=True)
         (folder / "__init__.py").touch()
         (folder / "benchmark.py").write_text(module)
+        (folder / "settings.py").write_text(SETTINGS)
         registry = folder.parent / "__init__.py"
         head, begin, rest = registry.read_text().partition("BENCHMARKS = {\n")
         registry.write_text(head + begin + line + rest.replace(line, ""))
-        self.parts = self._parts(module)
-        self._root, self._env = root, account(url) | {"PYTHONPATH": str(root)}
+        self.root, self.env = root, account(url) | {"PYTHONPATH": str(root)}
+        self._schemas: dict[str, Any] = {}
+        tables = [sys.executable, "tools/tables.py"]  # make docs
+        subprocess.run(tables, cwd=root, env=self.env, check=True)
 
-    @staticmethod
-    def _parts(module: str) -> Parts:
-        names: dict[str, Any] = {"__name__": "recall"}
-        exec(module, names)  # noqa: S102 -- it stands in this repository
-        return names["BENCHMARK"].parts
+    def schema(self, kind: str) -> Any:
+        """What the command prints of a kind of its documents."""
+        if kind not in self._schemas:
+            words = ("schema", kind, "--benchmark", "recall")
+            self._schemas[kind] = command.run(*words, env=self.env, cwd=self.root).document
+        return self._schemas[kind]
+
+    def breaches(self, document: Any) -> list[str]:
+        """Where a document breaks the schema that the command prints of its kind."""
+        validator = Draft202012Validator(self.schema(document["kind"]))
+        return [error.message for error in validator.iter_errors(document)]
 
     def run(self, *words: str, exit_code: int = 0) -> Any:
         """The document of a command, which fits the schema of its kind."""
-        outcome = command.run(*words, env=self._env, cwd=self._root)
+        outcome = command.run(*words, env=self.env, cwd=self.root)
         assert outcome.exit_code == exit_code, outcome
-        document = json.loads(outcome.stdout)
-        assert breaches(document["kind"], document, self.parts) == []
         self.said = outcome.stderr
+        document = json.loads(outcome.stdout)
+        assert self.breaches(document) == []
         return document
 
 
@@ -415,9 +445,9 @@ def test_the_documented_one_is_played_by_the_command(added, fresh):
 
     assert (document["benchmark"], document["metrics"]) == ("recall", {"accuracy": 1.0})
     assert (document["half_life"], document["student"], document["scenario"]) == (None, None, None)
-    assert (document["sample"], document["n_turns"], len(fresh.sent)) == ("4", 1, 1)
+    assert (document["sample"], document["n_turns"], len(fresh.sent)) == ("question-1", 1, 1)
     assert document["turns"][0]["heuristics"] == {"is_right": True}
-    assert f"{CLAUDE}, sample 4, seed " in added.said
+    assert f"{CLAUDE}, sample question-1, seed " in added.said
     assert "  right  " in added.said
 
 
@@ -463,9 +493,12 @@ def test_the_documented_one_is_stored_and_resumed(added, fresh, tmp_path):
     assert (whole["run_id"], whole["metrics"]) == (cut_short["run_id"], {"accuracy": 1.0})
     assert whole["usage"]["model"]["attempts"] == len(fresh.sent) == 2
     assert again["turns"] == whole["turns"]
-    kept = stored(tmp_path, added.parts)
     run_id = whole["run_id"]
-    assert set(kept) == {f"raw/runs/{run_id}/turn_000.json", f"curated/runs/{run_id}.json"}
+    names = {f"raw/runs/{run_id}/turn_000.json", f"curated/runs/{run_id}.json"}
+    kept = {name: json.loads((tmp_path / name).read_bytes()) for name in names}
+    assert {name: added.breaches(document) for name, document in kept.items()} == {
+        name: [] for name in names
+    }
 
 
 @pytest.mark.parametrize(
@@ -473,7 +506,10 @@ def test_the_documented_one_is_stored_and_resumed(added, fresh, tmp_path):
     [
         (("--prompt", "Why?"), "--prompt is none of the questions."),
         (("--pressure", "low"), "--pressure is a setting of socratic, but recall is to be played."),
+        (("--student", "model"), "--student is a setting of socratic, but recall is to be played."),
         (("--fail-under", "half_life=2"), "--fail-under names no metric: 'half_life'."),
+        (("--judge-model", "judge"), "--judge-model is given, but nobody judges in recall: leave"),
+        (("--min-judge-coverage", "1"), "--min-judge-coverage is given, but nobody judges in"),
     ],
 )
 def test_a_refused_run_of_the_documented_one_names_it(words, problem, added, fresh):
@@ -483,3 +519,94 @@ def test_a_refused_run_of_the_documented_one_names_it(words, problem, added, fre
     assert (refused["benchmark"], refused["model"]) == ("recall", CLAUDE)
     assert problem in refused["error"]["message"]
     assert (list(refused["usage"]), fresh.sent) == (["model", "judge", "total"], [])
+
+
+def test_a_judge_that_the_environment_names_is_no_mistake_without_one(added, fresh):
+    env = added.env | {"RUNNER_JUDGE_MODEL": "judge"}
+
+    assert command.run(*PLAY, env=env, cwd=added.root).exit_code == 0
+    assert added.run(*PLAY, "--no-judge", "--min-judge-coverage", "1")
+
+
+def test_its_own_settings_are_read_told_and_stored(added, fresh, tmp_path):
+    words = ("--closeness", "0.5", "--accepted", "four", "--accepted", "IV")
+    document = added.run(*PLAY, *words, "--output-dir", str(tmp_path))
+    own = {"closeness": 0.5, "accepted": ["four", "IV"]}
+
+    assert document["inputs"].items() >= own.items()
+    curated = tmp_path / f"curated/runs/{document['run_id']}.json"
+    assert json.loads(curated.read_bytes())["inputs"] == document["inputs"]
+    inputs = added.schema("run")["$defs"]["Inputs"]
+    assert inputs["properties"]["closeness"] == {
+        "description": "what counts as right",
+        "type": "number",
+        "maximum": 1,
+    }
+    assert own.keys() <= {*inputs["required"]}
+    assert added.breaches({**document, "inputs": {**document["inputs"], "closeness": 2}}) != []
+    assert added.run(*PLAY)["inputs"].items() >= {"closeness": 1.0, "accepted": []}.items()
+
+
+READ_BACK = """
+import sys
+from socratic_bench.documents.plain import plain_keys, read
+from socratic_bench.documents.run import RunDocument
+inputs = plain_keys(read(sys.stdin.buffer.read(), RunDocument, "stdin"))["inputs"]
+print(inputs["answers_sha256"], inputs["runner_version"])
+"""
+
+
+def test_documents_with_its_own_settings_are_read_back(added, fresh):
+    document = added.run(*PLAY)
+    back = subprocess.run(
+        [sys.executable, "-c", READ_BACK],
+        cwd=added.root,
+        env=added.env,
+        input=json.dumps(document),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    inputs = document["inputs"]
+    assert back.stdout.split() == [inputs["answers_sha256"], inputs["runner_version"]]
+
+
+def test_a_document_of_another_benchmark_has_none_of_its_settings(added):
+    shown = command.run("schema", "run", env=added.env, cwd=added.root).document
+
+    assert "closeness" not in shown["$defs"]["Inputs"]["properties"]
+    assert shown == load_schema("run")
+
+
+def test_help_and_tables_tell_whose_flags_they_are(added):
+    outcome = command.run("--help", env=added.env | {"COLUMNS": "200"}, cwd=added.root)
+    told = outcome.stdout.decode()
+
+    assert re.search(r"--benchmark NAME +the benchmark to play: recall, socratic \(default", told)
+    assert re.search(r"--closeness S +what counts as right \(default 1\) \[recall\]\n", told)
+    assert re.search(r"--student MODE +scripted or model \(default scripted\) \[socratic\]\n", told)
+    assert re.search(r"--seed N [^\[]*\n", told)
+    rows = (added.root / "docs" / "runner.md").read_text()
+    assert "| `--closeness S` | | 1 | what counts as right; 0 to 1 (`recall` alone) |" in rows
+
+
+TYPED = """
+from socratic_bench import RunConfig
+
+RunConfig(model="m", scenario="x", closeness=0.5)
+RunConfig(model="m", closeness="much")
+"""
+
+
+def test_type_checkers_know_its_settings(added):
+    (added.root / "use.py").write_text(TYPED)
+    words = ("-m", "mypy", "--strict", "--follow-imports=silent", "use.py")
+    done = subprocess.run(
+        [sys.executable, *words], cwd=added.root, capture_output=True, text=True, check=False
+    )
+
+    errors = re.findall(r"^use.py:(\d+): error: (.*)$", done.stdout, re.MULTILINE)
+    assert [(line, error.split("  ")[0]) for line, error in errors] == [
+        ("5", 'Argument "closeness" to "RunConfig" has incompatible type "str"; expected "float"')
+    ]

@@ -6,11 +6,13 @@ from typing import Annotated, Any
 import pytest
 from msgspec.structs import replace
 
-from socratic_bench import RunConfig, UsageError
+from socratic_bench import Gate, RunConfig, UsageError
+from socratic_bench import run as play
 from socratic_bench.benchmarks.socratic.settings import Settings as SocraticSettings
 from socratic_bench.errors import Problem
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.journal.codec import request_sha256
+from socratic_bench.runner import prepare
 from socratic_bench.setting import Setting
 from socratic_bench.settings import (
     CoreConfig,
@@ -92,7 +94,7 @@ class TestAnotherBenchmark:
             ),
             (
                 {"benchmark": "exact", "student": "scripted"},
-                "--student-model is a setting of socratic, but exact is to be played.",
+                "--student is a setting of socratic, but exact is to be played.",
             ),
             (
                 {"answers": "a.json"},
@@ -153,6 +155,115 @@ def test_the_library_calls_settings_by_their_names_and_the_command_by_its_flags(
     error.call_settings(flag_names((RunConfig,)))
     assert error.problems == ("--call-timeout is 0, but must lie in 0.001..3600.",)
     assert str(error) == error.message == error.problems[0]
+
+
+LIBRARY = {"model": "m", "prompt": "Why?", "region": "us-east-1"}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"turns": "3"}, "turns is '3', but must be of type int."),
+        ({"turns": True}, "turns is True, but must be of type int."),
+        ({"turns": None}, "turns is None, but must be of type int."),
+        ({"turns": 3.0}, "turns is 3.0, but must be of type int."),
+        ({"temperature": "x"}, "temperature is 'x', but must be of type float | None."),
+        ({"stream": "no"}, "stream is 'no', but must be of type bool."),
+        ({"scenario": 3}, "scenario is 3, but must be of type str | None."),
+        ({"output_dir": b"out"}, "output_dir is b'out', but must be of type str | None."),
+        ({"model_ids": "END"}, "model_ids is 'END', but must be of type tuple[str, ...] | None."),
+        ({"gates": "x"}, "gates is 'x', but must be of type tuple[Gate, ...]."),
+        (
+            {"gates": ("x",)},
+            (
+                "gates is ('x',), but must be of type tuple[Gate, ...] ([0]: expected "
+                "`object`, got `str`)."
+            ),
+        ),
+        (
+            {"gates": (Gate("overall_score", "7"),)},  # type: ignore[arg-type]
+            (
+                "gates is (Gate(metric='overall_score', minimum='7'),), but must be of type tuple["
+                "Gate, ...] ([0].minimum: expected `float`, got `str`)."
+            ),
+        ),
+        ({"guardrail": "a:1"}, "guardrail is 'a:1', but must be of type Guardrail | None."),
+        (
+            {"request_metadata": {"team": "a"}},
+            "request_metadata is {'team': 'a'}, but must be of type tuple[tuple[str, str], ...].",
+        ),
+        ({"pressure": 3}, "pressure is 3, but must be one of none, low, high."),
+    ],
+)
+def test_a_value_of_another_type_is_a_mistake_like_all_others(given, said):
+    config: Any = RunConfig(**{**LIBRARY, "max_attempts": 0, **given})
+    others = ("max_attempts is 0, but must lie in 1..100.",)
+
+    assert tuple(problem.told() for problem in config.problems()) == (said, *others)
+    with pytest.raises(UsageError) as refused:
+        play(config)
+    assert refused.value.problems == (said, *others)
+
+
+def test_what_can_be_taken_for_its_type_is_as_if_it_were(tmp_path):
+    config: Any = RunConfig(
+        **LIBRARY,
+        offline=True,
+        gates=[{"metric": "overall_score", "minimum": 0}],
+        request_metadata=[["team", "a"]],
+        output_dir=tmp_path,
+        call_timeout_s=20,
+    )
+    plan = prepare(config)
+
+    assert plan.config == replace(
+        config,
+        seed=plan.seed,
+        gates=(Gate("overall_score", 0),),
+        request_metadata=(("team", "a"),),
+        output_dir=str(tmp_path),
+    )
+
+
+def test_mistakes_in_files_name_settings_too(tmp_path):
+    prices, record, other = (tmp_path / name for name in ("prices", "record", "other"))
+    prices.write_bytes(b"\xff")
+    turns = '"turns": [{"student": "Why?", "tutor": "What do you think?"}]'
+    record.write_text(f"{{{turns}}}")
+    other.write_text(f'{{"scenario": "mine", {turns}}}')
+    own: Any = {"model": "m", "region": "us-east-1", "prices_file": str(prices)}
+    asked = RunConfig(**own, transcript=str(record), transcript_turns=2)
+    foreign = RunConfig(**own, transcript=str(other))
+
+    told = _mistakes(asked)
+    assert told.problems == (
+        f"{record}: turns: it has 1, but transcript_turns asks for 2.",
+        f"prices_file {prices}: no JSON, since it is no UTF-8 text.",
+    )
+    told.call_settings(flag_names((RunConfig,)))
+    assert [problem.partition(": ")[2] for problem in told.problems] == [
+        "turns: it has 1, but --transcript-turns asks for 2.",
+        "no JSON, since it is no UTF-8 text.",
+    ]
+    assert (
+        _mistakes(foreign)
+        .problems[0]
+        .endswith("Give its file with scenario_file, or another student with scenario.")
+    )
+
+
+def _mistakes(config: RunConfig) -> UsageError:
+    with pytest.raises(UsageError) as refused:
+        prepare(config)
+    return refused.value
+
+
+def test_a_notice_names_no_flag():
+    config = RunConfig(model="m", region="us-east-1", prompt="Why?", turns=2, pressure="high")
+
+    (notice,) = prepare(config).episode.opening.notices
+    assert notice.startswith("The high pressure has no room for ")
+    assert "--" not in notice
 
 
 def test_what_a_user_wrote_is_not_taken_for_a_setting():

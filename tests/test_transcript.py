@@ -159,7 +159,7 @@ def test_a_file_that_is_missing_is_told(tmp_path):
 def test_more_turns_than_there_are_cannot_be_replayed(tmp_path):
     (problem,) = problems_of(write(tmp_path, {"turns": TALK}), 3)
 
-    assert problem.endswith("turns: it has 2, but --transcript-turns asks for 3.")
+    assert problem.told().endswith("turns: it has 2, but transcript_turns asks for 3.")
 
 
 def test_a_folder_without_turns_or_with_a_gap_is_refused(tmp_path):

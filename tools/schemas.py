@@ -5,47 +5,17 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from msgspec import Meta
-
-from socratic_bench.benchmarks.socratic.document import PARTS
-from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioCheck, ScenarioList
-from socratic_bench.documents.command import EmulatorDocument, ModelList
-from socratic_bench.documents.dry_run import DryRunDocument
-from socratic_bench.documents.error import ErrorDocument
-from socratic_bench.documents.files import JudgeFile, TurnFile
-from socratic_bench.documents.generation import schema_of
-from socratic_bench.documents.run import Brief, CuratedDocument, RunDocument
-from socratic_bench.documents.schemas import contract_keys
-from socratic_bench.journal.entries import JournalEntry
-from socratic_bench.parts import Parts
-from socratic_bench.pricing.file import PriceFile
-from socratic_bench.storage.bucket_chain import Link
-from socratic_bench.storage.lease import LeaseFile
+from socratic_bench.benchmarks import RunConfig, load_benchmark
+from socratic_bench.documents.kinds import Documents
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "socratic_bench" / "documents" / "schemas"
 PAGE = ROOT / "docs" / "runner.md"
 ENDS = ("Begin", "End")
-
-DOCUMENTS: Mapping[str, object] = {
-    "run": RunDocument,
-    "brief": Brief,
-    "curated": CuratedDocument,
-    "turn": TurnFile,
-    "judge": JudgeFile,
-    "dry_run": DryRunDocument,
-    "scenarios": ScenarioList,
-    "scenario_check": ScenarioCheck,
-    "emulator": EmulatorDocument,
-    "models": ModelList,
-    "error": ErrorDocument,
-    "journal": Annotated[JournalEntry, Meta(description="An entry of a journal")],
-    "journal_entry": Link,
-    "lease": LeaseFile,
-    "prices": PriceFile,
-}
+# Those of the benchmark that is played by default are kept.
+KEPT = Documents(load_benchmark(RunConfig(model="").benchmark), RunConfig)
 # Where the documents tell more of a key.
 LINKS = {
     "turns": "#a-turn",
@@ -63,25 +33,16 @@ LINKS = {
     "student_flags": "benchmark.md#fidelity",
     "injection_suspected": "benchmark.md#what-the-judge-sees",
 }
-# What people write, so that keys may be left out.
-READ_ONLY = ("prices",)
-
-
-def schema(kind: str, parts: Parts = PARTS) -> dict[str, Any]:
-    """The schema of a kind of document of the benchmark with these parts."""
-    promised = contract_keys(kind) if parts is not PARTS else ()
-    document, written = DOCUMENTS[kind], kind not in READ_ONLY
-    return schema_of(kind, document, parts, written=written, promised=promised)
 
 
 def text(kind: str) -> str:
     """The schema as it is kept."""
-    return json.dumps(schema(kind), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(KEPT.schema(kind, ()), indent=1, ensure_ascii=False) + "\n"
 
 
 def page() -> str:
     """docs/runner.md with the tables of the document and of its turns as the types have them."""
-    run = schema("run")
+    run = KEPT.schema("run", ())
     turn = run["$defs"]["TurnEntry"]
     found = PAGE.read_text(encoding="utf-8")
     for name, properties in (("run", run["properties"]), ("turn", turn["properties"])):
@@ -122,10 +83,10 @@ def _types(form: Mapping[str, Any]) -> list[str]:
 
 
 def main() -> None:
-    for kind in DOCUMENTS:
+    for kind in KEPT.kinds:
         (FOLDER / f"{kind}.json").write_text(text(kind), encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")
-    sys.stderr.write(f"Wrote {len(DOCUMENTS)} schemas, and the tables of {PAGE.name}.\n")
+    sys.stderr.write(f"Wrote {len(KEPT.kinds)} schemas, and the tables of {PAGE.name}.\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 # ruff: noqa: INP001 - a script, not a package
-"""Writes what is made of tables: cli/flags.tsv, the settings in docs/runner.md and the kinds of
-errors in docs/bedrock.md.
+"""Writes what is made of tables: cli/flags.tsv, the settings in docs/runner.md, the kinds of errors
+in docs/bedrock.md, and what type checkers know of `RunConfig`.
 
     PYTHONPATH=. python tools/tables.py
 
@@ -8,17 +8,19 @@ A test fails while these are not what this would write.
 """
 
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 
 from bench.report import filled_in
 from cli.flags import STORED, table_rows
 from cli.options import Options
-from socratic_bench.benchmarks import RunConfig
+from socratic_bench.benchmarks import BENCHMARKS, RunConfig
 from socratic_bench.providers.bedrock.kinds import ERROR_KINDS
 from socratic_bench.settings import Entry, listed
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
 PAGE = DOCS / "runner.md"
 BEDROCK = DOCS / "bedrock.md"
 HEAD = ("| flag | variable | default | meaning |", "|---|---|---|---|")
@@ -26,6 +28,17 @@ ERRORS_HEAD = (
     "| code | what happened | retried | may be billed | end reason |",
     "|---|---|---|---|---|",
 )
+STUB = ROOT / "socratic_bench" / "benchmarks" / "run_config.py"
+STUB_FORM = """\
+\"\"\"What type checkers know of `RunConfig`, made by `make docs`. Nothing imports it.\"\"\"
+
+{imports}
+from socratic_bench.settings import WholeConfig
+
+
+class RunConfig({bases}, WholeConfig, frozen=True, kw_only=True):
+    \"\"\"Everything that one run depends on; what a field means stands beside it.\"\"\"
+"""
 PLAIN_TEXT = "| `--version`, `-V`, `--help`, `-h` | | | plain text on stdout |"
 
 
@@ -38,7 +51,18 @@ def made() -> dict[Path, str]:
     bedrock = filled_in(
         BEDROCK.read_text(encoding="utf-8"), "error kinds", "\n".join(_kinds_of_errors())
     )
-    return {PAGE: page, BEDROCK: bedrock, Path(STORED): flags}
+    return {PAGE: page, BEDROCK: bedrock, Path(STORED): flags, STUB: _stub()}
+
+
+def _stub() -> str:
+    """What type checkers know of `RunConfig`: the settings of each benchmark that has some."""
+    rooms = {name: room for name, room in BENCHMARKS.items() if find_spec(f"{room}.settings")}
+    lines = [
+        f"from {room}.settings import Settings as {name.title().replace('_', '')}Settings"
+        for name, room in sorted(rooms.items(), key=lambda pair: pair[1])
+    ]
+    bases = [line.rpartition(" ")[2] for line in lines]
+    return STUB_FORM.format(imports="\n".join(lines), bases=", ".join(bases))
 
 
 def _kinds_of_errors() -> Iterator[str]:
@@ -54,7 +78,8 @@ def _table(group: str, entries: Sequence[Entry]) -> Iterator[str]:
         flag = f"`{' '.join(filter(None, (f'--{one.flag}', one.metavar)))}`" if one.flag else ""
         flag += f", `-{one.short}`" if one.short else ""
         variables = ", ".join(f"`{name}`" for name in one.variables)
-        cells = (flag, variables, one.default, one.meaning)
+        owned = f" (`{'`, `'.join(one.owners)}` alone)" if one.owners else ""
+        cells = (flag, variables, one.default, one.meaning + owned)
         yield "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|"
     if group == "output":
         yield PLAIN_TEXT

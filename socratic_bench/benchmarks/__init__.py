@@ -8,10 +8,10 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from socratic_bench.errors import UsageError
-from socratic_bench.settings import CoreConfig, WholeConfig, composed
+from socratic_bench.settings import CoreConfig, composed
 
 if TYPE_CHECKING:
-    from socratic_bench.benchmarks.socratic.settings import Settings as SocraticSettings
+    from socratic_bench.benchmarks.run_config import RunConfig as RunConfig
     from socratic_bench.ports import Benchmark
 
 BENCHMARKS = {
@@ -27,12 +27,7 @@ def _settings(module: str) -> type[CoreConfig]:
     return settings
 
 
-if TYPE_CHECKING:
-
-    class RunConfig(SocraticSettings, WholeConfig, frozen=True, kw_only=True):
-        """Everything that one run depends on; what a field means stands beside it."""
-
-else:
+if not TYPE_CHECKING:  # run_config.py, which `make docs` keeps, tells the types of it
     RunConfig = composed(
         "RunConfig",
         {name: _settings(f"{room}.settings") for name, room in BENCHMARKS.items()},

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from socratic_bench.documents.scalars import SCHEMA_VERSION
-from socratic_bench.parts import Parts
+from socratic_bench.parts import Part, Parts
 
 Node = dict[str, Any]
 
@@ -26,21 +26,30 @@ KIND = "which kind of document or entry this is"
 _LEFT_OUT = ("default", "title", "discriminator", "x-part", "x-known", "x-keys")
 
 
-def schema_of(
-    kind: str, document: object, parts: Parts, *, written: bool = True, promised: Sequence[str] = ()
-) -> Node:
-    """The schema of a kind of document, a type or a union of types.
+# What people write, so that keys may be left out.
+READ_ONLY = ("prices",)
 
-    The types themselves accept what older versions stored. `written`: all keys are required and no
-    others allowed; without it (files that people write) keys with a default may be left out.
+
+def schema_of(
+    kind: str,
+    document: object,
+    parts: Parts,
+    inputs: type[Part] = Part,
+    *,
+    promised: Sequence[str] = (),
+) -> Node:
+    """The schema of a kind of document, a type or a union of types, with what its benchmark adds.
+
+    The types themselves accept what older versions stored. In what the program writes all keys are
+    required and no others allowed; in files that people write keys with a default may be left out.
     `promised`: keys added as null if the type lacks them.
     """
-    parted = (getattr(parts, name) for name in Parts.__struct_fields__)
-    own = [one for one in parted if isinstance(one, type)]
+    types = {name: getattr(parts, name) for name in Parts.__struct_fields__}
+    own = {name: one for name, one in types.items() if isinstance(one, type)} | {"inputs": inputs}
     (root, *_), defs = msgspec.json.schema_components(
-        [document, *own], ref_template="#/$defs/{name}"
+        [document, *own.values()], ref_template="#/$defs/{name}"
     )
-    maker = _Maker(defs, parts, written=written)
+    maker = _Maker(defs, parts, own, written=kind not in READ_ONLY)
     top = maker.made(_target(root, defs) if "$ref" in root else root)
     for name in (name for name in promised if name not in top["properties"]):
         top["properties"][name] = {"type": "null"}
@@ -58,16 +67,24 @@ def schema_of(
 class _Maker:
     """Turns the schemas that msgspec makes of types into those of documents."""
 
-    def __init__(self, defs: Mapping[str, Node], parts: Parts, *, written: bool) -> None:
+    def __init__(
+        self,
+        defs: Mapping[str, Node],
+        parts: Parts,
+        own: Mapping[str, type[Part]],
+        *,
+        written: bool,
+    ) -> None:
         self._defs = defs
         self._parts = parts
+        self._own = own
         self._written = written
 
     def made(self, node: Node) -> Node:
         kept = {key: value for key, value in node.items() if key not in _LEFT_OUT}
         if name := node.get("x-part"):
             kept.pop("$ref")
-            kept = {**self._defs[getattr(self._parts, name).__name__], **kept}
+            kept = {**self._defs[self._own[name].__name__], **kept}
             kept.pop("title")
             if node["x-known"]:
                 kept["properties"] = {key: _known(one) for key, one in kept["properties"].items()}

@@ -1,12 +1,14 @@
 """What the outcome of a run depends on beside models and seed, as its document tells it."""
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct, defstruct, field
 
-from socratic_bench.documents.scalars import Sha256, keys
-from socratic_bench.settings import CoreConfig, Declared, table
+from socratic_bench.documents.scalars import Sha256, keys, part
+from socratic_bench.parts import Part
+from socratic_bench.settings import CoreConfig, Declared, Kind, table
 from socratic_bench.types import Completion
 from socratic_bench.version import VERSION
 
@@ -59,17 +61,42 @@ def _plain(one: Declared, value: Any) -> Any:  # noqa: ANN401 -- any setting's
     return str(value) if isinstance(value, Struct) else value
 
 
-SHOWN = tuple(one for one in table(CoreConfig).values() if one.setting.is_input)
+def _shown(kind: Kind, benchmark: str | None) -> tuple[Declared, ...]:
+    """The inputs among the core's settings, which have no owner, or among those of a benchmark."""
+    return tuple(
+        one
+        for one in table(kind).values()
+        if one.setting.is_input and (benchmark in one.owners if benchmark else not one.owners)
+    )
+
+
+def _values(config: CoreConfig, shown: Sequence[Declared]) -> dict[str, Any]:
+    return {one.name: _plain(one, getattr(config, one.name)) for one in shown}
+
+
+@cache
+def own_inputs(kind: Kind, benchmark: str) -> type[Part]:
+    """The type of what `inputs` have of the settings that are a benchmark's own."""
+    fields = [*map(_input, _shown(kind, benchmark))]
+    if not fields:
+        return Part
+    return defstruct("OwnInputs", fields, bases=(Part,), frozen=True, kw_only=True)  # type: ignore[return-value]
+
+
+CORE = _shown(CoreConfig, None)
 if TYPE_CHECKING:
     Settings = Struct
 else:
-    Settings = defstruct("Settings", map(_input, SHOWN), frozen=True, kw_only=True)
+    Settings = defstruct("Settings", map(_input, CORE), frozen=True, kw_only=True)
 
 
 class Inputs(Settings, frozen=True, kw_only=True):
     """Settings, versions, and fingerprints of every text that the outcome depends on."""
 
-    hashes: dict[str, Sha256] = field(name="*hashes", default_factory=dict)
+    hashes: dict[Annotated[str, Meta(pattern="_sha256$")], Sha256] = field(
+        name="*hashes", default_factory=dict
+    )
+    own: Annotated[Part, part("inputs")] = field(name="*own", default_factory=Part)
     models: Annotated[
         dict[
             str,
@@ -87,9 +114,12 @@ class Inputs(Settings, frozen=True, kw_only=True):
     def of(cls, result: "RunResult") -> "Inputs":
         from socratic_bench.providers import load_provider
 
+        config, kind = result.config, type(result.config)
+        own = own_inputs(kind, result.benchmark)
         return cls(
             hashes=dict(result.opening.hashes),
-            **{one.name: _plain(one, getattr(result.config, one.name)) for one in SHOWN},
+            own=own(**_values(config, _shown(kind, result.benchmark))),
+            **_values(config, CORE),
             models={
                 role: ModelUse.of(model, result.tallies[role].completions)
                 for role, model in result.models.items()

@@ -1,5 +1,6 @@
 """Typed documents as plain JSON values, and back."""
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, TypeVar
@@ -108,5 +109,15 @@ def _fields(found: object, info: Any) -> object:  # noqa: ANN401 -- msgspec's St
     return {
         **found,
         **{name: _nested(found[name], kind) for name, kind in known.items() if name in found},
-        **{name: _nested(beside, kind) for name, kind in known.items() if name.startswith("*")},
+        **{
+            name: _nested(_named(beside, kind), kind)
+            for name, kind in known.items()
+            if name.startswith("*")
+        },
     }
+
+
+def _named(found: Mapping[str, object], info: Any) -> Mapping[str, object]:  # noqa: ANN401
+    """Those keys whose names a mapping takes, if it says which."""
+    pattern = getattr(getattr(info, "key_type", None), "pattern", None)
+    return {name: found[name] for name in found if re.search(pattern or "", name)}

@@ -2,11 +2,12 @@
 
 from typing import Annotated, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
 
-from socratic_bench.pricing.rates import PRICED
-from socratic_bench.pricing.reading import MAX_USD
+from socratic_bench.pricing.rates import OPTIMIZED, PRICED
 
+MAX_USD = 1_000_000
+DATE = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 Price = Annotated[float, Meta(ge=0, le=MAX_USD)]
 
 
@@ -50,17 +51,31 @@ class RatesRow(_Kinds, frozen=True, kw_only=True):
     ] = UNSET
 
 
-class ModelRow(Struct, frozen=True, kw_only=True):
-    """Rates by the service tier that served a call."""
-
-    default: Annotated[RatesRow | UnsetType, Meta(description="of the default tier")] = UNSET
-    priority: Annotated[RatesRow | UnsetType, Meta(description="of the tier priority")] = UNSET
-    flex: Annotated[RatesRow | UnsetType, Meta(description="of the tier flex")] = UNSET
-    optimized: Annotated[
-        RatesRow | UnsetType,
-        Meta(description="of calls with optimized latency, whatever their tier"),
-    ] = UNSET
-    stand_in: Annotated[bool, Meta(description="made up, for models that nobody bills")] = False
+_OF_TIER = dict.fromkeys(PRICED, "of the tier {}") | {
+    OPTIMIZED: "of calls with optimized latency, whatever their tier"
+}
+ModelRow = defstruct(
+    "ModelRow",
+    [
+        *(
+            (
+                name,
+                Annotated[RatesRow | UnsetType, Meta(description=text.format(name))],
+                UNSET,
+            )
+            for name, text in _OF_TIER.items()
+        ),
+        (
+            "stand_in",
+            Annotated[bool, Meta(description="made up, for models that nobody bills")],
+            False,
+        ),
+    ],
+    namespace={"__doc__": "Rates by the service tier that served a call."},
+    module=__name__,
+    frozen=True,
+    kw_only=True,
+)
 
 
 class SourceRow(Struct, frozen=True, kw_only=True):
@@ -69,7 +84,7 @@ class SourceRow(Struct, frozen=True, kw_only=True):
     name: Annotated[str | None, Meta(description="who says them; null: the file's name")] = None
     version: Annotated[str | None, Meta(description="its version; null: not said")] = None
     date: Annotated[
-        Annotated[str, Meta(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")] | None,
+        Annotated[str, Meta(pattern=DATE)] | None,
         Meta(description="the day they were taken"),
     ] = None
 
@@ -86,7 +101,8 @@ class PriceFile(Struct, frozen=True, kw_only=True):
         dict[
             str,
             Annotated[
-                ModelRow, Meta(extra_json_schema={"anyOf": [{"required": [t]} for t in PRICED]})
+                ModelRow,  # type: ignore[valid-type]
+                Meta(extra_json_schema={"anyOf": [{"required": [t]} for t in PRICED]}),
             ],
         ],
         Meta(

@@ -3,12 +3,22 @@
 import re
 from collections.abc import Iterator
 
+from msgspec import NODEFAULT
+
+from socratic_bench.pricing.file import (
+    DATE,
+    MAX_USD,
+    ModelRow,
+    PriceFile,
+    RatesRow,
+    SourceRow,
+    StepRow,
+)
 from socratic_bench.pricing.rates import PRICED
 from socratic_bench.types import Json
 
-KINDS = ("input", "output", "cache_read", "cache_write")
-MAX_USD = 1_000_000
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+# What both have; beside these, one says for how many tokens, and the other what holds over so many.
+PRICES = tuple(name for name in RatesRow.__struct_fields__ if name in StepRow.__struct_fields__)
 
 
 def price_problems(found: Json) -> tuple[str, ...]:
@@ -20,7 +30,7 @@ def _problems(found: Json) -> Iterator[str]:
     if not isinstance(found, dict):
         yield "it must be a JSON object."
         return
-    yield from _unknown("", found, ("kind", "schema_version", "source", "models"))
+    yield from _unknown("", found, PriceFile.__struct_fields__)
     if found.get("kind", "prices") != "prices":
         yield f"kind is {found['kind']!r}, but must be 'prices'."
     if found.get("schema_version", 1) != 1:
@@ -40,12 +50,12 @@ def _source(source: Json) -> Iterator[str]:
     if not isinstance(source, dict):
         yield "source must be an object."
         return
-    yield from _unknown("source.", source, ("name", "version", "date"))
-    for name in ("name", "version", "date"):
+    yield from _unknown("source.", source, SourceRow.__struct_fields__)
+    for name in SourceRow.__struct_fields__:
         if not isinstance(source.get(name), str | None):
             yield f"source.{name} must be a text."
     date = source.get("date")
-    if isinstance(date, str) and not _DATE.fullmatch(date):
+    if isinstance(date, str) and not re.fullmatch(DATE, date):
         yield f"source.date is {date!r}, but must be of the form 2026-01-31."
 
 
@@ -53,33 +63,33 @@ def _model(where: str, row: Json) -> Iterator[str]:
     if not isinstance(row, dict):
         yield f"{where} must be an object of service tiers."
         return
-    yield from _unknown(f"{where}.", row, (*PRICED, "stand_in"))
+    yield from _unknown(f"{where}.", row, ModelRow.__struct_fields__)
     if not isinstance(row.get("stand_in", False), bool):
         yield f"{where}.stand_in must be true or false."
     if not any(tier in row for tier in PRICED):
         yield f"{where} has no tier: give {', '.join(PRICED)}."
     for tier in PRICED:
         if tier in row:
-            yield from _rates(f"{where}.{tier}", row[tier], ("input", "output"))
+            yield from _rates(f"{where}.{tier}", row[tier], RatesRow)
 
 
-def _rates(where: str, rates: Json, required: tuple[str, ...]) -> Iterator[str]:
+def _rates(where: str, rates: Json, row: type[RatesRow | StepRow]) -> Iterator[str]:
     if not isinstance(rates, dict):
         yield f"{where} must be an object."
         return
-    is_step = not required
-    yield from _unknown(f"{where}.", rates, (*KINDS, "input_tokens" if is_step else "over"))
-    for kind in KINDS:
+    yield from _unknown(f"{where}.", rates, row.__struct_fields__)
+    required = dict(zip(row.__struct_fields__, row.__struct_defaults__, strict=True))
+    for kind in PRICES:
         if kind in rates and not _is_price(rates[kind]):
             yield f"{where}.{kind} must be a number from 0 to {MAX_USD}, in USD per million tokens."
-        elif kind in required and kind not in rates:
+        elif kind not in rates and required[kind] is NODEFAULT:
             yield f"{where}.{kind} is missing."
-    if is_step:
+    if row is StepRow:
         tokens = rates.get("input_tokens")
         if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 1:
             yield f"{where}.input_tokens must be a whole number from 1."
     elif "over" in rates:
-        yield from _rates(f"{where}.over", rates["over"], ())
+        yield from _rates(f"{where}.over", rates["over"], StepRow)
 
 
 def _is_price(value: Json) -> bool:

@@ -13,7 +13,6 @@ from msgspec import Meta, Struct
 from socratic_bench.errors import Problem, UsageError
 from socratic_bench.models.table import price_rows, price_source
 from socratic_bench.pricing.rates import ModelPrices, Rates, Step
-from socratic_bench.pricing.reading import price_problems
 
 _ARN = re.compile(
     r"arn:[\w-]+:bedrock:(?P<region>[a-z0-9-]*):\d*:(?P<kind>[\w-]+)/(?P<id>.+)", re.DOTALL
@@ -75,10 +74,12 @@ def builtin_prices() -> PriceTable:
 
 def load_prices(content: bytes, name: str) -> PriceTable:
     """A user's price file over the built-in table. Raises `UsageError` with all its mistakes."""
+    from socratic_bench.pricing.reading import price_problems
+
     try:
         found = json.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise UsageError([f"--prices {name}: no JSON, since it is no UTF-8 text."]) from error
+        raise UsageError([_mistake(name, "no JSON, since it is no UTF-8 text.")]) from error
     except (ValueError, RecursionError) as error:
         raise UsageError([_mistake(name, f"no JSON ({error}).")]) from error
     if problems := price_problems(found):

@@ -1,6 +1,6 @@
 """Everything that is checked before the first call, all mistakes at once."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from secrets import randbits
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from socratic_bench.ports import Benchmark, Episode
 from socratic_bench.providers import load_provider
 from socratic_bench.redaction import look_again
 from socratic_bench.runner.prices import read_prices, unknown_prices
-from socratic_bench.settings import MAX_TURNS
+from socratic_bench.settings import MAX_TURNS, typed
 from socratic_bench.turns import Rubric
 from socratic_bench.types import JUDGE, Role
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 SEED_BITS = 32
 JUDGES_AT_ONCE = 4
+JUDGES_OWN = ("judge_model", "min_judge_coverage")  # settings of the judge alone
 
 
 class Plan(Struct, frozen=True):
@@ -92,12 +93,15 @@ def prepare(
     *,
     benchmark: Benchmark | None = None,
     draw: Callable[[], int] = draw_seed,
+    flagged: Collection[str] = (),
 ) -> Plan:
     """Check everything and read what the episode needs.
 
-    Raises `UsageError` with the given problems and all others that there are.
+    `flagged` are the settings of which a command line says something: one that the run makes no use
+    of is a mistake there. Raises `UsageError` with the given problems and all others.
     """
     look_again()
+    config, mistyped = typed(config)
     seed_given = config.seed is not None
     if not seed_given:
         config = replace(config, seed=draw())
@@ -109,11 +113,18 @@ def prepare(
     except UsageError as error:
         misread = error.said
     max_turns = chosen.parts.max_turns if chosen else MAX_TURNS
-    found: list[Words] = [*problems, *config.problems(max_turns), *_provider_problems(config)]
+    found: list[Words] = [
+        *problems,
+        *mistyped,
+        *config.problems(max_turns),
+        *_provider_problems(config),
+    ]
     if chosen:
         found.extend(_gate_problems(config, chosen, episode))
     found.extend(misread)
     is_judged = episode is None or _rubric_of(episode) is not None
+    if not is_judged and config.judge_model is not None:
+        found.extend(_useless(name, config) for name in JUDGES_OWN if name in flagged)
     try:
         prices = read_prices(config)
         parts = chosen.parts if chosen else Parts()
@@ -130,6 +141,11 @@ def _provider_problems(config: RunConfig) -> Iterator[Words]:
         yield from load_provider(config.provider).problems(config)
     except UsageError as error:
         yield from error.said
+
+
+def _useless(name: str, config: RunConfig) -> Problem:
+    text = f"{{{name}}} is given, but nobody judges in {{benchmark}}: leave it out."
+    return Problem.of(text, benchmark=config.benchmark)
 
 
 def _rubric_of(episode: Episode) -> Rubric | None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.documents.plain import plain_keys
-from socratic_bench.errors import DamagedJournalError, UsageError
+from socratic_bench.errors import DamagedJournalError, Problem, UsageError
 from socratic_bench.journal import Identity, ReplayLog
 from socratic_bench.journal.entries import VERSION, Begun, Process
 from socratic_bench.journal.replay_log import impossible, read_header
@@ -55,14 +55,12 @@ def earlier_config(entries: Sequence[Entry]) -> RunConfig:
     """The configuration that a journal began with. Raises `UsageError` if it is none."""
     header = read_header(entries[0] if entries else {})
     try:
-        config = from_stored(RunConfig, header.config)
-        config.problems()  # only for the types; what it finds is reported later
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return from_stored(RunConfig, header.config)
+    except (TypeError, ValueError) as error:
         raise UsageError(
             [f"The journal of {header.run_id} does not tell how the run was asked for."],
-            hint="Give the run's own command line with --resume.",
+            hint=Problem.of("Give the run's own command line with {resume}."),
         ) from error
-    return config
 
 
 def stored_config(asked: RunConfig, run_id: str, cancel_token: CancelToken) -> RunConfig:

@@ -1,7 +1,15 @@
 """Flags and environment become one frozen configuration; every mistake is found, all at once."""
 
 from socratic_bench.settings.composing import WholeConfig, composed, part_of
-from socratic_bench.settings.core import MAX_SEED, MAX_TURNS, MOST_TURNS, CoreConfig, Gate
+from socratic_bench.settings.core import (
+    CALL_TIMEOUT_S,
+    MAX_ATTEMPTS,
+    MAX_SEED,
+    MAX_TURNS,
+    MOST_TURNS,
+    CoreConfig,
+    Gate,
+)
 from socratic_bench.settings.files import (
     MAX_STORED_BYTES,
     MAX_TEXT_BYTES,
@@ -11,14 +19,21 @@ from socratic_bench.settings.files import (
 )
 from socratic_bench.settings.listing import Entry, listed
 from socratic_bench.settings.loading import read_config
-from socratic_bench.settings.problems import NOTHING_TO_RESUME, model_problems, prefix_problems
+from socratic_bench.settings.problems import (
+    NOTHING_TO_RESUME,
+    model_problems,
+    prefix_problems,
+    typed,
+)
 from socratic_bench.settings.reader import Reader, Sources
 from socratic_bench.settings.readers import BEDROCK, OFFLINE_REGION
 from socratic_bench.settings.stored import continued, from_stored, to_plain, to_stored
-from socratic_bench.settings.table import Declared, Kind, flag_names, foreign, table
+from socratic_bench.settings.table import Declared, Kind, fields_of, flag_names, foreign, table
 
 __all__ = [
     "BEDROCK",
+    "CALL_TIMEOUT_S",
+    "MAX_ATTEMPTS",
     "MAX_SEED",
     "MAX_STORED_BYTES",
     "MAX_TEXT_BYTES",
@@ -36,6 +51,7 @@ __all__ = [
     "WholeConfig",
     "composed",
     "continued",
+    "fields_of",
     "flag_names",
     "foreign",
     "from_stored",
@@ -50,4 +66,5 @@ __all__ = [
     "table",
     "to_plain",
     "to_stored",
+    "typed",
 ]

@@ -14,6 +14,8 @@ from socratic_bench.settings.storage import StorageConfig
 MAX_TURNS = 500  # of a benchmark that has no bound of its own
 MOST_TURNS = 1_000_000  # of any benchmark
 MOST_AT_ONCE = 128
+MAX_ATTEMPTS = 10
+CALL_TIMEOUT_S = 300.0
 MAX_SEED = 2**53 - 1  # the largest integer that every JSON reader keeps exact
 
 
@@ -60,7 +62,12 @@ class CoreConfig(StorageConfig, frozen=True, kw_only=True):
     ]
     benchmark: Annotated[
         str,
-        Setting("dialogue", "NAME", "the benchmark to play (default {default})", identity="always"),
+        Setting(
+            "dialogue",
+            "NAME",
+            "the benchmark to play: {benchmarks} (default {default})",
+            identity="always",
+        ),
     ] = "socratic"
     prompt: Annotated[
         str | None, Setting("dialogue", "TEXT", "the opening words; - reads standard input")
@@ -213,7 +220,7 @@ class CoreConfig(StorageConfig, frozen=True, kw_only=True):
         Setting(
             "service", "N", "requests that one call may take (default {default})", low=1, high=100
         ),
-    ] = 10
+    ] = MAX_ATTEMPTS
     max_concurrency: Annotated[
         int,
         Setting(
@@ -231,11 +238,10 @@ class CoreConfig(StorageConfig, frozen=True, kw_only=True):
             "S",
             "seconds that one request may take (default {default})",
             flag="call-timeout",
-            default_words="300",
             low=0.001,
             high=3600,
         ),
-    ] = 300.0
+    ] = CALL_TIMEOUT_S
     deadline_s: Annotated[
         float | None,
         Setting(

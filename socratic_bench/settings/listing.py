@@ -6,12 +6,12 @@ from typing import get_args
 from msgspec import Struct
 
 from socratic_bench.setting import Group, Switch
-from socratic_bench.settings.table import Declared, Kind, table
+from socratic_bench.settings.table import Declared, Kind, shown, table
 
 
 class Entry(Struct, frozen=True, kw_only=True):
     """A flag or a variable as people read of it; `form` is what the flag takes, `choices` are words
-    for it.
+    for it, `owners` the benchmarks whose own it is, none for one of every run.
     """
 
     group: Group
@@ -24,6 +24,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     variables: tuple[str, ...]
     default: str
     meaning: str
+    owners: tuple[str, ...] = ()
 
 
 def listed(kinds: Sequence[Kind]) -> tuple[Entry, ...]:
@@ -87,31 +88,38 @@ def _entries(one: Declared) -> tuple[Entry, ...]:
         variables=setting.variables,
         default=_default(one),
         meaning=_meaning(one),
+        owners=one.owners,
     )
     if not setting.steered_by:
         return (own,)
-    steering = _steering(setting.group, setting.steered_by)
+    steering = _steering(setting.group, setting.steered_by, one.owners)
     return (own, steering) if setting.steered_by.comes_after else (steering, own)
 
 
 def _meaning(one: Declared) -> str:
     setting = one.setting
-    text = setting.meaning or setting.text.partition(" (default")[0]
+    text = setting.meaning or _without_default(setting.text)
     is_bounded = setting.high is not None and "{high}" not in text
     return one.filled(f"{text}; {{low}} to {{high}}" if is_bounded else text)
 
 
-def _steering(group: Group, switch: Switch) -> Entry:
+def _without_default(text: str) -> str:
+    """The tables have a column of its own for it."""
+    return text.partition(" (default")[0]
+
+
+def _steering(group: Group, switch: Switch, owners: tuple[str, ...]) -> Entry:
     return Entry(
         group=group,
         flag=switch.name,
         choices=switch.choices,
         metavar=switch.metavar,
         form="word" if switch.metavar else "switch",
-        text=switch.text,
+        text=switch.text.format(default=switch.default_words),
         variables=(),
-        default=switch.default_words,
-        meaning=switch.meaning or switch.text,
+        default=f"`{switch.default_words}`" if switch.metavar else switch.default_words,
+        meaning=switch.meaning or _without_default(switch.text),
+        owners=owners,
     )
 
 
@@ -122,4 +130,4 @@ def _default(one: Declared) -> str:
         return "off"
     if one.default in (None, "", ()):
         return "none"
-    return f"`{one.default}`" if isinstance(one.default, str) else str(one.default)
+    return f"`{one.default}`" if isinstance(one.default, str) else shown(one.default)

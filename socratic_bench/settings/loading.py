@@ -34,7 +34,11 @@ def read_config(kind: type[Config], sources: Sources) -> tuple[Config, tuple[Pro
         for name in table(kind)
         if name not in others
     }
-    given = [foreign_problem(n, others[n], benchmark) for n in others if reader.is_flagged(n)]
+    given = [
+        foreign_problem(flag, owners, benchmark)
+        for name, owners in others.items()
+        for flag in reader.flagged(name)
+    ]
     return kind(**values), (*reader.problems, *given)
 
 

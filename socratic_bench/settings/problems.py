@@ -2,12 +2,18 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+from msgspec import ValidationError
+from msgspec.structs import replace
 
 from socratic_bench.errors import Problem
 from socratic_bench.settings.core import CoreConfig
 from socratic_bench.settings.files import MAX_TEXT_BYTES
 from socratic_bench.settings.readers import BEDROCK
 from socratic_bench.settings.table import foreign, table
+
+Config = TypeVar("Config", bound=CoreConfig)
 
 _ARN = r"arn:aws[\w-]*:bedrock:(?P<region>[a-z0-9-]*):\d*:[\w.-]+/.+"
 _ROLE_ARN = r"arn:aws[\w-]*:iam::\d{12}:role/.+"
@@ -34,15 +40,38 @@ _METADATA_KEY = r"[a-zA-Z0-9\s:_@$#=/+,\-.]{1,256}"
 _METADATA_VALUE = r"[a-zA-Z0-9\s:_@$#=/+,\-.]{0,256}"
 
 
+def typed(config: Config) -> tuple[Config, tuple[Problem, ...]]:
+    """The configuration with each value in its field's type, and those that are of none.
+
+    Their defaults stand in for these, so that all else can be checked in the same go.
+    """
+    read: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for one in table(type(config)).values():
+        value = getattr(config, one.name)
+        if value is one.default:
+            continue
+        try:
+            found = one.typed(value)
+        except (ValidationError, TypeError) as error:
+            found = one.default
+            problems.append(one.type_problem(value, error))
+        if found != value:  # a whole number stays one in a field for any
+            read[one.name] = found
+    return replace(config, **read) if read else config, tuple(problems)
+
+
 def problems_of(config: CoreConfig, max_turns: int) -> tuple[Problem, ...]:
     """Every mistake in the values, one sentence each; empty if the run can be prepared.
 
     `max_turns` is the benchmark's own bound.
     """
+    config, mistyped = typed(config)
     declared = {**table(type(config))}
     declared["turns"] = declared["turns"].up_to(max_turns)
     alone = (one.problem(getattr(config, one.name)) for one in declared.values())
     return (
+        *mistyped,
         *_foreign_problems(config),
         *_tested_problems(config),
         *model_problems(config, "model"),

@@ -1,7 +1,7 @@
 """Reads settings, flag first, then variable, then default, and notes what cannot be read."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -9,10 +9,9 @@ from typing import Any
 from msgspec import Struct
 
 from socratic_bench.errors import Problem
-from socratic_bench.settings.table import Declared, Kind, choice_problem, table
+from socratic_bench.settings.table import PATHS, Declared, Kind, choice_problem, table
 from socratic_bench.types import is_text
 
-PATHS = ("FILE", "DIR")  # what a word is called that names one
 _PLAIN_INTEGER = r"\s*[+-]?[0-9]+\s*"
 
 Flags = Mapping[str, str | Sequence[str] | bool]
@@ -53,11 +52,15 @@ class Reader:
             return None
         return value if isinstance(value, str) else None
 
-    def is_flagged(self, name: str) -> bool:
-        """Whether any flag says something of the field."""
+    def flagged(self, name: str) -> Iterator[str]:
+        """The names of the given flags that say something of the field: its own, or that of the one
+        which steers it.
+        """
         one = self._table[name]
-        steering = one.setting.steered_by
-        return self.given(one.flag or "") or bool(steering and self.given(steering.name))
+        if self.given(one.flag or ""):
+            yield name
+        if (steering := one.setting.steered_by) and self.given(steering.name):
+            yield steering.name.replace("-", "_")
 
     def note(self, text: str, **values: object) -> None:
         """A mistake; see `Problem`."""

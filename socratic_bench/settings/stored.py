@@ -8,7 +8,8 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from socratic_bench.settings.core import CoreConfig
-from socratic_bench.settings.table import field_of, names, table
+from socratic_bench.settings.problems import typed
+from socratic_bench.settings.table import fields_of, names, table
 
 Config = TypeVar("Config", bound=CoreConfig)
 
@@ -40,7 +41,11 @@ def from_stored(kind: type[Config], stored: Mapping[str, Any]) -> Config:
     """
     afresh = names(kind, lambda setting: setting.is_afresh)
     known = {name: stored[name] for name in table(kind) if name in stored and name not in afresh}
-    return kind(**{n: _from_plain(table(kind)[n].kinds[0], value) for n, value in known.items()})
+    read = {n: _from_plain(table(kind)[n].kinds[0], value) for n, value in known.items()}
+    config, mistyped = typed(kind(**read))
+    if mistyped:
+        raise ValueError(mistyped)
+    return config
 
 
 def _from_plain(kind: Any, value: Any) -> Any:  # noqa: ANN401 -- a type, and a value of it
@@ -54,9 +59,9 @@ def _from_plain(kind: Any, value: Any) -> Any:  # noqa: ANN401 -- a type, and a 
 def continued(stored: Config, asked: Config, flags: Iterable[str]) -> Config:
     """The stored configuration with what the given `flags` say, and the places of `asked`."""
     kind = type(stored)
-    said = {field_of(kind, flag) for flag in flags} - {None}
+    said = fields_of(kind, flags)
     # Objects in the same bucket stay encrypted with the same key.
     key = asked.s3_kms_key_id or (stored.s3_kms_key_id if asked.s3_bucket else None)
     told = {*said, *names(kind, lambda setting: setting.is_afresh)}
-    afresh = {name: getattr(asked, name) for name in told if name}
+    afresh = {name: getattr(asked, name) for name in told}
     return replace(stored, **{**afresh, "s3_kms_key_id": key})

@@ -1,30 +1,37 @@
 """The table of settings: the `Setting` of each field of a class."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from os import PathLike, fspath
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from msgspec import NODEFAULT, Struct
+from msgspec import NODEFAULT, Struct, convert, to_builtins
 from msgspec.structs import replace
 
 from socratic_bench.errors import Problem
 from socratic_bench.setting import Setting
 
 Kind = type[Struct]
+PATHS = ("FILE", "DIR")  # what a word is called that names one
 
 
 class Declared(Struct, frozen=True):
     """A field that is a setting of the class `home`.
 
-    `kinds` are the types that it may have, `None`'s left out.
+    `annotation` is its type, `kinds` are those that it may have, `None`'s left out. `owners` are
+    the benchmarks that have it, none for one of every run; `benchmarks` are all that there are.
     """
 
     name: str
+    annotation: Any
     kinds: tuple[Any, ...]
     default: Any
     setting: Setting
     home: str
+    owners: tuple[str, ...] = ()
+    benchmarks: tuple[str, ...] = ()
 
     @property
     def flag(self) -> str | None:
@@ -60,22 +67,45 @@ class Declared(Struct, frozen=True):
         setting = self.setting
         *others, last = self.offered or ("",)
         return text.format(
-            low=setting.low,
+            low=setting.low or 0,
             high=setting.high,
-            default=setting.default_words.format(low=setting.low) or self.default,
+            default=setting.default_words.format(low=setting.low) or shown(self.default),
             choices=f"{', '.join(others)} or {last}",
+            benchmarks=", ".join(self.benchmarks),
         )
 
     def up_to(self, high: float) -> "Declared":
         """The same with another bound."""
         return replace(self, setting=replace(self.setting, high=high))
 
+    def typed(self, value: Any) -> Any:  # noqa: ANN401 -- any field's
+        """The value in the type of its field, such as a tuple for a list.
+
+        Raises `ValidationError` or `TypeError`.
+        """
+        if self.setting.metavar in PATHS and isinstance(value, PathLike):
+            value = fspath(value)
+        found = convert(value, self.annotation)
+        # What is a value of a type already is taken as it is, whatever stands in its own fields.
+        convert(to_builtins(found), self.annotation)
+        return found
+
+    def type_problem(self, value: Any, error: Exception) -> Problem:  # noqa: ANN401
+        """What `typed` could not read."""
+        if self.choices:
+            return choice_problem(self, value)
+        what, _, where = str(error).partition(" - at `$")
+        wrong = f" ({where.rstrip('`')}: {what[:1].lower()}{what[1:]})" if where else ""
+        called = getattr(self.annotation, "__name__", "")
+        if get_args(self.annotation):
+            called = re.sub(r"\w[\w.]*\.", "", str(self.annotation))
+        text = f"{{{self.name}}} is {{value!r}}, but must be of type {{type}}{{wrong}}."
+        return Problem.of(text, value=value, type=called, wrong=wrong)
+
     def problem(self, value: Any) -> Problem | None:  # noqa: ANN401 -- any field's
-        """What is wrong with a value as such, whatever the other settings are."""
+        """What is wrong with a value of its type as such, whatever the other settings are."""
         if value is None:
             return None
-        if self.choices:
-            return None if value in self.choices else choice_problem(self, value)
         mistake = self._out_of_bounds(value)
         return Problem.of(f"{{{self.name}}} is {mistake}.", value=value) if mistake else None
 
@@ -89,6 +119,11 @@ class Declared(Struct, frozen=True):
         if low is not None and not value >= low:
             return f"{{value}}, but must be at least {low}"
         return None
+
+
+def shown(default: object) -> str:
+    """A default in words."""
+    return f"{default:g}" if isinstance(default, float) else str(default)
 
 
 def choice_problem(one: Declared, word: str) -> Problem:
@@ -110,8 +145,16 @@ def _declared(kind: Kind, defaults: Mapping[str, Any]) -> Iterator[Declared]:
             found = getattr(annotation, "__metadata__", ())
             if name in defaults and found and isinstance(found[0], Setting):
                 default = "" if defaults[name] is NODEFAULT else defaults[name]
-                kinds = _kinds(annotation.__origin__)
-                yield Declared(name, kinds, default, found[0], cls.__name__)
+                yield Declared(
+                    name,
+                    annotation.__origin__,
+                    _kinds(annotation.__origin__),
+                    default,
+                    found[0],
+                    cls.__name__,
+                    getattr(kind, "OWNERS", {}).get(name, ()),
+                    getattr(kind, "BENCHMARKS", ()),
+                )
 
 
 def _kinds(annotation: Any) -> tuple[Any, ...]:  # noqa: ANN401 -- a type, or a form of types
@@ -133,13 +176,14 @@ def foreign(kind: Kind, benchmark: str) -> Mapping[str, Sequence[str]]:
     return {name: names for name, names in owners.items() if benchmark not in names}
 
 
-def field_of(kind: Kind, flag: str) -> str | None:
-    """The field that a flag sets or steers; `None` for a flag that is no setting of this class."""
-    for one in table(kind).values():
-        steering = one.setting.steered_by
-        if flag == one.flag or (steering and flag == steering.name):
-            return one.name
-    return None
+def fields_of(kind: Kind, flags: Iterable[str]) -> frozenset[str]:
+    """The fields that flags set or steer; a flag may be no setting of this class."""
+    given = frozenset(flags)
+    return frozenset(
+        one.name
+        for one in table(kind).values()
+        if one.flag in given or (one.setting.steered_by and one.setting.steered_by.name in given)
+    )
 
 
 def flag_names(kinds: Sequence[Kind]) -> Callable[[str], str]:

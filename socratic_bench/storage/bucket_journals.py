@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
 
-from socratic_bench.errors import DamagedJournalError, UsageError
+from socratic_bench.errors import DamagedJournalError, Problem, UsageError
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.settings import MAX_STORED_BYTES
 from socratic_bench.storage.bucket import Bucket, Stored
@@ -79,7 +79,7 @@ class BucketJournals:
     def _absent(self, keys: RunKeys) -> UsageError:
         return UsageError(
             [f"There is no run {keys.run_id} in {self._bucket.location(keys.journal)}."],
-            hint="Check the run id, --s3-bucket and --s3-prefix.",
+            hint=Problem.of("Check the run id, {s3_bucket} and {s3_prefix}."),
         )
 
     def create(self, run_id: str, identity: str) -> BucketJournal:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import orjson
 
-from socratic_bench.errors import ArtifactError, UsageError
+from socratic_bench.errors import ArtifactError, Problem, UsageError
 from socratic_bench.storage.tree import OutsideError, Tree
 from socratic_bench.store_ports import Kept
 
@@ -36,13 +36,15 @@ class FolderStore:
         except PermissionError as error:
             raise UsageError(
                 [f"The output folder {self._shown()} cannot be written: no permission."],
-                hint="Choose another --output-dir, or run as a user who may write there.",
+                hint=Problem.of(
+                    "Choose another {output_dir}, or run as a user who may write there."
+                ),
             ) from error
         except (OSError, ValueError) as error:
             # Read-only or full, a name that is too long, or one that no file can have.
             raise UsageError(
                 [f"The output folder {self._shown()} cannot be used: {_why(error)}."],
-                hint="Choose another --output-dir.",
+                hint=Problem.of("Choose another {output_dir}."),
             ) from error
 
     def _shown(self) -> str:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from socratic_bench.errors import DamagedJournalError, UsageError
+from socratic_bench.errors import DamagedJournalError, Problem, UsageError
 from socratic_bench.storage.folder_journal import (
     ANEW,
     NEVER,
@@ -125,5 +125,7 @@ class FolderJournals:
     def _absent(self, path: Path) -> str:
         return f"There is no journal of {path.stem} in {self._root}."
 
-    def _hint(self) -> str:
-        return "Give the --output-dir of the run, and its run_id as its document has it."
+    def _hint(self) -> Problem:
+        return Problem.of(
+            "Give the {output_dir} of the run, and its run_id as its document has it."
+        )

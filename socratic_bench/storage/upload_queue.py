@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from socratic_bench.errors import ArtifactError, StoreOutageError
 from socratic_bench.retrying import RetryPolicy
+from socratic_bench.settings import MAX_ATTEMPTS
 from socratic_bench.store_ports import ArtifactStore, Kept
 
 WRITERS = 4
@@ -25,7 +26,7 @@ class UploadPolicy(Struct, frozen=True, kw_only=True):
     are given up once none has arrived for `grace_s`.
     """
 
-    tries: int = 10
+    tries: int = MAX_ATTEMPTS
     grace_s: float = 60.0
     monotonic_s: Callable[[], float] = time.monotonic
     retry_policy: RetryPolicy = RetryPolicy()

@@ -1,8 +1,10 @@
 """The Socratic benchmark as the engine sees it: prepare an episode, sum its verdicts up."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
+
+from msgspec import Struct
 
 from socratic_bench.benchmarks.socratic import metrics
 from socratic_bench.benchmarks.socratic.document import PARTS
@@ -29,7 +31,7 @@ from socratic_bench.benchmarks.socratic.transcript import (
     read_transcript,
 )
 from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR
-from socratic_bench.errors import UsageError, Words
+from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.judging import load_rubric
 from socratic_bench.ports import Benchmark, Metrics, Sample
 from socratic_bench.settings import CoreConfig, part_of, read_bounded
@@ -50,6 +52,12 @@ class SocraticBenchmark(Benchmark):
         "socratic_bench.benchmarks.socratic.heuristics",
         "socratic_bench.benchmarks.socratic.students.fidelity",
     )
+
+    @property
+    def documents(self) -> Mapping[str, type[Struct]]:
+        from socratic_bench.benchmarks.socratic.scenarios import listing
+
+        return {"scenarios": listing.ScenarioList, "scenario_check": listing.ScenarioCheck}
 
     def prepare(self, config: CoreConfig) -> SocraticEpisode:
         """The episode of a configuration. Raises `UsageError` naming file, field and reason."""
@@ -119,7 +127,7 @@ def _notices(settings: Settings, scenario: Scenario, transcript: Transcript) -> 
     if not missed:
         return ()
     kinds = ", ".join(missed)
-    text = f"--pressure {settings.pressure} has no room for {kinds} in the turns to be played: "
+    text = f"The {settings.pressure} pressure has no room for {kinds} in the turns to be played: "
     enough = "" if transcript.turns else f" A dialogue of {len(KINDS) + 1} turns has room for all."
     return (f"{text}score_by_pressure is null there.{enough}",)
 
@@ -138,7 +146,7 @@ def _scenario(settings: Settings, transcript: Transcript, problems: list[Words])
         if settings.scenario:
             return _named(settings.scenario)
         if transcript.scenario:
-            return _recorded(settings.transcript or "", transcript.scenario)
+            return _recorded(settings.transcript or "", transcript.scenario, problems)
         opening = transcript.turns[0].student if transcript.turns else settings.prompt
         return find_by_opening(opening or "") or load_builtin(CUSTOM)
     except ScenarioError as error:
@@ -156,13 +164,19 @@ def _named(name: str) -> Scenario:
     return load_builtin(name)
 
 
-def _recorded(path: str, name: str) -> Scenario:
-    """The record's own scenario; raises `ScenarioError` if it is unknown: no other may go on."""
+def _recorded(path: str, name: str, problems: list[Words]) -> Scenario | None:
+    """The record's own scenario, or a mistake if it is unknown: no other may go on."""
     if name in builtin_ids():
         return load_builtin(name)
-    reason = f"its student is that of the scenario {name!r}, which is not built in."
-    hint = "Give its file with --scenario-file, or another student with --scenario."
-    raise ScenarioError((f"{path}: scenario: {reason} {hint}",))
+    problems.append(
+        Problem.of(
+            "{path}: scenario: its student is that of the scenario {name!r}, which is not built "
+            "in. Give its file with {scenario_file}, or another student with {scenario}.",
+            path=path,
+            name=name,
+        )
+    )
+    return None
 
 
 def _tutor_prompt(settings: Settings, problems: list[Words]) -> str:

@@ -8,17 +8,19 @@ from socratic_bench.setting import Setting, Switch
 from socratic_bench.settings import CoreConfig, Reader, model_problems
 
 Pressure = Literal["none", "low", "high"]
+# The words of --student, which steers whether a model plays it.
+SCRIPTED, MODEL = "scripted", "model"
 
 
 def _student_model(reader: Reader) -> str | None:
     mode, model = reader.word("student"), reader.read("student_model")
-    if mode not in (None, "scripted", "model"):
-        reader.note("{student} is {mode!r}, but must be scripted or model.", mode=mode)
-    if mode == "model" and model is None:
-        reader.note("{student} model needs an id: give {student_model}.")
-    if mode == "scripted":
+    if mode not in (None, SCRIPTED, MODEL):
+        reader.note(f"{{student}} is {{mode!r}}, but must be {SCRIPTED} or {MODEL}.", mode=mode)
+    if mode == MODEL and model is None:
+        reader.note(f"{{student}} {MODEL} needs an id: give {{student_model}}.")
+    if mode == SCRIPTED:
         if reader.given("student-model"):
-            reader.note("{student} scripted and {student_model} contradict: keep one.")
+            reader.note(f"{{student}} {SCRIPTED} and {{student_model}} contradict: keep one.")
         return None
     return str(model) if model is not None else None
 
@@ -65,9 +67,9 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
             steered_by=Switch(
                 "student",
                 "MODE",
-                "scripted (default) or model",
-                default_words="`scripted`",
-                choices=("scripted", "model"),
+                f"{SCRIPTED} or {MODEL} (default {{default}})",
+                default_words=SCRIPTED,
+                choices=(SCRIPTED, MODEL),
             ),
             identity="always",
         ),
@@ -77,9 +79,8 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         Setting(
             "dialogue",
             "LEVEL",
-            "none (default), low or high: how often it wants answers",
-            "how often the student [pushes for answers](benchmark.md#pressure): `none`, `low` or "
-            "`high`",
+            "{choices}: how often the student wants answers (default {default})",
+            "{choices}: how often the student [pushes for answers](benchmark.md#pressure)",
             identity="chosen",
         ),
     ] = "none"

@@ -15,6 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from socratic_bench.benchmarks.socratic.students.pressure import KINDS
+from socratic_bench.errors import Problem, Words
 from socratic_bench.settings import read_bounded
 from socratic_bench.types import Json, is_text
 
@@ -62,8 +63,8 @@ NO_TRANSCRIPT = Transcript()
 class TranscriptError(ValueError):
     """A transcript cannot be used; `problems` holds every mistake as "file: field: reason"."""
 
-    def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("; ".join(problems))
+    def __init__(self, problems: Sequence[Words]) -> None:
+        super().__init__("; ".join(map(str, problems)))
         self.problems = tuple(problems)
 
 
@@ -100,7 +101,14 @@ def _cut(path: str, turns: list[RecordedTurn], n_turns: int | None, scenario: st
     n_replayed = whole if n_turns is None else n_turns
     if n_replayed > whole:
         raise TranscriptError(
-            [f"{path}: turns: it has {whole}, but --transcript-turns asks for {n_turns}."]
+            [
+                Problem.of(
+                    "{path}: turns: it has {whole}, but {transcript_turns} asks for {asked}.",
+                    path=path,
+                    whole=whole,
+                    asked=n_turns,
+                )
+            ]
         )
     handover = turns[n_replayed] if n_replayed < len(turns) else None
     return Transcript(

@@ -27,6 +27,7 @@ from socratic_bench.providers.bedrock.credentials import CredentialsError, learn
 from socratic_bench.providers.bedrock.data import make_client, new_session
 from socratic_bench.providers.bedrock.error_kinds import error_kind
 from socratic_bench.providers.bedrock.transport import UnsendableError
+from socratic_bench.settings import CALL_TIMEOUT_S
 from socratic_bench.version import VERSION
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     region: str
     url: str | None = None
     assume_role_arn: str | None = None
-    call_timeout_s: float = 300.0
+    call_timeout_s: float = CALL_TIMEOUT_S
 
 
 def open_session(endpoint: Endpoint) -> Session:

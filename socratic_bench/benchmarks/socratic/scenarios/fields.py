@@ -2,22 +2,22 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Literal
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin
 
 from msgspec import Struct
 
 from socratic_bench.benchmarks.socratic.scenarios.scenario import (
-    AGES,
-    FAMILIES,
-    RESISTANCES,
     WEAKNESS_OF,
     WEAKNESSES,
+    Scenario,
+    Text,
     normal,
 )
 from socratic_bench.errors import MOST_SHOWN
+from socratic_bench.settings import MAX_TURNS
 
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-_MAX_TURNS = 500
 _WORDS: tuple[tuple[type, str], ...] = (
     (bool, "true or false"),
     (int, "a number"),
@@ -28,36 +28,30 @@ _WORDS: tuple[tuple[type, str], ...] = (
 )
 
 
-class Field(Struct, frozen=True, kw_only=True):
-    """A field of the file. `longest` is in characters and, for "texts", holds for each of them."""
+class Field(Struct, frozen=True):
+    """A field of the file: where it stands, its type with `None` left out, and its bounds."""
 
     path: str
-    kind: Literal["text", "texts", "number"] = "text"
-    longest: int = 80
-    count: tuple[int, int] = (1, 1)
-    allowed: tuple[str, ...] = ()
-    required: bool = True
+    kind: Any
+    bounds: Text
+    required: bool
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """The words that it may be; empty if there are others."""
+        return get_args(self.kind) if get_origin(self.kind) is Literal else ()
 
 
-FIELDS = (
-    Field(path="id", longest=60),
-    Field(path="title"),
-    Field(path="family", allowed=FAMILIES),
-    Field(path="subject", longest=40),
-    Field(path="age", allowed=AGES),
-    Field(path="openings", kind="texts", longest=600, count=(1, 10)),
-    Field(path="draws_out", kind="texts", longest=300, count=(2, 4)),
-    Field(path="replies", kind="texts", longest=600, count=(6, 10)),
-    Field(path="closes_after", kind="number", required=False),
-    Field(path="closing", longest=600, required=False),
-    Field(path="student.persona", longest=800),
-    Field(path="student.belief", longest=240),
-    Field(path="student.because", longest=240),
-    Field(path="student.topic"),
-    Field(path="student.details", kind="texts", count=(3, 8)),
-    Field(path="student.weakness", allowed=WEAKNESSES),
-    Field(path="student.resistance", allowed=RESISTANCES),
-)
+def _fields() -> Iterator[Field]:
+    for name, annotation in Scenario.__annotations__.items():
+        for bounds in getattr(annotation, "__metadata__", ()):
+            kind = annotation.__origin__
+            is_optional = get_origin(kind) is UnionType
+            path = f"student.{name}" if bounds.is_students else name
+            yield Field(path, get_args(kind)[0] if is_optional else kind, bounds, not is_optional)
+
+
+FIELDS = tuple(_fields())
 
 
 def find_problems(table: Mapping[str, object]) -> list[str]:
@@ -106,9 +100,9 @@ def _leaf(path: str) -> str:
 
 
 def _wrong(field: Field, value: object) -> Iterator[str]:
-    if field.kind == "number":
+    if field.kind is int:
         yield from _wrong_number(value)
-    elif field.kind == "text":
+    elif get_origin(field.kind) is not tuple:
         yield from _wrong_text(field, value)
     elif not isinstance(value, list):
         yield f": must be a list of texts, not {_word(value)}"
@@ -119,8 +113,8 @@ def _wrong(field: Field, value: object) -> Iterator[str]:
 def _wrong_number(value: object) -> Iterator[str]:
     if isinstance(value, bool) or not isinstance(value, int):
         yield f": must be a whole number, not {_word(value)}"
-    elif not 1 <= value <= _MAX_TURNS:
-        yield f": {value} given; 1 to {_MAX_TURNS} allowed"
+    elif not 1 <= value <= MAX_TURNS:
+        yield f": {value} given; 1 to {MAX_TURNS} allowed"
 
 
 def _wrong_text(field: Field, value: object) -> Iterator[str]:
@@ -128,8 +122,8 @@ def _wrong_text(field: Field, value: object) -> Iterator[str]:
         yield f": must be text in quotation marks, not {_word(value)}"
     elif not value.strip():
         yield ": empty"
-    elif len(value.strip()) > field.longest:
-        yield f": {len(value.strip())} characters; at most {field.longest} allowed"
+    elif len(value.strip()) > field.bounds.longest:
+        yield f": {len(value.strip())} characters; at most {field.bounds.longest} allowed"
     elif field.allowed and value not in field.allowed:
         yield f': "{value[:40]}" is not one of {", ".join(field.allowed)}'
     elif field.path == "id" and not _ID.fullmatch(value):
@@ -137,7 +131,7 @@ def _wrong_text(field: Field, value: object) -> Iterator[str]:
 
 
 def _wrong_list(field: Field, values: list[object]) -> Iterator[str]:
-    fewest, most = field.count
+    fewest, most = field.bounds.count
     if not fewest <= len(values) <= most:
         yield f": {len(values)} given; {fewest} to {most} needed"
     first_at: dict[str, int] = {}

@@ -1,0 +1,58 @@
+"""The kinds of documents and stored files by name, and the schemas of a benchmark's."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from socratic_bench.documents.command import EmulatorDocument, ModelList
+from socratic_bench.documents.dry_run import DryRunDocument
+from socratic_bench.documents.error import ErrorDocument
+from socratic_bench.documents.files import JudgeFile, TurnFile
+from socratic_bench.documents.generation import Node, schema_of
+from socratic_bench.documents.inputs import own_inputs
+from socratic_bench.documents.run import Brief, CuratedDocument, RunDocument
+from socratic_bench.documents.schemas import contract_keys
+from socratic_bench.journal.entries import JournalEntry
+from socratic_bench.ports import Benchmark
+from socratic_bench.pricing.file import PriceFile
+from socratic_bench.settings import CoreConfig
+from socratic_bench.storage.bucket_chain import Link
+from socratic_bench.storage.lease import LeaseFile
+
+# Those of any benchmark.
+COMMON: Mapping[str, object] = {
+    "run": RunDocument,
+    "brief": Brief,
+    "curated": CuratedDocument,
+    "turn": TurnFile,
+    "judge": JudgeFile,
+    "dry_run": DryRunDocument,
+    "emulator": EmulatorDocument,
+    "models": ModelList,
+    "error": ErrorDocument,
+    "journal": Annotated[JournalEntry, Meta(description="An entry of a journal")],
+    "journal_entry": Link,
+    "lease": LeaseFile,
+    "prices": PriceFile,
+}
+
+
+class Documents(Struct, frozen=True):
+    """The documents of runs of a benchmark, whose settings the configuration `config` has."""
+
+    benchmark: Benchmark
+    config: type[CoreConfig]
+
+    @property
+    def kinds(self) -> Mapping[str, object]:
+        """Kind -> its type, or union of types."""
+        return {**COMMON, **self.benchmark.documents}
+
+    def schema(self, kind: str, promised: Sequence[str] | None = None) -> Node:
+        """The schema of a kind. Of keys that are promised whatever the benchmark, those that it has
+        not are null: the ones of the contract, unless others are named.
+        """
+        inputs = own_inputs(self.config, self.benchmark.name)
+        known = contract_keys(kind) if promised is None else promised
+        return schema_of(kind, self.kinds[kind], self.benchmark.parts, inputs, promised=known)
