@@ -13,7 +13,6 @@ from socratic_bench.settings.storage import StorageConfig
 
 MAX_TURNS = 500  # of a benchmark that has no bound of its own
 MOST_TURNS = 1_000_000  # of any benchmark
-MOST_AT_ONCE = 128
 MAX_ATTEMPTS = 10
 CALL_TIMEOUT_S = 300.0
 MAX_SEED = 2**53 - 1  # the largest integer that every JSON reader keeps exact
@@ -228,7 +227,7 @@ class CoreConfig(StorageConfig, frozen=True, kw_only=True):
             "N",
             "calls at once, where items do not wait for each other (default {default})",
             low=1,
-            high=MOST_AT_ONCE,
+            high=128,
         ),
     ] = 16
     call_timeout_s: Annotated[
