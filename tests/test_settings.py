@@ -258,14 +258,6 @@ def _mistakes(config: RunConfig) -> UsageError:
     return refused.value
 
 
-def test_a_notice_names_no_flag():
-    config = RunConfig(model="m", region="us-east-1", prompt="Why?", turns=2, pressure="high")
-
-    (notice,) = prepare(config).episode.opening.notices
-    assert notice.startswith("The high pressure has no room for ")
-    assert "--" not in notice
-
-
 def test_what_a_user_wrote_is_not_taken_for_a_setting():
     problem = Problem.of("{turns} is {word!r}.", word="{model} {} {0!x}")
 
