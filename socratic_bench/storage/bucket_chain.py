@@ -42,7 +42,8 @@ def chained(keys: RunKeys, objects: Mapping[int, Stored | None]) -> FoundEntries
         entry, fault = read_entry(keys, sequence, found.last, stored)
         if entry is None or stored is None:
             n_left = sum(1 for number in objects if number > sequence)
-            behind = f" {counted(n_left, 'entry', 'entries')} behind it left out." if n_left else ""
+            left = counted(n_left, "entry behind it was", "entries behind it were")
+            behind = f" {left} left out." if n_left else ""
             found.repairs.append(f"Entry {sequence} of the journal {fault}.{behind}")
             break
         found.entries.append(entry)

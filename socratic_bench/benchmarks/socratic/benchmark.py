@@ -127,6 +127,7 @@ def _notices(settings: Settings, scenario: Scenario, transcript: Transcript) -> 
     if not missed:
         return ()
     kinds = ", ".join(missed)
+    # In these words it is stored with earlier runs: in others a resumed one would tell it twice.
     text = f"--pressure {settings.pressure} has no room for {kinds} in the turns to be played: "
     enough = "" if transcript.turns else f" A dialogue of {len(KINDS) + 1} turns has room for all."
     return (f"{text}score_by_pressure is null there.{enough}",)
