@@ -92,10 +92,12 @@ def prepare(
     *,
     benchmark: Benchmark | None = None,
     draw: Callable[[], int] = draw_seed,
+    price_tables: "dict[str, PriceTable] | None" = None,
 ) -> Plan:
     """Check everything and read what the episode needs.
 
-    Raises `UsageError` with the given problems and all others that there are.
+    `price_tables` are those that were read before, by their files' names. Raises `UsageError` with
+    the given problems and all others that there are.
     """
     look_again()
     seed_given = config.seed is not None
@@ -115,7 +117,7 @@ def prepare(
     found.extend(misread)
     is_judged = episode is None or _rubric_of(episode) is not None
     try:
-        prices = read_prices(config)
+        prices = read_prices(config, price_tables)
         parts = chosen.parts if chosen else Parts()
         found.extend(unknown_prices(config, prices, parts, is_judged=is_judged))
     except UsageError as error:
