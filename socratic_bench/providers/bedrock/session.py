@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from types_boto3_bedrock_runtime import BedrockRuntimeClient
 
 CONNECT_TIMEOUT_S = 10
-# Of many items at once, and of their verdicts beside them.
-POOL_CONNECTIONS = 256
+POOL_CONNECTIONS = 400  # kept open, once there were so many calls at a time
 ROLE_SESSION_NAME = "socratic-runner"
 SdkSession = Session  # what others pass on and need not look into
 BEARER_TOKEN = "AWS_BEARER_TOKEN_BEDROCK"  # noqa: S105 -- the variable's name
@@ -164,11 +163,13 @@ def _embedded_client(session: Session, endpoint: Endpoint, url: str) -> "Bedrock
 def _client(
     session: Session, endpoint: Endpoint, config: Config, *, url: str | None = None
 ) -> "BedrockRuntimeClient":
+    # Given once, since the SDK would put it together anew for each request.
+    named = config.merge(Config(user_agent=session.user_agent()))
     client: BedrockRuntimeClient = make_client(
         session,
         "bedrock-runtime",
         region_name=endpoint.region,
-        config=config,
+        config=named,
         endpoint_url=url,
     )
     return client
