@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, cached_property
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -29,7 +29,7 @@ class PriceSource(Struct, frozen=True):
     date: Annotated[str | None, Meta(description="the day they were taken")]
 
 
-class PriceTable(Struct, frozen=True):
+class PriceTable(Struct, frozen=True, dict=True):
     """Rows of a price file by model id. A key may have a region and a slash before it, or end with
     `*`.
     """
@@ -51,8 +51,12 @@ class PriceTable(Struct, frozen=True):
             return self.below.of(model_id, region) if self.below else None
         return _model(found)
 
+    @cached_property
+    def _patterns(self) -> tuple[str, ...]:
+        return tuple(key for key in self.models if key.endswith("*"))
+
     def _by_pattern(self, model_id: str) -> Mapping[str, Any] | None:
-        keys = [key for key in self.models if key.endswith("*") and model_id.startswith(key[:-1])]
+        keys = [key for key in self._patterns if model_id.startswith(key[:-1])]
         return self.models[max(keys, key=len)] if keys else None
 
 
