@@ -50,10 +50,10 @@ def main() -> None:
 
 
 def _called(provider: Provider) -> CalledModel:
-    cancel_token = CancelToken()
+    cancel_token, rate_limiter = CancelToken(), RateLimiter(monotonic_s=time.monotonic)
     services = CallServices(
         provider=lambda: provider,
-        rate_limiter=RateLimiter(monotonic_s=time.monotonic, sleep=cancel_token.sleep),
+        rate_limiter=lambda _: rate_limiter,
         cache_gate=PromptCacheGate(),
         threads=RequestThreads(),
     )

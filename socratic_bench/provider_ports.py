@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from socratic_bench.pricing.caching import Part
 
 THROTTLED = "throttled"
+SERVER_ERROR = "server_error"
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -42,7 +43,8 @@ class ErrorKind(Struct, frozen=True, kw_only=True):
     """What the error of one request is.
 
     Attributes:
-        code: the word for it in documents; `THROTTLED` slows down whoever sends next.
+        code: the word for it in documents; `THROTTLED` slows down who sends to the model next, and
+            `SERVER_ERROR` keeps them from going faster for a while.
         message: what was said, with the model's id.
         end_reason: how a run ends if it stays.
         is_retried: whether the call is tried again, within its attempts.

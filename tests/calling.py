@@ -62,9 +62,10 @@ class Around:
             self.notices.append(text)
 
     def services(self, provider: Provider) -> CallServices:
+        rate_limiter = RateLimiter(monotonic_s=lambda: sum(self.waits))
         return CallServices(
             provider=lambda: provider,
-            rate_limiter=RateLimiter(monotonic_s=self.monotonic_s, sleep=self.cancel_token.sleep),
+            rate_limiter=lambda _: rate_limiter,
             cache_gate=PromptCacheGate(),
             threads=RequestThreads(),
         )

@@ -17,6 +17,7 @@ from socratic_bench.calling.events import (
     CallFailed,
     CallReplayed,
 )
+from socratic_bench.calling.rate_limiter import RateLimiter
 from socratic_bench.calling.refused_settings import explained
 from socratic_bench.documents.encoding import concealed
 from socratic_bench.documents.plain import plain_keys
@@ -24,6 +25,7 @@ from socratic_bench.errors import BenchError, ModelError, Stopped, Words
 from socratic_bench.journal.codec import StoredCompletion, request_sha256
 from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.provider_ports import (
+    SERVER_ERROR,
     THROTTLED,
     Answer,
     ErrorKind,
@@ -155,7 +157,7 @@ class _Call(Struct):
     def _within_limits(self, provider: Provider) -> Completion:
         if self.context.cost_limit:
             self.context.cost_limit.reserve(self.model_id, self.request, self.key)
-        self.wait_ms += self.services.rate_limiter.enter() * 1000
+        self.wait_ms += self._rate_limiter.acquire(self.context.cancel_token.sleep) * 1000
         return self._sent(provider)
 
     def _sent(self, provider: Provider) -> Completion:
@@ -174,7 +176,7 @@ class _Call(Struct):
             self._lost(started_at, started_s, kind.code, maybe_billed=kind.maybe_billed)
             self._heed(kind, started_s)
             raise kind.error from error.__cause__ or error
-        self.services.rate_limiter.answered()
+        self._rate_limiter.answered()
         self._add_attempt(started_at, answer.latency_ms, None, maybe_billed=True)
         return Completion(
             **asdict(answer),
@@ -201,7 +203,13 @@ class _Call(Struct):
         if kind.notice:
             self.context.notice(kind.notice)
         if kind.code == THROTTLED:
-            self.services.rate_limiter.throttled(sent_at_s=sent_at_s, asked_s=kind.retry_after_s)
+            self._rate_limiter.throttled(sent_at_s=sent_at_s, retry_after_s=kind.retry_after_s)
+        elif kind.code == SERVER_ERROR:
+            self._rate_limiter.failed()
+
+    @property
+    def _rate_limiter(self) -> RateLimiter:
+        return self.services.rate_limiter(self.model_id)
 
     def _lost(
         self, started_at: datetime, started_s: float, error: str, *, maybe_billed: bool

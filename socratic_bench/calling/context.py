@@ -18,10 +18,12 @@ from socratic_bench.types import Role
 
 
 class CallServices(Struct, frozen=True, kw_only=True):
-    """What calls to one provider share. `provider` connects to it where that is yet to be done."""
+    """What calls to one provider share. `provider` connects to it where that is yet to be done,
+    `rate_limiter` is that of a model.
+    """
 
     provider: Callable[[], Provider]
-    rate_limiter: RateLimiter
+    rate_limiter: Callable[[str], RateLimiter]
     cache_gate: PromptCacheGate
     threads: RequestThreads
 

@@ -16,7 +16,7 @@ from socratic_bench.calling.context import CallContext, CallServices
 from socratic_bench.calling.events import CallBegan, CallEvent
 from socratic_bench.calling.journaling import JournalListener
 from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
-from socratic_bench.calling.rate_limiter import RateLimiter
+from socratic_bench.calling.rate_limiter import RateLimiters
 from socratic_bench.calling.threads import RequestThreads
 from socratic_bench.calling.usage import UsageTracker
 from socratic_bench.errors import ModelError
@@ -100,7 +100,9 @@ class Actors(Struct, frozen=True, kw_only=True):
         )
 
     def _services(self, stack: ExitStack) -> CallServices:
-        threads, token = RequestThreads(), self.cancel_token
+        threads = RequestThreads()
+        limiters = RateLimiters(monotonic_s=self.cancel_token.monotonic_s)
+        where = (self.config.provider, self.config.region or "")
         stack.callback(threads.close)
         lock = threading.Lock()
         opened: list[Provider] = []
@@ -113,7 +115,7 @@ class Actors(Struct, frozen=True, kw_only=True):
 
         return CallServices(
             provider=provider,
-            rate_limiter=RateLimiter(monotonic_s=token.monotonic_s, sleep=token.sleep),
+            rate_limiter=lambda model_id: limiters.of(*where, model_id),
             cache_gate=PromptCacheGate(),
             threads=threads,
         )

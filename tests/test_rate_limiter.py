@@ -1,0 +1,301 @@
+"""Slots for requests at a rate that adapts, in a time that tests turn."""
+
+import itertools
+from dataclasses import dataclass, field
+
+import pytest
+
+from socratic_bench.calling.rate_limiter import (
+    ANSWERS_TO_REGAIN,
+    BURST_S,
+    NARROWED,
+    NARROWED_IN_VAIN,
+    PAUSE_S,
+    REST_MAX_S,
+    REST_S,
+    SLOWEST_PER_S,
+    START_PER_S,
+    RateLimiter,
+    RateLimiters,
+)
+from socratic_bench.emulator.throttle import Throttle
+from tests.shared_time import SharedTime
+
+AT_ONCE = round(BURST_S * START_PER_S) + 1
+
+
+@dataclass
+class Clock:
+    """A time that only sleeping moves on."""
+
+    now_s: float = 1000.0
+    slept: list[float] = field(default_factory=list)
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now_s += seconds
+
+    def limiter(self) -> RateLimiter:
+        return RateLimiter(monotonic_s=lambda: self.now_s)
+
+    def throttled_at(self, limiter: RateLimiter, *, after: int, **asked: float) -> None:
+        """So many requests get through, one each second, and the next one is refused."""
+        for _ in range(after):
+            limiter.acquire(self.sleep)
+            limiter.answered()
+            self.now_s += 1.0
+        limiter.acquire(self.sleep)
+        limiter.throttled(sent_at_s=self.now_s, **asked)
+        self.slept.clear()
+
+
+def slots(clock: Clock, limiter: RateLimiter, number: int) -> list[float]:
+    """When so many callers in a row may send, from now on."""
+    began_s = clock.now_s
+    moments = []
+    for _ in range(number):
+        limiter.acquire(clock.sleep)
+        moments.append(clock.now_s - began_s)
+    return moments
+
+
+def test_a_few_calls_at_once_wait_for_nothing():
+    clock = Clock()
+
+    assert slots(clock, clock.limiter(), AT_ONCE) == pytest.approx([0.0] * AT_ONCE, abs=1e-6)
+
+
+def test_more_of_them_are_spread_so_that_a_refusal_is_heard_before_all_are_on_their_way():
+    clock = Clock()
+    moments = slots(clock, clock.limiter(), 200 + AT_ONCE)
+
+    assert moments[-1] == pytest.approx(200 / START_PER_S)
+
+
+def test_throttling_narrows_the_rate_to_a_share_of_what_got_through():
+    clock = Clock()
+    limiter = clock.limiter()
+    clock.throttled_at(limiter, after=10)
+
+    assert limiter.per_s == pytest.approx(NARROWED)
+
+
+def test_a_rate_under_which_nothing_gets_through_is_halved_down_to_a_bound():
+    clock = Clock()
+    limiter = clock.limiter()
+    clock.throttled_at(limiter, after=10)
+    rates = []
+    for _ in range(12):
+        limiter.acquire(clock.sleep)
+        limiter.throttled(sent_at_s=clock.now_s)
+        rates.append(limiter.per_s)
+
+    expected = [NARROWED * NARROWED_IN_VAIN**number for number in range(1, 13)]
+    assert rates == pytest.approx([max(SLOWEST_PER_S, rate) for rate in expected])
+
+
+def test_nobody_sends_before_the_rest_is_over():
+    clock = Clock()
+    limiter = clock.limiter()
+    slots(clock, limiter, 64)
+    limiter.throttled(sent_at_s=clock.now_s)
+
+    assert limiter.acquire(clock.sleep) == pytest.approx(REST_S)
+
+
+def test_nobody_sends_before_the_servers_wait_is_over():
+    clock = Clock()
+    limiter = clock.limiter()
+    clock.throttled_at(limiter, after=10, retry_after_s=7.0)
+
+    assert slots(clock, limiter, 3) == pytest.approx([7.0, 7.0 + 1 / 0.9, 7.0 + 2 / 0.9])
+
+
+def test_an_absurd_wait_of_the_servers_is_bounded():
+    clock = Clock()
+    limiter = clock.limiter()
+    clock.throttled_at(limiter, after=10, retry_after_s=86_400.0)
+
+    assert limiter.acquire(clock.sleep) == pytest.approx(REST_MAX_S)
+
+
+def test_time_that_passed_otherwise_is_not_waited_again():
+    clock = Clock()
+    limiter = clock.limiter()
+    clock.throttled_at(limiter, after=10, retry_after_s=7.0)
+    clock.now_s += 5.0
+
+    assert limiter.acquire(clock.sleep) == pytest.approx(2.0)
+    clock.now_s += 100.0
+    assert limiter.acquire(clock.sleep) == 0.0
+
+
+def test_requests_that_were_under_way_together_narrow_it_once():
+    clock = Clock()
+    limiter = clock.limiter()
+    clock.throttled_at(limiter, after=10)
+    sent_at_s, rate = clock.now_s - 0.01, limiter.per_s
+    for _ in range(5):
+        limiter.throttled(sent_at_s=sent_at_s)
+
+    assert limiter.per_s == rate
+    assert [change.cause for change in limiter.changes].count("throttled") == 1
+
+
+def test_answers_give_back_what_throttling_took_all_by_the_same_step():
+    clock = Clock()
+    limiter = clock.limiter()
+    slots(clock, limiter, 64)
+    full = limiter.per_s
+    limiter.throttled(sent_at_s=clock.now_s)
+    rates = [limiter.per_s]
+    for _ in range(ANSWERS_TO_REGAIN):
+        limiter.acquire(clock.sleep)
+        limiter.answered()
+        rates.append(limiter.per_s)
+
+    steps = [after - before for before, after in itertools.pairwise(rates)]
+    assert steps == pytest.approx([steps[0]] * len(steps))
+    assert rates[-1] == pytest.approx(full)
+
+
+def test_answers_tell_nothing_where_nobody_waits_for_a_slot():
+    clock = Clock()
+    limiter = clock.limiter()
+    for _ in range(100):
+        limiter.acquire(clock.sleep)
+        clock.now_s += 1.0
+        limiter.answered()
+
+    assert limiter.per_s == START_PER_S
+
+
+def test_an_error_of_the_server_only_stops_the_growth_for_a_while():
+    clock = Clock()
+    limiter = clock.limiter()
+    clock.throttled_at(limiter, after=10)
+    rate = limiter.per_s
+    limiter.failed()
+    ends_s = clock.now_s + PAUSE_S
+    while clock.now_s < ends_s:
+        assert limiter.per_s == rate
+        limiter.acquire(clock.sleep)
+        limiter.answered()
+
+    assert limiter.per_s > rate
+
+
+def test_each_change_can_be_read_with_its_moment_and_its_cause():
+    clock = Clock(now_s=0.0)
+    limiter = clock.limiter()
+    clock.throttled_at(limiter, after=10)
+    slots(clock, limiter, 2)
+    for _ in range(3):
+        limiter.answered()
+    limiter.failed()
+    told = [(change.at_s, change.cause, change.per_s) for change in limiter.changes]
+
+    step = (START_PER_S - NARROWED) / ANSWERS_TO_REGAIN
+    rested_s = 10 + 2 / NARROWED
+    assert told == [
+        (10.0, "throttled", pytest.approx(NARROWED)),
+        (pytest.approx(rested_s), "answered", pytest.approx(NARROWED + 3 * step)),
+        (pytest.approx(rested_s), "server_error", pytest.approx(NARROWED + 3 * step)),
+    ]
+
+
+def test_a_provider_a_model_and_a_region_have_one_limiter_together():
+    limiters = RateLimiters(monotonic_s=lambda: 0.0)
+    keys = list(itertools.product(("bedrock", "other"), ("a", "b"), ("us-east-1", "eu-west-1")))
+
+    assert len({id(limiters.of(*key)) for key in keys * 2}) == len(keys)
+
+
+class Service:
+    """Answers after a time, as far as its quota goes, and refuses at once beyond it."""
+
+    def __init__(self, time: SharedTime, *, per_minute: float, answer_s: float) -> None:
+        self._time = time
+        self._answer_s = answer_s
+        self._throttle = Throttle(per_minute, lambda: time.now_s)
+        self.n_answered = self.n_refused = 0
+
+    def call(self, limiter: RateLimiter) -> None:
+        """Ask until there is an answer, as a caller with a retry does."""
+        while True:
+            limiter.acquire(self._time.sleep)
+            sent_at_s = self._time.now_s
+            wait_ms = self._throttle.wait_ms()
+            if wait_ms is None:
+                self._time.sleep(self._answer_s)
+                limiter.answered()
+                self.n_answered += 1
+                return
+            self.n_refused += 1
+            self._time.sleep(0.002)
+            limiter.throttled(sent_at_s=sent_at_s)
+
+
+@pytest.mark.parametrize(
+    ("callers", "calls", "per_minute", "answer_s"),
+    [(64, 10, 1200, 0.3), (16, 20, 300, 2.0), (128, 10, 2400, 0.1)],
+)
+def test_many_callers_use_a_quota_up_and_are_hardly_refused(callers, calls, per_minute, answer_s):
+    """No rate is given: the limiter finds it, with the burst that such a quota lets through."""
+    time = SharedTime()
+    service = Service(time, per_minute=per_minute, answer_s=answer_s)
+    limiter = RateLimiter(monotonic_s=lambda: time.now_s)
+    time.run([lambda: [service.call(limiter) for _ in range(calls)]] * callers)
+
+    least_s = (callers * calls - per_minute / 10) / (per_minute / 60)
+    assert service.n_answered == callers * calls
+    assert service.n_refused <= 0.015 * callers * calls
+    assert time.now_s <= 1.05 * least_s + answer_s
+    # Each caller wakes for its own slot and its own answer, and a few times more for throttling.
+    assert time.n_wakings <= callers * calls * 2 + callers * 8
+
+
+@pytest.mark.parametrize("per_minute", [6, 12, 20])
+def test_a_dialogue_under_a_tight_quota_is_slowed_and_burns_few_attempts(per_minute):
+    """Forty calls in a row where the quota allows one in 3 to 10 s."""
+    time = SharedTime()
+    service = Service(time, per_minute=per_minute, answer_s=2.0)
+    limiter = RateLimiter(monotonic_s=lambda: time.now_s)
+    time.run([lambda: [service.call(limiter) for _ in range(40)]])
+
+    assert service.n_refused <= 20
+    assert time.now_s <= 1.6 * 40 * 60 / per_minute
+
+
+def test_a_storm_of_others_is_got_over_once_it_has_passed():
+    time = SharedTime()
+    service = Service(time, per_minute=60_000, answer_s=1.0)
+    limiter = RateLimiter(monotonic_s=lambda: time.now_s)
+
+    def dialogue() -> float:
+        for _ in range(5):
+            service.call(limiter)
+        for _ in range(8):
+            limiter.acquire(time.sleep)
+            limiter.throttled(sent_at_s=time.now_s)
+        stormed_s = time.now_s
+        for _ in range(100):
+            service.call(limiter)
+        return time.now_s - stormed_s
+
+    assert time.run([dialogue])[0] <= 100 + 1.1 * (1 / SLOWEST_PER_S)
+
+
+def test_who_is_told_to_end_waits_no_longer_and_leaves_its_slot_to_another():
+    clock = Clock()
+    limiter = clock.limiter()
+    clock.throttled_at(limiter, after=10, retry_after_s=5.0)
+
+    def ended(seconds: float) -> None:
+        raise KeyError(seconds)
+
+    for _ in range(10):
+        with pytest.raises(KeyError):
+            limiter.acquire(ended)
+
+    assert slots(clock, limiter, 2) == pytest.approx([5.0, 5.0 + 1 / limiter.per_s])
