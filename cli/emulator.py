@@ -117,7 +117,9 @@ def build_parser() -> Parser:
     parser.add_argument(
         "--ms-per-output-token", type=_milliseconds, default=0.0, help="pace of streams"
     )
-    parser.add_argument("--requests-per-minute", type=_rate, help="throttle above this rate")
+    parser.add_argument(
+        "--requests-per-minute", type=_rate, help="throttle each model above this rate"
+    )
     parser.add_argument(
         "--fault", action="append", default=[], metavar="SPEC", help="such as throttled:count=3"
     )
@@ -148,9 +150,9 @@ def build_parser() -> Parser:
     parser.add_argument(
         "--max-connections",
         type=_count,
-        default=800,
+        default=2000,
         metavar="N",
-        help="connections at a time (default: 800)",
+        help="connections at a time (default: 2000)",
     )
     parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
     return parser

@@ -1,7 +1,8 @@
 """Every fault that can be ordered, as it looks to boto3; and when faults strike."""
 
 import json
-from contextlib import closing
+import time
+from contextlib import ExitStack, closing
 
 import pytest
 from botocore.eventstream import ChecksumMismatch
@@ -22,7 +23,10 @@ from tests.test_emulator_support import (
     STUDENT,
     STUDENT_SYSTEM,
     TOOL,
+    Raw,
     client,
+    converse_body,
+    http,
     ordered,
     shown,
     text_of,
@@ -394,3 +398,20 @@ def test_too_many_calls_are_throttled_and_told_when_to_come_back():
     answer = caught.value.response
     assert answer["Error"]["Code"] == "ThrottlingException"
     assert 0 < int(answer["ResponseMetadata"]["HTTPHeaders"]["x-amz-retry-after"]) <= 3000
+
+
+def test_each_model_has_a_quota_of_its_own_and_is_refused_at_once():
+    """The first answer of each model takes an hour, the refusal of the second request does not."""
+    paths = [f"/model/emulator.drift-{turn}-v1%3A0/converse" for turn in (5, 6, 7)]
+    settings = Settings(requests_per_minute=10, latency_ms=3_600_000)
+    statuses = []
+    with Emulator(settings, clock=lambda: 0.0) as emulator, ExitStack() as stack:
+        for path in paths:
+            answered, refused = (stack.enter_context(Raw(emulator.url)) for _ in range(2))
+            answered.send(http(converse_body(), path=path))
+            while len(emulator.requests) % 2 == 0:
+                time.sleep(0.001)
+            refused.send(http(converse_body(), path=path))
+            statuses.append(refused.answer()[0])
+
+    assert statuses == [429] * len(paths)

@@ -15,7 +15,7 @@ from socratic_bench.emulator.faults import FaultBox
 from socratic_bench.emulator.models.reply import Reply, compose, limited
 from socratic_bench.emulator.settings import Settings
 from socratic_bench.emulator.stream import reply_events
-from socratic_bench.emulator.throttle import Throttle
+from socratic_bench.emulator.throttle import Quotas
 from socratic_bench.emulator.tokens import input_tokens, output_tokens
 from socratic_bench.emulator.validation import service_validator
 
@@ -28,14 +28,14 @@ OPERATIONS = {
 
 
 class Runtime:
-    """The models behind one endpoint, and what it remembers: prefixes, faults, the rate."""
+    """The models behind one endpoint, and what it remembers: prefixes, faults, quotas."""
 
     def __init__(self, settings: Settings, clock: Callable[[], float]) -> None:
         self._settings = settings
         self.validator = service_validator()
         self._cache = PromptCache(clock)
         rate = settings.requests_per_minute
-        self._throttle = Throttle(rate, clock) if rate else None
+        self._quotas = Quotas(rate, clock) if rate else None
         self.faults = FaultBox(settings.faults, settings.seed)
 
     def reset(self) -> None:
@@ -64,8 +64,8 @@ class Runtime:
     def _converse(self, outcome: Outcome, model_id: str, body: JsonObject) -> None:
         dialogue = read_dialogue(model_id, body)
         outcome.role, outcome.turn = dialogue.role, dialogue.turn
+        self._check_quota(model_id)
         outcome.wait_s = self._settings.latency_of(dialogue.role) / 1000
-        self._check_rate()
         self._strike(outcome, model_id)
         if outcome.send_without_body():
             return
@@ -79,8 +79,9 @@ class Runtime:
         reply = altered(reply, outcome.fault)
         self._send(outcome, body, reply, n_in)
 
-    def _check_rate(self) -> None:
-        wait_ms = self._throttle.wait_ms() if self._throttle else None
+    def _check_quota(self, model_id: str) -> None:
+        # Refused at the door, which takes no time of the model's.
+        wait_ms = self._quotas.wait_ms(model_id) if self._quotas else None
         if wait_ms is not None:
             raise throttling(wait_ms)
 

@@ -1,6 +1,7 @@
 """Runs the service: in a thread of its own, or in the foreground until a signal."""
 
 import asyncio
+import resource
 import signal
 import threading
 import time
@@ -18,6 +19,7 @@ from socratic_bench.emulator.settings import Settings
 from socratic_bench.emulator.wire import Connection
 
 _BACKLOG = 1024
+SPARE_DESCRIPTORS = 100
 
 
 NewLoop = Callable[[], asyncio.AbstractEventLoop] | None
@@ -101,7 +103,16 @@ def serve(settings: Settings, *, host: str, port: int, ready: Callable[[str], No
                 loop.add_signal_handler(number, stop)
         ready(url)
 
+    _have_descriptors(settings.max_connections + SPARE_DESCRIPTORS)
     _run(_listen(Service(settings), host, port, started))
+
+
+def _have_descriptors(number: int) -> None:
+    """As many open files as all connections take, as far as the system grants them."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = number if hard == resource.RLIM_INFINITY else min(number, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _run(serving: Coroutine[None, None, None], new_loop: NewLoop = None) -> None:

@@ -21,7 +21,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     `context_window_tokens` of every model's own context window. With `any_model`, ids that nobody
     knows are answered, too. `allowed_hosts` are names, each perhaps with its port, by which clients
     may call the endpoint beside its address and those of the loopback device. `read_timeout_s` is
-    the time for a request to arrive, and for an answer to be taken.
+    the time for a request to arrive, and for an answer to be taken. `requests_per_minute` is each
+    model's own quota; who exceeds it is refused at once.
     """
 
     seed: int = 0
@@ -35,7 +36,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     any_model: bool = False
     allowed_hosts: tuple[str, ...] = ()
     read_timeout_s: float = 30
-    max_connections: int = 800
+    max_connections: int = 2000
     keep_bodies: bool = False
     keep_requests: int = 100_000
 

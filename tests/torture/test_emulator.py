@@ -2,11 +2,12 @@
 
 import json
 import re
+import resource
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlsplit
@@ -378,6 +379,24 @@ def test_connections_that_ask_for_nothing_keep_nobody_out():
             raw.socket.close()
 
     assert status == 200
+
+
+def test_many_dialogues_are_carried_where_a_process_may_open_few_files():
+    """256 of them have up to as many calls of models and of judges under way."""
+    few = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, few[1]))
+    try:
+        started = ExitStack()
+        served = started.enter_context(serve())
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, few)
+    with started:
+        busy = [started.enter_context(served.connect()) for _ in range(600)]
+        for raw in busy:
+            raw.send(converse())
+        statuses = {raw.answer()[0] for raw in busy}
+
+    assert statuses == {200}
 
 
 def test_more_connections_than_there_may_be_are_refused_while_all_are_answered():
