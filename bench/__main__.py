@@ -1,6 +1,7 @@
 """`make bench`: every row of the table, printed, kept as JSON, and written into the documents.
 
     python -m bench [--runs 3] [--rounds 31] [--turns 40] [--latency-ms 300] [--page FILE]
+                    [--dialogues 64] [--many-turns 10] [--many-rounds 3] [--against TREE]
 
 Exits with 1 if a median misses what it must reach.
 """
@@ -11,7 +12,8 @@ from pathlib import Path
 
 from bench.contenders import ROOT
 from bench.report import as_json, fill_in, markdown, table
-from bench.rows import Plan, measure_all
+from bench.row import Plan
+from bench.rows import measure_all
 
 
 def main() -> int:
@@ -25,6 +27,12 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=default.rounds, help="of all else")
     parser.add_argument("--calls", type=int, default=default.calls, help="per round, for CPU")
     parser.add_argument("--load-s", type=float, default=default.load_s)
+    parser.add_argument("--dialogues", type=int, default=default.dialogues, help="at once")
+    parser.add_argument(
+        "--many-turns", type=int, default=default.many_turns, help="of each of them"
+    )
+    parser.add_argument("--many-rounds", type=int, default=default.many_rounds, help="of them all")
+    parser.add_argument("--against", type=Path, metavar="TREE", help="an older one, in turns")
     parser.add_argument("--json", type=Path, default=ROOT / ".bench" / "bench.json")
     parser.add_argument("--page", type=Path, help="fill in its table, such as docs/performance.md")
     found = vars(parser.parse_args())

@@ -81,10 +81,10 @@ def play(turns: int, url: str) -> Cost:
 
 
 @contextmanager
-def emulator(latency_ms: float = 0.0) -> Iterator[str]:
+def emulator(latency_ms: float = 0.0, *more: str) -> Iterator[str]:
     """The URL of an emulator in a process of its own, which answers after a fixed time."""
     serving = subprocess.Popen(
-        [*COMMAND, "emulator", "--any-model", "--latency-ms", str(latency_ms)],
+        [*COMMAND, "emulator", "--any-model", "--latency-ms", str(latency_ms), *more],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         cwd=ROOT,

@@ -11,8 +11,17 @@ from os import cpu_count
 from pathlib import Path
 from typing import Any
 
-from bench.rows import Row
+from bench.row import Row
 
+SHOWN = {
+    "x": "{:.3f}",
+    "s": "{:.2f} s",
+    "ms": "{:.2f} ms",
+    "MB": "{:.2f} MB",
+    "/s": "{:.0f}",
+    "%": "{:.2f} %",
+    "": "{:.0f}",
+}
 PACKAGES = ("boto3", "botocore", "orjson", "tenacity")
 
 
@@ -84,7 +93,7 @@ def filled_in(text: str, name: str, content: str) -> str:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    shown = {"x": "{:.3f}", "s": "{:.2f} s", "MB": "{:.1f} MB", "/s": "{:.0f}"}[row.unit]
+    shown = SHOWN[row.unit]
     bound = "≥ {:g}" if row.more_is_better else "{:g}"
     word = "aim" if row.reaches_aim else "pass" if row.passes else "FAIL"
     return (

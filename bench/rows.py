@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from statistics import median
 
 from bench.arrival import first_byte_s
@@ -22,55 +21,9 @@ from bench.contenders import (
     play,
 )
 from bench.load import LOADED, measure_load, sequence_s
+from bench.many_rows import many
 from bench.predicted import CASES, off_by, signalled_s
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One figure. `values` are its rounds; `more_is_better` turns `must` and `aim` into minima."""
-
-    name: str
-    measure: str
-    unit: str
-    must: float
-    aim: float
-    values: tuple[float, ...]
-    more_is_better: bool = False
-
-    @property
-    def best(self) -> float:
-        return max(self.values) if self.more_is_better else min(self.values)
-
-    @property
-    def median(self) -> float:
-        return median(self.values)
-
-    @property
-    def passes(self) -> bool:
-        """Whether the median keeps to what must be."""
-        return self._reaches(self.must)
-
-    @property
-    def reaches_aim(self) -> bool:
-        return self._reaches(self.aim)
-
-    def _reaches(self, bound: float) -> bool:
-        return self.median >= bound if self.more_is_better else self.median <= bound
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """How much is measured. The long dialogue is played `runs` times, all else `rounds` times."""
-
-    turns: int = 40
-    latency_ms: float = 300.0
-    runs: int = 3
-    rounds: int = 31
-    calls: int = 40
-    load_s: float = 4.0
-
-
-Say = Callable[[str], None]
+from bench.row import Plan, Row, Say, absolute
 
 
 def measure_all(plan: Plan, say: Say) -> Iterator[Row]:
@@ -83,6 +36,7 @@ def measure_all(plan: Plan, say: Say) -> Iterator[Row]:
     yield throughput(plan, say)
     yield from predicted(plan, say)
     yield signalled(plan, say)
+    yield from many(plan, say)
 
 
 def long_dialogue(plan: Plan, say: Say) -> Iterator[Row]:
@@ -109,8 +63,8 @@ def long_dialogue(plan: Plan, say: Say) -> Iterator[Row]:
         aim=1.02,
         values=tuple(cost.wall_s / path_s for cost in costs),
     )
-    yield _absolute(name, "CPU seconds", "s", (1.2, 0.8), [cost.cpu_s for cost in costs])
-    yield _absolute(name, "peak memory", "MB", (80.0, 60.0), [cost.peak_mb for cost in costs])
+    yield absolute(name, "CPU seconds", "s", (1.2, 0.8), [cost.cpu_s for cost in costs])
+    yield absolute(name, "peak memory", "MB", (80.0, 60.0), [cost.peak_mb for cost in costs])
 
 
 def short_dialogue(plan: Plan, say: Say) -> Row:
@@ -209,7 +163,7 @@ def signalled(plan: Plan, say: Say) -> Row:
     say("the end by a signal ...")
     with emulator(600_000.0) as url:
         values = [signalled_s(url) for _ in range(plan.runs)]
-    return _absolute("a signal while a call hangs", "seconds to the end", "s", (2.0, 1.0), values)
+    return absolute("a signal while a call hangs", "seconds to the end", "s", (2.0, 1.0), values)
 
 
 def _against(
@@ -226,14 +180,6 @@ def _against(
     ours(), reference()
     values = tuple(ours() / reference() for _ in range(plan.rounds))
     return Row(name=name, measure=measure, unit="x", must=bounds[0], aim=bounds[1], values=values)
-
-
-def _absolute(
-    name: str, measure: str, unit: str, bounds: tuple[float, float], values: Sequence[float]
-) -> Row:
-    return Row(
-        name=name, measure=measure, unit=unit, must=bounds[0], aim=bounds[1], values=tuple(values)
-    )
 
 
 def _wall_s(words: Sequence[str], url: str) -> float:
