@@ -16,13 +16,13 @@ from socratic_bench.calling.call import CalledModel
 from socratic_bench.calling.context import CallContext, CallServices
 from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
 from socratic_bench.calling.rate_limiter import RateLimiter
-from socratic_bench.calling.threads import RequestThreads
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.ports import Model
 from socratic_bench.provider_ports import Provider
 from socratic_bench.providers import load_provider
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.runner.clock import utc_now
+from socratic_bench.threads import RequestThreads
 from socratic_bench.types import CallKey, Message, Request, Text
 
 SHORT, LONG = 1, 81
@@ -54,7 +54,7 @@ def _called(provider: Provider) -> CalledModel:
     services = CallServices(
         provider=lambda: provider,
         rate_limiter=lambda _: rate_limiter,
-        cache_gate=PromptCacheGate(),
+        cache_gate=PromptCacheGate(monotonic_s=time.monotonic),
         threads=RequestThreads(),
     )
     context = CallContext(

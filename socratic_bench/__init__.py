@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from socratic_bench.documents import RunResult
     from socratic_bench.errors import BenchError, UsageError
     from socratic_bench.runner import CancelToken, run
+    from socratic_bench.services import Services
     from socratic_bench.settings import Gate
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Gate",
     "RunConfig",
     "RunResult",
+    "Services",
     "UsageError",
     "__version__",
     "run",
@@ -32,6 +34,7 @@ _HOMES = {
     "CancelToken": "socratic_bench.runner",
     "RunConfig": "socratic_bench.benchmarks",
     "RunResult": "socratic_bench.documents",
+    "Services": "socratic_bench.services",
     "UsageError": "socratic_bench.errors",
     "run": "socratic_bench.runner",
 }

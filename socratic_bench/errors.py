@@ -11,7 +11,7 @@ BenchError
 
 from collections.abc import Callable, Sequence
 from string import Formatter
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from msgspec import Struct
 
@@ -141,6 +141,12 @@ class BenchError(Exception):
     def exit_code(self) -> int:
         return ENDINGS[self.end_reason].exit_code
 
+    def copied(self) -> Self:
+        """The same error as an object of its own, for another run to add its hints to."""
+        copied = self.__class__.__new__(self.__class__, *self.args)
+        copied.__dict__.update(self.__dict__)
+        return copied
+
 
 class UsageError(BenchError):
     """The command, the environment or a file is wrong; `problems` has a sentence per mistake.
@@ -238,7 +244,10 @@ class Stopped(BenchError):  # noqa: N818 -- an order to end, not a fault
     @classmethod
     def of(cls, ended: BenchError) -> "Stopped":
         """A copy of what ended the run, for one call to raise with its own `attempts`."""
-        return cls(ended.message, end_reason=ended.end_reason, hint=ended.hint)
+        number = ended.signal_number if isinstance(ended, Stopped) else None
+        return cls(
+            ended.message, end_reason=ended.end_reason, hint=ended.hint, signal_number=number
+        )
 
 
 class InternalError(BenchError):

@@ -1,7 +1,7 @@
 """The seam to those who answer: a provider sends one request, and names what went wrong with it."""
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -148,6 +148,11 @@ class Provider(Protocol):
         del model_id, request
         return None
 
+    def standing_notices(self, model_id: str) -> Sequence[str]:
+        """What people should know of all requests to the model, whichever run has found it out."""
+        del model_id
+        return ()
+
 
 class ProviderModule(Protocol):
     """How a provider is come by. Its module offers it as `PROVIDER`."""
@@ -183,3 +188,15 @@ class ProviderModule(Protocol):
     ) -> AbstractContextManager[Provider]:
         """The provider, connected, which measures by the clock. Raises `ModelError`; may block."""
         ...
+
+    def connection_key(self, config: CoreConfig) -> Hashable:
+        """What a connection depends on: runs of one key share one, if they share services."""
+        return (
+            *(config.offline, config.region, config.assume_role_arn, config.call_timeout_s),
+            *(config.stream, config.prompt_cache, config.request_metadata),
+        )
+
+    def for_run(self, provider: Provider, config: CoreConfig) -> Provider:
+        """The provider that was opened, as one of the runs that share it wants it."""
+        del config
+        return provider

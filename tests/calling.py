@@ -1,6 +1,7 @@
 """Calls outside of a run, with everything around them in sight."""
 
 import itertools
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager
@@ -13,13 +14,13 @@ from socratic_bench.calling.cancel_token import CancelToken, wait_for_first
 from socratic_bench.calling.context import CallContext, CallServices
 from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
 from socratic_bench.calling.rate_limiter import RateLimiter
-from socratic_bench.calling.threads import RequestThreads
 from socratic_bench.provider_ports import Provider
 from socratic_bench.providers.bedrock.connection import Connection
 from socratic_bench.providers.bedrock.options import Options
 from socratic_bench.providers.bedrock.provider import BedrockProvider
 from socratic_bench.providers.bedrock.session import Endpoint
 from socratic_bench.retrying import RetryPolicy
+from socratic_bench.threads import RequestThreads
 from tests.fakes import NOON
 
 
@@ -66,7 +67,7 @@ class Around:
         return CallServices(
             provider=lambda: provider,
             rate_limiter=lambda _: rate_limiter,
-            cache_gate=PromptCacheGate(),
+            cache_gate=PromptCacheGate(monotonic_s=time.monotonic),
             threads=RequestThreads(),
         )
 

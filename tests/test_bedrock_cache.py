@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -158,7 +159,7 @@ def test_others_do_not_wait_for_the_retries_of_a_first_verdict():
 
 
 def test_who_waits_for_a_prefix_is_ended_with_the_run():
-    gate = PromptCacheGate()
+    gate = PromptCacheGate(monotonic_s=time.monotonic)
     assert gate.enter("rubric", never)
 
     class EndError(Exception):
@@ -173,7 +174,7 @@ def test_who_waits_for_a_prefix_is_ended_with_the_run():
 
 
 def test_who_waits_too_long_goes_alone():
-    gate = PromptCacheGate()
+    gate = PromptCacheGate(monotonic_s=time.monotonic)
     gate.enter("rubric", never)
 
     def too_long(*_: Any) -> Any:

@@ -1,5 +1,6 @@
 """The rate limiter under a model of Bedrock's: what it spares, in a time that tests turn."""
 
+import time
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,7 +14,6 @@ from socratic_bench.calling.cancel_token import CancelToken, wait_for_first
 from socratic_bench.calling.context import CallContext, CallServices
 from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
 from socratic_bench.calling.rate_limiter import RateLimiter, Sleep
-from socratic_bench.calling.threads import RequestThreads
 from socratic_bench.emulator.throttle import Throttle
 from socratic_bench.errors import ModelError
 from socratic_bench.generation import GenerateConfig
@@ -22,6 +22,7 @@ from socratic_bench.providers.bedrock.options import Options
 from socratic_bench.providers.bedrock.provider import BedrockProvider
 from socratic_bench.providers.bedrock.session import Endpoint
 from socratic_bench.retrying import RetryPolicy
+from socratic_bench.threads import RequestThreads
 from socratic_bench.types import CallKey, Completion, Message, Request
 from tests.fakes import NOON, FakeBedrock, Said, Sent, answer, refusal
 from tests.shared_time import SharedTime
@@ -90,7 +91,7 @@ def play(kind: type[RateLimiter], *, per_minute: float, advice: bool) -> Played:
         services = CallServices(
             provider=lambda: provider,
             rate_limiter=limiters.__getitem__,
-            cache_gate=PromptCacheGate(),
+            cache_gate=PromptCacheGate(monotonic_s=time.monotonic),
             threads=RequestThreads(),
         )
         models = {role: CalledModel(role, services, context) for role in ROLES}

@@ -18,10 +18,10 @@ from socratic_bench.calling.events import (
     CallEvent,
     CallFailed,
 )
-from socratic_bench.calling.threads import RequestThreads
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.provider_ports import Answer, ErrorKind, Provider, UnreadableAnswerError
+from socratic_bench.threads import RequestThreads
 from socratic_bench.types import CallKey, Message, Request, Usage
 from tests.calling import Around
 from tests.fakes import PATIENCE_S

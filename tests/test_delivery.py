@@ -288,7 +288,7 @@ def test_closing_ends_the_waiting(deliver):
     delivery = Delivery([store], policy=policy)
     delivery.send("a", b"")
     store.wait_for_tries(1)
-    (thread,) = [t for t in threading.enumerate() if t.name.startswith("delivery")][-1:]
+    (thread,) = [t for t in threading.enumerate() if t.name == "worker"][-1:]
     delivery.close()
 
     thread.join(PATIENCE_S)

@@ -122,7 +122,10 @@ class _Call(Struct):
         while True:
             self.kind = None
             try:
-                return self._through_cache_gate(self.services.provider())
+                provider = self.services.provider()
+                for text in provider.standing_notices(self.model_id):
+                    self.context.notice(text)
+                return self._through_cache_gate(provider)
             except ModelError:
                 if not self._is_mended():
                     raise

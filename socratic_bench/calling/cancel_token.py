@@ -1,9 +1,9 @@
 """The only way to end a run from outside: every wait in a run ends when this is cancelled."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, InvalidStateError, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from socratic_bench.errors import BenchError, Stopped
@@ -33,6 +33,7 @@ class CancelToken:
         self.monotonic_s = monotonic_s
         self._wait = wait
         self._ended: Future[BenchError] = Future()
+        self._children: set[CancelToken] = set()
         self._deadline_at_s: float | None = None
         self._deadline_s = 0.0
 
@@ -50,6 +51,23 @@ class CancelToken:
     def end(self, error: BenchError) -> None:
         with suppress(InvalidStateError):
             self._ended.set_result(error)
+        for child in tuple(self._children):
+            child.end(Stopped.of(error))
+
+    @property
+    def has_children(self) -> bool:
+        return bool(self._children)
+
+    @contextmanager
+    def parent_of(self, child: "CancelToken") -> Iterator[None]:
+        """Until the block ends, what ends this one ends the child, too, and not the other way."""
+        self._children.add(child)
+        try:
+            if self.error:
+                child.end(Stopped.of(self.error))
+            yield
+        finally:
+            self._children.discard(child)
 
     @property
     def error(self) -> BenchError | None:

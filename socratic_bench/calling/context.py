@@ -1,4 +1,4 @@
-"""What a call needs: from its run, and what it shares with others."""
+"""What calls are made with: what those to one provider share, and what a run gives to each."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -9,11 +9,11 @@ from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.calling.events import CallListener
 from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
 from socratic_bench.calling.rate_limiter import RateLimiter
-from socratic_bench.calling.threads import RequestThreads
 from socratic_bench.journal import ReplayLog
 from socratic_bench.ports import CostLimit
 from socratic_bench.provider_ports import Provider
 from socratic_bench.retrying import RetryPolicy
+from socratic_bench.threads import RequestThreads
 from socratic_bench.types import Role
 
 

@@ -5,9 +5,13 @@ write, and pay for, the same prefix.
 """
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
+from hashlib import sha256
 from typing import Protocol
 
+# So long an entry stays without being read.
+KEPT_S = 300.0
 # No request is held longer for the sake of another one.
 MAX_WAIT_S = 60.0
 
@@ -19,25 +23,27 @@ class Wait(Protocol):
 
 
 class PromptCacheGate:
-    """The prefixes that were sent, each with the model that it was sent to."""
+    """The prefixes that were sent lately, each with the model that it was sent to."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, monotonic_s: Callable[[], float]) -> None:
+        self._monotonic_s = monotonic_s
         self._lock = threading.Lock()
-        self._warm: set[str] = set()
-        self._warming: dict[str, Future[None]] = {}
+        self._read_at_s: dict[bytes, float] = {}
+        self._warming: dict[bytes, Future[None]] = {}
 
     def enter(self, prefix: str, wait: Wait) -> bool:
         """Wait while another request writes the prefix; whether this one is to write it.
 
         Whoever is to write it has to `leave` it. Raises what ends the run meanwhile.
         """
+        key = _key(prefix)
         while True:
             with self._lock:
-                if prefix in self._warm:
+                if self._is_warm(key):
                     return False
-                writing = self._warming.get(prefix)
+                writing = self._warming.get(key)
                 if writing is None:
-                    self._warming[prefix] = Future()
+                    self._warming[key] = Future()
                     return True
             try:
                 wait(writing, MAX_WAIT_S)
@@ -46,7 +52,22 @@ class PromptCacheGate:
 
     def leave(self, prefix: str, *, is_done: bool) -> None:
         """Let the others go; the next of them writes the prefix if this is not done."""
+        key = _key(prefix)
         with self._lock:
             if is_done:
-                self._warm.add(prefix)
-            self._warming.pop(prefix).set_result(None)
+                self._read_at_s[key] = self._monotonic_s()
+            self._warming.pop(key).set_result(None)
+
+    def _is_warm(self, key: bytes) -> bool:
+        """Whether it is, as it will be for longer now that it is read; others are forgotten."""
+        now_s = self._monotonic_s()
+        if self._read_at_s.get(key, float("-inf")) <= now_s - KEPT_S:
+            kept = {one: at_s for one, at_s in self._read_at_s.items() if at_s > now_s - KEPT_S}
+            self._read_at_s = kept
+            return False
+        self._read_at_s[key] = now_s
+        return True
+
+
+def _key(prefix: str) -> bytes:
+    return sha256(prefix.encode("utf-8", "surrogatepass")).digest()

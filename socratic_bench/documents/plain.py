@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -13,6 +14,7 @@ from socratic_bench.errors import UsageError
 from socratic_bench.types import Json
 
 T = TypeVar("T")
+_PLAIN = frozenset((str, int, float, bool))
 _AT = " - at `$"
 
 
@@ -38,16 +40,27 @@ def plain(value: object) -> Json:
 
 def plain_keys(document: Struct) -> dict[str, Json]:
     """The keys of a document, each with its plain value; see `plain`."""
-    config = document.__struct_config__
-    found: dict[str, Json] = {config.tag_field: config.tag} if config.tag_field else {}
-    keys = document.__struct_encode_fields__
-    for name, key in zip(document.__struct_fields__, keys, strict=True):
-        value = plain(getattr(document, name))
-        if key.startswith("*") and isinstance(value, dict):
+    tag, fields = _fields_of(type(document))
+    found: dict[str, Json] = {**tag}
+    for name, key, is_spread in fields:
+        value = getattr(document, name)
+        if value is not None and value.__class__ not in _PLAIN:
+            value = plain(value)
+        if is_spread and isinstance(value, dict):
+            keys = document.__struct_encode_fields__
             found.update((one, below) for one, below in value.items() if one not in keys)
         else:
             found[key] = value
     return found
+
+
+@cache
+def _fields_of(kind: type[Struct]) -> tuple[dict[str, Json], list[tuple[str, str, bool]]]:
+    """The tag of a type, and of each field its name, its key, and whether that is none."""
+    config = kind.__struct_config__
+    tag: dict[str, Json] = {config.tag_field: config.tag} if config.tag_field else {}
+    names = zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
+    return tag, [(name, key, key.startswith("*")) for name, key in names]
 
 
 def read(body: bytes, kind: type[T], name: str) -> T:

@@ -1,34 +1,27 @@
 """The models of one run: those of an episode's actors, and the judge's."""
 
 import random
-import threading
 from collections.abc import Callable
-from contextlib import ExitStack
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.calling.call import RETRY_WINDOW_S, CalledModel
 from socratic_bench.calling.cancel_token import CancelToken
-from socratic_bench.calling.context import CallContext, CallServices
+from socratic_bench.calling.context import CallContext
 from socratic_bench.calling.events import CallBegan, CallEvent
 from socratic_bench.calling.journaling import JournalListener
-from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
-from socratic_bench.calling.rate_limiter import RateLimiters
-from socratic_bench.calling.threads import RequestThreads
 from socratic_bench.calling.usage import UsageTracker
-from socratic_bench.errors import ModelError
 from socratic_bench.journal import Log
 from socratic_bench.judging import Judge
 from socratic_bench.ports import Model
-from socratic_bench.provider_ports import Provider
-from socratic_bench.providers import load_provider
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.runner.items import LiveEpisodeContext
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.resume import AcquiredRun
+from socratic_bench.services import Prepared, Services
 from socratic_bench.turns import Turn
 from socratic_bench.types import CallKey
 
@@ -48,7 +41,8 @@ class Actors(Struct, frozen=True, kw_only=True):
     log: Log
     usage_tracker: UsageTracker
     cancel_token: CancelToken
-    prepared: Any
+    services: Services
+    prepared: Prepared
     now: Callable[[], datetime]
     notice: Callable[[str], None]
     on_call: Callable[[CallKey], None]
@@ -61,9 +55,10 @@ class Actors(Struct, frozen=True, kw_only=True):
     def config(self) -> RunConfig:
         return self.plan.config
 
-    def models(self, stack: ExitStack) -> ModelFactory:
+    def models(self) -> ModelFactory:
         """Connected at once, so that the first call need not wait; or not at all if none is due."""
-        services, context = self._services(stack), self._context()
+        services = self.services.calls(self.config, self.prepared, self.cancel_token)
+        context = self._context()
         if not self.acquired.is_complete:
             services.provider()
         return lambda model_id: CalledModel(model_id, services, context)
@@ -98,36 +93,6 @@ class Actors(Struct, frozen=True, kw_only=True):
             cancel_token=self.cancel_token,
             now=self.now,
         )
-
-    def _services(self, stack: ExitStack) -> CallServices:
-        threads = RequestThreads()
-        limiters = RateLimiters(monotonic_s=self.cancel_token.monotonic_s)
-        where = (self.config.provider, self.config.region or "")
-        stack.callback(threads.close)
-        lock = threading.Lock()
-        opened: list[Provider] = []
-
-        def provider() -> Provider:
-            with lock:
-                if not opened:
-                    opened.append(self._open(stack, threads))
-                return opened[0]
-
-        return CallServices(
-            provider=provider,
-            rate_limiter=lambda model_id: limiters.of(*where, model_id),
-            cache_gate=PromptCacheGate(),
-            threads=threads,
-        )
-
-    def _open(self, stack: ExitStack, threads: RequestThreads) -> Provider:
-        """The provider; a program of the user's own that gives credentials may take its time."""
-        if isinstance(self.prepared, ModelError):
-            raise self.prepared
-        opening = load_provider(self.config.provider).open(
-            self.config, self.prepared, self.cancel_token.monotonic_s
-        )
-        return self.cancel_token.result(threads.submit(lambda: stack.enter_context(opening)))
 
     def _context(self) -> CallContext:
         budget = self._budget()

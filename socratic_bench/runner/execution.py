@@ -2,10 +2,9 @@
 
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import datetime
-from typing import Any
+from functools import partial
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.calling.cancel_token import CancelToken
@@ -24,6 +23,7 @@ from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.record import Record
 from socratic_bench.runner.resume import AcquiredRun, RunAcquisition
 from socratic_bench.runner.stores import check_stores, folder_notices
+from socratic_bench.services import Prepared, Services
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.folder_journal import owner
 from socratic_bench.storage.keys import RunKeys
@@ -37,7 +37,6 @@ from socratic_bench.storage.upload_queue import UploadPolicy
 from socratic_bench.store_ports import ArtifactStore, Entry, Journals
 from socratic_bench.types import counted
 
-CALLS_AT_ONCE = 4
 # Clocks of two machines differ by less.
 TOLD_BEHIND_S = 1.0
 # For reading an earlier process's verdicts when a resumed run is told to end.
@@ -48,7 +47,12 @@ class RunExecution:
     """One run under way: the parts that its steps share."""
 
     def __init__(
-        self, plan: Plan, listener: Listener, cancel_token: CancelToken, entries: Sequence[Entry]
+        self,
+        plan: Plan,
+        listener: Listener,
+        cancel_token: CancelToken,
+        entries: Sequence[Entry],
+        services: Services,
     ) -> None:
         from ulid import ULID
 
@@ -56,6 +60,7 @@ class RunExecution:
         self.listener = listener
         self.cancel_token = cancel_token
         self.entries = entries
+        self.services = services
         self.keys = RunKeys(f"run-{ULID()}")
         self.usage_tracker = UsageTracker(plan.benchmark.parts.roles)
         self.notices: list[str] = []
@@ -67,7 +72,7 @@ class RunExecution:
         self.is_delivered = False
         self.is_journal_shown = True
         self.record: Record | None = None
-        self.prepared: Any = None
+        self.prepared: Prepared = None
 
     @property
     def config(self) -> RunConfig:
@@ -76,7 +81,6 @@ class RunExecution:
     def result(self) -> RunResult:
         self.cancel_token.start_deadline(self.config.deadline_s)
         self.folder = open_folder(self.config, self.listener.on_notice)
-        self.pool = ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="call")
         early = self._open_bucket()
         self.stores: list[ArtifactStore] = [s for s in (self.folder, self.bucket) if s]
         self.delivery = self.files = self._new_delivery(self.stores)
@@ -90,7 +94,6 @@ class RunExecution:
                 self.delivery.give_up(LAST_WRITES_S)
             return result
         finally:
-            self.pool.shutdown(wait=False, cancel_futures=True)
             self.files.close()
             self.delivery.close()
             if self.log:
@@ -103,15 +106,15 @@ class RunExecution:
         if not self.config.s3_bucket:
             return None
         try:
-            opening = self.pool.submit(open_bucket, self.config, self._notice)
-            self.bucket = self.cancel_token.result(opening)
+            opening = partial(open_bucket, self.config, self._notice)
+            self.bucket = self.services.in_time(opening, self.cancel_token)
         except Stopped as ended:
             return EpisodeResult(end_reason=ended.end_reason), ended
         return None
 
     def _checked_and_played(self) -> tuple[EpisodeResult, BenchError | None]:
         try:
-            self._take_up(self.cancel_token.result(self.pool.submit(self._checked_and_held)))
+            self._take_up(self.services.in_time(self._checked_and_held, self.cancel_token))
         except UsageError:
             raise
         except BenchError as ended:
@@ -130,6 +133,7 @@ class RunExecution:
             backing=self.folder,
             policy=UploadPolicy(tries=self.config.max_attempts),
             on_full=self.cancel_token.end,
+            threads=self.services.threads,
         )
 
     def _journals(self) -> list[Journals]:
@@ -148,7 +152,7 @@ class RunExecution:
     def _checked_and_held(self) -> AcquiredRun:
         check_stores(self.stores)
         if not self.entries and self.config.resume_run_id is None:
-            self.prepared = self._prepared_provider()
+            self.prepared = self.services.prepare(self.config)
         acquisition = RunAcquisition(
             stores=self._journals(),
             new_run_id=self.keys.run_id,
@@ -160,12 +164,6 @@ class RunExecution:
         curated = RunKeys(acquired.run_id).curated
         self.is_delivered = acquired.is_complete and (not self.bucket or self.bucket.holds(curated))
         return acquired
-
-    def _prepared_provider(self) -> Any:  # noqa: ANN401 -- the provider's own, or why there is none
-        try:
-            return load_provider(self.config.provider).prepare(self.config)
-        except ModelError as error:
-            return error
 
     def _take_up(self, acquired: AcquiredRun) -> None:
         """From here on this is the acquired run, which an earlier process may have begun."""
@@ -200,7 +198,7 @@ class RunExecution:
         with ExitStack() as stack:
             try:
                 actors = self._actors()
-                model_of = actors.models(stack)
+                model_of = actors.models()
                 self.record = self._new_record(actors.judge(model_of))
                 stack.callback(self.record.close)
                 context = actors.context(model_of, on_turn=self.record.add)
@@ -261,6 +259,7 @@ class RunExecution:
             log=self.log,
             usage_tracker=self.usage_tracker,
             cancel_token=self.cancel_token,
+            services=self.services,
             prepared=self.prepared,
             now=self.now,
             notice=self._notice,
@@ -275,6 +274,7 @@ class RunExecution:
             delivery=self.files,
             listener=self.listener,
             cancel_token=self.cancel_token,
+            threads=self.services.threads,
         )
 
     def _elapsed_s(self) -> float:

@@ -94,11 +94,13 @@ def prepare(
     benchmark: Benchmark | None = None,
     draw: Callable[[], int] = draw_seed,
     flagged: Collection[str] = (),
+    price_tables: "dict[str, PriceTable] | None" = None,
 ) -> Plan:
     """Check everything and read what the episode needs.
 
     `flagged` are the settings of which a command line says something: one that the run makes no use
-    of is a mistake there. Raises `UsageError` with the given problems and all others.
+    of is a mistake there. `price_tables` are those that were read before, by their files' names.
+    Raises `UsageError` with the given problems and all others.
     """
     look_again()
     config, mistyped = typed(config)
@@ -126,7 +128,7 @@ def prepare(
     if not is_judged and config.judge_model is not None:
         found.extend(_useless(name, config) for name in JUDGES_OWN if name in flagged)
     try:
-        prices = read_prices(config)
+        prices = read_prices(config, price_tables)
         parts = chosen.parts if chosen else Parts()
         found.extend(unknown_prices(config, prices, parts, is_judged=is_judged))
     except UsageError as error:

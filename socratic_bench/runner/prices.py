@@ -13,25 +13,37 @@ if TYPE_CHECKING:
     from socratic_bench.pricing.table import PriceTable
 
 
-def read_prices(config: RunConfig) -> "PriceTable | None":
-    """The user's own prices; `None` without any. Raises `UsageError` with all mistakes in them."""
+def read_prices(
+    config: RunConfig, known: "dict[str, PriceTable] | None" = None
+) -> "PriceTable | None":
+    """The user's own prices, read once for all runs that know them; `None` without any.
+
+    Raises `UsageError` with all mistakes in them.
+    """
     if config.prices_file is None:
         return None
+    known = {} if known is None else known
+    if config.prices_file not in known:
+        known[config.prices_file] = _read(config.prices_file)
+    return known[config.prices_file]
+
+
+def _read(name: str) -> "PriceTable":
     from socratic_bench.pricing.table import load_prices
 
     try:
-        content = read_bounded(config.prices_file)
+        content = read_bounded(name)
     except OSError as error:
         raise UsageError(
             [
                 Problem.of(
                     "{prices_file} {name} cannot be read: {why}.",
-                    name=config.prices_file,
+                    name=name,
                     why=error.strerror,
                 )
             ]
         ) from error
-    return load_prices(content, config.prices_file)
+    return load_prices(content, name)
 
 
 def unknown_prices(

@@ -2,8 +2,9 @@
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor, wait
+from concurrent.futures import Future, InvalidStateError, wait
 from contextlib import suppress
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -16,6 +17,7 @@ from socratic_bench.runner.items import TurnsSoFar
 from socratic_bench.runner.plan import Plan
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.keys import RunKeys
+from socratic_bench.threads import RequestThreads, Workers
 from socratic_bench.turns import Judged, Turn
 from socratic_bench.types import Json
 
@@ -31,7 +33,7 @@ class Record:
     played.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- the parts of a run that it works with
         self,
         *,
         keys: RunKeys,
@@ -40,6 +42,7 @@ class Record:
         delivery: Delivery,
         listener: Listener,
         cancel_token: CancelToken,
+        threads: RequestThreads,
     ) -> None:
         self._keys = keys
         self._episode = plan.episode
@@ -60,8 +63,8 @@ class Record:
         self._played: Future[None] = Future()
         self._entering: dict[int, Future[None]] = {}
         self._judging: dict[int, Future[Judged]] = {}
-        self._desk = ThreadPoolExecutor(1, thread_name_prefix="record")
-        self._pool = ThreadPoolExecutor(plan.judges_at_once, thread_name_prefix="judge")
+        self._desk = Workers(threads, 1)
+        self._pool = Workers(threads, plan.judges_at_once)
 
     def add(self, turn: Turn) -> None:
         """Keep a turn; returns at once. It is measured, stored and judged in other threads, in
@@ -74,7 +77,7 @@ class Record:
                 raise ValueError(f"turn {turn.index} was published before")
             self._turns[turn.index] = turn
             self._newest = turn.index
-            self._entering[turn.index] = self._desk.submit(self._enter, turn.index)
+            self._entering[turn.index] = self._desk.submit(partial(self._enter, turn.index))
 
     @property
     def n_turns(self) -> int:
@@ -115,8 +118,8 @@ class Record:
         with self._lock:
             self._is_closed = True
         wait(self._entering.values(), timeout=LAST_TURNS_S)
-        self._desk.shutdown(wait=False, cancel_futures=True)
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._desk.close()
+        self._pool.close()
 
     def _end_play(self) -> None:
         with suppress(InvalidStateError):
@@ -151,7 +154,7 @@ class Record:
             self._listener.on_judged(turn)
         elif turn.unscorable is None:
             judge = replace(self._judge, rubric=rubric)
-            self._judging[index] = self._pool.submit(self._have_judged, judge, index)
+            self._judging[index] = self._pool.submit(partial(self._have_judged, judge, index))
         else:
             self._keep_verdict(turn)
 

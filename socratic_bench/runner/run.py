@@ -1,6 +1,7 @@
 """Plays one run and returns its result; the command only calls this."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.calling.cancel_token import CancelToken
@@ -10,6 +11,7 @@ from socratic_bench.runner.execution import RunExecution
 from socratic_bench.runner.listener import NullListener
 from socratic_bench.runner.plan import Plan, prepare
 from socratic_bench.runner.resume import document_entries
+from socratic_bench.services import Services
 from socratic_bench.store_ports import Entry
 from socratic_bench.types import Json
 
@@ -21,16 +23,21 @@ def run(
     listener: Listener | None = None,
     cancel_token: CancelToken | None = None,
     document: Mapping[str, Json] | None = None,
+    services: Services | None = None,
 ) -> RunResult:
     """Play one run, from any thread, without argv, signals, exit or stdout.
 
     Raises `UsageError` for a configuration that cannot be run; whatever happens later is told by
     the result. `benchmark` replaces the one that the configuration names, `cancel_token` ends it
-    early. A partial `document` of a run without a store is gone on with.
+    early. A partial `document` of a run without a store is gone on with. `services` are shared with
+    other runs, played at the same time in other threads; without any, the run makes its own.
     """
-    plan = prepare(config, benchmark=benchmark)
+    price_tables = services.price_tables if services else None
+    plan = prepare(config, benchmark=benchmark, price_tables=price_tables)
     entries = () if document is None else document_entries(document)
-    return perform(plan, listener=listener, cancel_token=cancel_token, entries=entries)
+    return perform(
+        plan, listener=listener, cancel_token=cancel_token, entries=entries, services=services
+    )
 
 
 def perform(
@@ -40,6 +47,7 @@ def perform(
     cancel_token: CancelToken | None = None,
     entries: Sequence[Entry] = (),
     is_journal_shown: bool = True,
+    services: Services | None = None,
 ) -> RunResult:
     """Play a prepared run; with the `entries` of a journal, go on with that one.
 
@@ -47,8 +55,11 @@ def perform(
     hints may say so. Raises `UsageError` if a store is sure to be unusable, or the run cannot go on
     as asked.
     """
-    execution = RunExecution(
-        plan, listener or NullListener(), cancel_token or CancelToken(), entries
-    )
-    execution.is_journal_shown = is_journal_shown
-    return execution.result()
+    token = cancel_token or CancelToken()
+    with ExitStack() as stack:
+        if services is None:
+            services = stack.enter_context(Services(monotonic_s=token.monotonic_s))
+        stack.enter_context(services.cancel_token.parent_of(token))
+        execution = RunExecution(plan, listener or NullListener(), token, entries, services)
+        execution.is_journal_shown = is_journal_shown
+        return execution.result()

@@ -8,6 +8,7 @@ from typing import Protocol
 from socratic_bench.errors import ArtifactError
 from socratic_bench.storage.upload_queue import Upload, UploadPolicy, UploadQueue
 from socratic_bench.store_ports import ArtifactStore
+from socratic_bench.threads import RequestThreads
 from socratic_bench.types import counted
 
 MEMORY_BYTES = 256 * 2**20
@@ -41,12 +42,15 @@ class Delivery:
         policy: UploadPolicy | None = None,
         memory_bytes: int = MEMORY_BYTES,
         on_full: Callable[[ArtifactError], object] = lambda _: None,
+        threads: RequestThreads | None = None,
     ) -> None:
         self._stores = tuple(stores)
         self._backing = backing
         self._policy = policy or UploadPolicy()
         self._memory_bytes = memory_bytes
         self._on_full = on_full
+        self._threads = threads or RequestThreads()
+        self._owns_threads = threads is None
         self._lock = threading.Lock()
         self._queues: dict[int, UploadQueue] = {}
         self._held_bytes = 0
@@ -163,6 +167,8 @@ class Delivery:
             queues = list(self._queues.values())
         for queue in queues:
             queue.close()
+        if self._owns_threads:
+            self._threads.close()
 
     def _settle_queues(self) -> None:
         with self._lock:
@@ -199,7 +205,9 @@ class Delivery:
                 return None
             queue = self._queues.get(id(upload.store))
             if queue is None:
-                queue = self._queues[id(upload.store)] = UploadQueue(upload.store, self._policy)
+                queue = self._queues[id(upload.store)] = UploadQueue(
+                    upload.store, self._policy, self._threads
+                )
             future = queue.submit(upload, then=lambda: self._release(upload, *backed))
             self._pending[future] = upload
             return future

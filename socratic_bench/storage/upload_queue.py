@@ -4,7 +4,7 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from functools import partial
 
 from msgspec import Struct, field
@@ -14,6 +14,7 @@ from socratic_bench.errors import ArtifactError, StoreOutageError
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.settings import MAX_ATTEMPTS
 from socratic_bench.store_ports import ArtifactStore, Kept
+from socratic_bench.threads import RequestThreads, Workers
 
 WRITERS = 4
 LOOKS = 3
@@ -91,10 +92,10 @@ class _Patient(Struct):
 class UploadQueue:
     """The writers of one store. A store that hangs does not delay another one."""
 
-    def __init__(self, store: ArtifactStore, policy: UploadPolicy) -> None:
+    def __init__(self, store: ArtifactStore, policy: UploadPolicy, threads: RequestThreads) -> None:
         self.store = store
         self._policy = policy
-        self._pool = ThreadPoolExecutor(WRITERS, thread_name_prefix="delivery")
+        self._pool = Workers(threads, WRITERS)
         self._settling = threading.Event()
         self._closed = threading.Event()
         self._waiting = _Patient()
@@ -102,7 +103,7 @@ class UploadQueue:
 
     def submit(self, upload: Upload, then: Callable[[], None]) -> Future[None]:
         """Deliver, and call `then` once the store has it."""
-        return self._pool.submit(self._deliver, upload, then)
+        return self._pool.submit(partial(self._deliver, upload, then))
 
     def settle(self) -> None:
         """From now on the policy's bounds hold; writers that sleep try at once."""
@@ -121,7 +122,7 @@ class UploadQueue:
     def close(self) -> None:
         self._closed.set()
         self._settling.set()
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pool.close()
 
     def _deliver(self, upload: Upload, then: Callable[[], None]) -> None:
         upload.late_tries = 0

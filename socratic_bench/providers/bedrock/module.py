@@ -1,7 +1,7 @@
 """How Bedrock is come by: what it makes of a configuration, and the connection to it."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,16 @@ class _Bedrock(ProviderModule):
         from socratic_bench.providers.bedrock.session import open_session
 
         return open_session(_endpoint(config, None))
+
+    def connection_key(self, config: CoreConfig) -> Hashable:
+        return (config.offline, config.region, config.assume_role_arn, config.call_timeout_s)
+
+    def for_run(self, provider: Provider, config: CoreConfig) -> Provider:
+        from socratic_bench.providers.bedrock.options import Options
+        from socratic_bench.providers.bedrock.provider import BedrockProvider
+
+        assert isinstance(provider, BedrockProvider)  # noqa: S101 -- `open` gave it
+        return provider.with_options(Options.of(config))
 
     @contextmanager
     def open(

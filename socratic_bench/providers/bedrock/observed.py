@@ -9,10 +9,13 @@ from socratic_bench.providers.bedrock.capabilities import Capabilities, dropped_
 
 
 class ObservedCapabilities:
-    """The capabilities `now`, which shrink as a run goes on; safe to use from several threads."""
+    """The capabilities `now`, which shrink as calls go on, with `notices` of it; safe to use from
+    several threads.
+    """
 
     def __init__(self, model_id: str, can: Capabilities) -> None:
         self.now = can
+        self.notices: tuple[str, ...] = ()
         self._model_id = model_id
         self._lock = threading.Lock()
 
@@ -24,7 +27,9 @@ class ObservedCapabilities:
         if refused is None:
             return None
         with self._lock:
-            self.now = self.now.without(refused)
+            if getattr(self.now, refused):
+                self.now = self.now.without(refused)
+                self.notices = (*self.notices, _notice(self._model_id, refused, kind))
         return replace(kind, mended=refused, notice=_notice(self._model_id, refused, kind))
 
 

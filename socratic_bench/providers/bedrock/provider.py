@@ -54,16 +54,27 @@ class BedrockProvider(Provider):
     """See `Provider`. What models refuse is left out of what is sent to them from then on."""
 
     def __init__(
-        self, connection: Connection, options: Options, *, monotonic_s: Callable[[], float]
+        self,
+        connection: Connection,
+        options: Options,
+        *,
+        monotonic_s: Callable[[], float],
+        observed: dict[str, ObservedCapabilities] | None = None,
     ) -> None:
         self._connection = connection
         self._options = options
         self._monotonic_s = monotonic_s
-        self._observed: dict[str, ObservedCapabilities] = {}
+        self._observed = {} if observed is None else observed
+
+    def with_options(self, options: Options) -> "BedrockProvider":
+        """One on the same connection, which shares what is seen of models."""
+        return BedrockProvider(
+            self._connection, options, monotonic_s=self._monotonic_s, observed=self._observed
+        )
 
     def send(self, model_id: str, request: Request, timeout_s: float) -> Answer:
         """See `Provider.send`. Raises `FailedRequestError`."""
-        can = self._capabilities(model_id).now
+        can = self._capabilities(model_id)
         arguments = converse_arguments(model_id, request, can, self._options.metadata)
         client: BedrockRuntimeClient | None = None
         sent: WireRequest | None = None
@@ -89,9 +100,9 @@ class BedrockProvider(Provider):
         cause = error.__cause__
         assert isinstance(cause, Exception)  # noqa: S101 -- `send` raises it from one
         kind = error_kind(cause, model_id=error.model_id, began=error.began)
-        mended = self._capabilities(error.model_id).mended(
-            kind, error.tried
-        ) or self._connection.renewed(kind, error.client)
+        mended = self._seen(error.model_id).mended(kind, error.tried) or self._connection.renewed(
+            kind, error.client
+        )
         if mended:
             kind = mended
         look_up = partial(self._connection.hint, kind, _root(cause), error.model_id)
@@ -107,23 +118,30 @@ class BedrockProvider(Provider):
 
         return request_parts(
             converse_arguments(
-                model_id, request, self._capabilities(model_id).now, self._options.metadata
+                model_id, request, self._capabilities(model_id), self._options.metadata
             )
         )
 
     def cached_prefix(self, model_id: str, request: Request) -> str | None:
         """See `Provider.cached_prefix`."""
-        if not caches_system(request, self._capabilities(model_id).now):
+        if not caches_system(request, self._capabilities(model_id)):
             return None
         return f"{model_id}\0{request.system}\0{request.tool}"
 
-    def _capabilities(self, model_id: str) -> ObservedCapabilities:
-        observed = self._observed.get(model_id)
-        if observed is None:
-            can = self._options.limit(capabilities_of(model_id))
+    def standing_notices(self, model_id: str) -> Sequence[str]:
+        """See `Provider.standing_notices`."""
+        return self._seen(model_id).notices
+
+    def _capabilities(self, model_id: str) -> Capabilities:
+        return self._options.limit(self._seen(model_id).now)
+
+    def _seen(self, model_id: str) -> ObservedCapabilities:
+        seen = self._observed.get(model_id)
+        if seen is None:
+            seen = ObservedCapabilities(model_id, capabilities_of(model_id))
             # Another thread may have been quicker.
-            observed = self._observed.setdefault(model_id, ObservedCapabilities(model_id, can))
-        return observed
+            seen = self._observed.setdefault(model_id, seen)
+        return seen
 
 
 def _root(error: Exception) -> Exception:

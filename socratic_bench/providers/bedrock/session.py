@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from types_boto3_bedrock_runtime import BedrockRuntimeClient
 
 CONNECT_TIMEOUT_S = 10
-# Of many items at once, and of their verdicts beside them.
-POOL_CONNECTIONS = 256
+POOL_CONNECTIONS = 400  # kept open, once there were so many calls at a time
 ROLE_SESSION_NAME = "socratic-runner"
 SdkSession = Session  # what others pass on and need not look into
 BEARER_TOKEN = "AWS_BEARER_TOKEN_BEDROCK"  # noqa: S105 -- the variable's name

@@ -1,0 +1,144 @@
+"""What the runs of a process share: what is learnt of services and models, and kept no longer."""
+
+import threading
+import time
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from contextlib import ExitStack
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+
+from socratic_bench.calling.cancel_token import CancelToken
+from socratic_bench.calling.context import CallServices
+from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
+from socratic_bench.calling.rate_limiter import RateLimiters
+from socratic_bench.errors import ModelError, Stopped
+from socratic_bench.provider_ports import Provider
+from socratic_bench.providers import load_provider
+from socratic_bench.settings import CoreConfig
+from socratic_bench.threads import RequestThreads
+
+if TYPE_CHECKING:
+    from socratic_bench.pricing.table import PriceTable
+
+Prepared = Any  # a provider's own, or the error that there is in place of it
+Begin = Callable[[], Provider]
+Result = TypeVar("Result")
+
+
+class Services:
+    """Connections, what models are seen to take, rate limiters, prompt cache gates, prices, threads
+    and the embedded endpoint of all runs that are given it.
+
+    Safe to use from several threads. Each run still has its own cancel token, budget, notices and
+    journal, and one that fails ends no other. To be closed, or used as a context manager, once all
+    runs have ended: runs that have not are ended by it. `cancel_token` ends all of them.
+    """
+
+    def __init__(self, *, monotonic_s: Callable[[], float] = time.monotonic) -> None:
+        self.cancel_token = CancelToken(monotonic_s=monotonic_s)
+        self.threads = RequestThreads()
+        self.rate_limiters = RateLimiters(monotonic_s=monotonic_s)
+        self.price_tables: dict[str, PriceTable] = {}
+        self._monotonic_s = monotonic_s
+        self._lock = threading.Lock()
+        self._connections: dict[Hashable, Future[Provider]] = {}
+        self._cache_gates: dict[Hashable, PromptCacheGate] = {}
+        self._stack = ExitStack()
+        self._is_closed = False
+
+    def in_time(self, work: Callable[[], Result], cancel_token: CancelToken) -> Result:
+        """What takes nobody knows how long, done in another thread: a run's end leaves it behind."""
+        return cancel_token.result(self.threads.submit(work))
+
+    def prepare(self, config: CoreConfig) -> Prepared:
+        """What a connection for this configuration is opened with, if there is none yet."""
+        if self._opening(config) is not None:
+            return None
+        try:
+            return load_provider(config.provider).prepare(config)
+        except ModelError as error:
+            return error
+
+    def calls(
+        self, config: CoreConfig, prepared: Prepared, cancel_token: CancelToken
+    ) -> CallServices:
+        """What the calls of one run need, which waits for a connection no longer than it lasts."""
+        module = load_provider(config.provider)
+        opened: list[Provider] = []
+
+        def provider() -> Provider:
+            if not opened:
+                opening = self._opening(config, partial(self._open, config, prepared))
+                opened.append(module.for_run(_own(cancel_token, opening), config))
+            return opened[0]
+
+        return CallServices(
+            provider=provider,
+            rate_limiter=partial(self.rate_limiters.of, config.provider, config.region or ""),
+            cache_gate=self._cache_gate(config),
+            threads=self.threads,
+        )
+
+    def close(self) -> None:
+        """Let go of all that is open."""
+        self._is_closed = True
+        if self.cancel_token.has_children:
+            closed = "The services that the run shares with others were closed."
+            self.cancel_token.end(Stopped(closed, end_reason="interrupted"))
+        self._stack.close()
+        self.threads.close()
+
+    @overload
+    def _opening(self, config: CoreConfig) -> "Future[Provider] | None": ...
+    @overload
+    def _opening(self, config: CoreConfig, begin: Begin) -> "Future[Provider]": ...
+    def _opening(self, config: CoreConfig, begin: Begin | None = None) -> "Future[Provider] | None":
+        """The connection for such configurations; begun if there is none, or none came about."""
+        key = _key(config)
+        with self._lock:
+            found = self._connections.get(key)
+            if found is not None and found.done() and found.exception():
+                found = None
+            if found is None and begin:
+                found = self._connections[key] = self.threads.submit(begin)
+            return found
+
+    def _open(self, config: CoreConfig, prepared: Prepared) -> Provider:
+        """A program of the user's own that gives credentials may take its time."""
+        if isinstance(prepared, ModelError):
+            raise prepared
+        opening = load_provider(config.provider).open(config, prepared, self._monotonic_s)
+        provider = self._stack.enter_context(opening)
+        if self._is_closed:
+            self._stack.close()
+        return provider
+
+    def _cache_gate(self, config: CoreConfig) -> PromptCacheGate:
+        gate = PromptCacheGate(monotonic_s=self._monotonic_s)
+        return self._cache_gates.setdefault(_key(config), gate)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        del kind, error, trace
+        self.close()
+
+
+def _key(config: CoreConfig) -> Hashable:
+    return (config.provider, load_provider(config.provider).connection_key(config))
+
+
+def _own(cancel_token: CancelToken, opening: "Future[Provider]") -> Provider:
+    """What came about, for one of the runs that wait for it: each has an error of its own."""
+    try:
+        return cancel_token.result(opening)
+    except ModelError as error:
+        raise error.copied() from error

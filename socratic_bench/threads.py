@@ -1,0 +1,136 @@
+"""Threads that all runs of a process share, which whoever waits for one can leave behind."""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from queue import SimpleQueue
+from traceback import clear_frames
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+_Work = tuple[Callable[[], Any], "Future[Any]"]
+
+
+class RequestThreads:
+    """As many threads as there is work under way; one that is free takes the next.
+
+    They end with the process, whatever they do; those that are free end with `close`.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._free: list[SimpleQueue[_Work | None]] = []
+        self._is_open = True
+
+    def submit(self, work: Callable[[], Result]) -> "Future[Result]":
+        future: Future[Result] = Future()
+        with self._lock:
+            inbox = self._free.pop() if self._free else None
+        if inbox is not None:
+            inbox.put((work, future))
+            return future
+        inbox = SimpleQueue()
+        inbox.put((work, future))
+        threading.Thread(target=self._serve, args=(inbox,), name="worker", daemon=True).start()
+        return future
+
+    def close(self) -> None:
+        with self._lock:
+            self._is_open = False
+            free, self._free = self._free, []
+        for inbox in free:
+            inbox.put(None)
+
+    def _serve(self, inbox: "SimpleQueue[_Work | None]") -> None:
+        while self._does_next(inbox):
+            pass
+
+    def _does_next(self, inbox: "SimpleQueue[_Work | None]") -> bool:
+        """Whether there may be more to do. Nothing of what was done is held on to."""
+        given = inbox.get()
+        if given is None:
+            return False
+        work, future = given
+        result, error = _done(work)
+        # Free before whoever waits can ask for the next.
+        is_kept = self._keep(inbox)
+        _settle(future, result, error)
+        return is_kept
+
+    def _keep(self, inbox: "SimpleQueue[_Work | None]") -> bool:
+        with self._lock:
+            if self._is_open:
+                self._free.append(inbox)
+            return self._is_open
+
+
+class Workers:
+    """So many pieces of work at once at most, begun in the order in which they came."""
+
+    def __init__(self, threads: RequestThreads, most: int) -> None:
+        self._threads = threads
+        self._most = most
+        self._lock = threading.Lock()
+        self._waiting: deque[_Work] = deque()
+        self._n_busy = 0
+        self._is_open = True
+
+    def submit(self, work: Callable[[], Result]) -> "Future[Result]":
+        """Do it as soon as there is a worker for it; once closed, never: it is cancelled."""
+        future: Future[Result] = Future()
+        with self._lock:
+            if not self._is_open:
+                future.cancel()
+                return future
+            self._waiting.append((work, future))
+            is_busy = self._n_busy >= self._most
+            self._n_busy += not is_busy
+        if not is_busy:
+            self._threads.submit(self._work)
+        return future
+
+    def close(self) -> None:
+        """Begin nothing more; what has begun goes on."""
+        with self._lock:
+            self._is_open = False
+            waiting, self._waiting = self._waiting, deque()
+        for _, future in waiting:
+            future.cancel()
+
+    def _work(self) -> None:
+        while given := self._next():
+            work, future = given
+            if future.set_running_or_notify_cancel():
+                result, error = _done(work)
+                _settle(future, result, error)
+
+    def _next(self) -> _Work | None:
+        with self._lock:
+            if self._waiting:
+                return self._waiting.popleft()
+            self._n_busy -= 1
+            return None
+
+
+def _settle(future: "Future[Any]", result: object, error: BaseException | None) -> None:
+    if error is None:
+        future.set_result(result)
+    else:
+        future.set_exception(error)
+
+
+def _done(work: Callable[[], Result]) -> tuple[Result | None, BaseException | None]:
+    try:
+        return work(), None
+    except BaseException as error:  # noqa: BLE001 -- raised again where it is waited for
+        _let_go(error)
+        return None, error
+
+
+def _let_go(error: BaseException) -> None:
+    """Of what was read of an answer: an error lives on, and what stands in its frames with it."""
+    told: BaseException | None = error
+    while told is not None:
+        clear_frames(told.__traceback__)
+        told = told.__cause__ or told.__context__

@@ -1,0 +1,181 @@
+"""Many runs of one process that share their services, each played in a thread of its own."""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from socratic_bench import CancelToken, RunConfig, RunResult, Services, run
+from socratic_bench.emulator import Emulator, Settings, parse_fault
+from tests.command import account
+from tests.fakes import PATIENCE_S
+
+TUTOR, JUDGE, PICKY = "emulator.socratic-v1:0", "emulator.judge-v1:0", "emulator.picky-v1:0"
+RUNS = 12
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Emulator]:
+    """An emulator that all runs of this process call."""
+    started: list[Emulator] = []
+
+    def start(**settings: Any) -> Emulator:
+        emulator = Emulator(Settings(any_model=True, **settings))
+        started.append(emulator)
+        for name, value in account(emulator.url).items():
+            monkeypatch.setenv(name, value)
+        return emulator
+
+    yield start
+    for emulator in started:
+        emulator.close()
+
+
+def config(seed: int = 0, **settings: Any) -> RunConfig:
+    usual = {"model": TUTOR, "judge_model": JUDGE, "scenario": "career-change", "turns": 2}
+    return RunConfig(**{**usual, "region": "us-east-1", "seed": seed, **settings})
+
+
+def play(configs: Sequence[RunConfig], services: Services, **more: Any) -> list[RunResult]:
+    with ThreadPoolExecutor(len(configs)) as pool:
+        playing = [pool.submit(run, one, services=services, **more) for one in configs]
+        return [one.result() for one in playing]
+
+
+def test_runs_at_once_share_connections_and_write_a_judges_cache_once(served, tmp_path):
+    emulator = served(latency_ms=20)
+    configs = [config(seed, output_dir=str(tmp_path)) for seed in range(RUNS)]
+    with Services() as services:
+        results = play(configs, services)
+
+    written = [result.document["usage"]["judge"]["cache_write_tokens"] for result in results]
+    assert [result.status for result in results] == ["completed"] * RUNS
+    assert len({result.run_id for result in results}) == RUNS
+    assert len([tokens for tokens in written if tokens]) == 1
+    calls = {record.connection for record in emulator.requests}
+    assert len(emulator.requests) == RUNS * 4
+    assert len(calls) <= RUNS * 2
+
+
+def test_what_a_model_refuses_is_found_out_once_and_told_by_all(served):
+    emulator = served()
+    with Services() as services:
+        first = run(config(1, judge_model=PICKY), services=services)
+        n_first = len(emulator.requests)
+        others = play([config(seed, judge_model=PICKY) for seed in range(2, 6)], services)
+    n_refused = sum(record.status == 400 for record in emulator.requests)
+    n_refused_first = sum(record.status == 400 for record in emulator.requests[:n_first])
+    with Services() as services:
+        run(config(9, judge_model=PICKY), services=services)
+
+    assert 0 < n_refused_first == n_refused
+    assert first.notices
+    assert [other.notices for other in others] == [first.notices] * len(others)
+    # Nothing learnt outlives the services.
+    assert sum(record.status == 400 for record in emulator.requests) > n_refused
+
+
+def test_throttling_of_one_run_slows_all_that_call_the_model(served):
+    emulator = served(requests_per_minute=600)
+    with Services() as services:
+        play([config(seed, turns=8, judge_model=None) for seed in range(16)], services)
+        changes = services.rate_limiters.of("bedrock", "us-east-1", TUTOR).changes
+
+    n_refused = sum(record.status == 429 for record in emulator.requests)
+    assert "throttled" in {change.cause for change in changes}
+    assert n_refused <= 0.25 * 16 * 8
+    with Services() as services:
+        assert services.rate_limiters.of("bedrock", "us-east-1", TUTOR).changes == ()
+
+
+def test_a_runs_fatal_error_its_budget_and_its_cancel_token_are_its_own(served):
+    served(latency_ms=20, faults=(parse_fault("access_denied:model=emulator.denied-v1:0"),))
+    ended = CancelToken()
+    ended.interrupt(15)
+    fine = [config(seed) for seed in range(4)]
+    with Services() as services, ThreadPoolExecutor(8) as pool:
+        playing = [pool.submit(run, one, services=services) for one in fine]
+        denied = pool.submit(run, config(5, model="emulator.denied-v1:0"), services=services)
+        spent = pool.submit(run, config(6, turns=9, max_cost_usd=1e-3), services=services)
+        told = pool.submit(run, config(7), services=services, cancel_token=ended)
+
+        assert denied.result().error.end_reason == "access"
+        assert spent.result().end_reason == "budget"
+        assert told.result().end_reason == "interrupted"
+        assert [one.result().status for one in playing] == ["completed"] * 4
+        assert run(config(8), services=services).status == "completed"
+
+
+def test_a_connection_that_fails_fails_each_run_and_is_tried_anew_by_the_next(served, monkeypatch):
+    served()
+    with Services() as services, monkeypatch.context() as patch:
+        patch.setenv("AWS_PROFILE", "missing")
+        failed = play([config(seed) for seed in range(3)], services)
+        patch.undo()
+        later = run(config(4), services=services)
+
+    assert [result.error.end_reason for result in failed] == ["credentials"] * 3
+    assert len({id(result.error) for result in failed}) == 3
+    assert later.status == "completed"
+
+
+def test_the_services_cancel_token_ends_all_runs_each_with_an_error_of_its_own(served):
+    emulator = served(latency_ms=600_000)
+    with Services() as services, ThreadPoolExecutor(4) as pool:
+        playing = [pool.submit(run, config(seed), services=services) for seed in range(4)]
+        while len(emulator.requests) < len(playing):
+            threading.Event().wait(0.01)
+        services.cancel_token.interrupt(15)
+        results = [one.result() for one in playing]
+
+    assert [result.exit_code for result in results] == [143] * 4
+    assert len({id(result.error) for result in results}) == 4
+
+
+def test_services_that_are_closed_end_the_runs_that_go_on(served):
+    emulator = served(latency_ms=600_000)
+    services = Services()
+    with ThreadPoolExecutor(1) as pool:
+        playing = pool.submit(run, config(), services=services)
+        while not emulator.requests:
+            threading.Event().wait(0.01)
+        services.close()
+
+    assert playing.result().end_reason == "interrupted"
+
+
+def test_offline_runs_share_one_embedded_endpoint():
+    seen: set[str] = set()
+
+    class Listening:
+        def __getattr__(self, name: str) -> Callable[..., None]:
+            def hear(*args: object) -> None:
+                names = [thread.name for thread in threading.enumerate()]
+                seen.add(f"{names.count('bedrock-emulator')}")
+
+            return hear
+
+    with Services() as services:
+        configs = [config(seed, offline=True) for seed in range(4)]
+        results = play(configs, services, listener=Listening())
+
+    assert [result.status for result in results] == ["completed"] * 4
+    assert "1" in seen <= {"0", "1"}
+    assert not [one for one in threading.enumerate() if one.name == "bedrock-emulator"]
+
+
+def test_the_threads_of_many_runs_are_shared_and_end_with_their_services(served):
+    served()
+    before = set(threading.enumerate())
+    with Services() as services:
+        for _ in range(3):
+            play([config(seed) for seed in range(4)], services)
+        workers = [one for one in threading.enumerate() if one not in before]
+    for worker in workers:
+        worker.join(PATIENCE_S)
+
+    # At most six at a time for each of four: what is read, played, measured, judged, and two calls.
+    assert len(workers) <= 24
+    assert not any(worker.is_alive() for worker in workers)
