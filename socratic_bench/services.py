@@ -49,7 +49,7 @@ class Services:
         self._is_closed = False
 
     def in_time(self, work: Callable[[], Result], cancel_token: CancelToken) -> Result:
-        """What takes nobody knows how long, done in another thread: a run's end leaves it behind."""
+        """The result of work that may block: it has another thread, which the run's end leaves."""
         return cancel_token.result(self.threads.submit(work))
 
     def prepare(self, config: CoreConfig) -> Prepared:

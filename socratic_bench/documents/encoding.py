@@ -8,6 +8,8 @@ from socratic_bench.redaction import known_secrets
 from socratic_bench.types import Json, clean
 
 _SAFE_INTEGER = 2**63
+# As they stand in lists and dictionaries that are shown, and seldom in texts there.
+_ODD_NUMBERS = [f"{before}{odd}" for before in ("[", ", ", ": ") for odd in ("nan", "inf", "-inf")]
 
 
 def encode(value: Json, *, pretty: bool = False) -> bytes:
@@ -18,16 +20,30 @@ def encode(value: Json, *, pretty: bool = False) -> bytes:
     become null.
     """
     option = orjson.OPT_INDENT_2 if pretty else 0
-    written = orjson.dumps(_mapped(value, clean), option=option)
+    written = _at_once(value, option) or orjson.dumps(_mapped(value, clean), option=option)
     secrets = known_secrets()
     if secrets.may_be_in(written.decode()):
         written = orjson.dumps(_mapped(orjson.loads(written), secrets.masked), option=option)
     return written
 
 
+def _at_once(value: Json, option: int) -> bytes | None:
+    """The document, as long as nothing in it has to be cleaned or refused, as is the rule."""
+    try:
+        written = orjson.dumps(value, option=option | orjson.OPT_STRICT_INTEGER)
+    except TypeError:
+        return None
+    # NaN and infinities would be written as null.
+    is_odd = b"null" in written and any(map(f"[{value!r}]".__contains__, _ODD_NUMBERS))
+    return None if is_odd else written
+
+
 def concealed(value: dict[str, Json]) -> dict[str, Json]:
     """The same with every known secret masked, as `encode` writes it."""
-    masked = known_secrets().masked
+    secrets, written = known_secrets(), _at_once(value, 0)
+    if written and not secrets.may_be_in(written.decode()):
+        return value
+    masked = secrets.masked
     return {masked(name): _mapped(item, masked) for name, item in value.items()}
 
 

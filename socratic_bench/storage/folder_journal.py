@@ -49,10 +49,9 @@ class FolderJournal:
             raise
 
     def append(self, entry: Mapping[str, Json], *, durable: bool = True) -> None:
-        plain = dict(entry)
-        line = encode({**plain, SUM: _sum(plain)}) + b"\n"
-        self._mend(self._has_its_length)
-        length = os.fstat(self._descriptor).st_size
+        line = _line(dict(entry))
+        if not self._is_as_left():
+            self._mend(self._has_its_length)
         try:
             _write_whole(self._descriptor, line)
             if durable:
@@ -60,7 +59,7 @@ class FolderJournal:
         except OSError as error:
             with suppress(OSError):
                 # Half a line would spoil the next one.
-                os.ftruncate(self._descriptor, length)
+                os.ftruncate(self._descriptor, self._n_bytes)
             raise unwritable(self._path, error) from error
         self._lines.append(line)
         self._n_bytes += len(line)
@@ -109,10 +108,15 @@ class FolderJournal:
         except OSError:
             return False
 
+    def _is_as_left(self) -> bool:
+        """Only length and links are checked before each entry: reading all would take longer."""
+        try:
+            found = os.fstat(self._descriptor)
+        except OSError:
+            return False
+        return found.st_nlink > 0 and found.st_size == self._n_bytes
+
     def _has_its_length(self) -> bool:
-        """Only the length is checked before each entry: reading the whole file would take ever
-        longer.
-        """
         return os.fstat(self._descriptor).st_size == self._n_bytes
 
     def _is_whole(self) -> bool:
@@ -187,6 +191,12 @@ class FolderJournal:
 def owner() -> dict[str, Json]:
     """Who holds a journal, for those who meet the lock."""
     return {"pid": os.getpid(), "host": socket.gethostname()}
+
+
+def _line(entry: dict[str, Json]) -> bytes:
+    body = encode(entry)
+    digest = sha256(body).hexdigest()[:16]
+    return b'%b,"%b":"%b"}\n' % (body[:-1], SUM.encode(), digest.encode())
 
 
 def _sum(entry: dict[str, Json]) -> str:
