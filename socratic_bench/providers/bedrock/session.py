@@ -163,11 +163,13 @@ def _embedded_client(session: Session, endpoint: Endpoint, url: str) -> "Bedrock
 def _client(
     session: Session, endpoint: Endpoint, config: Config, *, url: str | None = None
 ) -> "BedrockRuntimeClient":
+    # Given once, since the SDK would put it together anew for each request.
+    named = config.merge(Config(user_agent=session.user_agent()))
     client: BedrockRuntimeClient = make_client(
         session,
         "bedrock-runtime",
         region_name=endpoint.region,
-        config=config,
+        config=named,
         endpoint_url=url,
     )
     return client
