@@ -7,9 +7,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-# More than what quotas allow, 12,000 a minute, and little enough that the first refusal is read
+# More than what quotas allow, 9,000 a minute, and little enough that the first refusal is read
 # before many more requests are on their way.
-START_PER_S = 200.0
+START_PER_S = 150.0
 SLOWEST_PER_S = 1 / 60
 # What is left of a rate when it is throttled, and if nothing got through since it was narrowed.
 NARROWED = 0.9
