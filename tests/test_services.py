@@ -78,14 +78,15 @@ def test_what_a_model_refuses_is_found_out_once_and_told_by_all(served):
 
 
 def test_throttling_of_one_run_slows_all_that_call_the_model(served):
-    emulator = served(requests_per_minute=600)
+    # Six at once, and one a second: on no machine do sixteen calls keep to that by themselves.
+    emulator = served(requests_per_minute=60)
     with Services() as services:
-        play([config(seed, turns=8, judge_model=None) for seed in range(16)], services)
+        play([config(seed, turns=1, judge_model=None) for seed in range(16)], services)
         changes = services.rate_limiters.of("bedrock", "us-east-1", TUTOR).changes
 
     n_refused = sum(record.status == 429 for record in emulator.requests)
     assert "throttled" in {change.cause for change in changes}
-    assert n_refused <= 0.25 * 16 * 8
+    assert n_refused <= 2 * 16
     with Services() as services:
         assert services.rate_limiters.of("bedrock", "us-east-1", TUTOR).changes == ()
 
