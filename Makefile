@@ -47,12 +47,15 @@ TESTED := $(shell find cli socratic_bench tests -name '*.py' -o -name '*.json' -
 test: $(VENV)/.dev
 	@$(BIN)/python -m pytest -n auto -q
 
+# Python 3.11 crashes now and then where many threads begin while they are traced.
+UNTRACED := --ignore=tests/test_many_items.py --ignore=tests/test_services.py \
+	--deselect=tests/test_second_benchmark.py::test_the_documented_one_asks_all_its_questions_at_once
 # Measuring more than doubles the time of each process, so tests/unmeasured.txt leaves out the dear tests
 # that reach nothing which no other one reaches; `make test` plays them all, and a new one is measured
 # until it is named there. `make unmeasured` chooses anew.
 .coverage: $(TESTED) tests/unmeasured.txt | $(VENV)/.dev
 	@rm -f .coverage .coverage.*
-	@$(BIN)/python -m pytest -n auto -q --cov --cov-report= @tests/unmeasured.txt
+	@$(BIN)/python -m pytest -n auto -q --cov --cov-report= $(UNTRACED) @tests/unmeasured.txt
 
 unmeasured: $(VENV)/.dev
 	@$(BIN)/python tools/unmeasured.py
