@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import dataclass, field
+from random import Random
 
 import pytest
 
@@ -253,6 +254,29 @@ def test_many_callers_use_a_quota_up_and_are_hardly_refused(callers, calls, per_
     assert time.now_s <= 1.05 * least_s + answer_s
     # Each caller wakes for its own slot and its own answer, and a few times more for throttling.
     assert time.n_wakings <= callers * calls * 2 + callers * 8
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_throttling_that_comes_at_any_rate_does_not_bring_a_dialogue_to_a_halt(seed):
+    """As by others on the same account: one request in twelve, however slowly they are sent."""
+    chance, time = Random(seed), SharedTime()
+    limiter = RateLimiter(monotonic_s=lambda: time.now_s)
+
+    def dialogue() -> None:
+        n_answered = 0
+        while n_answered < 80:
+            limiter.acquire(time.sleep)
+            sent_at_s = time.now_s
+            time.sleep(0.3)
+            if chance.random() < 1 / 12:
+                limiter.throttled(sent_at_s=sent_at_s)
+            else:
+                limiter.answered()
+                n_answered += 1
+
+    time.run([dialogue])
+
+    assert time.now_s < 80 * 1.5
 
 
 @pytest.mark.parametrize("per_minute", [6, 12, 20])

@@ -21,6 +21,12 @@ PAUSE_S = 15.0
 # So many answers give back what throttling took. More of them find a quota with fewer throttled
 # requests; fewer of them get over throttling that is none of this program's doing sooner.
 ANSWERS_TO_REGAIN = 400
+# A rate of up to one request a second grows by this share of itself with each answer, however
+# little was taken from it last: 400 answers would take it minutes or hours.
+GROWTH = 0.2
+# At such rates a single dialogue sends by itself: the rest before its first request counts not as
+# time in which it was slowed, or throttling now and then would bring it to a halt.
+DIALOGUES_PER_S = (0.5, 4.0)
 # What was not sent in time may be sent later, for so long.
 BURST_S = 0.04
 # So many requests tell how fast they were sent lately.
@@ -156,7 +162,9 @@ class RateLimiter:
     def _narrow(self, now_s: float) -> None:
         sent = self._sent_at_s
         if len(sent) > 1:
-            since_s = sent[0] if len(sent) == MEASURED else self._since_s
+            is_full, per_s = len(sent) == MEASURED, self._per_s
+            is_dialogues = DIALOGUES_PER_S[0] <= per_s < DIALOGUES_PER_S[1]
+            since_s = sent[0] if is_full or is_dialogues else self._since_s
             # All but the one that was refused got through, as far as is known.
             through_per_s = (len(sent) - 1) / max(now_s - since_s, BURST_S)
             self._before_per_s = self._per_s
@@ -164,7 +172,9 @@ class RateLimiter:
         else:
             per_s = NARROWED_IN_VAIN * self._per_s
         self._per_s = max(SLOWEST_PER_S, per_s)
-        self._step_per_s = (self._before_per_s - self._per_s) / ANSWERS_TO_REGAIN
+        least_per_s = GROWTH * min(self._per_s, self._per_s**-3)
+        taken_per_s = self._before_per_s - self._per_s
+        self._step_per_s = max(least_per_s, taken_per_s / ANSWERS_TO_REGAIN)
         self._since_s = now_s
         sent.clear()
         self._note("throttled", now_s)
