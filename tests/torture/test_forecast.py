@@ -191,7 +191,7 @@ def test_what_an_emulator_says_that_it_takes_is_predicted(case):
         assert expected["n_turns"] == happened.document["n_turns"]
 
 
-@pytest.mark.parametrize("quiet", daily([(), ("--quiet",)], first=1), ids=["told", "quiet"])
+@pytest.mark.parametrize("quiet", daily([[], ["--quiet"]], first=1), ids=["told", "quiet"])
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_predicted_refusal_is_said_and_exits_as_the_run_would(case, quiet):
     model, *more = REFUSED[case]
