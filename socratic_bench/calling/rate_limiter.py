@@ -23,7 +23,7 @@ PAUSE_S = 15.0
 ANSWERS_TO_REGAIN = 400
 # A rate of up to one request a second grows by this share of itself with each answer, however
 # little was taken from it last: 400 answers would take it minutes or hours.
-GROWTH = 0.2
+GROWTH = 0.1
 # At such rates a single dialogue sends by itself: the rest before its first request counts not as
 # time in which it was slowed, or throttling now and then would bring it to a halt.
 DIALOGUES_PER_S = (0.5, 4.0)
