@@ -17,11 +17,16 @@ from socratic_bench.types import (
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """A judge's scores of one reply, by the rubric's dimensions, with its reasons."""
+    """A judge's scores of one reply, by the rubric's dimensions, with its reasons.
+
+    `events` holds the quoted words of each of the rubric's events that the judge saw, by name;
+    `None` where the rubric has none.
+    """
 
     scores: Mapping[str, float]
     rationale: Mapping[str, str | None]
     judge_model: str | None
+    events: Mapping[str, str] | None = None
 
     @property
     def overall_score(self) -> float:
@@ -58,6 +63,13 @@ class Dimension(Struct, frozen=True, kw_only=True):
     levels: Mapping[str, str]
 
 
+class Event(Struct, frozen=True, kw_only=True):
+    """Something that a reply does or does not do, whatever it scores. `meaning` tells the judge."""
+
+    name: str
+    meaning: str
+
+
 class ScoredReply(Struct, frozen=True, kw_only=True):
     """A reply as a rubric would have it scored: what it answers, `scores` by dimension, and `why`
     in a few words.
@@ -74,7 +86,8 @@ class Rubric(Struct, frozen=True, kw_only=True):
 
     `speakers` are those whose words a judge sees: who is answered first, whose reply is scored
     last. `is_dialogue`: what they said before it is shown, too; else the reply stands alone.
-    Raises `ValueError` for a dimension by whose name verdict or example have something else.
+    `events` are what a judge looks for beside the dimensions. Raises `ValueError` for a dimension
+    by whose name verdict or example have something else.
     """
 
     id: str
@@ -82,6 +95,7 @@ class Rubric(Struct, frozen=True, kw_only=True):
     instructions: str
     dimensions: tuple[Dimension, ...]
     sha256: str
+    events: tuple[Event, ...] = ()
     examples: tuple[ScoredReply, ...] = ()
     speakers: tuple[str, str] = ("user", "model")
     is_dialogue: bool = False
