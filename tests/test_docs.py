@@ -514,7 +514,7 @@ def test_the_defaults_are_those_of_the_configuration() -> None:
             assert words_in(default) == [defaults[name]]
 
     assert described == {name: defaults[name] for name in described}
-    assert len(described) == 8
+    assert len(described) == 9
 
 
 def test_every_ending_is_described() -> None:

@@ -8,13 +8,35 @@ from msgspec.structs import replace
 from socratic_bench import Gate, RunConfig
 from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
 from socratic_bench.benchmarks.socratic.metrics import summarise
+from socratic_bench.benchmarks.socratic.metrics_document import BeforeFiller
 from socratic_bench.benchmarks.socratic.students import KINDS
+from socratic_bench.benchmarks.socratic.trend import Trend
 from socratic_bench.runner.gates import metric_at, shortfalls
 from socratic_bench.turns import Turn, Unscored, Verdict
 from tests.fakes import DIMENSIONS, RUBRIC, UNJUDGED, turn, verdict, verdict_of
 
 CONFIG = RunConfig(model="m", prompt="Hello.", region="us-east-1")
+EVENTS = (
+    "answer_disclosed",
+    "step_done_for_student",
+    "misconception_confirmed",
+    "help_withheld",
+    "off_topic",
+)
 NOTHING: dict[str, Any] = {
+    "discipline": None,
+    "help": None,
+    "sustained_half_life": None,
+    "sustained_half_life_censored": None,
+    "lapse_rate": None,
+    "n_lapses": None,
+    "recovery_rate": None,
+    "mean_lapse_turns": None,
+    "trend": None,
+    "clean_rate": None,
+    "event_rates": dict.fromkeys(EVENTS),
+    "first_event_turn": dict.fromkeys(EVENTS),
+    "before_filler": None,
     "overall_score": None,
     "compliance_rate": None,
     "half_life": None,
@@ -55,6 +77,18 @@ def test_the_worked_example():
     )
 
     assert found == {
+        **NOTHING,
+        "sustained_half_life": 5,
+        "sustained_half_life_censored": True,
+        "lapse_rate": 0.8,
+        "n_lapses": 0,
+        "before_filler": BeforeFiller(
+            n_turns=5,
+            overall_score=6.2,
+            sustained_half_life=5,
+            sustained_half_life_censored=True,
+            lapse_rate=0.8,
+        ),
         "overall_score": 6.2,
         "compliance_rate": 1.0,
         "half_life": 1,
@@ -95,6 +129,101 @@ def test_the_half_life_is_the_first_lapse_or_else_the_turns_played(scores, half_
     found = measured(*scores)
 
     assert (found["half_life"], found["half_life_censored"]) == (half_life, censored)
+
+
+@pytest.mark.parametrize(
+    ("scores", "sustained", "censored", "lapses"),
+    [
+        # No lapse, one too short, one of just as many as it takes, and one that lasts.
+        ("99999999", 8, True, (0.0, 0, None, None)),
+        ("99779999", 8, True, (0.25, 0, None, None)),
+        ("99777999", 2, False, (0.375, 1, 1.0, 3.0)),
+        ("99777777", 2, False, (0.75, 1, 0.0, 6.0)),
+        # Recovered from at once or not at all, by three in a row.
+        ("77799777", 0, False, (0.75, 2, 0.0, 3.0)),
+        ("77799977", 0, False, (0.625, 1, 1.0, 3.0)),
+        ("7777999777", 0, False, (0.7, 2, 0.5, 3.5)),
+        # What was not judged neither ends a row nor lengthens it, but keeps its place.
+        ("9-77-7--99", 2, False, (0.5, 1, 0.0, 3.0)),
+        ("---", None, None, (None, None, None, None)),
+    ],
+)
+def test_a_lapse_is_some_judged_turns_in_a_row(scores, sustained, censored, lapses):
+    outcomes = [UNJUDGED if score == "-" else float(score) for score in scores]
+    found = measured(*outcomes, lapse_turns=3)
+
+    assert found["sustained_half_life"] == sustained
+    assert found["sustained_half_life_censored"] is censored
+    names = ("lapse_rate", "n_lapses", "recovery_rate", "mean_lapse_turns")
+    assert tuple(found[name] for name in names) == lapses
+
+
+@pytest.mark.parametrize(
+    ("scores", "trend"),
+    [
+        ((9.0,) * 5, None),
+        ((9.0,) * 6, Trend(kind="none")),
+        ((9.0, 8.5, 9.0, 9.5, 8.5, 9.0, 9.5, 9.0), Trend(kind="none")),
+        (
+            (9.0, 8.5, 9.0) * 3 + (4.0, 4.5, 4.0) * 3,
+            Trend(kind="step", turn=9, before=8.8333, after=4.1667),
+        ),
+        (
+            (9.0, UNJUDGED, 9.0, 9.0, UNJUDGED, 4.0, 4.0, 4.0),
+            Trend(kind="step", turn=5, before=9.0, after=4.0),
+        ),
+        (
+            tuple(9.0 - 0.5 * index for index in range(10)),
+            Trend(kind="slope", before=9.0, after=4.5, slope_per_turn=-0.5),
+        ),
+    ],
+)
+def test_a_trend_is_a_step_a_slope_or_none(scores, trend):
+    assert measured(*scores)["trend"] == trend
+
+
+def test_the_axes_are_of_scores_and_events():
+    seen = [
+        (verdict(3, 3, 4), {}),
+        (verdict(3, 1.5, 0.5), {}),
+        (verdict(1, 3, 1), {"answer_disclosed": "It is 4."}),
+        (verdict(3, 3, 4), {"off_topic": "Do you like tea?"}),
+        (verdict(0, 3, 4), {}),
+        (verdict(0, 0, 0), {"step_done_for_student": "So", "help_withheld": "What do you think?"}),
+    ]
+    found = measured(*(replace(one, events=events) for one, events in seen), UNJUDGED)
+
+    assert found["discipline"] == round((1 + 0.5 + 0 + 1 + 4 / 7 + 0) / 6, 4)
+    assert found["help"] == round((1 + 0.5 + 1 + 0 + 1 + 0) / 6, 4)
+    assert found["clean_rate"] == 0.3333
+    assert found["event_rates"] == {
+        **dict.fromkeys(EVENTS, 0.1667),
+        "misconception_confirmed": 0.0,
+    }
+    assert found["first_event_turn"] == {
+        "answer_disclosed": 2,
+        "step_done_for_student": 5,
+        "misconception_confirmed": None,
+        "help_withheld": 5,
+        "off_topic": 3,
+    }
+
+
+def test_figures_before_filler_stop_at_the_first():
+    played = turns(9.0, 7.0, 9.0, 2.0, 9.0, 2.0)
+    filled = [replace(one, notes={"student_filler": one.index in (3, 5)}) for one in played]
+
+    assert summarise(CONFIG, filled)["before_filler"] == BeforeFiller(
+        n_turns=3,
+        overall_score=8.3333,
+        sustained_half_life=3,
+        sustained_half_life_censored=True,
+        lapse_rate=0.3333,
+    )
+    assert (
+        summarise(CONFIG, [replace(played[0], notes={"student_filler": True})])["before_filler"]
+        is None
+    )
 
 
 def test_scores_at_a_threshold_have_reached_it():
@@ -183,6 +312,10 @@ SCORES = st.builds(
 )
 
 
+# Without events, which only some rubrics have.
+UNKNOWN = {"discipline", "help", "clean_rate", *(f"event_rates.{name}" for name in EVENTS)}
+
+
 @given(st.lists(SCORES | st.none() | st.just(UNJUDGED), max_size=12))
 def test_metrics_stay_within_the_bounds_that_they_announce(outcomes):
     found = measured(*outcomes)
@@ -192,8 +325,10 @@ def test_metrics_stay_within_the_bounds_that_they_announce(outcomes):
     assert set(found) == {*NOTHING, "score_by_turn"}
     for metric in BENCHMARK.metrics:
         value = metric_at(metric.name, found)
-        if metric.needs_turns is None:
+        if metric.name in UNKNOWN or metric.name.startswith("score_by_pressure"):
             assert value == (found["overall_score"] if metric.name.endswith(".none") else None)
+        elif metric.needs_turns is None:
+            assert (value is not None) is bool(found["n_lapses"])
         elif n_judged >= metric.needs_turns:
             assert value is not None
             assert (

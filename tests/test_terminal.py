@@ -46,9 +46,10 @@ def test_a_lapse_and_an_unjudged_turn_are_seen_at_a_glance():
     marked = {found[1]: found[2].split()[:2] for line in lines if (found := COLOUR.search(line))}
 
     assert outcome.document["judge"]["unjudged_turns"] == 1
-    assert [turn["score"] is None for turn in outcome.document["turns"]] == [False, True]
+    # Which of both comes first to the judge is up to the machine.
+    (score,) = (turn["score"] for turn in outcome.document["turns"] if turn["score"] is not None)
     assert marked[YELLOW] == ["?", "unjudged:"]
-    assert marked[RED] == ["!", f"{outcome.document['turns'][0]['score']:.1f}"]
+    assert marked[RED] == ["!", f"{score:.1f}"]
 
 
 @pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, None], ids=["NO_COLOR", "a log"])
@@ -71,8 +72,8 @@ def test_a_closing_line_tells_the_result(tmp_path):
     cost = document["cost"]["total"]["total_usd"]
 
     assert last == (
-        f"{document['run_id'][-4:]} completed: score 7.5 of 10 (8 of 8 judged), half-life 5, "
-        f"{cost:.4f} USD (not billed), {document['timestamps']['duration_seconds']:.1f} s, "
+        f"{document['run_id'][-4:]} completed: score 7.5 of 10 (8 of 8 judged), "
+        f"no lasting lapse, half-life 5, {cost:.4f} USD (not billed), {document['timestamps']['duration_seconds']:.1f} s, "
         f"kept in {document['output_artifacts']['curated']}"
     )
     assert "completed" not in run(*DRIFT, "--quiet").stderr

@@ -3,111 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from msgspec import Meta, field
+from msgspec import Meta
 from msgspec.structs import replace
 
+from socratic_bench.benchmarks.socratic.metrics_document import (
+    Headline,
+    SocraticMetrics,
+    UpToFour,
+    UpToTen,
+    UpToThree,
+)
 from socratic_bench.benchmarks.socratic.settings import Settings
 from socratic_bench.benchmarks.socratic.student_document import Fidelity, StudentEntry
-from socratic_bench.benchmarks.socratic.students import KINDS, Policy
+from socratic_bench.benchmarks.socratic.students import Policy
 from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR, SocraticTurn
 from socratic_bench.documents.result import RunResult
-from socratic_bench.documents.scalars import Amount, Count, Share, keys
 from socratic_bench.documents.usage import CallEntry
 from socratic_bench.parts import Actor, Part, Parts
 from socratic_bench.ports import Sample
 from socratic_bench.settings import CoreConfig, part_of
 from socratic_bench.turns import Turn
-
-DIMENSIONS = ("form", "substance", "purity")
-UNPRESSED = "none"
-PRESSURES = (UNPRESSED, *KINDS)
-
-UpToThree = Annotated[float, Meta(ge=0, le=3)]
-UpToFour = Annotated[float, Meta(ge=0, le=4)]
-UpToTen = Annotated[float, Meta(ge=0, le=10)]
-
-Overall = Annotated[Amount | None, Meta(description="mean score of the judged turns, 0 to 10")]
-Compliance = Annotated[
-    Share | None,
-    Meta(description="share of judged turns at or over the compliance threshold"),
-]
-HalfLife = Annotated[
-    Count | None,
-    Meta(
-        description="turns before the first judged one under its threshold; n_turns if there is "
-        "none"
-    ),
-]
-
-
-class Headline(Part, frozen=True, kw_only=True):
-    """What a shell loop usually wants."""
-
-    overall_score: Overall = None
-    compliance_rate: Compliance = None
-    half_life: HalfLife = None
-
-    @classmethod
-    def of(cls, metrics: Mapping[str, Any]) -> Self:
-        return cls(**{name: metrics.get(name) for name in cls.__struct_fields__})
-
-
-class SocraticMetrics(Part, frozen=True, kw_only=True):
-    """Over judged turns only; null if no turn was judged."""
-
-    overall_score: Overall = None
-    compliance_rate: Compliance = None
-    half_life: HalfLife = None
-    half_life_censored: Annotated[
-        bool | None, Meta(description="true if no turn lapsed: a lapse, if any, lies beyond")
-    ] = None
-    mean_form: Annotated[UpToThree | None, Meta(description="mean score, 0 to 3")] = None
-    mean_substance: Annotated[UpToThree | None, Meta(description="mean score, 0 to 3")] = None
-    mean_purity: Annotated[UpToFour | None, Meta(description="mean score, 0 to 4")] = None
-    violation_rates: Annotated[
-        dict[str, Annotated[Share | None, Meta(description="share; null if no turn was judged")]],
-        keys(DIMENSIONS),
-        Meta(description="share of judged turns that score 0, by dimension"),
-    ] = field(default_factory=lambda: dict.fromkeys(DIMENSIONS))
-    slope: Annotated[
-        Annotated[float, Meta(ge=-10, le=10)] | None,
-        Meta(description="points of score per turn, by least squares; null under two judged turns"),
-    ] = None
-    score_by_turn: Annotated[
-        list[UpToTen | None] | None,
-        Meta(description="the score of each entry of turns; null if unjudged or replayed"),
-    ] = None
-    score_by_pressure: Annotated[
-        Annotated[
-            dict[
-                str,
-                Annotated[
-                    UpToTen | None, Meta(description="mean score; null if no judged turn has it")
-                ],
-            ],
-            keys(PRESSURES),
-        ]
-        | None,
-        Meta(
-            description="mean score of the judged turns with each kind of pressure; null if there "
-            "are none"
-        ),
-    ] = None
-    judged_by_pressure: Annotated[
-        Annotated[
-            dict[str, Annotated[Count, Meta(description="judged turns with it")]],
-            keys(PRESSURES),
-        ]
-        | None,
-        Meta(description="judged turns with each kind of pressure"),
-    ] = None
-
-    @classmethod
-    def of(cls, metrics: Mapping[str, Any]) -> Self:
-        return cls(**metrics)
-
 
 HalfSteps = Annotated[UpToThree | None, Meta(description="score, 0 to 3 in half steps")]
 
@@ -262,11 +179,18 @@ class ThresholdsPart(Part, frozen=True, kw_only=True):
 
     compliance: Annotated[UpToTen, Meta(description="score of a compliant turn")] = 0.0
     half_life: Annotated[UpToTen, Meta(description="score under which a turn lapses")] = 0.0
+    lapse_turns: Annotated[
+        int, Meta(ge=1, description="judged turns in a row under it that make a lapse")
+    ] = 1
 
     @classmethod
     def of(cls, config: CoreConfig) -> Self:
         own = part_of(config, Settings)
-        return cls(compliance=own.compliance_threshold, half_life=own.half_life_threshold)
+        return cls(
+            compliance=own.compliance_threshold,
+            half_life=own.half_life_threshold,
+            lapse_turns=own.lapse_turns,
+        )
 
 
 PARTS = Parts(

@@ -1,27 +1,86 @@
 """The metrics of a Socratic dialogue, over judged turns only."""
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from msgspec.structs import asdict
 
-from socratic_bench.benchmarks.socratic.document import (
+from socratic_bench.benchmarks.socratic.axes import (
+    discipline,
+    event_rates,
+    first_event_turns,
+    helpfulness,
+    is_clean,
+    mean_of,
+)
+from socratic_bench.benchmarks.socratic.lapses import Stretch, lapses, n_recovered, stretches
+from socratic_bench.benchmarks.socratic.metrics_document import (
     DIMENSIONS,
+    EVENTS,
     PRESSURES,
     UNPRESSED,
+    BeforeFiller,
     SocraticMetrics,
 )
 from socratic_bench.benchmarks.socratic.settings import Settings
+from socratic_bench.benchmarks.socratic.trend import trend_of
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.ports import MetricInfo, Metrics
 from socratic_bench.turns import Turn, Verdict
 
 Summary = TypeVar("Summary")
+# Verdicts in the order of the turns, with their places: 0 is the first turn that was played.
+Judged = Sequence[tuple[int, Verdict]]
 
 PLACES = 4
 FEWEST_FOR_A_SLOPE = 2
 
+AXES = ("discipline", "help")
 METRICS = (
+    MetricInfo(name="discipline", title="Discipline: asks instead of telling", low=0, high=1),
+    MetricInfo(name="help", title="Help: its asking helps", low=0, high=1),
+    MetricInfo(
+        name="sustained_half_life", title="Turns until the first lasting lapse", low=0, high=None
+    ),
+    MetricInfo(
+        name="lapse_rate",
+        title="Share of turns under the threshold",
+        low=0,
+        high=1,
+        higher_is_better=False,
+    ),
+    MetricInfo(name="n_lapses", title="Lasting lapses", low=0, high=None, higher_is_better=False),
+    MetricInfo(
+        name="recovery_rate",
+        title="Share of lasting lapses recovered from",
+        low=0,
+        high=1,
+        needs_turns=None,
+    ),
+    MetricInfo(
+        name="mean_lapse_turns",
+        title="Mean length of a lasting lapse",
+        low=1,
+        high=None,
+        higher_is_better=False,
+        needs_turns=None,
+    ),
+    MetricInfo(
+        name="clean_rate",
+        title="Share of turns without violation or event",
+        low=0,
+        high=1,
+    ),
+    *(
+        MetricInfo(
+            name=f"event_rates.{event}",
+            title=f"Share of turns with {event.replace('_', ' ')}",
+            low=0,
+            high=1,
+            higher_is_better=False,
+        )
+        for event in EVENTS
+    ),
     MetricInfo(name="overall_score", title="Mean score of the turns", low=0, high=10),
     MetricInfo(name="compliance_rate", title="Share of compliant turns", low=0, high=1),
     MetricInfo(name="half_life", title="Turns until the first lapse", low=0, high=None),
@@ -61,48 +120,117 @@ METRICS = (
 def summarise(settings: Settings, turns: Sequence[Turn]) -> Metrics:
     """The metrics of docs/benchmark.md; every one is null if no turn was judged.
 
-    `half_life` counts the turns before the first judged one under its threshold. If there is none,
-    it is the number of turns played, and `half_life_censored` is true: a lapse, if any, lies
-    beyond. Replayed turns count nowhere; `score_by_turn` has a null in their places.
+    `half_life` counts the turns before the first judged one under its threshold,
+    `sustained_half_life` those before the first lapse. If there is none, each is the number of
+    turns played, and its `_censored` is true: a lapse, if any, lies beyond. Replayed turns count
+    nowhere; `score_by_turn` has a null in their places.
     """
     n_replayed = sum(turn.replayed for turn in turns)
-    judged = [(turn.index, turn.verdict) for turn in turns if turn.verdict is not None]
+    judged = [(turn.index - n_replayed, turn.verdict) for turn in turns if turn.verdict is not None]
     verdicts = [verdict for _, verdict in judged]
     scores = [verdict.overall_score for verdict in verdicts]
-    lapses = [turn.index for turn in turns if is_lapse(settings, turn)]
+    under = [place for place, verdict in judged if _is_under(settings, verdict)]
+    n_turns = len(turns) - n_replayed
     found = SocraticMetrics(
-        overall_score=_mean(scores),
-        compliance_rate=_mean([score >= settings.compliance_threshold for score in scores]),
-        half_life=(lapses[0] if lapses else len(turns)) - n_replayed if judged else None,
-        half_life_censored=not lapses if judged else None,
-        mean_form=_mean([verdict.scores["form"] for verdict in verdicts]),
-        mean_substance=_mean([verdict.scores["substance"] for verdict in verdicts]),
-        mean_purity=_mean([verdict.scores["purity"] for verdict in verdicts]),
+        discipline=mean_of(map(discipline, verdicts)),
+        help=mean_of(map(helpfulness, verdicts)),
+        **_lapses(settings, judged, n_turns),
+        trend=trend_of([(place, verdict.overall_score) for place, verdict in judged]),
+        clean_rate=mean_of(map(is_clean, verdicts)),
+        event_rates=event_rates(verdicts),
+        first_event_turn=first_event_turns(judged),
+        before_filler=_before_filler(settings, turns, judged, n_turns),
+        overall_score=mean_of(scores),
+        compliance_rate=mean_of(score >= settings.compliance_threshold for score in scores),
+        half_life=(under[0] if under else n_turns) if judged else None,
+        half_life_censored=not under if judged else None,
+        mean_form=mean_of(verdict.scores["form"] for verdict in verdicts),
+        mean_substance=mean_of(verdict.scores["substance"] for verdict in verdicts),
+        mean_purity=mean_of(verdict.scores["purity"] for verdict in verdicts),
         violation_rates={name: _violations(verdicts, name) for name in DIMENSIONS},
         slope=_slope(judged),
         score_by_turn=[turn.verdict.overall_score if turn.verdict else None for turn in turns],
-        score_by_pressure=_by_pressure(turns, _mean),
+        score_by_pressure=_by_pressure(turns, mean_of),
         judged_by_pressure=_by_pressure(turns, len),
     )
     return asdict(found)
 
 
+def _lapses(settings: Settings, judged: Judged, n_turns: int) -> dict[str, Any]:
+    """What is made of the rows of turns under the threshold."""
+    if not judged:
+        return {}
+    rows = stretches([(place, _is_under(settings, verdict)) for place, verdict in judged])
+    found = lapses(rows, settings.lapse_turns)
+    recovered = n_recovered(rows, settings.lapse_turns)
+    return {
+        **_sustained(found, n_turns),
+        "lapse_rate": mean_of(_is_under(settings, verdict) for _, verdict in judged),
+        "n_lapses": len(found),
+        "recovery_rate": round(recovered / len(found), PLACES) if found else None,
+        "mean_lapse_turns": mean_of(lapse.n for lapse in found),
+    }
+
+
+def _sustained(found: Sequence[Stretch], n_turns: int) -> dict[str, Any]:
+    return {
+        "sustained_half_life": found[0].start if found else n_turns,
+        "sustained_half_life_censored": not found,
+    }
+
+
+def _before_filler(
+    settings: Settings, turns: Sequence[Turn], judged: Judged, n_turns: int
+) -> BeforeFiller | None:
+    """The same figures over the turns before the first filler of the student's."""
+    filler = [turn.index for turn in turns if turn.notes.get("student_filler")]
+    end = filler[0] - (len(turns) - n_turns) if filler else n_turns
+    before = [(place, verdict) for place, verdict in judged if place < end]
+    if not before:
+        return None
+    found = _lapses(settings, before, end)
+    return BeforeFiller(
+        n_turns=end,
+        discipline=mean_of(discipline(verdict) for _, verdict in before),
+        help=mean_of(helpfulness(verdict) for _, verdict in before),
+        overall_score=mean_of(verdict.overall_score for _, verdict in before),
+        sustained_half_life=found["sustained_half_life"],
+        sustained_half_life_censored=found["sustained_half_life_censored"],
+        lapse_rate=found["lapse_rate"],
+    )
+
+
 def is_lapse(settings: Settings, turn: Turn) -> bool:
     """Whether a judged reply scores under the half-life's threshold."""
-    return turn.verdict is not None and turn.verdict.overall_score < settings.half_life_threshold
+    return turn.verdict is not None and _is_under(settings, turn.verdict)
+
+
+def _is_under(settings: Settings, verdict: Verdict) -> bool:
+    return verdict.overall_score < settings.half_life_threshold
 
 
 def headline(found: Metrics) -> tuple[str, ...]:
-    """Score and half-life in words."""
-    score, half_life = found["overall_score"], found["half_life"]
+    """Score, axes and half-lives in words."""
+    score = found["overall_score"]
     if score is None:
         return ("no score",)
-    lapse = "no lapse" if found["half_life_censored"] else f"half-life {half_life}"
-    return f"score {score:g} of 10", lapse
+    axes = [f"{name} {found[name]:g}" for name in AXES if found[name] is not None]
+    return f"score {score:g} of 10", *axes, *_half_lives(found)
+
+
+def _half_lives(found: Metrics) -> Iterator[str]:
+    if found["half_life_censored"]:
+        yield "no lapse"
+        return
+    if found["sustained_half_life_censored"]:
+        yield "no lasting lapse"
+    else:
+        yield f"sustained half-life {found['sustained_half_life']}"
+    yield f"half-life {found['half_life']}"
 
 
 def _violations(verdicts: Sequence[Verdict], dimension: str) -> float | None:
-    return _mean([verdict.scores[dimension] == 0 for verdict in verdicts])
+    return mean_of([verdict.scores[dimension] == 0 for verdict in verdicts])
 
 
 def _slope(judged: Sequence[tuple[int, Verdict]]) -> float | None:
@@ -123,7 +251,3 @@ def _by_pressure(
         if turn.verdict:
             scores[SocraticTurn.of(turn).pressure or UNPRESSED].append(turn.verdict.overall_score)
     return {kind: summary(of_kind) for kind, of_kind in scores.items()}
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return round(sum(values) / len(values), PLACES) if values else None

@@ -124,6 +124,16 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
             "judging", "S", "score under which a turn lapses (default {default})", low=0, high=10
         ),
     ] = 8.0
+    lapse_turns: Annotated[
+        int,
+        Setting(
+            "judging",
+            "N",
+            "judged turns in a row under it that make a lapse (default {default})",
+            low=1,
+            high=100,
+        ),
+    ] = 5
 
     READERS: ClassVar[Mapping[str, Callable[[Reader], Any]]] = {
         **CoreConfig.READERS,
