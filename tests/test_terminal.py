@@ -73,7 +73,8 @@ def test_a_closing_line_tells_the_result(tmp_path):
 
     assert last == (
         f"{document['run_id'][-4:]} completed: score 7.5 of 10 (8 of 8 judged), "
-        f"no lasting lapse, half-life 5, {cost:.4f} USD (not billed), {document['timestamps']['duration_seconds']:.1f} s, "
+        f"no lasting lapse, half-life 5, {cost:.4f} USD (not billed), "
+        f"{document['timestamps']['duration_seconds']:.1f} s, "
         f"kept in {document['output_artifacts']['curated']}"
     )
     assert "completed" not in run(*DRIFT, "--quiet").stderr
