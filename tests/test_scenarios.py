@@ -10,12 +10,14 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.scenarios import (
     FAMILIES,
+    Insight,
     Scenario,
     ScenarioError,
     builtin_ids,
     find_by_opening,
     load_builtin,
     load_file,
+    own_sentences,
 )
 from socratic_bench.benchmarks.socratic.scenarios.lint import check
 from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioRow
@@ -132,7 +134,7 @@ def test_a_file_becomes_a_whole_scenario(tmp_path):
         details=("the cube", "the pipe", "the pond"),
         weakness="mistaken",
         resistance="low",
-        draws_out=("where the ice swims", "why pipes burst"),
+        draws_out=(Insight("where the ice swims"), Insight("why pipes burst")),
         replies=(
             "I saw ice.",
             "It is hard.",
@@ -160,6 +162,11 @@ def test_a_summary_is_a_row_of_a_listing(tmp_path):
         "opening": "Ice is heavier than water.",
         "n_openings": 2,
         "n_replies": 6,
+        "language": "en",
+        "draws_out": [
+            {"insight": "where the ice swims", "cues": []},
+            {"insight": "why pipes burst", "cues": []},
+        ],
         "closes_after": 9,
         "sha256": scenario.sha256,
     }
@@ -464,10 +471,176 @@ def test_the_refusal_in_the_documentation_is_what_is_said(tmp_path):
     page = (Path(__file__).parents[1] / "docs" / "scenarios.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     (refusal,) = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
-    broken = example.replace("guided-discovery", "discovery").replace("belief =", "believe =")
-    broken = re.sub(r'(    "(A full|So the|With every)[^\n]*\n)', "", broken)
+    broken = example.replace("guided-discovery", "discovery").replace("\nbelief =", "\nbelieve =")
+    broken = re.sub(r'cues = \["air"[^\n]*\n', "", broken)
 
     assert problems_of(write(tmp_path, broken, "float.toml")) == tuple(refusal.splitlines())
+
+
+def float_example() -> str:
+    page = (Path(__file__).parents[1] / "docs" / "scenarios.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    return example
+
+
+def test_a_file_with_cues_becomes_insights_moves_and_a_voice(tmp_path):
+    scenario = load_file(write(tmp_path, float_example()))
+
+    assert [one.insight.split()[0] for one in scenario.draws_out] == ["the", "a"]
+    assert scenario.draws_out[0].cues == ("foil", "ball", "shape*", "same weight", "why")
+    assert [one.holds_belief for one in scenario.moves] == [False, True, False]
+    assert scenario.voice is not None
+    assert scenario.voice.lead == ("Hm.", "Wait.", "OK.")
+    assert (scenario.replies, scenario.language, scenario.pressure) == ((), "en", None)
+    assert len(own_sentences(scenario)) == 11
+    row = plain_keys(ScenarioRow.of(scenario))
+    assert row["n_replies"] == 11
+    assert row["draws_out"][1]["cues"] == ["water", "bowl", "deeper", "coin*", "what happens"]
+
+
+BUILT = {
+    "an unknown key of a table": (
+        "lead = [",
+        "leads = [",
+        ["voice.leads: unknown field; did you mean lead?"],
+    ),
+    "a key of the file in a table": (
+        "[voice]",
+        '[voice]\nknows = "nothing"',
+        ["voice.knows: unknown field; knows belongs above the first table"],
+    ),
+    "a group without a list": (
+        'cues = ["bottle", "bath", "without air", "what if"]',
+        'cues = "bottle"',
+        ["moves, item 3, cues: must be a list of texts, not text"],
+    ),
+    "a switch that is a text": (
+        "holds_belief = true",
+        'holds_belief = "yes"',
+        ["moves, item 2, holds_belief: must be true or false, not text"],
+    ),
+    "replies beside moves": (
+        "[student]",
+        'replies = ["a", "b", "c", "d", "e", "f"]\n[student]',
+        ["replies: given beside moves, which stand in their place; keep one of them"],
+    ),
+    "no language": (
+        'language = "en"',
+        'language = "english, mostly"',
+        ['language: "english, mostly" is no tag of a language, such as en, es or pt-BR'],
+    ),
+    "a pressure without a kind": (
+        "[voice]",
+        '[pressure]\ndemand = ["Tell me."]\n[voice]',
+        [
+            f"pressure.{name}: missing"
+            for name in (
+                *("impatience", "flattery", "authority", "distress", "drop_questions"),
+                "false_agreement",
+            )
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_a_mistake_inside_a_table_is_told_with_its_place(name, tmp_path):
+    before, after, expected = BUILT[name]
+    text = float_example()
+    assert before in text
+
+    assert problems_of(write(tmp_path, text.replace(before, after, 1))) == tuple(
+        f"lesson.toml: {one}" for one in expected
+    )
+
+
+def changed(**fields: object) -> list[str]:
+    """What the checker says of the documented example with other words in its first group."""
+    scenario = load_file_of_example()
+    move = replace(scenario.moves[0], **fields)
+    found = check([replace(scenario, moves=(move, *scenario.moves[1:]))])
+    return [line.removeprefix("why-ships-float: moves, item 1, ") for line in found]
+
+
+def load_file_of_example() -> Scenario:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        return load_file(write(Path(folder), float_example()))
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ("Exactly, it carried nineteen coins.", "agrees with something that may not have been"),
+        ("You're right, it was the foil.", "agrees with something that may not have been said"),
+        ("That's a good question, my boat had no lid.", "praises the question"),
+        ("My boat swam, end of story.", "closes the case, and the dialogue goes on"),
+        ("*shrugs* My boat had no lid.", "holds a stage direction; only what is said counts"),
+        ("Not really, my boat had no lid.", "answers a yes-or-no question, and may follow anot"),
+        ("Did my boat have a lid?", "asks a question; asking is the tutor's part"),
+        ("In my boat there is air, and ships float on it.", "states the belief; mark its group"),
+    ],
+)
+def test_the_checker_finds_what_a_student_should_not_say(said, problem):
+    (found,) = changed(says=(said,))
+
+    assert found.startswith(f"says, item 1: {problem}")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I don't know what was under it. Maybe the water.",
+        "It depends on the foil, I'd say. Mine was thin.",
+        "My uncle was right about the foil.",
+        "Right next to the bowl there was a puddle.",
+        "Air was in it, and it sank all the same (I weighed it).",
+    ],
+)
+def test_the_checker_leaves_a_person_s_words_alone(said):
+    assert changed(says=(said,)) == []
+
+
+@pytest.mark.parametrize(
+    ("cues", "problem"),
+    [
+        (("build, boat",), 'cues, item 1: "build, boat" never matches; write words with blanks'),
+        (("*boat",), 'cues, item 1: "*boat" never matches; write words with blanks between'),
+        (("boat*", "my boat"), 'cues, item 2: needless beside "boat*", which matches wherever'),
+    ],
+)
+def test_the_checker_finds_cues_that_are_of_no_use(cues, problem):
+    (found,) = changed(cues=cues)
+
+    assert found.startswith(problem)
+
+
+def test_a_built_in_scenario_with_cues_has_enough_of_everything():
+    scenario = replace(load_file_of_example(), knows=None, language="de")
+
+    found = [line for line in check([scenario], balanced=True) if line.startswith("why-")]
+
+    assert found == [
+        f"why-ships-float: {line}"
+        for line in (
+            "knows: missing",
+            "moves: 3 groups; write 5 or more",
+            "says: 11 sentences; write 20 or more",
+            "voice.unsure: 3 lines; write 6 or more",
+            "voice.polar: 3 lines; write 5 or more",
+            "voice.told: 3 lines; write 6 or more",
+            "voice.filler: 3 lines; write 8 or more",
+            "voice.moved: 2 lines; write 4 or more",
+            *(
+                f"pressure.{kind}: 0 sentences; write 3 or more"
+                for kind in (
+                    *("demand", "impatience", "flattery", "authority", "distress"),
+                    *("drop_questions", "false_agreement"),
+                )
+            ),
+        )
+    ]
 
 
 def test_importing_the_packages_reads_no_data_files():

@@ -1,4 +1,4 @@
-"""Students to teach: thirty built-in scenarios, one for any prompt, a teacher's own files."""
+"""Students to teach: the built-in scenarios, one for any prompt, a teacher's own files."""
 
 from socratic_bench.benchmarks.socratic.scenarios.loading import (
     builtin_ids,
@@ -11,9 +11,14 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     FAMILIES,
     Age,
     Family,
+    Insight,
+    Move,
+    PressureWords,
     Resistance,
     Scenario,
     ScenarioError,
+    Voice,
+    own_sentences,
 )
 
 __all__ = [
@@ -21,11 +26,16 @@ __all__ = [
     "FAMILIES",
     "Age",
     "Family",
+    "Insight",
+    "Move",
+    "PressureWords",
     "Resistance",
     "Scenario",
     "ScenarioError",
+    "Voice",
     "builtin_ids",
     "find_by_opening",
     "load_builtin",
     "load_file",
+    "own_sentences",
 ]

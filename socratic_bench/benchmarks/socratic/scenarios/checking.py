@@ -5,12 +5,13 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks.socratic.scenarios.lint import CUSTOM, check
+from socratic_bench.benchmarks.socratic.scenarios.lint import check
 from socratic_bench.benchmarks.socratic.scenarios.loading import (
     builtin_ids,
     load_builtin,
     load_file,
 )
+from socratic_bench.benchmarks.socratic.scenarios.says import CUSTOM
 from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     AGES,
     FAMILIES,

@@ -1,15 +1,18 @@
 """Which fields a scenario file has, and everything that can be wrong with them."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from types import UnionType
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, TypeGuard, get_args, get_origin
 
 from msgspec import Struct
+from msgspec.structs import fields as fields_of
 
 from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     WEAKNESS_OF,
     WEAKNESSES,
+    Insight,
     Scenario,
     Text,
     normal,
@@ -18,6 +21,7 @@ from socratic_bench.errors import MOST_SHOWN
 from socratic_bench.settings import MAX_TURNS
 
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _WORDS: tuple[tuple[type, str], ...] = (
     (bool, "true or false"),
     (int, "a number"),
@@ -29,41 +33,51 @@ _WORDS: tuple[tuple[type, str], ...] = (
 
 
 class Field(Struct, frozen=True):
-    """A field of the file: where it stands, its type with `None` left out, and its bounds."""
+    """A field of the file: where it stands, its type with `None` left out, and its bounds.
+
+    `table` is the type of a table or of each of a list of tables, `None` for all else.
+    """
 
     path: str
     kind: Any
     bounds: Text
     required: bool
+    table: type[Struct] | None = None
 
     @property
     def allowed(self) -> tuple[str, ...]:
         """The words that it may be; empty if there are others."""
         return get_args(self.kind) if get_origin(self.kind) is Literal else ()
 
-
-def _fields() -> Iterator[Field]:
-    for name, annotation in Scenario.__annotations__.items():
-        for bounds in getattr(annotation, "__metadata__", ()):
-            kind = annotation.__origin__
-            is_optional = get_origin(kind) is UnionType
-            path = f"student.{name}" if bounds.is_students else name
-            yield Field(path, get_args(kind)[0] if is_optional else kind, bounds, not is_optional)
+    @property
+    def is_list(self) -> bool:
+        return get_origin(self.kind) is tuple
 
 
-FIELDS = tuple(_fields())
+@cache
+def fields_in(table: type[Struct] = Scenario) -> tuple[Field, ...]:
+    """The fields of a file, or of a table in it."""
+    return tuple(_fields(table))
+
+
+def _fields(table: type[Struct]) -> Iterator[Field]:
+    for one in fields_of(table):
+        for bounds in getattr(one.type, "__metadata__", ()):
+            kind = one.type.__origin__
+            kind = get_args(kind)[0] if get_origin(kind) is UnionType else kind
+            inner = get_args(kind)[0] if get_origin(kind) is tuple else kind
+            path = f"student.{one.name}" if bounds.is_students else one.name
+            yield Field(path, kind, bounds, one.required, inner if _is_table(inner) else None)
+
+
+def _is_table(kind: object) -> TypeGuard[type[Struct]]:
+    return isinstance(kind, type) and issubclass(kind, Struct)
 
 
 def find_problems(table: Mapping[str, object]) -> list[str]:
     """Every mistake in a parsed file, as "field: reason". Empty: the file can be used."""
     values = flatten(table)
-    problems = list(_unknown(values))
-    for field in FIELDS:
-        if field.path in values:
-            problems += [f"{field.path}{found}" for found in _wrong(field, values[field.path])]
-        elif field.required:
-            problems.append(f"{field.path}: missing")
-    return [*problems, *_misfits(values)]
+    return [*_problems(values, fields_in()), *_misfits(values)]
 
 
 def flatten(table: Mapping[str, object]) -> dict[str, object]:
@@ -75,8 +89,47 @@ def flatten(table: Mapping[str, object]) -> dict[str, object]:
     return {**flat, **{f"student.{name}": value for name, value in student.items()}}
 
 
-def _unknown(values: Mapping[str, object]) -> Iterator[str]:
-    known = {field.path for field in FIELDS}
+def as_table(field: Field, value: object) -> object:
+    """An insight may stand as a text alone, without words of the student's."""
+    return {"insight": value} if field.table is Insight and isinstance(value, str) else value
+
+
+def _problems(
+    values: Mapping[str, object], fields: Sequence[Field], place: str = ""
+) -> Iterator[str]:
+    yield from (f"{place}{found}" for found in _unknown(values, fields))
+    for field in fields:
+        path = f"{place}{field.path}"
+        if field.path not in values:
+            if field.required:
+                yield f"{path}: missing"
+        elif field.table is None:
+            yield from (f"{path}{found}" for found in _wrong(field, values[field.path]))
+        else:
+            yield from _wrong_tables(field, values[field.path], path, field.table)
+
+
+def _wrong_tables(field: Field, value: object, path: str, kind: type[Struct]) -> Iterator[str]:
+    if not field.is_list:
+        if isinstance(value, dict):
+            yield from _problems(value, fields_in(kind), f"{path}.")
+        else:
+            yield f"{path}: must be a table, written as [{path}] on a line of its own"
+        return
+    if not isinstance(value, list):
+        yield f"{path}: must be a list of tables, each begun with [[{path}]], not {_word(value)}"
+        return
+    if value or not field.required:
+        yield from (f"{path}{found}" for found in _wrong_count(field, value))
+    for position, one in enumerate((as_table(field, one) for one in value), start=1):
+        if isinstance(one, dict):
+            yield from _problems(one, fields_in(kind), f"{path}, item {position}, ")
+        else:
+            yield f"{path}, item {position}: must be a table, not {_word(one)}"
+
+
+def _unknown(values: Mapping[str, object], fields: Sequence[Field]) -> Iterator[str]:
+    known = {field.path for field in fields}
     for n, path in enumerate(path for path in values if path not in known):
         if path == "student":
             yield "student: must be a table, written as [student] on a line of its own"
@@ -92,7 +145,10 @@ def _suggestion(path: str, known: set[str]) -> str:
         below = places[_leaf(path)].startswith("student.")
         return f"; {_leaf(path)} belongs {'below' if below else 'above'} [student]"
     near = difflib.get_close_matches(_leaf(path), places, n=1)
-    return f"; did you mean {places[near[0]]}?" if near else ""
+    if near:
+        return f"; did you mean {places[near[0]]}?"
+    at_top = {field.path for field in fields_in()}
+    return f"; {path} belongs above the first table" if path in at_top else ""
 
 
 def _leaf(path: str) -> str:
@@ -102,7 +158,10 @@ def _leaf(path: str) -> str:
 def _wrong(field: Field, value: object) -> Iterator[str]:
     if field.kind is int:
         yield from _wrong_number(value)
-    elif get_origin(field.kind) is not tuple:
+    elif field.kind is bool:
+        if not isinstance(value, bool):
+            yield f": must be true or false, not {_word(value)}"
+    elif not field.is_list:
         yield from _wrong_text(field, value)
     elif not isinstance(value, list):
         yield f": must be a list of texts, not {_word(value)}"
@@ -128,12 +187,18 @@ def _wrong_text(field: Field, value: object) -> Iterator[str]:
         yield f': "{value[:40]}" is not one of {", ".join(field.allowed)}'
     elif field.path == "id" and not _ID.fullmatch(value):
         yield f': "{value}" may only have small letters, digits and single hyphens between them'
+    elif field.path == "language" and not _LANGUAGE.fullmatch(value):
+        yield f': "{value}" is no tag of a language, such as en, es or pt-BR'
 
 
-def _wrong_list(field: Field, values: list[object]) -> Iterator[str]:
+def _wrong_count(field: Field, values: Sequence[object]) -> Iterator[str]:
     fewest, most = field.bounds.count
     if not fewest <= len(values) <= most:
         yield f": {len(values)} given; {fewest} to {most} needed"
+
+
+def _wrong_list(field: Field, values: list[object]) -> Iterator[str]:
+    yield from _wrong_count(field, values)
     first_at: dict[str, int] = {}
     for position, value in enumerate(values, start=1):
         found = list(_wrong_text(field, value))
@@ -154,6 +219,18 @@ def _misfits(values: Mapping[str, object]) -> Iterator[str]:
         yield "closing: missing; closes_after needs the words that the student closes with"
     if "closing" in values and "closes_after" not in values:
         yield "closes_after: missing; without it the student never says its closing"
+    yield from _unspoken(values)
+
+
+def _unspoken(values: Mapping[str, object]) -> Iterator[str]:
+    """Too little to say, or more than can come."""
+    if "moves" in values:
+        if "replies" in values:
+            yield "replies: given beside moves, which stand in their place; keep one of them"
+        if "voice" not in values:
+            yield "voice: missing; moves need it for what the student says when none of them fits"
+    elif "replies" not in values:
+        yield "replies: missing; write these, or moves and a voice"
 
 
 def _word(value: object) -> str:

@@ -1,46 +1,40 @@
 """What a scenario file may say and still should not: advice to its writer, one line each."""
 
-import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from socratic_bench.benchmarks.socratic.scenarios.fields import FIELDS
-from socratic_bench.benchmarks.socratic.scenarios.scenario import AGES, FAMILIES, Scenario, normal
-from socratic_bench.benchmarks.socratic.scenarios.wording import plain
+from msgspec import Struct
+
+from socratic_bench.benchmarks.socratic.scenarios.fields import fields_in
+from socratic_bench.benchmarks.socratic.scenarios.says import (
+    CUSTOM,
+    is_alike,
+    is_english,
+    too_little,
+    unmarked_belief,
+    wrong_cues,
+    wrong_sentences,
+)
+from socratic_bench.benchmarks.socratic.scenarios.scenario import (
+    AGES,
+    FAMILIES,
+    Scenario,
+    normal,
+    own_sentences,
+)
+from socratic_bench.benchmarks.socratic.scenarios.wording import QUESTION_MARK, n_words, plain
 from socratic_bench.types import counted
 
-_ALIKE = 0.8
 _FEWEST_WORDS = {"persona": 15, "belief": 4, "because": 4}
-_MOST_WORDS = 70
 _FEWEST_OPENINGS = 2
 _DRAWN_WORDS = 4
 _EARLIEST_CLOSE = 8  # from here on there is room for every kind of pressure
 _ENOUGH_FOR_AGES = 12
 _ENOUGH_FOR_SUBJECTS = 6
-# What a speaker says first, without having said anything.
-_MARKER = (
-    r"(?:(?:well|oh|ah|hmm?|um|uh|okay|ok|so|but|and|i'd say|i would say|i mean|i guess|i think"
-    r"|i suppose)\W+)*"
-)
-_UNASKED = (
-    rf"^\W*{_MARKER}(?:yes|no|nope|yep|yeah|exactly|right|correct|because|sure|certainly|absolutely"
-    r"|of course|(?:it )?depends|perhaps not|maybe not|(?:neither|both|never)(?=\W*(?:[.,;!]|$))"
-    r"|not (?:really|at all|exactly|always|necessarily|yet|that i|as far as)"
-    r"|i (?:do not|don't|wouldn't|couldn't) (?:know|say|tell)(?=\W*(?:[.,;!]|$))"
-    r"|that(?:'s| is) because|it(?:'s| is) because|i (?:dis)?agree|to your)\b(?! (?:one|man"
-    r"|matter)\b)"
-    r"|\b(good|great|interesting) (question|point)\b|\byou(?:'re| are| were) (?:\w+ )?right\b"
-    r"|\bi(?:'ve| have)? never (?:asked|thought about) (?:myself )?(?:that|it)\b"
-    r"|\byou(r| just|'ve)? (ask|asked|asking|question|said|say|mentioned|suggested|suggestion"
-    r"|point)\b"
-    r"|\b(?:since|when|what|as|because) you (?:wanted|want|asked|ask|said) (?:to|about|me)\b"
-    r"|\byou (?:wanted|want) to know\b|\bi (?:just )?(?:told|answered) you\b"
-    r"|\bi can (?:give|tell|show) you\b|\bto answer (you|that)\b"
-)
+_MARKS = ".!?\u3002\uff01\uff1f"
 # All but tab and line breaks.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-CUSTOM = "custom"
 
 
 def check(
@@ -64,42 +58,46 @@ def _each(scenario: Scenario) -> Iterator[str]:
     yield from _drawn_out(scenario)
     yield from _clauses(scenario)
     yield from _closing(scenario)
-    yield from _alike(scenario.replies)
-    for position, reply in enumerate(scenario.replies, start=1):
-        if "?" in reply:
-            yield f"replies, item {position}: asks a question; asking is the tutor's part"
-        if re.search(_UNASKED, reply, re.IGNORECASE):
-            yield f"replies, item {position}: answers something that may not have been asked"
+    yield from wrong_sentences(scenario)
+    yield from wrong_cues(scenario)
+    yield from unmarked_belief(scenario)
 
 
 def _control(scenario: Scenario) -> Iterator[str]:
-    for field in FIELDS:
-        value = getattr(scenario, field.path.removeprefix("student."))
-        texts = value if isinstance(value, tuple) else (value,)
-        for text in texts:
-            if isinstance(text, str) and (found := _CONTROL.search(text)):
-                yield f"{field.path}: holds the control character U+{ord(found[0]):04X}"
+    for path, text in _texts(scenario):
+        if found := _CONTROL.search(text):
+            yield f"{path}: holds the control character U+{ord(found[0]):04X}"
+
+
+def _texts(table: Struct, place: str = "") -> Iterator[tuple[str, str]]:
+    """Every text of a scenario with the field that it stands in."""
+    for field in fields_in(type(table)):
+        path = f"{place}{field.path}"
+        value = getattr(table, field.path.removeprefix("student."))
+        for one in value if isinstance(value, tuple) else (value,):
+            if isinstance(one, str):
+                yield path, one
+            elif isinstance(one, Struct):
+                yield from _texts(one, f"{path}.")
 
 
 def _lengths(scenario: Scenario) -> Iterator[str]:
     for name, fewest in _FEWEST_WORDS.items():
-        found = len(getattr(scenario, name).split())
+        found = n_words(getattr(scenario, name))
         if found < fewest:
             told = counted(found, "word says", "words say")
             yield f"student.{name}: {told} too little; write {fewest} or more"
-    for position, reply in enumerate(scenario.replies, start=1):
-        if len(reply.split()) > _MOST_WORDS:
-            yield f"replies, item {position}: longer than {_MOST_WORDS} words; students say less"
 
 
 def _openings(scenario: Scenario) -> Iterator[str]:
     if len(scenario.openings) < _FEWEST_OPENINGS:
         yield "openings: 1 given; write two or more, since a tutor may know one of them by heart"
-    elif all(_is_alike(scenario.openings[0], other) for other in scenario.openings):
+    elif all(is_alike(scenario.openings[0], other) for other in scenario.openings):
         yield "openings: all of them say nearly the same; write one that begins elsewhere"
-    for reply in scenario.replies:
-        if plain(reply) in map(plain, scenario.openings):
-            yield "replies: one of them is an opening, which the student has said already"
+    openings = set(map(plain, scenario.openings))
+    again = [place for place, text in own_sentences(scenario).items() if plain(text) in openings]
+    for list_of in dict.fromkeys(place.rpartition(", ")[0] for place in again):
+        yield f"{list_of}: one of them is an opening, which the student has said already"
 
 
 def _closing(scenario: Scenario) -> Iterator[str]:
@@ -111,41 +109,27 @@ def _closing(scenario: Scenario) -> Iterator[str]:
 
 def _drawn_out(scenario: Scenario) -> Iterator[str]:
     """What is to be drawn out is a thought of the student's, and no question of the tutor's."""
-    for position, text in enumerate(scenario.draws_out, start=1):
-        if text.rstrip().endswith("?"):
+    for position, one in enumerate(scenario.draws_out, start=1):
+        text = one.insight
+        if QUESTION_MARK.match(text[-1]):
             yield f"draws_out, item {position}: a question; write what its answer brings to light"
-        if len(text.split()) < _DRAWN_WORDS:
+        if n_words(text) < _DRAWN_WORDS:
             yield f"draws_out, item {position}: says too little; write {_DRAWN_WORDS} words or more"
         if normal(text) == normal(scenario.belief):
             yield f"draws_out, item {position}: is the belief, so there is nothing to draw out"
 
 
 def _clauses(scenario: Scenario) -> Iterator[str]:
-    if _is_alike(scenario.because, scenario.belief):
+    if is_alike(scenario.because, scenario.belief):
         yield "student.because: says the belief again; write what it rests on"
     clauses = [("belief", "that", scenario.belief), ("because", "because", scenario.because)]
     nouns = [("topic", "about", scenario.topic)]
     nouns += [(f"details, item {n}", "about", text) for n, text in enumerate(scenario.details, 1)]
     for name, word, text in [*clauses, *nouns]:
-        if text[-1] in ".!?":
+        if text[-1] in _MARKS:
             yield f"student.{name}: leave out the mark at the end; it stands inside sentences"
-        if text.casefold().startswith(f"{word} "):
+        if is_english(scenario) and text.casefold().startswith(f"{word} "):
             yield f'student.{name}: leave out "{word}" at the beginning; the program puts it there'
-
-
-def _alike(replies: Sequence[str]) -> Iterator[str]:
-    for (i, one), (j, other) in itertools.combinations(enumerate(replies, start=1), 2):
-        if _is_alike(one, other):
-            yield f"replies, item {j}: says nearly the same as item {i}"
-
-
-def _is_alike(one: str, other: str) -> bool:
-    import difflib
-
-    match = difflib.SequenceMatcher(None, plain(one), plain(other))
-    # The first two are upper bounds, and much cheaper.
-    ratios = (match.real_quick_ratio, match.quick_ratio, match.ratio)
-    return all(ratio() >= _ALIKE for ratio in ratios)
 
 
 def _ids(scenarios: Sequence[Scenario], files: Sequence[str | None]) -> Iterator[str]:
@@ -167,17 +151,19 @@ def _shared(scenarios: Sequence[Scenario]) -> Iterator[str]:
 
 def _taken(scenario: Scenario, owner: Scenario) -> Iterator[str]:
     for opening in scenario.openings:
-        if any(_is_alike(opening, other) for other in owner.openings):
+        if any(is_alike(opening, other) for other in owner.openings):
             yield f'openings: "{opening}" belongs to {owner.id} already'
     if plain(scenario.belief) == plain(owner.belief):
         yield f"student.belief: belongs to {owner.id} already"
-    known = set(map(plain, owner.replies))
-    for position, reply in enumerate(scenario.replies, start=1):
-        if plain(reply) in known:
-            yield f"replies, item {position}: belongs to {owner.id} already"
+    known = set(map(plain, own_sentences(owner).values()))
+    for place, text in own_sentences(scenario).items():
+        if plain(text) in known:
+            yield f"{place}: belongs to {owner.id} already"
 
 
 def _unbalanced(scenarios: Sequence[Scenario]) -> Iterator[str]:
+    for one in scenarios:
+        yield from (f"{one.id}: {found}" for found in too_little(one))
     counts = Counter(one.family for one in scenarios if one.id != CUSTOM)
     sizes = {family: counts[family] for family in FAMILIES}
     if max(sizes.values()) - min(sizes.values()) > 1:

@@ -5,9 +5,16 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from socratic_bench.benchmarks.socratic.scenarios.checking import Checked, Report
-from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
+from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, own_sentences
 from socratic_bench.documents.scalars import SCHEMA_VERSION, Count, Sha256, Version
 from socratic_bench.errors import in_short
+
+
+class DrawnOut(Struct, frozen=True, kw_only=True):
+    """A thought that good questions bring to light."""
+
+    insight: Annotated[str, Meta(description="what the student can come to see")]
+    cues: Annotated[list[str], Meta(description="words of a question that draw it out")]
 
 
 class ScenarioRow(Struct, frozen=True, kw_only=True):
@@ -21,7 +28,9 @@ class ScenarioRow(Struct, frozen=True, kw_only=True):
     resistance: Annotated[str, Meta(description="how hard the student is to move")]
     opening: Annotated[str, Meta(description="the student's first words")]
     n_openings: Annotated[Count, Meta(description="openings to choose from")]
-    n_replies: Annotated[Count, Meta(description="replies of its own that a scripted student has")]
+    n_replies: Annotated[Count, Meta(description="sentences of its own of a scripted student")]
+    language: Annotated[str, Meta(description="BCP 47 tag of the language that it is held in")]
+    draws_out: Annotated[list[DrawnOut], Meta(description="what good questions bring to light")]
     closes_after: Annotated[
         Count | None, Meta(description="the tutor's turns after which the student leaves")
     ]
@@ -38,7 +47,11 @@ class ScenarioRow(Struct, frozen=True, kw_only=True):
             resistance=scenario.resistance,
             opening=scenario.openings[0],
             n_openings=len(scenario.openings),
-            n_replies=len(scenario.replies),
+            n_replies=len(own_sentences(scenario)),
+            language=scenario.language,
+            draws_out=[
+                DrawnOut(insight=one.insight, cues=list(one.cues)) for one in scenario.draws_out
+            ],
             closes_after=scenario.closes_after,
             sha256=scenario.sha256,
         )

@@ -6,9 +6,16 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from socratic_bench.benchmarks.socratic.scenarios.fields import FIELDS, find_problems, flatten
+from msgspec import convert
+
+from socratic_bench.benchmarks.socratic.scenarios.fields import (
+    Field,
+    as_table,
+    fields_in,
+    find_problems,
+    flatten,
+)
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, ScenarioError, normal
 from socratic_bench.settings import read_bounded
 
@@ -95,15 +102,24 @@ def _decoded(path: Path, content: bytes) -> str:
 
 def _build(table: Mapping[str, object], sha256: str) -> Scenario:
     values = flatten(table)
-    fields: dict[str, Any] = {
-        field.path.removeprefix("student."): _clean(values[field.path])
-        for field in FIELDS
+    found = {
+        field.path.removeprefix("student."): _clean(field, values[field.path])
+        for field in fields_in()
         if field.path in values
     }
-    return Scenario(**fields, sha256=sha256)
+    return convert({**found, "sha256": sha256}, Scenario)
 
 
-def _clean(value: object) -> object:
+def _clean(field: Field, value: object) -> object:
+    """Without white space at the ends of texts, and every insight as a table."""
     if isinstance(value, list):
-        return tuple(map(_clean, value))
+        return [_clean(field, one) for one in value]
+    if field.table:
+        table = as_table(field, value)
+        assert isinstance(table, dict)  # noqa: S101 -- looked over before
+        return {
+            one.path: _clean(one, table[one.path])
+            for one in fields_in(field.table)
+            if one.path in table
+        }
     return value.strip() if isinstance(value, str) else value

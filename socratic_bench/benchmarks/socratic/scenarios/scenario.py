@@ -36,13 +36,70 @@ class Text(Struct, frozen=True):
     is_students: bool = False
 
 
+_CUES = Text(60, (1, 40))
+_SAYS = Text(600, (1, 12))
+_LINES = Text(300, (1, 30))
+_Lines = Annotated[tuple[str, ...], _LINES]
+
+
+class Insight(Struct, frozen=True):
+    """What good questions let the student see, and the words by which it gets there.
+
+    A tutor's question with one of the `cues` in it draws out the next of `says`; the last of them
+    states the insight.
+    """
+
+    insight: Annotated[str, Text(300)]
+    cues: Annotated[tuple[str, ...], _CUES] = ()
+    says: Annotated[tuple[str, ...], _SAYS] = ()
+
+
+class Move(Struct, frozen=True):
+    """Other things that the student has to say, drawn out by questions as an insight's are.
+
+    With `holds_belief` they speak for the belief, and are not said once an insight was stated.
+    """
+
+    cues: Annotated[tuple[str, ...], _CUES]
+    says: Annotated[tuple[str, ...], _SAYS]
+    holds_belief: Annotated[bool, Text()] = False
+
+
+class Voice(Struct, frozen=True):
+    """How this student sounds where no question draws anything out of it.
+
+    `moved` stands for `unsure` and `filler` once an insight was stated, `lead` are words to begin
+    with now and then.
+    """
+
+    unsure: _Lines
+    polar: _Lines
+    told: _Lines
+    filler: _Lines
+    moved: Annotated[tuple[str, ...], _LINES] = ()
+    lead: Annotated[tuple[str, ...], Text(40, (1, 12))] = ()
+
+
+class PressureWords(Struct, frozen=True):
+    """Sentences for each kind of pressure, for a student who does not speak English."""
+
+    demand: _Lines
+    impatience: _Lines
+    flattery: _Lines
+    authority: _Lines
+    distress: _Lines
+    drop_questions: _Lines
+    false_agreement: _Lines
+
+
 class Scenario(Struct, frozen=True, kw_only=True):
     """One student with one thing to think about.
 
     `belief` fits after "I think", `because` after "because", `topic` and each of `details` after
-    "about": a scripted student builds sentences from them. `draws_out` is what a good tutor could
-    bring to light by questions alone. `closes_after` counts the tutor's turns. `sha256` is of the
-    file's bytes. Each field of the file has its bounds beside it.
+    "about". `draws_out` is what a good tutor could bring to light by questions alone, `moves` what
+    else the student has to say, and `replies` what one without cues says in order. `closes_after`
+    counts the tutor's turns. `language` is a BCP 47 tag. `sha256` is of the file's bytes. Each
+    field of the file has its bounds beside it.
     """
 
     id: Annotated[str, Text(60)]
@@ -50,9 +107,13 @@ class Scenario(Struct, frozen=True, kw_only=True):
     family: Annotated[Family, Text()]
     subject: Annotated[str, Text(40)]
     age: Annotated[Age, Text()]
+    language: Annotated[str, Text(35)] = "en"
     openings: Annotated[tuple[str, ...], Text(600, (1, 10))]
-    draws_out: Annotated[tuple[str, ...], Text(300, (2, 4))]
-    replies: Annotated[tuple[str, ...], Text(600, (6, 10))]
+    draws_out: Annotated[tuple[Insight, ...], Text(count=(2, 4))]
+    moves: Annotated[tuple[Move, ...], Text(count=(1, 20))] = ()
+    replies: Annotated[tuple[str, ...], Text(600, (6, 10))] = ()
+    knows: Annotated[str | None, Text(600)] = None
+    does_not_know: Annotated[str | None, Text(600)] = None
     closes_after: Annotated[int | None, Text()] = None
     closing: Annotated[str | None, Text(600)] = None
     persona: Annotated[str, Text(800, is_students=True)]
@@ -62,7 +123,23 @@ class Scenario(Struct, frozen=True, kw_only=True):
     details: Annotated[tuple[str, ...], Text(count=(3, 8), is_students=True)]
     weakness: Annotated[Weakness, Text(is_students=True)]
     resistance: Annotated[Resistance, Text(is_students=True)]
+    voice: Annotated[Voice | None, Text()] = None
+    pressure: Annotated[PressureWords | None, Text()] = None
     sha256: str
+
+
+def own_sentences(scenario: Scenario) -> dict[str, str]:
+    """All that the student has to say of itself, each by its place in the file, in order."""
+    found = {f"replies, item {n}": text for n, text in enumerate(scenario.replies, 1)}
+    for place, group in groups(scenario).items():
+        found |= {f"{place}, says, item {n}": text for n, text in enumerate(group.says, 1)}
+    return found
+
+
+def groups(scenario: Scenario) -> dict[str, Insight | Move]:
+    """The insights and the other moves, each by its place in the file."""
+    insights = {f"draws_out, item {n}": one for n, one in enumerate(scenario.draws_out, 1)}
+    return {**insights, **{f"moves, item {n}": one for n, one in enumerate(scenario.moves, 1)}}
 
 
 def normal(text: str) -> str:
