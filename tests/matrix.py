@@ -50,7 +50,12 @@ class Case:
     @property
     def faults(self) -> tuple[Fault, ...]:
         more = f"{WHEN[self.how]}{MORE.get(self.kind, '')}"
-        return tuple(parse_fault(f"{self.kind}:role={role}:{more}") for role in self.roles)
+        faults = [f"{self.kind}:role={role}:{more}" for role in self.roles]
+        if (self.kind, self.how) == ("expired_token", "once"):
+            # New credentials that expire before they served one call are not renewed: so the judge,
+            # who is asked beside the others, is struck when these are done.
+            faults = [one.replace("judge:after=1", f"judge:after={TURNS - 1}") for one in faults]
+        return tuple(map(parse_fault, faults))
 
     @property
     def words(self) -> Sequence[str]:
