@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from socratic_bench.benchmarks.socratic.students import KINDS
 from socratic_bench.benchmarks.socratic.trend import Trend
 from socratic_bench.runner.gates import metric_at, shortfalls
 from socratic_bench.turns import Turn, Unscored, Verdict
+from tests.command import ROOT
 from tests.fakes import DIMENSIONS, RUBRIC, UNJUDGED, turn, verdict, verdict_of
 
 CONFIG = RunConfig(model="m", prompt="Hello.", region="us-east-1")
@@ -429,3 +432,13 @@ class TestGates:
 
     def test_without_a_judge_there_is_no_coverage_to_miss(self):
         assert shortfalls(CONFIG, NOTHING, n_turns=3, n_judged=0, rubric=None) == ()
+
+
+def test_the_figures_withstand_what_the_documents_say():
+    """Simulated dialogues under a noisy judge; see docs/benchmark.md."""
+    tool = ROOT / "tools" / "simulation.py"
+    done = subprocess.run(
+        [sys.executable, tool, "--check"], capture_output=True, text=True, check=False
+    )
+
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
