@@ -3,6 +3,7 @@
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Literal
 
 from msgspec import Struct
@@ -14,23 +15,31 @@ SLOWEST_PER_S = 1 / 60
 # What is left of a rate when it is throttled, and if nothing got through since it was narrowed.
 NARROWED = 0.9
 NARROWED_IN_VAIN = 0.5
-# Long enough that what gets through after it tells the quota.
-REST_S = 0.5
+# A rest; that of many callers is long enough that what gets through after it tells the quota.
+REST_S, REST_OF_MANY_S = 0.1, 0.4
 REST_MAX_S = 120.0
 PAUSE_S = 15.0
-# So many answers give back what throttling took. More of them find a quota with fewer throttled
-# requests; fewer of them get over throttling that is none of this program's doing sooner.
-ANSWERS_TO_REGAIN = 400
-# A rate of up to one request a second grows by this share of itself with each answer, however
-# little was taken from it last: 400 answers would take it minutes or hours.
-GROWTH = 0.1
-# At such rates a single dialogue sends by itself: the rest before its first request counts not as
-# time in which it was slowed, or throttling now and then would bring it to a halt.
-DIALOGUES_PER_S = (0.5, 4.0)
+# So many answers give back what throttling took: of one caller, of one under a rate so slow that
+# each attempt is dear, of each of several callers, of all at most. More of them find a quota with
+# fewer throttled requests; fewer get over throttling that is none of this program's doing sooner.
+ANSWERS_ALONE, ANSWERS_SLOW, ANSWERS_OF_EACH, ANSWERS_OF_ALL = 3.5, 10, 24, 600
+SLOW_PER_S = 0.7
+# Callers may wait elsewhere for now: of so many as waited here, this share counts after each time.
+CALLERS_KEPT = 0.9
+# Where less than this share of them came before the next throttled request, half as many give back
+# what it takes, and otherwise more than last time, up to the usual number.
+SHARE_TOO_SOON, MORE_ANSWERS = 0.6, 1.4
+# Under this share of the usual number, throttling comes whatever the rate is: others cause it.
+SHARE_OF_OTHERS = 0.4
+# Not more is given back than this multiple of what got through.
+MOST_GIVEN_BACK = 1.2
 # What was not sent in time may be sent later, for so long.
 BURST_S = 0.04
 # So many requests tell how fast they were sent lately.
 MEASURED = 32
+# Growth brings slots nearer: who waits for longer than this looks how near.
+LOOK_AGAIN_S = 5.0
+ROUNDING_S = 1e-9
 CHANGES_KEPT = 1000
 
 Cause = Literal["throttled", "server_error", "answered"]
@@ -49,9 +58,9 @@ class RateChange(Struct, frozen=True, kw_only=True):
 
 
 class _Slot(Struct, eq=False):
-    """When its caller may send; throttling meanwhile puts it off."""
+    """A place in the line, which is due once the limiter has counted so far."""
 
-    at_s: float
+    number: float
 
 
 class RateLimiter:
@@ -60,19 +69,29 @@ class RateLimiter:
     Each caller sleeps until its own slot, so that nobody wakes for another's; safe to use from
     several threads. The rate adapts: a throttled request narrows it to nine tenths of what got
     through lately, and nobody sends for a moment. Each answer widens it by the same amount, as long
-    as slots are waited for. An error of the server's says nothing of quotas: it only stops that for
-    `PAUSE_S`.
+    as slots are waited for: a small one where many callers share a quota, a larger one where
+    there is one caller, or where throttling comes again and again however slowly they send. An
+    error of the server's says nothing of quotas: it only stops that for `PAUSE_S`.
     """
 
     def __init__(self, *, monotonic_s: Callable[[], float]) -> None:
         self._monotonic_s = monotonic_s
         self._lock = threading.Lock()
         self._per_s = self._before_per_s = START_PER_S
-        self._step_per_s = START_PER_S / ANSWERS_TO_REGAIN
-        self._last_at_s = self._since_s = self._grows_from_s = float("-inf")
+        self._step_per_s = 0.0
+        self._since_s = self._grows_from_s = -inf
+        # It counts at its rate, from a number that it had at a moment; a rest puts the moment off.
+        self._counted, self._counted_at_s = 0.0, monotonic_s()
+        self._last = -inf
         self._waiting: set[_Slot] = set()
         self._given_back: set[_Slot] = set()
+        # Since the rate was narrowed: when requests were sent, how many callers waited together at
+        # most, how many answers came, and how many of them give back what was taken.
         self._sent_at_s: deque[float] = deque(maxlen=MEASURED)
+        self._has_waited = False
+        self._most_waiting, self._n_answered = 0.0, 0
+        self._to_regain = inf
+        self._is_of_others = self._is_told = False
         self._changes: deque[RateChange] = deque(maxlen=CHANGES_KEPT)
 
     @property
@@ -94,6 +113,7 @@ class RateLimiter:
         slot, slept_s = self._reserve(), 0.0
         try:
             while (wait_s := self._due_in_s(slot)) > 0:
+                wait_s = min(wait_s, LOOK_AGAIN_S)
                 sleep(wait_s)
                 slept_s += wait_s
         except BaseException:
@@ -104,13 +124,15 @@ class RateLimiter:
     def throttled(self, *, sent_at_s: float, retry_after_s: float | None = None) -> None:
         """A request that was sent at `sent_at_s` was refused for being one too many."""
         with self._lock:
-            now_s, before_per_s = self._monotonic_s(), self._per_s
+            now_s = self._monotonic_s()
             rest_s = min(retry_after_s or 0.0, REST_MAX_S)
             # What was under way when the rate was narrowed says nothing of the new one.
             if sent_at_s >= self._since_s:
+                usual_s = REST_S if self._is_alone or self._is_of_others else REST_OF_MANY_S
                 self._narrow(now_s)
-                rest_s = max(REST_S, 1 / self._per_s, rest_s)
-            self._put_off(now_s, rest_s, before_per_s / self._per_s)
+                rest_s = max(usual_s, sent_at_s + 1 / self._per_s - now_s, rest_s)
+                self._is_told = retry_after_s is not None
+            self._rest(now_s, rest_s)
 
     def failed(self) -> None:
         """The server made an error."""
@@ -122,37 +144,57 @@ class RateLimiter:
     def answered(self) -> None:
         """A request got through."""
         with self._lock:
+            self._n_answered += 1
             now_s = self._monotonic_s()
-            is_waited_for = self._next_at_s > now_s
+            is_waited_for = self._last + 1 > self._count(now_s)
             if is_waited_for and now_s >= self._grows_from_s:
-                self._per_s += self._step_per_s
+                self._set_rate(now_s, self._per_s + self._step_per_s)
                 self._note("answered", now_s)
 
-    @property
-    def _next_at_s(self) -> float:
-        return self._last_at_s + 1 / self._per_s
+    def _count(self, now_s: float) -> float:
+        return self._counted + max(0.0, now_s - self._counted_at_s) * self._per_s
+
+    def _set_rate(self, now_s: float, per_s: float) -> None:
+        self._counted = self._count(now_s)
+        self._counted_at_s = max(self._counted_at_s, now_s)
+        self._per_s = per_s
+
+    def _rest(self, now_s: float, rest_s: float) -> None:
+        """Whoever is first in the line goes on when the rest is over."""
+        reserved = (*self._waiting, *self._given_back)
+        first = min((slot.number for slot in reserved), default=self._last + 1)
+        ends_s = max(now_s + rest_s, self._counted_at_s)
+        if first <= self._count(ends_s):
+            self._counted, self._counted_at_s = first, ends_s
 
     def _reserve(self) -> _Slot:
         with self._lock:
             now_s = self._monotonic_s()
-            open_again = [slot for slot in self._given_back if slot.at_s > now_s]
-            slot = min(open_again, key=lambda one: one.at_s, default=None)
+            count = self._count(now_s)
+            open_again = [slot for slot in self._given_back if slot.number >= count]
+            slot = min(open_again, key=lambda one: one.number, default=None)
             if slot is None:
-                slot = _Slot(max(self._next_at_s, now_s - BURST_S))
-                self._last_at_s = slot.at_s
+                slot = _Slot(max(self._last + 1, count - BURST_S * self._per_s))
+                self._last = slot.number
             self._given_back = {one for one in open_again if one is not slot}
             self._waiting.add(slot)
+            if slot.number > count:
+                self._has_waited = True
+                self._most_waiting = max(self._most_waiting, len(self._waiting))
             return slot
 
     def _due_in_s(self, slot: _Slot) -> float:
         """Seconds until the slot is due; from then on it is used up."""
         with self._lock:
             now_s = self._monotonic_s()
-            if slot.at_s <= now_s:
-                self._waiting.remove(slot)
-                self._since_s = now_s if self._since_s == float("-inf") else self._since_s
-                self._sent_at_s.append(now_s)
-            return slot.at_s - now_s
+            rest_s = max(0.0, self._counted_at_s - now_s)
+            wait_s = rest_s + (slot.number - self._count(now_s)) / self._per_s
+            if wait_s > ROUNDING_S:
+                return wait_s
+            self._waiting.remove(slot)
+            self._since_s = now_s if self._since_s == -inf else self._since_s
+            self._sent_at_s.append(now_s)
+            return 0.0
 
     def _give_back(self, slot: _Slot) -> None:
         with self._lock:
@@ -160,33 +202,50 @@ class RateLimiter:
             self._given_back.add(slot)
 
     def _narrow(self, now_s: float) -> None:
-        sent = self._sent_at_s
-        if len(sent) > 1:
-            is_full, per_s = len(sent) == MEASURED, self._per_s
-            is_dialogues = DIALOGUES_PER_S[0] <= per_s < DIALOGUES_PER_S[1]
-            since_s = sent[0] if is_full or is_dialogues else self._since_s
-            # All but the one that was refused got through, as far as is known.
-            through_per_s = (len(sent) - 1) / max(now_s - since_s, BURST_S)
-            self._before_per_s = self._per_s
-            per_s = NARROWED * min(self._per_s, through_per_s)
+        before_per_s = self._per_s
+        if len(self._sent_at_s) > 1:
+            through_per_s = min(before_per_s, self._through_per_s(now_s))
+            # A rate that nobody waited for bounded nothing.
+            most = MOST_GIVEN_BACK if self._has_waited else 1.0
+            self._before_per_s = min(before_per_s, most * through_per_s)
+            per_s = NARROWED * through_per_s
         else:
-            per_s = NARROWED_IN_VAIN * self._per_s
-        self._per_s = max(SLOWEST_PER_S, per_s)
-        least_per_s = GROWTH * min(self._per_s, self._per_s**-3)
-        taken_per_s = self._before_per_s - self._per_s
-        self._step_per_s = max(least_per_s, taken_per_s / ANSWERS_TO_REGAIN)
+            self._before_per_s = max(self._before_per_s, before_per_s)
+            per_s = NARROWED_IN_VAIN * before_per_s
+        self._set_rate(now_s, max(SLOWEST_PER_S, per_s))
+        self._step_per_s = (self._before_per_s - self._per_s) / self._answers_to_regain()
         self._since_s = now_s
-        sent.clear()
+        self._has_waited, self._n_answered = bool(self._waiting), 0
+        self._most_waiting = max(len(self._waiting), self._most_waiting * CALLERS_KEPT)
+        self._sent_at_s.clear()
         self._note("throttled", now_s)
 
-    def _put_off(self, now_s: float, rest_s: float, stretch: float) -> None:
-        """Spread what was reserved by the new rate, and have none of it before a rest is over."""
-        reserved = (*self._waiting, *self._given_back)
-        first_s = min((slot.at_s for slot in reserved), default=now_s)
-        start_s = now_s + max(rest_s, (first_s - now_s) * stretch)
-        for slot in reserved:
-            slot.at_s = start_s + (slot.at_s - first_s) * stretch
-        self._last_at_s = max((slot.at_s for slot in reserved), default=start_s - 1 / self._per_s)
+    def _through_per_s(self, now_s: float) -> float:
+        """All but the one that was refused got through, as far as is known."""
+        sent, until_s = self._sent_at_s, now_s
+        since_s = sent[0] if len(sent) == MEASURED else self._since_s
+        if (self._is_alone or self._is_of_others) and not self._is_told:
+            # A rest is no time in which it was slow, or a rest for nothing would slow it.
+            since_s, until_s = sent[0], sent[-1]
+        return (len(sent) - 1) / max(until_s - since_s, BURST_S)
+
+    def _answers_to_regain(self) -> float:
+        if self._is_alone:
+            self._is_of_others = False
+            # Under the slowest rate, nothing that this program does helps.
+            is_slow = SLOWEST_PER_S < self._per_s < SLOW_PER_S
+            return ANSWERS_SLOW if is_slow else ANSWERS_ALONE
+        is_soon = self._n_answered < SHARE_TOO_SOON * self._to_regain
+        likely = self._to_regain / 2 if is_soon else self._to_regain * MORE_ANSWERS
+        usual = min(ANSWERS_OF_ALL, ANSWERS_OF_EACH * self._most_waiting)
+        self._to_regain = max(ANSWERS_ALONE, min(usual, likely))
+        self._is_of_others = self._to_regain <= SHARE_OF_OTHERS * usual
+        return self._to_regain
+
+    @property
+    def _is_alone(self) -> bool:
+        """Whether nobody waits for others: its rate is then no more than one caller's."""
+        return self._most_waiting <= 1
 
     def _note(self, cause: Cause, now_s: float) -> None:
         if cause == "answered" and self._changes and self._changes[-1].cause == cause:
