@@ -11,7 +11,7 @@ from socratic_bench.errors import UsageError, Words
 from socratic_bench.settings import NOTHING_TO_RESUME
 
 from .arguments import Flags
-from .output import read_stdin
+from .output import read_stdin, waiting_for
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
@@ -42,11 +42,13 @@ def find_earlier(
 
     from .run_in_thread import run_in_thread
 
-    path = flags.get("resume-from")
+    path, quiet = flags.get("resume-from"), bool(flags.get("quiet"))
     if isinstance(path, str):
         if config.resume:
             raise UsageError(["--resume and --resume-from are both given: keep one."])
-        document = run_in_thread(lambda: in_time(lambda: _document(path), cancel_token))
+        document = run_in_thread(
+            lambda: in_time(lambda: _document(path, quiet=quiet), cancel_token)
+        )
         entries = document_entries(document)
         return Earlier(config=earlier_config(entries), entries=entries)
     if run_id is None:
@@ -56,14 +58,15 @@ def find_earlier(
     if problems:
         raise UsageError(problems)
     asked = run_id
-    stored = run_in_thread(lambda: stored_config(config, asked, cancel_token))
+    with waiting_for("the store of the run", quiet=quiet):
+        stored = run_in_thread(lambda: stored_config(config, asked, cancel_token))
     return Earlier(config=stored, run_id=run_id)
 
 
-def _document(path: str) -> object:
+def _document(path: str, *, quiet: bool) -> object:
     name = "standard input" if path == "-" else path
     try:
-        found: object = json.loads(_content(path).decode("utf-8-sig"))
+        found: object = json.loads(_content(path, quiet=quiet).decode("utf-8-sig"))
     except OSError as error:
         raise UsageError([f"{name} cannot be read: {error.strerror}."]) from error
     except UnicodeDecodeError as error:
@@ -75,12 +78,12 @@ def _document(path: str) -> object:
     return found
 
 
-def _content(path: str) -> bytes:
+def _content(path: str, *, quiet: bool) -> bytes:
     from socratic_bench.settings import MAX_STORED_BYTES, read_bounded
 
     if path != "-":
         return read_bounded(path, bound=MAX_STORED_BYTES)
-    content = read_stdin(MAX_STORED_BYTES + 1, "The document of a run")
+    content = read_stdin(MAX_STORED_BYTES + 1, "The document of a run", quiet=quiet)
     if len(content) > MAX_STORED_BYTES:
         raise OSError(errno.EFBIG, f"it has more than {MAX_STORED_BYTES} bytes")
     return content

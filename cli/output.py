@@ -4,7 +4,9 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import Timer
 from typing import TYPE_CHECKING
 
 from socratic_bench.benchmarks import RunConfig
@@ -19,6 +21,8 @@ from . import signals, stdout, terminal
 if TYPE_CHECKING:
     from socratic_bench.parts import Parts
 
+# A wait that is longer is told of.
+TOLD_AFTER_S = 5.0
 # Control characters, which a terminal would obey, marks that turn the direction of writing, and
 # characters that show nothing. Tab and line feed are no part of them: they shape the document.
 _CONTROLS = (
@@ -64,12 +68,26 @@ def _as_escape(found: re.Match[str]) -> str:
     return "".join(f"\\u{units[n : n + 4]}" for n in range(0, len(units), 4))
 
 
-def say(text: str, *, end: str = "\n") -> None:
-    """A line for people. What models and users wrote must have gone through `plain`."""
+def say(text: str) -> None:
+    """A line for people, in place of the live line that this run, or another one on the same
+    terminal, has there. What models and users wrote must have gone through `plain`.
+    """
+    clear = terminal.CLEAR_LINE if terminal.is_live() else ""
+    _write(f"{clear}{terminal.folded(redact(text))}\n")
+
+
+def say_live(text: str) -> None:
+    """A line that the next one replaces; only for a terminal that is live. Both are written whole:
+    what other runs write comes before or after it.
+    """
+    _write(terminal.CLEAR_LINE + redact(text))
+
+
+def _write(text: str) -> None:
     if sys.stderr is None:
         return
     try:
-        sys.stderr.write(terminal.folded(redact(text)) + end)
+        sys.stderr.write(text)
         sys.stderr.flush()
     except OSError:
         # stderr is closed; only the document counts. The interpreter would flush once more at exit,
@@ -80,13 +98,28 @@ def say(text: str, *, end: str = "\n") -> None:
         return
 
 
-def read_stdin(bound: int, what: str) -> bytes:
-    """What stands on standard input; somebody at a terminal is told what is waited for."""
+def read_stdin(bound: int, what: str, *, quiet: bool) -> bytes:
+    """What stands on standard input; people are told that it is waited for."""
     if sys.stdin is None:
         return b""
     if sys.stdin.isatty():
         say(f"{what}, from this terminal: type, and end with Ctrl-D on a line of its own.")
-    return sys.stdin.buffer.read(bound)
+        return sys.stdin.buffer.read(bound)
+    with waiting_for(f"{what[:1].lower()}{what[1:]} on standard input", quiet=quiet):
+        return sys.stdin.buffer.read(bound)
+
+
+@contextmanager
+def waiting_for(what: str, *, quiet: bool) -> Iterator[None]:
+    """Around something that may take long before there is a run: then people are told of it."""
+    timer = Timer(TOLD_AFTER_S, say, (f"waiting for {what}, {TOLD_AFTER_S:g} s so far",))
+    timer.daemon = True
+    if not quiet:
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def plain(text: str) -> str:

@@ -5,8 +5,8 @@ import threading
 from collections.abc import Sequence
 from importlib import import_module
 
+from socratic_bench.calling.events import CallBegan, CallEvent
 from socratic_bench.runner.listener import NullListener
-from socratic_bench.types import CallKey
 
 AFTER_A_REPLY = (
     "socratic_bench.judging.injection",
@@ -26,8 +26,9 @@ class Preloader(NullListener):
     def __init__(self) -> None:
         self.called = threading.Event()
 
-    def on_call(self, key: CallKey) -> None:  # noqa: ARG002 -- the port's
-        self.called.set()
+    def on_call(self, event: CallEvent) -> None:
+        if isinstance(event, CallBegan):
+            self.called.set()
 
 
 def import_beside(

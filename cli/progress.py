@@ -1,19 +1,26 @@
-"""What people see of a run on stderr: a line per turn, and in a terminal what goes on now."""
+"""What people see of a run on stderr: a line per turn and per retry, and one for each long wait; in
+a terminal, what goes on now.
+"""
 
 import threading
+import time
+from collections.abc import Callable
 
+from socratic_bench.calling.events import AttemptBegan, CallEvent, CallRetries, CallWaits
 from socratic_bench.ports import Benchmark, Sample
 from socratic_bench.settings import CoreConfig
 from socratic_bench.turns import Turn, Unscored
-from socratic_bench.types import JUDGE, CallKey
 
 from . import terminal
-from .output import plain, say
+from .output import TOLD_AFTER_S, plain, say, say_live
 from .preloader import Preloader
+from .waits import Wait, Waits
 
 QUESTION_COLUMNS = 48
 SCORES_COLUMNS = 40
-CLEAR_LINE = "\r\x1b[K"
+TICK_S = 1.0
+# A wait that goes on is told of again after so long, in a log.
+AGAIN_S = 60.0
 # From so many columns on there is room for the parts of a score, and for tokens.
 WITH_SCORES, WITH_TOKENS = 80, 100
 
@@ -29,18 +36,27 @@ class Progress(Preloader):
     Of items that are published in any order each is said as it comes.
     """
 
-    def __init__(self, config: CoreConfig, benchmark: Benchmark) -> None:
+    def __init__(
+        self,
+        config: CoreConfig,
+        benchmark: Benchmark,
+        monotonic_s: Callable[[], float] = time.monotonic,
+    ) -> None:
         super().__init__()
         self._config = config
         self._benchmark = benchmark
-        self._live = terminal.is_terminal()
+        self._monotonic_s = monotonic_s
+        self._live = terminal.is_live()
         self._lock = threading.Lock()
+        self._waits = Waits(monotonic_s)
+        self._said_s = monotonic_s()
+        self._ended = threading.Event()
         self._waiting: dict[int, Turn] = {}
         self._next = 0
         self._most = config.turns
         self._is_dialogue = True
-        self._doing = ""
         self._tag = ""
+        threading.Thread(target=self._tick, name="progress", daemon=True).start()
 
     def on_start(self, run_id: str, config: CoreConfig, opening: Sample) -> None:
         self._tag = tag_of(run_id)
@@ -51,18 +67,25 @@ class Progress(Preloader):
             f"seed {config.seed}"
         )
 
-    def on_call(self, key: CallKey) -> None:
-        super().on_call(key)
-        if self._live and key.role != JUDGE:
-            with self._lock:
-                self._doing = f"turn {key.index + 1} of {self._most}: {key.role} ..."
-                self._redraw()
+    def on_call(self, event: CallEvent) -> None:
+        super().on_call(event)
+        with self._lock:
+            wait = self._waits.hear(event)
+            if self._live:
+                if isinstance(event, (AttemptBegan, CallRetries, CallWaits)):
+                    self._redraw()
+            elif wait and self._is_told_at_once(event):
+                self._say_wait(wait)
+
+    def on_wait(self, what: str) -> None:
+        with self._lock:
+            self._waits.step(what)
 
     def on_judged(self, turn: Turn) -> None:
         with self._lock:
             self._waiting[turn.index if self._is_dialogue else self._next] = turn
             while self._next in self._waiting:
-                say(self._cleared() + self._turn_line(self._waiting.pop(self._next)))
+                self._say(self._turn_line(self._waiting.pop(self._next)))
                 self._next += 1
             self._redraw()
 
@@ -71,23 +94,56 @@ class Progress(Preloader):
 
     def on_end(self) -> None:
         with self._lock:
-            self._doing = ""
+            self._ended.set()
             if self._live:
-                say(CLEAR_LINE, end="")
+                say_live("")
 
     def _line(self, text: str) -> None:
         with self._lock:
-            say(self._cleared(), end="")
-            say(text)
+            self._say(text)
             self._redraw()
 
-    def _cleared(self) -> str:
-        return CLEAR_LINE if self._live else ""
+    def _say(self, text: str) -> None:
+        self._said_s = self._monotonic_s()
+        say(text)
+
+    def _is_told_at_once(self, event: CallEvent) -> bool:
+        """In a log: each retry of a dialogue, and each wait that is known to be long. Of items, of
+        which many may wait together, only one in a while is.
+        """
+        if isinstance(event, CallWaits):
+            is_long = event.wait_s is not None and event.wait_s >= TOLD_AFTER_S
+        else:
+            is_long = isinstance(event, CallRetries)
+        return is_long and (self._is_dialogue or self._is_silent())
+
+    def _is_silent(self) -> bool:
+        return self._monotonic_s() - self._said_s >= TOLD_AFTER_S
+
+    def _say_wait(self, wait: Wait) -> None:
+        now_s = self._monotonic_s()
+        wait.told_s = now_s
+        self._say(f"{self._tag}{wait.forms(now_s)[0]}")
+
+    def _tick(self) -> None:
+        """Nothing is waited for in silence, whatever it is."""
+        while not self._ended.wait(TICK_S):
+            with self._lock:
+                if self._live:
+                    self._redraw()
+                elif self._is_silent() and (wait := self._waits.overdue(AGAIN_S)):
+                    self._say_wait(wait)
 
     def _redraw(self) -> None:
-        if self._live and self._next < self._most and self._doing:
-            shown = terminal.fitted(self._tag + self._doing, terminal.columns() - 1)
-            say(CLEAR_LINE + shown, end="")
+        wait = self._waits.shown()
+        if not (self._live and wait) or self._ended.is_set():
+            return
+        room = terminal.columns() - 1
+        first, *others = (self._tag + form for form in wait.forms(self._monotonic_s()))
+        done = f" ({self._next} of {self._most} done)"
+        forms = (first + done, first, *others) if wait.turn is not None else (first, *others)
+        fitting = (form for form in forms if terminal.width_of(form) <= room)
+        say_live(next(fitting, None) or terminal.fitted(forms[-1], room))
 
     def _turn_line(self, turn: Turn) -> str:
         """Score and mark in any case; then, as there is room, its parts, the reply, tokens."""

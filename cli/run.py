@@ -119,13 +119,15 @@ def _dry_run(plan: "Plan", flags: Flags, cancel_token: "CancelToken") -> int:
     from socratic_bench.runner import in_time
 
     from .estimate import say_estimate
-    from .output import print_document, say_error
+    from .output import print_document, say_error, waiting_for
     from .run_in_thread import run_in_thread
 
     # It uses the network, too: to see which endpoint this is, and to count tokens.
     predict = partial(dry_run, plan, os.environ, call_by_flags())
-    document = run_in_thread(lambda: in_time(predict, cancel_token))
-    if not flags.get("quiet"):
+    quiet = bool(flags.get("quiet"))
+    with waiting_for("the endpoint, to count tokens", quiet=quiet):
+        document = run_in_thread(lambda: in_time(predict, cancel_token))
+    if not quiet:
         say_estimate(document)
     refusal = _refusal(document)
     if refusal:
@@ -189,7 +191,7 @@ def read(flags: Flags) -> "tuple[RunConfig, tuple[Problem, ...]]":
     sources = Sources(
         flags=flags,
         environ=os.environ,
-        read_stdin=_read_stdin,
+        read_stdin=partial(_read_stdin, quiet=bool(flags.get("quiet"))),
         profile_region=_profile_region,
         profile_problem=_profile_problem,
         offline_models=_offline_models,
@@ -197,10 +199,10 @@ def read(flags: Flags) -> "tuple[RunConfig, tuple[Problem, ...]]":
     return read_config(RunConfig, sources)
 
 
-def _read_stdin(bound: int) -> bytes:
+def _read_stdin(bound: int, *, quiet: bool) -> bytes:
     from .output import read_stdin
 
-    return read_stdin(bound, "The opening words")
+    return read_stdin(bound, "The opening words", quiet=quiet)
 
 
 def _profile_region() -> str | None:

@@ -6,7 +6,9 @@ import sys
 STDERR = 2
 LOG_COLUMNS = 100
 RED, YELLOW = 31, 33
+COMMAND = ": socratic-runner "
 ELLIPSIS = "…"
+CLEAR_LINE = "\r\x1b[K"
 
 
 def columns(descriptor: int = STDERR, otherwise: int = LOG_COLUMNS) -> int:
@@ -25,10 +27,14 @@ def is_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
+def is_live() -> bool:
+    """Whether a line there can be written anew."""
+    return is_terminal() and os.environ.get("TERM") != "dumb"
+
+
 def has_colour() -> bool:
     """As no-color.org has it."""
-    environ = os.environ
-    return is_terminal() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+    return is_live() and not os.environ.get("NO_COLOR")
 
 
 def coloured(text: str, colour: int) -> str:
@@ -56,24 +62,26 @@ def fitted(text: str, width: int) -> str:
 
 
 def folded(text: str) -> str:
-    """Its lines broken between words for a terminal. A command stays whole, to be copied."""
+    """Its lines broken between words for a terminal. A command stays whole, to be copied, on a line
+    of its own.
+    """
     if not is_terminal():
         return text
     return "\n".join(_folded(line, columns()) for line in text.split("\n"))
 
 
 def _folded(line: str, width: int) -> str:
-    if len(line) <= width or "\x1b" in line or "socratic-runner " in line:
+    if len(line) <= width or "\x1b" in line:
         return line
     from textwrap import wrap
 
     indent = " " * (2 + len(line) - len(line.lstrip()))
-    return "\n".join(
-        wrap(
-            line,
-            width,
-            subsequent_indent=indent,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
+    words, before, command = line.rpartition(COMMAND)
+    lines = wrap(
+        words + before[:1] if before else command,
+        width,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
+    return "\n".join([*lines, f"{indent}{before[2:]}{command}"] if before else lines)

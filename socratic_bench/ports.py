@@ -220,19 +220,3 @@ class Benchmark(Protocol):
         """What people are told of the metrics in one line, the primary one first."""
         value = metrics.get(self.primary_metric)
         return (f"{self.primary_metric} {'unknown' if value is None else value}",)
-
-
-class Listener(Protocol):
-    """Hears of a run while it goes on; must not block and must not raise."""
-
-    def on_start(self, run_id: str, config: CoreConfig, opening: Sample) -> None: ...
-
-    def on_call(self, key: CallKey) -> None: ...
-
-    def on_turn(self, turn: Turn) -> None: ...
-
-    def on_judged(self, turn: Turn) -> None: ...
-
-    def on_notice(self, text: str) -> None: ...
-
-    def on_end(self) -> None: ...

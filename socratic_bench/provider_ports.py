@@ -46,6 +46,7 @@ class ErrorKind(Struct, frozen=True, kw_only=True):
         code: the word for it in documents; `THROTTLED` slows down who sends to the model next, and
             `SERVER_ERROR` keeps them from going faster for a while.
         message: what was said, with the model's id.
+        called: the kind in a word or two for people, such as "connection lost"; by itself the code.
         end_reason: how a run ends if it stays.
         is_retried: whether the call is tried again, within its attempts.
         maybe_billed: whether the request can have cost tokens.
@@ -60,6 +61,7 @@ class ErrorKind(Struct, frozen=True, kw_only=True):
 
     code: str
     message: str
+    called: str = ""
     end_reason: EndReason = "unavailable"
     is_retried: bool = False
     maybe_billed: bool = False
@@ -80,6 +82,11 @@ class ErrorKind(Struct, frozen=True, kw_only=True):
             is_retried=is_retried,
             hint=error.hint,
         )
+
+    @property
+    def words(self) -> str:
+        """The kind for people."""
+        return self.called or self.code.replace("_", " ")
 
     @property
     def error(self) -> ModelError:

@@ -17,6 +17,7 @@ from socratic_bench.calling.events import (
     CallBegan,
     CallEvent,
     CallFailed,
+    CallRetries,
 )
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.generation import GenerateConfig
@@ -103,9 +104,12 @@ def test_a_call_with_a_retry_is_told_event_by_event(played):
     played.provider.steps = [failing(BusyError())]
     found = played.model().complete(REQUEST, KEY)
 
-    assert played.kinds == [CallBegan, AttemptBegan, AttemptFailed, AttemptBegan, CallAnswered]
+    tried = [AttemptBegan, AttemptFailed, CallRetries]
+    retries = played.heard[3]
+    assert played.kinds == [CallBegan, *tried, AttemptBegan, CallAnswered]
     assert played.heard[-1].completion == found
     assert played.heard[2].attempt == found.attempts[0]
+    assert (retries.kind.code, retries.n_tried, retries.wait_s) == ("busy", 1, 0.5)
     assert [one.error for one in found.attempts] == ["busy", None]
     assert (found.stop_reason, found.provider_stop_reason, found.model_id) == (
         *("end_turn", "stop"),

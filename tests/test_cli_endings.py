@@ -24,6 +24,7 @@ from tests.command import (
 )
 from tests.fakes import FakeBedrock, Said, Sent, answer, scored
 from tests.interruptions import writing
+from tests.terminal import screen
 
 JUDGE = "other.judge-v1:0"
 
@@ -531,4 +532,6 @@ def test_live_line_is_cleared_before_a_run_that_ended_early_is_reported():
     os.close(mine)
 
     assert process.returncode == 3
-    assert re.search(r"tutor \.\.\.\r\x1b\[K\w{4} partial: ", seen)
+    assert "turn 1: waiting for the tutor" in seen
+    assert re.search(r"\r\x1b\[K\w{4} partial: ", seen)
+    assert "waiting" not in "".join(screen(seen))

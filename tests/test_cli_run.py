@@ -245,7 +245,7 @@ def test_live_line_in_a_terminal_is_redrawn_and_leaves_the_document_whole():
         os.close(mine)
 
     assert json.loads(stdout)["n_turns"] == 2
-    assert b"turn 1 of 2: tutor" in seen
+    assert b"turn 1: waiting for the tutor" in seen
     assert b"\r\x1b[K" in seen
 
 

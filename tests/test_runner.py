@@ -17,12 +17,12 @@ from msgspec.structs import replace
 
 from socratic_bench import CancelToken, Gate, RunConfig, RunResult, UsageError, run
 from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
+from socratic_bench.calling.events import CallEvent
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import ENDINGS
 from socratic_bench.ports import Sample
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.turns import Turn
-from socratic_bench.types import CallKey
 from tests.command import in_time
 from tests.fakes import (
     KEPT,
@@ -489,7 +489,9 @@ class Ear:
     def on_start(self, run_id: str, config: RunConfig, opening: Sample) -> None:
         self.heard.append(f"start {opening.id}")
 
-    def on_call(self, key: CallKey) -> None: ...
+    def on_call(self, event: CallEvent) -> None: ...
+
+    def on_wait(self, what: str) -> None: ...
 
     def on_turn(self, turn: Turn) -> None:
         self.heard.append(f"turn {turn.index}")
@@ -821,8 +823,8 @@ class TestMeasuring:
         cancel_token = CancelToken()
 
         class Hasty(Ear):
-            def on_call(self, key: CallKey) -> None:
-                if (key.role, key.index) == ("tutor", 1):
+            def on_call(self, event: CallEvent) -> None:
+                if (event.key.role, event.key.index) == ("tutor", 1):
                     cancel_token.interrupt(2)
 
         result = play(cancel_token=cancel_token, listener=Hasty())

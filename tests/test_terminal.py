@@ -1,5 +1,6 @@
 """What people see on stderr: at any width, at a glance, and of several runs at once."""
 
+import json
 import re
 import subprocess
 import sys
@@ -8,7 +9,7 @@ import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from tests.command import CLAUDE, OFFLINE, ROOT, account, environment, run
-from tests.terminal import COLOUR, run_in_terminal, width
+from tests.terminal import COLOUR, run_all_in_terminal, run_in_terminal, screen, width
 
 DRIFT = (
     *("--offline", "--model", "emulator.drift-5-v1:0", "--scenario", "career-change"),
@@ -111,3 +112,21 @@ def test_lines_of_parallel_runs_tell_each_other_apart(tmp_path):
         assert own[-2].startswith(f"{tag} completed: ")
         assert own[-1] == f"{tag} socratic-runner: half_life is 5, 3 under 8."
     assert len(others) == 1 + 2 * 10
+
+
+def test_parallel_runs_on_one_terminal_overwrite_no_line_of_each_other():
+    words = (*DRIFT, "--brief", "--fail-under", "half_life=8")
+    outcomes = run_all_in_terminal([words] * 3, columns=120)
+    lines = screen(outcomes[0].stderr)
+    tags = {json.loads(outcome.stdout)["run_id"][-4:] for outcome in outcomes}
+    patterns = (
+        r"run-\w{26}: emulator\.drift-5-v1:0, scenario career-change, up to 8 turns, seed 7",
+        r"turn {3}\d [! ] [ \d.]+ \(form [^()]*\)  .* \d+ in, \d+ out",
+        r"completed: score 7.5 of 10 \(8 of 8 judged\), half-life 5, .* s",
+        r"socratic-runner: half_life is 5, 3 under 8\.",
+    )
+    *shown, last = [line[5:] if line[:4] in tags else line for line in lines]
+    counts = [sum(bool(re.fullmatch(pattern, line)) for line in shown) for pattern in patterns]
+
+    assert (len(tags), counts, last) == (3, [3, 24, 3, 3], ""), lines
+    assert len(shown) == 33

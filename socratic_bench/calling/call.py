@@ -1,5 +1,6 @@
 """A call of a model, from the question to the answer: its steps, in their order."""
 
+from concurrent.futures import Future
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -16,6 +17,8 @@ from socratic_bench.calling.events import (
     CallEvent,
     CallFailed,
     CallReplayed,
+    CallRetries,
+    CallWaits,
 )
 from socratic_bench.calling.rate_limiter import RateLimiter
 from socratic_bench.calling.refused_settings import explained
@@ -60,6 +63,7 @@ class _Call(Struct):
     """A call under way: the requests that it has sent, and what it has waited since the last one.
 
     `kind` is that of the last request's error; `mended`: what the provider does otherwise for it.
+    `n_tried` counts what the retry policy does: requests that were mended at once are one try.
     """
 
     model_id: str
@@ -71,6 +75,7 @@ class _Call(Struct):
     wait_ms: float = 0.0
     kind: ErrorKind | None = None
     mended: set[str] = field(default_factory=set)
+    n_tried: int = 0
 
     def complete(self) -> Completion:
         replayed = self._replayed()
@@ -114,11 +119,15 @@ class _Call(Struct):
         )
 
     def _pause(self, seconds: float) -> None:
+        n_most = self.context.retry_policy.max_attempts
+        tried = {"n_tried": self.n_tried, "n_most": n_most}
+        self._tell(CallRetries, kind=self.kind, **tried, wait_s=seconds)
         self.wait_ms += seconds * 1000
         self.context.cancel_token.sleep(seconds)
 
     def _with_mending(self) -> Completion:
         """One try; a request that the provider makes otherwise at once is part of it."""
+        self.n_tried += 1
         while True:
             self.kind = None
             try:
@@ -145,7 +154,7 @@ class _Call(Struct):
             return self._within_limits(provider)
         token, gate = self.context.cancel_token, self.services.cache_gate
         asked_s = token.monotonic_s()
-        if not gate.enter(prefix, token.result):
+        if not gate.enter(prefix, self._wait_for_cache):
             self.wait_ms += (token.monotonic_s() - asked_s) * 1000
             return self._within_limits(provider)
         completion = None
@@ -157,11 +166,20 @@ class _Call(Struct):
             is_cached = provider.cached_prefix(self.model_id, self.request) is not None
             gate.leave(prefix, is_done=completion is not None or not is_cached)
 
+    def _wait_for_cache(self, written: "Future[None]", timeout_s: float) -> None:
+        self._tell(CallWaits, cause="prompt_cache")
+        self.context.cancel_token.result(written, timeout_s)
+
     def _within_limits(self, provider: Provider) -> Completion:
         if self.context.cost_limit:
+            self._tell(CallWaits, cause="budget")
             self.context.cost_limit.reserve(self.model_id, self.request, self.key)
-        self.wait_ms += self._rate_limiter.acquire(self.context.cancel_token.sleep) * 1000
+        self.wait_ms += self._rate_limiter.acquire(self._wait_for_slot) * 1000
         return self._sent(provider)
+
+    def _wait_for_slot(self, seconds: float) -> None:
+        self._tell(CallWaits, cause="rate_limit", wait_s=seconds)
+        self.context.cancel_token.sleep(seconds)
 
     def _sent(self, provider: Provider) -> Completion:
         self._tell(AttemptBegan, request=self.request)
@@ -272,7 +290,7 @@ class _Call(Struct):
         self._tell(CallAnswered, request_sha256=sha256, stored=stored, completion=kept)
         return kept
 
-    def _tell(self, kind: type[CallEvent], **facts: object) -> None:
+    def _tell(self, kind: type[CallEvent], /, **facts: object) -> None:
         event = kind(key=self.key, model_id=self.model_id, **facts)
         for listener in self.context.listeners:
             listener(event)

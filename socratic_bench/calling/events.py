@@ -1,12 +1,18 @@
 """What happens to the calls of a run, as one stream of events."""
 
 from collections.abc import Callable
+from typing import Literal
 
 from msgspec import Struct
 
 from socratic_bench.errors import BenchError, ModelError
 from socratic_bench.journal.codec import StoredCompletion
+from socratic_bench.provider_ports import ErrorKind
 from socratic_bench.types import Attempt, CallKey, Completion, Request
+
+# The slot of a rate limiter, another request that writes the same prefix to the prompt cache, or
+# requests under way that may leave enough of the budget.
+WaitCause = Literal["rate_limit", "prompt_cache", "budget"]
 
 
 class CallEvent(Struct, frozen=True, kw_only=True):
@@ -36,6 +42,24 @@ class AttemptFailed(CallEvent, frozen=True, kw_only=True):
     """A request has failed, and another one may follow."""
 
     attempt: Attempt
+
+
+class CallRetries(CallEvent, frozen=True, kw_only=True):
+    """Try `n_tried` has failed, and another one follows after a wait; `n_most` is how many tries
+    there are in all, `None` for no bound.
+    """
+
+    kind: ErrorKind
+    n_tried: int
+    n_most: int | None
+    wait_s: float
+
+
+class CallWaits(CallEvent, frozen=True, kw_only=True):
+    """The next request waits, for `wait_s` seconds where that is known."""
+
+    cause: WaitCause
+    wait_s: float | None = None
 
 
 class CallAnswered(CallEvent, frozen=True, kw_only=True):

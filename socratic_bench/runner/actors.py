@@ -11,7 +11,7 @@ from socratic_bench.benchmarks import RunConfig
 from socratic_bench.calling.call import RETRY_WINDOW_S, CalledModel
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.calling.context import CallContext
-from socratic_bench.calling.events import CallBegan, CallEvent
+from socratic_bench.calling.events import CallListener
 from socratic_bench.calling.journaling import JournalListener
 from socratic_bench.calling.usage import UsageTracker
 from socratic_bench.journal import Log
@@ -23,7 +23,6 @@ from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.resume import AcquiredRun
 from socratic_bench.services import Prepared, Services
 from socratic_bench.turns import Turn
-from socratic_bench.types import CallKey
 
 if TYPE_CHECKING:
     from socratic_bench.calling.budget import Budget
@@ -45,7 +44,7 @@ class Actors(Struct, frozen=True, kw_only=True):
     prepared: Prepared
     now: Callable[[], datetime]
     notice: Callable[[str], None]
-    on_call: Callable[[CallKey], None]
+    on_call: CallListener
 
     @property
     def plan(self) -> Plan:
@@ -108,16 +107,12 @@ class Actors(Struct, frozen=True, kw_only=True):
             ),
             timeout_s=self.config.call_timeout_s,
             notice=self.notice,
-            listeners=(*listeners, self.usage_tracker.hear, self._progress),
+            listeners=(*listeners, self.usage_tracker.hear, self.on_call),
             replay_log=self.acquired.replay_log,
             cost_limit=budget,
             tested=self.plan.benchmark.parts.tested,
             has_metadata=bool(self.config.request_metadata),
         )
-
-    def _progress(self, event: CallEvent) -> None:
-        if isinstance(event, CallBegan):
-            self.on_call(event.key)
 
     def _budget(self) -> "Budget | None":
         if self.config.max_cost_usd is None:

@@ -13,12 +13,13 @@ from socratic_bench.documents.result import RunResult
 from socratic_bench.errors import BenchError, InternalError, ModelError, Stopped, UsageError
 from socratic_bench.journal import Log
 from socratic_bench.judging import Judge
-from socratic_bench.ports import EpisodeResult, Listener
+from socratic_bench.ports import EpisodeResult
 from socratic_bench.providers import load_provider
 from socratic_bench.runner.actors import Actors
 from socratic_bench.runner.clock import SteadyClock
 from socratic_bench.runner.closing import GIVEN_UP_S, LAST_WRITES_S, Closing
 from socratic_bench.runner.items import LiveEpisodeContext
+from socratic_bench.runner.listener import Listener
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.record import Record
 from socratic_bench.runner.resume import AcquiredRun, RunAcquisition
@@ -81,6 +82,7 @@ class RunExecution:
     def result(self) -> RunResult:
         self.cancel_token.start_deadline(self.config.deadline_s)
         self.folder = open_folder(self.config, self.listener.on_notice)
+        self.listener.on_wait("stores, credentials and a connection")
         early = self._open_bucket()
         self.stores: list[ArtifactStore] = [s for s in (self.folder, self.bucket) if s]
         self.delivery = self.files = self._new_delivery(self.stores)
@@ -89,6 +91,7 @@ class RunExecution:
             if self.cancel_token.error is not None:
                 self.usage_tracker.settle(GIVEN_UP_S)
             turns = self.record.final() if self.record else ()
+            self.listener.on_wait("the stores to take what was made")
             result = self._closing().result(episode_result, error, turns)
             if self.cancel_token.error is None:  # else there is no time left
                 self.delivery.give_up(LAST_WRITES_S)
@@ -172,10 +175,8 @@ class RunExecution:
         self.notices.extend(acquired.replay_log.notices)
         behind_s = self.now.go_on_from(acquired.replay_log.times.latest)
         if behind_s >= TOLD_BEHIND_S:
-            self._passing_notice(
-                f"The clock is {behind_s:.0f} s behind the run's last entry: its times go on from "
-                "that entry."
-            )
+            behind = f"The clock is {behind_s:.0f} s behind the run's last entry"
+            self._passing_notice(f"{behind}: its times go on from that entry.")
         for role in self.plan.models:
             self.usage_tracker.add_failed(role, *acquired.replay_log.failed(role))
         if self.is_delivered:
@@ -199,6 +200,7 @@ class RunExecution:
             try:
                 actors = self._actors()
                 model_of = actors.models()
+                self.listener.on_wait("")
                 self.record = self._new_record(actors.judge(model_of))
                 stack.callback(self.record.close)
                 context = actors.context(model_of, on_turn=self.record.add)

@@ -12,8 +12,8 @@ from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.documents import encode
 from socratic_bench.errors import BenchError, InternalError
 from socratic_bench.judging import Judge
-from socratic_bench.ports import Listener
 from socratic_bench.runner.items import TurnsSoFar
+from socratic_bench.runner.listener import Listener
 from socratic_bench.runner.plan import Plan
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.keys import RunKeys

@@ -6,9 +6,9 @@ from contextlib import ExitStack
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.documents.result import RunResult
-from socratic_bench.ports import Benchmark, Listener
+from socratic_bench.ports import Benchmark
 from socratic_bench.runner.execution import RunExecution
-from socratic_bench.runner.listener import NullListener
+from socratic_bench.runner.listener import Listener, NullListener
 from socratic_bench.runner.plan import Plan, prepare
 from socratic_bench.runner.resume import document_entries
 from socratic_bench.services import Services

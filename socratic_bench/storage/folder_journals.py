@@ -42,10 +42,17 @@ class FolderJournals:
         except OSError as error:
             raise unwritable(self._root / key, error) from error
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            self._lock(descriptor)
             yield
         finally:
             os.close(descriptor)
+
+    def _lock(self, descriptor: int) -> None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._notice("Another process is about to begin or resume this run: waiting for it.")
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
 
     def newest(self, identity: str) -> Iterator[str]:
         for path in reversed(self._paths()):

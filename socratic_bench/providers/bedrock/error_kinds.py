@@ -157,6 +157,7 @@ def _kind(
     return ErrorKind(
         code=name,
         message=said,
+        called=row.called,
         end_reason=row.end_reason,
         is_retried=row.retried,
         maybe_billed=maybe_billed,

@@ -17,6 +17,7 @@ class ErrorRow(Struct, frozen=True, kw_only=True):
         hint: what to do next.
         codes: the names by which the service and STS answer so; the events of a stream write them
             with a small first letter.
+        called: the kind in a word or two, where its name is not that.
     """
 
     meaning: str
@@ -25,9 +26,12 @@ class ErrorRow(Struct, frozen=True, kw_only=True):
     end_reason: EndReason
     hint: str
     codes: tuple[str, ...] = ()
+    called: str = ""
 
 
-def _passing(meaning: str, hint: str, *codes: str, maybe_billed: bool) -> ErrorRow:
+def _passing(
+    meaning: str, hint: str, *codes: str, maybe_billed: bool, called: str = ""
+) -> ErrorRow:
     return ErrorRow(
         meaning=meaning,
         retried=True,
@@ -35,6 +39,7 @@ def _passing(meaning: str, hint: str, *codes: str, maybe_billed: bool) -> ErrorR
         end_reason="unavailable",
         hint=hint,
         codes=codes,
+        called=called,
     )
 
 
@@ -87,6 +92,7 @@ ERROR_KINDS: dict[str, ErrorRow] = {
         "no connection came about",
         "Check the network, the proxy and the endpoint (AWS_ENDPOINT_URL_BEDROCK_RUNTIME).",
         maybe_billed=False,
+        called="not reached",
     ),
     "connection_lost": _passing(
         "the connection broke before the answer was there",
