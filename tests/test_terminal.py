@@ -122,7 +122,7 @@ def test_parallel_runs_on_one_terminal_overwrite_no_line_of_each_other():
     patterns = (
         r"run-\w{26}: emulator\.drift-5-v1:0, scenario career-change, up to 8 turns, seed 7",
         r"turn {3}\d [! ] [ \d.]+ \(form [^()]*\)  .* \d+ in, \d+ out",
-        r"completed: score 7.5 of 10 \(8 of 8 judged\), half-life 5, .* s",
+        r"completed: score 7.5 of 10 \(8 of 8 judged\), no lasting lapse, half-life 5, .* s",
         r"socratic-runner: half_life is 5, 3 under 8\.",
     )
     *shown, last = [line[5:] if line[:4] in tags else line for line in lines]
