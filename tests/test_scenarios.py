@@ -64,10 +64,10 @@ def problems_of(path: Path) -> tuple[str, ...]:
     return caught.value.problems
 
 
-def test_thirty_scenarios_and_custom_load_and_have_nothing_to_complain_about():
+def test_the_scenarios_and_custom_load_and_have_nothing_to_complain_about():
     scenarios = builtin()
 
-    assert len(scenarios) == 31
+    assert len(scenarios) == 43
     assert [scenario.id for scenario in scenarios] == list(builtin_ids())
     assert check(scenarios, balanced=True) == []
     assert {scenario.age for scenario in scenarios} == {"child", "teenager", "student", "adult"}
@@ -677,11 +677,11 @@ def test_the_built_in_scenarios_pass_the_check():
 
     assert (outcome.exit_code, document["ok"], document["n_problems"]) == (0, True, 0)
     assert [one["id"] for one in document["scenarios"]] == list(builtin_ids())
-    assert sum(document["families"].values()) == 30
+    assert sum(document["families"].values()) == 42
     assert max(document["families"].values()) - min(document["families"].values()) <= 1
     assert min(document["ages"].values()) >= 4
     assert len(document["subjects"]) >= 10
-    assert "31 scenarios, 0 problems" in outcome.stderr
+    assert "43 scenarios, 0 problems" in outcome.stderr
 
 
 GOOD = LESSON.replace('"  Somebody who likes ice.  "', f'"{"Likes ice and asks for more. " * 4}"')
