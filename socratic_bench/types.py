@@ -45,6 +45,7 @@ StopReason = Literal[
     "tool_use",
     "content_filtered",
     "guardrail_intervened",
+    "refusal",
     "model_context_window_exceeded",
     "malformed_output",
     "malformed_tool_use",

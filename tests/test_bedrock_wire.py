@@ -1,6 +1,7 @@
 import json
 from typing import Any
 
+import botocore.session
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +10,7 @@ from socratic_bench.generation import GenerateConfig, Guardrail
 from socratic_bench.models.ids import base_id
 from socratic_bench.providers.bedrock.answers import (
     UnreadableAnswerError,
+    neutral,
     read_message,
     read_service_latency,
     read_usage,
@@ -391,6 +393,15 @@ class TestAnswer:
             Message("assistant", ()),
             "content_filtered",
         )
+
+    def test_every_stop_reason_of_the_sdk_has_a_neutral_word(self):
+        model = botocore.session.get_session().get_service_model("bedrock-runtime")
+        words = model.shape_for("StopReason").enum
+
+        assert len(words) >= 9
+        assert "other" not in {neutral(word) for word in (*words, "refusal")}
+        assert neutral("refusal") == "refusal"
+        assert neutral("of a later version") == "other"
 
     def test_lone_surrogates_are_replaced(self):
         message, _ = read_message(body({"text": "a\ud800b"}))

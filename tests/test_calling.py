@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from msgspec import ValidationError
 from msgspec.structs import replace
 
 from socratic_bench.calling.call import CalledModel
@@ -144,6 +145,23 @@ def test_a_defect_of_a_provider_flies_and_is_not_tried_again(played):
         played.model().complete(REQUEST, KEY)
 
     assert len(played.provider.threads) == 1
+    assert played.kinds == [CallBegan, AttemptBegan, AttemptFailed, CallFailed]
+    failed = played.heard[-1].error
+    assert (failed.end_reason, failed.exit_code) == ("internal", 1)
+    # Whatever was sent may be on the bill.
+    assert [(one.error, one.may_have_been_billed) for one in failed.attempts] == [
+        ("internal", True)
+    ]
+
+
+def test_an_answer_that_cannot_be_kept_is_a_defect_that_is_told(played):
+    wrong: Any = 7
+    played.provider.steps = [lambda: replace(ANSWER, request_id=wrong)]
+    with pytest.raises(ValidationError):
+        played.model().complete(REQUEST, KEY)
+
+    assert played.kinds == [CallBegan, AttemptBegan, CallFailed]
+    assert [one.error for one in played.heard[-1].error.attempts] == [None]
 
 
 def test_the_end_of_the_run_leaves_a_request_that_hangs(played):

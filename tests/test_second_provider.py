@@ -44,7 +44,9 @@ class ChatServer(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.refuses: list[int] = []
-        self.stop = "stop"
+        self.stop, self.wait = "stop", "0"
+        # What each of the tutor's next answers ends with, and whether it is a refusal.
+        self.stops: list[tuple[str, bool]] = []
         self.sent: list[dict[str, Any]] = []
         self.keys: set[str] = set()
         self.hangs_at: int | None = None
@@ -76,7 +78,7 @@ class _Handler(BaseHTTPRequestHandler):
         status = self.server.refuses.pop(0) if self.server.refuses else 200
         body = json.dumps(self._said(sent) if status == 200 else {"error": {}}).encode()
         self.send_response(status)
-        self.send_header("Retry-After", "0")
+        self.send_header("Retry-After", self.server.wait)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -87,6 +89,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _said(self, sent: dict[str, Any]) -> dict[str, Any]:
         message: dict[str, Any] = {"role": "assistant", "content": "What do you mean by that?"}
         stop = self.server.stop
+        if self.server.stops and "tools" not in sent:
+            stop, is_refusal = self.server.stops.pop(0)
+            said = message.pop("content")
+            message |= {"content": None, "refusal": said} if is_refusal else {"content": said}
         if "tools" in sent:
             verdict = {**VERDICT, "rationale": dict.fromkeys(VERDICT, "So.")}
             name = sent["tools"][0]["function"]["name"]
@@ -161,6 +167,20 @@ def test_it_plays_tutor_and_judge_and_is_named_in_the_document(clone, service, t
     assert document["turns"][0]["cut"] is True
 
 
+def test_stop_reasons_are_neutral_with_the_providers_own_beside_them(clone, service):
+    service.stops = [("stop", True), ("tool_calls", False), ("content_filter", False)]
+    document = play(clone, service)
+
+    told = [(turn["stop_reason"], turn["provider_stop_reason"]) for turn in document["turns"]]
+    assert told == [
+        ("refusal", "stop"),
+        ("tool_use", "tool_calls"),
+        ("content_filtered", "content_filter"),
+    ]
+    assert document["turns"][0]["outcome"] == "refused"
+    assert document["end_reason"] == "content_filtered"
+
+
 def test_a_budget_holds_and_the_run_goes_on_with_a_larger_one(clone, service, tmp_path):
     prices = tmp_path / "prices.json"
     prices.write_text(json.dumps(PRICES))
@@ -186,6 +206,20 @@ def test_a_refusal_ends_the_run_by_its_kind(clone, service):
 
     assert (document["end_reason"], document["error"]["code"]) == ("access", "access_denied")
     assert len(service.sent) == 1
+
+
+def test_a_defect_of_the_provider_ends_the_run_with_what_was_sent_counted(clone, service, tmp_path):
+    """The module reads a wait by `float`, which takes no superscript digit."""
+    prices = tmp_path / "prices.json"
+    prices.write_text(json.dumps(PRICES))
+    service.refuses, service.wait = [429], "\u00b2"
+    words = ("--prices", str(prices), "--max-cost-usd", "1")
+    document = play(clone, service, *words, exit_code=1)
+
+    assert (document["end_reason"], document["error"]["code"]) == ("internal", "internal")
+    assert len(service.sent) == document["usage"]["tutor"]["attempts"] == 1
+    maybe = document["cost"]["maybe_billed"]
+    assert (maybe["attempts"], maybe["at_most_usd"] > 0) == (1, True)
 
 
 def test_a_call_that_hangs_is_left_when_the_run_is_told_to_end(clone, service):

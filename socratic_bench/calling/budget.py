@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from msgspec.structs import replace
 
-from socratic_bench.calling.events import AttemptFailed, CallAnswered, CallEvent
+from socratic_bench.calling.events import AttemptFailed, CallAnswered, CallEvent, CallFailed
 from socratic_bench.documents.cost import attempt_usd, call_cost, served
 from socratic_bench.errors import Problem, Stopped
 from socratic_bench.ports import Reservation
@@ -119,6 +119,11 @@ class Budget:
                 self._reservations.pop(event.key).failed(event.attempt)
             case CallAnswered():
                 self._reservations.pop(event.key).answered(event.completion)
+            case CallFailed():
+                # Left over where what came back could not be kept, or the run ended before it went.
+                left = self._reservations.pop(event.key, None)
+                if left:
+                    left.lost()
             case _:
                 pass
 
@@ -181,6 +186,9 @@ class _Reservation:
     def answered(self, completion: Completion) -> None:
         usd = _known_usd(self._prices, completion, self._asked)
         self._budget.settle(self._worst_usd, self._worst_usd if usd is None else usd)
+
+    def lost(self) -> None:
+        self._budget.settle(self._worst_usd, self._worst_usd)
 
     def failed(self, attempt: Attempt) -> None:
         self._budget.settle(

@@ -24,7 +24,7 @@ from socratic_bench.calling.rate_limiter import RateLimiter
 from socratic_bench.calling.refused_settings import explained
 from socratic_bench.documents.encoding import concealed
 from socratic_bench.documents.plain import plain_keys
-from socratic_bench.errors import BenchError, ModelError, Stopped, Words
+from socratic_bench.errors import BenchError, InternalError, ModelError, Stopped, Words
 from socratic_bench.journal.codec import StoredCompletion, request_sha256
 from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.provider_ports import (
@@ -84,16 +84,17 @@ class _Call(Struct):
         self._tell(CallBegan)
         try:
             self.context.cancel_token.check()
-            completion = self._with_retries()
-        except BenchError as error:
+            return self._kept(self._with_retries())
+        except Exception as error:
             told = self._told(error)
             self._tell(CallFailed, request_sha256=request_sha256(self.request), error=told)
+            if isinstance(told, InternalError):
+                raise  # a defect, which ends the run
             # What ended the run says more than what became of one call.
             self.context.cancel_token.check()
             if told is error:
                 raise
             raise told from error
-        return self._kept(completion)
 
     def _replayed(self) -> Completion | None:
         """What an earlier process was answered, even while the run is ending."""
@@ -191,9 +192,14 @@ class _Call(Struct):
             if error is self.context.cancel_token.error:
                 self._lost(started_at, started_s, RUN_ENDED, maybe_billed=True)
                 raise
-            kind = provider.error_kind(error) or common_kind(error, self.model_id)
+            kind = None
+            try:
+                kind = provider.error_kind(error) or common_kind(error, self.model_id)
+            finally:
+                if kind is None:  # a defect
+                    self._lost(started_at, started_s, InternalError.code, maybe_billed=True)
             if kind is None:
-                raise  # a defect
+                raise
             self._lost(started_at, started_s, kind.code, maybe_billed=kind.maybe_billed)
             self._heed(kind, started_s)
             raise kind.error from error.__cause__ or error
@@ -256,11 +262,11 @@ class _Call(Struct):
         self.attempts.append(attempt)
         return attempt
 
-    def _told(self, error: BenchError) -> BenchError:
+    def _told(self, error: Exception) -> BenchError:
         """The error with all that can be said of it: its requests, a better hint, the setting."""
-        told = error
+        told = error if isinstance(error, BenchError) else InternalError.of(error)
         if error is self.context.cancel_token.error:
-            told = Stopped.of(error)  # the run's is one object for all calls
+            told = Stopped.of(told)  # the run's is one object for all calls
         elif isinstance(error, ModelError) and self.kind:
             error.hint = self._better_hint(self.kind) or error.hint
             told = explained(
