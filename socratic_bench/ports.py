@@ -7,8 +7,17 @@ from msgspec import Struct, field
 
 from socratic_bench.parts import Parts
 from socratic_bench.settings import CoreConfig
-from socratic_bench.turns import Rubric, Turn
-from socratic_bench.types import Attempt, CallKey, Completion, EndReason, Request, Role
+from socratic_bench.turns import ClosingVerdict, Measure, Rubric, Turn
+from socratic_bench.types import (
+    Attempt,
+    CallKey,
+    Completion,
+    EndReason,
+    Json,
+    Request,
+    Role,
+    Tool,
+)
 
 
 class Model(Protocol):
@@ -82,6 +91,23 @@ class JudgeInput(Struct, frozen=True):
 
     context: tuple[tuple[str, str], ...]
     reply: str
+
+
+class ClosingQuestion(Struct, frozen=True, kw_only=True):
+    """What a judge is asked once, of an episode as a whole.
+
+    `instructions` are the same for all episodes, `asked` is what is asked of this one. `lines` are
+    its words, as (speaker with place, text), and `index` is of the last turn that is among them.
+    `read` makes findings of the arguments with which the judge calls `tool`; it raises `ValueError`
+    that says, in a sentence, what is wrong with them.
+    """
+
+    instructions: str
+    asked: str
+    lines: tuple[tuple[str, str], ...]
+    index: int
+    tool: Tool
+    read: Callable[[Mapping[str, Json]], tuple[Mapping[str, Measure], ...]]
 
 
 Metric = float | int | bool | Mapping[str, float | None] | Sequence[float | None] | None
@@ -167,6 +193,18 @@ class Episode(Struct, frozen=True, kw_only=True):
         turn = turns[index]
         return JudgeInput((("user", turn.prompt),), turn.reply.message.text)
 
+    def closing_question(
+        self,
+        turns: Sequence[Turn],  # noqa: ARG002
+        closing: str | None,  # noqa: ARG002
+    ) -> ClosingQuestion | None:
+        """What a judge is asked of the whole episode once it has ended; `None`: nothing.
+
+        `turns` are all of it, at least one of them played, and `closing` is what the other speaker
+        said last, without a reply.
+        """
+        return None
+
     def expected_reply(self, role: Role, length: Length) -> str:
         """A reply such as an actor's model may give, or a judge's reason for a score.
 
@@ -211,6 +249,12 @@ class Benchmark(Protocol):
     def summarise(self, config: CoreConfig, turns: Sequence[Turn]) -> Metrics:
         """The metrics over the judged turns: every name of `metrics`, unknown ones null."""
         ...
+
+    def closing_metrics(self, verdict: ClosingVerdict) -> Metrics:  # noqa: ARG002
+        """The metrics that a closing verdict gives, which without one stay as `summarise` left
+        them.
+        """
+        return {}
 
     def falls_short(self, config: CoreConfig, turn: Turn) -> bool:  # noqa: ARG002
         """Whether people should notice at a glance that this reply is not what is hoped for."""

@@ -15,6 +15,8 @@ from socratic_bench.types import (
     Role,
 )
 
+Measure = bool | int | float | str | None
+
 
 class Verdict(Struct, frozen=True, kw_only=True):
     """A judge's scores of one reply, by the rubric's dimensions, with its reasons.
@@ -51,6 +53,25 @@ class Judged(Struct, frozen=True, kw_only=True):
     outcome: Verdict | Unscored
     calls: tuple[Completion, ...]
     finished_at: datetime
+
+
+class ClosingVerdict(Struct, frozen=True, kw_only=True):
+    """What a judge makes of an episode as a whole: `findings`, by names of the benchmark's own."""
+
+    findings: tuple[Mapping[str, Measure], ...]
+    judge_model: str
+
+
+class Concluded(Struct, frozen=True, kw_only=True):
+    """The outcome of asking a judge about an episode as a whole, and the calls that it took."""
+
+    outcome: ClosingVerdict | Unscored
+    calls: tuple[Completion, ...]
+    finished_at: datetime
+
+    @property
+    def verdict(self) -> ClosingVerdict | None:
+        return self.outcome if isinstance(self.outcome, ClosingVerdict) else None
 
 
 class Dimension(Struct, frozen=True, kw_only=True):
@@ -106,7 +127,6 @@ class Rubric(Struct, frozen=True, kw_only=True):
             raise ValueError(f"No dimension can be called {' or '.join(sorted(found))}.")
 
 
-Measure = bool | int | float | str | None
 # What a model made of what it was asked: words, none for what they would say, only a part of them,
 # or none that the benchmark can read.
 Outcome = Literal["answered", "refused", "truncated", "unparsed"]

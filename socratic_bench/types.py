@@ -16,6 +16,8 @@ from socratic_bench.generation import GenerateConfig
 # Who is called: an actor of the benchmark by its name, or the judge.
 Role = str
 JUDGE: Role = "judge"
+# The part of a call that asks the judge about an episode as a whole.
+CLOSING = "closing"
 
 EndReason = Literal[
     "max_turns",
@@ -186,7 +188,7 @@ class CallKey(Struct, frozen=True, kw_only=True):
         str,
         Meta(description="tells several calls of a role for a turn apart, by a juror's id, say"),
     ] = ""
-    repeat: Annotated[int, Meta(ge=0, description="0 if asked first, 1 if asked again")] = 0
+    repeat: Annotated[int, Meta(ge=0, description="how often it was asked before")] = 0
 
 
 class Usage(Struct, frozen=True, kw_only=True):

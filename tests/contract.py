@@ -189,6 +189,7 @@ def keys() -> dict[str, str]:
         "curated": names.curated,
         "turn": names.turn(7),
         "judge": names.judge(1234),
+        "closing_verdict": names.closing_verdict,
         "journal": names.journal,
         "entry": names.entry(12),
         "lease": names.lease,

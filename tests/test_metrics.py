@@ -29,6 +29,8 @@ EVENTS = (
 NOTHING: dict[str, Any] = {
     "discipline": None,
     "help": None,
+    "insights_reached": None,
+    "insights_told": None,
     "sustained_half_life": None,
     "sustained_half_life_censored": None,
     "lapse_rate": None,
@@ -316,7 +318,10 @@ SCORES = st.builds(
 
 
 # Without events, which only some rubrics have.
-UNKNOWN = {"discipline", "help", "clean_rate", *(f"event_rates.{name}" for name in EVENTS)}
+UNKNOWN = {
+    *("discipline", "help", "insights_reached", "insights_told", "clean_rate"),
+    *(f"event_rates.{name}" for name in EVENTS),
+}
 
 
 @given(st.lists(SCORES | st.none() | st.just(UNJUDGED), max_size=12))

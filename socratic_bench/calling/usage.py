@@ -1,7 +1,7 @@
 """Every call of a run that ended, by actor and model."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from socratic_bench.calling.events import (
     CallAnswered,
@@ -11,7 +11,9 @@ from socratic_bench.calling.events import (
     CallReplayed,
 )
 from socratic_bench.documents.usage import RoleUsage
-from socratic_bench.types import Attempt, Completion, Role
+from socratic_bench.errors import ModelError
+from socratic_bench.journal import ReplayLog
+from socratic_bench.types import CLOSING, Attempt, Completion, Role
 
 
 class UsageTracker:
@@ -33,9 +35,15 @@ class UsageTracker:
         with self._lock:
             self._settled.wait_for(lambda: self._under_way == 0, timeout_s)
 
-    def add_failed(self, role: Role, *attempts: Attempt) -> None:
+    def take_over(self, replay_log: ReplayLog, roles: Iterable[Role]) -> None:
+        """Count what earlier processes did that is not replayed: requests that failed, and calls
+        about the episode as it then was, which may have gone on.
+        """
         with self._lock:
-            self._failed[role].extend(attempts)
+            for role in roles:
+                self._failed[role].extend(replay_log.failed(role))
+            for key, outcome in replay_log.closing():
+                self._count(key.role, outcome)
 
     def tallies(self) -> Mapping[Role, RoleUsage]:
         with self._lock:
@@ -48,10 +56,9 @@ class UsageTracker:
         match event:
             case CallBegan():
                 self._under_way += 1
-            case CallReplayed(outcome=Completion() as completion):
-                self._completions[event.key.role].append(completion)
-            case CallReplayed(outcome=error):
-                self._failed[event.key.role].extend(error.attempts)
+            case CallReplayed():
+                if event.key.part != CLOSING:
+                    self._count(event.key.role, event.outcome)
             case CallAnswered():
                 self._completions[event.key.role].append(event.completion)
                 self._end()
@@ -60,6 +67,12 @@ class UsageTracker:
                 self._end()
             case _:
                 pass
+
+    def _count(self, role: Role, outcome: Completion | ModelError) -> None:
+        if isinstance(outcome, Completion):
+            self._completions[role].append(outcome)
+        else:
+            self._failed[role].extend(outcome.attempts)
 
     def _end(self) -> None:
         self._under_way -= 1

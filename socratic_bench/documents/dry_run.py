@@ -31,13 +31,16 @@ from socratic_bench.types import JUDGE, Completion, Json, Role
 
 
 class Expectation(Struct, frozen=True):
-    """A run as it is expected if replies have a certain length; `refusal` is what ends it early."""
+    """A run as it is expected if replies have a certain length; `refusal` is what ends it early,
+    `lacks_closing` tells that a budget has no room for the closing verdict.
+    """
 
     turns: Sequence[Turn]
     calls: Mapping[Role, Sequence[Completion]]
     episode_result: EpisodeResult
     duration_s: float
     refusal: BenchError | None
+    lacks_closing: bool = False
 
     @property
     def tallies(self) -> dict[Role, RoleUsage]:
@@ -96,7 +99,7 @@ class BudgetCheck(Struct, frozen=True, kw_only=True):
     def of(cls, config: CoreConfig, high: Expectation) -> "BudgetCheck | None":
         if config.max_cost_usd is None:
             return None
-        covers = high.episode_result.end_reason != "budget"
+        covers = high.episode_result.end_reason != "budget" and not high.lacks_closing
         return cls(max_cost_usd=config.max_cost_usd, covers_high=covers)
 
 

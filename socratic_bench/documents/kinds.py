@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 from socratic_bench.documents.command import EmulatorDocument, ModelList
 from socratic_bench.documents.dry_run import DryRunDocument
 from socratic_bench.documents.error import ErrorDocument
-from socratic_bench.documents.files import JudgeFile, TurnFile
+from socratic_bench.documents.files import ClosingFile, JudgeFile, TurnFile
 from socratic_bench.documents.generation import Node, schema_of
 from socratic_bench.documents.inputs import own_inputs
 from socratic_bench.documents.run import Brief, CuratedDocument, RunDocument
@@ -27,6 +27,7 @@ COMMON: Mapping[str, object] = {
     "curated": CuratedDocument,
     "turn": TurnFile,
     "judge": JudgeFile,
+    "closing_verdict": ClosingFile,
     "dry_run": DryRunDocument,
     "emulator": EmulatorDocument,
     "models": ModelList,

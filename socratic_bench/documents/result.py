@@ -11,7 +11,7 @@ from socratic_bench.errors import ENDINGS, EXIT_GATE, BenchError, Status, Stoppe
 from socratic_bench.parts import Parts
 from socratic_bench.ports import Metrics, Sample
 from socratic_bench.settings import CoreConfig
-from socratic_bench.turns import Rubric, Turn
+from socratic_bench.turns import Concluded, Rubric, Turn
 from socratic_bench.types import EndReason, Json, Role
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ class RunResult(Struct, frozen=True, kw_only=True):
     `prices` are those of the user; `None` takes the built-in ones.
     `closing` is what the other speaker said last, without a reply; `closing_flags` what was wrong
     with it, `None` if not checked. `journal` is what a run that no store keeps is resumed from.
-    `parts` are the benchmark's own keys of the document.
+    `parts` are the benchmark's own keys of the document. `concluded` is what a judge said of the
+    episode as a whole, `None` if it was not asked, or the run had ended before.
     """
 
     run_id: str
@@ -53,6 +54,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
     prices: "PriceTable | None" = None
     closing_flags: tuple[str, ...] | None = None
     parts: Parts = Parts()
+    concluded: Concluded | None = None
 
     @property
     def status(self) -> Status:

@@ -165,8 +165,8 @@ class RunDocument(Struct, frozen=True, kw_only=True):
     journal: Annotated[
         list[dict[str, Any]] | None,
         Meta(
-            description="what --resume-from goes on with; only in a run that was cut short and "
-            "that no store keeps"
+            description="what --resume-from goes on with; only in a run that was cut short, or "
+            "lacks its closing verdict, and that no store keeps"
         ),
     ] = None
     notices: Annotated[

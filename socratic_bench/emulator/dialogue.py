@@ -12,17 +12,28 @@ JsonObject = dict[str, Any]
 Role = Literal["tutor", "student", "judge"]
 
 END_OF_DIALOGUE = "[[end of dialogue]]"
-_REPLY_END = re.compile(r"\n</reply-([0-9a-fA-F]{16})>")
+_SHOWN_END = re.compile(r"\n</(reply|record)-([0-9a-fA-F]{16})>")
+
+
+class Record(Struct, frozen=True):
+    """A whole dialogue as a judge is shown it, in marks with a code, and what is asked about it."""
+
+    asked: str
+    text: str
+    code: str
 
 
 class Dialogue(Struct, frozen=True, kw_only=True):
-    """A request as its model sees it. `reply` is the tutor's text that a judge is shown."""
+    """A request as its model sees it. `reply` is the tutor's text that a judge is shown, `record` a
+    whole dialogue that it is asked about.
+    """
 
     model_id: str
     system: str
     messages: tuple[tuple[str, str], ...]
     role: Role
     reply: str | None
+    record: Record | None = None
 
     @property
     def base_id(self) -> str:
@@ -59,13 +70,15 @@ def read_dialogue(model_id: str, body: JsonObject) -> Dialogue:
     messages = tuple((m["role"], _text_of(m["content"])) for m in body.get("messages") or ())
     system = "\n".join(block["text"] for block in body.get("system") or () if "text" in block)
     users = [text for role, text in messages if role == "user"]
-    reply = shown_reply(users)
+    shown = _shown(users)
+    reply = shown if isinstance(shown, str) else None
     return Dialogue(
         model_id=model_id,
         system=system,
         messages=messages,
-        role=_role(system, users, reply),
+        role=_role(system, users, is_judge=shown is not None),
         reply=reply,
+        record=shown if isinstance(shown, Record) else None,
     )
 
 
@@ -76,20 +89,23 @@ def base_model_id(model_id: str) -> str:
     return rest if prefix in PROFILE_PREFIXES else name
 
 
-def shown_reply(user_texts: list[str]) -> str | None:
-    """The text between the delimiters that a judge is given; `None` if this is no judge's request.
+def _shown(user_texts: list[str]) -> str | Record | None:
+    """What stands between the delimiters that a judge is given; `None` if this is no judge's
+    request.
 
     The last message counts, else the first (a judge asked again after an unreadable verdict).
     A tutor's text may hold delimiters too, but it cannot guess the number, and what encloses it
     ends last.
     """
     for text in (*user_texts[-1:], *user_texts[:1]):
-        for match in reversed(list(_REPLY_END.finditer(text)) if "</reply-" in text else ()):
-            opening = f"<reply-{match[1]}>\n"
+        for match in reversed(list(_SHOWN_END.finditer(text)) if "</re" in text else ()):
+            kind, code = match.groups()
+            opening = f"<{kind}-{code}>\n"
             # One line end may serve both delimiters where the reply is empty.
             start = text.rfind(opening, 0, match.start() + 1)
             if start >= 0:
-                return text[start + len(opening) : max(match.start(), start + len(opening))]
+                shown = text[start + len(opening) : max(match.start(), start + len(opening))]
+                return shown if kind == "reply" else Record(text[:start], shown, code)
     return None
 
 
@@ -107,8 +123,8 @@ def _block_text(block: JsonObject) -> str:
     return ""
 
 
-def _role(system: str, user_texts: list[str], reply: str | None) -> Role:
-    if reply is not None:
+def _role(system: str, user_texts: list[str], *, is_judge: bool) -> Role:
+    if is_judge:
         return "judge"
     folded = user_texts[0] if user_texts and not system else ""
     return "student" if END_OF_DIALOGUE in system or END_OF_DIALOGUE in folded else "tutor"

@@ -56,8 +56,10 @@ def _wrapped(reply: Reply) -> Reply:
     )
 
 
-def _without_purity(verdict: JsonObject) -> JsonObject:
-    return {name: value for name, value in verdict.items() if name != "purity"}
+def _without_one(verdict: JsonObject) -> JsonObject:
+    """Without a score, or what became of an insight."""
+    missing = ("purity", "insight_1")
+    return {name: value for name, value in verdict.items() if name not in missing}
 
 
 def _cut(reply: Reply) -> Reply:
@@ -90,7 +92,7 @@ _ALTERATIONS: dict[str, Callable[[Reply], Reply]] = {
     "wrapped_verdict": _wrapped,
     "out_of_range": _verdict_with(lambda verdict: verdict | {"purity": 7}),
     "off_step": _verdict_with(lambda verdict: verdict | {"substance": 2.3}),
-    "missing_dimension": _verdict_with(_without_purity),
-    "string_score": _verdict_with(lambda verdict: verdict | {"form": str(verdict["form"])}),
+    "missing_dimension": _verdict_with(_without_one),
+    "string_score": _verdict_with(lambda verdict: verdict | {"form": str(verdict.get("form"))}),
     "nan_score": _verdict_with(lambda verdict: verdict | {"form": float("nan")}),
 }

@@ -68,7 +68,8 @@ STREAM_ONLY_KINDS = ("cut_frame", "stream_error", "no_metadata", "denied_streami
 # A day is as long as a wait can be.
 _MOST = {"p": 1, "ms": 86_400_000}
 
-FaultRole = Literal["tutor", "student", "judge", "any"]
+# A closing call is the judge's, too, about a whole dialogue.
+FaultRole = Literal["tutor", "student", "judge", "closing", "any"]
 
 
 class Fault(Struct, frozen=True, kw_only=True):
@@ -86,9 +87,9 @@ class Fault(Struct, frozen=True, kw_only=True):
     ms: float | None = None
     op: str = ""
 
-    def fits(self, role: str, model_id: str, operation: str) -> bool:
+    def fits(self, role: str, model_id: str, operation: str, *, is_closing: bool = False) -> bool:
         return (
-            self.role in ("any", role)
+            (self.role in ("any", role) or (is_closing and self.role == "closing"))
             and (not self.op or self.op == operation)
             and self.model in model_id
             and (self.kind not in VERDICT_KINDS or role == "judge")
@@ -113,10 +114,13 @@ class FaultBox:
         self._matched = [0] * len(self.faults)
         self._struck = [0] * len(self.faults)
 
-    def strike(self, role: str, model_id: str, operation: str) -> Fault | None:
+    def strike(
+        self, role: str, model_id: str, operation: str, *, is_closing: bool = False
+    ) -> Fault | None:
         """The first fault that strikes. The later ones do not notice this call."""
         for index, fault in enumerate(self.faults):
-            if fault.fits(role, model_id, operation) and self._strikes(index, fault):
+            fits = fault.fits(role, model_id, operation, is_closing=is_closing)
+            if fits and self._strikes(index, fault):
                 self._struck[index] += 1
                 return fault
         return None

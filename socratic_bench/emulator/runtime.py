@@ -66,7 +66,7 @@ class Runtime:
         outcome.role, outcome.turn = dialogue.role, dialogue.turn
         self._check_quota(model_id)
         outcome.wait_s = self._settings.latency_of(dialogue.role) / 1000
-        self._strike(outcome, model_id)
+        self._strike(outcome, model_id, is_closing=dialogue.record is not None)
         if outcome.send_without_body():
             return
         traits = traits_of(model_id)
@@ -85,8 +85,10 @@ class Runtime:
         if wait_ms is not None:
             raise throttling(wait_ms)
 
-    def _strike(self, outcome: Outcome, model_id: str) -> None:
-        fault = self.faults.strike(outcome.role or "", model_id, outcome.operation)
+    def _strike(self, outcome: Outcome, model_id: str, *, is_closing: bool) -> None:
+        fault = self.faults.strike(
+            outcome.role or "", model_id, outcome.operation, is_closing=is_closing
+        )
         if fault is None:
             return
         outcome.fault = fault

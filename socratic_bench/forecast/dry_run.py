@@ -53,6 +53,7 @@ def dry_run(
             simulation.episode_result,
             simulation.duration_s,
             simulation.refusal,
+            simulation.lacks_closing,
         )
         for length, simulation in played.items()
     }

@@ -7,13 +7,13 @@ from msgspec import Struct
 
 from socratic_bench.errors import ModelError
 from socratic_bench.forecast.latency_models import Emulation
-from socratic_bench.judging.expectation import expected_verdict
+from socratic_bench.judging.expectation import expected_arguments, expected_verdict
 from socratic_bench.ports import Length
 from socratic_bench.providers.bedrock.answers import read_message
 from socratic_bench.providers.bedrock.sizes import CHARACTERS, text_tokens
 from socratic_bench.providers.bedrock.wire import Wire
 from socratic_bench.runner.plan import Plan
-from socratic_bench.types import JUDGE, CallKey, Message, Request, ToolUse
+from socratic_bench.types import CLOSING, JUDGE, CallKey, Message, Request, ToolUse
 
 # The share of a thinking budget that a reply uses.
 THINKING_SHARE = {"short": 0.1, "likely": 0.4, "long": 1.0}
@@ -80,17 +80,21 @@ class Expected(Struct, frozen=True):
 
     def reply(self, arguments: Wire, request: Request, key: CallKey) -> ExpectedReply:
         if key.role == JUDGE:
-            return self._verdict(arguments, key.index)
+            return self._verdict(arguments, request, key)
         most = request.config.max_tokens
         text = self.plan.episode.expected_reply(key.role, self.length)[: most * CHARACTERS]
         thought = (request.config.thinking_budget_tokens or 0) * THINKING_SHARE[self.length]
         tokens = round(text_tokens(text) * self.scale + thought)
         return ExpectedReply(Message.assistant(text), "end_turn", min(most, max(1, tokens)))
 
-    def _verdict(self, arguments: Wire, index: int) -> ExpectedReply:
-        rubric = self.plan.rubric_of(index)
-        assert rubric is not None  # noqa: S101 -- judges have one
-        verdict = expected_verdict(rubric, self.plan.episode.expected_reply(JUDGE, self.length))
+    def _verdict(self, arguments: Wire, request: Request, key: CallKey) -> ExpectedReply:
+        reason, rubric = self.plan.episode.expected_reply(JUDGE, self.length), None
+        if key.part == CLOSING and request.tool:
+            verdict = expected_arguments(dict(request.tool.input_schema), reason)
+        else:
+            rubric = self.plan.rubric_of(key.index)
+            assert rubric is not None  # noqa: S101 -- judges have one
+            verdict = expected_verdict(rubric, reason)
         tokens = round(text_tokens(json.dumps(verdict)) * self.scale)
         tools = arguments.get("toolConfig", {}).get("tools", ())
         if not tools:

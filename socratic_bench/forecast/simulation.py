@@ -13,10 +13,12 @@ from socratic_bench.forecast.latency_models import ASSUMED, OFFLINE_START_MS, ST
 from socratic_bench.forecast.models import SimulatedModel, Sizes
 from socratic_bench.forecast.reply_models import Emulated, Expected
 from socratic_bench.judging import Judge
+from socratic_bench.judging.closing import conclude
 from socratic_bench.ports import CostLimit, EpisodeResult, Length, Model, PlayItem
 from socratic_bench.pricing.table import builtin_prices
 from socratic_bench.providers.bedrock.options import Options
 from socratic_bench.runner.clock import utc_now
+from socratic_bench.runner.conclusion import closing_question
 from socratic_bench.runner.items import ItemContext, Items, TurnsSoFar
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.record import GIVE_WAY_S
@@ -27,7 +29,8 @@ from socratic_bench.types import Completion, Role
 class Simulation(Struct, frozen=True):
     """A run as it is expected: its turns, the answered calls of each role, and how it ends.
 
-    `refusal`: what is known to be refused for good, and ends it.
+    `refusal`: what is known to be refused for good, and ends it. `lacks_closing`: a budget has no
+    room for the closing verdict.
     """
 
     turns: Sequence[Turn]
@@ -36,6 +39,7 @@ class Simulation(Struct, frozen=True):
     models: dict[str, SimulatedModel]
     duration_s: float
     refusal: ModelError | None
+    lacks_closing: bool
 
 
 def simulate(
@@ -85,8 +89,15 @@ def simulate(
         role: [call for made in models.values() for call in made.calls[role]]
         for role in plan.models
     }
-    turns = [turn for _, turn in sorted(context.turns.items())]
-    return Simulation(turns, calls, episode_result, models, event_queue.now_ms / 1000, refusal)
+    return Simulation(
+        context.all_turns,
+        calls,
+        episode_result,
+        models,
+        event_queue.now_ms / 1000,
+        refusal,
+        lacks_closing=bool(bench and bench.lacks_closing),
+    )
 
 
 class _Bench(Struct):
@@ -99,6 +110,7 @@ class _Bench(Struct):
     plan: Plan
     event_queue: EventQueue
     is_over_budget: bool = False
+    lacks_closing: bool = False
     _waiting: deque[Sequence[Turn]] = field(default_factory=deque)
     _asking: deque[tuple[int, Sequence[Turn]]] = field(default_factory=deque)
     _n_busy: int = 0
@@ -121,6 +133,18 @@ class _Bench(Struct):
             _, turns = self._asking.popleft()
             with self.event_queue.aside(self._done):
                 self._judge(turns, len(turns) - 1)
+
+    def conclude(self, turns: Sequence[Turn], episode_result: EpisodeResult) -> None:
+        """Have the judge asked about the episode as a whole, as a `Conclusion` does."""
+        question = closing_question(self.plan, turns, episode_result)
+        if question is None:
+            return
+        if self.plan.config.max_cost_usd is not None:
+            self.event_queue.finish()
+        with self.event_queue.aside(lambda: None):
+            concluded = conclude(self.judge, question)
+        outcome = concluded.outcome
+        self.lacks_closing = isinstance(outcome, Unscored) and outcome.reason == "budget"
 
     def _judge(self, turns: Sequence[Turn], index: int) -> None:
         rubric = self.plan.rubric_of(index)
@@ -153,6 +177,10 @@ class _SimulatedContext(Struct):
     bench: _Bench | None
     turns: dict[int, Turn] = field(default_factory=dict)
     _n_busy: int = 0
+
+    @property
+    def all_turns(self) -> list[Turn]:
+        return [turn for _, turn in sorted(self.turns.items())]
 
     def model(self, actor: Role, model_id: str | None = None) -> Model | None:
         return self.model_of(model_id) if model_id else self.models.get(actor)
@@ -205,6 +233,8 @@ def _played(
             if stopped.end_reason != "budget":
                 raise
             episode_result = EpisodeResult(end_reason="budget")
+        if context.bench:
+            context.bench.conclude(context.all_turns, episode_result)
         event_queue.finish()
     except Stopped as stopped:
         judges = stopped.__cause__ if isinstance(stopped.__cause__, ModelError) else None

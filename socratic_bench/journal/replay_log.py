@@ -23,7 +23,7 @@ from socratic_bench.journal.entries import (
     Tried,
 )
 from socratic_bench.journal.times import LAST_YEAR, Times, check_moments, possible_s
-from socratic_bench.types import Attempt, CallKey, Completion, EndReason, Role
+from socratic_bench.types import CLOSING, Attempt, CallKey, Completion, EndReason, Role
 
 # A call refused for its content would be refused again; others may be answered later.
 LASTING: tuple[EndReason, ...] = ("context_window",)
@@ -111,6 +111,19 @@ class ReplayLog:
             is_first = key.role == role and not key.repeat
             if is_first and not followed and isinstance(answer.outcome, Completion):
                 yield key, answer.outcome
+
+    def closing(self) -> Iterator[tuple[CallKey, Completion | ModelError]]:
+        """How calls about the episode as a whole ended, wherever it ended when they were made."""
+        for key, answer in self._answers.items():
+            if key.part == CLOSING:
+                yield key, answer.outcome
+
+    def n_closing(self, key: CallKey) -> int:
+        """How often such a call was answered, also where the answer was asked for once more."""
+        return sum(
+            isinstance(outcome, Completion) and replace(asked, repeat=0) == key
+            for asked, outcome in self.closing()
+        )
 
     def failed(self, role: Role) -> tuple[Attempt, ...]:
         """Requests of earlier processes to a role that got no answer."""

@@ -19,7 +19,8 @@ _TURN_REASONS = ("context_window", "unavailable", "budget")
 
 class Judge(Struct, frozen=True, kw_only=True):
     """Scores replies by `rubric`. The delimiters around a reply are derived from `seed` and the
-    judge's input; `seed_alone`: from the seed alone, as in version-1 journals.
+    judge's input; `seed_alone`: from the seed alone, as in version-1 journals. `n_answered` tells
+    how often earlier processes were answered what is asked of the episode as a whole.
     """
 
     model: Model
@@ -27,6 +28,7 @@ class Judge(Struct, frozen=True, kw_only=True):
     seed: int
     now: Callable[[], datetime]
     seed_alone: bool = False
+    n_answered: Callable[[CallKey], int] = lambda _: 0
 
     def judge(self, judge_input: JudgeInput, index: int) -> Judged:
         """The verdict on turn `index`, or why there is none.

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from hashlib import sha256
 
 from socratic_bench.generation import GenerateConfig
@@ -47,19 +48,24 @@ def verdict_request(rubric: Rubric, judge_input: JudgeInput, *, code: str) -> Re
     )
 
 
-def repair_request(request: Request, reply: Completion, problem: str) -> Request:
-    """The same request, continued: what the judge said, what is wrong with it, and once more.
+ALL_SCORES = "with every score within its range and on its step, and a reason for each."
+
+
+def repair_request(
+    request: Request, reply: Completion, problem: str, again: str = ALL_SCORES
+) -> Request:
+    """The same request, continued: what the judge said, what is wrong with it, and once more;
+    `again` ends the sentence that asks for it.
 
     Tool calls are repeated as such only if the service would take them back; else in words.
     """
     uses = [block for block in reply.message.content if isinstance(block, ToolUse)]
-    if len({use.id for use in uses}) < len(uses) or not all(map(_is_repeatable, uses)):
+    if len({use.id for use in uses}) < len(uses) or not all(
+        _is_repeatable(use, request.tool) for use in uses
+    ):
         uses = []
     said: tuple[Block, ...] = tuple(uses) or (Text(_quoted(reply)),)
-    complaint = (
-        f"This verdict cannot be used: {problem} Give the whole verdict again, with every score "
-        "within its range and on its step, and a reason for each."
-    )
+    complaint = f"This verdict cannot be used: {problem} Give the whole verdict again, {again}"
     answer: tuple[Block, ...] = (
         tuple(ToolResult(use.id, complaint, is_error=True) for use in uses)
         if uses
@@ -73,9 +79,10 @@ def repair_request(request: Request, reply: Completion, problem: str) -> Request
     )
 
 
-def _is_repeatable(use: ToolUse) -> bool:
+def _is_repeatable(use: ToolUse, tool: Tool | None) -> bool:
     return (
-        use.name == TOOL_NAME
+        tool is not None
+        and use.name == tool.name
         and _TOOL_USE_ID.fullmatch(use.id) is not None
         and isinstance(use.arguments, dict)
         and is_shallow(use.arguments)
@@ -105,10 +112,16 @@ def delimiter_code(seed: int, key: CallKey, judge_input: JudgeInput | None = Non
     return sha256(named.encode()).hexdigest()[:16]
 
 
-def _material(judge_input: JudgeInput, code: str) -> str:
-    said = "\n".join([*(text for _, text in judge_input.context), judge_input.reply]).casefold()
+def unsaid_code(code: str, texts: Sequence[str]) -> str:
+    """The code, or another one if it happens to stand in what it is to enclose."""
+    said = "\n".join(texts).casefold()
     while code in said:
         code = sha256(code.encode()).hexdigest()[:16]
+    return code
+
+
+def _material(judge_input: JudgeInput, code: str) -> str:
+    code = unsaid_code(code, [*(text for _, text in judge_input.context), judge_input.reply])
     context = "\n\n".join(f"[{speaker}-{code}]\n{text}" for speaker, text in judge_input.context)
     return (
         f"<context-{code}>\n{context}\n</context-{code}>\n\n"

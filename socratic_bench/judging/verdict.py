@@ -32,7 +32,7 @@ def read_verdict(answer: Completion, rubric: Rubric, *, judge_model: str) -> Ver
     """The verdict of an answer. The stop reason is looked at before the text."""
     if answer.stop_reason in STOPS:
         return Unreadable(STOPS[answer.stop_reason], f"it ended with {answer.stop_reason}.")
-    found = _said(answer, rubric)
+    found = said_arguments(answer, {dimension.name for dimension in rubric.dimensions})
     if isinstance(found, Unreadable):
         return found
     problems = list(_score_problems(found, rubric))
@@ -72,8 +72,10 @@ def _inner(value: Json) -> Iterable[Json]:
     return value if isinstance(value, list) else ()
 
 
-def _said(answer: Completion, rubric: Rubric) -> dict[str, Json] | Unreadable:
-    """The one object that the judge gave; others that score nothing may stand beside a verdict."""
+def said_arguments(answer: Completion, names: Iterable[str]) -> dict[str, Json] | Unreadable:
+    """The one object that the judge gave, by a tool or in words; others may stand beside it that
+    have none of the `names` in them.
+    """
     uses = [block.arguments for block in answer.message.content if isinstance(block, ToolUse)]
     objects = [use for use in uses if isinstance(use, dict) and is_shallow(use)]
     if not uses:
@@ -90,8 +92,7 @@ def _said(answer: Completion, rubric: Rubric) -> dict[str, Json] | Unreadable:
             return Unreadable("unreadable_verdict", f"its JSON is broken ({error}).")
     if not objects:
         return Unreadable("unreadable_verdict", "it holds no JSON object.")
-    names = {dimension.name for dimension in rubric.dimensions}
-    objects = [one for one in objects if names & one.keys()] or objects
+    objects = [one for one in objects if one.keys() & {*names}] or objects
     if any(other != objects[0] for other in objects[1:]):
         return Unreadable("unreadable_verdict", "it holds more than one JSON object.")
     return objects[0]

@@ -73,6 +73,7 @@ class Actors(Struct, frozen=True, kw_only=True):
             seed=self.config.seed or 0,
             now=self.now,
             seed_alone=self.acquired.replay_log.header.version == 1,
+            n_answered=self.acquired.replay_log.n_closing,
         )
 
     def context(

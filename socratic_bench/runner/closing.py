@@ -15,21 +15,19 @@ from socratic_bench.errors import (
     ENDINGS,
     ArtifactError,
     BenchError,
-    ModelError,
-    Stopped,
     TakenOverError,
 )
 from socratic_bench.journal import Log
 from socratic_bench.ports import EpisodeResult
-from socratic_bench.runner.gates import shortfalls
+from socratic_bench.runner.conclusion import is_open, metrics_of, words_of
+from socratic_bench.runner.gates import missing_verdicts, shortfalls
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.resume import AcquiredRun, in_time
 from socratic_bench.settings import CoreConfig
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.store_ports import ArtifactStore, Entry
-from socratic_bench.turns import Turn, Unscored
-from socratic_bench.types import counted
+from socratic_bench.turns import Concluded, Turn
 
 # How long a run that was told to end still waits for pending writes. All such waits together are
 # shorter than the two seconds after a signal.
@@ -62,6 +60,7 @@ class Closing(Struct, frozen=True, kw_only=True):
     notices: list[str]
     notice: Callable[[str], None]
     body_of: Callable[[str], bytes | None]
+    concluded: Concluded | None
     started_at: datetime
     now: Callable[[], datetime]
     elapsed_s: Callable[[], float]
@@ -71,7 +70,9 @@ class Closing(Struct, frozen=True, kw_only=True):
         self, episode_result: EpisodeResult, error: BenchError | None, turns: tuple[Turn, ...]
     ) -> RunResult:
         """Deliver all files, the curated one last and only for a complete run."""
-        error = error or _unavailable_judge(turns) or _unaffordable_judge(turns)
+        error = error or missing_verdicts(turns)
+        if missing := words_of(self.concluded):
+            self.notice(missing)
         error, lost = self._delivered(error)
         if lost and error:
             self.notice(lost.message)
@@ -122,6 +123,8 @@ class Closing(Struct, frozen=True, kw_only=True):
             return ended
 
     def _log_end(self, result: RunResult) -> None:
+        if is_open(self.concluded):
+            return  # to be asked again
         if self.log and self.acquired and not self._was_complete(self.acquired, self.log):
             self.log.ended(
                 turns=self.plan.config.turns,
@@ -151,7 +154,7 @@ class Closing(Struct, frozen=True, kw_only=True):
         self, episode_result: EpisodeResult, error: BenchError | None, turns: tuple[Turn, ...]
     ) -> RunResult:
         plan = self.plan
-        metrics = plan.benchmark.summarise(plan.config, turns)
+        metrics = metrics_of(plan, turns, self.concluded)
         end_reason = error.end_reason if error else episode_result.end_reason
         complete = ENDINGS[end_reason].status == "completed"
         completed_at, duration_s = self._times()
@@ -167,6 +170,7 @@ class Closing(Struct, frozen=True, kw_only=True):
             end_reason=end_reason,
             closing=episode_result.closing,
             closing_flags=episode_result.closing_flags,
+            concluded=self.concluded,
             error=error,
             metrics=metrics,
             parts=plan.benchmark.parts,
@@ -184,11 +188,15 @@ class Closing(Struct, frozen=True, kw_only=True):
             folder=self._place(self.folder, complete=complete),
             notices=tuple(self.notices),
             prices=plan.prices,
-            journal=None if complete or self._is_kept else self._entries(),
+            journal=self._entries() if self._is_to_go_on(complete=complete) else None,
             started_at=self.started_at,
             completed_at=completed_at,
             duration_s=duration_s,
         )
+
+    def _is_to_go_on(self, *, complete: bool) -> bool:
+        """Whether only the document holds what a resume needs."""
+        return (not complete or is_open(self.concluded)) and not self._is_kept
 
     def _counts(self, turn: Turn) -> bool:
         """Whether it is one of those that were to be judged or, without a judge, to be played."""
@@ -267,33 +275,3 @@ def stored_words(config: CoreConfig, run_id: str) -> str:
     for flag, value in places:
         words += [flag, value] if value else []
     return shlex.join(words)
-
-
-def _unavailable_judge(turns: tuple[Turn, ...]) -> BenchError | None:
-    """The dialogue is played out without a judge that is gone, but the run is not complete."""
-    missing = [turn.outcome for turn in turns if isinstance(turn.outcome, Unscored)]
-    gone = [outcome for outcome in missing if outcome.reason == "unavailable"]
-    if not gone:
-        return None
-    return ModelError(
-        f"{counted(len(gone), 'turn')} could not be judged. {gone[0].message}",
-        code="judge_unavailable",
-        end_reason="unavailable",
-        retryable=True,
-        hint=gone[0].hint or "Run again later, or raise --max-attempts.",
-    )
-
-
-def _unaffordable_judge(turns: tuple[Turn, ...]) -> BenchError | None:
-    """The dialogue may have ended by itself while its last verdicts did not fit the budget."""
-    missing = [turn.outcome for turn in turns if isinstance(turn.outcome, Unscored)]
-    refused = [outcome for outcome in missing if outcome.reason == "budget"]
-    if not refused:
-        return None
-    stopped = Stopped(
-        f"{counted(len(refused), 'turn')} could not be judged. {refused[0].message}",
-        end_reason="budget",
-        hint="Raise --max-cost-usd.",
-    )
-    stopped.retryable = False
-    return stopped

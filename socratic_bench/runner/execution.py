@@ -177,8 +177,7 @@ class RunExecution:
         if behind_s >= TOLD_BEHIND_S:
             behind = f"The clock is {behind_s:.0f} s behind the run's last entry"
             self._passing_notice(f"{behind}: its times go on from that entry.")
-        for role in self.plan.models:
-            self.usage_tracker.add_failed(role, *acquired.replay_log.failed(role))
+        self.usage_tracker.take_over(acquired.replay_log, self.plan.models)
         if self.is_delivered:
             # A folder is cheap to look through and to mend; a bucket's files are never half there.
             self.files = self._new_delivery([self.folder] if self.folder else [])
@@ -228,7 +227,7 @@ class RunExecution:
                 raise
             # Verdicts under way are paid for, and others may still fit.
             episode_result, error = EpisodeResult(end_reason="budget"), stopped
-        record.wait()
+        record.wait(episode_result)
         n_items = self.plan.episode.opening.n_items or 0
         if error is None and record.n_turns < n_items:
             error = InternalError(f"The benchmark published {record.n_turns} of {n_items} items.")
@@ -248,6 +247,7 @@ class RunExecution:
             notices=self.notices,
             notice=self._passing_notice,
             body_of=self._body_of,
+            concluded=self.record.concluded() if self.record else None,
             started_at=self.started_at,
             now=self.now,
             elapsed_s=self._elapsed_s,

@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from socratic_bench.benchmarks import RunConfig
+from socratic_bench.errors import BenchError, ModelError, Stopped
 from socratic_bench.ports import Metrics
 from socratic_bench.settings import Gate
-from socratic_bench.turns import Rubric
+from socratic_bench.turns import Rubric, Turn, Unscored
+from socratic_bench.types import counted
 
 ALLOWED_UNJUDGED = 1
 
@@ -24,6 +26,11 @@ def shortfalls(
     if rubric and config.judge_model:
         missed.append(_coverage(config.min_judge_coverage, n_turns=n_turns, n_judged=n_judged))
     return tuple(sentence for sentence in missed if sentence)
+
+
+def missing_verdicts(turns: Sequence[Turn]) -> BenchError | None:
+    """What ends a run whose turns could not all be judged, for a reason that may pass."""
+    return _unavailable_judge(turns) or _unaffordable_judge(turns)
 
 
 def _coverage(minimum: float, *, n_turns: int, n_judged: int) -> str | None:
@@ -53,3 +60,33 @@ def metric_at(path: str, metrics: Metrics) -> float | None:
     if rest and isinstance(value, Mapping):
         return value.get(rest)
     return None if isinstance(value, Mapping | Sequence) or value is None else float(value)
+
+
+def _unavailable_judge(turns: Sequence[Turn]) -> BenchError | None:
+    """The dialogue is played out without a judge that is gone, but the run is not complete."""
+    missing = [turn.outcome for turn in turns if isinstance(turn.outcome, Unscored)]
+    gone = [outcome for outcome in missing if outcome.reason == "unavailable"]
+    if not gone:
+        return None
+    return ModelError(
+        f"{counted(len(gone), 'turn')} could not be judged. {gone[0].message}",
+        code="judge_unavailable",
+        end_reason="unavailable",
+        retryable=True,
+        hint=gone[0].hint or "Run again later, or raise --max-attempts.",
+    )
+
+
+def _unaffordable_judge(turns: Sequence[Turn]) -> BenchError | None:
+    """The dialogue may have ended by itself while its last verdicts did not fit the budget."""
+    missing = [turn.outcome for turn in turns if isinstance(turn.outcome, Unscored)]
+    refused = [outcome for outcome in missing if outcome.reason == "budget"]
+    if not refused:
+        return None
+    stopped = Stopped(
+        f"{counted(len(refused), 'turn')} could not be judged. {refused[0].message}",
+        end_reason="budget",
+        hint="Raise --max-cost-usd.",
+    )
+    stopped.retryable = False
+    return stopped

@@ -12,13 +12,15 @@ from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.documents import encode
 from socratic_bench.errors import BenchError, InternalError
 from socratic_bench.judging import Judge
+from socratic_bench.ports import EpisodeResult
+from socratic_bench.runner.conclusion import Conclusion
 from socratic_bench.runner.items import TurnsSoFar
 from socratic_bench.runner.listener import Listener
 from socratic_bench.runner.plan import Plan
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.threads import RequestThreads, Workers
-from socratic_bench.turns import Judged, Turn
+from socratic_bench.turns import Concluded, Judged, Turn
 from socratic_bench.types import Json
 
 # The dialogue's next request goes out first, since the interpreter puts one together at a time; and
@@ -65,6 +67,9 @@ class Record:
         self._judging: dict[int, Future[Judged]] = {}
         self._desk = Workers(threads, 1)
         self._pool = Workers(threads, plan.judges_at_once)
+        self._conclusion = Conclusion(
+            plan, judge, cancel_token=cancel_token, threads=threads, keep=self._keep_conclusion
+        )
 
     def add(self, turn: Turn) -> None:
         """Keep a turn; returns at once. It is measured, stored and judged in other threads, in
@@ -83,13 +88,15 @@ class Record:
     def n_turns(self) -> int:
         return len(self._turns)
 
-    def wait(self) -> None:
-        """After the last turn: wait until all are judged. Raises what ends the run meanwhile."""
+    def wait(self, episode_result: EpisodeResult) -> None:
+        """After the last turn: wait until all are judged, and the episode as a whole. Raises what
+        ends the run meanwhile.
+        """
         self._end_play()
         for entering in list(self._entering.values()):
             self._cancel_token.result(entering)
-        for judging in list(self._judging.values()):
-            self._cancel_token.result(judging)
+        turns = [turn for _, turn in sorted(self._turns.items())]
+        self._conclusion.wait(turns, episode_result, list(self._judging.values()))
 
     def linger(self, at_most_s: float) -> None:
         """When the run was told to end: wait shortly for verdicts that come from the journal."""
@@ -106,6 +113,10 @@ class Record:
             turns = sorted(self._turns.items())
         entered = {index for index, entering in self._entering.items() if _is_done(entering)}
         return tuple(turn if at in entered else self._measured(at) for at, turn in turns)
+
+    def concluded(self) -> Concluded | None:
+        """What came of asking about the episode as a whole, frozen like the turns."""
+        return self._conclusion.final()
 
     def body_of(self, key: str) -> bytes | None:
         """The file that was sent under `key`, made anew; `None` if none was."""
@@ -199,6 +210,18 @@ class Record:
             ),
         ):
             self._listener.on_judged(turn)
+
+    def _keep_conclusion(self, concluded: Concluded) -> None:
+        from socratic_bench.documents.files import ClosingFile
+
+        run_id, judge = self._keys.run_id, self._judge
+        assert judge is not None  # noqa: S101 -- by whom it is
+        self._send(
+            self._keys.closing_verdict,
+            lambda: (
+                ClosingFile.of(concluded, run_id=run_id, judge_model=judge.model.model_id).printed
+            ),
+        )
 
     def _kept(self, turn: Turn, key: str, document: Callable[[], dict[str, Json]]) -> bool:
         """Replace the turn by this version and send its file, unless the turns are final already,

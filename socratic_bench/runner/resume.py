@@ -246,7 +246,7 @@ def _refuse_impossible_scores(replay_log: ReplayLog, plan: Plan) -> None:
     """Raise for an invalid verdict that was not followed by a repair: no run leaves one."""
     for key, answer in replay_log.unrepeated(JUDGE):
         rubric = plan.rubric_of(key.index)
-        if rubric is None:
+        if rubric is None or key.part:
             continue
         found = read_verdict(answer, rubric, judge_model="")
         if isinstance(found, Unreadable) and found.reason == "invalid_verdict":

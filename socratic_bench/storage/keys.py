@@ -64,5 +64,9 @@ class RunKeys(Struct, frozen=True):
     def turn(self, index: int) -> str:
         return f"{self.raw}turn_{index:03d}.json"
 
+    @property
+    def closing_verdict(self) -> str:
+        return f"{self.raw}closing_verdict.json"
+
     def judge(self, index: int) -> str:
         return f"{self.raw}judge_{index:03d}.json"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks.socratic import metrics
+from socratic_bench.benchmarks.socratic import insights, metrics
 from socratic_bench.benchmarks.socratic.document import PARTS
 from socratic_bench.benchmarks.socratic.episode import SocraticEpisode, schedule_of
 from socratic_bench.benchmarks.socratic.scenarios import (
@@ -35,7 +35,7 @@ from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.judging import load_rubric
 from socratic_bench.ports import Benchmark, Metrics, Sample
 from socratic_bench.settings import CoreConfig, part_of, read_bounded
-from socratic_bench.turns import Turn
+from socratic_bench.turns import ClosingVerdict, Rubric, Turn
 from socratic_bench.types import clean, counted
 
 CUSTOM = "custom"
@@ -84,6 +84,7 @@ class SocraticBenchmark(Benchmark):
                     "rubric_sha256": rubric.sha256,
                     "scenario_sha256": scenario.sha256,
                     **_student_hashes(settings),
+                    **_insights_hash(rubric, scenario),
                     **({"transcript_sha256": transcript.sha256} if transcript.turns else {}),
                 },
                 notices=_notices(settings, scenario, transcript),
@@ -93,6 +94,9 @@ class SocraticBenchmark(Benchmark):
 
     def summarise(self, config: CoreConfig, turns: Sequence[Turn]) -> Metrics:
         return metrics.summarise(part_of(config, Settings), turns)
+
+    def closing_metrics(self, verdict: ClosingVerdict) -> Metrics:
+        return insights.metrics_of(verdict.findings)
 
     def falls_short(self, config: CoreConfig, turn: Turn) -> bool:
         return metrics.is_lapse(part_of(config, Settings), turn)
@@ -138,6 +142,12 @@ def _student_hashes(settings: Settings) -> dict[str, str]:
     words = prompt_sha256() if settings.student_model else phrases_sha256()
     pushes = {} if settings.pressure == "none" else {"pressure_sha256": pressure_sha256()}
     return {"student_prompt_sha256": words, **pushes}
+
+
+def _insights_hash(rubric: Rubric, scenario: Scenario) -> dict[str, str]:
+    """Only of what asks for insights: others are the runs that they were."""
+    is_asked = insights.is_asked(rubric, scenario)
+    return {insights.HASH: insights.prompt_sha256()} if is_asked else {}
 
 
 def _scenario(settings: Settings, transcript: Transcript, problems: list[Words]) -> Scenario | None:

@@ -8,6 +8,12 @@ from typing import Annotated, Literal, Self
 from msgspec import Meta
 from msgspec.structs import replace
 
+from socratic_bench.benchmarks.socratic.insights_document import (
+    Insights,
+    InsightsUnjudged,
+    entries_of,
+    unjudged_reason,
+)
 from socratic_bench.benchmarks.socratic.metrics_document import (
     Headline,
     SocraticMetrics,
@@ -151,16 +157,20 @@ class TurnPart(Part, frozen=True, kw_only=True):
 
 
 class RunPart(Part, frozen=True, kw_only=True):
-    """The student of a run."""
+    """The student of a run, and what it came to see."""
 
     student: Annotated[
         StudentEntry | None, Meta(description="who played the student; null if no run came to be")
     ] = None
+    insights: Insights = None
+    insights_unjudged_reason: InsightsUnjudged = None
 
     @classmethod
     def of(cls, result: RunResult) -> Self:
         settings, hashes = part_of(result.config, Settings), result.opening.hashes
         return cls(
+            insights=entries_of(result.concluded),
+            insights_unjudged_reason=unjudged_reason(result),
             student=StudentEntry(
                 mode="model" if settings.student_model else "scripted",
                 model=settings.student_model,
@@ -170,7 +180,7 @@ class RunPart(Part, frozen=True, kw_only=True):
                 closing=result.closing,
                 closing_flags=_flag_list(result.closing_flags),
                 fidelity=Fidelity.of(result),
-            )
+            ),
         )
 
 

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 from msgspec.structs import asdict, replace
 
+from socratic_bench.benchmarks.socratic import insights
 from socratic_bench.benchmarks.socratic.reply import (
     ENDINGS,
     Said,
@@ -31,7 +32,14 @@ from socratic_bench.benchmarks.socratic.transcript import (
 )
 from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR, SocraticTurn
 from socratic_bench.errors import ModelError
-from socratic_bench.ports import Episode, EpisodeContext, EpisodeResult, JudgeInput, Length
+from socratic_bench.ports import (
+    ClosingQuestion,
+    Episode,
+    EpisodeContext,
+    EpisodeResult,
+    JudgeInput,
+    Length,
+)
 from socratic_bench.settings import MAX_TURNS
 from socratic_bench.turns import Turn
 from socratic_bench.types import (
@@ -107,6 +115,14 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
         ]
         turn = turns[index]
         return JudgeInput((*context, (STUDENT, turn.prompt)), turn.reply.message.text)
+
+    def closing_question(
+        self, turns: Sequence[Turn], closing: str | None
+    ) -> ClosingQuestion | None:
+        """What the student came to see."""
+        if not insights.is_asked(self.rubric, self.scenario):
+            return None
+        return insights.question(self.scenario, turns, closing)
 
     def expected_reply(self, role: Role, length: Length) -> str:
         from socratic_bench.benchmarks.socratic.expectation import expected_reply

@@ -40,6 +40,21 @@ METRICS = (
     MetricInfo(name="discipline", title="Discipline: asks instead of telling", low=0, high=1),
     MetricInfo(name="help", title="Help: its asking helps", low=0, high=1),
     MetricInfo(
+        name="insights_reached",
+        title="Share of insights that the student reached",
+        low=0,
+        high=1,
+        needs_turns=None,
+    ),
+    MetricInfo(
+        name="insights_told",
+        title="Share of insights that the tutor told",
+        low=0,
+        high=1,
+        higher_is_better=False,
+        needs_turns=None,
+    ),
+    MetricInfo(
         name="sustained_half_life", title="Turns until the first lasting lapse", low=0, high=None
     ),
     MetricInfo(
@@ -214,7 +229,8 @@ def headline(found: Metrics) -> tuple[str, ...]:
     score = found["overall_score"]
     if score is None:
         return ("no score",)
-    axes = [f"{name} {found[name]:g}" for name in AXES if found[name] is not None]
+    beside = {name: name.replace("_", " ") for name in (*AXES, "insights_reached")}
+    axes = [f"{words} {found[name]:g}" for name, words in beside.items() if found[name] is not None]
     return f"score {score:g} of 10", *axes, *_half_lives(found)
 
 

@@ -95,6 +95,17 @@ class SocraticMetrics(Part, frozen=True, kw_only=True):
 
     discipline: Discipline = None
     help: Help = None
+    insights_reached: Annotated[
+        Share | None,
+        Meta(
+            description="share of the scenario's insights that the student reached by itself; null "
+            "without a closing verdict"
+        ),
+    ] = None
+    insights_told: Annotated[
+        Share | None,
+        Meta(description="share of them that the tutor told first; null without a closing verdict"),
+    ] = None
     sustained_half_life: SustainedHalfLife = None
     sustained_half_life_censored: Censored = None
     lapse_rate: LapseRate = None

@@ -74,6 +74,12 @@ def _is_closed(question: str) -> bool:
     return _has("yes_no", question) and not _has("opens_up", question)
 
 
+def is_open_question(sentence: str) -> bool:
+    """Whether it asks, and not for yes or no."""
+    asked = sentence.strip(" *_#>-\t\"'\u201d)]").lower()
+    return asked.endswith("?") and not _is_closed(asked)
+
+
 def _form(reading: _Reading) -> tuple[float, str]:
     if not reading.questions:
         return 0.0, "The reply asks nothing."

@@ -8,6 +8,7 @@ from msgspec import Struct
 from socratic_bench.emulator.catalogue import Traits
 from socratic_bench.emulator.dialogue import Dialogue, JsonObject
 from socratic_bench.emulator.models import judge
+from socratic_bench.emulator.models.insights import closing_verdict
 from socratic_bench.emulator.models.student import student_reply
 from socratic_bench.emulator.models.tutor import tutor_reply
 from socratic_bench.emulator.tokens import CHARACTERS
@@ -78,6 +79,8 @@ def _spoken(dialogue: Dialogue, tool: JsonObject | None) -> Reply:
 
 
 def _verdict(dialogue: Dialogue) -> JsonObject:
+    if record := dialogue.record:
+        return closing_verdict(record.asked, record.text, record.code)
     scores = judge.score(dialogue.reply or "")
     names = ("form", "substance", "purity")
     return {

@@ -1,0 +1,83 @@
+"""What a run's document tells of the insights that the student came to."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from socratic_bench.benchmarks.socratic.insights import HASH, Outcome
+from socratic_bench.documents.result import RunResult
+from socratic_bench.documents.scalars import Count
+from socratic_bench.turns import Concluded, Unscored
+
+
+class InsightEntry(Struct, frozen=True, kw_only=True):
+    """One of the scenario's insights, and what became of it."""
+
+    insight: Annotated[str, Meta(description="what good questions let the student see")]
+    outcome: Annotated[
+        Outcome,
+        Meta(
+            description="reached: the student said it first; told: the tutor did; missed: nobody "
+            "said it"
+        ),
+    ]
+    turn: Annotated[
+        Count | None,
+        Meta(
+            description="where it was said, n_turns and replayed turns together if in the "
+            "student's last words; null if missed"
+        ),
+    ]
+    quote: Annotated[
+        str | None, Meta(description="the words that show it, by the judge; null if missed")
+    ]
+    quote_found: Annotated[
+        bool | None,
+        Meta(
+            description="whether these are words of that turn, by the student if it was reached, "
+            "by the tutor if it was told; null if missed"
+        ),
+    ]
+    replayed: Annotated[
+        bool,
+        Meta(description="true if that was in a replayed turn, so that no metric counts it"),
+    ]
+
+
+Insights = Annotated[
+    list[InsightEntry] | None,
+    Meta(
+        description="what became of each insight of the scenario, by the judge's closing verdict; "
+        "null if not known"
+    ),
+]
+InsightsUnjudged = Annotated[
+    str | None,
+    Meta(description="why insights is null, in a word; null if it is not, or if no run came to be"),
+]
+
+
+def entries_of(concluded: Concluded | None) -> list[InsightEntry] | None:
+    verdict = concluded.verdict if concluded else None
+    if verdict is None:
+        return None
+    findings: list[dict[str, Any]] = [dict(finding) for finding in verdict.findings]
+    return [InsightEntry(**finding) for finding in findings]
+
+
+def unjudged_reason(result: RunResult) -> str | None:
+    """Why nothing is known of insights: nobody judged, the rubric does not ask for them, the
+    scenario has none, no turn was played, the run ended before, or how the judge failed.
+    """
+    if not result.is_judged:
+        return "no_judge"
+    if result.rubric is None or not result.rubric.events:
+        return "rubric"
+    if HASH not in result.opening.hashes:
+        return "scenario"
+    if result.concluded is None:
+        return "run_ended" if result.n_turns else "no_turns"
+    outcome = result.concluded.outcome
+    return outcome.reason if isinstance(outcome, Unscored) else None

@@ -1,0 +1,117 @@
+"""The closing verdict of a run: its judge is asked about the episode as a whole."""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from functools import partial
+from typing import Any
+
+from socratic_bench.calling.cancel_token import CancelToken
+from socratic_bench.errors import ENDINGS, BenchError
+from socratic_bench.judging import Judge
+from socratic_bench.ports import ClosingQuestion, EpisodeResult, Metrics
+from socratic_bench.runner.plan import Plan
+from socratic_bench.threads import RequestThreads
+from socratic_bench.turns import Concluded, Turn, Unscored
+from socratic_bench.types import CONTEXT_WINDOW
+
+AGAIN = "Resume the run to have it asked again."
+
+
+def closing_question(
+    plan: Plan, turns: Sequence[Turn], episode_result: EpisodeResult
+) -> ClosingQuestion | None:
+    """What is asked of an episode that has ended; `None` if nothing of it was played, or a failure
+    ended it. What a budget leaves unfinished is asked about, too, as far as it fits.
+    """
+    end_reason = episode_result.end_reason
+    is_over = ENDINGS[end_reason].status == "completed" or end_reason == "budget"
+    if not is_over or all(turn.replayed for turn in turns):
+        return None
+    return plan.episode.closing_question(turns, episode_result.closing)
+
+
+def metrics_of(plan: Plan, turns: Sequence[Turn], concluded: Concluded | None) -> Metrics:
+    """All of them: over the turns, and those of a closing verdict if there is one."""
+    summed_up = plan.benchmark.summarise(plan.config, turns)
+    verdict = concluded.verdict if concluded else None
+    return {**summed_up, **plan.benchmark.closing_metrics(verdict)} if verdict else summed_up
+
+
+def is_open(concluded: Concluded | None) -> bool:
+    """Whether it was asked in vain, and may be answered once the run is resumed. For a dialogue
+    that is too long it would be refused again.
+    """
+    outcome = concluded.outcome if concluded else None
+    return isinstance(outcome, Unscored) and outcome.reason != CONTEXT_WINDOW
+
+
+def words_of(concluded: Concluded | None) -> str | None:
+    """What people are told of a closing verdict that is missing."""
+    outcome = concluded.outcome if concluded else None
+    if not isinstance(outcome, Unscored):
+        return None
+    said = f"There is no closing verdict: {outcome.message}"
+    return f"{said} {AGAIN}" if is_open(concluded) else said
+
+
+class Conclusion:
+    """Has the judge asked once the episode has ended, beside the verdicts on its last turns.
+
+    `keep` stores what came of it. Under a budget it is asked after the verdicts, which so come
+    first, whoever is quicker.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        judge: Judge | None,
+        *,
+        cancel_token: CancelToken,
+        threads: RequestThreads,
+        keep: Callable[[Concluded], None],
+    ) -> None:
+        self._plan = plan
+        self._judge = judge
+        self._cancel_token = cancel_token
+        self._threads = threads
+        self._keep = keep
+        self._lock = threading.Lock()
+        self._is_final = False
+        self._concluded: Concluded | None = None
+
+    def wait(
+        self, turns: Sequence[Turn], episode_result: EpisodeResult, beside: Sequence[Future[Any]]
+    ) -> None:
+        """Have it asked, and wait for it and all that is `beside` it. Raises what ends the run."""
+        asking = None
+        question = closing_question(self._plan, turns, episode_result) if self._judge else None
+        if self._judge and question:
+            ask = partial(self._ask, self._judge, question)
+            if self._plan.config.max_cost_usd is not None:
+                self._wait(beside)
+            asking = self._threads.submit(ask)
+        self._wait([*beside, *([asking] if asking else [])])
+
+    def final(self) -> Concluded | None:
+        """What came of it; what comes later is dropped, so that document and files agree."""
+        with self._lock:
+            self._is_final = True
+            return self._concluded
+
+    def _ask(self, judge: Judge, question: ClosingQuestion) -> None:
+        from socratic_bench.judging.closing import conclude
+
+        try:
+            concluded = conclude(judge, question)
+        except BenchError as error:
+            self._cancel_token.end(error)
+            raise
+        with self._lock:
+            if not self._is_final:
+                self._concluded = concluded
+                self._keep(concluded)
+
+    def _wait(self, futures: Sequence[Future[Any]]) -> None:
+        for future in futures:
+            self._cancel_token.result(future)
