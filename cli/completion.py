@@ -8,15 +8,26 @@ from typing import NamedTuple
 
 from .arguments import Parser, parse_strictly
 from .commands import COMMANDS
+from .flags import offered
 from .plain_text import write_words
 from .terminal import fitted
 
 FILES = ("FILE", "DIR")
 TEXT_COLUMNS = 60
-# zsh reads it, too; what no case completes is completed as a file's name.
+MODEL = "ID"
+# zsh reads it, too; what no case completes is completed as a file's name. For bash, words end at =
+# and at colons, such as that of a model's id.
 BASH = """\
 _socratic_runner() {{
-  local current=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} command=run words=
+  local n=$COMP_CWORD current=${{COMP_WORDS[COMP_CWORD]}} before= command=run words=
+  local known='{known}' allowed=${{BEDROCK_MODEL_IDS//[][\\",]/ }}
+  while case "${{COMP_WORDS[n-1]}}/$current" in *:/*|*/:*) ;; *) false ;; esac; do
+    n=$((n-1))
+    current=${{COMP_WORDS[n]}}$current
+  done
+  before=${{COMP_WORDS[n-1]}}
+  [ "$before" != = ] || before=${{COMP_WORDS[n-2]}}
+  [ "$current" != = ] || current=
   COMPREPLY=()
   case ${{COMP_WORDS[1]}} in {commands}) command=${{COMP_WORDS[1]}} ;; esac
   case "$command $before" in
@@ -25,8 +36,15 @@ _socratic_runner() {{
   esac
   [ "$COMP_CWORD" = 1 ] && words="$words {names}"
   COMPREPLY=($(compgen -W "$words" -- "$current"))
+  case "$COMP_WORDBREAKS/$current" in
+    *:*/*:*) COMPREPLY=("${{COMPREPLY[@]#"${{current%:*}}:"}}") ;;
+  esac
 }}
 complete -o default -F _socratic_runner socratic-runner
+"""
+FISH = """\
+function __socratic_runner_known; string split ' ' -- '{known}'; end
+function __socratic_runner_allowed; string match -ar '[^][",\\s]+' -- "$BEDROCK_MODEL_IDS"; end
 """
 ZSH = "autoload -U +X compinit bashcompinit && compinit -D && bashcompinit\n"
 
@@ -69,9 +87,17 @@ def _flags() -> Iterator[tuple[str, Sequence[Flag]]]:
         yield command, [_flag(parser, action) for action in parser._actions]  # noqa: SLF001
 
 
+def _known() -> str:
+    """The ids of all models that are known without a call."""
+    from socratic_bench.emulator import MODEL_IDS
+
+    return " ".join([*MODEL_IDS, *offered()["--model"]])
+
+
 def _flag(parser: Parser, action: Action) -> Flag:
     names = action.option_strings
-    words = parser.offered.get(names[-1] if names else action.dest, ())
+    name = names[-1] if names else action.dest
+    words = () if action.metavar == MODEL else parser.offered.get(name) or offered().get(name, ())
     takes = "" if action.nargs == 0 else str(action.metavar or action.dest)
     return Flag(names, str(action.help), takes, words or [*(action.choices or ())])
 
@@ -80,11 +106,13 @@ def _bash() -> str:
     values, offers = [], []
     for command, flags in _flags():
         valued = [flag for flag in flags if flag.names and flag.takes]
-        own = [f"'{command} {name}'" for flag in valued if not flag.words for name in flag.names]
+        own = [
+            f"'{command} {name}'" for flag in valued if not _bash_words(flag) for name in flag.names
+        ]
         values += [f"    {'|'.join(own)}) return ;;"] if own else []
-        for flag in (flag for flag in valued if flag.words):
+        for flag in filter(_bash_words, valued):
             typed = "|".join(f"'{command} {name}'" for name in flag.names)
-            values.append(f"    {typed}) words='{' '.join(flag.words)}' ;;")
+            values.append(f"    {typed}) words={_bash_words(flag)} ;;")
         words = [word for flag in flags for word in flag.names or flag.words]
         offers.append(f"    '{command} '*) words='{' '.join(words)}' ;;")
     return BASH.format(
@@ -92,7 +120,14 @@ def _bash() -> str:
         names=" ".join(COMMANDS),
         values="\n".join(values),
         offers="\n".join(offers),
+        known=_known(),
     )
+
+
+def _bash_words(flag: Flag) -> str:
+    if flag.takes == MODEL:
+        return '"${allowed:-$known}"' if "--model" in flag.names else '"$allowed $known"'
+    return quote(" ".join(flag.words)) if flag.words else ""
 
 
 def _fish() -> str:
@@ -105,14 +140,22 @@ def _fish() -> str:
         seen = f"__fish_seen_subcommand_from {command if command != 'run' else others}"
         when = quote(seen if command != "run" else f"not {seen}")
         lines += [f"complete -c socratic-runner -n {when}{_fish_flag(flag)}" for flag in flags]
-    return "\n".join([*lines, ""])
+    return FISH.format(known=_known()) + "\n".join([*lines, ""])
 
 
 def _fish_flag(flag: Flag) -> str:
     names = [f" -l {name[2:]}" if name[:2] == "--" else f" -s {name[1]}" for name in flag.names]
     takes = " -rF" if flag.takes in FILES else " -x" if flag.takes and flag.names else ""
-    words = f" -fa {quote(' '.join(flag.words))}" if flag.words else ""
+    words = f" -fa {quote(_fish_words(flag))}" if _fish_words(flag) else ""
     return f"{''.join(names)}{takes}{words} -d {quote(fitted(flag.text, TEXT_COLUMNS))}"
+
+
+def _fish_words(flag: Flag) -> str:
+    if flag.takes == MODEL and "--model" in flag.names:
+        return "(__socratic_runner_allowed; or __socratic_runner_known)"
+    if flag.takes == MODEL:
+        return "(__socratic_runner_allowed) (__socratic_runner_known)"
+    return " ".join(flag.words)
 
 
 SHELLS = {"bash": _bash, "zsh": lambda: ZSH + _bash(), "fish": _fish}

@@ -6,13 +6,20 @@ all of help.
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 from .arguments import ADD, Help, Parser
 from .commands import COMMANDS
 
-# Group, flag (a short one before it), what it takes (see `ADD`), what stands for that, the help,
-# and words for it; under VARIABLES a variable, and what it is if it is required.
-Row = tuple[str, str, str, str, str, str]
+TYPE_CHECKING = False  # see cli/process.py
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from socratic_bench.settings import Entry
+
+# Group, flag (a short one before it), what it takes (see `ADD`), what stands for that, and the
+# help; under VARIABLES a variable, and what it is if it is required.
+Row = tuple[str, str, str, str, str]
 VARIABLES = "variables"
 # pathlib takes longer to import than help takes.
 STORED = f"{os.path.dirname(__file__)}/flags.tsv"  # noqa: PTH120
@@ -45,10 +52,9 @@ def build_parser(words: Sequence[str] = ()) -> Parser:
     parser.commands = tuple(COMMANDS)
     names = dict.fromkeys(row[0] for row in rows if row[0] != VARIABLES)
     groups = {name: parser.add_argument_group(name) for name in names}
-    for group, flag, form, metavar, text, choices in rows:
+    for group, flag, form, metavar, text in rows:
         if group != VARIABLES:
             ADD[form](groups[group], flag, metavar, text)
-            parser.offered[flag.split()[-1]] = choices.split()
     groups["output"].add_argument(
         "-V", "--version", action="version", version=_version(), help="print the version"
     )
@@ -61,22 +67,31 @@ def table_rows() -> Sequence[Row]:
 
 
 def _table_rows() -> Iterator[Row]:
-    from socratic_bench.benchmarks import RunConfig
-    from socratic_bench.settings import listed
-
-    from .options import Options
-
-    entries = listed((RunConfig, Options))
+    entries = _entries()
     for entry in entries:
         if entry.flag:
             flag = f"-{entry.short} --{entry.flag}" if entry.short else f"--{entry.flag}"
             owned = f" [{', '.join(entry.owners)}]" if entry.owners else ""
             text = entry.text + owned
-            choices = " ".join(entry.choices)
-            yield entry.group, flag, entry.form, entry.metavar or "", text, choices
+            yield entry.group, flag, entry.form, entry.metavar or "", text
     for entry in entries:
         for variable in entry.variables:
-            yield VARIABLES, variable, "", "", "" if entry.flag else entry.meaning, ""
+            yield VARIABLES, variable, "", "", "" if entry.flag else entry.meaning
+
+
+@cache
+def offered() -> "Mapping[str, Sequence[str]]":
+    """Words that flags may be given, by flag, as far as they are known without a call."""
+    return {f"--{entry.flag}": entry.offers() for entry in _entries() if entry.flag}
+
+
+def _entries() -> "Sequence[Entry]":
+    from socratic_bench.benchmarks import RunConfig
+    from socratic_bench.settings import listed
+
+    from .options import Options
+
+    return listed((RunConfig, Options))
 
 
 def _stored_rows() -> Sequence[Row]:
@@ -85,15 +100,15 @@ def _stored_rows() -> Sequence[Row]:
         return [_row(*line.rstrip("\n").split("\t")) for line in file]
 
 
-def _row(group: str, flag: str, form: str, metavar: str, text: str, choices: str) -> Row:
-    return group, flag, form, metavar, text, choices
+def _row(group: str, flag: str, form: str, metavar: str, text: str) -> Row:
+    return group, flag, form, metavar, text
 
 
 def _variables(rows: Sequence[Row]) -> str:
     """All of them, those first that have no flag, and so are required."""
     from textwrap import fill
 
-    told = [(name, text) for group, name, _, _, text, _ in rows if group == VARIABLES]
+    told = [(name, text) for group, name, _, _, text in rows if group == VARIABLES]
     required = [f"{name} (required: {text})" for name, text in told if text]
     names = ", ".join([*required, *(name for name, text in told if not text)])
     return fill(f"variables: {names}. A flag beats its variable.", width=WIDTH)

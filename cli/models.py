@@ -64,16 +64,9 @@ def _read(region: str | None, prices: str | None, *, offline: bool) -> "RunConfi
 
 def _names(config: "RunConfig", *, is_whole: bool) -> Iterable[str]:
     from socratic_bench.emulator import MODEL_IDS
-    from socratic_bench.models.table import price_rows
+    from socratic_bench.models.table import known_ids
 
-    priced = price_rows() if is_whole else ()
-    names = [*(config.model_ids or MODEL_IDS), *priced]
-    return dict.fromkeys(name for name in names if name[-1] != "*" and _is_plain(name))
-
-
-def _is_plain(name: str) -> bool:
-    """No row of a table that is for a region."""
-    return name.startswith("arn:") or "/" not in name
+    return dict.fromkeys([*(config.model_ids or MODEL_IDS), *(known_ids() if is_whole else ())])
 
 
 def _entry(name: str, config: "RunConfig", table: "PriceTable") -> "ModelEntry":

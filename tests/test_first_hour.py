@@ -1,5 +1,6 @@
 """What somebody types who does not know the command yet, and what it answers."""
 
+import json
 import os
 import pty
 import re
@@ -140,7 +141,7 @@ def completed(shell: str, script: str) -> list[str]:
     done = subprocess.run(
         [shell, "-c", script],
         cwd=ROOT,
-        env={**environment(), "HOME": "/nonexistent"},
+        env={**environment(BEDROCK_MODEL_IDS=json.dumps(IDS)), "HOME": "/nonexistent"},
         capture_output=True,
         text=True,
         check=True,
@@ -149,6 +150,7 @@ def completed(shell: str, script: str) -> list[str]:
     return [line.split("\t")[0] for line in done.stdout.splitlines() if line]
 
 
+IDS = ("mine.one-v1:0", "mine.two-v1:0")
 TYPED = {
     "--pressure ''": {"none", "low", "high"},
     "--latency-profile ''": {"standard", "optimized"},
@@ -159,15 +161,28 @@ TYPED = {
     "sc": {"scenarios", "schema"},
     "emulator --any": {"--any-model"},
     "--output-d": {"--output-dir"},
-    "--model ''": set(),
+    "--benchmark so": {"socratic"},
+    "--seed ''": set(),
+    "--model ''": {*IDS},
+    "--model mine.o": {IDS[0]},
+    "--student-model mine.t": {IDS[1]},
+    "--judge-model emulator.ju": {"emulator.judge-v1:0"},
+    "resume --judge-model mistral.mistral-large-2402": {"mistral.mistral-large-2402-v1:0"},
+}
+# bash ends words at = and at colons.
+IN_BASH = {
+    "--model = mine.o": {IDS[0]},
+    "--model mine.one-v1 :": {"0"},
+    "--model mine.one-v1 : 0": {"0"},
 }
 
 
 def test_bash_completes_commands_flags_and_their_words():
-    script = "; ".join(BASH % typed + "; echo =" for typed in TYPED)
+    cases = {**TYPED, **IN_BASH}
+    script = "; ".join(BASH % typed + "; echo =" for typed in cases)
     found = "\n".join(completed("bash", SHELL_WORDS % ("bash", script))).split("=")
 
-    for (typed, words), block in zip(TYPED.items(), found, strict=False):
+    for (typed, words), block in zip(cases.items(), found, strict=False):
         assert set(block.split()) == words, typed
 
 
@@ -189,6 +204,12 @@ def test_fish_completes_commands_flags_and_their_words():
     for (typed, words), block in zip(TYPED.items(), found, strict=False):
         wanted = {word for word in words if not word.startswith("-") or "-" in typed}
         assert wanted <= set(block.split()), typed
+
+
+def test_models_are_completed_where_none_is_allowed_yet():
+    script = f"unset BEDROCK_MODEL_IDS; {BASH % '--model emulator.drift-5'}"
+
+    assert completed("bash", SHELL_WORDS % ("bash", script)) == ["emulator.drift-5-v1:0"]
 
 
 def test_every_flag_of_the_help_is_completed(told):

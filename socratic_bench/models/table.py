@@ -48,6 +48,11 @@ def price_rows() -> Mapping[str, Any]:
     }
 
 
+def known_ids() -> tuple[str, ...]:
+    """The ids of those models, but for rows that are for one region or many models."""
+    return tuple(name for name in price_rows() if name[-1] != "*" and "/" not in name)
+
+
 def price_source() -> Mapping[str, str]:
     """Where the prices come from: name, version and date."""
     source: Mapping[str, str] = _table()["prices"]

@@ -1,6 +1,6 @@
 """The settings in the order and the words in which people read them: in help and documents."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import get_args
 
 from msgspec import Struct
@@ -10,14 +10,14 @@ from socratic_bench.settings.table import Declared, Kind, shown, table
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """A flag or a variable as people read of it; `form` is what the flag takes, `choices` are words
-    for it, `owners` the benchmarks whose own it is, none for one of every run.
+    """A flag or a variable as people read of it; `form` is what the flag takes, `offers` gives
+    words for it, `owners` the benchmarks whose own it is, none for one of every run.
     """
 
     group: Group
     flag: str | None
     short: str = ""
-    choices: Sequence[str] = ()
+    offers: Callable[[], Sequence[str]] = tuple
     metavar: str | None
     form: str
     text: str
@@ -81,7 +81,7 @@ def _entries(one: Declared) -> tuple[Entry, ...]:
         group=setting.group,
         flag=one.flag,
         short=setting.short,
-        choices=one.offered,
+        offers=one.offered,
         metavar=setting.metavar,
         form="words" if one.is_repeatable else "switch" if one.is_switch else "word",
         text=one.filled(setting.text),
@@ -112,7 +112,7 @@ def _steering(group: Group, switch: Switch, owners: tuple[str, ...]) -> Entry:
     return Entry(
         group=group,
         flag=switch.name,
-        choices=switch.choices,
+        offers=lambda: switch.choices,
         metavar=switch.metavar,
         form="word" if switch.metavar else "switch",
         text=switch.text.format(default=switch.default_words),

@@ -11,10 +11,12 @@ from msgspec import NODEFAULT, Struct, convert, to_builtins
 from msgspec.structs import replace
 
 from socratic_bench.errors import Problem
+from socratic_bench.models.table import known_ids
 from socratic_bench.setting import Setting
 
 Kind = type[Struct]
 PATHS = ("FILE", "DIR")  # what a word is called that names one
+MODEL = "ID"  # what the id of a model is called
 
 
 class Declared(Struct, frozen=True):
@@ -44,10 +46,12 @@ class Declared(Struct, frozen=True):
         """The words that it may be; empty if there are others."""
         return get_args(self.kinds[0]) if get_origin(self.kinds[0]) is Literal else ()
 
-    @property
     def offered(self) -> Sequence[str]:
         """The words that people are told of: all, or those that it knows by name."""
-        return self.choices or self.setting.offers()
+        if self.setting.metavar == MODEL:
+            return known_ids()
+        named = self.benchmarks if "{benchmarks}" in self.setting.text else ()
+        return self.choices or named or self.setting.offers()
 
     @property
     def is_switch(self) -> bool:
@@ -65,7 +69,7 @@ class Declared(Struct, frozen=True):
     def filled(self, text: str) -> str:
         """A text of its setting, with the values for which words stand in it."""
         setting = self.setting
-        *others, last = self.offered or ("",)
+        *others, last = (self.offered() if "{choices}" in text else None) or ("",)
         return text.format(
             low=setting.low or 0,
             high=setting.high,
