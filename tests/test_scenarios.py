@@ -23,6 +23,7 @@ from socratic_bench.benchmarks.socratic.scenarios.lint import check
 from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioRow
 from socratic_bench.benchmarks.socratic.scenarios.loading import DATA
 from socratic_bench.documents.plain import plain_keys
+from socratic_bench.errors import MOST_SHOWN
 from tests.command import Outcome, assert_valid, daily, run
 
 LESSON = """\
@@ -768,20 +769,21 @@ def test_two_files_of_one_id_are_told_apart(tmp_path):
 
 def test_a_copy_under_another_id_is_found(tmp_path):
     known = (DATA / "milk-price.toml").read_text(encoding="utf-8")
-    first, last = known.index("openings = ["), known.index("draws_out = [")
+    first, last = known.index("openings = ["), known.index("knows = ")
     openings = 'openings = ["My shop sells milk too cheaply.", "Farmers deserve better."]\n'
     copy = (known[:first] + openings + known[last:]).replace('"milk-price"', '"cheap-milk"', 1)
 
     _, document = checked(write(tmp_path, copy))
 
-    n_replies = len(load_builtin("milk-price").replies)
-    assert document["scenarios"][-1]["problems"] == [
+    taken = [
         "cheap-milk: student.belief: belongs to milk-price already",
         *(
-            f"cheap-milk: replies, item {n}: belongs to milk-price already"
-            for n in range(1, n_replies + 1)
+            f"cheap-milk: {place}: belongs to milk-price already"
+            for place in own_sentences(load_builtin("milk-price"))
         ),
     ]
+    rest = f"And {len(taken) - MOST_SHOWN} more."
+    assert document["scenarios"][-1]["problems"] == [*taken[:MOST_SHOWN], rest]
 
 
 def test_files_without_check_are_a_mistake(tmp_path):
