@@ -129,8 +129,9 @@ class RateLimiter:
             # What was under way when the rate was narrowed says nothing of the new one.
             if sent_at_s >= self._since_s:
                 usual_s = REST_S if self._is_alone or self._is_of_others else REST_OF_MANY_S
+                last_s = self._sent_at_s[-1] if self._sent_at_s else now_s
                 self._narrow(now_s)
-                rest_s = max(usual_s, sent_at_s + 1 / self._per_s - now_s, rest_s)
+                rest_s = max(usual_s, last_s + 1 / self._per_s - now_s, rest_s)
                 self._is_told = retry_after_s is not None
             self._rest(now_s, rest_s)
 
