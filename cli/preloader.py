@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from socratic_bench.calling.events import CallBegan, CallEvent
-from socratic_bench.runner.listener import NullListener
+from socratic_bench.runner.listener import Listener
 
 AFTER_A_REPLY = (
     "socratic_bench.judging.injection",
@@ -20,7 +20,7 @@ AFTER_A_REPLY = (
 SENDING_S = 0.05
 
 
-class Preloader(NullListener):
+class Preloader(Listener):
     """A silent listener that knows when the first call is made."""
 
     def __init__(self) -> None:

@@ -177,10 +177,11 @@ def _report(result: "RunResult", benchmark: "Benchmark", flags: Flags) -> int:
 
 
 def _how_to_print_again(result: "RunResult") -> str:
-    from socratic_bench.runner.closing import stored_words
+    from socratic_bench.runner.resuming_hints import stored_words
 
     if result.folder or result.s3:
-        return f"Its artifacts are whole; print it: {stored_words(result.config, result.run_id)}"
+        words = stored_words(result.config, result.run_id).told(call_by_flags())
+        return f"Its artifacts are whole; print it: {words}"
     return "Nothing else keeps this run: give --output-dir next time."
 
 

@@ -97,6 +97,13 @@ class _Names(dict[str, Any]):
 Words = str | Problem  # a plain sentence, or one that names settings
 
 
+def followed(words: Words, more: str) -> Problem:
+    """The words, and a plain sentence behind them."""
+    if isinstance(words, str):
+        return Problem.of("{words} {more}", words=words, more=more)
+    return Problem(f"{words.text} {{more}}", (*words.values, ("more", more)))
+
+
 def _told(words: Words, call: Callable[[str], str]) -> str:
     return words if isinstance(words, str) else words.told(call)
 
@@ -245,9 +252,9 @@ class Stopped(BenchError):  # noqa: N818 -- an order to end, not a fault
     def of(cls, ended: BenchError) -> "Stopped":
         """A copy of what ended the run, for one call to raise with its own `attempts`."""
         number = ended.signal_number if isinstance(ended, Stopped) else None
-        return cls(
-            ended.message, end_reason=ended.end_reason, hint=ended.hint, signal_number=number
-        )
+        stopped = cls(ended.message, end_reason=ended.end_reason, signal_number=number)
+        stopped.hints = ended.hints
+        return stopped
 
 
 class InternalError(BenchError):

@@ -1,9 +1,10 @@
 """The interfaces between a run and its models, benchmarks and listeners."""
 
+from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol
 
-from msgspec import Struct, field
+from msgspec import Struct, StructMeta, field
 
 from socratic_bench.parts import Parts
 from socratic_bench.settings import CoreConfig
@@ -167,7 +168,11 @@ class EpisodeResult(Struct, frozen=True, kw_only=True):
 Length = Literal["short", "likely", "long"]
 
 
-class Episode(Struct, frozen=True, kw_only=True):
+class _AbstractStruct(StructMeta, ABCMeta):
+    """Of structs that lack methods: none of them is made."""
+
+
+class Episode(Struct, metaclass=_AbstractStruct, frozen=True, kw_only=True):
     """One prepared episode: everything is read and checked, nothing is called yet.
 
     A benchmark extends it. `rubric` says how replies are judged; `None` where no judge is needed.
@@ -176,9 +181,9 @@ class Episode(Struct, frozen=True, kw_only=True):
     opening: Sample
     rubric: Rubric | None = None
 
+    @abstractmethod
     def play(self, context: EpisodeContext) -> EpisodeResult:
         """Play to the end. `ModelError` and `Stopped` are not caught."""
-        raise NotImplementedError
 
     def measured(self, turns: Sequence[Turn], index: int) -> Turn:
         """Turn `index` with what can be told of it without a model; `turns` are all up to it.
@@ -205,12 +210,12 @@ class Episode(Struct, frozen=True, kw_only=True):
         """
         return None
 
+    @abstractmethod
     def expected_reply(self, role: Role, length: Length) -> str:
         """A reply such as an actor's model may give, or a judge's reason for a score.
 
         An estimate plays the episode with models that always say this.
         """
-        raise NotImplementedError
 
 
 class Benchmark(Protocol):

@@ -80,7 +80,7 @@ class ErrorKind(Struct, frozen=True, kw_only=True):
             message=error.message,
             end_reason=error.end_reason,
             is_retried=is_retried,
-            hint=error.hint,
+            hint=error.hints[0] if error.hints else None,
         )
 
     @property

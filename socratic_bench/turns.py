@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from socratic_bench.errors import Words
 from socratic_bench.types import (
     CUT_STOPS,
     JUDGE,
@@ -38,13 +39,13 @@ class Verdict(Struct, frozen=True, kw_only=True):
 class Unscored(Struct, frozen=True, kw_only=True):
     """Why a turn has no verdict: `reason` is a word for machines, `message` is for people.
 
-    `hint` says what to do about a judge that could not be reached.
+    `hints` say what to do about a judge that could not be reached.
     """
 
     reason: str
     message: str
     raw_reply: str | None = None
-    hint: str | None = None
+    hints: tuple[Words, ...] = ()
 
 
 class Judged(Struct, frozen=True, kw_only=True):

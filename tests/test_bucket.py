@@ -61,7 +61,7 @@ HINTS: dict[str, tuple[Said, list[str]]] = {
     "expired": (xml(400, "ExpiredToken"), ["have run out"]),
     "no such keys": (xml(403, "InvalidAccessKeyId"), ["Check the access key"]),
     "clock": (xml(403, "RequestTimeTooSkewed"), ["clock"]),
-    "elsewhere, unnamed": (xml(301, "PermanentRedirect"), ["in another region", "--region"]),
+    "elsewhere, unnamed": (xml(301, "PermanentRedirect"), ["in another region", "region"]),
     "no conditional writes": (xml(501, "NotImplemented"), ["conditional writes"]),
     "something else": (xml(400, "InvalidRequest"), ["s3:PutObject is allowed"]),
 }
@@ -211,7 +211,7 @@ class TestRegion:
         s3.scripts[""] = [xml(301, "PermanentRedirect", x_amz_bucket_region="eu-west-1")]
         error = failure(store)
 
-        assert "is in eu-west-1: give that as --region" in (error.hint or "")
+        assert "is in eu-west-1: give that as region" in (error.hint or "")
 
     def test_its_own_region_is_no_news(self, s3, store, notices):
         s3.scripts[""] = [

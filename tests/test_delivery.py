@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.errors import ArtifactError, StoreOutageError
+from socratic_bench.errors import ArtifactError, Problem, StoreOutageError
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.folder import FolderStore
@@ -199,7 +199,7 @@ def test_memory_is_bounded_and_said_once(deliver):
 
     (error,) = told
     assert "wait for s3://bucket/" in error.message
-    assert "--output-dir" in (error.hint or "")
+    assert error.hints == (Problem.of("Give {output_dir}, too, where artifacts can wait."),)
     assert error.exit_code == 4
     silent.up.set()
     missing = delivery.settle()

@@ -20,7 +20,7 @@ from socratic_bench.types import JUDGE, Attempt, CallKey, Completion, Request
 _ROUNDING_USD = 1e-12
 PLACES = 6
 USED_UP = (
-    "Raise --max-cost-usd, play fewer --turns, or lower --max-tokens, which bounds what a reply "
+    "Raise {max_cost_usd}, play fewer {turns}, or lower {max_tokens}, which bounds what a reply "
     "can cost."
 )
 

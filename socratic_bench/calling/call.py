@@ -20,7 +20,6 @@ from socratic_bench.calling.events import (
     CallRetries,
     CallWaits,
 )
-from socratic_bench.calling.rate_limiter import RateLimiter
 from socratic_bench.calling.refused_settings import explained
 from socratic_bench.documents.encoding import concealed
 from socratic_bench.documents.plain import plain_keys
@@ -175,7 +174,8 @@ class _Call(Struct):
         if self.context.cost_limit:
             self._tell(CallWaits, cause="budget")
             self.context.cost_limit.reserve(self.model_id, self.request, self.key)
-        self.wait_ms += self._rate_limiter.acquire(self._wait_for_slot) * 1000
+        limiter = self.services.rate_limiter(self.model_id)
+        self.wait_ms += limiter.acquire(self._wait_for_slot) * 1000
         return self._sent(provider)
 
     def _wait_for_slot(self, seconds: float) -> None:
@@ -192,18 +192,14 @@ class _Call(Struct):
             if error is self.context.cancel_token.error:
                 self._lost(started_at, started_s, RUN_ENDED, maybe_billed=True)
                 raise
-            kind = None
-            try:
-                kind = provider.error_kind(error) or common_kind(error, self.model_id)
-            finally:
-                if kind is None:  # a defect
-                    self._lost(started_at, started_s, InternalError.code, maybe_billed=True)
-            if kind is None:
+            kind = self._kind(error, provider)
+            if kind is None:  # a defect
+                self._lost(started_at, started_s, InternalError.code, maybe_billed=True)
                 raise
             self._lost(started_at, started_s, kind.code, maybe_billed=kind.maybe_billed)
             self._heed(kind, started_s)
             raise kind.error from error.__cause__ or error
-        self._rate_limiter.answered()
+        self.services.rate_limiter(self.model_id).answered()
         self._add_attempt(started_at, answer.latency_ms, None, maybe_billed=True)
         return Completion(
             **asdict(answer),
@@ -225,18 +221,20 @@ class _Call(Struct):
                 return sending.result()
             raise OverdueError(self.model_id, timeout_s) from error
 
+    def _kind(self, error: Exception, provider: Provider) -> ErrorKind | None:
+        with suppress(Exception):  # the defect that is told is the first one
+            return provider.error_kind(error) or common_kind(error, self.model_id)
+        return None
+
     def _heed(self, kind: ErrorKind, sent_at_s: float) -> None:
         self.kind = kind
         if kind.notice:
             self.context.notice(kind.notice)
+        limiter = self.services.rate_limiter(self.model_id)
         if kind.code == THROTTLED:
-            self._rate_limiter.throttled(sent_at_s=sent_at_s, retry_after_s=kind.retry_after_s)
+            limiter.throttled(sent_at_s=sent_at_s, retry_after_s=kind.retry_after_s)
         elif kind.code == SERVER_ERROR:
-            self._rate_limiter.failed()
-
-    @property
-    def _rate_limiter(self) -> RateLimiter:
-        return self.services.rate_limiter(self.model_id)
+            limiter.failed()
 
     def _lost(
         self, started_at: datetime, started_s: float, error: str, *, maybe_billed: bool
@@ -268,7 +266,8 @@ class _Call(Struct):
         if error is self.context.cancel_token.error:
             told = Stopped.of(told)  # the run's is one object for all calls
         elif isinstance(error, ModelError) and self.kind:
-            error.hint = self._better_hint(self.kind) or error.hint
+            if better := self._better_hint(self.kind):
+                error.hint = better
             told = explained(
                 error,
                 self.kind.refused,
@@ -283,8 +282,7 @@ class _Call(Struct):
         if kind.look_up is None:
             return None
         with suppress(BenchError):
-            looking = self.services.threads.submit(kind.look_up)
-            return self.context.cancel_token.result(looking)
+            return self.context.cancel_token.result(self.services.threads.submit(kind.look_up))
         return None
 
     def _kept(self, completion: Completion) -> Completion:

@@ -3,10 +3,11 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, InvalidStateError, wait
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any, TypeVar
 
-from socratic_bench.errors import BenchError, Stopped
+from socratic_bench.errors import BenchError, Problem, Stopped
+from socratic_bench.threads import RequestThreads
 
 Result = TypeVar("Result")
 Futures = Sequence["Future[Any]"]
@@ -134,6 +135,12 @@ class CancelToken:
             Stopped(
                 f"The deadline of {self._deadline_s:g} s passed before the run was complete.",
                 end_reason="deadline",
-                hint="Raise --deadline or play fewer --turns.",
+                hint=Problem.of("Raise {deadline_s} or play fewer {turns}."),
             )
         )
+
+
+def in_time(work: Callable[[], Result], cancel_token: CancelToken) -> Result:
+    """The result of work that may block, in another thread, or raise what ends the token before."""
+    with closing(RequestThreads()) as threads:
+        return cancel_token.result(threads.submit(work))

@@ -14,9 +14,8 @@ from socratic_bench.forecast.simulation import Simulation, simulate
 from socratic_bench.ports import Length
 from socratic_bench.providers import load_provider
 from socratic_bench.runner.plan import Plan
-from socratic_bench.runner.stores import check_stores
 from socratic_bench.settings import BEDROCK, OFFLINE_REGION
-from socratic_bench.storage.places import open_bucket, open_folder
+from socratic_bench.storage.places import check_stores, open_bucket, open_folder
 from socratic_bench.types import Json
 
 # The service's own endpoints, private ones included, are never asked if they are an emulator.

@@ -119,5 +119,5 @@ def _open_by(error: ModelError | Stopped, calls: list[Completion]) -> Unscored:
         reason=error.end_reason,
         message=error.message,
         raw_reply=raw_text(calls[-1]) if calls else None,
-        hint=error.hint,
+        hints=error.hints,
     )

@@ -75,5 +75,5 @@ def _unjudged_by(error: ModelError | Stopped, calls: list[Completion]) -> Unscor
         reason=error.end_reason,
         message=error.message,
         raw_reply=raw_text(calls[-1]) if calls else None,
-        hint=error.hint,
+        hints=error.hints,
     )

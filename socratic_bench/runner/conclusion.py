@@ -6,29 +6,28 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
-from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.errors import ENDINGS, BenchError
 from socratic_bench.judging import Judge
 from socratic_bench.ports import ClosingQuestion, EpisodeResult, Metrics
 from socratic_bench.runner.plan import Plan
-from socratic_bench.threads import RequestThreads
+from socratic_bench.runner.scope import RunScope
 from socratic_bench.turns import Concluded, Turn, Unscored
 from socratic_bench.types import CONTEXT_WINDOW
 
+Outcome = EpisodeResult | BenchError  # a run ends by itself, or by an error
 AGAIN = "Resume the run to have it asked again."
 
 
-def closing_question(
-    plan: Plan, turns: Sequence[Turn], episode_result: EpisodeResult
-) -> ClosingQuestion | None:
+def closing_question(plan: Plan, turns: Sequence[Turn], outcome: Outcome) -> ClosingQuestion | None:
     """What is asked of an episode that has ended; `None` if nothing of it was played, or a failure
     ended it. What a budget leaves unfinished is asked about, too, as far as it fits.
     """
-    end_reason = episode_result.end_reason
+    end_reason = outcome.end_reason
     is_over = ENDINGS[end_reason].status == "completed" or end_reason == "budget"
     if not is_over or all(turn.replayed for turn in turns):
         return None
-    return plan.episode.closing_question(turns, episode_result.closing)
+    closing = None if isinstance(outcome, BenchError) else outcome.closing
+    return plan.episode.closing_question(turns, closing)
 
 
 def metrics_of(plan: Plan, turns: Sequence[Turn], concluded: Concluded | None) -> Metrics:
@@ -59,38 +58,26 @@ class Conclusion:
     """Has the judge asked once the episode has ended, beside the verdicts on its last turns.
 
     `keep` stores what came of it. Under a budget it is asked after the verdicts, which so come
-    first, whoever is quicker.
+    first, whoever is quicker. `judge` is `None` where nobody judges.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        judge: Judge | None,
-        *,
-        cancel_token: CancelToken,
-        threads: RequestThreads,
-        keep: Callable[[Concluded], None],
-    ) -> None:
-        self._plan = plan
-        self._judge = judge
-        self._cancel_token = cancel_token
-        self._threads = threads
+    def __init__(self, scope: RunScope, keep: Callable[[Concluded], None]) -> None:
+        self.judge: Judge | None = None
+        self._scope = scope
         self._keep = keep
         self._lock = threading.Lock()
         self._is_final = False
         self._concluded: Concluded | None = None
 
-    def wait(
-        self, turns: Sequence[Turn], episode_result: EpisodeResult, beside: Sequence[Future[Any]]
-    ) -> None:
+    def wait(self, turns: Sequence[Turn], outcome: Outcome, beside: Sequence[Future[Any]]) -> None:
         """Have it asked, and wait for it and all that is `beside` it. Raises what ends the run."""
-        asking = None
-        question = closing_question(self._plan, turns, episode_result) if self._judge else None
-        if self._judge and question:
-            ask = partial(self._ask, self._judge, question)
-            if self._plan.config.max_cost_usd is not None:
+        asking, plan = None, self._scope.plan
+        question = closing_question(plan, turns, outcome) if self.judge else None
+        if self.judge and question:
+            ask = partial(self._ask, self.judge, question)
+            if plan.config.max_cost_usd is not None:
                 self._wait(beside)
-            asking = self._threads.submit(ask)
+            asking = self._scope.services.threads.submit(ask)
         self._wait([*beside, *([asking] if asking else [])])
 
     def final(self) -> Concluded | None:
@@ -105,7 +92,7 @@ class Conclusion:
         try:
             concluded = conclude(judge, question)
         except BenchError as error:
-            self._cancel_token.end(error)
+            self._scope.cancel_token.end(error)
             raise
         with self._lock:
             if not self._is_final:
@@ -114,4 +101,4 @@ class Conclusion:
 
     def _wait(self, futures: Sequence[Future[Any]]) -> None:
         for future in futures:
-            self._cancel_token.result(future)
+            self._scope.cancel_token.result(future)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from socratic_bench.benchmarks import RunConfig
-from socratic_bench.errors import BenchError, ModelError, Stopped
+from socratic_bench.errors import BenchError, ModelError, Problem, Stopped
 from socratic_bench.ports import Metrics
 from socratic_bench.settings import Gate
 from socratic_bench.turns import Rubric, Turn, Unscored
@@ -68,13 +68,14 @@ def _unavailable_judge(turns: Sequence[Turn]) -> BenchError | None:
     gone = [outcome for outcome in missing if outcome.reason == "unavailable"]
     if not gone:
         return None
-    return ModelError(
+    error = ModelError(
         f"{counted(len(gone), 'turn')} could not be judged. {gone[0].message}",
         code="judge_unavailable",
         end_reason="unavailable",
         retryable=True,
-        hint=gone[0].hint or "Run again later, or raise --max-attempts.",
     )
+    error.hints = gone[0].hints or (Problem.of("Run again later, or raise {max_attempts}."),)
+    return error
 
 
 def _unaffordable_judge(turns: Sequence[Turn]) -> BenchError | None:
@@ -86,7 +87,7 @@ def _unaffordable_judge(turns: Sequence[Turn]) -> BenchError | None:
     stopped = Stopped(
         f"{counted(len(refused), 'turn')} could not be judged. {refused[0].message}",
         end_reason="budget",
-        hint="Raise --max-cost-usd.",
+        hint=Problem.of("Raise {max_cost_usd}."),
     )
     stopped.retryable = False
     return stopped

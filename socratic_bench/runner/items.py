@@ -2,9 +2,9 @@
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from typing import overload
 
 from msgspec import Struct
@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.errors import ModelError
 from socratic_bench.ports import EpisodeContext, Model, PlayItem, Sample
+from socratic_bench.threads import RequestThreads
 from socratic_bench.turns import Turn, Unscored
 from socratic_bench.types import CONTEXT_WINDOW, CallKey, Completion, Message, Request, Role
 
@@ -96,8 +97,8 @@ class Items:
             code="items_missing",
             end_reason=first.end_reason,
             retryable=first.retryable,
-            hint=first.hint,
         )
+        missing.hints = first.hints
         missing.__cause__ = first
         return missing
 
@@ -160,7 +161,9 @@ class ItemContext(Struct, frozen=True):
 
 
 class LiveEpisodeContext(Struct, frozen=True, kw_only=True):
-    """See `socratic_bench.ports.EpisodeContext`. At most `at_once` items are played at once."""
+    """See `socratic_bench.ports.EpisodeContext`. At most `at_once` items are played at once, each
+    in one of the threads.
+    """
 
     tested: Model
     models: Mapping[Role, Model]
@@ -170,6 +173,7 @@ class LiveEpisodeContext(Struct, frozen=True, kw_only=True):
     is_judged: bool
     at_once: int
     cancel_token: CancelToken
+    threads: RequestThreads
     now: Callable[[], datetime]
 
     def model(self, actor: Role, model_id: str | None = None) -> Model | None:
@@ -181,18 +185,14 @@ class LiveEpisodeContext(Struct, frozen=True, kw_only=True):
     def play_items(self, play: PlayItem) -> None:
         n_items = self.sample.n_items or 0
         items = Items(n_items, is_judged=self.is_judged)
-        pool = ThreadPoolExecutor(self.at_once, thread_name_prefix="item")
+        play_some = partial(self._play_some, items, play)
         try:
-            players = [
-                pool.submit(self._play_some, items, play) for _ in range(min(self.at_once, n_items))
-            ]
+            players = [self.threads.submit(play_some) for _ in range(min(self.at_once, n_items))]
             for player in players:
                 self.cancel_token.result(player)
         except BaseException as ended:
             items.end(ended)
             raise
-        finally:
-            pool.shutdown(wait=False)
         items.finish()
 
     def _play_some(self, items: Items, play: PlayItem) -> None:

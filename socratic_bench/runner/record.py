@@ -1,33 +1,29 @@
 """The turns of a run: stored and judged while the dialogue goes on."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Iterator
 from concurrent.futures import Future, InvalidStateError, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 
 from msgspec.structs import replace
 
-from socratic_bench.calling.cancel_token import CancelToken
-from socratic_bench.documents import encode
 from socratic_bench.errors import BenchError, InternalError
 from socratic_bench.judging import Judge
-from socratic_bench.ports import EpisodeResult
-from socratic_bench.runner.conclusion import Conclusion
+from socratic_bench.runner.conclusion import Conclusion, Outcome
 from socratic_bench.runner.items import TurnsSoFar
-from socratic_bench.runner.listener import Listener
-from socratic_bench.runner.plan import Plan
-from socratic_bench.storage.delivery import Delivery
-from socratic_bench.storage.keys import RunKeys
-from socratic_bench.threads import RequestThreads, Workers
+from socratic_bench.runner.scope import RunScope
+from socratic_bench.runner.stores import Document, RunStores
+from socratic_bench.threads import Workers
 from socratic_bench.turns import Concluded, Judged, Turn
-from socratic_bench.types import Json
 
 # The dialogue's next request goes out first, since the interpreter puts one together at a time; and
 # where a judge is as quick as the speakers, its answer need not come together with theirs.
 GIVE_WAY_S = 0.01
 # For turns that are measured and kept while the run is ending, which takes a millisecond each.
 LAST_TURNS_S = 0.3
+# For reading an earlier process's verdicts when a resumed run is told to end.
+LAST_VERDICTS_S = 0.5
 
 
 class Record:
@@ -35,41 +31,27 @@ class Record:
     played.
     """
 
-    def __init__(  # noqa: PLR0913 -- the parts of a run that it works with
-        self,
-        *,
-        keys: RunKeys,
-        plan: Plan,
-        judge: Judge | None,
-        delivery: Delivery,
-        listener: Listener,
-        cancel_token: CancelToken,
-        threads: RequestThreads,
-    ) -> None:
-        self._keys = keys
-        self._episode = plan.episode
-        self._rubric_of = plan.rubric_of
-        self._parts = plan.benchmark.parts
-        self._judge = judge
-        self._delivery = delivery
-        self._listener = listener
-        self._cancel_token = cancel_token
+    def __init__(self, scope: RunScope, stores: RunStores) -> None:
+        self._scope = scope
+        self._stores = stores
+        self._judge: Judge | None = None
         self._lock = threading.Lock()
         # Held so that a turn's file is sent and the listener told either both or not at all.
         self._keeping = threading.Lock()
         self._turns: dict[int, Turn] = {}
         self._newest: int | None = None
-        self._documents: dict[str, Callable[[], dict[str, Json]]] = {}
         self._is_closed = False
         self._is_final = False
         self._played: Future[None] = Future()
         self._entering: dict[int, Future[None]] = {}
         self._judging: dict[int, Future[Judged]] = {}
-        self._desk = Workers(threads, 1)
-        self._pool = Workers(threads, plan.judges_at_once)
-        self._conclusion = Conclusion(
-            plan, judge, cancel_token=cancel_token, threads=threads, keep=self._keep_conclusion
-        )
+        self._desk = self._pool = Workers(scope.services.threads, 1)
+        self._conclusion = Conclusion(scope, self._keep_conclusion)
+
+    def judge_by(self, judge: Judge | None) -> None:
+        """Before the first turn: who judges; `None` where nobody does."""
+        self._judge = self._conclusion.judge = judge
+        self._pool = Workers(self._scope.services.threads, self._scope.plan.judges_at_once)
 
     def add(self, turn: Turn) -> None:
         """Keep a turn; returns at once. It is measured, stored and judged in other threads, in
@@ -84,25 +66,30 @@ class Record:
             self._newest = turn.index
             self._entering[turn.index] = self._desk.submit(partial(self._enter, turn.index))
 
-    @property
-    def n_turns(self) -> int:
-        return len(self._turns)
-
-    def wait(self, episode_result: EpisodeResult) -> None:
+    def wait(self, outcome: Outcome) -> None:
         """After the last turn: wait until all are judged, and the episode as a whole. Raises what
         ends the run meanwhile.
         """
         self._end_play()
         for entering in list(self._entering.values()):
-            self._cancel_token.result(entering)
+            self._scope.cancel_token.result(entering)
         turns = [turn for _, turn in sorted(self._turns.items())]
-        self._conclusion.wait(turns, episode_result, list(self._judging.values()))
+        self._conclusion.wait(turns, outcome, list(self._judging.values()))
 
-    def linger(self, at_most_s: float) -> None:
-        """When the run was told to end: wait shortly for verdicts that come from the journal."""
-        self._end_play()
-        wait(list(self._entering.values()), timeout=at_most_s)
-        wait(list(self._judging.values()), timeout=at_most_s)
+    def unless_incomplete(self, outcome: Outcome) -> Outcome:
+        """How the run ended, unless a benchmark took fewer items for all of them."""
+        n_turns, n_items = len(self._turns), self._scope.plan.episode.opening.n_items or 0
+        if isinstance(outcome, BenchError) or n_turns >= n_items:
+            return outcome
+        return InternalError(f"The benchmark published {n_turns} of {n_items} items.")
+
+    def linger(self) -> None:
+        """When a resumed run was told to end: wait shortly for verdicts from the journal."""
+        acquired = self._scope.acquired
+        if acquired and acquired.is_resumed:
+            self._end_play()
+            wait(list(self._entering.values()), timeout=LAST_VERDICTS_S)
+            wait(list(self._judging.values()), timeout=LAST_VERDICTS_S)
 
     def final(self) -> tuple[Turn, ...]:
         """Freeze and return all turns. Later verdicts are dropped, so that document and files
@@ -118,11 +105,6 @@ class Record:
         """What came of asking about the episode as a whole, frozen like the turns."""
         return self._conclusion.final()
 
-    def body_of(self, key: str) -> bytes | None:
-        """The file that was sent under `key`, made anew; `None` if none was."""
-        document = self._documents.get(key)
-        return encode(document()) if document else None
-
     def close(self) -> None:
         """Start no more verdicts. Turns that were handed over are still measured and stored."""
         self._end_play()
@@ -137,11 +119,17 @@ class Record:
             self._played.set_result(None)
 
     def _enter(self, index: int) -> None:
-        try:
+        with self._or_end():
             self._take_in(index)
-        except Exception as defect:
-            # The next turn would fail in the same way, so the dialogue need not go on.
-            self._cancel_token.end(InternalError.of(defect))
+
+    @contextmanager
+    def _or_end(self) -> Iterator[None]:
+        """What fails here would fail for every turn: the dialogue need not go on."""
+        try:
+            yield
+        except Exception as error:
+            told = error if isinstance(error, BenchError) else InternalError.of(error)
+            self._scope.cancel_token.end(told)
             raise
 
     def _take_in(self, index: int) -> None:
@@ -149,20 +137,20 @@ class Record:
         from socratic_bench.documents.files import TurnFile
 
         if index == self._newest:
-            self._cancel_token.pause(GIVE_WAY_S, self._played)
+            self._scope.cancel_token.pause(GIVE_WAY_S, self._played)
         turn = self._measured(index)
-        sample = self._episode.opening
-        run_id, parts = self._keys.run_id, self._parts
+        sample = self._scope.plan.episode.opening
+        run_id, parts = self._scope.keys.run_id, self._scope.plan.benchmark.parts
         if not self._kept(
             turn,
-            self._keys.turn(index),
+            self._scope.keys.turn(index),
             lambda: TurnFile.of(turn, run_id=run_id, sample=sample, parts=parts).printed,
         ):
             return
-        self._listener.on_turn(turn)
-        rubric = self._rubric_of(index)
+        self._scope.listener.on_turn(turn)
+        rubric = self._scope.plan.rubric_of(index)
         if self._judge is None or rubric is None or turn.replayed:
-            self._listener.on_judged(turn)
+            self._scope.listener.on_judged(turn)
         elif turn.unscorable is None:
             judge = replace(self._judge, rubric=rubric)
             self._judging[index] = self._pool.submit(partial(self._have_judged, judge, index))
@@ -173,8 +161,8 @@ class Record:
         # Not needed before the first reply is there.
         from socratic_bench.judging.injection import suspects_injection
 
-        turn = self._episode.measured(TurnsSoFar(self._turns, index), index)
-        rubric = self._rubric_of(index)
+        turn = self._scope.plan.episode.measured(TurnsSoFar(self._turns, index), index)
+        rubric = self._scope.plan.rubric_of(index)
         if rubric is None:
             return turn
         suspected = suspects_injection(turn.reply.message.text, rubric)
@@ -182,48 +170,44 @@ class Record:
 
     def _have_judged(self, judge: Judge, index: int) -> Judged:
         turns = TurnsSoFar(self._turns, index)
-        try:
-            judged = judge.judge(self._episode.judge_input(turns, index), index)
-        except BenchError as error:
-            # Every other verdict would fail in the same way, so the dialogue need not go on.
-            self._cancel_token.end(error)
-            raise
+        with self._or_end():
+            judged = judge.judge(self._scope.plan.episode.judge_input(turns, index), index)
         self._keep_verdict(replace(turns[index], judged=judged))
         return judged
 
     def _keep_verdict(self, turn: Turn) -> None:
         from socratic_bench.documents.files import JudgeFile
 
-        rubric, judge = self._rubric_of(turn.index), self._judge
+        rubric, judge = self._scope.plan.rubric_of(turn.index), self._judge
         assert rubric is not None and judge is not None  # noqa: S101, PT018 -- by whom it is
         if self._kept(
             turn,
-            self._keys.judge(turn.index),
+            self._scope.keys.judge(turn.index),
             lambda: (
                 JudgeFile.of(
                     turn,
-                    run_id=self._keys.run_id,
+                    run_id=self._scope.keys.run_id,
                     judge_model=judge.model.model_id,
                     rubric=rubric,
-                    parts=self._parts,
+                    parts=self._scope.plan.benchmark.parts,
                 ).printed
             ),
         ):
-            self._listener.on_judged(turn)
+            self._scope.listener.on_judged(turn)
 
     def _keep_conclusion(self, concluded: Concluded) -> None:
         from socratic_bench.documents.files import ClosingFile
 
-        run_id, judge = self._keys.run_id, self._judge
+        run_id, judge = self._scope.keys.run_id, self._judge
         assert judge is not None  # noqa: S101 -- by whom it is
-        self._send(
-            self._keys.closing_verdict,
+        self._stores.send(
+            self._scope.keys.closing_verdict,
             lambda: (
                 ClosingFile.of(concluded, run_id=run_id, judge_model=judge.model.model_id).printed
             ),
         )
 
-    def _kept(self, turn: Turn, key: str, document: Callable[[], dict[str, Json]]) -> bool:
+    def _kept(self, turn: Turn, key: str, document: Document) -> bool:
         """Replace the turn by this version and send its file, unless the turns are final already,
         so that the document and the files agree.
         """
@@ -232,13 +216,8 @@ class Record:
                 if self._is_final:
                     return False
                 self._turns[turn.index] = turn
-            self._send(key, document)
+            self._stores.send(key, document)
         return True
-
-    def _send(self, key: str, document: Callable[[], dict[str, Json]]) -> None:
-        if self._delivery.has_stores:
-            self._documents[key] = document
-            self._delivery.send(key, encode(document()))
 
 
 def _is_done(entering: Future[None]) -> bool:

@@ -1,16 +1,15 @@
 """Finds the run to resume, or begins a new one, and locks its journal in every store."""
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig
-from socratic_bench.calling.cancel_token import CancelToken
+from socratic_bench.calling.cancel_token import CancelToken, in_time
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import DamagedJournalError, Problem, UsageError
 from socratic_bench.journal import Identity, ReplayLog
@@ -19,15 +18,17 @@ from socratic_bench.journal.replay_log import impossible, read_header
 from socratic_bench.journal.replicated_journal import ReplicatedJournal, distinct
 from socratic_bench.judging.verdict import Unreadable, read_verdict
 from socratic_bench.runner.plan import Plan
-from socratic_bench.runner.stores import check_stores
 from socratic_bench.settings import from_stored, to_stored
 from socratic_bench.storage.delivery import Delivery
-from socratic_bench.storage.places import bucket_journals, folder_journals, open_bucket
+from socratic_bench.storage.places import (
+    bucket_journals,
+    check_stores,
+    folder_journals,
+    open_bucket,
+)
 from socratic_bench.store_ports import Entry, Journals
 from socratic_bench.types import JUDGE, counted
 from socratic_bench.version import VERSION as RUNNER_VERSION
-
-Result = TypeVar("Result")
 
 
 class AcquiredRun(Struct, frozen=True, kw_only=True):
@@ -84,15 +85,6 @@ def stored_config(asked: RunConfig, run_id: str, cancel_token: CancelToken) -> R
         return earlier_config([holder.first(run_id)])
 
     return in_time(look, cancel_token)
-
-
-def in_time(look: Callable[[], Result], cancel_token: CancelToken) -> Result:
-    """What `look` returns, or raise what ends `cancel_token` before it is there."""
-    pool = ThreadPoolExecutor(1, thread_name_prefix="look")
-    try:
-        return cancel_token.result(pool.submit(look))
-    finally:
-        pool.shutdown(wait=False)
 
 
 def document_entries(document: object) -> Sequence[Entry]:

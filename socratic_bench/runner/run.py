@@ -7,10 +7,11 @@ from socratic_bench.benchmarks import RunConfig
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.documents.result import RunResult
 from socratic_bench.ports import Benchmark
-from socratic_bench.runner.execution import RunExecution
-from socratic_bench.runner.listener import Listener, NullListener
+from socratic_bench.runner.execution import execute
+from socratic_bench.runner.listener import Listener
 from socratic_bench.runner.plan import Plan, prepare
 from socratic_bench.runner.resume import document_entries
+from socratic_bench.runner.scope import RunScope
 from socratic_bench.services import Services
 from socratic_bench.store_ports import Entry
 from socratic_bench.types import Json
@@ -60,6 +61,6 @@ def perform(
         if services is None:
             services = stack.enter_context(Services(monotonic_s=token.monotonic_s))
         stack.enter_context(services.cancel_token.parent_of(token))
-        execution = RunExecution(plan, listener or NullListener(), token, entries, services)
-        execution.is_journal_shown = is_journal_shown
-        return execution.result()
+        listener = listener or Listener()
+        scope = RunScope(plan, listener, token, services, is_journal_shown=is_journal_shown)
+        return execute(scope, entries)

@@ -8,7 +8,7 @@ from botocore.parsers import ResponseParserError
 from msgspec import Struct
 from urllib3.exceptions import HTTPError
 
-from socratic_bench.errors import ArtifactError, StoreDeniedError, StoreOutageError
+from socratic_bench.errors import ArtifactError, Problem, StoreDeniedError, StoreOutageError, Words
 from socratic_bench.providers.bedrock.credentials import CredentialsError
 from socratic_bench.providers.bedrock.transport import (
     SECRET_HEADERS,
@@ -130,7 +130,7 @@ def _is_passing(error: Exception) -> bool:
     return isinstance(error, _BROKEN_WIRE) and not isinstance(error, sdk.InvalidRegionError)
 
 
-def _hint(error: Exception, context: BucketContext) -> str:
+def _hint(error: Exception, context: BucketContext) -> Words:
     code, said = _code(error), str(error)
     for known, hint in (
         (code == "NoSuchBucket", f"Make the bucket: aws s3 mb s3://{context.bucket}"),
@@ -161,15 +161,17 @@ def _is_bad_header(error: Exception) -> bool:
     return isinstance(error, UnsendableError) and error.header in SECRET_HEADERS
 
 
-def _elsewhere(error: Exception, context: BucketContext) -> str:
+def _elsewhere(error: Exception, context: BucketContext) -> Problem:
     response = error.response if isinstance(error, sdk.ClientError) else {}
     headers = response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
     details: Mapping[str, object] = {**response.get("Error", {})}
     region = named_region(headers) or named_region({REGION_HEADER: str(details.get("Region", ""))})
     where = f"in {region}" if region else "in another region"
-    return (
-        f"The bucket {context.bucket} is {where}: give that as --region, or take a bucket in the "
-        "region of the run."
+    return Problem.of(
+        "The bucket {bucket} is {where}: give that as {region}, or take a bucket in the region of "
+        "the run.",
+        bucket=context.bucket,
+        where=where,
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from typing import Protocol
 
-from socratic_bench.errors import ArtifactError
+from socratic_bench.errors import ArtifactError, Problem
 from socratic_bench.storage.upload_queue import Upload, UploadPolicy, UploadQueue
 from socratic_bench.store_ports import ArtifactStore
 from socratic_bench.threads import RequestThreads
@@ -196,7 +196,7 @@ class Delivery:
         return ArtifactError(
             f"Over {self._memory_bytes // 2**20} MiB wait for {upload.store.location('')}, which "
             "does not take them.",
-            hint="Give an --output-dir, too, where artifacts can wait.",
+            hint=Problem.of("Give {output_dir}, too, where artifacts can wait."),
         )
 
     def _start(self, upload: Upload, backed: Sequence[Upload] = ()) -> Future[None] | None:
@@ -255,8 +255,10 @@ def _told(missing: Sequence[Upload]) -> ArtifactError:
     words = [f"{counted(len(missing), 'artifact is', 'artifacts are')} missing. {_why(first)}"]
     if others:
         words.append(f"Missing, too: {_named(others)}.")
-    hint = first.error.hint if first.error else "Run again, or give the store more time."
-    return ArtifactError(" ".join(words), hint=hint)
+    missing_error = ArtifactError(" ".join(words), hint="Run again, or give the store more time.")
+    if first.error:
+        missing_error.hints = first.error.hints
+    return missing_error
 
 
 def _taken_away(lost: Sequence[tuple[ArtifactStore, str]]) -> str:

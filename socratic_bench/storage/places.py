@@ -1,14 +1,14 @@
 """Opens the stores that a configuration names, and the journals in them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from socratic_bench.errors import BenchError
+from socratic_bench.errors import BenchError, UsageError, Words
 from socratic_bench.settings import OFFLINE_REGION, CoreConfig
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.folder import FolderStore
 from socratic_bench.storage.folder_journals import FolderJournals
-from socratic_bench.store_ports import Journals
+from socratic_bench.store_ports import ArtifactStore, Journals
 
 if TYPE_CHECKING:
     from socratic_bench.storage.s3 import S3Store
@@ -79,3 +79,19 @@ def bucket_journals(
 
     terms = LeaseTerms(on_lost=on_lost, notice=notice, sleep=sleep)
     return BucketJournals(store.bucket, delivery, terms, keeps_notes=keeps_notes)
+
+
+def check_stores(stores: Sequence[ArtifactStore]) -> None:
+    """Raise `UsageError` with every reason for which nothing can be kept."""
+    problems: list[Words] = []
+    hints: list[Words] = []
+    for store in stores:
+        try:
+            store.check()
+        except UsageError as error:
+            problems.extend(error.said)
+            hints.extend(error.hints)
+    if problems:
+        found = UsageError(problems)
+        found.hints = tuple(hints)
+        raise found

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from botocore.exceptions import LoginError
 
+from socratic_bench.errors import Words, followed
 from socratic_bench.provider_ports import ErrorKind
 from socratic_bench.providers.bedrock.listing import Listing
 
@@ -17,7 +18,7 @@ def better_hint(
     model_id: str,
     environ: Mapping[str, str],
     listing: Listing,
-) -> str | None:
+) -> Words | None:
     """The hint that fits this very failure; `None`, if no more is known than its kind."""
     match error.code:
         case "expired_login":
@@ -26,12 +27,16 @@ def better_hint(
             return _profile_hint(listing.profiles_of(model_id))
         case "unknown_model" | "legacy_model":
             near = listing.near(model_id)
-            return f"{error.hint} Near matches here: {', '.join(near)}." if near else None
+            return _followed(error, f"Near matches here: {', '.join(near)}." if near else None)
         case "connection" | "connection_lost" | "read_timeout" | "tls":
             origin = _origin(cause)
-            return f"{error.hint} The endpoint is {origin}" if origin else None
+            return _followed(error, f"The endpoint is {origin}" if origin else None)
         case _:
             return None
+
+
+def _followed(error: ErrorKind, more: str | None) -> Words | None:
+    return followed(error.hint or "", more) if more else None
 
 
 def _login_hint(cause: Exception, environ: Mapping[str, str]) -> str:

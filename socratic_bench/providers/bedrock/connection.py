@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from socratic_bench.errors import Words
 from socratic_bench.provider_ports import ErrorKind
 from socratic_bench.providers.bedrock.credentials import make_ready
 from socratic_bench.providers.bedrock.session import (
@@ -95,7 +96,7 @@ class Connection:
                 self._may_renew, self._is_spent = False, True
         return replace(kind, mended="credentials", notice=RENEWED)
 
-    def hint(self, kind: ErrorKind, cause: Exception, model_id: str) -> str | None:
+    def hint(self, kind: ErrorKind, cause: Exception, model_id: str) -> Words | None:
         """What to do about a failure of a call, as far as it can be known."""
         from socratic_bench.providers.bedrock.advice import better_hint
 

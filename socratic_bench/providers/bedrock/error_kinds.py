@@ -9,7 +9,7 @@ from botocore.eventstream import ParserError as EventStreamParserError
 from botocore.parsers import ResponseParserError
 from urllib3 import exceptions as http
 
-from socratic_bench.errors import ModelError
+from socratic_bench.errors import ModelError, Problem, Words, followed
 from socratic_bench.provider_ports import ErrorKind, OverdueError, UnreadableAnswerError
 from socratic_bench.providers.bedrock.credential_sources import unread_file
 from socratic_bench.providers.bedrock.credentials import CredentialsError
@@ -150,7 +150,7 @@ def _kind(
     said: str,
     *,
     maybe_billed: bool,
-    hint: str | None = None,
+    hint: Words | None = None,
     wait_s: float | None = None,
 ) -> ErrorKind:
     row = ERROR_KINDS[name]
@@ -161,7 +161,7 @@ def _kind(
         end_reason=row.end_reason,
         is_retried=row.retried,
         maybe_billed=maybe_billed,
-        hint=hint or row.hint,
+        hint=hint or Problem.of(row.hint),
         retry_after_s=wait_s,
     )
 
@@ -205,7 +205,7 @@ def _header_kind(header: str) -> str:
     return "no_credentials" if header in SECRET_HEADERS else "invalid_configuration"
 
 
-def _special_hint(error: Exception) -> str | None:
+def _special_hint(error: Exception) -> Words | None:
     """A hint that says more than the hint of the error's kind."""
     if isinstance(error, CredentialsError):
         return _special_hint(error.cause) or error.hint
@@ -213,7 +213,7 @@ def _special_hint(error: Exception) -> str | None:
         code = str(error.response.get("Error", {}).get("Code", ""))
         return _SIGNATURE_HINT if code in _SIGNATURES else None
     if isinstance(error, sdk.NoCredentialsError) and (unread := unread_file()):
-        return f"{ERROR_KINDS['no_credentials'].hint} {unread}."
+        return followed(Problem.of(ERROR_KINDS["no_credentials"].hint), f"{unread}.")
     error = carried(error)
     is_secret = isinstance(error, UnsendableError) and error.header in SECRET_HEADERS
     return _HEADER_HINT if is_secret else None

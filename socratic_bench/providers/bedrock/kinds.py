@@ -14,7 +14,7 @@ class ErrorRow(Struct, frozen=True, kw_only=True):
         maybe_billed: whether the request can have cost tokens: its fate is unknown, or it failed
             after it had reached the model.
         end_reason: how the run ends if the failure stays.
-        hint: what to do next.
+        hint: what to do next, with settings by name, as in a `Problem`.
         codes: the names by which the service and STS answer so; the events of a stream write them
             with a small first letter.
         called: the kind in a word or two, where its name is not that.
@@ -57,7 +57,7 @@ def _lasting(end_reason: EndReason, meaning: str, hint: str, *codes: str) -> Err
 ERROR_KINDS: dict[str, ErrorRow] = {
     "throttled": _passing(
         "the quota was exceeded",
-        "Run again later, raise --max-attempts, or ask for a higher quota in the AWS console.",
+        "Run again later, raise {max_attempts}, or ask for a higher quota in the AWS console.",
         *("ThrottlingException", "Throttling"),
         *("TooManyRequestsException", "ServiceQuotaExceededException"),
         maybe_billed=False,
@@ -77,7 +77,7 @@ ERROR_KINDS: dict[str, ErrorRow] = {
     ),
     "model_timeout": _passing(
         "the model took too long for the service (408)",
-        "The model took too long; lower --max-tokens or run again later.",
+        "The model took too long; lower {max_tokens} or run again later.",
         "ModelTimeoutException",
         maybe_billed=True,
     ),
@@ -101,7 +101,7 @@ ERROR_KINDS: dict[str, ErrorRow] = {
     ),
     "read_timeout": _passing(
         "no answer within `--call-timeout`",
-        "No answer came in time; raise --call-timeout or lower --max-tokens.",
+        "No answer came in time; raise {call_timeout_s} or lower {max_tokens}.",
         maybe_billed=True,
     ),
     "unreadable_answer": _passing(
@@ -130,7 +130,7 @@ ERROR_KINDS: dict[str, ErrorRow] = {
     "context_window": _lasting(
         "context_window",
         "the dialogue is too long for the model",
-        "The dialogue outgrew the model's context window; play fewer --turns.",
+        "The dialogue outgrew the model's context window; play fewer {turns}.",
     ),
     "needs_profile": _lasting(
         "refused_request",
@@ -154,7 +154,7 @@ ERROR_KINDS: dict[str, ErrorRow] = {
     "invalid_request": _lasting(
         "refused_request",
         "the service refuses the request",
-        "The model refuses a field of the request; --debug shows which.",
+        "The model refuses a field of the request; {debug} shows which.",
         "ValidationException",
     ),
     "refused_setting": _lasting(
@@ -179,7 +179,7 @@ ERROR_KINDS: dict[str, ErrorRow] = {
         "credentials",
         "none found, or not valid",
         "Give credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or a role; "
-        "--offline needs none.",
+        "{offline} needs none.",
         *(
             "UnrecognizedClientException",
             "InvalidSignatureException",
