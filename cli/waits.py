@@ -106,7 +106,7 @@ class Waits:
 
 
 def _wait(event: CallEvent, now_s: float) -> Wait | None:
-    who, turn = event.key.role, event.key.index
+    who, turn = event.key.role, None if event.key.part else event.key.index
     until_s = None
     match event:
         case CallRetries(kind=kind, n_tried=n_tried, n_most=n_most):
@@ -136,4 +136,6 @@ def _wait(event: CallEvent, now_s: float) -> Wait | None:
 def _answer(key: CallKey, now_s: float) -> Wait:
     rank = JUDGING if key.role == JUDGE else ANSWERING
     told = f"waiting for the {key.role}"
-    return Wait(what=told, brief=told, since_s=now_s, rank=rank, turn=key.index)
+    return Wait(
+        what=told, brief=told, since_s=now_s, rank=rank, turn=None if key.part else key.index
+    )

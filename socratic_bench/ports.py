@@ -8,7 +8,7 @@ from msgspec import Struct, StructMeta, field
 
 from socratic_bench.parts import Parts
 from socratic_bench.settings import CoreConfig
-from socratic_bench.turns import ClosingVerdict, Measure, Rubric, Turn
+from socratic_bench.turns import Measure, Rubric, Turn
 from socratic_bench.types import (
     Attempt,
     CallKey,
@@ -255,10 +255,8 @@ class Benchmark(Protocol):
         """The metrics over the judged turns: every name of `metrics`, unknown ones null."""
         ...
 
-    def closing_metrics(self, verdict: ClosingVerdict) -> Metrics:  # noqa: ARG002
-        """The metrics that a closing verdict gives, which without one stay as `summarise` left
-        them.
-        """
+    def closing_metrics(self, findings: Sequence[Mapping[str, Measure]]) -> Metrics:  # noqa: ARG002
+        """The metrics that the findings of a closing verdict give; without any they are null."""
         return {}
 
     def falls_short(self, config: CoreConfig, turn: Turn) -> bool:  # noqa: ARG002

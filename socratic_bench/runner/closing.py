@@ -153,6 +153,7 @@ class Closing(Struct, frozen=True):
                 n_turns=sum(self._counts(turn) for turn in turns),
                 n_judged=sum(turn.verdict is not None for turn in turns),
                 rubric=plan.rubric,
+                closing=plan.benchmark.closing_metrics(()).keys(),
             )
             if complete
             else (),

@@ -34,7 +34,7 @@ def metrics_of(plan: Plan, turns: Sequence[Turn], concluded: Concluded | None) -
     """All of them: over the turns, and those of a closing verdict if there is one."""
     summed_up = plan.benchmark.summarise(plan.config, turns)
     verdict = concluded.verdict if concluded else None
-    return {**summed_up, **plan.benchmark.closing_metrics(verdict)} if verdict else summed_up
+    return {**summed_up, **plan.benchmark.closing_metrics(verdict.findings if verdict else ())}
 
 
 def is_open(concluded: Concluded | None) -> bool:

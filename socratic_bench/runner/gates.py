@@ -1,6 +1,6 @@
 """What a completed run must reach: judge coverage, and minima of metrics."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.errors import BenchError, ModelError, Problem, Stopped
@@ -13,16 +13,26 @@ ALLOWED_UNJUDGED = 1
 
 
 def shortfalls(
-    config: RunConfig, metrics: Metrics, *, n_turns: int, n_judged: int, rubric: Rubric | None
+    config: RunConfig,
+    metrics: Metrics,
+    *,
+    n_turns: int,
+    n_judged: int,
+    rubric: Rubric | None,
+    closing: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """A sentence for each bound that was missed, naming it and by how much.
+    """A sentence for each bound that was missed, naming it and by how much; `closing` are the
+    metrics that a closing verdict gives.
 
     One unjudged turn is always allowed, so that a short run does not fail by a single slip of the
     judge; a run without any judged turn never passes.
     """
     n_counted, counted = (n_judged, "judged turn") if rubric else (n_turns, "turn")
     why = f"too few {counted}s" if n_counted else f"no {counted}"
-    missed = [_missed(gate, metrics, why) for gate in config.gates]
+    missed = [
+        _missed(gate, metrics, "no closing verdict" if gate.metric in closing else why)
+        for gate in config.gates
+    ]
     if rubric and config.judge_model:
         missed.append(_coverage(config.min_judge_coverage, n_turns=n_turns, n_judged=n_judged))
     return tuple(sentence for sentence in missed if sentence)

@@ -35,7 +35,7 @@ from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.judging import load_rubric
 from socratic_bench.ports import Benchmark, Metrics, Sample
 from socratic_bench.settings import CoreConfig, part_of, read_bounded
-from socratic_bench.turns import ClosingVerdict, Rubric, Turn
+from socratic_bench.turns import Measure, Rubric, Turn
 from socratic_bench.types import clean, counted
 
 CUSTOM = "custom"
@@ -95,8 +95,8 @@ class SocraticBenchmark(Benchmark):
     def summarise(self, config: CoreConfig, turns: Sequence[Turn]) -> Metrics:
         return metrics.summarise(part_of(config, Settings), turns)
 
-    def closing_metrics(self, verdict: ClosingVerdict) -> Metrics:
-        return insights.metrics_of(verdict.findings)
+    def closing_metrics(self, findings: Sequence[Mapping[str, Measure]]) -> Metrics:
+        return insights.metrics_of(findings)
 
     def falls_short(self, config: CoreConfig, turn: Turn) -> bool:
         return metrics.is_lapse(part_of(config, Settings), turn)
