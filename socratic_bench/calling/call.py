@@ -3,7 +3,6 @@
 from concurrent.futures import Future
 from contextlib import suppress
 from datetime import datetime
-from functools import partial
 
 from msgspec import Struct, convert, field
 from msgspec.structs import asdict
@@ -21,6 +20,7 @@ from socratic_bench.calling.events import (
     CallWaits,
 )
 from socratic_bench.calling.refused_settings import explained
+from socratic_bench.calling.sending import sent_in_time
 from socratic_bench.documents.encoding import concealed
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import BenchError, InternalError, ModelError, Stopped, Words
@@ -29,9 +29,7 @@ from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.provider_ports import (
     SERVER_ERROR,
     THROTTLED,
-    Answer,
     ErrorKind,
-    OverdueError,
     Provider,
     common_kind,
 )
@@ -39,9 +37,6 @@ from socratic_bench.types import Attempt, CallKey, Completion, Request
 
 RUN_ENDED = "run_ended"  # the error of a request whose answer nobody waited for any more
 RETRY_WINDOW_S = 900.0
-# What the wait for an answer has on top of a request's time, so that a provider's own timeouts,
-# which tell more, come first.
-GRACE_S = 1.0
 
 
 class CalledModel(Struct, frozen=True):
@@ -187,7 +182,14 @@ class _Call(Struct):
         self.context.cancel_token.check()
         started_at, started_s = self.context.now(), self.context.cancel_token.monotonic_s()
         try:
-            answer = self._in_time(provider)
+            answer = sent_in_time(
+                provider,
+                self.model_id,
+                self.request,
+                timeout_s=self.context.timeout_s,
+                threads=self.services.threads,
+                cancel_token=self.context.cancel_token,
+            )
         except Exception as error:
             if error is self.context.cancel_token.error:
                 self._lost(started_at, started_s, RUN_ENDED, maybe_billed=True)
@@ -207,19 +209,6 @@ class _Call(Struct):
             finished_at=self.context.now(),
             model_id=self.model_id,
         )
-
-    def _in_time(self, provider: Provider) -> Answer:
-        """The answer, or what sending raises; nobody waits longer than the request may take."""
-        timeout_s = self.context.timeout_s
-        sending = self.services.threads.submit(
-            partial(provider.send, self.model_id, self.request, timeout_s)
-        )
-        try:
-            return self.context.cancel_token.result(sending, timeout_s + GRACE_S)
-        except TimeoutError as error:
-            if sending.done():
-                return sending.result()
-            raise OverdueError(self.model_id, timeout_s) from error
 
     def _kind(self, error: Exception, provider: Provider) -> ErrorKind | None:
         with suppress(Exception):  # the defect that is told is the first one

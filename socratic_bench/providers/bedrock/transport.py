@@ -6,9 +6,10 @@ response parsers.
 
 import io
 import re
+import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from http.client import InvalidURL
 from itertools import count
@@ -24,6 +25,8 @@ from botocore.awsrequest import (
 from botocore.exceptions import BotoCoreError, HTTPClientError, InvalidConfigError
 from botocore.parsers import ResponseParserError, ResponseParserFactory
 from urllib3.exceptions import LocationValueError, ProxySchemeUnsupported
+
+from socratic_bench.provider_ports import Sending, sending_here
 
 ANSWER_MAX_BYTES = 32_000_000
 # The most bytes of all answers being read together, so that several do not fill the memory.
@@ -136,6 +139,8 @@ _AnyConnection: Any = object
 class _BoundedConnection(_AnyConnection):  # type: ignore[misc]
     """A connection that says when a request cannot be sent, and whose answers have an end."""
 
+    _held: tuple[Sending, Callable[[], object]] | None = None
+
     def connect(self) -> None:
         with _named_if_unsendable():
             super().connect()
@@ -152,10 +157,26 @@ class _BoundedConnection(_AnyConnection):  # type: ignore[misc]
         _check_headers(headers or {})
         with _named_if_unsendable():
             super().request(method, url, body, headers, *args, **kwargs)
+        self._hold()
+
+    def _hold(self) -> None:
+        """Until the answer is read, this connection is that of the request which the thread sends:
+        if nobody waits for it any more, the connection ends at once.
+        """
+        sending = sending_here()
+        if sending:
+            self._held = (sending, partial(_shut, vars(self)["sock"]))
+            sending.hold(self._held[1])
+
+    def _release(self) -> None:
+        held, self._held = self._held, None
+        if held:
+            sending, shut = held
+            sending.release(shut)
 
     def getresponse(self) -> Any:  # noqa: ANN401 -- urllib3's
         make = vars(self)["response_class"]  # a response's own, or the SDK's
-        self.response_class = partial(_bounded, make)
+        self.response_class = partial(_bounded, make, self._release)
         try:
             return super().getresponse()
         finally:
@@ -170,10 +191,22 @@ class _SecureConnection(_BoundedConnection, AWSHTTPSConnection):  # type: ignore
     """With TLS."""
 
 
-def _bounded(make: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+def _shut(sock: socket.socket) -> None:
+    """Have whoever reads from it read the end."""
+    with suppress(OSError):
+        # Of the socket itself: TLS has a farewell of its own, which would have to wait.
+        socket.socket.shutdown(sock, socket.SHUT_RDWR)
+
+
+def _bounded(
+    make: Callable[..., Any],
+    on_read: Callable[[], None],
+    *args: Any,  # noqa: ANN401
+    **kwargs: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401
     """A response that is bounded from its first byte on, the interim ones before it included."""
     response = make(*args, **kwargs)
-    response.fp = io.BufferedReader(_Bounded(response.fp))
+    response.fp = io.BufferedReader(_Bounded(response.fp, on_read))
     next_status = partial(_next_status, type(response), ref(response), count(1))
     response._read_status = next_status  # noqa: SLF001 -- asked for each of them
     return response
@@ -191,9 +224,10 @@ class _Bounded(io.RawIOBase):
     _lock = threading.Lock()
     _under_way = 0
 
-    def __init__(self, inner: io.BufferedReader) -> None:
+    def __init__(self, inner: io.BufferedReader, on_read: Callable[[], None]) -> None:
         super().__init__()
         self._inner = inner
+        self._on_read = on_read
         self._n_read = 0
         self._most = getattr(_allowed, "n_bytes", ANSWER_MAX_BYTES)
 
@@ -212,6 +246,7 @@ class _Bounded(io.RawIOBase):
 
     def close(self) -> None:
         if not self.closed:
+            self._on_read()
             self._inner.close()
             self._count(-self._n_read)
         super().close()
