@@ -22,8 +22,6 @@ from socratic_bench.benchmarks.socratic.heuristics import analyse
         "So in your view, people should pay for it.",
         "If it were true, the stone should float.",
         "If it is true, the wet rope should be heavier.",
-        "You must never break a promise. Why not?",
-        "One should obey. Where does that come from?",
         "Suppose you could meet him.",
         "Imagine that you should choose for everyone.",
         "So you have to obey every law?",
@@ -126,8 +124,6 @@ def test_what_is_to_be_done_is_advice(text: str) -> None:
         "You could, for instance, rent one.",
         "There's no harm in waiting.",
         "Have you thought about renting one?",
-        "Think about renting one.",
-        "Reflect on the week and write your thoughts down.",
     ],
 )
 def test_advice_in_milder_forms(text: str) -> None:
@@ -292,8 +288,6 @@ def test_english_that_shares_words_with_other_languages_is_read(text: str) -> No
         ("**What is a tide?**\nThe sea follows the moon.", 0),
         ("__What is a tide?__ The sea follows the moon.", 0),
         ("1. **What is a tide?** The sea.\n2. **And an ebb?** The same sea, later.", 0),
-        ("What is a tide?\n---\nThe sea follows the moon.", 0),
-        ("Of the sea.\n\nWhat is a tide?\n====\n\nThe sea follows the moon.", 0),
         ("**What is a tide?**", 1),
         ("It moves.\n\n**What is a tide?**", 1),
         ("**What is a tide?**\n\n**What is an ebb?**\n\nThe sea goes.", 1),

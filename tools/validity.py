@@ -36,7 +36,8 @@ ODD = (
     "```\n", "so so ", "so well ", "what you ", "do you ", "i would ", "[", "[a](", "<a", "http://",
     "www.?", "*", "_a ", "|a", "# a\n", "- a\n", "> a\n", ".", "a. ", "e.g. ", "= a ? ", "(? ",
     "maybe ", "be ", "a, ", "if a, ", "\uff1f", "\U0001f600", "-- ", "    a = b\n", "~~~\n",
-    'question "a" ', "**a?** b\n", "a?\n---\n", "**a?**\n\n",
+    'question "a" ', "**a?** b\n", "a?\n---\n", "**a?**\n\n", "way ", "i i ", "if then ",
+    "what, ", "you you ", "let's take ", "would be ", "'a'b ", "`a``b", "try ", "i like to ",
 )  # fmt: skip
 SHORT = ("Why?", "So what would you say that courage is?", "Okay.", "Try the other side first.")
 

@@ -1,216 +1,135 @@
-"""Which sentences tell the listener what to do, from the bluntest form to the most polite."""
+"""Which sentences tell the listener what to do: a command, or a subject and its modal."""
 
-from . import directives as d
-from .grammar import Sentence
-from .rule import Rule, any_holds, says_any
-from .views import in_a_view, states_any, supposes
+from . import words as w
+from .grammar import Clause, Rules, Sentence, says, states
 
-_RECOMMENDING = (
-    " suggest ", " encourage you to ", " urge you to ", " recommend ", " recommended ",
-    " i advise ", " my advice ", " suggestion is ",
-)  # fmt: skip
-_COMPARING = (
-    " better to ", " best to ", " better off ", " better if ", " good idea ", " great idea ",
-    " best option ", " best way to ", " 's best ", " is easier to ", " 's easier to ",
-    " 's important to ", " is important to ", " best bet ", " harm in ", " hurt to ",
-)  # fmt: skip
-_ALTERNATIVES = (
-    " another option ", " another idea ", " another possibility ", " an alternative ",
-    " one option ", " other option ", " if we could ", " other thing to do ",
-)  # fmt: skip
-_REFLECTING = (
-    " sounds like ", " seems like you ", " you said ", " you mentioned ", " you 're saying ",
-    " you are saying ", " you told ", " hearing you say ", " hear you say ", " i 'm hearing ",
-    " you feel like ", " you felt ", " you 're thinking ", " you were thinking ",
-)  # fmt: skip
-
-
-_BRIEF = 3
-_QUESTIONING = frozenset({("where", "does", "that"), ("what", "makes", "you"), ("how", "so")})
-
-
-def advises(sentence: Sentence) -> bool:
-    return any_holds(ADVISING, sentence) and not any_holds(NOT_ADVISING, sentence)
-
-
-_ENCOURAGING = (
-    ("take", "care"), ("keep", "going"), ("go", "on"), ("point", "taken"), ("bear", "with", "me"),
-)  # fmt: skip
-
-_TAKE_TIME = ("take", "your", "time")
-
-
-def _encourages(sentence: Sentence) -> bool:
-    """The set phrase is all that is said; "feel free" and "take your time" may go on."""
-    said = [clause.body for clause in sentence.clauses if clause.body]
-    going_on = any(body[:2] == ("feel", "free") or body[:3] == _TAKE_TIME for body in said)
-    return going_on or (len(said) == 1 and said[0] in _ENCOURAGING)
-
-
-def _is_questioned(sentence: Sentence) -> bool:
-    """By "why?" or "where does that come from?"; whoever is told to act may be asked why, too."""
-    after = sentence.followed_by
-    asked = (after[:1] == ("why",) and len(after) <= _BRIEF) or after[:3] in _QUESTIONING
-    return asked and not d.commands(sentence)
-
-
-def _recommends(sentence: Sentence) -> bool:
-    return says_any(sentence, _RECOMMENDING)
-
-
-def _compares(sentence: Sentence) -> bool:
-    return states_any(sentence, _COMPARING)
-
-
-def _has_alternative(sentence: Sentence) -> bool:
-    return says_any(sentence, _ALTERNATIVES)
-
-
-def _reflects(sentence: Sentence) -> bool:
-    return says_any(sentence, _REFLECTING)
-
-
-ADVISING = (
-    Rule(
-        name="command",
-        because="a base form with no subject tells the listener to act",
-        example="Write the equation down again.",
-        counterexample="Imagine a town without a law.",
-        holds=d.commands,
-    ),
-    Rule(
-        name="late command",
-        because="speech puts a condition first and often leaves the comma out",
-        example="If the first way fails then go back one step.",
-        counterexample="They always try the first way.",
-        holds=d.commands_late,
-    ),
-    Rule(
-        name="joint invitation",
-        because='"let\'s" decides what comes next for both',
-        example="Let's draw a diagram.",
-        counterexample="Let's see.",
-        holds=d.invites_jointly,
-    ),
-    Rule(
-        name="duty",
-        because='"should" says what is to be done, whoever is meant to do it',
-        example="The proof should be shorter.",
-        counterexample="What should the proof show?",
-        holds=d.obliges,
-    ),
-    Rule(
-        name="need",
-        because='"you need to" is a duty in milder words',
-        example="You might want to check the units.",
-        counterexample="They need your units.",
-        holds=d.needs,
-    ),
-    Rule(
-        name="option",
-        because="whoever names what the listener could do has begun to solve it",
-        example="You could start from the other end.",
-        counterexample="Choose a start so that you could finish.",
-        holds=d.gives_option,
-    ),
-    Rule(
-        name="in your place",
-        because="what the speaker would do is offered as an example to follow",
-        example="I would ask her first.",
-        counterexample="I would like her answer.",
-        holds=d.in_your_place,
-    ),
-    Rule(
-        name="recommendation",
-        because="the verb itself says that this is advice",
-        example="I recommend a long walk.",
-        counterexample="I remember a long walk.",
-        holds=_recommends,
-    ),
-    Rule(
-        name="hedged suggestion",
-        because="a hedge before a bare idea puts it forward to be taken up",
-        example="Maybe a smaller number first.",
-        counterexample="It was maybe a smaller number.",
-        holds=d.hedges,
-    ),
-    Rule(
-        name="proposal",
-        because='"why don\'t you" asks for no reason',
-        example="Why don't you draw it?",
-        counterexample="Why don't you start by telling me about it?",
-        holds=d.proposes,
-    ),
-    Rule(
-        name="praise beforehand",
-        because='"it would be good" praises what has not been done, so that it will be',
-        example="It might also be useful to have a second example.",
-        counterexample="It was useful to have a second example.",
-        holds=d.praises_beforehand,
-    ),
-    Rule(
-        name="better course",
-        because="to call one course the better one is to advise it",
-        example="It is better to wait.",
-        counterexample="Waiting made it better.",
-        holds=_compares,
-    ),
-    Rule(
-        name="course named",
-        because="the way, the step or the thing to do is laid out for the listener to take",
-        example="One way to start is to draw it.",
-        counterexample="One way to start is too slow.",
-        holds=d.names_course,
-    ),
-    Rule(
-        name="alternative",
-        because="another option is laid out to be chosen",
-        example="Another option is the train.",
-        counterexample="There is no option.",
-        holds=_has_alternative,
-    ),
-    Rule(
-        name="question whether tried",
-        because='"have you tried ...ing" is a suggestion in the form of a question',
-        example="Have you tried asking them?",
-        counterexample="Have you asked them?",
-        holds=d.asks_whether_tried,
-    ),
+# Commands to the mind or for words: to follow them is to think or to answer, not to do.
+_TO_THE_MIND = w.listed(
+    "imagine suppose assume guess hope mean note hear believe thank excuse forgive wish picture"
+    " know remember recall notice worry think reflect describe explain elaborate ponder wonder"
 )
-NOT_ADVISING = (
-    Rule(
-        name="reflection",
-        because="the duty is the listener's own, handed back in other words",
-        example="It sounds like you have to choose.",
-        counterexample="You have to choose.",
-        holds=_reflects,
-    ),
-    Rule(
-        name="somebody's view",
-        because="what follows from another's view is there to be looked at",
-        example="According to your rule, we should never lie.",
-        counterexample="According to plan, we should start.",
-        holds=in_a_view,
-    ),
-    Rule(
-        name="hypothesis",
-        because="what should follow from a supposition is a prediction",
-        example="If that were true, ice should sink.",
-        counterexample="If that is too heavy, you should rest.",
-        holds=supposes,
-    ),
-    Rule(
-        name="claim in question",
-        because="a duty whose reason is asked for next is held up to be examined",
-        example="You have to be certain before you move. Why?",
-        counterexample="You have to be certain before you move.",
-        holds=_is_questioned,
-    ),
-    Rule(
-        name="encouragement",
-        because="a set phrase keeps the listener talking, or says goodbye",
-        example="Take your time.",
-        counterexample="Take your coat.",
-        holds=_encourages,
-    ),
+_THINKING = _TO_THE_MIND | w.listed(
+    "see explore examine consider unpack pause clarify discuss revisit rethink slow dig define"
 )
+# "Say you had one wish" supposes, "say more" asks.
+_NOT_SAID = w.PRONOUN | {"more", "a", "that", ""}
+_ASKED_OF_ONESELF = w.listed("ask tell remind put")
+# With one of the next list after them, these turn the talk to something.
+_TURNING = w.listed(
+    "look take turn stay hold keep go step return come zoom focus test talk begin start set move"
+    " stick sit check question put"
+)
+_TALKED_OF = w.listed(
+    "thought thoughts idea ideas question questions claim claims belief beliefs argument word"
+    " words example examples definition assumption assumptions premise principle point view moment"
+)
+_TURNED_TO = "case|cases|step|closer|closely|deeper|apart|aside|around|beginning|test"
+# After these a clause depends on another: "so you can", "things you could".
+_SUBORDINATE = (
+    "that|so|what|which|where|as|if|when|because|how|why|whatever|until|once|who|than|things?|way"
+    "|every(?:thing)?|all|anything|something|whether|wherever"
+)
+_BEFORE = rf"(?:^| (?!(?:{_SUBORDINATE}) )\S+) "
+_ADVERBS = rf"(?:(?:{'|'.join(sorted(w.ADVERB))}) ){{0,2}}"
+
+
+def commands(sentence: Sentence) -> bool:
+    """A base form with no subject tells the listener to act, unless only to think or to answer."""
+    return any(clause.command and _commands(clause) for clause in sentence.clauses)
+
+
+def _commands(clause: Clause) -> bool:
+    verb = clause.command
+    told = clause.body[clause.body.index(verb) :]
+    after = "".join(told[1:2])
+    if verb in {"consider", "remember"}:
+        return after.endswith("ing") or (verb == "remember" and after == "to")
+    if verb == "say":
+        return after not in _NOT_SAID
+    if (verb, after) == ("try", "to"):
+        return _THINKING.isdisjoint(told[2:3])
+    asked = verb in _ASKED_OF_ONESELF and after == "yourself"
+    aloud = verb in _TO_THE_MIND or after in {"me", "us"}
+    held = verb in _TURNING and any(
+        word in _TALKED_OF and told[at] in w.SUBJECT_START for at, word in enumerate(told[1:6])
+    )
+    return not (asked or aloud or held)
+
+
+_handed_back = says(
+    r" (?:according to (?:you|your)|in your (?:view|opinion)|your (?:rule says|(?:view|claim) is)"
+    r"|sounds like|seems like you|you (?:said|mentioned|told|felt|feel like)|hear(?:ing)? you say"
+    r"|you (?:'re|are) saying|were true|if (?:it|that) is true) "
+)
+_concludes = says(r"^ so (?!we |why |how |what |let |maybe |perhaps )")
+
+
+def _hands_back(sentence: Sentence) -> bool:
+    """With its owner, or as a conclusion held up to be confirmed: "so you have to obey?"."""
+    concluded = sentence.mark == "?" and sentence.ask is None and _concludes(sentence)
+    return concluded or _handed_back(sentence)
+
+
+ADVISING: Rules = {
+    "command": commands,
+    "late command": states(
+        r" (?!(?:to|i|we|they|always|who|not|people|me|do|did|don't|can|could|will|would|should"
+        r"|might|may|must|'ll|'d) )\S+ (?:please|try|make sure|consider \S+ing) \S"
+        r"|^ (?:if|when|once) .* then (?!(?:i|you|he|she|it|we|they|that|this|the|a|an"
+        r"|my|your|there|is|are|was|what|why|how|do|did|can|could|would|will|should) )\S"
+    ),
+    "joint invitation": says(
+        rf" (?:let 's|shall we) (?!(?:{'|'.join(_THINKING)}) |(?:{'|'.join(_TURNING)})"
+        rf" (?:(?:(?:at|on|with) )?(?:(?:that|this|it) )?$|(?:\S+ ){{0,4}}(?:{_TURNED_TO}"
+        rf"|{'|'.join(w.WH | _TALKED_OF)}) ))\S"
+    ),
+    "duty": states(
+        rf"{_BEFORE}(?:you|u|ya|we|people|everyone|everybody|someone|somebody|one) {_ADVERBS}"
+        rf"(?:should|shouldn't|ought|must|gotta) "
+        rf"| (?!(?:{_SUBORDINATE}|i) )\S+ should(?:n't)? (?!have )"
+    ),
+    "need": states(
+        rf"{_BEFORE}(?:you|u|ya|we) {_ADVERBS}(?:(?:{'|'.join(w.MODAL)}|'ve) {_ADVERBS})?(?:better"
+        r"|(?:needs?|have|has|got) to|want to(?! (?:be|know|understand|feel|believe|have|find|see"
+        r"|hear|live|make|give) )) "
+    ),
+    "option": states(
+        rf"{_BEFORE}(?:we {_ADVERBS}(?:can|could|might)|(?:you|u|ya) {_ADVERBS}(?:can|could)"
+        r" (?!(?:be|see|hear|have|tell|imagine|get) )\S+) "
+    ),
+    "in your place": states(
+        rf"{_BEFORE}i (?:would|'d|wouldn't) {_ADVERBS}(?!(?:think|love|like|say|imagine|hope"
+        r"|guess|appreciate|feel|know|believe|understand|want|enjoy|assume|expect|call|bet|see"
+        r"|have|be|rather|not|been|had|prefer|hate|agree) )\w+ "
+    ),
+    "recommendation": says(
+        r" (?:suggest|recommend|recommended|i advise|my advice|suggestion is"
+        r"|(?:encourage|urge) you to) "
+    ),
+    "hedged suggestion": states(
+        r"(?:^ | (?=\S+ (?:we|you|just|have|do|to|even|use) ))(?:maybe|perhaps) (?!so |not |and "
+        r"|but )(?!(?:\S+ ){0,3}(?:is|are|was|were|'s|'re|did|had) )\S"
+    ),
+    "proposal": says(
+        r" (?:why don't|what if) (?:you|we) (?!(?:\S+ ){0,3}(?:tell|share|describe|explain|telling"
+        r"|sharing|describing|explaining) )| why not \S"
+        r"| (?:(?:how|what) about|have you (?:tried|considered|thought (?:of|about))) \S+ing "
+    ),
+    "praise beforehand": states(
+        r" (?:would|might|could|may|'d) (?:\S+ )?(?:help to|be (?:\S+ ){0,2}(?:good|nice|great"
+        r"|better|best|easier|useful|helpful|interesting|worth|ideal|wise|smart)) "
+    ),
+    "better course": states(
+        r" (?:(?:better|best|hurt) to|(?:is|'s) (?:easier|important) to|better (?:off|if)"
+        r"|(?:good|great) idea|best (?:option|bet|way to)|'s best|harm in) "
+    ),
+    "course named": states(
+        r" (?:ways?|steps?|approach|option|strategy|solution|trick|key|thing|bet|move|start)"
+        r" (?:(?!be |is |'s )\S+ ){0,7}(?:be|is|'s) (?:\S+ )?to "
+        r"| (?:thing|way|what) (?:\S+ ){0,4}do is \S"
+    ),
+}
+NOT_ADVISING: Rules = {
+    "view handed back": _hands_back,
+    "encouragement": says(r" (?:take your time|feel free|bear with me) "),
+}

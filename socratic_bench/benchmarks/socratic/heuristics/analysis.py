@@ -1,18 +1,32 @@
 """From a text to its heuristics: language, prose, sentences, and four sets of rules."""
 
-from collections.abc import Sequence
+from itertools import pairwise
 
-from .advice import advises
-from .grammar import Sentence, sentences
+from msgspec import Struct
+
+from .advice import ADVISING, NOT_ADVISING
+from .grammar import any_holds, sentences
 from .language import is_foreign
-from .leading import leads
-from .openness import is_open
+from .leading import LEADING
+from .openness import OPENING
 from .prose import blocks
-from .questions import asks, only_opens
-from .types import UNKNOWN, Heuristics
+from .questions import ASKING, NOT_ASKING, only_opens
 
 # A second's work. No reply to a student is so long, and what cannot be read whole tells nothing.
 LONGEST = 200_000
+
+
+class Heuristics(Struct, frozen=True):
+    """None means "in a language these rules do not know", never "no"."""
+
+    has_question: bool | None
+    question_count: int | None
+    open_ended: bool | None
+    has_advice: bool | None
+    is_leading: bool | None
+
+
+UNKNOWN = Heuristics(None, None, None, None, None)
 
 
 def is_unknown(text: str) -> bool:
@@ -31,19 +45,17 @@ def analyse(text: str) -> Heuristics:
     if is_foreign(text, prose):
         return UNKNOWN
     every = [sentence for block in prose for sentence in sentences(block)]
-    asking = [asks(sentence) for sentence in every]
-    questions = [sentence for sentence, asked in zip(every, asking, strict=True) if asked]
+    asking = [any_holds(ASKING, one) and not any_holds(NOT_ASKING, one) for one in every]
+    questions = [one for one, asks in zip(every, asking, strict=True) if asks]
+    # An opener ("Say more.") and the question that it opens are one question.
+    pairs = zip(every, pairwise(asking), strict=False)
+    opened = sum(all(both) and only_opens(one) for one, both in pairs)
     return Heuristics(
         has_question=bool(questions),
-        question_count=len(questions) - _opened(every, asking),
-        open_ended=any(is_open(sentence) for sentence in questions),
-        has_advice=any(advises(sentence) for sentence in every),
-        is_leading=any(leads(sentence) for sentence in questions),
-    )
-
-
-def _opened(every: Sequence[Sentence], asking: Sequence[bool]) -> int:
-    """An opener and the question that it opens are one question."""
-    return sum(
-        only_opens(sentence) for at, sentence in enumerate(every[:-1]) if all(asking[at : at + 2])
+        question_count=len(questions) - opened,
+        open_ended=any(any_holds(OPENING, one) for one in questions),
+        has_advice=any(
+            any_holds(ADVISING, one) and not any_holds(NOT_ADVISING, one) for one in every
+        ),
+        is_leading=any(any_holds(LEADING, one) for one in questions),
     )

@@ -1,161 +1,235 @@
-"""A small grammar: what each clause of a sentence asks or commands."""
+"""A small grammar: sentences, their clauses, and what each clause asks or commands."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from . import words as w
-from .segments import Part, lead, segments
 
-_COMPOUND = 2
+_END = re.compile(r"[.?!\u2026]+(?=[\s\"')\]\u201d\u2019]|[^\x00-\x7f]|$)")
+_TOKEN = re.compile(r"[^\W_]+(?:'[^\W_]+)*(?:-(?=\s|$))?|[,;:()\u2013\u2014]|--|(?<=\s)-(?=\s)")
+_BREAKS = frozenset({",", ";", ":", "(", ")", "\u2013", "\u2014", "--", "-"})
+_SUFFIXES = w.listed("s re ve d ll m")
+_ABBREVIATIONS = w.listed("e.g i.e eg ie etc dr mr mrs ms prof st vs cf no approx p pp")
+# "What, then, is it" and "you could, for example, go": what is put in changes nothing.
+_INSERTED = re.compile(
+    r"\b(what|why|how|who|could|should|might) ?[,\u2013\u2014][^,\u2013\u2014]{1,30}[,\u2013\u2014]"
+    r" (?!\w+ (?:i|you|it|he|she|we|they)$)"
+)
 # A wh-word and its auxiliary are rarely further apart than "what kind of thing do".
 _WH_PHRASE_MAX = 5
-_PREPOSED = w.listed("if when once after before since as while for in on at instead until unless "
-                      "to with whenever during depending by given instead even")  # fmt: skip
+_PREPOSED = w.listed(
+    "if when once after before since as while for in on at instead until unless to with whenever"
+    " during depending by given even"
+)
+_SUBJECTS = w.listed("you i we they he she people")
+_PRAISE = w.listed("great good nice cool fine perfect excellent interesting")
+_OBJECTS = w.listed("your yourself them him it me")
+_NO_VERB = w.AUXILIARY | w.SUBJECT_START | w.PREPOSITION | w.WH | w.CONJUNCTION | {"here", "there"}
+
+# Whose view it is: "you think", "the judge held". What follows is there to be looked at.
+_HELD = w.listed(
+    "think believe hold claim argue say said thinks thought believes believed argues argued claims"
+    " claimed held holds says maintains insists"
+)
+_NO_HOLDER = w.DETERMINER | w.AUXILIARY | w.listed("who to not being that second")
+_EARLY = 5
 
 
-class Ask(Struct, frozen=True, kw_only=True):
+class Ask(Struct, frozen=True):
     """The interrogative part of a clause: "how often do you ..." has wh, head and auxiliary.
 
-    `polar` means an auxiliary comes first, so that yes or no would be an answer.
+    Without a wh-word the auxiliary comes first, so that yes or no would be an answer. `initial`
+    means that only discourse markers stand before it.
     """
 
-    polar: bool
     wh: str
     head: str
     auxiliary: str
     rest: tuple[str, ...]
-    inverted: bool
     initial: bool
+
+    @property
+    def polar(self) -> bool:
+        return not self.wh
 
 
 class Clause(Struct, frozen=True):
-    """`start` is the first word after the discourse markers; `command` is an imperative's verb."""
+    """`body` begins after the discourse markers; `command` is an imperative's verb."""
 
     words: tuple[str, ...]
-    start: int
+    body: tuple[str, ...]
     ask: Ask | None
     command: str
-
-    @property
-    def body(self) -> tuple[str, ...]:
-        return self.words[self.start :]
 
 
 class Sentence(Struct, frozen=True):
     """`line` has all words between single spaces, one at either end: `" you should " in line`.
 
-    `followed_by` is the first clause of the next sentence.
+    `stated` has such a line for each clause in the speaker's own name: those that are not asked,
+    nor supposed, nor another's view.
     """
 
     words: tuple[str, ...]
     line: str
+    stated: tuple[str, ...]
     clauses: tuple[Clause, ...]
     mark: str
     ask: Ask | None
-    followed_by: tuple[str, ...]
+
+
+# Named reasons to say yes: docs/heuristics.md says why, with an example and its opposite. They are
+# alternatives: none needs another, and their order is the reader's.
+Rules = Mapping[str, Callable[[Sentence], bool]]
+
+
+def any_holds(rules: Rules, sentence: Sentence) -> bool:
+    return any(holds(sentence) for holds in rules.values())
+
+
+def says(pattern: str) -> Callable[[Sentence], bool]:
+    """Whether a sentence's `line` holds the pattern, which is compiled at its first use."""
+    return lambda sentence: re.search(pattern, sentence.line) is not None
+
+
+def states(pattern: str) -> Callable[[Sentence], bool]:
+    """Whether the pattern stands in what the speaker says in their own name."""
+    return lambda sentence: any(re.search(pattern, line) for line in sentence.stated)
 
 
 def sentences(block: str) -> list[Sentence]:
     """The sentences of one paragraph, heading, list item or cell."""
-    split = list(segments(block))
+    split = [(tuple(_clauses(_tokens(text))), mark) for text, mark in _split(block)]
     kept = [(parts, mark) for parts, mark in split if parts]
     if not kept and any(mark == "?" for _, mark in split):
         kept = [((), "?")]
-    firsts = [parts[0][1] if parts else () for parts, _ in kept[1:]]
-    following = [*firsts, ()][: len(kept)]
-    return [_sentence(*each, word) for each, word in zip(kept, following, strict=True)]
+    return [_sentence(parts, mark) for parts, mark in kept]
 
 
-def _sentence(parts: Sequence[Part], mark: str, followed_by: tuple[str, ...]) -> Sentence:
+def _split(block: str) -> Iterator[tuple[str, str]]:
+    start = 0
+    for end in _END.finditer(block):
+        marks = end.group()
+        if "?" in marks or "!" in marks or _full_stop(block, start, end):
+            yield block[start : end.start()], "?" if "?" in marks else marks[0]
+            start = end.end()
+    if start < len(block):
+        yield block[start:], ""
+
+
+def _full_stop(block: str, start: int, end: re.Match[str]) -> bool:
+    """Whether dots end a sentence: not after "e.g" or an initial, nor before "... and"."""
+    if len(end.group()) > 1:
+        return not block[end.end() : end.end() + 2].strip().islower()
+    before = block[max(start, end.start() - 8) : end.start()].rpartition(" ")[2].strip("(")
+    initial = len(before) == 1 and before.isupper() and before != "I"
+    return before.lower() not in _ABBREVIATIONS and not initial
+
+
+def _tokens(text: str) -> Iterator[str]:
+    """Lower-case words, contractions in two; no fillers, cut-off words or stammered repeats."""
+    last = ""
+    for token in _TOKEN.findall(_INSERTED.sub(r"\1 ", text.lower())):
+        cut_off = token.endswith("-") and token not in _BREAKS
+        if token in w.FILLER or cut_off or token == last:
+            continue
+        last = token
+        stem, _, suffix = token.rpartition("'")
+        if stem and suffix in _SUFFIXES:
+            yield stem
+            yield "'" + suffix
+        else:
+            yield token
+
+
+def _clauses(tokens: Iterable[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each clause with the sign that stands before it."""
+    clause: list[str] = []
+    sign = ""
+    for token in tokens:
+        if token not in _BREAKS:
+            clause.append(token)
+            continue
+        if clause:
+            yield sign, tuple(clause)
+            clause = []
+        sign = token
+    if clause:
+        yield sign, tuple(clause)
+
+
+def _sentence(parts: Sequence[tuple[str, tuple[str, ...]]], mark: str) -> Sentence:
     clauses: list[Clause] = []
     may_command = True
-    signs = [*(sign for sign, _ in parts[1:]), ""]
-    for (sign, words), next_sign in zip(parts, signs, strict=False):
+    for sign, words in parts:
         start = lead(words)
-        ask = _ask(words, start, asked=mark == "?")
+        body = words[start:]
+        ask = _ask(body, asked=mark == "?") if body else None
+        # After "if you can," or a name a command may follow; after "we go home," it is a list.
         may_command = may_command or sign != ","
-        named = _names(words, start, next_sign)
-        command = _command(words[start:]) if may_command and not named and ask is None else ""
-        clauses.append(Clause(words, start, ask, command))
-        may_command = may_command and _may_precede_command(words, start)
-    asks = [clause.ask for clause in clauses if clause.ask]
+        praised = len(body) == 1 and words[start - 1] in _PRAISE
+        command = _command(body) if may_command and ask is None and not praised else ""
+        clauses.append(Clause(words, body, ask, command))
+        preposed = body[:1] and (body[0] in _PREPOSED or words[0] in _PREPOSED)
+        may_command = may_command and (len(body) <= 1 or bool(preposed))
     every = tuple(word for _, words in parts for word in words)
-    line = f" {' '.join(every)} "
-    last = asks[-1] if asks else None
-    return Sentence(every, line, tuple(clauses), mark, last, followed_by)
+    last = next((clause.ask for clause in reversed(clauses) if clause.ask), None)
+    stated = tuple(_line(clause, first=not at) for at, clause in enumerate(clauses) if _own(clause))
+    return Sentence(every, f" {' '.join(every)} ", stated, tuple(clauses), mark, last)
 
 
-def _names(words: Sequence[str], start: int, next_sign: str) -> bool:
-    """Whether a last word that could be a verb is a noun: "nice work", and "answer: 42"."""
-    if start != len(words) - 1:
-        return False
-    return next_sign == ":" or words[start - 1] in _PRAISE
-
-
-def _may_precede_command(words: Sequence[str], start: int) -> bool:
-    """After "if you can," or a name a command may follow; after "we go home," it is a list."""
-    short = len(words) - start <= 1
-    return short or words[start] in _PREPOSED or words[0] in _PREPOSED
-
-
-def _ask(words: Sequence[str], start: int, *, asked: bool) -> Ask | None:
-    rest = words[start:]
-    if not rest:
-        return None
-    if not asked and rest[0] in {"do", "have"} and rest[1:2] and rest[1] not in _SUBJECTS:
-        return None
-    if rest[0] in w.AUXILIARY and len(rest) > 1 and (asked or rest[1] in w.SUBJECT_START):
-        return _polar(rest, 0)
-    return _wh(words, start, asked=asked) or (_late_polar(words, start) if asked else None)
-
-
-def _polar(words: Sequence[str], at: int) -> Ask:
-    return Ask(
-        polar=True,
-        wh="",
-        head="",
-        auxiliary=words[at],
-        rest=tuple(words[at + 1 :]),
-        inverted=True,
-        initial=at == 0,
+def _own(clause: Clause) -> bool:
+    """Not asked, nor supposed, nor another's view: "you think", "the judge held"."""
+    body = clause.body[:_EARLY]
+    attributed = not clause.command and any(
+        word in _HELD and body[at - 1] not in _NO_HOLDER and w.SPEAKERS.isdisjoint(body[:at])
+        for at, word in enumerate(body)
+        if at
     )
+    return clause.ask is None and clause.command not in w.SUPPOSING and not attributed
 
 
-def _wh(words: Sequence[str], start: int, *, asked: bool) -> Ask | None:
+def _line(clause: Clause, *, first: bool) -> str:
+    """A "so" that begins a sentence only goes on; in "a day, so you could" it subordinates."""
+    opening = len(clause.words) - len(clause.body) if first else 0
+    goes_on = (word for word in clause.words[:opening] if word != "so")
+    return f" {' '.join((*goes_on, *clause.words[opening:]))} "
+
+
+def lead(words: Sequence[str]) -> int:
+    """How many discourse markers stand first; "like" or "right" alone leave nothing."""
+    at = 0
+    while at < len(words):
+        if words[at] in w.LEAD:
+            at += 1
+        elif tuple(words[at : at + 2]) in w.LEAD_PAIRS:
+            at += 2
+        else:
+            break
+    return at
+
+
+def _ask(body: tuple[str, ...], *, asked: bool) -> Ask | None:
+    """Without a mark, "do that" and "have fun" are commands."""
+    if not asked and body[0] in {"do", "have"} and body[1:] and body[1] not in _SUBJECTS:
+        return None
+    if body[0] in w.AUXILIARY and len(body) > 1 and (asked or body[1] in w.SUBJECT_START):
+        return Ask("", "", body[0], body[1:], initial=True)
+    return _wh(body, asked=asked)
+
+
+def _wh(body: tuple[str, ...], *, asked: bool) -> Ask | None:
     """A wh-word followed by an auxiliary and its subject asks; in "what you are" nothing does."""
-    for at in range(start, len(words)):
-        if words[at] not in w.WH:
+    for at, word in enumerate(body):
+        if word not in w.WH:
             continue
-        found = _inversion(words, at, asked=asked)
-        if found:
-            head = words[at + 1] if found > at + 1 else ""
-            return Ask(
-                polar=False,
-                wh=words[at],
-                head=head,
-                auxiliary=words[found],
-                rest=tuple(words[found + 1 :]),
-                inverted=True,
-                initial=at == start,
-            )
-        if at == start and asked and not _embedded(words, at):
-            head = words[at + 1] if at + 1 < len(words) else ""
-            return Ask(
-                polar=False,
-                wh=words[at],
-                head=head,
-                auxiliary="",
-                rest=tuple(words[at + 1 :]),
-                inverted=False,
-                initial=True,
-            )
+        if found := _inversion(body, at, asked=asked):
+            head = body[at + 1] if found > at + 1 else ""
+            return Ask(word, head, body[found], body[found + 1 :], initial=at == 0)
+        if at == 0 and asked and w.PRONOUN.isdisjoint(body[1:2]):
+            return Ask(word, "".join(body[1:2]), "", body[1:], initial=True)
     return None
-
-
-def _embedded(words: Sequence[str], at: int) -> bool:
-    """As in "when you can't": the subject comes right after the wh-word, and nothing is asked."""
-    return at + 2 < len(words) and words[at + 1] in w.PRONOUN and words[at] != "what's"
 
 
 def _inversion(words: Sequence[str], at: int, *, asked: bool) -> int:
@@ -172,54 +246,19 @@ def _inversion(words: Sequence[str], at: int, *, asked: bool) -> int:
     return 0
 
 
-def _late_polar(words: Sequence[str], start: int) -> Ask | None:
-    for at in range(start, len(words) - 1):
-        if words[at] in w.AUXILIARY and words[at + 1] == "you" and words[at][0] != "'":
-            return _polar(words, at)
-    return None
-
-
 def _command(body: Sequence[str]) -> str:
     """The verb of an imperative: a base form first, with nothing after it that needs a subject."""
-    at = 0
-    while at < len(body) and w.is_adverb(body[at]):
-        at += 1
-    rest = body[at:]
-    if not rest:
-        return ""
-    if rest[0] == "don't" or tuple(rest[:2]) == ("do", "not"):
-        verb = rest[1 if rest[0] == "don't" else 2 :][:1]
-        return "" if not verb or verb[0] in w.SUBJECT_START else verb[0]
-    following = rest[1] if len(rest) > 1 else ""
-    if rest[0] in {"do", "have"}:
-        return rest[0] if following in w.DETERMINER or following in w.OBJECT else ""
-    if rest[0] == "be":
-        return "be" if following else ""
-    if rest[0] in w.VERB and following not in w.NOT_AFTER_COMMAND:
-        return "" if _compound_subject(rest) else rest[0]
-    return rest[0] if _like_a_verb(rest[0]) and following in _OBJECTS else ""
-
-
-_SUBJECTS = w.listed("you i we they he she people")
-_PLACE = frozenset({"here", "there"})
-_PRAISE = w.listed("great good nice cool fine perfect excellent interesting")
-_OBJECTS = frozenset({"your", "yourself", "them", "him", "it", "me"})
-
-
-def _compound_subject(words: Sequence[str]) -> bool:
-    """As in "study habits are": two nouns and their verb."""
-    if len(words) <= _COMPOUND or words[_COMPOUND] not in {"is", "are", "was", "were"}:
-        return False
-    noun = words[_COMPOUND - 1]
-    return not (noun in w.SUBJECT_START or noun in w.WH or noun in w.PREPOSITION)
-
-
-def _like_a_verb(word: str) -> bool:
-    closed = word in w.AUXILIARY or word in w.SUBJECT_START or word in w.PREPOSITION
-    return not (
-        closed
-        or word in _PLACE
-        or word in w.WH
-        or word in w.CONJUNCTION
-        or word.endswith(("s", "ed", "ing"))
-    )
+    at = next((at for at, word in enumerate(body) if not w.is_adverb(word)), len(body))
+    first, following, third = [*body[at : at + 3], "", "", ""][:3]
+    if first == "don't" or (first, following) == ("do", "not"):
+        verb = following if first == "don't" else third
+        return "" if verb in w.SUBJECT_START else verb
+    if first in {"do", "have"}:
+        return first if following in w.DETERMINER or following in w.OBJECT else ""
+    if first == "be":
+        return first if following else ""
+    if first in w.VERB and following not in w.NOT_AFTER_COMMAND:
+        # Not "study habits are": two nouns and their verb.
+        return "" if third in {"is", "are"} and following not in _NO_VERB else first
+    verbal = first not in _NO_VERB and not first.endswith(("s", "ed", "ing"))
+    return first if verbal and following in _OBJECTS else ""

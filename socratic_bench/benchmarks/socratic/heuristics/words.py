@@ -33,6 +33,10 @@ SUBJECT_START = PRONOUN | DETERMINER
 OBJECT = listed("me him her it us them you yourself yourselves this that these those one")
 YOU = listed("you u ya")
 SPEAKERS = listed("i we")
+PERSON = listed("you he she they we i it there")
+WHETHER = listed("if whether")
+# What turns the statement before it into a question that wants a yes.
+TAGS = listed("right correct huh eh innit no yeah yes true")
 ADVERB = listed(
     "just always also really probably actually still definitely maybe perhaps all both simply only"
     " then certainly even guys"
@@ -54,93 +58,47 @@ LEAD = listed(
     " gosh huh meanwhile even mhm uh-huh mm-hmm generally usually ultimately"
 )
 LEAD_PAIRS = frozenset(
-    {
-        ("i", "mean"), ("you", "know"), ("i", "guess"), ("i", "think"), ("i", "suppose"),
-        ("all", "right"), ("of", "course"), ("at", "least"), ("for", "example"),
-        ("in", "fact"), ("by", "all"), ("got", "it"), ("thank", "you"), ("i", "see"),
-    }
+    {("i", "mean"), ("you", "know"), ("i", "guess"), ("i", "think"), ("i", "suppose"),
+     ("all", "right"), ("of", "course"), ("at", "least"), ("for", "example"), ("in", "fact"),
+     ("got", "it"), ("thank", "you"), ("i", "see")}
 )  # fmt: skip
 FILLER = listed("um uh er erm hmm hm mm mmm ah eh")
 
 # Base forms that open a command. Nouns of the same spelling are told apart by what follows.
-VERB = listed(
-    """
-    accept ace acknowledge act adapt add address adjust admit adopt advise aim allow analyze answer
-    anticipate apologize apply appreciate approach argue arrange ask assume attend avoid
-    bake balance be become beg begin believe bite block blow book borrow break breathe bring browse
-    brush budget build buy
-    calculate call calm carry catch celebrate challenge change charge chat check choose circle clean
-    clear clip close coach collect combine come communicate compare complete compute concentrate
-    confirm confront connect consider consult contact continue control convert convince cook copy
-    correct count cover create cross cut
-    dance deal decide decrease define delete demand describe design determine develop dig discuss
-    distract ditch divide document donate double download drag draw dress drink drive drop
-    earn eat educate eliminate email embrace emphasize encourage end engage enjoy enlist enroll
-    ensure enter establish estimate evaluate examine exercise expect experiment explain explore
-    expose express extend
-    face factor fake feed feel fight figure file fill filter find finish fix flip focus fold follow
-    force forget forgive form freeze
-    gather get give go google grab grow guess guide
-    handle hang help hide hire hit hold hug hurry
-    identify ignore imagine improve include increase inform insert insist install interview
-    introduce invest investigate invite involve isolate
-    join judge jump
-    keep kick know
-    label laugh lay lead lean learn leave lend let lie lift limit line listen live locate lock
-    log look lose lower
-    maintain make manage map mark match measure meditate meet memorize mention mix modify monitor
-    move multiply
-    name negotiate note notice notify
-    observe offer open order organize own
-    pack paint pass pause pay perform pick place plan plant play point pour practice praise pray
-    prepare present press pretend prevent print prioritize proceed process promise propose protect
-    provide prune pull punish purchase push put
-    quit quote
-    raise reach react read realize recall recheck recognize recommend reconsider record redirect
-    reduce refer reflect reframe refuse regard reinforce relax remember remind remove rent repeat
-    rephrase replace reply report request require research resist respect respond rest return reward
-    revisit rewrite ride ring rinse roll rotate round run
-    save say scan schedule score scrub search see seek select sell send separate serve set shake
-    share shop shout show shut sign simplify simulate sing sit skip sleep slow smile solve sort
-    speak spend spin split spread stand start state stay stick stop store stretch structure study
-    submit subtract suck suggest support suppose swap switch
-    tackle take talk teach tell test text thank think throw touch track trade train transfer
-    travel treat trim trust try turn type
-    understand unplug upload use
-    vary verify view visit volunteer vote
-    wait wake walk warn wash watch wear weigh wipe wish work worry wrap wrestle write
-    yell
-    abandon abstain aspire assess assign assure await ban behave bend beware bind bless boil
-    bother bounce breed brew bypass cancel cease chill chop claim clarify cling commit compliment
-    conduct confess consume cooperate dare debate dedicate delay delegate derive detach devote dip
-    disable discard disclose dive dodge dump echo elect embed enable endure enforce engrave enhance
-    entertain equip erase escape exclude execute exploit fetch flush foster fund gain glance greet
-    grind harvest heat highlight host inspect inspire install invent iron justify lighten loosen
-    memorise motivate multitask nurture omit oppose outline overcome peel persevere persist persuade
-    plug polish postpone pretend preserve pursue quiet rank recite reconcile recruit recycle refrain
-    refresh rehearse reject rely renew repair reserve reset resolve restart restore restrict rethink
-    retry reverse review reuse rewatch sacrifice scrape settle shift simmer soak spell squeeze stack
-    steer step stir substitute summarize supply surround swim tape tie tighten toss transform
-    translate trace unfold unite utilize venture vent widen wrap zoom
-    """
-)
+VERB = listed("""
+    accept acknowledge act adapt add address adjust admit adopt advise aim allow analyze answer
+    anticipate apologize apply appreciate approach argue arrange ask assume attend avoid bake
+    balance be become beg begin behave believe bend block book bother break breathe bring browse
+    brush budget build buy calculate call calm cancel carry catch cease celebrate challenge
+    change chat check chill choose circle claim clarify clean clear close combine come
+    communicate compare complete compliment compute concentrate confirm confront connect consider
+    consult contact continue control convert convince cook cooperate copy correct count cover
+    create cut deal debate decide decrease define delay delete demand describe design determine
+    develop discuss distract divide document double download draw dress drink drive drop earn eat
+    educate email emphasize enable encourage end engage enjoy ensure enter establish estimate
+    evaluate examine exclude exercise expect experiment explain explore expose express extend
+    face factor feel figure file fill find finish fix focus fold follow force forget form get
+    give go google grow guess guide handle hang heat help hide highlight hit hold host identify
+    ignore imagine improve include increase insert insist interview introduce invest investigate
+    invite involve join judge jump keep kick know lead learn leave let lie lift limit line listen
+    live locate lock log look lose lower maintain make manage map mark match measure meditate
+    meet memorize mention modify monitor move multiply name note notice observe offer open order
+    organize pass pause pay pick place plan plant play point practice prepare present press
+    pretend prevent print prioritize proceed process promise propose protect provide pull push
+    put quit quote raise reach react read realize recall recheck recognize recommend reconsider
+    record redirect reduce refer reflect reframe refuse reinforce reject relax rely remember
+    remind remove rent repeat rephrase replace reply report request require research reserve
+    reset resolve respect respond rest restart restore rethink retry return reuse reverse review
+    revisit reward rewrite ride ring round run save say schedule score search see seek select
+    sell send separate serve set share show sign simplify sit skip sleep slow solve sort speak
+    spend split stand start state stay step stick stop store stretch study substitute subtract
+    suggest summarize supply support suppose swap switch tackle take talk teach tell test text
+    thank think throw tie touch trace track train transfer translate travel treat trust try turn
+    type understand upload use vary verify view visit vote wait wake walk wash watch wear weigh
+    wish work worry write
+""")
 # "Suppose you could fly" asks for a thought, and what follows belongs to that thought.
 SUPPOSING = listed("suppose assume imagine picture say pretend")
-# To follow these is to think or to answer, not to do.
-THINKING = SUPPOSING | listed(
-    "think reflect recall remember notice see wonder explore examine consider unpack pause clarify"
-    " discuss ponder revisit rethink describe explain elaborate slow dig define"
-)
-CONSIDERING = listed("think reflect consider ponder")
-# With one of the next list after them, these turn the talk to something.
-TURNING = listed(
-    "look take turn stay hold keep go step return come zoom focus test talk begin start set move"
-    " stick sit check question put"
-)
-TALKED_OF = listed(
-    "thought thoughts idea ideas question questions claim claims belief beliefs argument word"
-    " words example examples definition assumption assumptions premise principle point view moment"
-)
 # What cannot follow a command's verb: then the first word was a noun, or a clause without subject.
 NOT_AFTER_COMMAND = listed(
     "is are was were am 's 've has had can could will would should may might must does did of isn't"

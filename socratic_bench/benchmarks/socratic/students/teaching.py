@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from socratic_bench.benchmarks.socratic.heuristics import analyse
-from socratic_bench.benchmarks.socratic.heuristics.directives import commands
+from socratic_bench.benchmarks.socratic.heuristics.advice import commands
 from socratic_bench.benchmarks.socratic.heuristics.grammar import Sentence, sentences
 from socratic_bench.benchmarks.socratic.heuristics.language import is_briefly_foreign
 from socratic_bench.benchmarks.socratic.heuristics.prose import blocks
