@@ -230,7 +230,7 @@ def test_a_judge_reads_the_reply_it_was_shown_whatever_is_in_it(reply):
 
 
 def shown_reply(text):
-    return read_dialogue("any.judge-v1:0", request(text)).reply
+    return read_dialogue("any.judge-v1:0", request(user(text))).reply
 
 
 def test_the_last_of_several_replies_is_the_one_to_judge():
