@@ -168,12 +168,10 @@ class _Call(Struct):
             self._tell(CallWaits, cause="budget")
             self.context.cost_limit.reserve(self.model_id, self.request, self.key)
         limiter = self.services.rate_limiter(self.model_id)
-        self.wait_ms += limiter.acquire(self._wait_for_slot) * 1000
+        if wait_s := limiter.wait_s:
+            self._tell(CallWaits, cause="rate_limit", wait_s=wait_s)
+        self.wait_ms += limiter.acquire(self.context.cancel_token.sleep) * 1000
         return self._sent(provider)
-
-    def _wait_for_slot(self, seconds: float) -> None:
-        self._tell(CallWaits, cause="rate_limit", wait_s=seconds)
-        self.context.cancel_token.sleep(seconds)
 
     def _sent(self, provider: Provider) -> Completion:
         self._tell(AttemptBegan, request=self.request)
