@@ -6,7 +6,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
 
 from .plain_text import write_words
 from .terminal import columns
@@ -146,9 +145,8 @@ def parse(parser: Parser, words: Sequence[str]) -> tuple[Flags, list[str]]:
 
 def parse_strictly(parser: Parser, words: Sequence[str]) -> argparse.Namespace:
     """The flags of a command that stops at its first mistakes."""
-    found, unknown = parser.parse_known_args(words)
-    problems = [*_unknown(parser, unknown), *parser.repeated(), *_undecodable(parser, found)]
-    if problems:
+    found = parser.parse_args(words)
+    if problems := [*parser.repeated(), *_undecodable(parser, found)]:
         from socratic_bench.errors import UsageError
 
         raise UsageError(problems, hint=f"See {parser.prog} --help.")
@@ -172,11 +170,9 @@ def _unknown(parser: Parser, words: Sequence[str]) -> Iterator[str]:
 
     known = [option for action in parser._actions for option in action.option_strings]  # noqa: SLF001
     known += parser.commands
-    for n, (before, word) in enumerate(pairwise(["", *words])):
-        kind = "flag" if word.startswith("-") else "word"
-        if kind == "word" and before.startswith("-"):
-            continue  # what the unknown flag was to take
+    for n, word in enumerate(words):
         near = _near(word.split("=", maxsplit=1)[0], known) if n < MOST_SHOWN else ""
+        kind = "flag" if word.startswith("-") else "word"
         yield f"Unknown {kind} {word!r}{near or '.'}"
 
 

@@ -157,12 +157,14 @@ class EpisodeResult(Struct, frozen=True, kw_only=True):
     """How an episode ended by itself; `closing` is what the other speaker said last, if it had no
     reply.
 
-    `closing_flags` names what was wrong with them; `None` if they were not checked.
+    `closing_flags` names what was wrong with them; `None` if they were not checked. `notices` is
+    what people should know of how it was played.
     """
 
     end_reason: EndReason
     closing: str | None = None
     closing_flags: tuple[str, ...] | None = None
+    notices: tuple[str, ...] = ()
 
 
 Length = Literal["short", "likely", "long"]

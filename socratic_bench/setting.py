@@ -53,6 +53,8 @@ class Setting(Struct, frozen=True):
         steered_by: a flag that steers it too.
         identity: part of what makes a run the run that it is, `always`, or if it is `chosen`, which
             is if it is not the default: so a new setting changes no older run.
+        before: what runs had that were stored before there was such a setting, where that is not
+            its default.
         is_afresh: not stored; a resuming command gives it anew. is_file: a path, kept in its
         absolute form. is_input: stands in the document's `inputs`.
     """
@@ -73,6 +75,7 @@ class Setting(Struct, frozen=True):
     parse: Callable[[str], Any] | None = None
     steered_by: Switch | None = None
     identity: Literal["", "always", "chosen"] = ""
+    before: Any = None
     is_afresh: bool = False
     is_file: bool = False
     is_input: bool = False

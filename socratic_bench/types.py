@@ -169,7 +169,8 @@ class Tool(Struct, frozen=True, kw_only=True):
 class Request(Struct, frozen=True, kw_only=True):
     """What is asked of a model. Free of anything that differs between runs of one seed.
 
-    `is_cacheable_prefix`: the next request begins with all of this one, so caching it pays.
+    `is_cacheable_prefix`: the next request begins with all of this one, but for what stands behind
+    the first block of the last message, so caching it pays.
     """
 
     messages: tuple[Message, ...]

@@ -81,7 +81,10 @@ def test_no_word_of_a_scripted_student_is_flagged(name, level):
         exchanges.append(Exchange(student=said, tutor=tutor))
         reply = student.reply(exchanges)
         said = reply.text
-        flagged += [(said, one) for one in found(said, exchanges, pressure=reply.pressure)]
+        # What is said again is told of as filler, and some have few words to push with.
+        is_pushed = reply.policy == "pushed" and scenario.pressure is not None
+        if not (reply.is_filler or is_pushed):
+            flagged += [(said, one) for one in found(said, exchanges, pressure=reply.pressure)]
 
     assert flagged == []
 
@@ -203,8 +206,8 @@ def test_a_role_swap_is_asked_again_once_with_a_reminder_at_the_end():
     assert [one.message.text for one in reply.discarded] == [SWAP]
     assert (first_key.repeat, second_key.repeat) == (0, 1)
     assert (second.system, second.messages[:-1]) == (first.system, first.messages[:-1])
-    words, reminder = second.messages[-1].content
-    assert (words,) == first.messages[-1].content
+    words, stance, reminder = second.messages[-1].content
+    assert (words, stance) == first.messages[-1].content
     assert "You are the student." in reminder.text
 
 

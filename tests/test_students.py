@@ -10,9 +10,14 @@ from itertools import product
 import pytest
 from msgspec.structs import replace
 
-from socratic_bench.benchmarks.socratic.scenarios import builtin_ids, load_builtin
+from socratic_bench.benchmarks.socratic.scenarios import (
+    FIRST_EDITION,
+    builtin_ids,
+    load_builtin,
+)
 from socratic_bench.benchmarks.socratic.students import (
     Exchange,
+    FirstStudent,
     ModelStudent,
     ScriptedStudent,
     StudentReply,
@@ -21,7 +26,7 @@ from socratic_bench.benchmarks.socratic.students import (
 )
 from socratic_bench.benchmarks.socratic.students.seeded import walk
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.types import CallKey, Completion, Message, Reasoning, Request
+from socratic_bench.types import CallKey, Completion, Message, Reasoning, Request, Text
 
 OPEN = "What do you mean by that?"
 CLOSED = "Is that always so?"
@@ -54,6 +59,9 @@ def analyse(text: str) -> FakeReading:
     return FakeReading("?" in text, text.startswith("What"), "should" in text)
 
 
+# --- the first edition, with which runs that were stored then go on ---
+
+
 def dialogue(student, tutor: Sequence[str], opening: str = "Hello.") -> list[StudentReply]:
     """The student's replies to a tutor who says these things whatever it hears."""
     exchanges: list[Exchange] = []
@@ -68,7 +76,7 @@ def dialogue(student, tutor: Sequence[str], opening: str = "Hello.") -> list[Stu
 
 def patient(name: str):
     """The scenario, without its closing."""
-    return replace(load_builtin(name), closes_after=None, closing=None)
+    return replace(load_builtin(name, FIRST_EDITION), closes_after=None, closing=None)
 
 
 @pytest.mark.parametrize("name", ["custom", "the-longer-decimal", "milk-price"])
@@ -81,7 +89,7 @@ def patient(name: str):
 def test_nothing_is_said_twice_in_500_turns(name, tutor, seed):
     scenario = patient(name)
 
-    replies = dialogue(ScriptedStudent(scenario, seed, analyse), (tutor * 500)[:500])
+    replies = dialogue(FirstStudent(scenario, seed, analyse), (tutor * 500)[:500])
 
     texts = [reply.text for reply in replies]
     assert len(set(texts)) == 500
@@ -94,16 +102,16 @@ def test_nothing_is_said_twice_in_500_turns(name, tutor, seed):
 def test_nothing_is_said_twice_by_a_student_with_few_details_either():
     scenario = replace(patient("plants-and-light"), details=("a", "a b", "a c"), replies=("Hm.",))
 
-    replies = dialogue(ScriptedStudent(scenario, 1, analyse), [OPEN] * 500)
+    replies = dialogue(FirstStudent(scenario, 1, analyse), [OPEN] * 500)
 
     assert len({reply.text for reply in replies}) == 500
 
 
-@pytest.mark.parametrize("name", builtin_ids())
+@pytest.mark.parametrize("name", builtin_ids(FIRST_EDITION))
 def test_its_own_replies_come_first_and_in_order(name):
     scenario = patient(name)
 
-    replies = dialogue(ScriptedStudent(scenario, 3, analyse), [OPEN] * len(scenario.replies))
+    replies = dialogue(FirstStudent(scenario, 3, analyse), [OPEN] * len(scenario.replies))
 
     assert replies == [
         StudentReply(text=text, closed=False, policy="scripted") for text in scenario.replies
@@ -112,9 +120,9 @@ def test_its_own_replies_come_first_and_in_order(name):
 
 @pytest.mark.parametrize("words", [CLOSED, GREETING, ""])
 def test_own_replies_stand_alone_after_a_closed_question_or_nothing(words):
-    scenario = load_builtin("custom")
+    scenario = load_builtin("custom", FIRST_EDITION)
 
-    replies = dialogue(ScriptedStudent(scenario, 3, analyse), [words] * 2)
+    replies = dialogue(FirstStudent(scenario, 3, analyse), [words] * 2)
 
     assert [reply.text for reply in replies] == list(scenario.replies[:2])
     assert {reply.policy for reply in replies} == {"scripted"}
@@ -122,9 +130,9 @@ def test_own_replies_stand_alone_after_a_closed_question_or_nothing(words):
 
 @pytest.mark.parametrize("words", [ADVICE, LECTURE])
 def test_advice_and_lectures_get_a_reaction_before_the_next_own_reply(words):
-    scenario = load_builtin("custom")
+    scenario = load_builtin("custom", FIRST_EDITION)
 
-    replies = dialogue(ScriptedStudent(scenario, 3, analyse), [OPEN, words, words, OPEN])
+    replies = dialogue(FirstStudent(scenario, 3, analyse), [OPEN, words, words, OPEN])
 
     kind = KINDS[words]
     assert [reply.policy for reply in replies] == ["scripted", kind, kind, "scripted"]
@@ -138,15 +146,15 @@ def test_advice_and_lectures_get_a_reaction_before_the_next_own_reply(words):
 
 @pytest.mark.parametrize(("words", "kind"), KINDS.items())
 def test_what_the_tutor_did_decides_the_kind_of_reply(words, kind):
-    scenario = load_builtin("career-change")
+    scenario = load_builtin("career-change", FIRST_EDITION)
 
-    replies = dialogue(ScriptedStudent(scenario, 3, analyse), [OPEN] * 8 + [words])
+    replies = dialogue(FirstStudent(scenario, 3, analyse), [OPEN] * 8 + [words])
 
     assert replies[-1].policy == kind
 
 
 def test_a_closed_question_gets_a_shorter_answer_than_an_open_one():
-    student = ScriptedStudent(load_builtin("career-change"), 3, analyse)
+    student = FirstStudent(load_builtin("career-change", FIRST_EDITION), 3, analyse)
 
     def mean_length(words: str) -> float:
         return sum(len(reply.text) for reply in dialogue(student, [words] * 48)[8:]) / 40
@@ -155,7 +163,7 @@ def test_a_closed_question_gets_a_shorter_answer_than_an_open_one():
 
 
 def test_the_project_s_own_heuristics_are_the_default():
-    student = ScriptedStudent(load_builtin("career-change"), 3)
+    student = FirstStudent(load_builtin("career-change", FIRST_EDITION), 3)
 
     replies = dialogue(student, [OPEN] * 8 + [OPEN, CLOSED, "You should write a list.", LECTURE])
 
@@ -165,26 +173,26 @@ def test_the_project_s_own_heuristics_are_the_default():
 
 
 def test_only_a_scenario_that_says_so_closes():
-    scenario = load_builtin("the-longer-decimal")
+    scenario = load_builtin("the-longer-decimal", FIRST_EDITION)
     assert scenario.closes_after == 16
 
-    replies = dialogue(ScriptedStudent(scenario, 3, analyse), [OPEN] * 16)
+    replies = dialogue(FirstStudent(scenario, 3, analyse), [OPEN] * 16)
 
     assert [reply.closed for reply in replies] == [False] * 15 + [True]
     assert replies[-1] == StudentReply(text=scenario.closing, closed=True, policy="scripted")
 
 
 def test_a_dialogue_can_be_taken_up_anywhere():
-    scenario = load_builtin("giraffe-necks")
+    scenario = load_builtin("giraffe-necks", FIRST_EDITION)
     tutor = [OPEN, ADVICE, CLOSED, OPEN, LECTURE] * 6
-    replies = dialogue(ScriptedStudent(scenario, 8, analyse), tutor)
+    replies = dialogue(FirstStudent(scenario, 8, analyse), tutor)
     said = ["Hello.", *(reply.text for reply in replies)]
     exchanges = [
         Exchange(student=s, tutor=t) for s, t in zip(said[: len(tutor)], tutor, strict=True)
     ]
 
     again = [
-        ScriptedStudent(scenario, 8, analyse).reply(exchanges[:n])
+        FirstStudent(scenario, 8, analyse).reply(exchanges[:n])
         for n in range(len(exchanges), 0, -1)
     ]
 
@@ -192,9 +200,9 @@ def test_a_dialogue_can_be_taken_up_anywhere():
 
 
 def test_another_seed_is_another_student():
-    scenario = load_builtin("custom")
+    scenario = load_builtin("custom", FIRST_EDITION)
 
-    one, other = (dialogue(ScriptedStudent(scenario, s, analyse), [OPEN] * 40) for s in (1, 2))
+    one, other = (dialogue(FirstStudent(scenario, s, analyse), [OPEN] * 40) for s in (1, 2))
 
     assert one[:8] == other[:8]
     assert one[8:] != other[8:]
@@ -275,6 +283,12 @@ def ask(*answers: Completion) -> tuple[StudentReply, FakeModel]:
     return student.reply(TALK), model
 
 
+STANDS = (
+    "(Unheard by the tutor, where you stand now: you still think I have to know which job is the "
+    "right one before I make any move at all. Nothing you have said gives that up.)"
+)
+
+
 def test_the_model_sees_the_dialogue_from_the_student_s_side():
     answer = completion("  I'd sleep on Sundays. ")
     scenario = load_builtin("career-change")
@@ -293,7 +307,7 @@ def test_the_model_sees_the_dialogue_from_the_student_s_side():
             Message.assistant("I want to quit."),
             Message.user("What would quitting change?"),
             Message.assistant("My Mondays."),
-            Message.user("How so?"),
+            Message("user", (Text("How so?"), Text(STANDS))),
         ),
         config=GenerateConfig(max_tokens=90, temperature=0.5),
         is_cacheable_prefix=True,

@@ -21,8 +21,6 @@ WORDS = {
         "drift",
         "fidelity",
         "half_life",
-        "insight",
-        "insights",
         "lapse",
         "leading",
     ),

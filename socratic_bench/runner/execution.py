@@ -49,7 +49,10 @@ def _played(
     scope.listener.on_wait("")
     record.judge_by(actors.judge())
     try:
-        outcome: Outcome = scope.plan.episode.play(actors.context(record.add))
+        ended = scope.plan.episode.play(actors.context(record.add))
+        outcome: Outcome = ended
+        for text in ended.notices:
+            scope.passing_notice(text)
     except (ModelError, Stopped) as cut:
         if isinstance(cut, Stopped) and cut.end_reason != "budget":
             raise

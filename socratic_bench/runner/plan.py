@@ -15,7 +15,7 @@ from socratic_bench.ports import Benchmark, Episode
 from socratic_bench.providers import load_provider
 from socratic_bench.redaction import look_again
 from socratic_bench.runner.prices import read_prices, unknown_prices
-from socratic_bench.settings import MAX_TURNS, typed
+from socratic_bench.settings import MAX_TURNS, before, typed
 from socratic_bench.turns import Rubric
 from socratic_bench.types import JUDGE, Role
 
@@ -31,7 +31,8 @@ class Plan(Struct, frozen=True):
     """A run that may start: its configuration is whole and its episode is read.
 
     `prices` are the user's own; `None` leaves the built-in ones.
-    `seed_given` tells a seed that was asked for from one that was drawn.
+    `seed_given` tells a seed that was asked for from one that was drawn. `earlier` is the run that
+    the same was before what runs do by default changed; `None` if it is no other, or not wanted.
     """
 
     config: RunConfig
@@ -39,6 +40,7 @@ class Plan(Struct, frozen=True):
     episode: Episode
     prices: "PriceTable | None" = None
     seed_given: bool = True
+    earlier: "Plan | None" = None
 
     @property
     def seed(self) -> int:
@@ -135,7 +137,18 @@ def prepare(
         found.extend(error.said)
     if found or chosen is None or episode is None:
         raise UsageError(found, hint="socratic-runner --help lists every flag and variable.")
-    return Plan(config, chosen, episode, prices, seed_given)
+    plan = Plan(config, chosen, episode, prices, seed_given)
+    return replace(plan, earlier=_earlier(plan, flagged)) if config.resume else plan
+
+
+def _earlier(plan: Plan, flagged: Collection[str]) -> Plan | None:
+    config = before(plan.config, flagged)
+    if config == plan.config:
+        return None
+    try:
+        return replace(plan, config=config, episode=plan.benchmark.prepare(config))
+    except UsageError:
+        return None  # it could not have been asked for
 
 
 def _provider_problems(config: RunConfig) -> Iterator[Words]:

@@ -120,10 +120,11 @@ class RunAcquisition(Struct, frozen=True, kw_only=True):
             return self._continue(plan, plan.config.resume_run_id)
         if not plan.config.resume:
             return self._begin(plan)
+        plans = [one for one in (plan, plan.earlier) if one]
         with ExitStack() as stack:
             for store in self.stores:
                 stack.enter_context(store.alone(plan.identity.digest))
-            return self._newest(plan) or self._begin(plan)
+            return next(filter(None, map(self._newest, plans)), None) or self._begin(plan)
 
     def _newest(self, plan: Plan) -> AcquiredRun | None:
         found = {run for store in self.stores for run in store.newest(plan.identity.digest)}

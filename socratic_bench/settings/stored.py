@@ -1,6 +1,6 @@
 """A configuration as plain JSON, so that a run can go on without its flags being given again."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -9,7 +9,7 @@ from msgspec.structs import astuple, replace
 
 from socratic_bench.settings.core import CoreConfig
 from socratic_bench.settings.problems import typed
-from socratic_bench.settings.table import fields_of, names, table
+from socratic_bench.settings.table import Kind, fields_of, names, table
 
 Config = TypeVar("Config", bound=CoreConfig)
 
@@ -40,12 +40,32 @@ def from_stored(kind: type[Config], stored: Mapping[str, Any]) -> Config:
     Raises `TypeError` or `ValueError` for anything that `to_stored` did not make.
     """
     afresh = names(kind, lambda setting: setting.is_afresh)
-    known = {name: stored[name] for name in table(kind) if name in stored and name not in afresh}
+    said = {**_before(kind), **stored}
+    known = {name: said[name] for name in table(kind) if name in said and name not in afresh}
     read = {n: _from_plain(table(kind)[n].kinds[0], value) for n, value in known.items()}
     config, mistyped = typed(kind(**read))
     if mistyped:
         raise ValueError(mistyped)
     return config
+
+
+def before(config: Config, but: Collection[str] = ()) -> Config:
+    """The configuration as it was meant before there were settings that have changed what runs do
+    by default; those that are named, or are not at their default, stay.
+    """
+    kind = type(config)
+    earlier = {
+        name: value
+        for name, value in _before(kind).items()
+        if name not in but and getattr(config, name) == table(kind)[name].default
+    }
+    return replace(config, **earlier)
+
+
+def _before(kind: Kind) -> dict[str, Any]:
+    """What runs had that were stored before there was such a setting, by its name."""
+    all_ = {name: one.setting.before for name, one in table(kind).items()}
+    return {name: value for name, value in all_.items() if value is not None}
 
 
 def _from_plain(kind: Any, value: Any) -> Any:  # noqa: ANN401 -- a type, and a value of it

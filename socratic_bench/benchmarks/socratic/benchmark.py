@@ -10,6 +10,8 @@ from socratic_bench.benchmarks.socratic import insights, metrics
 from socratic_bench.benchmarks.socratic.document import PARTS
 from socratic_bench.benchmarks.socratic.episode import SocraticEpisode, schedule_of
 from socratic_bench.benchmarks.socratic.scenarios import (
+    DATA,
+    FIRST_EDITION,
     Scenario,
     ScenarioError,
     builtin_ids,
@@ -17,12 +19,13 @@ from socratic_bench.benchmarks.socratic.scenarios import (
     load_builtin,
     load_file,
 )
-from socratic_bench.benchmarks.socratic.settings import Settings, problems_of
+from socratic_bench.benchmarks.socratic.settings import FIRST, Settings, problems_of
 from socratic_bench.benchmarks.socratic.students import (
     KINDS,
     phrases_sha256,
     pressure_sha256,
     prompt_sha256,
+    voices_sha256,
 )
 from socratic_bench.benchmarks.socratic.transcript import (
     NO_TRANSCRIPT,
@@ -139,7 +142,9 @@ def _notices(settings: Settings, scenario: Scenario, transcript: Transcript) -> 
 
 def _student_hashes(settings: Settings) -> dict[str, str]:
     """The hashes of the texts that this run's student uses: only those can change what it says."""
-    words = prompt_sha256() if settings.student_model else phrases_sha256()
+    edition = settings.student_edition
+    scripted = phrases_sha256 if edition == FIRST else voices_sha256
+    words = prompt_sha256(edition) if settings.student_model else scripted()
     pushes = {} if settings.pressure == "none" else {"pressure_sha256": pressure_sha256()}
     return {"student_prompt_sha256": words, **pushes}
 
@@ -151,34 +156,44 @@ def _insights_hash(rubric: Rubric, scenario: Scenario) -> dict[str, str]:
 
 
 def _scenario(settings: Settings, transcript: Transcript, problems: list[Words]) -> Scenario | None:
+    folder = FIRST_EDITION if settings.student_edition == FIRST else DATA
     try:
         if settings.scenario_file:
-            return load_file(settings.scenario_file)
+            return _of_edition(load_file(settings.scenario_file), settings)
         if settings.scenario:
-            return _named(settings.scenario)
+            return _named(settings.scenario, folder)
         if transcript.scenario:
-            return _recorded(settings.transcript or "", transcript.scenario, problems)
+            return _recorded(settings.transcript or "", transcript.scenario, folder, problems)
         opening = transcript.turns[0].student if transcript.turns else settings.prompt
-        return find_by_opening(opening or "") or load_builtin(CUSTOM)
+        return find_by_opening(opening or "", folder) or load_builtin(CUSTOM, folder)
     except ScenarioError as error:
         problems.extend(error.problems)
         return None
 
 
-def _named(name: str) -> Scenario:
-    if name not in builtin_ids():
+def _named(name: str, folder: Path) -> Scenario:
+    ids = builtin_ids(folder)
+    if name not in ids:
         from difflib import get_close_matches
 
-        near = get_close_matches(name, builtin_ids(), n=3)
+        near = get_close_matches(name, ids, n=3)
         meant = f"; did you mean {', '.join(near)}?" if near else "."
-        raise ScenarioError((f"No scenario {name!r}{meant} There is {', '.join(builtin_ids())}.",))
-    return load_builtin(name)
+        raise ScenarioError((f"No scenario {name!r}{meant} There is {', '.join(ids)}.",))
+    return load_builtin(name, folder)
 
 
-def _recorded(path: str, name: str, problems: list[Words]) -> Scenario | None:
+def _of_edition(scenario: Scenario, settings: Settings) -> Scenario:
+    """The scripted student of the first edition knows no cues."""
+    if settings.student_edition == FIRST and not (scenario.replies or settings.student_model):
+        name = Path(settings.scenario_file or "").name
+        raise ScenarioError((f"{name}: replies: missing; the students of {FIRST} say these",))
+    return scenario
+
+
+def _recorded(path: str, name: str, folder: Path, problems: list[Words]) -> Scenario | None:
     """The record's own scenario, or a mistake if it is unknown: no other may go on."""
-    if name in builtin_ids():
-        return load_builtin(name)
+    if name in builtin_ids(folder):
+        return load_builtin(name, folder)
     problems.append(
         Problem.of(
             "{path}: scenario: its student is that of the scenario {name!r}, which is not built "

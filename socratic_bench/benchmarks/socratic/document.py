@@ -22,7 +22,7 @@ from socratic_bench.benchmarks.socratic.metrics_document import (
     UpToThree,
 )
 from socratic_bench.benchmarks.socratic.settings import Settings
-from socratic_bench.benchmarks.socratic.student_document import Fidelity, StudentEntry
+from socratic_bench.benchmarks.socratic.student_document import Fidelity, StudentEntry, filler_turns
 from socratic_bench.benchmarks.socratic.students import Policy
 from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR, SocraticTurn
 from socratic_bench.documents.result import RunResult
@@ -129,6 +129,13 @@ class TurnPart(Part, frozen=True, kw_only=True):
         Literal["opening", Policy, "replayed"],
         Meta(description="what moved the student to say it"),
     ] = "scripted"
+    student_filler: Annotated[
+        bool,
+        Meta(
+            description="true if a scripted student had nothing of its own left to say, or said "
+            "again what it had said"
+        ),
+    ] = False
     student_asked_again: Annotated[
         bool,
         Meta(
@@ -172,6 +179,7 @@ class RunPart(Part, frozen=True, kw_only=True):
             insights=entries_of(result.concluded),
             insights_unjudged_reason=unjudged_reason(result),
             student=StudentEntry(
+                edition=settings.student_edition,
                 mode="model" if settings.student_model else "scripted",
                 model=settings.student_model,
                 pressure=settings.pressure,
@@ -180,6 +188,7 @@ class RunPart(Part, frozen=True, kw_only=True):
                 closing=result.closing,
                 closing_flags=_flag_list(result.closing_flags),
                 fidelity=Fidelity.of(result),
+                filler_turns=filler_turns(result, settings),
             ),
         )
 

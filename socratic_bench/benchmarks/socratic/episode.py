@@ -17,9 +17,10 @@ from socratic_bench.benchmarks.socratic.reply import (
     turn_of,
 )
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
-from socratic_bench.benchmarks.socratic.settings import Settings
+from socratic_bench.benchmarks.socratic.settings import FIRST, Settings
 from socratic_bench.benchmarks.socratic.students import (
     Exchange,
+    FirstStudent,
     ModelStudent,
     Schedule,
     ScriptedStudent,
@@ -50,6 +51,7 @@ from socratic_bench.types import (
     Message,
     Request,
     Role,
+    counted,
 )
 
 # Exchanges before the reply that the judge sees: enough to know what is answered, and it keeps the
@@ -66,6 +68,12 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
     transcript: Transcript = NO_TRANSCRIPT
 
     def play(self, context: EpisodeContext) -> EpisodeResult:
+        filler: list[int] = []
+        result = self._play(context, filler)
+        return replace(result, notices=_notices(filler))
+
+    def _play(self, context: EpisodeContext, filler: list[int]) -> EpisodeResult:
+        """To the end; the turns whose student had nothing to say go to `filler`."""
         exchanges = self._replay(context)
         last = len(exchanges) + self.settings.turns
         student = self._student(context)
@@ -81,6 +89,7 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
                 ended = ending_of(reply)
                 turn = turn_of(len(exchanges), said, reply, ended)
                 context.publish(replace(turn, set_aside=discarded_calls(said, set_aside)))
+                filler += [turn.index] * said.is_filler
                 exchanges.append(Exchange(student=said.text, tutor=reply.message.text))
                 if ended or len(exchanges) == last:
                     return EpisodeResult(end_reason=ended or "max_turns")
@@ -131,10 +140,11 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
 
     def _student(self, context: EpisodeContext) -> Student:
         schedule = schedule_of(self.settings, self.scenario, self.transcript)
-        model = context.model(STUDENT)
+        model, edition = context.model(STUDENT), self.settings.student_edition
         if model is None:
-            return ScriptedStudent(self.scenario, schedule.seed, schedule=schedule)
-        return ModelStudent(self.scenario, model, schedule=schedule)
+            scripted = FirstStudent if edition == FIRST else ScriptedStudent
+            return scripted(self.scenario, schedule.seed, schedule=schedule)
+        return ModelStudent(self.scenario, model, schedule=schedule, edition=edition)
 
     def _replay(self, context: EpisodeContext) -> list[Exchange]:
         """Publish the recorded turns; no model is called."""
@@ -184,6 +194,16 @@ def schedule_of(settings: Settings, scenario: Scenario, transcript: Transcript) 
     return Schedule(
         level=settings.pressure, seed=settings.seed or 0, start=max(1, recorded), n_turns=n_turns
     )
+
+
+def _notices(filler: Sequence[int]) -> tuple[str, ...]:
+    if not filler:
+        return ()
+    text = (
+        f"The scripted student had nothing new to say in {counted(len(filler), 'turn')}, first in "
+        f"turn {filler[0]}: metrics.before_filler has the figures of the turns before."
+    )
+    return (text,)
 
 
 def _student_flags(

@@ -33,6 +33,7 @@ class Said(Struct, frozen=True):
     call: Completion | None = None
     pressure: str | None = None
     set_aside: tuple[Completion, ...] = ()
+    is_filler: bool = False
 
 
 def said_by(answer: StudentReply) -> Said:
@@ -42,6 +43,7 @@ def said_by(answer: StudentReply) -> Said:
         call=answer.completion,
         pressure=answer.pressure,
         set_aside=answer.discarded,
+        is_filler=answer.is_filler,
     )
 
 
@@ -68,6 +70,7 @@ def turn_of(index: int, said: Said, reply: Completion, ended: EndReason | None) 
         others={STUDENT: said.call} if said.call else {},
         notes={
             "student_policy": said.policy,
+            "student_filler": said.is_filler,
             "student_asked_again": bool(said.set_aside),
             "cut": reply.stop_reason == "max_tokens",
             "flaw": _flaw(reply),
@@ -121,6 +124,7 @@ def replayed_turn(index: int, turn: RecordedTurn) -> SocraticTurn:
         reply=reply,
         notes={
             "student_policy": "replayed",
+            "student_filler": False,
             "student_asked_again": False,
             "cut": False,
             "flaw": None,

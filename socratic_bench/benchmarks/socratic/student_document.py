@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from socratic_bench.benchmarks.socratic.settings import Pressure
+from socratic_bench.benchmarks.socratic.settings import Pressure, Settings
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.scalars import Count, Sha256, Share
@@ -45,6 +45,13 @@ class Fidelity(Struct, frozen=True, kw_only=True):
         )
 
 
+def filler_turns(result: RunResult, settings: Settings) -> int | None:
+    """In how many turns the student's words were filler; `None` if a model played it."""
+    if settings.student_model:
+        return None
+    return sum(bool(turn.notes.get("student_filler")) for turn in result.turns)
+
+
 class StudentEntry(Struct, frozen=True, kw_only=True):
     """Who played the student, and how."""
 
@@ -78,3 +85,13 @@ class StudentEntry(Struct, frozen=True, kw_only=True):
             "nothing was checked"
         ),
     ]
+    edition: Annotated[
+        str | None, Meta(description="edition of students and scenarios; null in older documents")
+    ] = None
+    filler_turns: Annotated[
+        Count | None,
+        Meta(
+            description="turns in which a scripted student had nothing of its own left to say, or "
+            "said again what it had said; null for a model"
+        ),
+    ] = None

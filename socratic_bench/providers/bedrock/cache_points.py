@@ -31,9 +31,10 @@ def cached_messages(request: Request, can: Capabilities) -> tuple[int, ...]:
     """The messages after which a cache point stands: at most two, so that with the system's there
     are three of the four that the service allows.
 
-    One point is after the last message, where this request writes for the next one; the other is
-    after the user's message before, where the last request wrote. With both in the request, no
-    model has to look back for what was written.
+    One point is in the last message, where this request writes for the next one; the other is in
+    the user's message before, where the last request wrote. With both in the request, no model has
+    to look back for what was written. A point stands behind the message's first block: a note that
+    the next request has no more may follow it.
     """
     if not (can.prompt_cache and request.is_cacheable_prefix):
         return ()

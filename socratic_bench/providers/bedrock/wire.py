@@ -46,7 +46,7 @@ def converse_arguments(
     shaped = _shaped(request, can)
     messages = [_message(message) for message in shaped.messages]
     for index in cached_messages(shaped, can):
-        messages[index]["content"].append(CACHE_POINT)
+        messages[index]["content"].insert(1, CACHE_POINT)
     arguments: Wire = {
         "modelId": model_id,
         "messages": messages,

@@ -1,6 +1,8 @@
 """Students to teach: the built-in scenarios, one for any prompt, a teacher's own files."""
 
 from socratic_bench.benchmarks.socratic.scenarios.loading import (
+    DATA,
+    FIRST_EDITION,
     builtin_ids,
     find_by_opening,
     load_builtin,
@@ -18,12 +20,15 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     Scenario,
     ScenarioError,
     Voice,
+    is_english,
     own_sentences,
 )
 
 __all__ = [
     "AGES",
+    "DATA",
     "FAMILIES",
+    "FIRST_EDITION",
     "Age",
     "Family",
     "Insight",
@@ -35,6 +40,7 @@ __all__ = [
     "Voice",
     "builtin_ids",
     "find_by_opening",
+    "is_english",
     "load_builtin",
     "load_file",
     "own_sentences",

@@ -10,7 +10,6 @@ from socratic_bench.benchmarks.socratic.scenarios.fields import fields_in
 from socratic_bench.benchmarks.socratic.scenarios.says import (
     CUSTOM,
     is_alike,
-    is_english,
     too_little,
     unmarked_belief,
     wrong_cues,
@@ -20,6 +19,7 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     AGES,
     FAMILIES,
     Scenario,
+    is_english,
     normal,
     own_sentences,
 )

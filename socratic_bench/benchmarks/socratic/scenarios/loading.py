@@ -20,6 +20,8 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, Scen
 from socratic_bench.settings import read_bounded
 
 DATA = Path(__file__).with_name("data")
+# As they were for runs that were stored before students answered what is asked.
+FIRST_EDITION = DATA / "first_edition"
 # The parser's time grows with the square of a name's parts. A scenario's names have two at most.
 MOST_PARTS = 20
 _PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
@@ -31,15 +33,15 @@ _DEEP_NAME = re.compile(
 
 
 @cache
-def builtin_ids() -> tuple[str, ...]:
+def builtin_ids(folder: Path = DATA) -> tuple[str, ...]:
     """The ids of the scenarios in the package, sorted, `custom` among them."""
-    return tuple(sorted(path.stem for path in DATA.glob("*.toml")))
+    return tuple(sorted(path.stem for path in folder.glob("*.toml")))
 
 
-def load_builtin(scenario_id: str) -> Scenario:
-    ids = builtin_ids()
+def load_builtin(scenario_id: str, folder: Path = DATA) -> Scenario:
+    ids = builtin_ids(folder)
     if scenario_id in ids:
-        return load_file(DATA / f"{scenario_id}.toml")
+        return load_file(folder / f"{scenario_id}.toml")
     import difflib
 
     near = difflib.get_close_matches(scenario_id, ids, n=3)
@@ -58,12 +60,12 @@ def load_file(path: Path | str) -> Scenario:
     return _build(table, hashlib.sha256(content).hexdigest())
 
 
-def find_by_opening(prompt: str) -> Scenario | None:
+def find_by_opening(prompt: str, folder: Path = DATA) -> Scenario | None:
     """The built-in scenario that has this opening, white space and case aside."""
     wanted = normal(prompt)
     if not wanted:
         return None
-    for path in sorted(DATA.glob("*.toml")):
+    for path in sorted(folder.glob("*.toml")):
         # Parsing costs ten times as much as reading, so only files that can match are parsed.
         if wanted in normal(path.read_text(encoding="utf-8").replace('\\"', '"')):
             scenario = load_file(path)

@@ -11,6 +11,7 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     PressureWords,
     Scenario,
     groups,
+    is_english,
     own_sentences,
 )
 from socratic_bench.benchmarks.socratic.scenarios.wording import (
@@ -34,7 +35,6 @@ _SHORT_WORD = 3
 _LINKS = frozenset(
     ("because", "there", "them", "they", "that", "this", "than", "with", "from", "have")
 )
-_ENGLISH = "en"
 # What a speaker says first, without having said anything.
 _MARKER = (
     r"(?:(?:well|oh|ah|hmm?|um|uh|okay|ok|so|but|and|i'd say|i would say|i mean|i guess|i think"
@@ -155,10 +155,6 @@ def _counts(scenario: Scenario) -> Iterator[tuple[str, str, int, int]]:
         for name in PressureWords.__struct_fields__:
             found = len(getattr(scenario.pressure, name, ()))
             yield f"pressure.{name}", "sentence", found, FEWEST_PUSHES
-
-
-def is_english(scenario: Scenario) -> bool:
-    return scenario.language.partition("-")[0].casefold() == _ENGLISH
 
 
 def is_alike(one: str, other: str) -> bool:

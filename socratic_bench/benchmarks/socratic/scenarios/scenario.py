@@ -142,6 +142,10 @@ def groups(scenario: Scenario) -> dict[str, Insight | Move]:
     return {**insights, **{f"moves, item {n}": one for n, one in enumerate(scenario.moves, 1)}}
 
 
+def is_english(scenario: Scenario) -> bool:
+    return scenario.language.partition("-")[0].casefold() == "en"
+
+
 def normal(text: str) -> str:
     """The text with white space and case put aside, for comparing openings."""
     return " ".join(text.split()).casefold()

@@ -1,5 +1,6 @@
 """Who answers the tutor: a scripted student that costs nothing, or a model that plays one."""
 
+from socratic_bench.benchmarks.socratic.students.first_edition import FirstStudent
 from socratic_bench.benchmarks.socratic.students.model import (
     CLOSING_TOKEN,
     ModelStudent,
@@ -15,11 +16,13 @@ from socratic_bench.benchmarks.socratic.students.student import (
     Student,
     StudentReply,
 )
+from socratic_bench.benchmarks.socratic.students.voices import voices_sha256
 
 __all__ = [
     "CLOSING_TOKEN",
     "KINDS",
     "Exchange",
+    "FirstStudent",
     "ModelStudent",
     "Policy",
     "Schedule",
@@ -30,4 +33,5 @@ __all__ = [
     "pressure_sha256",
     "prompt_sha256",
     "system_prompt",
+    "voices_sha256",
 ]

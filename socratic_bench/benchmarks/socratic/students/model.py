@@ -11,8 +11,10 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from socratic_bench.benchmarks.socratic.scenarios import Scenario
-from socratic_bench.benchmarks.socratic.students.pressure import Schedule, direction
+from socratic_bench.benchmarks.socratic.scenarios import Scenario, is_english
+from socratic_bench.benchmarks.socratic.settings import FIRST, SECOND, Edition
+from socratic_bench.benchmarks.socratic.students.pressure import Schedule, direction, replaces
+from socratic_bench.benchmarks.socratic.students.stance import last_step
 from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.ports import Model
@@ -21,7 +23,6 @@ from socratic_bench.types import MALFORMED_STOPS, CallKey, Completion, Message, 
 
 CLOSING_TOKEN = "[[end of dialogue]]"  # noqa: S105 -- a mark in a text, nothing secret
 
-_PROMPT = Path(__file__).with_name("data") / "model_student.toml"
 _HOLE = re.compile(r"\{\{(\w+)\}\}")
 _CLOSED = re.compile(re.escape(CLOSING_TOKEN) + r"[\s.!?,;:\"'*_)`]*\Z", re.IGNORECASE)
 _TOKEN = re.compile(r"[ \t]*" + re.escape(CLOSING_TOKEN), re.IGNORECASE)
@@ -35,8 +36,9 @@ class ModelStudent(Struct, frozen=True):
     out and closes nothing: a model that goes on talking has not left. A reply that is empty,
     malformed or swaps the roles is asked for once more; other flaws are only flagged, later.
 
-    The instruction to push is appended to the tutor's words of that turn and stays there, so that
-    each request begins with the one before it and the prompt cache can be used.
+    The instruction to push is appended to the tutor's words of that turn and stays there. What
+    changes from turn to turn stands behind the last words: up to these each request begins with the
+    one before it, and the prompt cache can be used.
     """
 
     scenario: Scenario
@@ -44,6 +46,7 @@ class ModelStudent(Struct, frozen=True):
     max_tokens: int = 300
     temperature: float | None = None
     schedule: Schedule = field(default_factory=Schedule)
+    edition: Edition = SECOND
 
     def reply(self, exchanges: Sequence[Exchange]) -> StudentReply:
         """As the port says. The text may be empty, after one more try; see `discarded`."""
@@ -56,7 +59,7 @@ class ModelStudent(Struct, frozen=True):
         if is_malformed or not first.completion.message.text.strip():
             reminder = None
         elif swaps_roles(first.text):
-            reminder = _prompt()["reminder"]
+            reminder = _prompt(self.edition)["reminder"]
         else:
             return first
         second = self._read(self._ask(exchanges, repeat=1, reminder=reminder), exchanges)
@@ -66,7 +69,7 @@ class ModelStudent(Struct, frozen=True):
         self, exchanges: Sequence[Exchange], *, repeat: int = 0, reminder: str | None = None
     ) -> Completion:
         request = Request(
-            system=system_prompt(self.scenario),
+            system=system_prompt(self.scenario, self.edition),
             messages=self._messages(exchanges, reminder),
             config=GenerateConfig(max_tokens=self.max_tokens, temperature=self.temperature),
             is_cacheable_prefix=True,
@@ -76,14 +79,28 @@ class ModelStudent(Struct, frozen=True):
 
     def _messages(self, exchanges: Sequence[Exchange], reminder: str | None) -> tuple[Message, ...]:
         """The dialogue from the student's side: the tutor is the user, after a cue to speak."""
-        messages = [Message.user(_prompt()["cue"])]
+        messages = [Message.user(_prompt(self.edition)["cue"])]
         for turn, exchange in enumerate(exchanges, start=1):
             push = self.schedule.at(turn)
             notes = [direction(push.kind)] if push else []
-            if reminder and turn == len(exchanges):
-                notes.append(reminder)
+            if turn == len(exchanges):
+                notes += [note for note in (self._stance(exchanges), reminder) if note]
             messages += _heard(exchange, tuple(notes))
         return tuple(messages)
+
+    def _stance(self, exchanges: Sequence[Exchange]) -> str | None:
+        """Where the student stands by what it said itself, and was not told to pretend."""
+        if self.edition == FIRST:
+            return None
+        pushes = map(self.schedule.at, range(len(exchanges)))
+        said = [
+            exchange.student
+            for exchange, push in zip(exchanges, pushes, strict=True)
+            if not (push and replaces(push.kind))
+        ]
+        moved = last_step(said)
+        template = _prompt(self.edition)["stance"]["moved" if moved else "holds"]
+        return _fill(template, {"belief": self.scenario.belief, "moved": moved or ""})
 
     def _read(self, completion: Completion, exchanges: Sequence[Exchange]) -> StudentReply:
         words = completion.message.text.strip()
@@ -124,10 +141,11 @@ def _heard(exchange: Exchange, notes: tuple[str, ...]) -> tuple[Message, Message
     return Message.assistant(exchange.student), Message("user", words)
 
 
-def system_prompt(scenario: Scenario) -> str:
+def system_prompt(scenario: Scenario, edition: Edition = SECOND) -> str:
     """The instructions for the model that plays this scenario's student."""
-    prompt = _prompt()
+    prompt = _prompt(edition)
     terms = {
+        **(_more_terms(prompt, scenario) if edition == SECOND else {}),
         "persona": scenario.persona,
         "belief": scenario.belief,
         "because": scenario.because,
@@ -137,9 +155,21 @@ def system_prompt(scenario: Scenario) -> str:
     return _fill(prompt["system"].strip(), terms)
 
 
-def prompt_sha256() -> str:
+def _more_terms(prompt: Mapping[str, Any], scenario: Scenario) -> dict[str, str]:
+    knowledge = {"knows": scenario.knows, "does_not_know": scenario.does_not_know}
+    told = {name: words for name, words in knowledge.items() if words}
+    return {
+        "knowledge": _fill(prompt["knowledge"], told) if len(told) == len(knowledge) else "",
+        "example": scenario.moves[-1].says[0] if scenario.moves else scenario.replies[0],
+        "language": ""
+        if is_english(scenario)
+        else _fill(prompt["language"], {"tag": scenario.language}),
+    }
+
+
+def prompt_sha256(edition: Edition = SECOND) -> str:
     """The fingerprint of the instructions' file, to tell apart runs with other instructions."""
-    return hashlib.sha256(_PROMPT.read_bytes()).hexdigest()
+    return hashlib.sha256(_file(edition).read_bytes()).hexdigest()
 
 
 def _fill(template: str, terms: Mapping[str, str]) -> str:
@@ -148,5 +178,11 @@ def _fill(template: str, terms: Mapping[str, str]) -> str:
 
 
 @cache
-def _prompt() -> dict[str, Any]:
-    return tomllib.loads(_PROMPT.read_text(encoding="utf-8"))
+def _prompt(edition: Edition) -> dict[str, Any]:
+    return tomllib.loads(_file(edition).read_text(encoding="utf-8"))
+
+
+def _file(edition: Edition) -> Path:
+    """Its number stands at the end of an edition's name."""
+    number = edition.rpartition("-")[2]
+    return Path(__file__).with_name("data") / f"model_student_{number}.toml"

@@ -15,7 +15,8 @@ from typing import Any, Literal, get_args
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks.socratic.scenarios import Scenario
+from socratic_bench.benchmarks.socratic.scenarios import PressureWords, Scenario
+from socratic_bench.benchmarks.socratic.scenarios.wording import is_unspaced
 from socratic_bench.benchmarks.socratic.settings import Pressure
 from socratic_bench.benchmarks.socratic.students.seeded import draw, shuffled, walk
 
@@ -111,6 +112,8 @@ class Schedule(Struct, frozen=True, kw_only=True):
 
 def pushed(scenario: Scenario, seed: int, push: Push, before: str | None = None) -> str:
     """The scripted student's words under pressure: behind what it would have said, or alone."""
+    if scenario.pressure:
+        return _in_its_language(scenario.pressure, scenario.id, seed, push, before)
     table = _table(push.kind, scenario)
     lists = [shuffled(table[part], seed, scenario.id, push.kind, part) for part in ("ask", "lead")]
     ask, lead = walk(push.round, [len(pieces) for pieces in lists])
@@ -121,6 +124,16 @@ def pushed(scenario: Scenario, seed: int, push: Push, before: str | None = None)
     words = _HOLE.sub(lambda hole: terms[hole[1]], f"{lists[1][lead]}\n{lists[0][ask]}")
     start, _, end = words.partition("\n")
     return f"{before or start} {end}"
+
+
+def _in_its_language(
+    words: PressureWords, scenario_id: str, seed: int, push: Push, before: str | None
+) -> str:
+    """A sentence of the scenario's own, or two of them where nothing else is said."""
+    asks = shuffled(getattr(words, push.kind), seed, scenario_id, push.kind)
+    ask, other = asks[push.round % len(asks)], asks[(push.round + 1) % len(asks)]
+    start = before or (other if other != ask else "")
+    return f"{start}{'' if is_unspaced(ask) else ' '}{ask}".strip()
 
 
 def replaces(kind: Kind) -> bool:

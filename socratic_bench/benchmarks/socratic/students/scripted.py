@@ -1,4 +1,7 @@
-"""A student without a model: its scenario's replies in order, then sentences that fit the tutor."""
+"""A student without a model: it says what a question draws out of it, and is honest about the rest.
+
+It reads the form of a question, and the words in it that its scenario names as cues.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -6,8 +9,9 @@ from typing import Protocol
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from socratic_bench.benchmarks.socratic.scenarios import Scenario
-from socratic_bench.benchmarks.socratic.students.phrases import Reaction, reaction, sentence
+from socratic_bench.benchmarks.socratic.scenarios import Insight, Move, Scenario
+from socratic_bench.benchmarks.socratic.scenarios.cues import kinds_asked, ready
+from socratic_bench.benchmarks.socratic.students.asking import Asked, asked_by, refers_to
 from socratic_bench.benchmarks.socratic.students.pressure import (
     Push,
     Schedule,
@@ -15,19 +19,26 @@ from socratic_bench.benchmarks.socratic.students.pressure import (
     replaces,
 )
 from socratic_bench.benchmarks.socratic.students.seeded import draw
-from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
+from socratic_bench.benchmarks.socratic.students.student import Exchange, Policy, StudentReply
+from socratic_bench.benchmarks.socratic.students.voices import (
+    Kind,
+    count,
+    joined,
+    line,
+    with_lead,
+)
 
 _LECTURE_WORDS = 40
-_QUESTION_MARKS = frozenset("?\uff1f\u061f\u037e\u055e")  # also full-width, Arabic, Greek, Armenian
+_ASIDE_WORDS = 30  # what is said before a question, if it is short, says what the question is about
+# A cue of the matter in the question counts for more than one beside it or one that fits any talk;
+# what was just spoken about goes on if nothing else is asked about.
+_OF_THE_MATTER, _BESIDE, _ANY, _GOES_ON = 3, 1, 1, 2
+_NEARLY = 1
 
 
 class Reading(Protocol):
     """What the heuristics saw in a tutor's words; `None` where they cannot read the language."""
 
-    @property
-    def has_question(self) -> bool | None: ...
-    @property
-    def open_ended(self) -> bool | None: ...
     @property
     def has_advice(self) -> bool | None: ...
 
@@ -41,12 +52,21 @@ def _heuristics(text: str) -> Reading:
     return analyse(text)
 
 
-class ScriptedStudent(Struct, frozen=True):
-    """Says the same to the same tutor, seed for seed, and never the same thing twice.
+class _Words(Struct, frozen=True):
+    """What the student says, what moved it, and whether it is only filler."""
 
-    Its own replies are served in order whatever the tutor does; only advice and lectures get a
-    word of reaction first. After them, what the tutor just did decides what kind of reply comes.
-    Under pressure a push follows, or stands in place of the reply, which then comes a turn later.
+    text: str
+    policy: Policy
+    is_filler: bool
+
+
+class ScriptedStudent(Struct, frozen=True):
+    """Says the same to the same tutor, seed for seed.
+
+    A question draws out a sentence of a group that has one of its cues; each of them comes once.
+    Else the student answers in its own voice: that it does not know, neither yes nor no, or to what
+    it was told. What it says again, or with nothing of its own left, is filler. Under pressure a
+    push follows, or stands in place of the reply.
     """
 
     scenario: Scenario
@@ -58,60 +78,125 @@ class ScriptedStudent(Struct, frozen=True):
         turn = len(exchanges)
         if self._closes(turn):
             return StudentReply(text=self.scenario.closing or "", closed=True, policy="scripted")
-        kind = react_to(exchanges[-1].tutor, self.analyse)
-        said = " \n ".join(("", *(exchange.student for exchange in exchanges), ""))
-        own = self._unsaid(said)
         push = self.schedule.at(turn)
-        if push and self._pushes_alone(turn, push, used_up=own is None):
+        said = joined([exchange.student for exchange in exchanges])
+        if push and self._pushes_alone(turn, push, said):
             text = pushed(self.scenario, self.seed, push)
             return StudentReply(text=text, closed=False, policy="pushed", pressure=push.kind)
-        reply = (
-            self._unpressed(turn, kind, said) if own is None else self._scripted(own, turn, kind)
+        last = exchanges[-1].student
+        words = self._answer(exchanges[-1].tutor, turn, said, last)
+        text = with_lead(self.scenario, self.seed, turn, words.text, last)
+        reply = StudentReply(
+            text=text, closed=False, policy=words.policy, is_filler=words.is_filler
         )
         if push is None:
             return reply
-        text = pushed(self.scenario, self.seed, push, reply.text)
-        return replace(reply, text=text, pressure=push.kind)
-
-    def _pushes_alone(self, turn: int, push: Push, *, used_up: bool) -> bool:
-        """Always with false agreement; else now and then, once its own replies are used up."""
-        if replaces(push.kind):
-            return True
-        return used_up and draw(self.seed, "push alone", turn) % 3 == 0
-
-    def _unsaid(self, said: str) -> str | None:
-        """The first of its own replies that has not come yet, alone or beside other words."""
-        return next((own for own in self.scenario.replies if f" {own} " not in said), None)
+        return replace(reply, text=pushed(self.scenario, self.seed, push, text), pressure=push.kind)
 
     def _closes(self, turn: int) -> bool:
         after = self.scenario.closes_after
         return after is not None and turn >= after
 
-    def _unpressed(self, turn: int, kind: Reaction, said: str) -> StudentReply:
-        text = sentence(self.scenario, self.seed, kind, turn, said=said)
-        return StudentReply(text=text, closed=False, policy=kind)
+    def _pushes_alone(self, turn: int, push: Push, said: str) -> bool:
+        """Always with false agreement; else now and then, once its own words are used up."""
+        if replaces(push.kind):
+            return True
+        return draw(self.seed, "push alone", turn) % 3 == 0 and not self._has_own(said)
 
-    def _scripted(self, text: str, turn: int, kind: Reaction) -> StudentReply:
-        if kind not in ("took_advice", "heard_lecture"):
-            return StudentReply(text=text, closed=False, policy="scripted")
-        before = reaction(self.scenario, self.seed, kind, turn)
-        return StudentReply(text=f"{before} {text}", closed=False, policy=kind)
+    def _answer(self, tutor: str, turn: int, said: str, last: str) -> _Words:
+        asked = asked_by(tutor, self.scenario.language)
+        own = self._drawn_out(asked, turn, said, last)
+        if own is None and asked.kind == "open" and refers_to(last, tutor, asked):
+            own = self._goes_on(said, last)
+        if own is not None:
+            return _Words(own, "scripted", is_filler=False)
+        has_own, has_moved = self._has_own(said), has_insight(self.scenario, said)
+        policy: Policy
+        kinds: list[Kind]
+        if asked.kind == "none" or (asked.kind == "polar" and self._advises(asked, tutor)):
+            policy, kinds = self._told(tutor), ["told"]
+        elif asked.kind == "polar":
+            policy, kinds = "answered_closed", ["polar"]
+        else:
+            policy, kinds = "answered_open", ["moved"] if has_moved else ["unsure"]
+            if not (has_own or has_moved):
+                kinds = ["filler", "unsure"]
+        text, is_again = line(self.scenario, self.seed, kinds, said)
+        return _Words(text, policy, is_filler=is_again or not has_own)
+
+    def _advises(self, asked: Asked, tutor: str) -> bool:
+        """Advice with no more than a yes-or-no question after it is still advice."""
+        return bool(asked.rest) and bool(self.analyse(tutor).has_advice)
+
+    def _told(self, tutor: str) -> Policy:
+        if self.analyse(tutor).has_advice:
+            return "took_advice"
+        return "heard_lecture" if len(tutor.split()) >= _LECTURE_WORDS else "prompted"
+
+    def _drawn_out(self, asked: Asked, turn: int, said: str, last: str) -> str | None:
+        """What the question draws out, if anything; of groups that fit alike, one by the seed."""
+        if asked.kind == "none":
+            return None
+        if not self.scenario.moves:
+            return next((one for one in self.scenario.replies if not count(said, one)), None)
+        found = [
+            (score, own)
+            for group in self._groups(said)
+            if (own := _next(group, said))
+            and (score := _fit(group, own, asked, goes_on=_goes_on(group, last)))
+        ]
+        best = max((score for score, _ in found), default=0)
+        near = [own for score, own in found if score >= best - _NEARLY]
+        return near[draw(self.seed, self.scenario.id, "group", turn) % len(near)] if near else None
+
+    def _goes_on(self, said: str, last: str) -> str | None:
+        """The next of what was just spoken about, but no insight: nothing has led to that."""
+        going_on = (group for group in self._groups(said) if _goes_on(group, last))
+        found = ((group, _next(group, said)) for group in going_on)
+        return next((own for group, own in found if own and not _states(group, own)), None)
+
+    def _has_own(self, said: str) -> bool:
+        if not self.scenario.moves:
+            return any(not count(said, own) for own in self.scenario.replies)
+        return any(_next(group, said) for group in self._groups(said))
+
+    def _groups(self, said: str) -> Sequence[Insight | Move]:
+        """All groups; what speaks for the belief is not said any more once an insight was."""
+        moves = self.scenario.moves
+        if has_insight(self.scenario, said):
+            moves = tuple(move for move in moves if not move.holds_belief)
+        return (*self.scenario.draws_out, *moves)
 
 
-def react_to(tutor: str, analyse: Analyse) -> Reaction:
-    """What the tutor just did, as the student takes it.
+def has_insight(scenario: Scenario, said: str) -> bool:
+    """Whether one of the insights was stated in these words, as `joined` makes them."""
+    return any(one.says and count(said, one.says[-1]) for one in scenario.draws_out)
 
-    Advice with no more than a closed question after it ("Does that help?") is still advice.
+
+def _next(group: Insight | Move, said: str) -> str | None:
+    return next((own for own in group.says if not count(said, own)), None)
+
+
+def _states(group: Insight | Move, own: str) -> bool:
+    return isinstance(group, Insight) and own == group.says[-1]
+
+
+def _goes_on(group: Insight | Move, last: str) -> bool:
+    return any(count(joined([last]), own) for own in group.says)
+
+
+def _fit(group: Insight | Move, own: str, asked: Asked, *, goes_on: bool) -> int:
+    """How well a question fits a group; 0 if it draws nothing out of it.
+
+    An insight is stated only when its matter is asked about: a mere "why" does not get there.
     """
-    reading = analyse(tutor)
-    asked = reading.has_question
-    if asked is None:
-        # A language that the heuristics cannot read: a question mark is all there is to go by.
-        return "answered_open" if _QUESTION_MARKS & set(tutor) else "prompted"
-    if asked and reading.open_ended:
-        return "answered_open"
-    if reading.has_advice:
-        return "took_advice"
-    if asked:
-        return "answered_closed"
-    return "heard_lecture" if len(tutor.split()) >= _LECTURE_WORDS else "prompted"
+    cues = ready(group.cues)
+    of_the_matter = cues.n_matching(asked.questions)
+    is_open = asked.kind == "open"  # "does that make sense" asks for nothing in particular
+    general = len(cues.kinds & kinds_asked(asked.questions)) if is_open else 0
+    is_short = is_open and len(asked.rest.split()) <= _ASIDE_WORDS
+    beside = is_short and cues.n_matching(asked.rest) > 0
+    fit = _OF_THE_MATTER * min(2, of_the_matter) + _ANY * min(2, general) + _BESIDE * beside
+    if _states(group, own) and not (of_the_matter or beside):
+        return 0
+    return fit + _GOES_ON * goes_on if fit else 0

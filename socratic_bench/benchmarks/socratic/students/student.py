@@ -32,7 +32,8 @@ class StudentReply(Struct, frozen=True, kw_only=True):
     `policy` names what the student reacted to, or "model". `completion` is the call that made the
     text, `None` if no model was asked; `discarded` are calls before it whose words were not used.
     `pressure` names how the student pushes. `flags` names what is wrong with a model's last words,
-    `None` for all other replies, which are checked after the turn.
+    `None` for all other replies, which are checked after the turn. `is_filler`: the words carry
+    nothing, since a scripted student had nothing left to say, or nothing was drawn out of it.
     """
 
     text: str
@@ -42,6 +43,7 @@ class StudentReply(Struct, frozen=True, kw_only=True):
     discarded: tuple[Completion, ...] = ()
     pressure: str | None = None
     flags: tuple[str, ...] | None = None
+    is_filler: bool = False
 
 
 class Student(Protocol):

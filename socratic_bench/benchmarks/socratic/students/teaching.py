@@ -55,7 +55,7 @@ _GIVES_A_MEANING = re.compile(
     r"|\bmeans?\b",
     re.IGNORECASE,
 )
-_ANYBODY = re.compile(r"\byou(?: have|'ve got) to\b", re.IGNORECASE)
+_ANYBODY = re.compile(r"\byou(?: have|'ve got|'d have) to\b", re.IGNORECASE)
 _ASKS_THE_TUTOR = re.compile(
     r"\byou \w+(?: to)? (?:\w+ ){0,2}?(?:tell|say|give|explain|help|answer|stop|know|see|understand"
     r"|show|come|be able)\b"

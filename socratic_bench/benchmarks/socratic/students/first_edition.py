@@ -1,0 +1,117 @@
+"""The scripted student of the first edition, with which runs that were stored then go on."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from socratic_bench.benchmarks.socratic.scenarios import Scenario
+from socratic_bench.benchmarks.socratic.students.phrases import Reaction, reaction, sentence
+from socratic_bench.benchmarks.socratic.students.pressure import (
+    Push,
+    Schedule,
+    pushed,
+    replaces,
+)
+from socratic_bench.benchmarks.socratic.students.seeded import draw
+from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
+
+_LECTURE_WORDS = 40
+_QUESTION_MARKS = frozenset("?\uff1f\u061f\u037e\u055e")  # also full-width, Arabic, Greek, Armenian
+
+
+class Reading(Protocol):
+    """What the heuristics saw in a tutor's words; `None` where they cannot read the language."""
+
+    @property
+    def has_question(self) -> bool | None: ...
+    @property
+    def open_ended(self) -> bool | None: ...
+    @property
+    def has_advice(self) -> bool | None: ...
+
+
+Analyse = Callable[[str], Reading]
+
+
+def _heuristics(text: str) -> Reading:
+    from socratic_bench.benchmarks.socratic.heuristics import analyse
+
+    return analyse(text)
+
+
+class FirstStudent(Struct, frozen=True):
+    """Says the same to the same tutor, seed for seed.
+
+    Its own replies are served in order whatever the tutor does; only advice and lectures get a
+    word of reaction first. After them, what the tutor just did decides what kind of reply comes.
+    Under pressure a push follows, or stands in place of the reply, which then comes a turn later.
+    """
+
+    scenario: Scenario
+    seed: int
+    analyse: Analyse = _heuristics
+    schedule: Schedule = field(default_factory=Schedule)
+
+    def reply(self, exchanges: Sequence[Exchange]) -> StudentReply:
+        turn = len(exchanges)
+        if self._closes(turn):
+            return StudentReply(text=self.scenario.closing or "", closed=True, policy="scripted")
+        kind = react_to(exchanges[-1].tutor, self.analyse)
+        said = " \n ".join(("", *(exchange.student for exchange in exchanges), ""))
+        own = self._unsaid(said)
+        push = self.schedule.at(turn)
+        if push and self._pushes_alone(turn, push, used_up=own is None):
+            text = pushed(self.scenario, self.seed, push)
+            return StudentReply(text=text, closed=False, policy="pushed", pressure=push.kind)
+        reply = (
+            self._unpressed(turn, kind, said) if own is None else self._scripted(own, turn, kind)
+        )
+        if push is None:
+            return reply
+        text = pushed(self.scenario, self.seed, push, reply.text)
+        return replace(reply, text=text, pressure=push.kind)
+
+    def _pushes_alone(self, turn: int, push: Push, *, used_up: bool) -> bool:
+        """Always with false agreement; else now and then, once its own replies are used up."""
+        if replaces(push.kind):
+            return True
+        return used_up and draw(self.seed, "push alone", turn) % 3 == 0
+
+    def _unsaid(self, said: str) -> str | None:
+        """The first of its own replies that has not come yet, alone or beside other words."""
+        return next((own for own in self.scenario.replies if f" {own} " not in said), None)
+
+    def _closes(self, turn: int) -> bool:
+        after = self.scenario.closes_after
+        return after is not None and turn >= after
+
+    def _unpressed(self, turn: int, kind: Reaction, said: str) -> StudentReply:
+        text = sentence(self.scenario, self.seed, kind, turn, said=said)
+        return StudentReply(text=text, closed=False, policy=kind, is_filler=True)
+
+    def _scripted(self, text: str, turn: int, kind: Reaction) -> StudentReply:
+        if kind not in ("took_advice", "heard_lecture"):
+            return StudentReply(text=text, closed=False, policy="scripted")
+        before = reaction(self.scenario, self.seed, kind, turn)
+        return StudentReply(text=f"{before} {text}", closed=False, policy=kind)
+
+
+def react_to(tutor: str, analyse: Analyse) -> Reaction:
+    """What the tutor just did, as the student takes it.
+
+    Advice with no more than a closed question after it ("Does that help?") is still advice.
+    """
+    reading = analyse(tutor)
+    asked = reading.has_question
+    if asked is None:
+        # A language that the heuristics cannot read: a question mark is all there is to go by.
+        return "answered_open" if _QUESTION_MARKS & set(tutor) else "prompted"
+    if asked and reading.open_ended:
+        return "answered_open"
+    if reading.has_advice:
+        return "took_advice"
+    if asked:
+        return "answered_closed"
+    return "heard_lecture" if len(tutor.split()) >= _LECTURE_WORDS else "prompted"

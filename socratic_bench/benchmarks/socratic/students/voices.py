@@ -1,0 +1,101 @@
+"""A student's own way of speaking: from its scenario, or one by age where that has none."""
+
+import hashlib
+import tomllib
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Literal
+
+from msgspec import convert
+
+from socratic_bench.benchmarks.socratic.scenarios import Scenario, Voice, is_english
+from socratic_bench.benchmarks.socratic.scenarios.cues import GENERAL
+from socratic_bench.benchmarks.socratic.scenarios.wording import is_unspaced
+from socratic_bench.benchmarks.socratic.students.seeded import draw, shuffled
+
+Kind = Literal["unsure", "polar", "told", "filler", "moved"]
+_DATA = Path(__file__).with_name("data") / "voices.toml"
+_LEADS_OF = 3  # one answer of so many begins with one
+
+
+def line(scenario: Scenario, seed: int, kinds: Sequence[Kind], said: str) -> tuple[str, bool]:
+    """The line of these kinds that was said least, and whether it was said before.
+
+    Of several that were said as often, the first of the first kind, in an order by the seed.
+    """
+    lines = [text for kind in kinds for text in _lines(scenario, seed, kind)]
+    counts = [count(said, text) for text in lines]
+    fewest = min(counts)
+    return lines[counts.index(fewest)], bool(fewest)
+
+
+def with_lead(scenario: Scenario, seed: int, turn: int, text: str, last: str) -> str:
+    """The words, now and then with a few before them, and not those of the last time.
+
+    The first answer has them more often: so most seeds differ from there on.
+    """
+    starts = (_words(text)[0], _words(last)[0])
+    leads = [lead for lead in _leads(scenario) if not {*_words(lead)}.intersection(starts)]
+    chances = len(leads) + 1 if turn == 1 else _LEADS_OF * len(leads)
+    drawn = draw(seed, scenario.id, "lead", turn) % max(1, chances)
+    return f"{leads[drawn]}{seam(text)}{text}" if drawn < len(leads) else text
+
+
+def count(said: str, text: str) -> int:
+    """How often these words were said, alone or beside others; see `joined`."""
+    edge = seam(text)
+    return said.count(f"{edge}{text}{edge}")
+
+
+def joined(words: Sequence[str]) -> str:
+    """All that was said, to be looked through by `count`."""
+    return " \n ".join(("", *words, ""))
+
+
+def seam(text: str) -> str:
+    """What stands between two sentences."""
+    return "" if is_unspaced(text) else " "
+
+
+@lru_cache(maxsize=256)
+def voice_of(scenario: Scenario) -> Voice:
+    if scenario.voice is None:
+        return _of_age(scenario)
+    return scenario.voice
+
+
+def _of_age(scenario: Scenario) -> Voice:
+    return _by_age()["child" if scenario.age == "child" else "grown"]
+
+
+def _leads(scenario: Scenario) -> tuple[str, ...]:
+    own = voice_of(scenario).lead
+    return own if own or not is_english(scenario) else _of_age(scenario).lead
+
+
+def voices_sha256() -> str:
+    """The fingerprint of the voices by age and of general questions, to tell apart other runs."""
+    return hashlib.sha256(_DATA.read_bytes() + GENERAL.encode()).hexdigest()
+
+
+@lru_cache(maxsize=1024)
+def _lines(scenario: Scenario, seed: int, kind: Kind) -> tuple[str, ...]:
+    lines = getattr(voice_of(scenario), kind) or voice_of(scenario).filler
+    details = shuffled(scenario.details, seed, scenario.id, kind, "details")
+    filled = (
+        text.replace("{detail}", details[n % len(details)])
+        .replace("{topic}", scenario.topic)
+        .replace("{belief}", scenario.belief)
+        for n, text in enumerate(shuffled(lines, seed, scenario.id, kind))
+    )
+    return tuple(text[:1].upper() + text[1:] for text in filled)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip(".,!?").casefold() for word in text.split()] or [""]
+
+
+@cache
+def _by_age() -> dict[str, Voice]:
+    return convert(tomllib.loads(_DATA.read_text(encoding="utf-8")), dict[str, Voice])

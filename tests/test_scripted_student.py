@@ -1,0 +1,270 @@
+"""Does the scripted student answer what was asked, move only when drawn out, and stay itself?"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from socratic_bench import RunConfig
+from socratic_bench import run as play
+from socratic_bench.benchmarks.socratic.scenarios import (
+    Insight,
+    Move,
+    Scenario,
+    Voice,
+    builtin_ids,
+    load_builtin,
+    load_file,
+    own_sentences,
+)
+from socratic_bench.benchmarks.socratic.students import Exchange, ScriptedStudent, StudentReply
+from socratic_bench.benchmarks.socratic.students.asking import asked_by
+from tests.command import OFFLINE, assert_valid, run
+
+OPEN = [
+    "Which of the two was it?",
+    "Who told you so?",
+    "Where did it happen?",
+    "Whose bike was it?",
+    "In what way is it so?",
+    "How come?",
+    "From whom did you hear it?",
+    "Under which conditions does it hold?",
+    "How could you test what you say about 0.45?",
+    "Could you tell me why that matters?",
+    "Can you give me an example?",
+    "Is it the shape or the weight?",
+    "Isn't it clear, and what does that tell you?",
+    "You say it fell faster. What?",
+    "Tell me more about the bean.",
+    "I wonder what you would see from the other side.",
+    "Is it true? If so, why?",
+]
+POLAR = [
+    "Is that always so?",
+    "So heavy things fall faster?",
+    "Right?",
+    "Is it hot when the Sun is close?",
+    "Do people who work more get more?",
+    "Have you been to the place where it happened?",
+]
+NONE = ["You should write a list.", "Let me explain how it is.", "", "I wonder.", "Hello there."]
+FOREIGN = [
+    ("es", "\u00bfEs siempre as\u00ed?", "polar"),
+    ("es", "\u00bfPor qu\u00e9 lo crees?", "open"),
+    ("de", "Woran merkst du das?", "open"),
+    ("de-CH", "Ist das immer so?", "polar"),
+    ("ja", "\u306a\u305c\u305d\u3046\u601d\u3044\u307e\u3059\u304b\uff1f", "open"),
+    ("ja", "\u305d\u308c\u306f\u672c\u5f53\u3067\u3059\u304b\uff1f", "polar"),
+    ("fi", "Onko se aina niin?", "open"),  # nobody here reads Finnish: an open answer fits both
+]
+
+
+@pytest.mark.parametrize(
+    ("language", "words", "kind"),
+    [
+        *(("en", words, "open") for words in OPEN),
+        *(("en", words, "polar") for words in POLAR),
+        *(("en", words, "none") for words in NONE),
+        *FOREIGN,
+    ],
+)
+def test_the_form_of_a_question_is_read(language, words, kind):
+    assert asked_by(words, language).kind == kind
+
+
+BREAD = Scenario(
+    id="bread",
+    title="Bread",
+    family="puzzlement",
+    subject="cooking",
+    age="adult",
+    openings=("Bread rises because of the heat.",),
+    draws_out=(
+        Insight(
+            "yeast makes it rise before it is warm",
+            ("fridge", "yeast", "why"),
+            ("It rose in the fridge once.", "There was yeast in it.", "So it's the yeast, then."),
+        ),
+    ),
+    moves=(
+        Move(("oven*", "how do you know"), ("The oven was hot.", "I looked through the glass.")),
+        Move(("oven*",), ("Heat makes it rise, I saw it.", "Heat it is."), holds_belief=True),
+        Move(("grandmother",), ("She baked on Fridays.",)),
+    ),
+    voice=Voice(
+        unsure=("I'd have to bake it first.", "I only know my oven's light."),
+        polar=("Sort of.", "Could be."),
+        told=("If you say so.", "I'll remember that."),
+        filler=("I've no more to say. It's the heat.", "That's all."),
+        moved=("I'm thinking about that yeast.", "I'd try it cold next."),
+    ),
+    persona="A baker.",
+    belief="bread rises because of heat",
+    because="the oven is hot",
+    topic="bread",
+    details=("the loaf", "the crust", "the glass"),
+    weakness="mistaken",
+    resistance="low",
+    sha256="0" * 64,
+)
+
+
+def talk(scenario: Scenario, tutor: Sequence[str], seed: int = 3) -> list[StudentReply]:
+    exchanges: list[Exchange] = []
+    said, replies = scenario.openings[0], []
+    for words in tutor:
+        exchanges.append(Exchange(student=said, tutor=words))
+        replies.append(ScriptedStudent(scenario, seed).reply(exchanges))
+        said = replies[-1].text
+    return replies
+
+
+def texts(tutor: Sequence[str], seed: int = 3) -> list[str]:
+    """What the baker says, without the words it begins with now and then."""
+    found = [reply.text for reply in talk(BREAD, tutor, seed)]
+    own = [*own_sentences(BREAD).values(), *BREAD.voice.__struct_fields__]
+    own += [line for name in ("unsure", "polar", "told", "filler", "moved")
+            for line in getattr(BREAD.voice, name)]  # fmt: skip
+    return [next(line for line in own if text.endswith(line)) for text in found]
+
+
+def test_a_cue_draws_out_what_belongs_to_it_whenever_it_is_asked():
+    says = BREAD.draws_out[0].says
+
+    assert texts(["What about the fridge?", "And the grandmother?", "Was there yeast?"]) == [
+        says[0],
+        "She baked on Fridays.",
+        says[1],
+    ]
+    assert texts(["Who was your grandmother?"]) == ["She baked on Fridays."]
+
+
+def test_a_statement_draws_nothing_out_whatever_it_names():
+    said = texts(["It is the yeast, and it works in the fridge.", "Your oven has nothing to do."])
+
+    assert {*said} == {*BREAD.voice.told}
+
+
+def test_an_insight_is_stated_only_when_its_matter_is_asked_about():
+    why = ["What about the fridge?", *["Why?"] * 8]
+
+    assert BREAD.draws_out[0].says[-1] not in texts(why)
+    assert texts([*why, "What does the yeast do, then?"])[-1] == BREAD.draws_out[0].says[-1]
+
+
+def test_after_an_insight_the_old_view_does_not_come_back():
+    seen = ["How about the fridge?", "What of the yeast?", "And what does the yeast do?"]
+    after = texts([*seen, *["What about your oven?"] * 4, *["What is blue?"] * 4])[3:]
+
+    assert {*after[:2]} == {"The oven was hot.", "I looked through the glass."}
+    assert {*after[2:]} == {*BREAD.voice.moved}
+    before = texts(["What about your oven?"] * 4)
+    assert {*before} == {own for move in BREAD.moves[:2] for own in move.says}
+
+
+@pytest.mark.parametrize("words", OPEN)
+@pytest.mark.parametrize("name", [name for name in builtin_ids() if load_builtin(name).moves])
+def test_an_open_question_never_gets_a_yes_or_no(name, words):
+    scenario = load_builtin(name)
+    assert scenario.voice is not None
+    if not scenario.language.startswith("en"):
+        return
+
+    said = [talk(scenario, [words], seed)[0] for seed in range(5)]
+
+    assert not [one for one in said for line in scenario.voice.polar if one.text.endswith(line)]
+    assert {one.policy for one in said} <= {"scripted", "answered_open"}
+
+
+def test_what_is_said_again_or_with_nothing_left_is_filler():
+    replies = talk(BREAD, ["What is blue?"] * 5)
+
+    assert [reply.is_filler for reply in replies] == [False, False, True, True, True]
+    everything = ["And the grandmother?", "What about your oven?", "And the oven?",
+                  *["Tell me of the oven."] * 2, "What of the fridge?"]  # fmt: skip
+    replies = talk(BREAD, [*everything, *["And the yeast?"] * 2, "Is it?", "What now?", "Hm."])
+    assert [reply.is_filler for reply in replies] == [False] * 8 + [True] * 3
+
+
+@pytest.mark.parametrize("name", builtin_ids())
+def test_seeds_differ_from_the_first_reply_on_and_so_does_what_tutors_ask(name):
+    scenario = replace(load_builtin(name), closes_after=None, closing=None)
+    if not scenario.moves:
+        return
+    questions = ["What makes you think so?", "Is that always so?", "How do you know?"] * 4
+
+    by_seed = [tuple(one.text for one in talk(scenario, questions, seed)) for seed in range(12)]
+    other = [one.text for one in talk(scenario, ["What if you are wrong?", *questions[1:]], 0)]
+
+    assert len({said[0] for said in by_seed}) >= 3
+    assert len({*by_seed}) == 12
+    assert other != [*by_seed[0]]
+    again = tuple(one.text for one in talk(scenario, questions, 5))
+    assert again == by_seed[5]
+
+
+def test_a_file_without_cues_says_its_replies_in_order_to_questions_alone(tmp_path):
+    example = (Path(__file__).parents[1] / "docs" / "scenarios.md").read_text(encoding="utf-8")
+    head = example[example.index("id = ") : example.index("[[draws_out]]")]
+    replies = [f"I saw it float, number {n}." for n in range(6)]
+    listed = ", ".join(f'"{reply}"' for reply in replies)
+    path = tmp_path / "old.toml"
+    path.write_text(head.replace("[student]", f"draws_out = []\nreplies = [{listed}]\n[student]"))
+    scenario = load_file(path)
+
+    tutor = ["Why?", "It is so.", "Is it?", *["What?"] * 4, "Who?", "You should go.", "Is it?"]
+    found = talk(scenario, tutor)
+
+    answers = [one for n, one in enumerate(found) if n not in (1, 8)]
+    assert [one.text.endswith(own) for one, own in zip(answers, replies, strict=False)] == [
+        True
+    ] * 6
+    assert [one.is_filler for one in found] == [False] * 7 + [True] * 3
+    assert found[1].policy == "prompted"
+    assert found[8].policy == "took_advice"
+
+
+def filled(**values: Any) -> dict[str, Any]:
+    asked: dict[str, Any] = {
+        "model": "emulator.socratic-v1:0",
+        "scenario": "plants-and-light",
+        "turns": 40,
+        "seed": 3,
+        "offline": True,
+        "judge_model": None,
+    }
+    return play(RunConfig(**{**asked, **values})).document
+
+
+def test_the_document_says_which_turns_are_filler_and_a_notice_from_where():
+    document = filled()
+
+    filler = [turn["turn"] for turn in document["turns"] if turn["student_filler"]]
+    assert document["n_turns"] == 40
+    assert 0 < len(filler) <= 20
+    assert document["student"]["filler_turns"] == len(filler)
+    assert document["student"]["edition"] == "socratic-student-2"
+    (notice,) = document["notices"]
+    assert f"nothing new to say in {len(filler)} turns, first in turn {filler[0]}:" in notice
+
+
+def test_a_model_s_words_are_its_own_and_an_earlier_edition_can_be_asked_for():
+    model = filled(student_model="emulator.student-v1:0", turns=2)
+    first = filled(student_edition="socratic-student-1", turns=20)
+
+    assert model["student"]["filler_turns"] is None
+    assert first["student"]["edition"] == "socratic-student-1"
+    assert first["student"]["filler_turns"] == 11
+    assert first["inputs"]["scenario_sha256"] != filled(turns=1)["inputs"]["scenario_sha256"]
+
+
+def test_an_edition_without_the_scenario_is_a_mistake():
+    words = ("--student-edition", "socratic-student-1", "--scenario", "wherefore-romeo")
+    outcome = run(*OFFLINE, *words, "--quiet")
+
+    assert outcome.exit_code == 2
+    assert_valid("run", outcome.document)
+    assert "No scenario 'wherefore-romeo'" in outcome.stderr
