@@ -762,6 +762,9 @@ class WrappedBenchmark:
     def summarise(self, config: RunConfig, turns: Sequence[Turn]) -> Any:
         return BENCHMARK.summarise(config, turns)
 
+    def closing_metrics(self, findings: Sequence[Any]) -> Any:
+        return BENCHMARK.closing_metrics(findings)
+
 
 def test_a_defect_is_reported_with_the_turns_before_it(service, tmp_path):
     service.scripts = {"tutor": [ASKS]}
