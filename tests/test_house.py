@@ -1,10 +1,13 @@
 """How the code is kept: what import-linter and ruff do not look at."""
 
+import ast
+import re
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import grimp
 
+from socratic_bench.providers.bedrock.kinds import ERROR_KINDS
 from tests.command import ROOT
 
 MOST_LINES = 300
@@ -21,6 +24,31 @@ def test_no_module_is_longer_than_a_reader_can_hold():
     sources = [path for room in ("cli", "socratic_bench") for path in (ROOT / room).rglob("*.py")]
 
     assert [name_of(path) for path in sources if n_lines(path) > MOST_LINES] == []
+
+
+def test_what_is_called_and_run_names_settings_and_no_flags():
+    """The command puts the flags in. Help is the command's own, in whatever words it is named."""
+    rooms = [
+        ROOT / "socratic_bench" / room for room in ("calling", "runner", "judging", "forecast")
+    ]
+    named = [
+        (name_of(path), text)
+        for room in rooms
+        for path in room.rglob("*.py")
+        for text in texts_of(path)
+        if re.search(r"(?<!\w)--[a-z]", text.replace("socratic-runner --help", ""))
+    ]
+
+    assert named == []
+    assert [row.hint for row in ERROR_KINDS.values() if "--" in row.hint] == []
+
+
+def texts_of(path: Path) -> list[str]:
+    """What a module says, its docstrings apart."""
+    nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    alone = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    constants = [node for node in nodes if isinstance(node, ast.Constant) and id(node) not in alone]
+    return [node.value for node in constants if isinstance(node.value, str)]
 
 
 def n_lines(path: Path) -> int:
