@@ -44,9 +44,13 @@ class Wait(Struct, kw_only=True):
     told_s: float | None = None
 
     def is_over_due(self, now_s: float, again_s: float) -> bool:
-        """Whether people have to be told, for the first time or `again_s` after the last time."""
+        """Whether people have to be told: for the first time, of one that takes longer than they
+        were told, or `again_s` after the last time.
+        """
         if self.told_s is None:
             return now_s - self.since_s >= TOLD_AFTER_S
+        if self.until_s is not None and self.told_s < self.until_s:
+            return now_s - self.until_s >= TOLD_AFTER_S
         return now_s - self.told_s >= again_s
 
     def forms(self, now_s: float) -> tuple[str, ...]:
@@ -59,8 +63,8 @@ class Wait(Struct, kw_only=True):
         return f"turn {self.turn}: {long}", long, short, *shorter, short.removesuffix(" so far")
 
     def _time(self, now_s: float) -> str:
-        if self.until_s is not None:
-            return f", next in {max(0, ceil(self.until_s - now_s))} s"
+        if self.until_s is not None and self.until_s > now_s:
+            return f", next in {ceil(self.until_s - now_s)} s"
         waited_s = now_s - self.since_s
         return f", {waited_s:.0f} s so far" if waited_s >= TOLD_AFTER_S else ""
 

@@ -203,7 +203,7 @@ def test_where_the_service_does_not_say_what_it_refuses_the_hint_names_what_it_m
 
     error = outcome.document["error"]
     assert (outcome.exit_code, error["code"]) == (3, "invalid_request")
-    assert error["hint"] == f"{ERROR_KINDS['invalid_request'].hint}{told}"
+    assert error["hint"] == ERROR_KINDS["invalid_request"].hint.format(debug="--debug") + told
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,10 @@ from contextlib import contextmanager
 
 import pytest
 
+from cli.waits import Waits
+from socratic_bench.calling.events import CallWaits
 from socratic_bench.emulator import Emulator, Settings, parse_fault
+from socratic_bench.types import CallKey
 from tests.command import CLAUDE, OFFLINE, ROOT, account, environment, run
 from tests.fakes import relayed
 from tests.terminal import run_in_terminal, width
@@ -156,3 +159,18 @@ def test_standard_input_that_says_nothing_is_told_of():
 
     assert first == "waiting for the opening words on standard input, 5 s so far\n"
     assert process.returncode == 0
+
+
+def test_a_wait_that_others_put_off_is_told_of_again():
+    clock = [100.0]
+    waits = Waits(lambda: clock[0])
+    key = CallKey(role="tutor", index=3)
+    wait = waits.hear(CallWaits(key=key, model_id="m", cause="rate_limit", wait_s=8))
+    first, wait.told_s = wait.forms(100.0)[0], 100.0
+    late = []
+    for clock[0] in (107.0, 112.0, 114.0):
+        late.append(waits.overdue(again_s=60))
+
+    assert first == "turn 3: tutor waits for the rate limit, next in 8 s"
+    assert late == [None, None, wait]
+    assert wait.forms(114.0)[0] == "turn 3: tutor waits for the rate limit, 14 s so far"
