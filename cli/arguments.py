@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 
 from .plain_text import write_words
 from .terminal import columns
@@ -145,8 +146,9 @@ def parse(parser: Parser, words: Sequence[str]) -> tuple[Flags, list[str]]:
 
 def parse_strictly(parser: Parser, words: Sequence[str]) -> argparse.Namespace:
     """The flags of a command that stops at its first mistakes."""
-    found = parser.parse_args(words)
-    if problems := [*parser.repeated(), *_undecodable(parser, found)]:
+    found, unknown = parser.parse_known_args(words)
+    problems = [*_unknown(parser, unknown), *parser.repeated(), *_undecodable(parser, found)]
+    if problems:
         from socratic_bench.errors import UsageError
 
         raise UsageError(problems, hint=f"See {parser.prog} --help.")
@@ -170,9 +172,11 @@ def _unknown(parser: Parser, words: Sequence[str]) -> Iterator[str]:
 
     known = [option for action in parser._actions for option in action.option_strings]  # noqa: SLF001
     known += parser.commands
-    for n, word in enumerate(words):
-        near = _near(word.split("=", maxsplit=1)[0], known) if n < MOST_SHOWN else ""
+    for n, (before, word) in enumerate(pairwise(["", *words])):
         kind = "flag" if word.startswith("-") else "word"
+        if kind == "word" and before.startswith("-"):
+            continue  # what the unknown flag was to take
+        near = _near(word.split("=", maxsplit=1)[0], known) if n < MOST_SHOWN else ""
         yield f"Unknown {kind} {word!r}{near or '.'}"
 
 

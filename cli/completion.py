@@ -72,7 +72,7 @@ def build_parser() -> Parser:
         "~/.bashrc, ~/.zshrc or ~/.config/fish/config.fish. Once, to try it: "
         'eval "$(socratic-runner completion bash)", or socratic-runner completion fish | source.',
     )
-    parser.add_argument("shell", choices=SHELLS, help="the shell that reads it")
+    parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help="bash, zsh or fish")
     parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
     return parser
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from .arguments import Parser, parse_strictly
@@ -26,10 +27,9 @@ def main(words: Sequence[str]) -> int:
     config = _read(found.region, found.prices, offline=found.offline)
     prices = read_prices(config) or builtin_prices()
     entries = [_entry(name, config, prices) for name in _names(config, is_whole=found.all)]
-    if not found.quiet:
-        _say(entries)
     document = ModelList(region=config.region, price_source=prices.source, models=entries)
-    return 0 if print_document(plain_keys(document)) else EXIT_UNWRITTEN
+    listing = partial(_say, [] if found.quiet else entries)
+    return 0 if print_document(plain_keys(document), words=listing) else EXIT_UNWRITTEN
 
 
 def build_parser() -> Parser:
@@ -91,7 +91,7 @@ def _say(entries: Sequence["ModelEntry"]) -> None:
 
     for entry in entries:
         say(f"{plain(entry.model_id):46s}  {', '.join(_words(entry))}")
-    if not any(entry.allowed for entry in entries):
+    if entries and not any(entry.allowed for entry in entries):
         say("None may be tested yet: set BEDROCK_MODEL_IDS, or give --offline.")
 
 

@@ -4,7 +4,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Timer
 from typing import TYPE_CHECKING
@@ -39,16 +39,28 @@ _ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-
 
 
 def print_document(
-    document: Mapping[str, Json], *, pretty: bool = False, hint: str = RUN_AGAIN
+    document: Mapping[str, Json],
+    *,
+    words: Callable[[], object] = lambda: None,
+    pretty: bool = False,
+    hint: str = RUN_AGAIN,
 ) -> bool:
     """Write the one document; `False` if it could not be written, with `hint` for people.
 
-    A signal while it is written ends the process; a command that was interrupted says so before.
+    `words` says what people should read: before it, or after it on a terminal, where it would be
+    scrolled away. A signal while it is written ends the process.
     """
+    is_before = not stdout.is_terminal()
+    if is_before:
+        words()
+    elif terminal.is_live():
+        say_live("")  # another run may have a line there
     signals.from_now_on_final()
     why = stdout.write(escaped(encode(dict(document), pretty=pretty)) + b"\n")
     if why:
         say_unwritten(why, hint)
+    if not is_before:
+        words()
     return why is None
 
 
@@ -155,9 +167,8 @@ def print_failure(error: BenchError) -> None:
     """The document and the words of a command other than `run` that came to nothing."""
     from socratic_bench.documents.error import ErrorDocument, ErrorEntry
 
-    say_error(error)
     document = ErrorDocument(end_reason=error.end_reason, error=ErrorEntry.of(error))
-    print_document(plain_keys(document))
+    print_document(plain_keys(document), words=lambda: say_error(error))
 
 
 def print_failed_run(
@@ -170,10 +181,10 @@ def print_failed_run(
     """The document and the words of a run that never came to be."""
     from socratic_bench.documents.run import RunDocument, brief_keys
 
-    say_error(error)
     name = config.benchmark if config else DEFAULT_BENCHMARK
     document = RunDocument.unstarted(error, name, _parts(name), config)
-    print_document(brief_keys(document) if brief else document.printed, pretty=pretty)
+    printed = brief_keys(document) if brief else document.printed
+    print_document(printed, words=lambda: say_error(error), pretty=pretty)
 
 
 def _parts(benchmark: str) -> "Parts":

@@ -127,12 +127,15 @@ def _dry_run(plan: "Plan", flags: Flags, cancel_token: "CancelToken") -> int:
     quiet = bool(flags.get("quiet"))
     with waiting_for("the endpoint, to count tokens", quiet=quiet):
         document = run_in_thread(lambda: in_time(predict, cancel_token))
-    if not quiet:
-        say_estimate(document)
     refusal = _refusal(document)
-    if refusal:
-        say_error(refusal)
-    printed = print_document(document, pretty=bool(flags.get("pretty")))
+
+    def words() -> None:
+        if not quiet:
+            say_estimate(document)
+        if refusal:
+            say_error(refusal)
+
+    printed = print_document(document, words=words, pretty=bool(flags.get("pretty")))
     code = refusal.exit_code if refusal else 0
     return code if printed else code or EXIT_UNWRITTEN
 
@@ -149,10 +152,25 @@ def _refusal(document: "Mapping[str, Any]") -> "BenchError | None":
 
 
 def _report(result: "RunResult", benchmark: "Benchmark", flags: Flags) -> int:
+    from .output import print_document
+    from .process import leave_now
+
+    if result.error is not None:
+        result.error.call_settings(call_by_flags())
+    printed = print_document(
+        result.brief if flags.get("brief") else result.document,
+        words=partial(_say_outcome, result, benchmark, flags),
+        pretty=bool(flags.get("pretty")),
+        hint=_how_to_print_again(result),
+    )
+    # A normal interpreter exit would only cost time.
+    leave_now(result.exit_code if printed else result.exit_code or EXIT_UNWRITTEN)
+
+
+def _say_outcome(result: "RunResult", benchmark: "Benchmark", flags: Flags) -> None:
     from socratic_bench.errors import BenchError
 
-    from .output import print_document, print_traceback, say_error
-    from .process import leave_now
+    from .output import print_traceback, say_error
 
     tag = ""
     if not flags.get("quiet"):
@@ -162,18 +180,11 @@ def _report(result: "RunResult", benchmark: "Benchmark", flags: Flags) -> int:
         tag = tag_of(result.run_id)
         say_closing(result, benchmark)
     if result.error is not None:
-        result.error.call_settings(call_by_flags())
         if flags.get("debug"):
             print_traceback(result.error)
         say_error(result.error, tag)
     elif result.shortfalls:
         say_error(BenchError(" ".join(result.shortfalls)), tag)
-    document = result.brief if flags.get("brief") else result.document
-    printed = print_document(
-        document, pretty=bool(flags.get("pretty")), hint=_how_to_print_again(result)
-    )
-    # A normal interpreter exit would only cost time.
-    leave_now(result.exit_code if printed else result.exit_code or EXIT_UNWRITTEN)
 
 
 def _how_to_print_again(result: "RunResult") -> str:

@@ -19,6 +19,11 @@ def is_closed() -> bool:
     return False
 
 
+def is_terminal() -> bool:
+    """Whether somebody reads it at a terminal."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
 def write(content: bytes) -> str | None:
     """Write all of it; returns why that failed, or `None`."""
     try:

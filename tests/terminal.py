@@ -26,7 +26,11 @@ def run_in_terminal(
 
 
 def run_all_in_terminal(
-    commands: Sequence[Sequence[str]], *, columns: int, env: Mapping[str, str] | None = None
+    commands: Sequence[Sequence[str]],
+    *,
+    columns: int,
+    env: Mapping[str, str] | None = None,
+    with_stdout: bool = False,
 ) -> list[Outcome]:
     """The outcomes of commands on one terminal at the same time, each with all that came there."""
     mine, theirs = pty.openpty()
@@ -34,7 +38,7 @@ def run_all_in_terminal(
     processes = [
         subprocess.Popen(
             [sys.executable, "-m", "cli", *words],
-            stdout=subprocess.PIPE,
+            stdout=theirs if with_stdout else subprocess.PIPE,
             stderr=theirs,
             cwd=ROOT,
             env={**(env or environment()), "TERM": "xterm-256color"},
@@ -47,7 +51,7 @@ def run_all_in_terminal(
         while chunk := os.read(mine, 65536):
             seen += chunk
     os.close(mine)
-    printed = [process.communicate()[0] for process in processes]
+    printed = [process.communicate()[0] or b"" for process in processes]
     text = seen.decode()
     return [
         Outcome(process.returncode, stdout, text)

@@ -77,6 +77,17 @@ def test_an_unknown_command_is_one_mistake(words):
     assert len(outcome.stderr.splitlines()) == 2
 
 
+def test_a_misspelt_flag_is_one_mistake_with_its_word():
+    outcome = run("--offline", "--model", MODEL_IDS[0], "--promt", "Hi", "--turns", "1")
+    other = run("scenarios", "--chek", "mine.toml")
+
+    assert outcome.document["error"]["message"].split(". ")[0] == (
+        "Unknown flag '--promt'; did you mean --prompt?"
+        " Nothing to open the dialogue with: give --prompt or --scenario."
+    )
+    assert other.document["error"]["message"] == "Unknown flag '--chek'; did you mean --check?"
+
+
 def test_an_unknown_scenario_is_answered_with_all_names():
     outcome = run("--offline", "--model", MODEL_IDS[0], "--scenario", "carer-change")
 

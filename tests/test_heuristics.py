@@ -49,6 +49,12 @@ def test_nothing_said(text: str) -> None:
         ("Okay. You said so.", 0),
         ("Had I known, I would have stayed.", 0),
         ("He left. So did she.", 0),
+        ("So you like the rule, but you broke it?", 0),
+        ("You stay because it is late?", 0),
+        ("So lying is wrong, but not to a thief?", 1),
+        ("You like it, but why?", 1),
+        ("You like it, but you broke it, right?", 1),
+        ("So you like the rule?", 1),
         ("Which is why he left.", 0),
         ("Can I ask you something else.", 1),
         ("Are you sure of that.", 1),
@@ -182,6 +188,12 @@ def test_markdown(text: str, n: int) -> None:
         "Ma arvan, et sa peaksid kõigepealt mõtlema, mida õiglus sinu jaoks tähendab.",
         "Manau, kad pirmiausia turėtum pagalvoti, ką tau reiškia teisingumas, prieš kalbėdamas.",
         "Puto te primum cogitare debere quid tibi iustitia significet antequam cum eo loquaris.",
+        "¿Quién lo decide?",
+        "Ya me duele la cabeza de tanto pensar.",
+        "Describe la diferencia.",
+        "Wem nützt diese Regel?",
+        "Woran hast du das gemerkt?",
+        "それは本当ですか。",
         "Mi pensas, ke vi unue devus pripensi, kion justeco signifas por vi, antaŭ ol paroli.",
     ],
 )
@@ -354,7 +366,7 @@ def test_any_text_has_an_answer_that_agrees_with_itself(text: str) -> None:
     "unit",
     ["?", "? ", " ", "a", "\n", '"', "'a ", '" \'', "`", "` ``", "```\n", "so so ", "what you ",
      "[a](", "<a", "http://", "*", "_a ", "|a", "> a\n", "a. ", "= a ? ", "\uff1f",
-     "a, ", "\uff1fa"],
+     "a, ", "\uff1fa", "way ", "i i ", "if then ", "what, ", "'a'b ", "`a``b"],
 )  # fmt: skip
 def test_long_and_odd_texts_are_read_to_the_end(unit: str) -> None:
     """Quadratic work would be felt here; tools/validity.py --growth measures it."""

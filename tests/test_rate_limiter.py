@@ -120,6 +120,18 @@ def test_an_absurd_wait_of_the_servers_is_bounded():
     assert limiter.acquire(clock.sleep) == pytest.approx(REST_MAX_S)
 
 
+def test_a_wait_is_foretold():
+    clock = Clock()
+    limiter = clock.limiter()
+    before_s = limiter.wait_s
+    clock.throttled_at(limiter, after=10, retry_after_s=7.0)
+
+    assert before_s == 0.0
+    assert limiter.wait_s == pytest.approx(7.0)
+    assert slots(clock, limiter, 1) == pytest.approx([7.0])
+    assert limiter.wait_s == pytest.approx(1 / limiter.per_s)
+
+
 def test_time_that_passed_otherwise_is_not_waited_again():
     clock = Clock()
     limiter = clock.limiter()

@@ -44,7 +44,7 @@ class ChatServer(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.refuses: list[int] = []
-        self.stop, self.wait = "stop", "0"
+        self.stop = "stop"
         # What each of the tutor's next answers ends with, and whether it is a refusal.
         self.stops: list[tuple[str, bool]] = []
         self.sent: list[dict[str, Any]] = []
@@ -78,7 +78,7 @@ class _Handler(BaseHTTPRequestHandler):
         status = self.server.refuses.pop(0) if self.server.refuses else 200
         body = json.dumps(self._said(sent) if status == 200 else {"error": {}}).encode()
         self.send_response(status)
-        self.send_header("Retry-After", self.server.wait)
+        self.send_header("Retry-After", "0")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -113,9 +113,13 @@ def clone(tmp_path_factory) -> Path:
         copytree(ROOT / room, root / room)
     providers = root / "socratic_bench" / "providers"
     (providers / "openai_chat.py").write_text(MODULE)
+    broken = MODULE.replace(
+        "            return _answer(", "            print(1 / 0)\n            return _answer("
+    )
+    (providers / "broken_chat.py").write_text(broken)
     registry = providers / "__init__.py"
     head, begin, rest = registry.read_text().partition("PROVIDERS = {\n")
-    registry.write_text(head + begin + LINE + rest)
+    registry.write_text(head + begin + LINE + LINE.replace("openai", "broken") + rest)
     return root
 
 
@@ -132,8 +136,15 @@ def variables(clone: Path, service: ChatServer) -> dict[str, str]:
     return env
 
 
-def play(clone: Path, service: ChatServer, *words: str, exit_code: int = 0) -> dict[str, Any]:
-    outcome = command.run(*WORDS, *words, env=variables(clone, service), cwd=clone)
+def play(
+    clone: Path,
+    service: ChatServer,
+    *words: str,
+    exit_code: int = 0,
+    provider: str = "openai_chat",
+) -> dict[str, Any]:
+    usual = [provider if word == "openai_chat" else word for word in WORDS]
+    outcome = command.run(*usual, *words, env=variables(clone, service), cwd=clone)
     assert outcome.exit_code == exit_code, outcome
     assert KEY not in outcome.stdout.decode() + outcome.stderr
     document: dict[str, Any] = json.loads(outcome.stdout)
@@ -144,6 +155,16 @@ def play(clone: Path, service: ChatServer, *words: str, exit_code: int = 0) -> d
 def test_the_walk_is_one_file_of_no_great_length_and_one_line():
     assert len(MODULE.splitlines()) < 120
     assert len(LINE.splitlines()) == 1
+
+
+def test_the_walk_passes_the_lint_of_the_house(clone):
+    path = clone / "socratic_bench" / "providers" / "openai_chat.py"
+    words = ["check", "--no-cache", "--config", str(ROOT / "pyproject.toml"), str(path)]
+    checked = subprocess.run(
+        [sys.executable, "-m", "ruff", *words], stdout=subprocess.PIPE, check=False
+    )
+
+    assert checked.returncode == 0, checked.stdout.decode()
 
 
 def test_it_plays_tutor_and_judge_and_is_named_in_the_document(clone, service, tmp_path):
@@ -209,12 +230,10 @@ def test_a_refusal_ends_the_run_by_its_kind(clone, service):
 
 
 def test_a_defect_of_the_provider_ends_the_run_with_what_was_sent_counted(clone, service, tmp_path):
-    """The module reads a wait by `float`, which takes no superscript digit."""
     prices = tmp_path / "prices.json"
     prices.write_text(json.dumps(PRICES))
-    service.refuses, service.wait = [429], "\u00b2"
     words = ("--prices", str(prices), "--max-cost-usd", "1")
-    document = play(clone, service, *words, exit_code=1)
+    document = play(clone, service, *words, exit_code=1, provider="broken_chat")
 
     assert (document["end_reason"], document["error"]["code"]) == ("internal", "internal")
     assert len(service.sent) == document["usage"]["tutor"]["attempts"] == 1

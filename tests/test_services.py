@@ -1,6 +1,8 @@
 """Many runs of one process that share their services, each played in a thread of its own."""
 
+import json
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -9,6 +11,7 @@ import pytest
 
 from socratic_bench import CancelToken, RunConfig, RunResult, Services, run
 from socratic_bench.emulator import Emulator, Settings, parse_fault
+from socratic_bench.errors import UsageError
 from tests.command import account
 from tests.fakes import PATIENCE_S
 
@@ -21,8 +24,8 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Emulator]:
     """An emulator that all runs of this process call."""
     started: list[Emulator] = []
 
-    def start(**settings: Any) -> Emulator:
-        emulator = Emulator(Settings(any_model=True, **settings))
+    def start(clock: Callable[[], float] = time.monotonic, **settings: Any) -> Emulator:
+        emulator = Emulator(Settings(any_model=True, **settings), clock=clock)
         started.append(emulator)
         for name, value in account(emulator.url).items():
             monkeypatch.setenv(name, value)
@@ -57,6 +60,46 @@ def test_runs_at_once_share_connections_and_write_a_judges_cache_once(served, tm
     calls = {record.connection for record in emulator.requests}
     assert len(emulator.requests) == RUNS * 4
     assert len(calls) <= RUNS * 2
+
+
+def test_a_prompt_cache_is_written_by_one_run_again_once_it_has_expired(served):
+    """Entries are kept for five minutes without being read, by the services' and the emulator's
+    clock: each wave of runs comes later than the one before.
+    """
+    later_s = 0.0
+
+    def clock() -> float:
+        return time.monotonic() + later_s
+
+    served(latency_ms=20, clock=clock)
+    n_written = []
+    with Services(monotonic_s=clock) as services:
+        for pause_s in (0.0, 200.0, 200.0, 400.0):
+            later_s += pause_s
+            configs = [config(seed, turns=1) for seed in range(6)]
+            results = play(configs, services)
+            written = [one.document["usage"]["judge"]["cache_write_tokens"] for one in results]
+            n_written.append(len([tokens for tokens in written if tokens]))
+
+    assert n_written == [1, 0, 0, 1]
+
+
+def test_a_file_of_prices_is_read_once_for_all_runs_that_name_it(served, tmp_path):
+    served()
+    prices = tmp_path / "prices.json"
+    rates = {"default": {"input": 1.0, "output": 2.0}}
+    prices.write_text(json.dumps({"models": {TUTOR: rates, JUDGE: rates}}))
+    configs = [config(seed, prices_file=str(prices), prompt_cache=False) for seed in range(3)]
+    with Services() as services:
+        first = run(configs[0], services=services)
+        prices.unlink()
+        others = play(configs[1:], services)
+
+    costs = [result.document["cost"]["total"]["total_usd"] for result in (first, *others)]
+    assert len(costs) == 3
+    assert min(costs) > 0
+    with Services() as services, pytest.raises(UsageError, match="cannot be read"):
+        run(configs[0], services=services)
 
 
 def test_what_a_model_refuses_is_found_out_once_and_told_by_all(served):

@@ -130,3 +130,22 @@ def test_parallel_runs_on_one_terminal_overwrite_no_line_of_each_other():
 
     assert (len(tags), counts, last) == (3, [3, 24, 3, 3], ""), lines
     assert len(shown) == 33
+
+
+@pytest.mark.parametrize(
+    ("words", "last"),
+    [
+        ((*OFFLINE, "--turns", "1"), r"\w{4} completed: score .*"),
+        ((*OFFLINE, "--turns", "1", "--dry-run"), r"expected .*; nothing was called"),
+        (("--offline",), r"  socratic-runner --help lists every flag and variable\."),
+        (("models",), r"None may be tested yet: set BEDROCK_MODEL_IDS, or give --offline\."),
+        (("scenarios",), r"wherefore-romeo +puzzlement .*"),
+        (("models", "x"), r"  See socratic-runner models --help\."),
+    ],
+)
+def test_on_a_terminal_no_document_scrolls_the_words_away(words, last):
+    (outcome,) = run_all_in_terminal([words], columns=200, with_stdout=True)
+    *_, shown, end = screen(outcome.stderr)
+
+    assert re.fullmatch(last, shown)
+    assert end == ""

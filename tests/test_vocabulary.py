@@ -21,6 +21,8 @@ WORDS = {
         "drift",
         "fidelity",
         "half_life",
+        "insight",
+        "insights",
         "lapse",
         "leading",
     ),

@@ -1,13 +1,14 @@
 """`socratic-runner scenarios`: lists the scenarios, or checks them."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..arguments import Parser, parse_strictly
 from ..stdout import EXIT_UNWRITTEN
 
 if TYPE_CHECKING:
-    from socratic_bench.benchmarks.socratic.scenarios.checking import Checked
+    from socratic_bench.benchmarks.socratic.scenarios.checking import Checked, Report
 
 
 def main(words: Sequence[str]) -> int:
@@ -46,11 +47,13 @@ def _list(*, quiet: bool) -> int:
     from ..output import plain, print_document, say
 
     scenarios = [load_builtin(name) for name in builtin_ids()]
-    if not quiet:
-        for scenario in scenarios:
+
+    def words() -> None:
+        for scenario in () if quiet else scenarios:
             say(f"{scenario.id:28s} {scenario.family:18s} {plain(scenario.title)}")
+
     document = ScenarioList(scenarios=[ScenarioRow.of(scenario) for scenario in scenarios])
-    return 0 if print_document(plain_keys(document)) else EXIT_UNWRITTEN
+    return 0 if print_document(plain_keys(document), words=words) else EXIT_UNWRITTEN
 
 
 def _check(files: Sequence[str], *, quiet: bool) -> int:
@@ -59,21 +62,29 @@ def _check(files: Sequence[str], *, quiet: bool) -> int:
     from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioCheck
     from socratic_bench.documents.plain import plain_keys
     from socratic_bench.errors import ENDINGS
-    from socratic_bench.types import counted
 
-    from ..output import print_document, say
+    from ..output import print_document
 
     report = check_files(files)
-    if not quiet:
-        for one in report.checked:
-            _say_checked(one)
-        _say_lines(report.problems)
-        for name, counts in (("families", report.families), ("ages", report.ages)):
-            say(f"{name}: {', '.join(f'{word} {count}' for word, count in counts.items())}")
-        say(f"{counted(len(report.checked), 'scenario')}, {counted(report.n_problems, 'problem')}")
-    if not print_document(plain_keys(ScenarioCheck.of(report))):
+    words = partial(_say_report, report, quiet=quiet)
+    if not print_document(plain_keys(ScenarioCheck.of(report)), words=words):
         return EXIT_UNWRITTEN
     return ENDINGS["usage"].exit_code if report.n_problems else 0
+
+
+def _say_report(report: "Report", *, quiet: bool) -> None:
+    from socratic_bench.types import counted
+
+    from ..output import say
+
+    if quiet:
+        return
+    for one in report.checked:
+        _say_checked(one)
+    _say_lines(report.problems)
+    for name, counts in (("families", report.families), ("ages", report.ages)):
+        say(f"{name}: {', '.join(f'{word} {count}' for word, count in counts.items())}")
+    say(f"{counted(len(report.checked), 'scenario')}, {counted(report.n_problems, 'problem')}")
 
 
 def _say_checked(one: "Checked") -> None:

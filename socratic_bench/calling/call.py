@@ -54,10 +54,9 @@ class CalledModel(Struct, frozen=True):
 
 
 class _Call(Struct):
-    """A call under way: the requests that it has sent, and what it has waited since the last one.
+    """A call under way: the requests sent, the tries begun, the wait since the last request.
 
     `kind` is that of the last request's error; `mended`: what the provider does otherwise for it.
-    `n_tried` counts what the retry policy does: requests that were mended at once are one try.
     """
 
     model_id: str
@@ -114,8 +113,7 @@ class _Call(Struct):
         )
 
     def _pause(self, seconds: float) -> None:
-        n_most = self.context.retry_policy.max_attempts
-        tried = {"n_tried": self.n_tried, "n_most": n_most}
+        tried = {"n_tried": self.n_tried, "n_most": self.context.retry_policy.max_attempts}
         self._tell(CallRetries, kind=self.kind, **tried, wait_s=seconds)
         self.wait_ms += seconds * 1000
         self.context.cancel_token.sleep(seconds)
@@ -170,12 +168,10 @@ class _Call(Struct):
             self._tell(CallWaits, cause="budget")
             self.context.cost_limit.reserve(self.model_id, self.request, self.key)
         limiter = self.services.rate_limiter(self.model_id)
-        self.wait_ms += limiter.acquire(self._wait_for_slot) * 1000
+        if wait_s := limiter.wait_s:
+            self._tell(CallWaits, cause="rate_limit", wait_s=wait_s)
+        self.wait_ms += limiter.acquire(self.context.cancel_token.sleep) * 1000
         return self._sent(provider)
-
-    def _wait_for_slot(self, seconds: float) -> None:
-        self._tell(CallWaits, cause="rate_limit", wait_s=seconds)
-        self.context.cancel_token.sleep(seconds)
 
     def _sent(self, provider: Provider) -> Completion:
         self._tell(AttemptBegan, request=self.request)

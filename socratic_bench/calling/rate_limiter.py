@@ -105,6 +105,14 @@ class RateLimiter:
         with self._lock:
             return tuple(self._changes)
 
+    @property
+    def wait_s(self) -> float:
+        """Seconds that whoever asks for a slot now will about wait for it."""
+        with self._lock:
+            now_s = self._monotonic_s()
+            rest_s = max(0.0, self._counted_at_s - now_s)
+            return max(0.0, rest_s + (self._last + 1 - self._count(now_s)) / self._per_s)
+
     def acquire(self, sleep: Sleep) -> float:
         """Wait for a slot of the caller's own; the seconds that it slept.
 

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from functools import partial, reduce
+from functools import partial
 
 from msgspec import Struct, field
 
@@ -13,15 +13,11 @@ from socratic_bench.forecast.reply_models import ReplyModel
 from socratic_bench.ports import CostLimit
 from socratic_bench.pricing.caching import Part, PrefixCache
 from socratic_bench.providers.bedrock.cache_points import caches_system
-from socratic_bench.providers.bedrock.capabilities import (
-    Capabilities,
-    capabilities_of,
-    dropped_field,
-    refused_field,
-)
+from socratic_bench.providers.bedrock.capabilities import Capabilities, dropped_field
+from socratic_bench.providers.bedrock.observed import ObservedCapabilities, Shaped
 from socratic_bench.providers.bedrock.options import Options
 from socratic_bench.providers.bedrock.sizes import request_parts
-from socratic_bench.providers.bedrock.wire import Wire, converse_arguments
+from socratic_bench.providers.bedrock.wire import Wire
 from socratic_bench.runner.clock import utc_now
 from socratic_bench.types import JUDGE, CallKey, Completion, Request, Role, Usage
 
@@ -50,10 +46,10 @@ class SimulatedModel(Struct):
     warms: bool = False
     calls: dict[Role, list[Completion]] = field(default_factory=lambda: defaultdict(list))
     _cache: PrefixCache = field(default_factory=PrefixCache)
-    _can: Capabilities = field(default_factory=Capabilities)
+    _seen: ObservedCapabilities = field(default_factory=lambda: ObservedCapabilities(""))
 
     def __post_init__(self) -> None:
-        self._can = self.options.limit(capabilities_of(self.model_id))
+        self._seen = ObservedCapabilities(self.model_id)
 
     def complete(self, request: Request, key: CallKey) -> Completion:
         with self.event_queue.lock:
@@ -63,21 +59,21 @@ class SimulatedModel(Struct):
         reservation = (
             self.cost_limit.reserve(self.model_id, request, key) if self.cost_limit else None
         )
-        arguments, streamed = self._accepted(request, key)
+        shaped = self._accepted(request, key)
         if key.role == JUDGE:
             self.warms = caches_system(request, self._can)
-        said = self.reply_model.reply(arguments, request, key)
+        said = self.reply_model.reply(shaped.arguments, request, key)
         completion = Completion(
             message=said.message,
             stop_reason=said.stop_reason,
-            usage=self._usage(request, arguments, said.output_tokens),
+            usage=self._usage(request, shaped.arguments, said.output_tokens),
             latency_ms=0.0,
             service_latency_ms=None,
             attempts=(),
             request_id=None,
             finished_at=utc_now(),
             served_tier=request.config.service_tier,
-            streamed=streamed,
+            streamed=shaped.is_streamed,
             model_id=self.model_id,
         )
 
@@ -105,34 +101,36 @@ class SimulatedModel(Struct):
             cache_write_tokens=write,
         )
 
-    def _accepted(self, request: Request, key: CallKey) -> tuple[Wire, bool]:
-        """The request in the shape that the model takes, and whether its answer is streamed.
+    def _accepted(self, request: Request, key: CallKey) -> Shaped:
+        """The request in the shape that the model takes.
 
         Each refusal takes as long as the first byte of an answer; later requests know of it. Raises
         `ModelError` where nothing can be left out of what is refused.
         """
         refused: list[str] = []
         while True:
-            can = reduce(Capabilities.without, refused, self._can)
-            arguments = converse_arguments(self.model_id, request, can, self.options.metadata)
-            streamed = can.streams(arguments)
-            refusal = self.reply_model.refuses(arguments, streamed=streamed)
-            if refusal is None:
-                return arguments, streamed
-            dropped = dropped_field(refusal.code, refusal.message, can)
+            shaped = self._seen.shaped(request, self.options, refused)
+            kind = self.reply_model.refuses(shaped)
+            if kind is None:
+                return shaped
+            dropped = dropped_field(kind.code, kind.message, shaped.can)
             if dropped:
                 refused.append(dropped)
             learn = partial(self._learn, request, tuple(refused))
             self.event_queue.call(self.latency_models.of(key.role).first_token_ms, learn)
             if not dropped:
                 raise explained(
-                    refusal,
-                    refused_field(refusal.code, refusal.message),
+                    kind.error,
+                    kind.refused,
                     request,
                     is_tested=key.role == self.tested,
                     metadata=bool(self.options.metadata),
                 )
 
     def _learn(self, request: Request, refused: Sequence[str]) -> None:
-        self._can = reduce(Capabilities.without, refused, self._can)
+        self._seen.learn(refused)
         self.warms = self.warms and caches_system(request, self._can)
+
+    @property
+    def _can(self) -> Capabilities:
+        return self.options.limit(self._seen.now)

@@ -5,11 +5,12 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from socratic_bench.errors import ModelError
 from socratic_bench.forecast.latency_models import Emulation
 from socratic_bench.judging.expectation import expected_arguments, expected_verdict
 from socratic_bench.ports import Length
+from socratic_bench.provider_ports import ErrorKind
 from socratic_bench.providers.bedrock.answers import read_message
+from socratic_bench.providers.bedrock.observed import Shaped
 from socratic_bench.providers.bedrock.sizes import CHARACTERS, text_tokens
 from socratic_bench.providers.bedrock.wire import Wire
 from socratic_bench.runner.plan import Plan
@@ -30,7 +31,7 @@ class ExpectedReply(Struct, frozen=True):
 class ReplyModel(Protocol):
     """Predicts a model's reply to a request."""
 
-    def refuses(self, arguments: Wire, *, streamed: bool) -> ModelError | None:
+    def refuses(self, shaped: Shaped) -> ErrorKind | None:
         """How the model refuses the request, if that is known."""
         ...
 
@@ -43,13 +44,13 @@ class Emulated(Struct, frozen=True):
     model_id: str
     emulation: Emulation
 
-    def refuses(self, arguments: Wire, *, streamed: bool) -> ModelError | None:
+    def refuses(self, shaped: Shaped) -> ErrorKind | None:
         from socratic_bench.emulator.simulation import refusal
 
         error = refusal(
             self.model_id,
-            arguments,
-            streamed=streamed,
+            shaped.arguments,
+            streamed=shaped.is_streamed,
             any_model=self.emulation.any_model,
             context_window_tokens=self.emulation.context_window_tokens,
         )
@@ -57,8 +58,7 @@ class Emulated(Struct, frozen=True):
             return None
         from socratic_bench.providers.bedrock.error_kinds import answered_kind
 
-        kind = answered_kind(error.name, error.message, error.status, model_id=self.model_id)
-        return kind.error
+        return answered_kind(error.name, error.message, error.status, model_id=self.model_id)
 
     def reply(self, arguments: Wire, request: Request, key: CallKey) -> ExpectedReply:  # noqa: ARG002 -- port
         from socratic_bench.emulator.simulation import answer
@@ -75,7 +75,7 @@ class Expected(Struct, frozen=True):
     length: Length
     scale: float
 
-    def refuses(self, arguments: Wire, *, streamed: bool) -> ModelError | None:  # noqa: ARG002 -- nobody knows
+    def refuses(self, shaped: Shaped) -> ErrorKind | None:  # noqa: ARG002 -- nobody knows
         return None
 
     def reply(self, arguments: Wire, request: Request, key: CallKey) -> ExpectedReply:

@@ -8,7 +8,7 @@ from socratic_bench.runner.resume import AcquiredRun
 from socratic_bench.settings import CoreConfig
 
 NOT_FROM_BRIEF = Problem.of(
-    "The short form leaves out what the run could be gone on with: give {output_dir}, or no "
+    "The short form is not enough to go on with this run: next time give {output_dir}, or no "
     "{brief}."
 )
 FROM_DOCUMENT = Problem.of(
@@ -28,19 +28,17 @@ def say_how_to_go_on(
     if not any(entry.get("kind") == "answered" for entry in acquired.journal.entries):
         return
     is_kept = acquired.journal.is_kept
-    from_document = FROM_DOCUMENT if is_journal_shown else NOT_FROM_BRIEF
-    stored = stored_words(plan.config, acquired.run_id)
-    how = [Problem.of("Go on with it:"), stored] if is_kept else [from_document]
-    if not is_kept and (plan.config.output_dir or plan.config.s3_bucket):
-        how += [
-            Problem.of("Without it, with what was kept, once there is room and access:"),
-            stored,
-        ]
-    if how[0] in error.hints:
+    first = () if is_kept else (FROM_DOCUMENT if is_journal_shown else NOT_FROM_BRIEF,)
+    # A command to copy stands last, so that nothing runs into it.
+    said = "Go on with it:" if is_kept else "Or go on with what the store has:"
+    has_store = bool(plan.config.output_dir or plan.config.s3_bucket)
+    last = (Problem.of(said), stored_words(plan.config, acquired.run_id)) if has_store else ()
+    if {*first, *last} & {*error.hints}:
         return
     # If the store is what failed, the document holds all of it.
-    is_first = isinstance(error, ArtifactError) and not is_kept
-    error.hints = (*how, *error.hints) if is_first else (*error.hints, *how)
+    is_of_store = isinstance(error, ArtifactError)
+    told = (*first, *error.hints) if is_of_store else (*error.hints, *first)
+    error.hints = (*told, *last)
 
 
 def stored_words(config: CoreConfig, run_id: str) -> Problem:

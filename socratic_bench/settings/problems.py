@@ -118,7 +118,10 @@ def _not_allowed(config: CoreConfig, allowed: Sequence[str]) -> str:
     if not config.offline:
         return "Model not found in {model_ids}: {asked!r}{nearest}."
     if all(name.startswith(EMBEDDED) for name in allowed):
-        return "{offline} plays the embedded models alone, and {asked!r} is none of them{nearest}."
+        return (
+            "{offline} plays the embedded models alone, and {asked!r} is none of them{nearest}. "
+            "Take one of these, which socratic-runner models lists, too, or leave {offline} out."
+        )
     return (
         "Model not found in {model_ids}, which counts with {offline}, too: {asked!r}{nearest}. "
         "Leave it unset there to play the embedded models."
@@ -129,7 +132,7 @@ def _nearest(model: str, allowed: tuple[str, ...]) -> str:
     from difflib import get_close_matches
 
     # Comparing takes quadratic time, and no id is longer.
-    near = get_close_matches(model[:LONGEST_ID], allowed, n=MOST_NAMED, cutoff=0.3)
+    near = get_close_matches(model[:LONGEST_ID], allowed, n=MOST_NAMED, cutoff=0.5)
     if near:
         return f" (nearest: {', '.join(near)})"
     more = f" and {len(allowed) - MOST_NAMED} more" if len(allowed) > MOST_NAMED else ""

@@ -22,7 +22,7 @@ _WORD = re.compile(r"[^\W_]+")
 # Scripts that are written without spaces; of them two signs in a row are a word.
 _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]+")
 _SHORTEST, _STEM = 2, 5
-_ENOUGH = 0.35
+_ENOUGH = 0.4
 # Who says nearly as much as the one who comes nearest has said it, too.
 _NEARLY = 0.9
 

@@ -11,6 +11,7 @@ from urllib3 import exceptions as http
 
 from socratic_bench.errors import ModelError, Problem, Words, followed
 from socratic_bench.provider_ports import ErrorKind, OverdueError, UnreadableAnswerError
+from socratic_bench.providers.bedrock.capabilities import refused_field
 from socratic_bench.providers.bedrock.credential_sources import unread_file
 from socratic_bench.providers.bedrock.credentials import CredentialsError
 from socratic_bench.providers.bedrock.kinds import ERROR_KINDS, KIND_OF_CODE
@@ -163,6 +164,7 @@ def _kind(
         maybe_billed=maybe_billed,
         hint=hint or Problem.of(row.hint),
         retry_after_s=wait_s,
+        refused=refused_field(name, said),
     )
 
 

@@ -1,11 +1,32 @@
 """The capabilities of one model: from the table, less what it has refused so far."""
 
 import threading
+from collections.abc import Sequence
+from functools import reduce
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.provider_ports import ErrorKind
-from socratic_bench.providers.bedrock.capabilities import Capabilities, dropped_field
+from socratic_bench.providers.bedrock.capabilities import (
+    Capabilities,
+    capabilities_of,
+    dropped_field,
+)
+from socratic_bench.providers.bedrock.options import Options
+from socratic_bench.providers.bedrock.wire import Wire, converse_arguments
+from socratic_bench.types import Request
+
+
+class Shaped(Struct, frozen=True):
+    """A request as it is sent to a model that takes so much."""
+
+    can: Capabilities
+    arguments: Wire
+
+    @property
+    def is_streamed(self) -> bool:
+        return self.can.streams(self.arguments)
 
 
 class ObservedCapabilities:
@@ -13,11 +34,22 @@ class ObservedCapabilities:
     several threads.
     """
 
-    def __init__(self, model_id: str, can: Capabilities) -> None:
-        self.now = can
+    def __init__(self, model_id: str) -> None:
+        self.now = capabilities_of(model_id)
         self.notices: tuple[str, ...] = ()
         self._model_id = model_id
         self._lock = threading.Lock()
+
+    def shaped(self, request: Request, options: Options, lacking: Sequence[str] = ()) -> Shaped:
+        """The request as the model takes it and a run wants it; without what is `lacking`, too."""
+        can = options.limit(reduce(Capabilities.without, lacking, self.now))
+        arguments = converse_arguments(self._model_id, request, can, options.metadata)
+        return Shaped(can, arguments)
+
+    def learn(self, refused: Sequence[str]) -> None:
+        """Leave these out from now on."""
+        with self._lock:
+            self.now = reduce(Capabilities.without, refused, self.now)
 
     def mended(self, kind: ErrorKind, tried: Capabilities) -> ErrorKind | None:
         """The kind of an error that refuses a field which was `tried` and can be left out, as it is
@@ -26,11 +58,12 @@ class ObservedCapabilities:
         refused = dropped_field(kind.code, kind.message, tried)
         if refused is None:
             return None
+        notice = _notice(self._model_id, refused, kind)
         with self._lock:
             if getattr(self.now, refused):
                 self.now = self.now.without(refused)
-                self.notices = (*self.notices, _notice(self._model_id, refused, kind))
-        return replace(kind, mended=refused, notice=_notice(self._model_id, refused, kind))
+                self.notices = (*self.notices, notice)
+        return replace(kind, mended=refused, notice=notice)
 
 
 def _notice(model_id: str, refused: str, kind: ErrorKind) -> str:

@@ -12,18 +12,13 @@ from socratic_bench.errors import ModelError
 from socratic_bench.provider_ports import Answer, ErrorKind, OverdueError, Provider
 from socratic_bench.providers.bedrock import answers
 from socratic_bench.providers.bedrock.cache_points import caches_system
-from socratic_bench.providers.bedrock.capabilities import (
-    Capabilities,
-    capabilities_of,
-    refused_field,
-)
+from socratic_bench.providers.bedrock.capabilities import Capabilities
 from socratic_bench.providers.bedrock.connection import ADVISED, Connection
 from socratic_bench.providers.bedrock.credentials import CredentialsError
 from socratic_bench.providers.bedrock.error_kinds import TRANSLATED, error_kind
 from socratic_bench.providers.bedrock.observed import ObservedCapabilities
 from socratic_bench.providers.bedrock.options import Options
 from socratic_bench.providers.bedrock.sending import Response, WireRequest
-from socratic_bench.providers.bedrock.wire import converse_arguments
 from socratic_bench.types import Request
 
 if TYPE_CHECKING:
@@ -74,20 +69,21 @@ class BedrockProvider(Provider):
 
     def send(self, model_id: str, request: Request, timeout_s: float) -> Answer:
         """See `Provider.send`. Raises `FailedRequestError`."""
-        can = self._capabilities(model_id)
-        arguments = converse_arguments(model_id, request, can, self._options.metadata)
+        shaped = self._seen(model_id).shaped(request, self._options)
         client: BedrockRuntimeClient | None = None
         sent: WireRequest | None = None
         try:
             client = self._connection.current_client()
             self._connection.make_ready(client)
             sent = WireRequest(
-                client, arguments, timeout_s=timeout_s, monotonic_s=self._monotonic_s
+                client, shaped.arguments, timeout_s=timeout_s, monotonic_s=self._monotonic_s
             )
-            answer = _answer(sent.response(streamed=can.streams(arguments)))
+            answer = _answer(sent.response(streamed=shaped.is_streamed))
         except (*TRANSLATED, ModelError) as error:
             began = sent is not None and sent.began
-            raise FailedRequestError(model_id, tried=can, client=client, began=began) from error
+            raise FailedRequestError(
+                model_id, tried=shaped.can, client=client, began=began
+            ) from error
         self._connection.answered(client)
         return answer
 
@@ -106,25 +102,17 @@ class BedrockProvider(Provider):
         if mended:
             kind = mended
         look_up = partial(self._connection.hint, kind, _root(cause), error.model_id)
-        return replace(
-            kind,
-            refused=refused_field(kind.code, kind.message),
-            look_up=look_up if kind.code in ADVISED else None,
-        )
+        return replace(kind, look_up=look_up if kind.code in ADVISED else None)
 
     def sizes(self, model_id: str, request: Request) -> "Sequence[Part]":
         """See `Provider.sizes`."""
         from socratic_bench.providers.bedrock.sizes import request_parts
 
-        return request_parts(
-            converse_arguments(
-                model_id, request, self._capabilities(model_id), self._options.metadata
-            )
-        )
+        return request_parts(self._seen(model_id).shaped(request, self._options).arguments)
 
     def cached_prefix(self, model_id: str, request: Request) -> str | None:
         """See `Provider.cached_prefix`."""
-        if not caches_system(request, self._capabilities(model_id)):
+        if not caches_system(request, self._options.limit(self._seen(model_id).now)):
             return None
         return f"{model_id}\0{request.system}\0{request.tool}"
 
@@ -132,13 +120,10 @@ class BedrockProvider(Provider):
         """See `Provider.standing_notices`."""
         return self._seen(model_id).notices
 
-    def _capabilities(self, model_id: str) -> Capabilities:
-        return self._options.limit(self._seen(model_id).now)
-
     def _seen(self, model_id: str) -> ObservedCapabilities:
         seen = self._observed.get(model_id)
         if seen is None:
-            seen = ObservedCapabilities(model_id, capabilities_of(model_id))
+            seen = ObservedCapabilities(model_id)
             # Another thread may have been quicker.
             seen = self._observed.setdefault(model_id, seen)
         return seen

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from . import foreign as f
 from . import words as w
@@ -28,7 +28,8 @@ _ENGLISH_ONLY = (
 _SUFFIXED = 6
 _ENOUGH = 6
 _VOWELS = ("a", "i", "o", "u")
-# Scripts that English is never written in; letters beyond these count as Latin.
+# Scripts that English is never written in; letters beyond these count as Latin. Compiled at its
+# first use: most runs never meet a letter beyond ASCII.
 _OTHER_SCRIPT = (
     r"[\u0370-\u03ff\u0400-\u052f\u0530-\u058f\u0590-\u05ff\u0600-\u06ff\u0700-\u1cff"
     r"\u1f00-\u1fff\u2c80-\u2dff\u3040-\u30ff\u3100-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -91,14 +92,6 @@ def _other_script(words: Sequence[str]) -> bool:
     """Single letters of an alphabet are symbols, as in a formula; single ideographs are words."""
     letters = sum(len(word) for word in words)
     other = sum(
-        len(_other_script_pattern().findall(word))
-        for word in words
-        if len(word) > 1 or word >= "\u0900"
+        len(re.findall(_OTHER_SCRIPT, word)) for word in words if len(word) > 1 or word >= "\u0900"
     )
     return other > letters / 2
-
-
-@cache
-def _other_script_pattern() -> re.Pattern[str]:
-    """Compiled at the first letter beyond ASCII: most runs never meet one."""
-    return re.compile(_OTHER_SCRIPT)

@@ -1,7 +1,7 @@
 """Which sentences ask: by their mark, by their word order, or by asking to be told.
 
 A statement with a question mark ("So you would quit?") counts: it waits for a yes or a no. One
-that hands two things back at once ("So you want to, but you can't?") does not: it sums up.
+that hands the listener two things back ("So you want to, but you can't?") does not: it sums up.
 """
 
 from itertools import pairwise
@@ -71,9 +71,14 @@ def _demands(clause: Clause) -> bool:
 
 
 def _sums_up(sentence: Sentence) -> bool:
-    """Two statements joined, with nothing in the form of a question, a command or a tag."""
+    """Two statements about the listener joined, not in the form of a question, command or tag."""
     words = sentence.words
-    if sentence.ask or telling(sentence) or any(clause.command for clause in sentence.clauses):
+    if (
+        w.YOU.isdisjoint(words)
+        or sentence.ask
+        or telling(sentence)
+        or any(clause.command for clause in sentence.clauses)
+    ):
         return False
     pairs = list(pairwise(words))[1:]
     joined = any(
