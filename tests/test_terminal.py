@@ -70,10 +70,10 @@ def test_a_closing_line_tells_the_result(tmp_path):
     outcome = run(*DRIFT, "--output-dir", str(tmp_path))
     document = outcome.document
     last = outcome.stderr.splitlines()[-1]
-    cost = document["cost"]["total"]["total_usd"]
+    cost, score = document["cost"]["total"]["total_usd"], document["metrics"]["overall_score"]
 
     assert last == (
-        f"{document['run_id'][-4:]} completed: score 7.5 of 10 (8 of 8 judged), "
+        f"{document['run_id'][-4:]} completed: score {score:g} of 10 (8 of 8 judged), "
         f"no lasting lapse, half-life 5, {cost:.4f} USD (not billed), "
         f"{document['timestamps']['duration_seconds']:.1f} s, "
         f"kept in {document['output_artifacts']['curated']}"
@@ -122,7 +122,7 @@ def test_parallel_runs_on_one_terminal_overwrite_no_line_of_each_other():
     patterns = (
         r"run-\w{26}: emulator\.drift-5-v1:0, scenario career-change, up to 8 turns, seed 7",
         r"turn {3}\d [! ] [ \d.]+ \(form [^()]*\)  .* \d+ in, \d+ out",
-        r"completed: score 7.5 of 10 \(8 of 8 judged\), no lasting lapse, half-life 5, .* s",
+        r"completed: score [\d.]+ of 10 \(8 of 8 judged\), no lasting lapse, half-life 5, .* s",
         r"socratic-runner: half_life is 5, 3 under 8\.",
     )
     *shown, last = [line[5:] if line[:4] in tags else line for line in lines]
