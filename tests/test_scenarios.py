@@ -2,6 +2,7 @@ import hashlib
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,12 @@ from socratic_bench.benchmarks.socratic.scenarios import (
 from socratic_bench.benchmarks.socratic.scenarios.lint import check
 from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioRow
 from socratic_bench.benchmarks.socratic.scenarios.loading import DATA
+from socratic_bench.benchmarks.socratic.scenarios.wording import n_words, plain
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import MOST_SHOWN
 from tests.command import Outcome, assert_valid, daily, run
+
+_OWN_WORDS = 5  # shorter ones are anybody's
 
 LESSON = """\
 id = "lesson"
@@ -68,12 +72,25 @@ def problems_of(path: Path) -> tuple[str, ...]:
 def test_the_scenarios_and_custom_load_and_have_nothing_to_complain_about():
     scenarios = builtin()
 
-    assert len(scenarios) == 43
+    assert len(scenarios) == 45
     assert [scenario.id for scenario in scenarios] == list(builtin_ids())
     assert check(scenarios, balanced=True) == []
     assert {scenario.age for scenario in scenarios} == {"child", "teenager", "student", "adult"}
     assert len({scenario.subject for scenario in scenarios}) >= 10
     assert sum(scenario.closes_after is not None for scenario in scenarios) == 2
+
+
+def test_no_two_students_say_the_same_sentence():
+    said: Counter[str] = Counter()
+    for one in builtin():
+        lines = [*own_sentences(one).values()]
+        for words in filter(None, (one.voice, one.pressure)):
+            lines += [line for kind in words.__struct_fields__ for line in getattr(words, kind)]
+        for sentence in re.split(r"(?<=[.!?\u3002])\s*", " ".join(lines)):
+            if n_words(sentence) >= _OWN_WORDS:
+                said[plain(sentence)] += 1
+
+    assert [sentence for sentence, times in said.items() if times > 1] == []
 
 
 @pytest.mark.parametrize(
@@ -678,11 +695,11 @@ def test_the_built_in_scenarios_pass_the_check():
 
     assert (outcome.exit_code, document["ok"], document["n_problems"]) == (0, True, 0)
     assert [one["id"] for one in document["scenarios"]] == list(builtin_ids())
-    assert sum(document["families"].values()) == 42
+    assert sum(document["families"].values()) == 44
     assert max(document["families"].values()) - min(document["families"].values()) <= 1
     assert min(document["ages"].values()) >= 4
     assert len(document["subjects"]) >= 10
-    assert "43 scenarios, 0 problems" in outcome.stderr
+    assert "45 scenarios, 0 problems" in outcome.stderr
 
 
 GOOD = LESSON.replace('"  Somebody who likes ice.  "', f'"{"Likes ice and asks for more. " * 4}"')

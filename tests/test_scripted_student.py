@@ -165,6 +165,17 @@ def test_after_an_insight_the_old_view_does_not_come_back():
     assert {*before} == {own for move in BREAD.moves[:2] for own in move.says}
 
 
+@pytest.mark.parametrize("name", [name for name in builtin_ids() if load_builtin(name).moves])
+def test_every_insight_is_reached_by_questions_about_its_matter(name):
+    scenario = load_builtin(name)
+    for insight in scenario.draws_out:
+        asked = [f"What about {cue.rstrip('*')}?" for cue in insight.cues]
+
+        said = [reply.text for reply in talk(scenario, asked * 2)]
+
+        assert [text for text in said if text.endswith(insight.says[-1])], insight.insight
+
+
 @pytest.mark.parametrize("words", OPEN)
 @pytest.mark.parametrize("name", [name for name in builtin_ids() if load_builtin(name).moves])
 def test_an_open_question_never_gets_a_yes_or_no(name, words):
