@@ -58,6 +58,8 @@ FOREIGN = [
     ("de-CH", "Ist das immer so?", "polar"),
     ("ja", "\u306a\u305c\u305d\u3046\u601d\u3044\u307e\u3059\u304b\uff1f", "open"),
     ("ja", "\u305d\u308c\u306f\u672c\u5f53\u3067\u3059\u304b\uff1f", "polar"),
+    ("ja", "\u305d\u308c\u306f\u672c\u5f53\u3067\u3059\u304b\u3002", "polar"),
+    ("ja", "\u305d\u308c\u306f\u672c\u5f53\u3067\u3059\u3002", "none"),
     ("fi", "Onko se aina niin?", "open"),  # nobody here reads Finnish: an open answer fits both
 ]
 

@@ -11,7 +11,8 @@ Kind = Literal["open", "polar", "none"]
 _SEGMENT = re.compile(
     r"[^\n]+?(?:[.!?\u2026\u061f]+[\"'\u201d\u2019)*\]]*(?=\s|$)|[\u3002\uff1f\uff01]+|(?=\n)|$)"
 )
-_MARK = re.compile("[?\uff1f\u061f\u037e\u055e]")  # also full-width, Arabic, Greek, Armenian
+# Also full-width, Arabic, Greek, Armenian, and the ending of a Japanese question.
+_MARK = re.compile("[?\uff1f\u061f\u037e\u055e]|\u304b\u3002")
 # Asks without a question mark.
 _INVITES = re.compile(
     r"\W*(?:(?:so|okay|ok|and|but|please|now|well|then|good)\W+)*"
