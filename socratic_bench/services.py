@@ -18,6 +18,7 @@ from socratic_bench.provider_ports import Provider
 from socratic_bench.providers import load_provider
 from socratic_bench.settings import CoreConfig
 from socratic_bench.threads import RequestThreads
+from socratic_bench.turnstile import Turnstile, unhurried
 
 if TYPE_CHECKING:
     from socratic_bench.pricing.table import PriceTable
@@ -45,7 +46,9 @@ class Services:
         self._lock = threading.Lock()
         self._connections: dict[Hashable, Future[Provider]] = {}
         self._cache_gates: dict[Hashable, PromptCacheGate] = {}
+        self._turnstile = Turnstile()
         self._stack = ExitStack()
+        self._stack.enter_context(unhurried())
         self._is_closed = False
 
     def in_time(self, work: Callable[[], Result], cancel_token: CancelToken) -> Result:
@@ -79,6 +82,7 @@ class Services:
             rate_limiter=partial(self.rate_limiters.of, config.provider, config.region or ""),
             cache_gate=self._cache_gate(config),
             threads=self.threads,
+            turnstile=self._turnstile,
         )
 
     def close(self) -> None:

@@ -4,6 +4,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from queue import SimpleQueue
 from traceback import clear_frames
 from typing import Any, TypeVar
@@ -15,32 +16,29 @@ _Work = tuple[Callable[[], Any], "Future[Any]"]
 class RequestThreads:
     """As many threads as there is work under way; one that is free takes the next.
 
-    They end with the process, whatever they do; those that are free end with `close`.
+    They end with the process, whatever they do; those that are free end with `close`. There is no
+    lock, for which hundreds of threads would wait in turn, each for the interpreter's as well.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._free: list[SimpleQueue[_Work | None]] = []
+        self._free: deque[SimpleQueue[_Work | None]] = deque()
         self._is_open = True
 
     def submit(self, work: Callable[[], Result]) -> "Future[Result]":
         future: Future[Result] = Future()
-        with self._lock:
-            inbox = self._free.pop() if self._free else None
-        if inbox is not None:
+        try:
+            self._free.pop().put((work, future))
+        except IndexError:
+            inbox: SimpleQueue[_Work | None] = SimpleQueue()
             inbox.put((work, future))
-            return future
-        inbox = SimpleQueue()
-        inbox.put((work, future))
-        threading.Thread(target=self._serve, args=(inbox,), name="worker", daemon=True).start()
+            threading.Thread(target=self._serve, args=(inbox,), name="worker", daemon=True).start()
         return future
 
     def close(self) -> None:
-        with self._lock:
-            self._is_open = False
-            free, self._free = self._free, []
-        for inbox in free:
-            inbox.put(None)
+        self._is_open = False
+        with suppress(IndexError):
+            while True:
+                self._free.pop().put(None)
 
     def _serve(self, inbox: "SimpleQueue[_Work | None]") -> None:
         while self._does_next(inbox):
@@ -54,15 +52,11 @@ class RequestThreads:
         work, future = given
         result, error = _done(work)
         # Free before whoever waits can ask for the next.
-        is_kept = self._keep(inbox)
+        self._free.append(inbox)
+        if not self._is_open:
+            self.close()
         _settle(future, result, error)
-        return is_kept
-
-    def _keep(self, inbox: "SimpleQueue[_Work | None]") -> bool:
-        with self._lock:
-            if self._is_open:
-                self._free.append(inbox)
-            return self._is_open
+        return True
 
 
 class Workers:

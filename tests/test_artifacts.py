@@ -1,7 +1,9 @@
 """One contract for every store, over a real folder and over S3 as moto plays it."""
 
+import shutil
 import threading
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from socratic_bench.storage.folder import FolderStore
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.places import open_bucket, open_folder
 from socratic_bench.storage.s3 import S3Store
-from socratic_bench.store_ports import ArtifactStore
+from socratic_bench.store_ports import ArtifactStore, Kept
 from tests.fakes import KEPT, PATIENCE_S, FakeBedrock, Said, xml
 
 KEY = "raw/runs/run-1/turn_000.json"
@@ -159,6 +161,29 @@ class TestFolder:
         reader.join(PATIENCE_S)
         assert seen
         assert seen <= bodies
+
+    @pytest.mark.parametrize("gone", ["", "raw", "raw/runs/run-1"])
+    def test_a_folder_that_was_removed_meanwhile_is_made_anew(self, gone, tmp_path):
+        store, other = (FolderStore(str(tmp_path / "out")) for _ in range(2))
+        store.put("raw/runs/run-1/a.json", b"a")
+        shutil.rmtree(tmp_path / "out" / gone)
+        store.put("raw/runs/run-1/b.json", b"b")
+        other.put("raw/runs/run-2/c.json", b"c")
+
+        left = {"raw/runs/run-1/b.json": b"b", "raw/runs/run-2/c.json": b"c"}
+        assert files_below(tmp_path / "out") == left
+
+    @pytest.mark.parametrize("moved", ["", "raw", "raw/runs/run-1"])
+    def test_what_lies_elsewhere_by_now_is_missing(self, moved, tmp_path):
+        store, key = FolderStore(str(tmp_path / "out")), "raw/runs/run-1/a.json"
+        store.put(key, b"a")
+        kept = {key: Kept(n_bytes=1, sha256=sha256(b"a").digest())}
+        assert store.missing(kept) == []
+
+        (tmp_path / "out" / moved).rename(tmp_path / "elsewhere")
+        assert store.missing(kept) == [key]
+        store.put(key, b"a")
+        assert store.missing(kept) == []
 
     def test_others_may_read_what_was_written(self, tmp_path):
         FolderStore(str(tmp_path)).put(KEY, b"x")

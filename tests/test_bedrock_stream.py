@@ -3,16 +3,18 @@
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
+import botocore.session
 import pytest
 
 from socratic_bench.emulator import Emulator, Settings
-from socratic_bench.emulator.frames import corrupted, event, exception
+from socratic_bench.emulator.frames import corrupted, event, exception, frame
 from socratic_bench.errors import Stopped
 from socratic_bench.providers.bedrock.connection import Connection
+from socratic_bench.providers.bedrock.data import make_client, new_session
 from socratic_bench.providers.bedrock.session import Endpoint
 from socratic_bench.providers.bedrock.streamed import StreamedAnswer
 from socratic_bench.runner import CancelToken
@@ -80,7 +82,11 @@ def wire(play: Callable[[Send], None], call_timeout_s: float = 60.0) -> Iterator
 
 
 def sending(*frames: bytes, end: bytes = END) -> Callable[[Send], None]:
-    return lambda send: send(HEAD + b"".join(map(chunk, frames)) + end)
+    return lambda send: send(streamed(frames, end))
+
+
+def streamed(frames: Iterable[bytes], end: bytes = END) -> bytes:
+    return HEAD + b"".join(map(chunk, frames)) + end
 
 
 def test_a_whole_stream_is_an_answer():
@@ -201,6 +207,104 @@ def test_connections_are_kept_between_streams():
 
         assert {one.connection for one in emulator.requests} == {1}
     assert all(isinstance(one, Completion) and one.streamed for one in found)
+
+
+@pytest.mark.parametrize("n_bytes", [1, 7, 10_000])
+def test_a_frame_may_come_in_any_pieces(n_bytes):
+    whole = b"".join(WHOLE)
+    pieces = [whole[at : at + n_bytes] for at in range(0, len(whole), n_bytes)]
+    with wire(sending(*pieces)) as bench:
+        assert bench.ask(max_attempts=1).message.text == "Why? "
+
+
+# What events hold, by their kind. All are read as the SDK reads them, plain or not.
+HELD = {
+    "contentBlockDelta": (
+        b'{"delta":{"text":"Why?"},"contentBlockIndex":0}',
+        b'{"contentBlockIndex":1,"delta":{"text":""},"p":"abcdef"}',
+        b'{"delta":{"toolUse":{"input":"{\\"form\\": "}},"contentBlockIndex":2}',
+        b'{"delta":{"toolUse":{"input":"x","more":1}},"contentBlockIndex":2}',
+        b'{"delta":{"reasoningContent":{"text":"So"}},"contentBlockIndex":0}',
+        b'{"delta":{"text":"half \\ud83d"},"contentBlockIndex":0}',
+        b'{"delta":{"text":"\xf0\x9f\x98\x80 caf\xc3\xa9"},"contentBlockIndex":0}',
+        b'{"delta":{"text":"bad \xff"},"contentBlockIndex":0}',
+        b'{"delta":{"text":null,"toolUse":null},"contentBlockIndex":0}',
+        b'{"delta":{"text":"a","toolUse":{"input":"b"}},"contentBlockIndex":0}',
+        b'{"delta":{"text":5},"contentBlockIndex":0}',
+        b'{"delta":{"text":{"input":"a"}},"contentBlockIndex":0}',
+        b'{"delta":{"toolUse":"a"},"contentBlockIndex":0}',
+        b'{"delta":{},"contentBlockIndex":0}',
+        b'{"delta":null,"contentBlockIndex":0}',
+        b'{"delta":{"text":"a"},"contentBlockIndex":null}',
+        b'{"delta":{"text":"a"},"contentBlockIndex":"0"}',
+        b'{"delta":{"text":"a"}}',
+        b"{}",
+        b"[]",
+        b"null",
+        b"",
+        b'{"delta":',
+    ),
+    "messageStart": (b'{"role":"assistant"}', b'{"role":3,"p":"x"}', b'{"role":null}', b"{}"),
+    "contentBlockStop": (b'{"contentBlockIndex":4,"p":"x"}', b'{"contentBlockIndex":null}', b"5"),
+    "messageStop": (
+        b'{"stopReason":"end_turn","p":"x"}',
+        b'{"stopReason":null}',
+        b'{"stopReason":7}',
+        b'{"stopReason":"end_turn","additionalModelResponseFields":null}',
+    ),
+    "metadata": (b'{"usage":{"inputTokens":1,"cacheReadInputTokens":null},"metrics":{}}', b"{}"),
+    "somethingNew": (b'{"a":1}', b"{"),
+}
+
+
+@pytest.fixture(scope="module")
+def read_twice() -> Iterator[Callable[..., tuple[list[Any], list[Any]]]]:
+    """What the SDK by itself makes of a stream, and what this program's sessions make of it."""
+    said: list[bytes] = []
+    with ExitStack() as stack:
+        bench = stack.enter_context(wire(lambda send: send(streamed(said))))
+        url = bench.client.client.meta.endpoint_url
+        clients = [
+            client_of(session, url) for session in (botocore.session.Session(), new_session())
+        ]
+        for client in clients:
+            stack.callback(client.close)
+
+        def read(*frames: bytes) -> tuple[list[Any], list[Any]]:
+            said[:] = frames
+            theirs, ours = map(events_of, clients)
+            return theirs, ours
+
+        yield read
+
+
+def client_of(session: Any, url: str) -> Any:
+    session.set_credentials("nobody", "nobody")
+    return make_client(session, "bedrock-runtime", region_name="us-east-1", endpoint_url=url)
+
+
+def events_of(client: Any) -> list[Any]:
+    """The events of a stream, and last the error that it ends with, if it does."""
+    found: list[Any] = []
+    with closing(client.converse_stream(modelId="m", messages=[])["stream"]) as stream:
+        try:
+            found.extend(stream)
+        except Exception as error:  # noqa: BLE001 -- compared
+            found.append(str(error))
+    return found
+
+
+@pytest.mark.parametrize("kind", HELD)
+def test_events_are_read_as_the_sdk_reads_them(kind, read_twice):
+    headers = {":event-type": kind, ":content-type": "application/json", ":message-type": "event"}
+    for held in HELD[kind]:
+        theirs, ours = read_twice(START, frame(headers, held), STOP)
+        assert len(theirs) >= 2, held
+        if isinstance(theirs[-1], str):  # the SDK raises many kinds of errors, which get one name
+            assert isinstance(ours[-1], str), held
+            theirs.pop()
+            ours.pop()
+        assert ours == theirs, held
 
 
 class TestAssembly:

@@ -608,6 +608,20 @@ def test_no_link_within_the_folder_leads_out_of_it(link, tmp_path):
     assert list(elsewhere.rglob("*")) == []
 
 
+@pytest.mark.parametrize("link", ["raw", "raw/runs"])
+def test_a_link_in_the_place_of_a_folder_that_was_in_use_is_not_followed(link, tmp_path):
+    elsewhere, out = tmp_path / "elsewhere", tmp_path / "out"
+    store = FolderStore(str(out))
+    store.put("raw/runs/a.json", b"{}")
+    (out / link).rename(tmp_path / "before")
+    (elsewhere / "runs").mkdir(parents=True)
+    (out / link).symlink_to(elsewhere)
+
+    with pytest.raises(ArtifactError, match="leads out"):
+        store.put("raw/runs/b.json", b"{}")
+    assert [path for path in elsewhere.rglob("*") if path.is_file()] == []
+
+
 def test_a_link_in_a_files_place_is_replaced_and_not_followed(tmp_path):
     victim = tmp_path / "victim"
     victim.write_text("mine")

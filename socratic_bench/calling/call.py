@@ -33,6 +33,7 @@ from socratic_bench.provider_ports import (
     Provider,
     common_kind,
 )
+from socratic_bench.turnstile import Pass
 from socratic_bench.types import Attempt, CallKey, Completion, Request
 
 RUN_ENDED = "run_ended"  # the error of a request whose answer nobody waited for any more
@@ -68,6 +69,7 @@ class _Call(Struct):
     wait_ms: float = 0.0
     kind: ErrorKind | None = None
     mended: set[str] = field(default_factory=set)
+    input_at_most: int = 0
     n_tried: int = 0
 
     def complete(self) -> Completion:
@@ -156,8 +158,8 @@ class _Call(Struct):
             return completion
         finally:
             # Nobody waits for a cache that was refused.
-            is_cached = provider.cached_prefix(self.model_id, self.request) is not None
-            gate.leave(prefix, is_done=completion is not None or not is_cached)
+            wanted = completion is None and provider.cached_prefix(self.model_id, self.request)
+            gate.leave(prefix, is_done=not wanted)
 
     def _wait_for_cache(self, written: "Future[None]", timeout_s: float) -> None:
         self._tell(CallWaits, cause="prompt_cache")
@@ -171,10 +173,15 @@ class _Call(Struct):
         if wait_s := limiter.wait_s:
             self._tell(CallWaits, cause="rate_limit", wait_s=wait_s)
         self.wait_ms += limiter.acquire(self.context.cancel_token.sleep) * 1000
-        return self._sent(provider)
+        turn = self.services.turnstile.enter(self.context.cancel_token.result)
+        try:
+            return self._sent(provider, turn)
+        finally:
+            turn.give_back()
 
-    def _sent(self, provider: Provider) -> Completion:
-        self._tell(AttemptBegan, request=self.request)
+    def _sent(self, provider: Provider, turn: Pass) -> Completion:
+        self.input_at_most = self.input_at_most or most_input_tokens(self.request)
+        self._tell(AttemptBegan, request=self.request, input_tokens_at_most=self.input_at_most)
         self.context.cancel_token.check()
         started_at, started_s = self.context.now(), self.context.cancel_token.monotonic_s()
         try:
@@ -182,6 +189,7 @@ class _Call(Struct):
                 provider,
                 self.model_id,
                 self.request,
+                turn,
                 timeout_s=self.context.timeout_s,
                 threads=self.services.threads,
                 cancel_token=self.context.cancel_token,
@@ -237,7 +245,7 @@ class _Call(Struct):
             wait_ms=self.wait_ms,
             error=error,
             may_have_been_billed=maybe_billed,
-            input_tokens_at_most=most_input_tokens(self.request) if maybe_billed else None,
+            input_tokens_at_most=self.input_at_most if maybe_billed else None,
             output_tokens_at_most=self.request.config.max_tokens if maybe_billed else None,
             model_id=self.model_id,
         )

@@ -2,8 +2,10 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, InvalidStateError, wait
+from concurrent.futures import Future, InvalidStateError
 from contextlib import closing, contextmanager, suppress
+from functools import partial
+from threading import Lock
 from typing import Any, TypeVar
 
 from socratic_bench.errors import BenchError, Problem, Stopped
@@ -15,7 +17,43 @@ Futures = Sequence["Future[Any]"]
 
 def wait_for_first(futures: Futures, timeout_s: float | None) -> None:
     """Return when one of the futures is done, or once the time has passed."""
-    wait(futures, timeout=timeout_s, return_when=FIRST_COMPLETED)
+    bell = Lock()
+    bell.acquire()
+    for future in futures:
+        _ring_when_done(future, bell)
+    bell.acquire(timeout=-1 if timeout_s is None else timeout_s)
+    for future in futures:
+        if isinstance(future, _End):
+            future.bells.discard(bell)
+
+
+def _ring_when_done(future: "Future[Any]", bell: Lock) -> None:
+    if not isinstance(future, _End):
+        future.add_done_callback(partial(_ring, bell))
+        return
+    future.bells.add(bell)
+    if future.done():
+        _ring(bell)
+
+
+def _ring(bell: Lock, _: object = None) -> None:
+    with suppress(RuntimeError):  # it rings already
+        bell.release()
+
+
+class _End(Future[BenchError]):
+    """What ends a run. Nearly all waits are for it, too: it remembers none that is over, as other
+    futures do.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bells: set[Lock] = set()
+
+    def set_result(self, result: BenchError) -> None:
+        super().set_result(result)
+        for bell in tuple(self.bells):
+            _ring(bell)
 
 
 class CancelToken:
@@ -33,7 +71,7 @@ class CancelToken:
     ) -> None:
         self.monotonic_s = monotonic_s
         self._wait = wait
-        self._ended: Future[BenchError] = Future()
+        self._ended = _End()
         self._children: set[CancelToken] = set()
         self._deadline_at_s: float | None = None
         self._deadline_s = 0.0

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.calling.events import CallListener
@@ -14,6 +14,7 @@ from socratic_bench.ports import CostLimit
 from socratic_bench.provider_ports import Provider
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.threads import RequestThreads
+from socratic_bench.turnstile import Turnstile
 from socratic_bench.types import Role
 
 
@@ -26,6 +27,7 @@ class CallServices(Struct, frozen=True, kw_only=True):
     rate_limiter: Callable[[str], RateLimiter]
     cache_gate: PromptCacheGate
     threads: RequestThreads
+    turnstile: Turnstile = field(default_factory=Turnstile)
 
 
 class CallContext(Struct, frozen=True, kw_only=True):

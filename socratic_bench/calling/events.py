@@ -36,6 +36,7 @@ class AttemptBegan(CallEvent, frozen=True, kw_only=True):
     """A request is about to be sent; it is once all listeners have heard of it."""
 
     request: Request
+    input_tokens_at_most: int
 
 
 class AttemptFailed(CallEvent, frozen=True, kw_only=True):

@@ -33,7 +33,12 @@ class JournalListener(Struct, frozen=True):
     def hear(self, event: CallEvent) -> None:
         match event:
             case AttemptBegan():
-                self.log.asked(event.key, event.model_id, event.request)
+                self.log.asked(
+                    event.key,
+                    event.model_id,
+                    input_tokens_at_most=event.input_tokens_at_most,
+                    output_tokens_at_most=event.request.config.max_tokens,
+                )
                 with suppress(TimeoutError, BenchError):
                     for write in self.log.writes():
                         self.wait(write, NOTED_WITHIN_S)

@@ -37,10 +37,11 @@ class PromptCacheGate:
         Whoever is to write it has to `leave` it. Raises what ends the run meanwhile.
         """
         key = _key(prefix)
-        while True:
+        while not self._is_warm(key):  # as it nearly always is; all runs would wait for the lock
             with self._lock:
                 if self._is_warm(key):
                     return False
+                self._forget_cold()
                 writing = self._warming.get(key)
                 if writing is None:
                     self._warming[key] = Future()
@@ -49,6 +50,7 @@ class PromptCacheGate:
                 wait(writing, MAX_WAIT_S)
             except TimeoutError:
                 return False
+        return False
 
     def leave(self, prefix: str, *, is_done: bool) -> None:
         """Let the others go; the next of them writes the prefix if this is not done."""
@@ -59,14 +61,16 @@ class PromptCacheGate:
             self._warming.pop(key).set_result(None)
 
     def _is_warm(self, key: bytes) -> bool:
-        """Whether it is, as it will be for longer now that it is read; others are forgotten."""
+        """Whether it is, as it will be for longer now that it is read."""
         now_s = self._monotonic_s()
         if self._read_at_s.get(key, float("-inf")) <= now_s - KEPT_S:
-            kept = {one: at_s for one, at_s in self._read_at_s.items() if at_s > now_s - KEPT_S}
-            self._read_at_s = kept
             return False
         self._read_at_s[key] = now_s
         return True
+
+    def _forget_cold(self) -> None:
+        since_s = self._monotonic_s() - KEPT_S
+        self._read_at_s = {one: at_s for one, at_s in [*self._read_at_s.items()] if at_s > since_s}
 
 
 def _key(prefix: str) -> bytes:

@@ -267,13 +267,13 @@ class RateLimiters:
 
     def __init__(self, *, monotonic_s: Callable[[], float]) -> None:
         self._monotonic_s = monotonic_s
-        self._lock = threading.Lock()
         self._limiters: dict[tuple[str, str, str], RateLimiter] = {}
 
     def of(self, provider: str, region: str, model_id: str) -> RateLimiter:
         """The limiter that all share who send there."""
-        with self._lock:
-            key = (provider, region, model_id)
-            if key not in self._limiters:
-                self._limiters[key] = RateLimiter(monotonic_s=self._monotonic_s)
-            return self._limiters[key]
+        key = (provider, region, model_id)
+        found = self._limiters.get(key)
+        if found is None:
+            # Another thread may have been quicker.
+            found = self._limiters.setdefault(key, RateLimiter(monotonic_s=self._monotonic_s))
+        return found

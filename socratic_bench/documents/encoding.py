@@ -34,8 +34,12 @@ def _at_once(value: Json, option: int) -> bytes | None:
     except TypeError:
         return None
     # NaN and infinities would be written as null.
-    is_odd = b"null" in written and any(map(f"[{value!r}]".__contains__, _ODD_NUMBERS))
-    return None if is_odd else written
+    return None if b"null" in written and _may_have_odd(value) else written
+
+
+def _may_have_odd(value: Json) -> bool:
+    shown = f"[{value!r}]"
+    return ("nan" in shown or "inf" in shown) and any(odd in shown for odd in _ODD_NUMBERS)
 
 
 def concealed(value: dict[str, Json]) -> dict[str, Json]:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 import orjson
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from socratic_bench.errors import UsageError
 from socratic_bench.types import Json
@@ -40,7 +41,13 @@ def plain(value: object) -> Json:
 
 def plain_keys(document: Struct) -> dict[str, Json]:
     """The keys of a document, each with its plain value; see `plain`."""
-    tag, fields = _fields_of(type(document))
+    tag, fields, is_simple = _fields_of(type(document))
+    if is_simple:
+        values = asdict(document)
+        for name, value in values.items():
+            if value is not None and value.__class__ not in _PLAIN:
+                values[name] = plain(value)
+        return {**tag, **values} if tag else values
     found: dict[str, Json] = {**tag}
     for name, key, is_spread in fields:
         value = getattr(document, name)
@@ -55,12 +62,15 @@ def plain_keys(document: Struct) -> dict[str, Json]:
 
 
 @cache
-def _fields_of(kind: type[Struct]) -> tuple[dict[str, Json], list[tuple[str, str, bool]]]:
-    """The tag of a type, and of each field its name, its key, and whether that is none."""
+def _fields_of(kind: type[Struct]) -> tuple[dict[str, Json], list[tuple[str, str, bool]], bool]:
+    """The tag of a type, and of each field its name, its key, and whether that is none; and whether
+    all keys are as the fields are called.
+    """
     config = kind.__struct_config__
     tag: dict[str, Json] = {config.tag_field: config.tag} if config.tag_field else {}
-    names = zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
-    return tag, [(name, key, key.startswith("*")) for name, key in names]
+    names = [*zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)]
+    is_simple = all(name == key for name, key in names)
+    return tag, [(name, key, key.startswith("*")) for name, key in names], is_simple
 
 
 def read(body: bytes, kind: type[T], name: str) -> T:

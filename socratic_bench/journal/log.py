@@ -19,9 +19,8 @@ from socratic_bench.journal.entries import (
     Timed,
     Tried,
 )
-from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.store_ports import Journal
-from socratic_bench.types import Attempt, CallKey, Request
+from socratic_bench.types import Attempt, CallKey
 
 
 class Log:
@@ -47,7 +46,14 @@ class Log:
         self._is_open = True
         self.has_asked = False
 
-    def asked(self, key: CallKey, model_id: str, request: Request) -> None:
+    def asked(
+        self,
+        key: CallKey,
+        model_id: str,
+        *,
+        input_tokens_at_most: int,
+        output_tokens_at_most: int | None,
+    ) -> None:
         """A request is about to be sent; its upper bounds count if no result is ever noted."""
         self.has_asked = True
         self._add(
@@ -55,8 +61,8 @@ class Log:
                 key=key,
                 model_id=model_id,
                 at=self._now(),
-                input_tokens_at_most=most_input_tokens(request),
-                output_tokens_at_most=request.config.max_tokens,
+                input_tokens_at_most=input_tokens_at_most,
+                output_tokens_at_most=output_tokens_at_most,
             ),
             durable=False,
         )

@@ -1,8 +1,11 @@
 """How many input tokens a request can have at most, whatever the model's tokenizer."""
 
 import json
+from functools import lru_cache
 
-from socratic_bench.types import Block, Reasoning, Request, Text, ToolResult
+import orjson
+
+from socratic_bench.types import Block, Reasoning, Request, Text, Tool, ToolResult
 
 # No tokenizer makes more than one token of a byte. Messages and blocks cost a few more for their
 # frames, and services put instructions of their own before tools (some 350 to 500 tokens).
@@ -17,9 +20,24 @@ def most_input_tokens(request: Request) -> int:
     total = _BASE + _FRAME * (len(request.messages) + len(blocks))
     total += sum(map(_block_bytes, blocks)) + _bytes(request.system or "")
     if request.tool:
-        schema = json.dumps(request.tool.input_schema)
-        total += _TOOL + _bytes(request.tool.name + request.tool.description + schema)
+        tool = request.tool
+        total += _TOOL + _bytes(tool.name + tool.description) + schema_length(tool)
     return total
+
+
+def schema_length(tool: Tool) -> int:
+    """Characters of a tool's JSON Schema as it is sent, all of them ASCII."""
+    schema = dict(tool.input_schema)
+    try:
+        return _written_length(orjson.dumps(schema))
+    except TypeError:  # such as for half a character, which JSON can escape
+        return len(json.dumps(schema))
+
+
+@lru_cache(maxsize=64)
+def _written_length(packed: bytes) -> int:
+    """A run has one tool or a few, and asks with each of them again and again."""
+    return len(json.dumps(orjson.loads(packed)))
 
 
 def _block_bytes(block: Block) -> int:
@@ -29,4 +47,4 @@ def _block_bytes(block: Block) -> int:
 
 
 def _bytes(text: str) -> int:
-    return len(text.encode("utf-8", "replace"))
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))

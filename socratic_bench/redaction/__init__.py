@@ -64,6 +64,8 @@ def learn(values: Iterable[str | None]) -> bool:
     """Remember credentials, wherever they are from; whether there were new ones among them."""
     global _learned  # noqa: PLW0603 -- secrets belong to the process, as its environment does
     found = {value for value in values if value and len(value) >= SHORTEST}
+    if found <= _learned:
+        return False
     with _lock:
         is_new = not found <= _learned
         _learned |= found

@@ -8,6 +8,7 @@ from pathlib import Path
 MAX_TEXT_BYTES = 1_000_000
 # Bound for files that runs write and read back: far more than the longest run writes.
 MAX_STORED_BYTES = 256 * 2**20
+_PIECE_BYTES = 4096
 
 
 def read_bounded(path: Path | str, *, bound: int = MAX_TEXT_BYTES) -> bytes:
@@ -38,11 +39,15 @@ def open_regular(
 
 def read_open(descriptor: int, bound: int) -> bytes:
     """All of an open file, from its beginning. Raises `OSError` for one over the bound."""
-    with os.fdopen(os.dup(descriptor), "rb") as file:
-        file.seek(0)
-        # An enormous one shows by its size, before any of it is read.
-        is_long = os.fstat(descriptor).st_size > bound
-        content = b"" if is_long else file.read(bound + 1)
-    if is_long or len(content) > bound:
+    size = os.fstat(descriptor).st_size
+    pieces, at = [], 0
+    # An enormous one shows by its size, before any of it is read; some tell no size.
+    while max(size, at) <= bound and at != (size or None):
+        piece = os.pread(descriptor, size + _PIECE_BYTES, at)
+        if not piece:
+            break
+        pieces.append(piece)
+        at += len(piece)
+    if max(size, at) > bound:
         raise OSError(errno.EFBIG, f"it has more than {bound} bytes")
-    return content
+    return b"".join(pieces)

@@ -1,6 +1,5 @@
 """Artifacts in a folder: every file appears whole, under its final name, or not at all."""
 
-import stat
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
@@ -18,7 +17,7 @@ class FolderStore:
 
     def __init__(self, root: str, notice: Callable[[str], None] | None = None) -> None:
         self._root = Path(root).absolute()
-        self._tree = Tree(self._root)
+        self._tree = Tree.at(self._root)
         self._notice = notice
 
     def check(self) -> None:
@@ -52,13 +51,15 @@ class FolderStore:
 
     def put(self, key: str, body: bytes) -> None:
         path = self._root / key
-        try:
-            found = self._found(key)
-            if found == body:
-                return
-            if found is not None and self._notice and not _may_change(key, found, body):
+
+        def replaces(found: bytes) -> bool:
+            """What an earlier process of the same run left."""
+            if found != body and self._notice and not _may_change(key, found, body):
                 self._notice(f"{path} was cut off or changed by others; it is written anew.")
-            self._tree.write(key, body)
+            return found != body
+
+        try:
+            self._tree.write(key, body, replaces=replaces)
         except (OSError, ValueError) as error:
             raise ArtifactError(
                 f"{path} could not be written: {_why(error)}.", hint=mending(error)
@@ -81,21 +82,10 @@ class FolderStore:
 
     def _has(self, key: str, was: Kept) -> bool:
         try:
-            found = self._tree.stat(key)
-            if not found or not stat.S_ISREG(found.st_mode) or found.st_size != was.n_bytes:
-                return False
-            return sha256(self._tree.read(key)).digest() == was.sha256
+            found = self._tree.read(key, bound=was.n_bytes)
         except OSError:
             return False
-
-    def _found(self, key: str) -> bytes | None:
-        """The file that an earlier process of the same run left; a link is not followed."""
-        try:
-            return self._tree.read(key)
-        except FileNotFoundError:
-            return None
-        except OutsideError:
-            return b""
+        return sha256(found).digest() == was.sha256
 
     def location(self, key: str) -> str:
         return str(self._root / key) + ("/" if key.endswith("/") else "")

@@ -16,7 +16,7 @@ from socratic_bench.documents import encode
 from socratic_bench.errors import ArtifactError, DamagedJournalError, UsageError
 from socratic_bench.settings import MAX_STORED_BYTES, read_open
 from socratic_bench.storage.folder import mending
-from socratic_bench.storage.tree import Tree
+from socratic_bench.storage.tree import Tree, write_whole
 from socratic_bench.types import Json, counted
 
 SUM = "sha256"
@@ -53,7 +53,7 @@ class FolderJournal:
         if not self._is_as_left():
             self._mend(self._has_its_length)
         try:
-            _write_whole(self._descriptor, line)
+            write_whole(self._descriptor, line)
             if durable:
                 os.fsync(self._descriptor)
         except OSError as error:
@@ -86,7 +86,7 @@ class FolderJournal:
             if is_good() and is_there:
                 return
             os.ftruncate(self._descriptor, 0)
-            _write_whole(self._descriptor, b"".join(self._lines))
+            write_whole(self._descriptor, b"".join(self._lines))
             os.fsync(self._descriptor)
         except OSError as error:
             raise unwritable(self._path, error) from error
@@ -213,12 +213,6 @@ def read_line(line: bytes) -> dict[str, Any] | None:
         return None
     found: dict[str, Any] = entry
     return found
-
-
-def _write_whole(descriptor: int, line: bytes) -> None:
-    rest = memoryview(line)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
 
 
 def unopened(path: Path, error: OSError) -> UsageError:

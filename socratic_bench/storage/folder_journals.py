@@ -30,7 +30,7 @@ class FolderJournals:
 
     def __init__(self, root: str, notice: Callable[[str], None] = lambda _: None) -> None:
         self._root = Path(root).absolute()
-        self._tree = Tree(self._root)
+        self._tree = Tree.at(self._root)
         self._notice = notice
 
     @contextmanager

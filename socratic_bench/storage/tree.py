@@ -4,9 +4,13 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
+from typing import ClassVar
+from weakref import WeakValueDictionary
 
 from socratic_bench.settings import MAX_STORED_BYTES, open_regular, read_open
 
@@ -15,6 +19,8 @@ _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_RDONLY)
 # The user's umask says who else may read or write what is made here.
 _FILE_MODE = 0o666
 _NO_NAMES = {"", ".", ".."}
+# Each run has a folder of its own, and they share three.
+MOST_OPEN_FOLDERS = 64
 
 
 class OutsideError(OSError):
@@ -24,16 +30,46 @@ class OutsideError(OSError):
         super().__init__(errno.ELOOP, "it leads out of the output folder")
 
 
+class _Folder:
+    """An open folder, closed once nobody uses it."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self._found = os.fstat(descriptor)
+
+    def __del__(self) -> None:
+        os.close(self.descriptor)
+
+    def is_at(self, path: str) -> bool:
+        """Whether it still lies there."""
+        try:
+            return os.path.samestat(os.stat(path), self._found)  # noqa: PTH116 -- quicker
+        except OSError:
+            return False
+
+
 class Tree:
     """The files below `root` by their keys: names with "/" between them. `root` may be a link.
 
     Each name is looked up in its open parent folder, so that a folder that is replaced by a link
     meanwhile is not followed either. All methods raise `OSError`, or `ValueError` for names that no
-    file can have.
+    file can have. Safe to use from several threads.
     """
+
+    _lock = threading.Lock()
+    _in_use: ClassVar["WeakValueDictionary[Path, Tree]"] = WeakValueDictionary()
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._open_folders: dict[tuple[str, ...], _Folder] = {}
+        # Random, since others may write here, too.
+        self._drafts = count(secrets.randbits(32))
+
+    @classmethod
+    def at(cls, root: Path) -> "Tree":
+        """One for all who use this folder at a time, so that they share what is open of it."""
+        with cls._lock:
+            return cls._in_use.setdefault(root, cls(root))
 
     def open(self, key: str, flags: int = os.O_RDONLY, *, make: bool = False) -> int:
         """A descriptor of a regular file; with `make`, the folders that it lies in are made."""
@@ -46,25 +82,31 @@ class Tree:
         self._sync_folder_of(key)
         return descriptor
 
-    def read(self, key: str) -> bytes:
+    def read(self, key: str, bound: int = MAX_STORED_BYTES) -> bytes:
         """All of a file, as long as it may be."""
         descriptor = self.open(key)
         try:
-            return read_open(descriptor, MAX_STORED_BYTES)
+            return read_open(descriptor, bound)
         finally:
             os.close(descriptor)
 
-    def write(self, key: str, body: bytes) -> None:
-        """Replace a file atomically; a link of that name is replaced, not followed."""
+    def write(self, key: str, body: bytes, *, replaces: Callable[[bytes], bool]) -> None:
+        """Put a file there atomically, over one that is there if that one `replaces` its content; a
+        link of that name is replaced, not followed.
+        """
         with self._folder_of(key, make=True) as (folder, name):
-            draft = f".{name}.{secrets.token_hex(4)}"
+            found = _content(folder, name)
+            if found is not None and not replaces(found):
+                return
+            draft = f".{name}.{next(self._drafts):08x}"
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
             descriptor = os.open(draft, flags, _FILE_MODE, dir_fd=folder)
             try:
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(body)
-                    file.flush()
-                    os.fsync(file.fileno())
+                try:
+                    write_whole(descriptor, body)
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
                 os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
             except BaseException:
                 with suppress(FileNotFoundError):
@@ -96,16 +138,26 @@ class Tree:
         *folders, name = key.split("/")
         if _NO_NAMES & {*folders} or name == "..":
             raise OutsideError
-        if make:
-            self.root.mkdir(parents=True, exist_ok=True)
-        folder = os.open(self.root, _FOLDER & ~os.O_NOFOLLOW)
-        try:
-            for each in folders:
-                above, folder = folder, _enter(folder, each, make=make)
-                os.close(above)
-            yield folder, name
-        finally:
-            os.close(folder)
+        held = self._open_folder(tuple(folders), make=make)
+        yield held.descriptor, name
+
+    def _open_folder(self, names: tuple[str, ...], *, make: bool) -> _Folder:
+        """Looked up anew, each name in its parent, where it lies no more."""
+        found = self._open_folders.get(names)
+        if found is not None and found.is_at("/".join((str(self.root), *names))):
+            return found
+        if names:
+            above = self._open_folder(names[:-1], make=make)
+            found = _Folder(_enter(above.descriptor, names[-1], make=make))
+        else:
+            if make:
+                self.root.mkdir(parents=True, exist_ok=True)
+            found = _Folder(os.open(self.root, _FOLDER & ~os.O_NOFOLLOW))
+        with self._lock:
+            self._open_folders[names] = found
+            while len(self._open_folders) > MOST_OPEN_FOLDERS:
+                self._open_folders.pop(next(iter(self._open_folders)))
+        return found
 
     def _sync_folder_of(self, key: str) -> None:
         with self._folder_of(key) as (folder, _):
@@ -114,6 +166,28 @@ class Tree:
                 os.fsync(readable)
             finally:
                 os.close(readable)
+
+
+def write_whole(descriptor: int, content: bytes) -> None:
+    """Write all of it. Raises `OSError`."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _content(folder: int, name: str) -> bytes | None:
+    """Of the file of a name, `None` if there is none; a link has none that counts."""
+    try:
+        with _told_apart(folder, name):
+            descriptor = open_regular(name, os.O_RDONLY | os.O_NOFOLLOW, folder=folder)
+    except FileNotFoundError:
+        return None
+    except OutsideError:
+        return b""
+    try:
+        return read_open(descriptor, MAX_STORED_BYTES)
+    finally:
+        os.close(descriptor)
 
 
 def _enter(folder: int, name: str, *, make: bool) -> int:

@@ -1,6 +1,7 @@
 """The Socratic benchmark as the engine sees it: prepare an episode, sum its verdicts up."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -71,8 +72,7 @@ class SocraticBenchmark(Benchmark):
         tutor_prompt = _tutor_prompt(settings, problems)
         if problems or scenario is None:
             raise UsageError(problems)
-        file = Path(__file__).with_name("rubric.toml")
-        rubric = load_rubric(file, speakers=(STUDENT, TUTOR), is_dialogue=True)
+        rubric = _rubric()
         return SocraticEpisode(
             settings=settings,
             scenario=scenario,
@@ -109,6 +109,12 @@ class SocraticBenchmark(Benchmark):
 
 
 BENCHMARK = SocraticBenchmark()
+
+
+@cache
+def _rubric() -> Rubric:
+    file = Path(__file__).with_name("rubric.toml")
+    return load_rubric(file, speakers=(STUDENT, TUTOR), is_dialogue=True)
 
 
 def _transcript(settings: Settings, problems: list[Words]) -> Transcript:

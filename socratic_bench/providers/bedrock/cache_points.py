@@ -5,8 +5,7 @@ Under the model's minimum it has no effect and costs nothing; what was cached is
 counters alone.
 """
 
-import json
-
+from socratic_bench.pricing.bounds import schema_length
 from socratic_bench.providers.bedrock.capabilities import Capabilities
 from socratic_bench.types import Request
 
@@ -23,7 +22,7 @@ def caches_system(request: Request, can: Capabilities) -> bool:
         return False
     length = len(request.system)
     if request.tool and can.forced_tool:
-        length += len(json.dumps(dict(request.tool.input_schema))) + len(request.tool.description)
+        length += schema_length(request.tool) + len(request.tool.description)
     return length >= can.cache_minimum * _CHARACTERS
 
 

@@ -62,10 +62,11 @@ class Connection:
 
         Raises `ModelError` where there are none any more.
         """
-        with self._opening:
-            if self._is_spent:
-                self._open()
-            return self.client
+        if self._is_spent:
+            with self._opening:
+                if self._is_spent:
+                    self._open()
+        return self.client
 
     def make_ready(self, client: "BedrockRuntimeClient") -> None:
         """Get or renew the credentials that the client's next request is signed with.

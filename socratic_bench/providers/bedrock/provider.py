@@ -48,6 +48,8 @@ class FailedRequestError(Exception):
 class BedrockProvider(Provider):
     """See `Provider`. What models refuse is left out of what is sent to them from then on."""
 
+    tells_when_sent = True
+
     def __init__(
         self,
         connection: Connection,

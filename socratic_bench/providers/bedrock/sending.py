@@ -14,6 +14,9 @@ from socratic_bench.providers.bedrock.wire import Wire
 if TYPE_CHECKING:
     from types_boto3_bedrock_runtime import BedrockRuntimeClient
 
+# What the SDK's parser, and reading what it gives, raise over other shapes than the service's own.
+_TRIPS = (AttributeError, KeyError, TypeError, RecursionError)
+
 
 class Response(Struct, frozen=True, kw_only=True):
     """What came back, as Converse's fields. Times are milliseconds from the sending.
@@ -88,7 +91,10 @@ class _Reading:
         self.done_ms: float | None = None
 
     def take(self, event: Mapping[str, Any], passed_ms: float) -> None:
-        _shaped(lambda: self._answer.add(event))
+        try:
+            self._answer.add(event)
+        except _TRIPS as error:
+            raise _of_another_shape() from error
         if self._first_content_ms is None and self._answer.has_content:
             self._first_content_ms = passed_ms
         if self.done_ms is None and self._answer.is_complete:
@@ -97,8 +103,12 @@ class _Reading:
     def response(self, sdk_metadata: object) -> Response:
         if self.done_ms is None:
             raise UnreadableAnswerError("the stream ended before the answer did")
+        try:
+            fields = self._answer.response()
+        except _TRIPS as error:
+            raise _of_another_shape() from error
         return Response(
-            fields={**_shaped(self._answer.response), "ResponseMetadata": sdk_metadata},
+            fields={**fields, "ResponseMetadata": sdk_metadata},
             streamed=True,
             ttft_ms=self._first_content_ms,
             latency_ms=self.done_ms,
@@ -107,20 +117,17 @@ class _Reading:
 
 def _events(opened: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     events = iter(opened["stream"])
-    while (event := _shaped(lambda: _next(events))) is not None:
+    while True:
+        try:
+            event = next(events, None)
+        except (UnicodeDecodeError, struct.error) as error:
+            raise UnreadableAnswerError("a frame of the stream has another form") from error
+        except _TRIPS as error:
+            raise _of_another_shape() from error
+        if event is None:
+            return
         yield event
 
 
-def _next(events: Iterator[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    try:
-        return next(events, None)
-    except (UnicodeDecodeError, struct.error) as error:
-        raise UnreadableAnswerError("a frame of the stream has another form") from error
-
-
-def _shaped(read: Callable[[], Any]) -> Any:  # noqa: ANN401 -- the SDK's own shapes
-    try:
-        return read()
-    except (AttributeError, KeyError, TypeError, RecursionError) as error:
-        # The SDK's parser expects the service's own shapes, and trips over any others.
-        raise UnreadableAnswerError("the answer has another shape") from error
+def _of_another_shape() -> UnreadableAnswerError:
+    return UnreadableAnswerError("the answer has another shape")

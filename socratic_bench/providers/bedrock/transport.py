@@ -27,16 +27,20 @@ from botocore.parsers import ResponseParserError, ResponseParserFactory
 from urllib3.exceptions import LocationValueError, ProxySchemeUnsupported
 
 from socratic_bench.provider_ports import Sending, sending_here
+from socratic_bench.turnstile import sent
 
 ANSWER_MAX_BYTES = 32_000_000
 # The most bytes of all answers being read together, so that several do not fill the memory.
 UNDER_WAY_MAX_BYTES = 64_000_000
 SMALL_BYTES = 1_000_000
+TINY_BYTES = 64_000
 # Answers such as "100 Continue" that may come before the one that counts.
 INTERIM_MAX = 20
 # JSON takes far more memory once it is read; prose has a comma in some sixty characters.
 VALUES_MAX = 1_000_000
 
+# What the standard library raises over a request that cannot be put into HTTP.
+_UNSENDABLE = (ValueError, OverflowError, InvalidURL)
 SECRET_HEADERS = ("Authorization", "X-Amz-Security-Token")
 # What the SDK's parsers raise over what they do not expect, such as a number without an end.
 _TRIPS = (ValueError, ArithmeticError, AttributeError, KeyError, TypeError, RecursionError)
@@ -68,12 +72,30 @@ def hold_connections() -> None:
 class Parsers(ResponseParserFactory):
     """Parsers with one exception for what they cannot read: the SDK's own raise many kinds."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._made: dict[str, Any] = {}
+
     def create_parser(self, protocol_name: str) -> Any:  # noqa: ANN401 -- the SDK's own
+        """The SDK asks for one for each answer; they keep nothing of it."""
+        if protocol_name not in self._made:
+            self._made[protocol_name] = self._new_parser(protocol_name)
+        return self._made[protocol_name]
+
+    def _new_parser(self, protocol_name: str) -> Any:  # noqa: ANN401
         parser: Any = super().create_parser(protocol_name)
         for one in (parser, parser._event_stream_parser):  # noqa: SLF001 -- reads each event
             if one is not None:
                 one.parse = _named(one.parse)
+        parser._create_event_stream = partial(_event_stream, parser)  # noqa: SLF001
         return parser
+
+
+def _event_stream(parser: Any, response: Mapping[str, Any], shape: Any) -> Any:  # noqa: ANN401
+    from socratic_bench.providers.bedrock.event_stream import Events  # once there is an answer
+
+    name = response["context"].get("operation_name")
+    return Events(response["body"], shape, parser._event_stream_parser, name)  # noqa: SLF001
 
 
 def _named(parse: Callable[..., Any]) -> Callable[..., Any]:
@@ -140,10 +162,16 @@ class _BoundedConnection(_AnyConnection):  # type: ignore[misc]
     """A connection that says when a request cannot be sent, and whose answers have an end."""
 
     _held: tuple[Sending, Callable[[], object]] | None = None
+    _pieces: list[bytes] | None = None
 
     def connect(self) -> None:
-        with _named_if_unsendable():
+        sent()  # others need not wait for what may take its time
+        try:
             super().connect()
+        except OSError:
+            raise  # also certificates that are not trusted, which are ValueErrors as well
+        except _UNSENDABLE as error:
+            raise _unsendable(error) from error
 
     def request(
         self,
@@ -154,10 +182,30 @@ class _BoundedConnection(_AnyConnection):  # type: ignore[misc]
         *args: Any,  # noqa: ANN401
         **kwargs: Any,  # noqa: ANN401
     ) -> None:
-        _check_headers(headers or {})
-        with _named_if_unsendable():
+        headers = headers or {}
+        _check_headers(headers)
+        is_small = isinstance(body, bytes) and len(body) <= SMALL_BYTES
+        self._pieces = [] if is_small and "Expect" not in headers else None
+        try:
             super().request(method, url, body, headers, *args, **kwargs)
+            pieces, self._pieces = self._pieces, None
+            if pieces:
+                self.send(b"".join(pieces))
+        except OSError:
+            raise  # also certificates that are not trusted, which are ValueErrors as well
+        except _UNSENDABLE as error:
+            raise _unsendable(error) from error
+        finally:
+            self._pieces = None
+        sent()
         self._hold()
+
+    def send(self, data: Any) -> None:  # noqa: ANN401 -- the SDK's own
+        """Head and body of a small request go out at once, as the SDK itself means them to."""
+        if self._pieces is None:
+            super().send(data)
+        else:
+            self._pieces.append(data)
 
     def _hold(self) -> None:
         """Until the answer is read, this connection is that of the request which the thread sends:
@@ -228,7 +276,7 @@ class _Bounded(io.RawIOBase):
         super().__init__()
         self._inner = inner
         self._on_read = on_read
-        self._n_read = 0
+        self._n_read = self._n_counted = 0
         self._most = getattr(_allowed, "n_bytes", ANSWER_MAX_BYTES)
 
     def readable(self) -> bool:
@@ -237,9 +285,12 @@ class _Bounded(io.RawIOBase):
     def readinto(self, buffer: Any, /) -> int:  # noqa: ANN401 -- any buffer
         n_new = self._inner.readinto1(buffer)
         self._n_read += n_new
-        under_way = self._count(n_new)
-        # A small answer is never refused because of large ones.
-        is_too_much = under_way > UNDER_WAY_MAX_BYTES and self._n_read > SMALL_BYTES
+        # A small answer is never refused because of large ones, and a tiny one does not count.
+        is_too_much = (
+            self._n_read > TINY_BYTES
+            and self._count(self._n_read - self._n_counted) > UNDER_WAY_MAX_BYTES
+            and self._n_read > SMALL_BYTES
+        )
         if self._n_read > self._most or is_too_much:
             raise AnswerTooLargeError(f"the answer has no end within {self._n_read} bytes")
         return n_new
@@ -248,14 +299,15 @@ class _Bounded(io.RawIOBase):
         if not self.closed:
             self._on_read()
             self._inner.close()
-            self._count(-self._n_read)
+            if self._n_counted:
+                self._count(-self._n_counted)
         super().close()
 
-    @classmethod
-    def _count(cls, n_bytes: int) -> int:
-        with cls._lock:
-            cls._under_way += n_bytes
-            return cls._under_way
+    def _count(self, n_bytes: int) -> int:
+        self._n_counted += n_bytes
+        with _Bounded._lock:
+            _Bounded._under_way += n_bytes
+            return _Bounded._under_way
 
 
 def _check_headers(headers: Mapping[str, str | bytes]) -> None:
@@ -265,17 +317,14 @@ def _check_headers(headers: Mapping[str, str | bytes]) -> None:
             raw = value.encode("latin-1") if isinstance(value, str) else value
         except UnicodeEncodeError:
             raw = b"\n"
+        is_secret = name in SECRET_HEADERS
+        if not is_secret and b"\n" not in raw and b"\r" not in raw:
+            continue
         # No credential has anything but plain signs.
-        if (_UNPLAIN if name in SECRET_HEADERS else _BROKEN_HEADER).search(raw):
+        if (_UNPLAIN if is_secret else _BROKEN_HEADER).search(raw):
             problem = "a line break, or a sign that it cannot hold"
             raise UnsendableError(f"Invalid header value: {problem}, in {name}", header=name)
 
 
-@contextmanager
-def _named_if_unsendable() -> Iterator[None]:
-    try:
-        yield
-    except OSError:
-        raise  # also certificates that are not trusted, which are ValueErrors as well
-    except (ValueError, OverflowError, InvalidURL) as error:
-        raise UnsendableError(f"{type(error).__name__}: {error}") from error
+def _unsendable(error: Exception) -> UnsendableError:
+    return UnsendableError(f"{type(error).__name__}: {error}")

@@ -38,6 +38,7 @@ def builtin_ids(folder: Path = DATA) -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in folder.glob("*.toml")))
 
 
+@cache
 def load_builtin(scenario_id: str, folder: Path = DATA) -> Scenario:
     ids = builtin_ids(folder)
     if scenario_id in ids:

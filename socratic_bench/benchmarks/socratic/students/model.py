@@ -141,6 +141,7 @@ def _heard(exchange: Exchange, notes: tuple[str, ...]) -> tuple[Message, Message
     return Message.assistant(exchange.student), Message("user", words)
 
 
+@lru_cache(maxsize=64)
 def system_prompt(scenario: Scenario, edition: Edition = SECOND) -> str:
     """The instructions for the model that plays this scenario's student."""
     prompt = _prompt(edition)
@@ -167,6 +168,7 @@ def _more_terms(prompt: Mapping[str, Any], scenario: Scenario) -> dict[str, str]
     }
 
 
+@cache
 def prompt_sha256(edition: Edition = SECOND) -> str:
     """The fingerprint of the instructions' file, to tell apart runs with other instructions."""
     return hashlib.sha256(_file(edition).read_bytes()).hexdigest()

@@ -86,6 +86,7 @@ def _pieces(kind: Reaction, age: Age) -> dict[str, list[str]]:
     return pieces.get(f"{kind}_{age}") or pieces[kind]
 
 
+@cache
 def phrases_sha256() -> str:
     """The fingerprint of the file of pieces, to tell apart runs with other pieces."""
     return hashlib.sha256(_PIECES.read_bytes()).hexdigest()

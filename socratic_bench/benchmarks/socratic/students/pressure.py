@@ -147,6 +147,7 @@ def direction(kind: Kind) -> str:
     return f"{data['direction']['before']} {data[kind]['direction']} {data['direction']['after']}"
 
 
+@cache
 def pressure_sha256() -> str:
     """The fingerprint of the words and directions of pressure."""
     return hashlib.sha256(_DATA.read_bytes()).hexdigest()

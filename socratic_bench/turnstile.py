@@ -1,0 +1,122 @@
+"""Lets a few requests at a time be put together: the interpreter does one thing at a time, and
+threads that wait for it cost it time.
+"""
+
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+AT_ONCE = 4
+# Nobody waits for longer: what holds the others up may be a program that gives credentials.
+MAX_WAIT_S = 1.0
+
+# Each thread that waits for the interpreter wakes up after this time to ask for it, which for
+# hundreds of them is most of what they do with the usual 5 ms; all give it away before by
+# themselves, since they send, write and wait.
+SWITCH_INTERVAL_S = 0.05
+
+_local = threading.local()
+
+
+class Pass:
+    """Leave to put a request together, until it is given back, once."""
+
+    def __init__(self, turnstile: "Turnstile", *, is_held: bool = True) -> None:
+        self._turnstile = turnstile
+        self._is_held = is_held
+
+    def give_back(self) -> None:
+        if self._is_held:
+            self._is_held = False
+            self._turnstile.let_in(1)
+
+    def run(self, work: Callable[[], Result]) -> Result:
+        """What `work` returns; it gives the pass back by `sent`, or else when it ends."""
+        _local.held = self
+        try:
+            return work()
+        finally:
+            _local.held = None
+            self.give_back()
+
+
+def sent() -> None:
+    """Give back the pass of this thread, if it has one: from here on a request waits for others."""
+    held: Pass | None = getattr(_local, "held", None)
+    if held is not None:
+        held.give_back()
+
+
+class Turnstile:
+    """Hands out passes in the order in which they are asked for; safe to use from several threads,
+    which need no lock for it.
+    """
+
+    def __init__(self) -> None:
+        self._free = deque([None] * AT_ONCE)
+        self._waiting: deque[Future[None]] = deque()
+
+    def enter(self, wait: Callable[[Future[None], float], object]) -> Pass:
+        """A pass, at the latest after `MAX_WAIT_S`. Raises what `wait` raises."""
+        place: Future[None] = Future()
+        self._waiting.append(place)
+        self.let_in(0)
+        try:
+            if not place.done():
+                wait(place, MAX_WAIT_S)
+        except TimeoutError:
+            return Pass(self, is_held=not place.cancel())
+        except BaseException:
+            Pass(self, is_held=not place.cancel()).give_back()
+            raise
+        return Pass(self)
+
+    def let_in(self, n_given_back: int) -> None:
+        """Have those go on who wait, as many as there are passes."""
+        self._free.extend([None] * n_given_back)
+        while self._waiting and self._take():
+            try:
+                place = self._waiting.popleft()
+            except IndexError:
+                self._free.append(None)
+                continue
+            if place.set_running_or_notify_cancel():
+                place.set_result(None)
+            else:
+                self._free.append(None)
+
+    def _take(self) -> bool:
+        try:
+            self._free.pop()
+        except IndexError:
+            return False
+        return True
+
+
+class _Unhurried:
+    lock = threading.Lock()
+    n_users = 0
+    before_s = 0.0
+
+
+@contextmanager
+def unhurried() -> Iterator[None]:
+    """Meanwhile the interpreter's switch interval is no shorter than `SWITCH_INTERVAL_S`."""
+    with _Unhurried.lock:
+        _Unhurried.n_users += 1
+        if _Unhurried.n_users == 1:
+            _Unhurried.before_s = sys.getswitchinterval()
+            sys.setswitchinterval(max(_Unhurried.before_s, SWITCH_INTERVAL_S))
+    try:
+        yield
+    finally:
+        with _Unhurried.lock:
+            _Unhurried.n_users -= 1
+            if not _Unhurried.n_users:
+                sys.setswitchinterval(_Unhurried.before_s)

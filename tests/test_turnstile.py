@@ -1,0 +1,116 @@
+"""A few requests at a time are put together, and nobody stands in the way of others for long."""
+
+import sys
+import threading
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from socratic_bench import Services
+from socratic_bench.calling.cancel_token import CancelToken
+from socratic_bench.errors import Stopped
+from socratic_bench.turnstile import AT_ONCE, SWITCH_INTERVAL_S, Turnstile, sent
+from tests.fakes import PATIENCE_S
+
+
+def never(_place: "Future[None]", _timeout_s: float) -> None:
+    raise AssertionError("nobody has to wait")
+
+
+def too_long(_place: "Future[None]", _timeout_s: float) -> None:
+    raise TimeoutError
+
+
+def full(turnstile: Turnstile) -> list[Any]:
+    return [turnstile.enter(never) for _ in range(AT_ONCE)]
+
+
+def test_who_comes_next_goes_on_once_a_pass_is_given_back():
+    turnstile, entered = Turnstile(), threading.Event()
+    first, *_ = full(turnstile)
+    cancel_token = CancelToken()
+    waiting = threading.Thread(
+        target=lambda: (turnstile.enter(cancel_token.result), entered.set()), daemon=True
+    )
+    waiting.start()
+    assert not entered.is_set()
+
+    first.give_back()
+    assert entered.wait(PATIENCE_S)
+
+
+def test_a_pass_counts_once_however_often_it_is_given_back():
+    turnstile = Turnstile()
+    first, *_ = full(turnstile)
+    first.run(sent)
+    first.give_back()
+    turnstile.enter(never)
+
+    with pytest.raises(AssertionError):
+        turnstile.enter(never)
+
+
+def test_work_that_fails_gives_its_pass_back():
+    turnstile = Turnstile()
+    first, *_ = full(turnstile)
+    with pytest.raises(ZeroDivisionError):
+        first.run(lambda: 1 / 0)
+
+    turnstile.enter(never)
+
+
+@pytest.mark.parametrize("n_gone", [1, 3 * AT_ONCE])
+def test_who_leaves_the_line_takes_no_pass_along(n_gone):
+    turnstile, ended = Turnstile(), CancelToken()
+    held = full(turnstile)
+    ended.interrupt(2)
+    for _ in range(n_gone):
+        with pytest.raises(Stopped):
+            turnstile.enter(ended.result)
+    for one in held:
+        one.give_back()
+
+    full(turnstile)
+
+
+def test_who_has_waited_for_long_goes_on_without_one():
+    turnstile = Turnstile()
+    held = full(turnstile)
+    turnstile.enter(too_long).give_back()
+    for one in held:
+        one.give_back()
+
+    full(turnstile)
+    with pytest.raises(AssertionError):
+        turnstile.enter(never)
+
+
+def test_nothing_is_given_back_where_no_request_is_sent():
+    sent()
+
+
+def test_many_threads_never_lose_a_pass():
+    turnstile, cancel_token = Turnstile(), CancelToken()
+
+    def send_often() -> None:
+        for _ in range(50):
+            turnstile.enter(cancel_token.result).run(sent)
+
+    threads = [threading.Thread(target=send_often) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+
+    full(turnstile)
+
+
+def test_threads_are_switched_less_often_while_there_are_services():
+    before_s = sys.getswitchinterval()
+    with Services():
+        with Services():
+            assert sys.getswitchinterval() == pytest.approx(SWITCH_INTERVAL_S)
+        assert sys.getswitchinterval() == pytest.approx(SWITCH_INTERVAL_S)
+
+    assert sys.getswitchinterval() == before_s
