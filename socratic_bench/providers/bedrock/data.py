@@ -20,8 +20,8 @@ from botocore.loaders import JSONFileLoader, Loader, instance_cache
 
 from socratic_bench.providers.bedrock.credential_sources import hold_credential_sources
 from socratic_bench.providers.bedrock.credentials import learn_credentials
+from socratic_bench.providers.bedrock.parsers import Parsers
 from socratic_bench.providers.bedrock.transport import (
-    Parsers,
     UnsendableError,
     hold_connections,
     named,

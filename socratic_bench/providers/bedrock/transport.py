@@ -1,7 +1,6 @@
-"""Bounds the SDK's connections and parsers: answers of bounded size and time, errors with names.
+"""Bounds the SDK's connections: answers of bounded size and time, errors with names.
 
-Put in at the SDK's own seams: a connection pool's `ConnectionCls`, a session's component that makes
-response parsers.
+Put in at the SDK's own seam: a connection pool's `ConnectionCls`.
 """
 
 import io
@@ -23,7 +22,6 @@ from botocore.awsrequest import (
     AWSHTTPSConnectionPool,
 )
 from botocore.exceptions import BotoCoreError, HTTPClientError, InvalidConfigError
-from botocore.parsers import ResponseParserError, ResponseParserFactory
 from urllib3.exceptions import LocationValueError, ProxySchemeUnsupported
 
 from socratic_bench.provider_ports import Sending, sending_here
@@ -36,14 +34,10 @@ SMALL_BYTES = 1_000_000
 TINY_BYTES = 64_000
 # Answers such as "100 Continue" that may come before the one that counts.
 INTERIM_MAX = 20
-# JSON takes far more memory once it is read; prose has a comma in some sixty characters.
-VALUES_MAX = 1_000_000
 
 # What the standard library raises over a request that cannot be put into HTTP.
 _UNSENDABLE = (ValueError, OverflowError, InvalidURL)
 SECRET_HEADERS = ("Authorization", "X-Amz-Security-Token")
-# What the SDK's parsers raise over what they do not expect, such as a number without an end.
-_TRIPS = (ValueError, ArithmeticError, AttributeError, KeyError, TypeError, RecursionError)
 _UNPLAIN = re.compile(rb"[^\x20-\x7e]")
 _ABOUT_ADDRESS = re.compile(r"\b(endpoint|URL|port|netloc)\b", re.IGNORECASE)
 _BROKEN_HEADER = re.compile(rb"\n(?![ \t])|\r(?![ \t\n])")
@@ -67,58 +61,6 @@ def hold_connections() -> None:
     """Have the SDK make its connections by the classes below, in all sessions of this process."""
     AWSHTTPConnectionPool.ConnectionCls = _Connection
     AWSHTTPSConnectionPool.ConnectionCls = _SecureConnection
-
-
-class Parsers(ResponseParserFactory):
-    """Parsers with one exception for what they cannot read: the SDK's own raise many kinds."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._made: dict[str, Any] = {}
-
-    def create_parser(self, protocol_name: str) -> Any:  # noqa: ANN401 -- the SDK's own
-        """The SDK asks for one for each answer; they keep nothing of it."""
-        if protocol_name not in self._made:
-            self._made[protocol_name] = self._new_parser(protocol_name)
-        return self._made[protocol_name]
-
-    def _new_parser(self, protocol_name: str) -> Any:  # noqa: ANN401
-        parser: Any = super().create_parser(protocol_name)
-        for one in (parser, parser._event_stream_parser):  # noqa: SLF001 -- reads each event
-            if one is not None:
-                one.parse = _named(one.parse)
-        parser._create_event_stream = partial(_event_stream, parser)  # noqa: SLF001
-        return parser
-
-
-def _event_stream(parser: Any, response: Mapping[str, Any], shape: Any) -> Any:  # noqa: ANN401
-    from socratic_bench.providers.bedrock.event_stream import Events  # once there is an answer
-
-    name = response["context"].get("operation_name")
-    return Events(response["body"], shape, parser._event_stream_parser, name)  # noqa: SLF001
-
-
-def _named(parse: Callable[..., Any]) -> Callable[..., Any]:
-    def parse_or_refuse(response: Mapping[str, Any], shape: Any) -> Any:  # noqa: ANN401 -- the SDK's
-        body = response.get("body")
-        if isinstance(body, bytes) and _n_values(body) > VALUES_MAX:
-            raise AnswerTooLargeError(f"the answer has more than {VALUES_MAX} values")
-        try:
-            parsed = parse(response, shape)
-        except _TRIPS as error:
-            raise ResponseParserError(f"{type(error).__name__} in the answer") from error
-        told = parsed.get("Error") if isinstance(parsed, dict) else None
-        if isinstance(told, dict):
-            # These may be no texts if something other than the service answers.
-            told.update({name: str(told[name]) for name in ("Code", "Message") if name in told})
-        return parsed
-
-    return parse_or_refuse
-
-
-def _n_values(body: bytes) -> int:
-    """At least as many as stand in a body; counting takes its time, and most are short."""
-    return len(body) if len(body) <= VALUES_MAX else sum(map(body.count, (b",", b"[", b"{")))
 
 
 def carried(error: Exception) -> Exception:
