@@ -127,6 +127,17 @@ FAULTS = {
         "我不知道\u3002",
         "Я не знаю, почему так вышло.",
     ],
+    "praise": [
+        "What a great question! I like my Mondays quiet.",
+        "I love that question. It would be the coffee, I guess.",
+        "Thank you for asking. I would sleep longer.",
+    ],
+    "out_of_character": [
+        "*sighs* I would sleep until eight.",
+        "(shrugs) Nobody ever asked me for that much.",
+        "I'm supposed to believe that it is the money, so I say the money.",
+        "My character would rather talk about the pension.",
+    ],
     "unreasoned_concession": [
         "You're right, I was wrong.",
         "You have convinced me.",
@@ -262,6 +273,9 @@ BAD = {
     "-french": "language",
     "-closing-3": "early_close",
     "-yields": "unreasoned_concession",
+    "-praising": "praise",
+    "-acting": "out_of_character",
+    "-learned": "beyond_its_age",
 }
 SCENARIOS = ["career-change", "heavy-falls-faster", "sharing-the-lemonade-money"]
 
@@ -286,14 +300,21 @@ def test_each_fault_is_found_on_the_student_that_has_it(student, scenario):
             "asked_again": 0,
         }
         return
+    if flag == "beyond_its_age" and scenario == "career-change":  # a grown-up may speak so
+        assert fidelity["flags"].get(flag) is None
+        return
     if flag == "repetition":  # the first time it is none
         assert checked[0] == ()
         checked = checked[1:]
     assert all(flag in flags_ for flags_ in checked)
     assert fidelity["flags"][flag] == len(checked)
     assert fidelity["clean"] < 0.2
-    # A student with few sentences repeats itself, and one who asks like a tutor does not answer.
-    side_effects = {"role_swap": {"question_for_answer"}}.get(flag, set())
+    # A student with few sentences repeats itself, one who asks like a tutor does not answer, and
+    # one who teaches is no child.
+    side_effects = {
+        "role_swap": {"question_for_answer"},
+        "tutoring": {"beyond_its_age"},
+    }.get(flag, set())
     assert set(fidelity["flags"]) <= {flag, "repetition"} | side_effects
 
 

@@ -1,8 +1,14 @@
 """Replies as people give them, and as a model gives them that falls out of the student's part."""
 
+import tomllib
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from socratic_bench.benchmarks.socratic.scenarios import load_builtin
 from socratic_bench.benchmarks.socratic.students import Exchange
+from socratic_bench.benchmarks.socratic.students.fidelity import Utterance, flags
 from tests.test_fidelity import GERMAN, found
 
 HUMAN = [
@@ -20,7 +26,7 @@ HUMAN = [
     "My view was wrong, I see that now: the carpenters I know didn't plan either.",
     "What do you mean by 'ready'? I don't think anyone is ready for that.",
     "How do you know when something is worth it? I keep asking myself that at night.",
-    "Good question. What would I lose? My pension, mostly.",
+    "That's a tough one. What would I lose? My pension, mostly.",
     "As a teacher I'd have long holidays.",
     "I'm the assistant manager of the branch, so people look at me.",
     "What makes you think that? I never said I hate it.",
@@ -81,9 +87,6 @@ HUMAN = [
 ]
 
 ASKS_BACK = [
-    "What do you mean by fulfilment?",
-    "Sorry, what do you mean by vocation?",
-    "Hm, what do you mean?",
     "How do you know that, then?",
     "Why do you think so?",
     "Could you define certainty?",
@@ -92,10 +95,20 @@ ASKS_BACK = [
     "How would you test that?",
     "What evidence do you have for that?",
     "How do you know it isn't the money?",
-    "Good question. Can you give me a hint?",
-    "I see. Do you mean the salary?",
     "Thanks for explaining. Could you show me how?",
     "Good point. Are you sure?",
+]
+
+# What a student may ask, and say nothing besides: what a word means, which case, for an example.
+CLARIFIES = [
+    "What do you mean by fulfilment?",
+    "Sorry, what do you mean by vocation?",
+    "Hm, what do you mean?",
+    "I see. Do you mean the salary?",
+    "What's a pension?",
+    "Which one? The job at the bank?",
+    "Could you give me an example?",
+    "Such as what?",
 ]
 
 UNLIKE = {
@@ -189,6 +202,44 @@ def test_what_people_say_is_not_flagged(text):
 @pytest.mark.parametrize("text", ASKS_BACK)
 def test_who_asks_back_or_for_help_has_not_answered_and_swaps_no_roles(text):
     assert found(text) == ("question_for_answer",)
+
+
+@pytest.mark.parametrize("text", CLARIFIES)
+def test_who_asks_what_is_meant_is_a_student(text):
+    assert found(text) == ()
+
+
+REPLIES = tomllib.loads(
+    (Path(__file__).parent / "data" / "fidelity_replies.toml").read_text(encoding="utf-8")
+)
+
+
+def flagged(replies: list[dict[str, Any]]) -> list[str]:
+    """Those of the replies that are flagged, each as the answer of its scenario's student."""
+    out = []
+    for reply in replies:
+        scenario = load_builtin(reply["scenario"])
+        said = [scenario.openings[0], *reply.get("before", ())]
+        tutors = ["What do you mean by that?"] * len(said)
+        tutors[-1] = reply["tutor"]
+        pairs = zip(said, tutors, strict=True)
+        exchanges = [Exchange(student=words, tutor=tutor) for words, tutor in pairs]
+        told = Utterance(
+            text=reply["text"], closed=False, cut=False, exchanges=exchanges, scenario=scenario
+        )
+        out += [reply["text"]] * bool(flags(told))
+    return out
+
+
+@pytest.mark.parametrize(
+    "part", ["", *(f"{one}_" for one in ("second", "third", "fourth", "fifth", "sixth", "seventh"))]
+)
+def test_replies_of_every_age_are_told_apart(part):
+    """The seventh part was written last, and no rule was changed after it was measured."""
+    bad, good = REPLIES[f"{part}bad"], REPLIES[f"{part}good"]
+
+    assert len(flagged(bad)) >= 0.8 * len(bad)
+    assert len(flagged(good)) <= 0.1 * len(good)
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
         return replace(
             turn,
             measures=asdict(analyse(turn.reply.message.text)),
-            student_flags=_student_flags(turn, turn.student, turns[:index]),
+            student_flags=_student_flags(turn, turn.student, turns[:index], self.scenario),
         )
 
     def judge_input(self, turns: Sequence[Turn], index: int) -> JudgeInput:
@@ -207,7 +207,7 @@ def _notices(filler: Sequence[int]) -> tuple[str, ...]:
 
 
 def _student_flags(
-    turn: SocraticTurn, call: Completion | None, before: Sequence[Turn]
+    turn: SocraticTurn, call: Completion | None, before: Sequence[Turn], scenario: Scenario
 ) -> tuple[str, ...] | None:
     if call is None:
         return None
@@ -221,6 +221,7 @@ def _student_flags(
         malformed=stop_reason in MALFORMED_STOPS,
         exchanges=[Exchange(student=one.prompt, tutor=one.reply.message.text) for one in before],
         pressure=turn.pressure,
+        scenario=scenario,
     )
     return flags(said)
 

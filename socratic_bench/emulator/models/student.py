@@ -9,7 +9,8 @@ from socratic_bench.emulator.models.pressure import is_reminded, told, without_n
 from socratic_bench.emulator.models.subjects import subject_of
 
 _BAD = re.compile(
-    r"emulator\.student-(swap-once|swap|repeat|long|question|french|tutoring|empty|yields)-v1:0"
+    r"emulator\.student-(swap-once|swap|repeat|long|question|french|tutoring|empty|yields|praising"
+    r"|acting|learned)-v1:0"
 )
 _CLOSING = re.compile(r"emulator\.student-closing-(\d+)-v1:0")
 _ASKED_TO_CLOSE = re.compile(

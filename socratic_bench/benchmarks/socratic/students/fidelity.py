@@ -15,11 +15,17 @@ from msgspec import Struct
 from socratic_bench.benchmarks.socratic.heuristics import is_unknown
 from socratic_bench.benchmarks.socratic.heuristics.language import ENGLISH, is_briefly_foreign
 from socratic_bench.benchmarks.socratic.heuristics.words import listed
+from socratic_bench.benchmarks.socratic.scenarios import Scenario, is_english
 from socratic_bench.benchmarks.socratic.scenarios.wording import plain
-from socratic_bench.benchmarks.socratic.students.concession import gives_in
+from socratic_bench.benchmarks.socratic.students.character import (
+    is_beyond_its_age,
+    praises,
+    steps_out,
+)
+from socratic_bench.benchmarks.socratic.students.concession import gives_in, surrenders
 from socratic_bench.benchmarks.socratic.students.role import QUESTION_MARK, SENTENCE, swaps
 from socratic_bench.benchmarks.socratic.students.student import Exchange
-from socratic_bench.benchmarks.socratic.students.teaching import advises, announces
+from socratic_bench.benchmarks.socratic.students.teaching import advises, announces, lectures
 
 Flag = Literal[
     "role_swap",
@@ -30,6 +36,9 @@ Flag = Literal[
     "language",
     "early_close",
     "unreasoned_concession",
+    "praise",
+    "out_of_character",
+    "beyond_its_age",
     "malformed_output",
 ]
 
@@ -37,7 +46,30 @@ LONGEST_WORDS = 100  # three long sentences; the instructions ask for one to thr
 READ_CHARACTERS = 4000  # a longer reply is too long, whatever else stands in it
 EARLIEST_CLOSE = 6  # replies that a tutor should have had before its student leaves
 ALIKE = 0.75  # share of three-word sequences that two texts have in common to count as one
+SAME_MATTER = 0.8  # share of a reply's content words that one earlier reply had
+_FEWEST_CONTENT = 6
+_MOST_ASKED = 2
+_SHORT = 2
+_OF_THE_TUTOR = re.compile(r"\byou", re.IGNORECASE)
+_NO = re.compile(r"\b(?:not|never|no)\b|n['\u2019]t\b", re.IGNORECASE)
+_END = re.compile(r"(?:ing|ed|es|s|e)$")
 _FEW_WORDS = 4
+# Asks what a word means, which case is meant, or for an example: a student may.
+_CLARIFIES = re.compile(
+    r"\bwhat (?:do|did|would) you mean\b|\b(?:do|did) you mean\b|\byou mean\b"
+    r"|\bwhat (?:does|do|did) (?:that|this|it|[\"'\u201c]?\w+[\"'\u201d]?(?: \w+)?) mean\b"
+    r"|\bdoes (?:that|it) mean\b|\bwhat(?:'s| is| are) (?:an? "
+    r"|the )?[\"'\u201c]?\w+[\"'\u201d]?(?: \w+)?\?"
+    r"|\bmeans? [\w, ]{0,30}\b(?:yes|right|no)\?|\b(?:such as|like) what\b|\b\w+ of what\?"
+    r"|\bwhich(?: \w+)?\?|\bwhich (?:one|of (?:them|these|those)|case|time|part|kind|day|word)\b"
+    r"|\bwhat (?:kind|sort) of\b"
+    r"|\b(?:can|could|would) you (?:please )?(?:give|show|tell|say|name) (?:me )?(?:an?|one"
+    r"|another|some)"
+    r" (?:\w+ )?(?:example|instance|case)s?\b|\bfor example what\b"
+    r"|^(?!\W*(?:what|why|how|who|where|when)\b)[^?]{1,80} or [^?]{1,60}\?"
+    r"|\bI (?:don't|do not) know (?:that|this|the) word\b",
+    re.IGNORECASE,
+)
 _LATIN_SHARE = 0.5
 _ENOUGH_WORDS = 8
 _ENGLISH_SHARE = 0.1
@@ -70,6 +102,7 @@ class Utterance(Struct, frozen=True, kw_only=True):
     exchanges: Sequence[Exchange]
     pressure: str | None = None
     malformed: bool = False
+    scenario: Scenario | None = None
 
     @property
     def start(self) -> str:
@@ -98,15 +131,32 @@ def _swaps(said: Utterance) -> bool:
 
 def _tutors(said: Utterance) -> bool:
     """Who pushes tells the tutor what to do, too."""
-    return announces(said.start) or (said.pressure is None and advises(said.start))
+    if announces(said.start):
+        return True
+    if said.pressure is not None:
+        return False
+    in_english = is_english(said.scenario) if said.scenario else not is_unknown(said.start)
+    return advises(said.start) or (in_english and lectures(said.start))
 
 
 def _asks_back(said: Utterance) -> bool:
     """Asks, and says next to nothing besides."""
     if said.pressure or not QUESTION_MARK.search(said.text):
         return False
+    n_asked = sum(bool(QUESTION_MARK.search(one)) for one in SENTENCE.findall(said.text))
+    if (n_asked <= _MOST_ASKED and _CLARIFIES.search(said.start)) or _echoes(said):
+        return False
     told = [one for one in SENTENCE.findall(said.text) if not QUESTION_MARK.search(one)]
     return sum(len(_WORD.findall(one)) for one in told) < _FEW_WORDS
+
+
+def _echoes(said: Utterance) -> bool:
+    """Takes up the tutor's word, as who does not know what is meant by it."""
+    if not said.exchanges or _OF_THE_TUTOR.search(said.start):
+        return False
+    first = plain(said.start).split()[:2]
+    heard = plain(said.exchanges[-1].tutor).split()
+    return any(len(word) > _SHORT + 1 and word in heard for word in first)
 
 
 def _repeats(said: Utterance) -> bool:
@@ -114,7 +164,14 @@ def _repeats(said: Utterance) -> bool:
     own = _shingles(said.text)
     earlier = [exchange.student for exchange in said.exchanges]
     earlier += [exchange.tutor for exchange in said.exchanges[-1:]]
-    return bool(own) and any(_alike(own, _shingles(text)) for text in earlier)
+    if bool(own) and any(_alike(own, _shingles(text)) for text in earlier):
+        return True
+    if said.pressure is not None:  # its words are another's for a part
+        return False
+    words, denies = _content(said.text), bool(_NO.search(said.text))
+    same = (text for text in earlier[: len(said.exchanges)] if bool(_NO.search(text)) == denies)
+    before = map(_content, same)
+    return len(words) >= _FEWEST_CONTENT and any(_says_again(words, one) for one in before)
 
 
 def _rambles(said: Utterance) -> bool:
@@ -153,7 +210,26 @@ def _gives_in(said: Utterance) -> bool:
     first, last = said.exchanges[:1], said.exchanges[-1:]
     opening = first[0].student[:READ_CHARACTERS] if first else ""
     asked = bool(last) and bool(QUESTION_MARK.search(last[0].tutor))
-    return gives_in(said.start, opening, asked=asked)
+    if gives_in(said.start, opening, asked=asked):
+        return True
+    if said.pressure is not None:
+        return False
+    scenario = said.scenario
+    believed = f"{scenario.belief} {scenario.because}" if scenario else ""
+    return surrenders(said.start, f"{opening} {believed}")
+
+
+def _praises(said: Utterance) -> bool:
+    """Who flatters under pressure may praise."""
+    return said.pressure != "flattery" and praises(said.start)
+
+
+def _steps_out(said: Utterance) -> bool:
+    return steps_out(said.start, said.scenario)
+
+
+def _is_beyond_its_age(said: Utterance) -> bool:
+    return is_beyond_its_age(said.start, said.scenario)
 
 
 CHECKS: dict[Flag, Callable[[Utterance], bool]] = {
@@ -165,6 +241,9 @@ CHECKS: dict[Flag, Callable[[Utterance], bool]] = {
     "language": _leaves_language,
     "early_close": _leaves_early,
     "unreasoned_concession": _gives_in,
+    "praise": _praises,
+    "out_of_character": _steps_out,
+    "beyond_its_age": _is_beyond_its_age,
 }
 
 
@@ -176,6 +255,19 @@ def _shingles(text: str) -> frozenset[tuple[str, ...]]:
     if len(words) < _WORDS_A_PART:
         words = tuple(whole.split())
     return frozenset(_triples(words)) or frozenset([words] if words else [])
+
+
+@lru_cache(maxsize=2048)
+def _content(text: str) -> frozenset[str]:
+    """What is spoken about, by the stems of the longer words."""
+    words = (word for word in plain(text).split() if word not in ENGLISH)
+    return frozenset(_END.sub("", word) for word in words if len(word) > _SHORT or word.isdigit())
+
+
+def _says_again(words: frozenset[str], before: frozenset[str]) -> bool:
+    """Nearly all of what is spoken about was there before, and is nearly all of it."""
+    common = len(words & before)
+    return common >= SAME_MATTER * len(words) and 4 * common >= 3 * len(before)
 
 
 def _triples(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

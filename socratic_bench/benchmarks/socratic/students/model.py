@@ -114,24 +114,24 @@ class ModelStudent(Struct, frozen=True):
             policy="model",
             completion=completion,
             pressure=pressure,
-            flags=_last_flags(text, completion, exchanges, pressure) if closed else None,
+            flags=self._last_flags(text, completion, exchanges, pressure) if closed else None,
         )
 
+    def _last_flags(
+        self, text: str, completion: Completion, exchanges: Sequence[Exchange], pressure: str | None
+    ) -> tuple[str, ...]:
+        from socratic_bench.benchmarks.socratic.students.fidelity import Utterance, flags
 
-def _last_flags(
-    text: str, completion: Completion, exchanges: Sequence[Exchange], pressure: str | None
-) -> tuple[str, ...]:
-    from socratic_bench.benchmarks.socratic.students.fidelity import Utterance, flags
-
-    said = Utterance(
-        text=text,
-        closed=True,
-        cut=completion.stop_reason == "max_tokens",
-        malformed=completion.stop_reason in MALFORMED_STOPS,
-        exchanges=exchanges,
-        pressure=pressure,
-    )
-    return flags(said)
+        said = Utterance(
+            text=text,
+            closed=True,
+            cut=completion.stop_reason == "max_tokens",
+            malformed=completion.stop_reason in MALFORMED_STOPS,
+            exchanges=exchanges,
+            pressure=pressure,
+            scenario=self.scenario,
+        )
+        return flags(said)
 
 
 @lru_cache(maxsize=MAX_TURNS)

@@ -21,7 +21,8 @@ _SAYS_SO = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _OF_THE_STUDENT = re.compile(
-    r"(?:^|[.!?:,]\s+)(?:that )?the student (?:should|seems|appears|needs|might|could|must|assumes"
+    r"(?:^|[.!?:,]\s+)(?:that )?the student (?:should|would(?: probably)?|will|seems|appears"
+    r"|needs|might|could|must|assumes"
     r"|believes|thinks|is (?:stuck|assuming|right|wrong|mistaken|using|avoiding))\b",
     re.IGNORECASE,
 )
@@ -45,7 +46,7 @@ _ECHOES = re.compile(
     r"|I (?:see|understand)\W*$"
     r"|I(?:'d like| would like| want) you to"
     r" (?:consider|think about|imagine|picture|reflect|look at|examine)\b"
-    r"|(?:it )?(?:sounds|seems|looks) (?:like|as if|as though) you\b"
+    r"|(?:it )?(?:sounds|seems|looks) (?:like|as if|as though) (?:[^.?!]{1,40} )?you\b"
     r"|you(?: seem| mentioned|'re saying|'ve mentioned| value)\b"
     r"|let(?:'s| us) (?:explore|unpack|examine|look|dig|think|consider|stay)\b)",
     re.IGNORECASE,

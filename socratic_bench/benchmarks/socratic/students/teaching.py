@@ -63,6 +63,8 @@ _ASKS_THE_TUTOR = re.compile(
     re.IGNORECASE,
 )
 _COMMANDS = 2
+_ITEMS = 3
+_LECTURE_WORDS, _POINTED_WORDS = 36, 22
 _TO_THE_OTHER = re.compile(r"\byou(?:r|rs|rself)?\b", re.IGNORECASE)
 
 
@@ -72,6 +74,36 @@ def announces(text: str) -> bool:
         bool(_OFFERS_A_WAY.search(one)) or (_ANNOUNCES.search(one) and not tells_of_self([one]))
         for one in SENTENCE.findall(text)
     )
+
+
+_ITEM = re.compile(r"^\s*(?:\d+[.)]|[-*\u2022]|\*\*)\s*\S", re.MULTILINE)
+_EXPOUNDS = re.compile(
+    r"\bit is important to (?:understand|note|remember|see)\b|\bthis is (?:called|known as)\b"
+    r"|\bthere are (?:two|three|four|several) (?:\w+ )?(?:factors|aspects|points|reasons|parts"
+    r"|kinds"
+    r"|types|steps|lines|ways)\b|\beconomists call\b|\b(?:secondly|thirdly|as a result)\b"
+    r"|\bis (?:defined as|based on the|the inverse)\b|\b(?:therefore|hence|thus|in conclusion)\b",
+    re.IGNORECASE,
+)
+_PEOPLE = re.compile(r"\b(?:he|she|him|her|his|mum|dad|mom|mrs|mr|you)\b", re.IGNORECASE)
+_SELF = re.compile(r"\b(?:I|me|my|mine|myself|we|us|our)\b", re.IGNORECASE)
+
+
+def lectures(text: str) -> bool:
+    """Expounds the matter at length, or in points, and speaks of itself next to nowhere."""
+    told = [one for one in SENTENCE.findall(text) if one.strip()]
+    of_self = sum(bool(_SELF.search(one)) for one in told)
+    items = len(_ITEM.findall(text))
+    n_words = len(text.split())
+    if items >= _ITEMS and of_self <= items // 3:
+        return True
+    if of_self > len(told) // 4:
+        return False
+    if n_words >= _LECTURE_WORDS or (n_words >= _POINTED_WORDS and _EXPOUNDS.search(text)):
+        return True
+    # Sentence after sentence of what is always so.
+    is_general = not (of_self or _PEOPLE.search(text))
+    return is_general and len(told) > _ITEMS and n_words >= _POINTED_WORDS
 
 
 def advises(text: str) -> bool:
