@@ -32,6 +32,7 @@ class EventQueue:
         self._aside_ms: float | None = None
         self._under_way: list[tuple[float, int, Then]] = []
         self._begun = itertools.count()
+        self._delayed: set[int] = set()
 
     def call(self, takes_ms: float, ended: Then) -> None:
         """A call that takes so long; `ended` is called at its end. Returns then in the dialogue,
@@ -64,8 +65,16 @@ class EventQueue:
         self._plan(ends_ms, ended)
 
     def later(self, delay_ms: float, then: Then) -> None:
-        """Call something so much later."""
-        self._plan(self.now_ms + delay_ms, then)
+        """Call something so much later, or at once when delays are cut short."""
+        self._delayed.add(self._plan(self.now_ms + delay_ms, then))
+
+    def cut_delays(self) -> None:
+        """The dialogue is over: what gives way to its next request need not wait any more."""
+        self._under_way = [
+            (min(ends_ms, self.now_ms) if begun in self._delayed else ends_ms, begun, ended)
+            for ends_ms, begun, ended in self._under_way
+        ]
+        heapq.heapify(self._under_way)
 
     def end_next(self, _moved: "Future[None] | None" = None) -> None:
         """Wait for the next call to end: for a request that does not fit into the budget yet."""
@@ -87,8 +96,10 @@ class EventQueue:
         self.n_ended += 1
         ended()
 
-    def _plan(self, ends_ms: float, ended: Then) -> None:
-        heapq.heappush(self._under_way, (ends_ms, next(self._begun), ended))
+    def _plan(self, ends_ms: float, ended: Then) -> int:
+        begun = next(self._begun)
+        heapq.heappush(self._under_way, (ends_ms, begun, ended))
+        return begun
 
 
 def _stop(error: ModelError) -> None:

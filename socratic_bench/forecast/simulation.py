@@ -233,6 +233,7 @@ def _played(
             if stopped.end_reason != "budget":
                 raise
             episode_result = EpisodeResult(end_reason="budget")
+        event_queue.cut_delays()
         if context.bench:
             context.bench.conclude(context.all_turns, episode_result)
         event_queue.finish()
