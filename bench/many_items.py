@@ -46,6 +46,10 @@ class _ItemsEpisode(Episode, frozen=True, kw_only=True):
                 context.publish(one.result())
         return EpisodeResult(end_reason="max_turns")
 
+    def expected_reply(self, role: str, length: str) -> str:
+        del role, length
+        return "2"
+
     def _ask(self, context: EpisodeContext, index: int) -> Turn:
         question = f"What is {index} + 1?"
         request = Request(messages=(Message.user(question),), config=self.config.generation)
