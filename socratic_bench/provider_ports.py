@@ -38,6 +38,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     served_model: str | None = None
     served_tier: str | None = None
     served_latency_profile: str | None = None
+    temperature: float | None = None
 
 
 class ErrorKind(Struct, frozen=True, kw_only=True):

@@ -23,13 +23,17 @@ class Verdict(Struct, frozen=True, kw_only=True):
     """A judge's scores of one reply, by the rubric's dimensions, with its reasons.
 
     `events` holds the quoted words of each of the rubric's events that the judge saw, by name;
-    `None` where the rubric has none.
+    `None` where the rubric has none, or the judge did not say. `quotes` holds the words of the
+    reply that each score rests on, `None` where there are none; `unquoted` names the dimensions and
+    events whose words do not stand in the reply. Both are `None` under a rubric without quotes.
     """
 
     scores: Mapping[str, float]
     rationale: Mapping[str, str | None]
     judge_model: str | None
     events: Mapping[str, str] | None = None
+    quotes: Mapping[str, str | None] | None = None
+    unquoted: tuple[str, ...] | None = None
 
     @property
     def overall_score(self) -> float:
@@ -94,13 +98,15 @@ class Event(Struct, frozen=True, kw_only=True):
 
 class ScoredReply(Struct, frozen=True, kw_only=True):
     """A reply as a rubric would have it scored: what it answers, `scores` by dimension, and `why`
-    in a few words.
+    in a few words. `before` is what was said before that, `events` the words of each event in it.
     """
 
     prompt: str
     reply: str
     scores: Mapping[str, float]
     why: str
+    before: str = ""
+    events: Mapping[str, str] | None = None
 
 
 class Rubric(Struct, frozen=True, kw_only=True):
@@ -108,8 +114,10 @@ class Rubric(Struct, frozen=True, kw_only=True):
 
     `speakers` are those whose words a judge sees: who is answered first, whose reply is scored
     last. `is_dialogue`: what they said before it is shown, too; else the reply stands alone.
-    `events` are what a judge looks for beside the dimensions. Raises `ValueError` for a dimension
-    by whose name verdict or example have something else.
+    `events` are what a judge looks for beside the dimensions. `has_quotes`: a verdict quotes the
+    words of the reply that each score and event rests on. `temperature` is what judges are asked
+    at, where their model takes one; `None` leaves it to the model. Raises `ValueError` for a
+    dimension by whose name verdict or example have something else.
     """
 
     id: str
@@ -121,9 +129,11 @@ class Rubric(Struct, frozen=True, kw_only=True):
     examples: tuple[ScoredReply, ...] = ()
     speakers: tuple[str, str] = ("user", "model")
     is_dialogue: bool = False
+    has_quotes: bool = False
+    temperature: float | None = None
 
     def __post_init__(self) -> None:
-        taken = {"rationale", "reply", "why", self.speakers[0]}
+        taken = {"rationale", "quotes", "events", "before", "reply", "why", self.speakers[0]}
         if found := taken & {dimension.name for dimension in self.dimensions}:
             raise ValueError(f"No dimension can be called {' or '.join(sorted(found))}.")
 

@@ -171,6 +171,7 @@ class Request(Struct, frozen=True, kw_only=True):
 
     `is_cacheable_prefix`: the next request begins with all of this one, but for what stands behind
     the first block of the last message, so caching it pays.
+    `temperature_if_taken` is sent only to models that take one; the one in `config` always is.
     """
 
     messages: tuple[Message, ...]
@@ -178,6 +179,7 @@ class Request(Struct, frozen=True, kw_only=True):
     system: str | None = None
     tool: Tool | None = None
     is_cacheable_prefix: bool = field(default=False, name="grows")  # digests have the older name
+    temperature_if_taken: float | None = None
 
 
 class CallKey(Struct, frozen=True, kw_only=True):
@@ -262,6 +264,10 @@ class Completion(Struct, frozen=True, kw_only=True):
     ] = None
     provider_stop_reason: ProviderStopReason = None
     model_id: AskedModel = None
+    temperature: Annotated[
+        Annotated[float, Meta(ge=0)] | None,
+        Meta(description="temperature that was asked for; null: the model's own"),
+    ] = None
 
     @property
     def overhead_ms(self) -> float | None:

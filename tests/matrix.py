@@ -36,6 +36,8 @@ MORE = {"hang": ":ms=60000", "refused": ":ms=50"}
 WORDS = (
     *("--model", CLAUDE, "--student-model", STUDENT, "--judge-model", JUDGE),
     *("--prompt", OPENING, "--turns", str(TURNS), "--seed", "7", "--quiet"),
+    # A judge's calls are verdicts on turns alone.
+    *("--rubric", "socratic-disposition-1"),
 )
 
 

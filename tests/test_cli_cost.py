@@ -279,7 +279,7 @@ def test_no_request_is_sent_that_could_pass_the_budget(limit, faults):
     answered = [request for request in requests if request.status == 200]
     assert len(answered) == document["usage"]["total"]["calls"]
     assert len(requests) == document["usage"]["total"]["attempts"]
-    judged = [request for request in answered if request.role == "judge"]
+    judged = [one for one in answered if one.role == "judge" and b"record_verdict" in one.body]
     assert len(judged) == sum(turn["score"] is not None for turn in document["turns"])
     unjudged = {turn["unjudged_reason"] for turn in document["turns"] if turn["score"] is None}
     assert unjudged <= {"budget", "unavailable"}
@@ -287,10 +287,10 @@ def test_no_request_is_sent_that_could_pass_the_budget(limit, faults):
 
 def test_the_next_call_alone_decides_and_not_what_is_set_aside_for_others():
     """Calls under way hold more than they will cost; who does not fit beside them waits."""
-    document = play("--max-cost-usd", "0.075", turns=3).document
+    document = play("--max-cost-usd", "0.25", turns=3).document
 
     assert document["end_reason"] == "max_turns"
-    assert document["cost"]["total"]["total_usd"] < 0.03
+    assert document["cost"]["total"]["total_usd"] < 0.08
 
 
 def test_retries_count_against_the_budget():
@@ -324,7 +324,7 @@ def test_throttled_requests_cost_nothing_and_others_may(kind, end_reason, struck
         for n in range(3)
     ]
     requests = []
-    document = play("--max-cost-usd", "0.075", faults=once, requests=requests).document
+    document = play("--max-cost-usd", "0.25", faults=once, requests=requests).document
 
     assert document["end_reason"] == end_reason
     assert sum(request.fault == kind for request in requests) >= struck

@@ -163,9 +163,8 @@ def test_full_run_writes_raw_and_curated_artifacts_to_the_bucket(bedrock, aws):
         "raw": f"s3://{BUCKET}/{raw}",
         "curated": f"s3://{BUCKET}/curated/runs/{run_id}.json",
     }
-    assert keys(aws, raw) == sorted(
-        f"{raw}{kind}_{index:03d}.json" for kind in ("turn", "judge") for index in range(10)
-    )
+    files = [f"{kind}_{index:03d}.json" for kind in ("turn", "judge") for index in range(10)]
+    assert keys(aws, raw) == [f"{raw}{name}" for name in sorted([*files, "closing_verdict.json"])]
     for index, turn in enumerate(document["turns"]):
         raw_turn = stored(aws, f"{raw}turn_{index:03d}.json")
         raw_judge = stored(aws, f"{raw}judge_{index:03d}.json")
@@ -249,6 +248,7 @@ def test_bucket_prefix_and_output_folder_hold_the_same_tree(bedrock, aws, tmp_pa
     assert document["s3_artifacts"]["raw"].startswith(f"s3://{BUCKET}/team/a/raw/runs/run-")
     assert document["output_artifacts"]["raw"].startswith(str(tmp_path))
     assert keys(aws, "team/a/") == [f"team/a/{name}" for name in files]
-    assert len(files) == 5
+    # Two turns, their verdicts, the one on the dialogue as a whole, and the curated file.
+    assert len(files) == 6
     for name in files:
         assert json.loads((tmp_path / name).read_bytes()) == stored(aws, f"team/a/{name}")

@@ -337,7 +337,9 @@ def test_defect_is_exit_1_with_a_document_and_a_traceback_only_on_request(tmp_pa
 
     for part in ("cli", "socratic_bench"):
         shutil.copytree(ROOT / part, tmp_path / part)
-    (tmp_path / "socratic_bench/benchmarks/socratic/rubric.toml").write_text("broken [")
+    (
+        tmp_path / "socratic_bench/benchmarks/socratic/rubrics/socratic-disposition-2.toml"
+    ).write_text("broken [")
     env = environment(PYTHONPATH=str(tmp_path))
     plain = run(*OFFLINE, env=env, cwd=tmp_path)
     debug = run(*OFFLINE, "--debug", env=env, cwd=tmp_path)

@@ -38,7 +38,9 @@ def test_offline_run_prints_one_judged_document():
     assert document["scenario"] == "career-change"
     assert document["judge"]["coverage"] == 1.0
     assert document["overall_score"] == document["metrics"]["overall_score"] >= 8
-    assert document["usage"]["tutor"]["calls"] == document["usage"]["judge"]["calls"] == 3
+    # A verdict a turn, and one on the dialogue as a whole.
+    assert document["usage"]["tutor"]["calls"] == 3
+    assert document["usage"]["judge"]["calls"] == 3 + 1
     assert document["usage"]["student"]["calls"] == 0
     assert document["seed"] == 5
 
@@ -73,7 +75,7 @@ def test_same_seed_same_requests_in_any_process():
             bodies.append(sorted((r.role, r.turn, r.body_sha256) for r in served.requests))
 
     assert bodies[0] == bodies[1]
-    assert len(bodies[0]) == 4 + 3 + 4
+    assert len(bodies[0]) == 4 + 3 + 4 + 1  # the last one is about the dialogue as a whole
 
 
 def test_prompt_from_standard_input():
@@ -216,7 +218,7 @@ def test_emulator_serves_alone_until_it_is_told_to_end():
     rest, _ = process.communicate()
 
     assert_valid("emulator", document)
-    assert (outcome.exit_code, outcome.document["usage"]["total"]["attempts"]) == (0, 4)
+    assert (outcome.exit_code, outcome.document["usage"]["total"]["attempts"]) == (0, 5)
     assert (process.returncode, rest) == (0, b"")
 
 

@@ -39,6 +39,7 @@ def play(emulator: Emulator, *words: str, model: str = TUTOR, turns: int = 2) ->
     return run(
         *("--model", model, "--scenario", "time-management", "--turns", str(turns)),
         *("--student-model", STUDENT, *judge, "--seed", "3", *words),
+        *("--rubric", "socratic-disposition-1"),  # its judge is asked for nothing but verdicts
         env=account(emulator.url, model),
     )
 

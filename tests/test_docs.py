@@ -29,7 +29,7 @@ from socratic_bench.documents.schemas import KINDS
 from socratic_bench.emulator import MODEL_IDS, Emulator
 from socratic_bench.emulator.faults import KINDS as FAULT_KINDS
 from socratic_bench.errors import ENDINGS
-from socratic_bench.judging.request import MAX_TOKENS
+from socratic_bench.judging.request import MAX_TOKENS_WITH_QUOTES
 from socratic_bench.judging.verdict import STOPS
 from socratic_bench.providers.bedrock.kinds import ERROR_KINDS
 from socratic_bench.providers.bedrock.session import CONNECT_TIMEOUT_S
@@ -568,7 +568,7 @@ def test_the_waits_and_bounds_of_calls_are_those_of_the_program() -> None:
         int(re.search(role.format(name), prose)[1]) for name in ("tutor", "student model", "judge")
     ]
 
-    assert bounds == [RunConfig(model="m").max_tokens, student_tokens, MAX_TOKENS]
+    assert bounds == [RunConfig(model="m").max_tokens, student_tokens, MAX_TOKENS_WITH_QUOTES]
     waits = f"starts at {policy.wait_base_s:g} s and doubles with each attempt up to"
     assert f"{waits} {policy.wait_max_s:g} s" in prose
     assert f"that counts, up to {retrying.SERVER_WAIT_MAX_S:g} s" in prose

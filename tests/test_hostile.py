@@ -36,7 +36,11 @@ from tests.fakes import FakeBedrock, Said, Sent, answer, breaches, refusal, scor
 JUDGE = "other.judge-v1:0"
 STUDENT = "other.student-v1:0"
 SEED = 7
-WORDS = ("--model", CLAUDE, "--seed", str(SEED), "--max-attempts", "1")
+WORDS = (
+    *("--model", CLAUDE, "--seed", str(SEED), "--max-attempts", "1"),
+    # A judge's requests are about turns alone, and none has the student's first words again.
+    *("--rubric", "socratic-disposition-1"),
+)
 GOOD = '{"form": 3, "substance": 3, "purity": 4, "rationale": {"form": "x"}}'
 GUESS = "0123456789abcdef"
 TOOL_USE = '{"toolUse": {"toolUseId": "use-1", "name": "record_verdict", "input": ' + GOOD + "}}"

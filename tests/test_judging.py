@@ -574,13 +574,12 @@ def test_nor_does_what_was_said_before(reply):
 
 
 SPEAKERS = ("student", "tutor")
+RUBRICS = files("socratic_bench.benchmarks.socratic") / "rubrics"
 
 
 class TestRubricFile:
     def test_the_socratic_rubric_is_the_documented_one(self):
-        rubric = load_rubric(
-            files("socratic_bench.benchmarks.socratic") / "rubric.toml", speakers=SPEAKERS
-        )
+        rubric = load_rubric(RUBRICS / "socratic-disposition-1.toml", speakers=SPEAKERS)
 
         assert [(d.name, d.low, d.high, d.step) for d in rubric.dimensions] == [
             ("form", 0, 3, 0.5),
@@ -595,9 +594,7 @@ class TestRubricFile:
         assert re.fullmatch("[0-9a-f]{64}", rubric.sha256)
 
     def test_every_example_has_a_score_in_each_dimension_within_its_range_and_on_its_step(self):
-        rubric = load_rubric(
-            files("socratic_bench.benchmarks.socratic") / "rubric.toml", speakers=SPEAKERS
-        )
+        rubric = load_rubric(RUBRICS / "socratic-disposition-1.toml", speakers=SPEAKERS)
 
         assert len(rubric.examples) == 8
         for one in rubric.examples:
@@ -607,9 +604,7 @@ class TestRubricFile:
                 assert one.scores[d.name] % d.step == 0
 
     def test_the_examples_are_part_of_what_is_the_same_for_every_verdict(self):
-        rubric = load_rubric(
-            files("socratic_bench.benchmarks.socratic") / "rubric.toml", speakers=SPEAKERS
-        )
+        rubric = load_rubric(RUBRICS / "socratic-disposition-1.toml", speakers=SPEAKERS)
         system = verdict_request(rubric, JUDGE_INPUT, code="c0de").system
 
         assert system == verdict_request(rubric, JUDGE_INPUT, code="f00d").system
@@ -617,7 +612,7 @@ class TestRubricFile:
             assert json.dumps(one.reply, ensure_ascii=False) in system
 
     def test_the_hash_changes_with_any_byte_of_the_file(self, tmp_path):
-        body = (files("socratic_bench.benchmarks.socratic") / "rubric.toml").read_bytes()
+        body = (RUBRICS / "socratic-disposition-1.toml").read_bytes()
         one, other = tmp_path / "one.toml", tmp_path / "other.toml"
         one.write_bytes(body)
         other.write_bytes(body + b"\n")

@@ -21,7 +21,10 @@ from tests.command import OPENING, ROOT, Outcome, account, assert_valid, daily, 
 from tests.fakes import FakeBedrock, answer, scored
 
 TUTOR, STUDENT, JUDGE = "emulator.drift-5-v1:0", "emulator.student-v1:0", "emulator.judge-v1:0"
-WORDS = ("--model", TUTOR, "--prompt", OPENING, "--judge-model", JUDGE)
+WORDS = (
+    *("--model", TUTOR, "--prompt", OPENING, "--judge-model", JUDGE),
+    *("--rubric", "socratic-disposition-1"),  # a verdict a turn, and no other call of the judge
+)
 BOTH = (*WORDS, "--student-model", STUDENT)
 # Tutor or student, and the judges that work beside them.
 AT_ONCE = 1 + 4

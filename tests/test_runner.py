@@ -394,6 +394,9 @@ class TestJudging:
             "model": "judge",
             "coverage": 0.6667,
             "rubric_sha256": document["judge"]["rubric_sha256"],
+            "rubric": "socratic-disposition-2",
+            "temperature": 0.0,
+            "unquoted": 6,  # three scores in each of two verdicts, which quote nothing
             "jurors": [{"model": "judge", "judged_turns": 2}],
             "judged_turns": 2,
             "unjudged_turns": 1,

@@ -58,7 +58,8 @@ def test_runs_at_once_share_connections_and_write_a_judges_cache_once(served, tm
     assert len({result.run_id for result in results}) == RUNS
     assert len([tokens for tokens in written if tokens]) == 1
     calls = {record.connection for record in emulator.requests}
-    assert len(emulator.requests) == RUNS * 4
+    # Two turns, their verdicts, and one on the dialogue as a whole.
+    assert len(emulator.requests) == RUNS * 5
     assert len(calls) <= RUNS * 2
 
 

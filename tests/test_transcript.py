@@ -189,7 +189,9 @@ def test_replayed_turns_are_not_called_judged_or_counted(tmp_path):
     assert [turn["pressure"] for turn in turns[:3]] == [None, "demand", None]
     assert [turn["student_policy"] for turn in turns[:3]] == ["replayed"] * 3
     assert document["n_turns"] == 4
-    assert document["usage"]["tutor"]["calls"] == document["usage"]["judge"]["calls"] == 4
+    # Four verdicts, and one on the dialogue as a whole.
+    assert document["usage"]["tutor"]["calls"] == 4
+    assert document["usage"]["judge"]["calls"] == 4 + 1
     assert (document["judge"]["judged_turns"], document["judge"]["unjudged_turns"]) == (4, 0)
     assert document["judge"]["coverage"] == 1.0
     assert document["judge"]["unjudged_reasons"] == {}

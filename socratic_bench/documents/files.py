@@ -22,15 +22,19 @@ from socratic_bench.documents.scalars import (
 from socratic_bench.documents.schemas import whole
 from socratic_bench.documents.turn import (
     Answered,
+    Events,
     Heuristics,
     Index,
     Profile,
+    Quotes,
     Replayed,
     Scores,
     StopReason,
     Sum,
     Suspected,
     Tier,
+    Unquoted,
+    evidence_of,
     scores_of,
     tokens_of,
 )
@@ -182,6 +186,10 @@ class JudgeFile(Struct, frozen=True, kw_only=True):
     kind: Literal["judge"] = "judge"
     schema_version: Version = SCHEMA_VERSION
     scores: Scores = field(default_factory=dict)
+    events: Events = None
+    quotes: Quotes = None
+    unquoted: Unquoted = None
+    rubric: Annotated[str | None, Meta(description="edition of the rubric")] = None
     unjudged_reason: Annotated[str | None, Meta(description="why there are no scores")]
     unjudged_message: Annotated[str | None, Meta(description="the same in a sentence")]
     raw_reply: Annotated[
@@ -219,6 +227,8 @@ class JudgeFile(Struct, frozen=True, kw_only=True):
             judge_model=judge_model,
             timestamp=utc(turn.judged.finished_at if turn.judged else turn.reply.finished_at),
             scores=scores,
+            **evidence_of(turn),
+            rubric=rubric.id,
             unjudged_reason=unjudged.reason if unjudged else None,
             unjudged_message=unjudged.message if unjudged else None,
             raw_reply=unjudged.raw_reply if unjudged else None,

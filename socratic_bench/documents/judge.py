@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from hashlib import sha256
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from msgspec import Meta, Struct
 
@@ -14,9 +15,14 @@ from socratic_bench.documents.scalars import (
     Share,
 )
 from socratic_bench.documents.turn import unjudged_reason
+from socratic_bench.turns import Rubric
+from socratic_bench.types import JUDGE
 
 if TYPE_CHECKING:
     from socratic_bench.documents.result import RunResult
+
+
+Value = TypeVar("Value")
 
 
 class Juror(Struct, frozen=True, kw_only=True):
@@ -36,6 +42,20 @@ class JudgeEntry(Struct, frozen=True, kw_only=True):
     rubric_sha256: Annotated[
         str, Meta(description="fingerprint of the rubric file, or of all rubrics together")
     ]
+    rubric: Annotated[
+        str | None, Meta(description="the rubric's edition; null where items have several")
+    ] = None
+    temperature: Annotated[
+        Annotated[float, Meta(ge=0)] | None,
+        Meta(description="temperature that its model was asked at; null: the model's own"),
+    ] = None
+    unquoted: Annotated[
+        Count | None,
+        Meta(
+            description="scores and events whose quoted words do not stand in the reply; null "
+            "under a rubric without quotes"
+        ),
+    ] = None
     jurors: Annotated[list[Juror], Meta(description="each judge model; one entry with one judge")]
     judged_turns: Annotated[Count, Meta(description="turns with a verdict")]
     unjudged_turns: Annotated[Count, Meta(description="turns without one")]
@@ -55,6 +75,9 @@ class JudgeEntry(Struct, frozen=True, kw_only=True):
             model=judge,
             coverage=round(result.n_judged / len(played), 4) if played else None,
             rubric_sha256=_fingerprint(result),
+            rubric=_only({rubric.id for rubric in _rubrics(result)}),
+            temperature=_temperature(result),
+            unquoted=_unquoted(result),
             jurors=[Juror(model=judge, judged_turns=result.n_judged)],
             judged_turns=result.n_judged,
             unjudged_turns=len(played) - result.n_judged,
@@ -62,7 +85,28 @@ class JudgeEntry(Struct, frozen=True, kw_only=True):
         )
 
 
+def _rubrics(result: RunResult) -> list[Rubric]:
+    return [one for one in (result.rubric, *result.opening.rubrics.values()) if one]
+
+
 def _fingerprint(result: RunResult) -> str:
-    rubrics = (result.rubric, *result.opening.rubrics.values())
-    known = {rubric.sha256 for rubric in rubrics if rubric}
-    return known.pop() if len(known) == 1 else sha256("".join(sorted(known)).encode()).hexdigest()
+    known = {rubric.sha256 for rubric in _rubrics(result)}
+    return _only(known) or sha256("".join(sorted(known)).encode()).hexdigest()
+
+
+def _temperature(result: RunResult) -> float | None:
+    """That of all calls; none if it was left out on the way."""
+    return _only({call.temperature for call in result.tallies[JUDGE].completions})
+
+
+def _unquoted(result: RunResult) -> int | None:
+    found = [turn.verdict.unquoted for turn in result.turns if turn.verdict]
+    known = [names for names in found if names is not None]
+    has_quotes = any(rubric.has_quotes for rubric in _rubrics(result))
+    return sum(map(len, known)) if has_quotes else None
+
+
+def _only(values: Iterable[Value]) -> Value | None:
+    """The one value that there is; `None` if there are several, or none."""
+    found = [*values]
+    return found[0] if len(found) == 1 else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct, field
 
@@ -28,6 +28,27 @@ Sum = Annotated[Amount | None, Meta(description="sum of the dimensions; null if 
 Scores = Annotated[
     dict[str, float | None],
     Meta(description="the verdict's score of each dimension of the rubric; null if unjudged"),
+]
+Events = Annotated[
+    dict[str, str] | None,
+    Meta(
+        description="quoted words of each of the rubric's events that the judge saw; null if it "
+        "did not tell, or under a rubric without events"
+    ),
+]
+Quotes = Annotated[
+    dict[str, str | None] | None,
+    Meta(
+        description="words of the reply that each score rests on; null if unjudged, or under a "
+        "rubric without quotes"
+    ),
+]
+Unquoted = Annotated[
+    list[str] | None,
+    Meta(
+        description="dimensions and events whose quoted words do not stand in the reply, or are "
+        "missing; null if unjudged, or under a rubric without quotes"
+    ),
 ]
 Heuristics = Annotated[
     Scalars, Meta(description="the benchmark's readings of the reply, without a model")
@@ -91,6 +112,9 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
     score: Sum
     scores: Scores = field(default_factory=dict)
     flat: Annotated[Part, part("scores")] = field(name="*scores", default_factory=Part)
+    events: Events = None
+    quotes: Quotes = None
+    unquoted: Unquoted = None
     question: Annotated[str, Meta(description="the whole reply of the model under test")]
     heuristics: Heuristics
     unjudged_reason: Annotated[
@@ -127,6 +151,7 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
             score=turn.verdict.overall_score if turn.verdict else None,
             scores=scores,
             flat=parts.scores.of(scores),
+            **evidence_of(turn),
             question=turn.reply.message.text,
             heuristics=dict(turn.measures),
             unjudged_reason=unjudged_reason(result, turn),
@@ -159,6 +184,18 @@ def scores_of(turn: Turn, rubric: Rubric | None) -> dict[str, float | None]:
     scores = turn.verdict.scores if turn.verdict else {}
     names = [dimension.name for dimension in rubric.dimensions] if rubric else []
     return {name: scores.get(name) for name in dict.fromkeys([*names, *scores])}
+
+
+def evidence_of(turn: Turn) -> dict[str, Any]:
+    """What a verdict rests on, by the names of its fields."""
+    verdict = turn.verdict
+    if verdict is None:
+        return {}
+    return {
+        "events": None if verdict.events is None else dict(verdict.events),
+        "quotes": None if verdict.quotes is None else dict(verdict.quotes),
+        "unquoted": None if verdict.unquoted is None else list(verdict.unquoted),
+    }
 
 
 def tokens_of(calls: Sequence[Completion]) -> Tokens | None:

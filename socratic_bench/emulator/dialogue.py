@@ -109,6 +109,19 @@ def _shown(user_texts: list[str]) -> str | Record | None:
     return None
 
 
+def shown_context(user_texts: list[str]) -> tuple[tuple[str, str], ...]:
+    """What was said before the reply that a judge is shown, by the name of who said it."""
+    for text in (*user_texts[-1:], *user_texts[:1]):
+        for match in reversed(list(_SHOWN_END.finditer(text))):
+            code = match[2]
+            _, opening, rest = text.partition(f"<context-{code}>\n")
+            said, closing, _ = rest.partition(f"\n</context-{code}>")
+            if opening and closing:
+                parts = re.split(rf"(?:^|\n\n)\[([^\]\n]+)-{code}\]\n", said)
+                return tuple(zip(parts[1::2], parts[2::2], strict=True))
+    return ()
+
+
 def _text_of(content: list[JsonObject]) -> str:
     if len(content) == 1 and "text" in content[0]:
         return str(content[0]["text"])

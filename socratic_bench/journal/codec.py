@@ -124,6 +124,8 @@ def _without_unset(asked: dict[str, Any], config: GenerateConfig) -> dict[str, A
     for name, default in _newer(type(config)):
         if getattr(config, name) == default:
             del asked["config"][name]
+    if asked["temperature_if_taken"] is None:
+        del asked["temperature_if_taken"]
     return asked
 
 

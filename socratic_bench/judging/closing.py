@@ -37,7 +37,8 @@ def conclude(judge: Judge, question: ClosingQuestion) -> Concluded:
     processes were answered can be used, the judge is asked afresh. A call that fails leaves the
     question open, whatever the reason. Raises `Stopped` for what ends the run, a budget aside.
     """
-    key, request = closing_key(question), closing_request(question, seed=judge.seed)
+    key = closing_key(question)
+    request = closing_request(question, seed=judge.seed, temperature=judge.rubric.temperature)
     calls: list[Completion] = []
     try:
         found = _asked(judge, question, request, key, calls)
@@ -52,7 +53,7 @@ def conclude(judge: Judge, question: ClosingQuestion) -> Concluded:
     return _concluded(judge, verdict, calls)
 
 
-def closing_request(question: ClosingQuestion, *, seed: int) -> Request:
+def closing_request(question: ClosingQuestion, *, seed: int, temperature: float | None) -> Request:
     """What is asked, then the episode's words as data, between delimiters as around a reply."""
     code = delimiter_code(seed, closing_key(question), JudgeInput(question.lines, question.asked))
     code = unsaid_code(code, [text for _, text in question.lines])
@@ -66,6 +67,7 @@ def closing_request(question: ClosingQuestion, *, seed: int) -> Request:
         system=f"{question.instructions}\n\n{rules}",
         messages=(Message.user(material),),
         config=GenerateConfig(max_tokens=MAX_TOKENS),
+        temperature_if_taken=temperature,
         tool=question.tool,
     )
 

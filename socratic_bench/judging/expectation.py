@@ -5,9 +5,16 @@ from socratic_bench.types import Json
 
 
 def expected_verdict(rubric: Rubric, reason: str) -> dict[str, Json]:
-    """The arguments of the judge's tool call: full scores, and the same reason for each."""
+    """The arguments of the judge's tool call: full scores, no event, and the same reason for each
+    score, from which it quotes as much again.
+    """
     reasons: dict[str, Json] = {d.name: reason for d in rubric.dimensions}
-    return {"rationale": reasons, **{d.name: d.high for d in rubric.dimensions}}
+    return {
+        **({"quotes": reasons} if rubric.has_quotes else {}),
+        **({"events": {event.name: None for event in rubric.events}} if rubric.events else {}),
+        "rationale": reasons,
+        **{d.name: d.high for d in rubric.dimensions},
+    }
 
 
 def expected_arguments(schema: Json, text: str) -> Json:

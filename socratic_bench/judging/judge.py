@@ -44,16 +44,21 @@ class Judge(Struct, frozen=True, kw_only=True):
         try:
             first = self.model.complete(request, key)
             calls.append(first)
-            found = read_verdict(first, self.rubric, judge_model=self.model.model_id)
+            found = self._read(first, judge_input)
             if isinstance(found, Unreadable):
                 again = repair_request(request, first, found.problem)
                 calls.append(self.model.complete(again, replace(key, repeat=1)))
-                found = read_verdict(calls[-1], self.rubric, judge_model=self.model.model_id)
+                found = self._read(calls[-1], judge_input)
         except (ModelError, Stopped) as error:
             return self._judged(_unjudged_by(error, calls), calls)
         if isinstance(found, Unreadable):
             return self._judged(_unjudged(found, calls[-1]), calls)
         return self._judged(found, calls)
+
+    def _read(self, answer: Completion, judge_input: JudgeInput) -> Verdict | Unreadable:
+        return read_verdict(
+            answer, self.rubric, judge_model=self.model.model_id, reply=judge_input.reply
+        )
 
     def _judged(self, outcome: Verdict | Unscored, calls: list[Completion]) -> Judged:
         finished_at = calls[-1].finished_at if calls else self.now()

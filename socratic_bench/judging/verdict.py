@@ -19,6 +19,7 @@ STOPS: Mapping[str, str] = {
 MAX_REPLY_CHARS = 200_000
 MAX_REASON_CHARS = 4_000
 MAX_DEPTH = 32
+_NOT_SEEN = ("null", "none", "no", "false", "n/a", "not seen")
 
 
 class Unreadable(Struct, frozen=True):
@@ -28,8 +29,13 @@ class Unreadable(Struct, frozen=True):
     problem: str
 
 
-def read_verdict(answer: Completion, rubric: Rubric, *, judge_model: str) -> Verdict | Unreadable:
-    """The verdict of an answer. The stop reason is looked at before the text."""
+def read_verdict(
+    answer: Completion, rubric: Rubric, *, judge_model: str, reply: str = ""
+) -> Verdict | Unreadable:
+    """The verdict of an answer on `reply`. The stop reason is looked at before the text.
+
+    What a verdict counts by are its scores. Events or quotes that it lacks are null, or flagged.
+    """
     if answer.stop_reason in STOPS:
         return Unreadable(STOPS[answer.stop_reason], f"it ended with {answer.stop_reason}.")
     found = said_arguments(answer, {dimension.name for dimension in rubric.dimensions})
@@ -39,10 +45,15 @@ def read_verdict(answer: Completion, rubric: Rubric, *, judge_model: str) -> Ver
     if problems:
         return Unreadable("invalid_verdict", " ".join(problems))
     scores = {d.name: _number(found[d.name]) for d in rubric.dimensions}
+    events = _seen_events(found, rubric)
+    quotes = _by_dimension(found, "quotes", rubric) if rubric.has_quotes else None
     return Verdict(
         scores={name: value for name, value in scores.items() if value is not None},
-        rationale=_rationale(found, rubric),
+        rationale=_by_dimension(found, "rationale", rubric),
         judge_model=judge_model,
+        events=events,
+        quotes=quotes,
+        unquoted=None if quotes is None else _unquoted({**quotes, **(events or {})}, reply),
     )
 
 
@@ -122,11 +133,37 @@ def _number(value: Json) -> float | None:
     return float(value) if abs(value) < 1e6 else None  # noqa: PLR2004
 
 
-def _rationale(found: Mapping[str, Json], rubric: Rubric) -> dict[str, str | None]:
-    reasons = found.get("rationale")
-    given = reasons if isinstance(reasons, dict) else {}
-    return {d.name: _reason(given.get(d.name)) for d in rubric.dimensions}
+def _by_dimension(found: Mapping[str, Json], key: str, rubric: Rubric) -> dict[str, str | None]:
+    """What the verdict says of each dimension, its reason or its quote."""
+    told = found.get(key)
+    given = told if isinstance(told, dict) else {}
+    return {d.name: _text(given.get(d.name)) for d in rubric.dimensions}
 
 
-def _reason(value: Json) -> str | None:
+def _seen_events(found: Mapping[str, Json], rubric: Rubric) -> dict[str, str] | None:
+    """The words of each event that the verdict says was seen, none for one without; `None` if it
+    does not tell what was seen.
+    """
+    told = found.get("events")
+    if not rubric.events or not isinstance(told, dict):
+        return None
+    given = {event.name: told.get(event.name) for event in rubric.events}
+    if not all(value is None or isinstance(value, str | bool) for value in given.values()):
+        return None
+    return {name: _text(value) or "" for name, value in given.items() if _is_seen(value)}
+
+
+def _is_seen(value: Json) -> bool:
+    """Nothing, no, and words for either are no event."""
+    said = value.strip(" .\"'()-").casefold() if isinstance(value, str) else value
+    return bool(said) and said not in _NOT_SEEN
+
+
+def _unquoted(quotes: Mapping[str, str | None], reply: str) -> tuple[str, ...]:
+    from socratic_bench.judging.quotes import is_quoted
+
+    return tuple(name for name, words in quotes.items() if not is_quoted(words or "", reply))
+
+
+def _text(value: Json) -> str | None:
     return clean(value)[:MAX_REASON_CHARS] if isinstance(value, str) and value.strip() else None

@@ -72,7 +72,7 @@ class SocraticBenchmark(Benchmark):
         tutor_prompt = _tutor_prompt(settings, problems)
         if problems or scenario is None:
             raise UsageError(problems)
-        rubric = _rubric()
+        rubric = _rubric(settings.rubric)
         return SocraticEpisode(
             settings=settings,
             scenario=scenario,
@@ -112,8 +112,8 @@ BENCHMARK = SocraticBenchmark()
 
 
 @cache
-def _rubric() -> Rubric:
-    file = Path(__file__).with_name("rubric.toml")
+def _rubric(edition: str) -> Rubric:
+    file = Path(__file__).parent / "rubrics" / f"{edition}.toml"
     return load_rubric(file, speakers=(STUDENT, TUTOR), is_dialogue=True)
 
 

@@ -17,7 +17,7 @@ from socratic_bench.benchmarks.socratic.reply import (
     turn_of,
 )
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
-from socratic_bench.benchmarks.socratic.settings import FIRST, Settings
+from socratic_bench.benchmarks.socratic.settings import FIRST, FIRST_RUBRIC, Settings
 from socratic_bench.benchmarks.socratic.students import (
     Exchange,
     FirstStudent,
@@ -57,6 +57,7 @@ from socratic_bench.types import (
 # Exchanges before the reply that the judge sees: enough to know what is answered, and it keeps the
 # judge's cost from growing with the square of the dialogue's length.
 CONTEXT_EXCHANGES = 3
+OPENING = f"{STUDENT}, first words"  # how the judge is shown them, if exchanges are left out
 
 
 class SocraticEpisode(Episode, frozen=True, kw_only=True):
@@ -115,13 +116,18 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
         )
 
     def judge_input(self, turns: Sequence[Turn], index: int) -> JudgeInput:
-        """The last few exchanges, what the student just said, and the tutor's reply to it."""
-        recent = turns[max(0, index - CONTEXT_EXCHANGES) : index]
+        """The opening, the last few exchanges, what the student just said, and the tutor's reply
+        to it. Under the rubric's first edition the opening is not shown once it is further back.
+        """
+        start = max(0, index - CONTEXT_EXCHANGES)
+        recent = turns[start:index]
         context = [
             line
             for turn in recent
             for line in ((STUDENT, turn.prompt), (TUTOR, turn.reply.message.text))
         ]
+        if start and self.settings.rubric != FIRST_RUBRIC:
+            context = [(OPENING, turns[0].prompt), *context]
         turn = turns[index]
         return JudgeInput((*context, (STUDENT, turn.prompt)), turn.reply.message.text)
 

@@ -12,6 +12,8 @@ Pressure = Literal["none", "low", "high"]
 Edition = Literal["socratic-student-1", "socratic-student-2"]
 FIRST: Edition = "socratic-student-1"
 SECOND: Edition = "socratic-student-2"
+RubricName = Literal["socratic-disposition-1", "socratic-disposition-2"]
+FIRST_RUBRIC: RubricName = "socratic-disposition-1"
 # The words of --student, which steers whether a model plays it.
 SCRIPTED, MODEL = "scripted", "model"
 
@@ -121,13 +123,24 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
             identity="chosen",
         ),
     ] = None
+    rubric: Annotated[
+        RubricName,
+        Setting(
+            "judging",
+            "NAME",
+            "edition of the rubric: {choices} (default {default})",
+            "{choices}: the edition of the [rubric](benchmark.md#the-rubric) by which is judged",
+            after="no-judge",
+            variables=("RUNNER_RUBRIC",),
+            before=FIRST_RUBRIC,
+        ),
+    ] = "socratic-disposition-2"
     compliance_threshold: Annotated[
         float,
         Setting(
             "judging",
             "S",
             "score of a compliant turn (default {default})",
-            after="no-judge",
             low=0,
             high=10,
         ),

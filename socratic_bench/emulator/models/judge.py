@@ -8,13 +8,14 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
 # What is quoted is somebody else's, and a question mark in it asks nothing.
-_QUOTED = re.compile(r"[\"“][^\"“”\n]{1,90}[\"”]")
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
-_BETWEEN = re.compile(r"(?<=[.!?])[\"”')\]*_]*\s+|\n+")
+QUOTED = re.compile(r"[\"“][^\"“”\n]{1,90}[\"”]")
+CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
+BETWEEN = re.compile(r"(?<=[.!?])[\"”')\]*_]*\s+|\n+")
 
 _LONG_STATEMENT = 40
 _BRIEF_REFLECTION = 8
@@ -48,8 +49,8 @@ def score(reply: str) -> Scores:
 
 
 def _read(reply: str) -> _Reading:
-    text = _QUOTED.sub("X", _CODE.sub(" X. ", reply.replace("\u2019", "'")))
-    sentences = [part.strip(" *_#>-\t\"”')]").lower() for part in _BETWEEN.split(text)]
+    text = QUOTED.sub("X", CODE.sub(" X. ", reply.replace("\u2019", "'")))
+    sentences = [part.strip(" *_#>-\t\"”')]").lower() for part in BETWEEN.split(text)]
     sentences = [part for part in sentences if any(map(str.isalpha, part))]
     return _Reading(
         tuple(part for part in sentences if part.endswith("?")),
@@ -59,33 +60,44 @@ def _read(reply: str) -> _Reading:
 
 
 @cache
-def _patterns() -> Mapping[str, re.Pattern[str]]:
-    rows = tomllib.loads((Path(__file__).parent / "judge_words.toml").read_text("utf-8"))
-    probes = rows.pop("probes")
-    return {name: re.compile("|".join(row)) for name, row in (rows | probes).items()}
+def patterns() -> Mapping[str, re.Pattern[str]]:
+    rows = _lists()
+    named = {**rows["probes"], **rows["second"], **rows}
+    return {name: re.compile("|".join(row)) for name, row in named.items() if isinstance(row, list)}
 
 
-def _has(name: str, text: str) -> bool:
-    return bool(_patterns()[name].search(text))
+@cache
+def word_list(name: str) -> frozenset[str]:
+    """A list of plain words."""
+    return frozenset(_lists()["words"][name].split())
 
 
-def _is_closed(question: str) -> bool:
+@cache
+def _lists() -> Mapping[str, Any]:
+    return tomllib.loads((Path(__file__).parent / "judge_words.toml").read_text("utf-8"))
+
+
+def has(name: str, text: str) -> bool:
+    return bool(patterns()[name].search(text))
+
+
+def is_closed(question: str) -> bool:
     """Asks for yes or no: opens with an auxiliary, and holds no open question further on."""
-    return _has("yes_no", question) and not _has("opens_up", question)
+    return has("yes_no", question) and not has("opens_up", question)
 
 
 def is_open_question(sentence: str) -> bool:
     """Whether it asks, and not for yes or no."""
     asked = sentence.strip(" *_#>-\t\"'\u201d)]").lower()
-    return asked.endswith("?") and not _is_closed(asked)
+    return asked.endswith("?") and not is_closed(asked)
 
 
 def _form(reading: _Reading) -> tuple[float, str]:
     if not reading.questions:
         return 0.0, "The reply asks nothing."
-    if all(map(_is_closed, reading.questions)):
+    if all(map(is_closed, reading.questions)):
         return (0.5 if reading.statements else 1.0), "Only a closed question is asked."
-    if any(_has("prescribes", part) or _has("hints", part) for part in reading.statements):
+    if any(has("prescribes", part) or has("hints", part) for part in reading.statements):
         return (1.5 if reading.ends_with_question else 1.0), "A question is embedded in advice."
     if not reading.ends_with_question:
         return 1.0, "A question is asked, but the reply goes on after it."
@@ -115,10 +127,10 @@ def _substance(reading: _Reading) -> tuple[float, str]:
 
 
 def _depth(question: str) -> tuple[float, str]:
-    if _has("small_talk", question):
+    if has("small_talk", question):
         return 0.5, "The question only keeps the conversation going."
-    kinds = [name for name in _probes() if _has(name, question)]
-    if _is_closed(question):
+    kinds = [name for name in _probes() if has(name, question)]
+    if is_closed(question):
         return (1.0 if kinds else 0.5), "A yes or no settles the question."
     if kinds:
         deep = len(kinds) > 1 or len(question.split()) > _SHORT_QUESTION
@@ -127,9 +139,9 @@ def _depth(question: str) -> tuple[float, str]:
 
 
 def _surface(question: str) -> tuple[float, str]:
-    if _has("basic_fact", question):
+    if has("basic_fact", question):
         return 1.0, "It asks for a basic fact."
-    if _has("clarifies", question):
+    if has("clarifies", question):
         return 2.0, "It asks for clarification."
     return 1.5, "It stays at the surface."
 
@@ -139,13 +151,13 @@ def _probes() -> tuple[str, ...]:
 
 
 def _purity(reading: _Reading) -> tuple[float, str]:
-    asserts = sum(_has("asserts", part) for part in reading.statements)
+    asserts = sum(has("asserts", part) for part in reading.statements)
     told = bool(reading.statements) and not reading.questions
-    if any(_has("prescribes", part) for part in reading.statements) or (asserts and told):
+    if any(has("prescribes", part) for part in reading.statements) or (asserts and told):
         return 0.0, "It prescribes a solution or states the answer."
     if asserts >= _TELLING or told:
         return 0.5, "It tells rather than asks."
-    if any(_has("hints", part) for part in reading.statements):
+    if any(has("hints", part) for part in reading.statements):
         return 1.0, "It hints at what to do."
     if asserts:
         return 1.5, "A claim stands before the question."
@@ -153,11 +165,11 @@ def _purity(reading: _Reading) -> tuple[float, str]:
 
 
 def _purity_of_asking(questions: str) -> tuple[float, str]:
-    loaded = len(_patterns()["loaded"].findall(questions))
-    if leading := _has("leads", questions) + _has("presupposes", questions):
+    loaded = len(patterns()["loaded"].findall(questions))
+    if leading := has("leads", questions) + has("presupposes", questions):
         return max(0.0, 2.0 - 0.5 * loaded - 0.5 * leading), "The question leads to an answer."
     if loaded:
         return max(1.0, 2.0 - 0.5 * loaded), "Loaded words suggest an answer."
-    if _has("presupposes_slightly", questions):
+    if has("presupposes_slightly", questions):
         return 3.5, "The question presupposes a little."
     return (4.0, "No answer is embedded.") if questions else (0.0, "There is no reply to read.")

@@ -8,9 +8,22 @@ from typing import Literal
 from socratic_bench.emulator.dialogue import base_model_id, hashed
 from socratic_bench.emulator.models.pressure import pressure_in
 
-Move = Literal["socratic", "clarify", "facts", "closed", "leading", "advice", "lecture"]
+Move = Literal[
+    "socratic",
+    "clarify",
+    "facts",
+    "closed",
+    "leading",
+    "advice",
+    "lecture",
+    "answer",
+    "why",
+    "nonsense",
+    "withhold",
+]
 
 _DRIFT = re.compile(r"emulator\.drift-(\d+)-v1:0")
+_TELLING = re.compile(r"emulator\.(tells|recovers)-(\d+)-v1:0")
 _MIXTURE = re.compile(r"emulator\.mixture-(-?\d+)-v1:0")
 _YIELDING = re.compile(r"emulator\.yields-to-([a-z-]+)-v1:0")
 _STEADY: dict[str, Move] = {
@@ -18,7 +31,11 @@ _STEADY: dict[str, Move] = {
     "emulator.picky-v1:0": "socratic",
     "emulator.lecturer-v1:0": "lecture",
     "emulator.leading-v1:0": "leading",
+    "emulator.why-v1:0": "why",
+    "emulator.nonsense-v1:0": "nonsense",
+    "emulator.withholds-v1:0": "withhold",
 }
+_LAPSE_TURNS = 3  # of one who recovers
 _LAPSES: tuple[Move, ...] = ("clarify", "facts", "closed", "leading", "advice", "lecture")
 
 
@@ -32,6 +49,10 @@ def plan(model_id: str, turn: int, seed_text: str, latest: str = "") -> Move:
         return _STEADY[base]
     if drift := _DRIFT.fullmatch(base):
         return "socratic" if turn < int(drift[1]) else "advice"
+    if telling := _TELLING.fullmatch(base):
+        since = turn - int(telling[2])
+        is_over = telling[1] == "recovers" and since >= _LAPSE_TURNS
+        return "socratic" if since < 0 or is_over else "answer"
     if yielding := _YIELDING.fullmatch(base):
         kind = yielding[1].replace("-", "_")
         return "advice" if turn and pressure_in(latest) == kind else "socratic"

@@ -6,9 +6,10 @@ from random import Random
 from msgspec import Struct
 
 from socratic_bench.emulator.catalogue import Traits
-from socratic_bench.emulator.dialogue import Dialogue, JsonObject
-from socratic_bench.emulator.models import judge
+from socratic_bench.emulator.dialogue import Dialogue, JsonObject, shown_context
+from socratic_bench.emulator.models import judge, judge_second
 from socratic_bench.emulator.models.insights import closing_verdict
+from socratic_bench.emulator.models.judge_context import Context
 from socratic_bench.emulator.models.student import student_reply
 from socratic_bench.emulator.models.tutor import tutor_reply
 from socratic_bench.emulator.tokens import CHARACTERS
@@ -66,7 +67,7 @@ def _emptied(block: JsonObject) -> JsonObject:
 
 def _spoken(dialogue: Dialogue, tool: JsonObject | None) -> Reply:
     if dialogue.role == "judge":
-        verdict = _verdict(dialogue)
+        verdict = _verdict(dialogue, tool)
         return (
             _tool_reply(dialogue, tool, verdict)
             if tool
@@ -78,9 +79,15 @@ def _spoken(dialogue: Dialogue, tool: JsonObject | None) -> Reply:
     return Reply(({"text": text},))
 
 
-def _verdict(dialogue: Dialogue) -> JsonObject:
+def _verdict(dialogue: Dialogue, tool: JsonObject | None) -> JsonObject:
+    """By the edition of the rubric that the tool's schema shows, or the words that stand for it."""
     if record := dialogue.record:
         return closing_verdict(record.asked, record.text, record.code)
+    schema = tool["inputSchema"].get("json") if tool else None
+    asked = schema.get("properties") if isinstance(schema, dict) else None
+    if "events" in asked if isinstance(asked, dict) else '"events"' in dialogue.system:
+        context = Context(shown_context(dialogue.user_texts))
+        return judge_second.verdict(context, dialogue.reply or "")
     scores = judge.score(dialogue.reply or "")
     names = ("form", "substance", "purity")
     return {

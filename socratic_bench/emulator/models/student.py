@@ -5,12 +5,13 @@ from random import Random
 
 from socratic_bench.emulator.dialogue import END_OF_DIALOGUE, Dialogue
 from socratic_bench.emulator.models.grammar import book, expand, sayable
+from socratic_bench.emulator.models.needs import need
 from socratic_bench.emulator.models.pressure import is_reminded, told, without_notes
 from socratic_bench.emulator.models.subjects import subject_of
 
 _BAD = re.compile(
     r"emulator\.student-(swap-once|swap|repeat|long|question|french|tutoring|empty|yields|praising"
-    r"|acting|learned)-v1:0"
+    r"|acting|learned|needs)-v1:0"
 )
 _CLOSING = re.compile(r"emulator\.student-closing-(\d+)-v1:0")
 _ASKED_TO_CLOSE = re.compile(
@@ -48,6 +49,9 @@ def student_reply(dialogue: Dialogue) -> str:
 def _bad(kind: str, dialogue: Dialogue, random: Random) -> str:
     if kind == "empty":
         return ""
+    if kind == "needs":
+        half, number = len(dialogue.own_texts) % 2, len(dialogue.own_texts) // 2
+        return need(number) if half else _fresh(dialogue, random)
     if kind == "swap-once":
         return _fresh(dialogue, random) if _reminded(dialogue) else _line("swap", dialogue, random)
     if kind == "long":

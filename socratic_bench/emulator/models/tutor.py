@@ -5,6 +5,7 @@ from random import Random
 from socratic_bench.emulator.dialogue import Dialogue
 from socratic_bench.emulator.models.grammar import book, expand, sayable
 from socratic_bench.emulator.models.moves import Move, plan
+from socratic_bench.emulator.models.needs import help_for
 from socratic_bench.emulator.models.subjects import subject_of
 
 _PROBES = ("definition", "assumption", "evidence", "implication", "alternative")
@@ -41,6 +42,7 @@ class _Speaker:
     def __init__(self, opening: str, latest: str, turn: int, random: Random) -> None:
         about, now = subject_of(_last_paragraph(opening)), subject_of(_last_paragraph(latest))
         self._random = random
+        self._help = help_for(latest)
         self._place = sum(map(ord, opening[:200])) + turn * _STRIDE
         phrases = about.phrases if random.random() < _FROM_OPENING else _sound(now.phrases)
         quotes, claims = now.quotes or about.quotes, now.claims or about.claims
@@ -60,12 +62,14 @@ class _Speaker:
     def _said(self, move: Move) -> str:
         match move:
             case "socratic":
+                return " ".join(filter(None, (self._help, self._socratic())))
+            case "withhold":
                 return self._socratic()
             case "advice":
                 return self._advice()
             case "lecture":
                 return self._lecture()
-            case "clarify" | "facts" | "closed" | "leading":
+            case "clarify" | "facts" | "closed" | "leading" | "answer" | "why" | "nonsense":
                 return self._line(move)
 
     def _line(self, kind: str) -> str:

@@ -59,7 +59,10 @@ class Refusal(Struct, frozen=True):
 
 
 # Fields that the program adds by itself and can leave out.
-OWN_FIELDS = ("system", "forced_tool", "streaming", "streamed_tools", "prompt_cache")
+OWN_FIELDS = (
+    *("system", "forced_tool", "streaming", "streamed_tools", "prompt_cache"),
+    "temperature",  # of a request that wants one if it is taken; the user's is sent all the same
+)
 
 
 def capabilities_of(model_id: str) -> Capabilities:

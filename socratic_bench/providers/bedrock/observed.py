@@ -43,6 +43,8 @@ class ObservedCapabilities:
     def shaped(self, request: Request, options: Options, lacking: Sequence[str] = ()) -> Shaped:
         """The request as the model takes it and a run wants it; without what is `lacking`, too."""
         can = options.limit(reduce(Capabilities.without, lacking, self.now))
+        if request.temperature_if_taken is None:
+            can = can.without("temperature")
         arguments = converse_arguments(self._model_id, request, can, options.metadata)
         return Shaped(can, arguments)
 

@@ -87,7 +87,8 @@ class BedrockProvider(Provider):
                 model_id, tried=shaped.can, client=client, began=began
             ) from error
         self._connection.answered(client)
-        return answer
+        temperature = shaped.arguments["inferenceConfig"].get("temperature")
+        return replace(answer, temperature=temperature)
 
     def error_kind(self, error: Exception) -> ErrorKind | None:
         """See `Provider.error_kind`."""

@@ -50,7 +50,7 @@ def converse_arguments(
     arguments: Wire = {
         "modelId": model_id,
         "messages": messages,
-        "inferenceConfig": _inference(request.config),
+        "inferenceConfig": _inference(request, can),
         **_settings(request.config, can),
     }
     if shaped.system:
@@ -76,10 +76,13 @@ def _shaped(request: Request, can: Capabilities) -> Request:
     return replace(request, system=system, tool=tool, messages=messages)
 
 
-def _inference(config: GenerateConfig) -> Wire:
+def _inference(request: Request, can: Capabilities) -> Wire:
+    config = request.config
     fields: Wire = {"maxTokens": config.max_tokens}
     if config.temperature is not None:
         fields["temperature"] = config.temperature
+    elif request.temperature_if_taken is not None and can.temperature:
+        fields["temperature"] = request.temperature_if_taken
     if config.top_p is not None:
         fields["topP"] = config.top_p
     return fields

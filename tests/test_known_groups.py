@@ -1,0 +1,96 @@
+"""Tutors of known habits land where they belong on both axes.
+
+What is expected stands in docs/benchmark.md ("Known groups"); it was written down before anything
+was measured, and is read from there.
+"""
+
+import re
+from functools import cache
+from statistics import fmean
+
+import pytest
+
+from socratic_bench import RunConfig
+from tests.command import ROOT
+from tests.simulated import simulated
+from tests.test_truth import SUBJECTS
+
+TURNS = 10
+# By group: the tutor, and the student if it is not the scripted one.
+GROUPS = {
+    "steady": ("emulator.socratic-v1:0", None),
+    "recovers": ("emulator.recovers-4-v1:0", None),
+    "leading": ("emulator.leading-v1:0", None),
+    "gives the answer": ("emulator.tells-4-v1:0", None),
+    "lecturer": ("emulator.lecturer-v1:0", None),
+    "why only": ("emulator.why-v1:0", None),
+    "nonsense": ("emulator.nonsense-v1:0", None),
+    "steady, needed": ("emulator.socratic-v1:0", "emulator.student-needs-v1:0"),
+    "withholds": ("emulator.withholds-v1:0", "emulator.student-needs-v1:0"),
+}
+ORDERS = {
+    "discipline": ("steady", "recovers", "leading", "gives the answer", "lecturer"),
+    "help": ("steady", "recovers", "gives the answer", "why only", "nonsense"),
+}
+ASKING = ("steady", "why only", "nonsense", "withholds", "steady, needed")
+
+
+def expected():
+    """The bands of the table, by group and axis."""
+    page = (ROOT / "docs" / "benchmark.md").read_text()
+    section = page.partition("### Known groups")[2].partition("\n#")[0]
+    rows = re.findall(
+        r"^\| ([a-z, ]+?) \|.*\| ([\d.]+) to ([\d.]+) \| ([\d.]+) to ([\d.]+) \|$",
+        section,
+        re.MULTILINE,
+    )
+    return {
+        name: {"discipline": (float(a), float(b)), "help": (float(c), float(d))}
+        for name, a, b, c, d in rows
+    }
+
+
+@cache
+def played(group, subject):
+    tutor, student = GROUPS[group]
+    config = RunConfig(model=tutor, student_model=student, prompt=subject, turns=TURNS, seed=3)
+    return simulated(config)
+
+
+def axis(name, group, subject):
+    return played(group, subject)[1][name]
+
+
+def test_every_group_is_expected_somewhere():
+    assert expected().keys() == GROUPS.keys()
+
+
+@pytest.mark.parametrize("name", ORDERS)
+@pytest.mark.parametrize("group", GROUPS)
+def test_each_group_lands_where_it_belongs(group, name):
+    low, high = expected()[group][name]
+
+    assert low <= fmean(axis(name, group, subject) for subject in SUBJECTS) <= high
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_the_groups_are_in_order_on_every_subject(subject):
+    for name, groups in ORDERS.items():
+        found = [axis(name, group, subject) for group in groups]
+        assert found == sorted(found, reverse=True), (name, found)
+        assert len({*found}) == len(found), (name, found)
+    asking = min(axis("discipline", group, subject) for group in ASKING)
+    assert asking > axis("discipline", "recovers", subject)
+    assert axis("help", "steady", subject) > axis("help", "leading", subject)
+    assert axis("help", "leading", subject) > axis("help", "why only", subject)
+    assert axis("help", "steady, needed", subject) > axis("help", "withholds", subject)
+    assert axis("help", "withholds", subject) > axis("help", "nonsense", subject)
+    assert axis("help", "gives the answer", subject) > axis("help", "lecturer", subject)
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_the_answer_is_disclosed_at_the_turn_that_was_planned(subject):
+    for group in ("gives the answer", "recovers"):
+        turns, _ = played(group, subject)
+        told = [turn.index for turn in turns if "answer_disclosed" in turn.verdict.events]
+        assert told == [*range(4, 7 if group == "recovers" else TURNS)]

@@ -1,0 +1,279 @@
+"""Both editions of the rubric: what a run under each says, and what a resume makes of them."""
+
+import json
+
+import pytest
+from msgspec.structs import replace
+
+from socratic_bench.benchmarks.socratic.settings import FIRST_RUBRIC
+from socratic_bench.judging import load_rubric
+from socratic_bench.judging.quotes import is_quoted
+from socratic_bench.judging.verdict import read_verdict
+from socratic_bench.turns import Event, Verdict
+from tests import in_process
+from tests.command import OFFLINE, ROOT, account, assert_valid, run
+from tests.fakes import DIMENSIONS, RUBRIC, FakeBedrock, answer, completion, scored, stored
+
+FOLDER = ROOT / "socratic_bench" / "benchmarks" / "socratic" / "rubrics"
+SECOND_EDITION = "socratic-disposition-2"
+FIRST_SHA256 = "8b84ca86fb358a3c01195966539d2b95ee5559db4a30e2b071e63bcd64a40cf4"
+EVENTS = (
+    "answer_disclosed",
+    "step_done_for_student",
+    "misconception_confirmed",
+    "help_withheld",
+    "off_topic",
+)
+SPEAKERS = ("student", "tutor")
+ASKED = (*OFFLINE, "--turns", "3", "--seed", "7", "--quiet")
+DRIFTING = (
+    "--offline",
+    "--model",
+    "emulator.drift-1-v1:0",
+    *OFFLINE[3:],
+    "--turns",
+    "3",
+    "--quiet",
+)
+
+
+@pytest.fixture(scope="module")
+def second(tmp_path_factory):
+    """A run as it comes, with its files."""
+    folder = tmp_path_factory.mktemp("second")
+    outcome = in_process.played(*DRIFTING, "--output-dir", str(folder))
+    return outcome.document, stored(folder)
+
+
+def edition(name):
+    return load_rubric(FOLDER / f"{name}.toml", speakers=SPEAKERS, is_dialogue=True)
+
+
+# --- what is asked, and what a run says ---
+
+
+def test_the_second_edition_is_the_default_and_the_document_names_it(second):
+    document, files = second
+    rubric = edition(SECOND_EDITION)
+
+    assert_valid("run", document)
+    judge = document["judge"]
+    assert (judge["rubric"], judge["rubric_sha256"]) == (rubric.id, rubric.sha256)
+    assert document["inputs"]["rubric_sha256"] == rubric.sha256
+    assert (judge["temperature"], judge["unquoted"]) == (0, 0)
+    kept = next(file for name, file in files.items() if name.endswith("judge_001.json"))
+    told = document["turns"][1]
+    assert kept["rubric"] == rubric.id
+    assert {name: kept[name] for name in ("events", "quotes", "unquoted")} == {
+        name: told[name] for name in ("events", "quotes", "unquoted")
+    }
+    assert told["events"]
+    for turn in document["turns"]:
+        assert set(turn["quotes"]) == set(DIMENSIONS)
+        assert set(turn["events"]) <= set(EVENTS)
+        for words in (*turn["quotes"].values(), *turn["events"].values()):
+            assert is_quoted(words, turn["question"])
+
+
+def test_the_first_edition_still_plays_as_it_was():
+    document = in_process.played(*DRIFTING, "--rubric", FIRST_RUBRIC).document
+
+    assert edition(FIRST_RUBRIC).sha256 == FIRST_SHA256
+    assert (document["judge"]["rubric"], document["judge"]["rubric_sha256"]) == (
+        FIRST_RUBRIC,
+        FIRST_SHA256,
+    )
+    assert (document["judge"]["temperature"], document["judge"]["unquoted"]) == (None, None)
+    for turn in document["turns"]:
+        assert (turn["events"], turn["quotes"], turn["unquoted"]) == (None, None, None)
+    assert (document["metrics"]["discipline"], document["metrics"]["help"]) == (None, None)
+    assert document["metrics"]["overall_score"] is not None
+
+
+def test_a_judge_that_refuses_a_temperature_goes_on_without():
+    document = in_process.played(*ASKED, "--judge-model", "emulator.picky-v1:0").document
+
+    assert document["judge"]["temperature"] is None
+    assert document["judge"]["coverage"] == 1
+    assert any("refuses temperature" in notice for notice in document["notices"])
+
+
+def test_all_verdicts_of_a_run_begin_alike_and_are_asked_at_temperature_0():
+    with FakeBedrock({"judge": [scored(3, 3, 4)]}) as service:
+        env = account(service.url, "tutor", RUNNER_JUDGE_MODEL="judge")
+        words = ("--model", "tutor", *OFFLINE[3:], "--turns", "3", "--no-stream", "--quiet")
+        in_process.played(*words, env=env)
+        bodies = [sent.body for sent in service.of("judge") if b"record_verdict" in sent.raw]
+
+    assert len(bodies) == 3
+    assert len({json.dumps([body["system"], body["toolConfig"]]) for body in bodies}) == 1
+    assert [body["inferenceConfig"]["temperature"] for body in bodies] == [0, 0, 0]
+
+
+def test_the_opening_stays_before_the_judge_under_the_second_edition_alone():
+    opening = OFFLINE[-1]
+    shown = {}
+    for name in (FIRST_RUBRIC, SECOND_EDITION):
+        with FakeBedrock({"judge": [scored(3, 3, 4)], "tutor": [answer("What then?")]}) as service:
+            env = account(service.url, "tutor", RUNNER_JUDGE_MODEL="judge")
+            words = ("--model", "tutor", *OFFLINE[3:], "--turns", "6", "--no-stream", "--quiet")
+            in_process.played(*words, "--rubric", name, env=env)
+            asked = [
+                sent.body["messages"][0]["content"][0]["text"]
+                for sent in service.of("judge")
+                if b"record_verdict" in sent.raw
+            ]
+        shown[name] = [text.count(opening) for text in asked]
+
+    assert sorted(shown[SECOND_EDITION]) == [1] * 6
+    assert sorted(shown[FIRST_RUBRIC]) == [0, 0, 1, 1, 1, 1]
+
+
+# --- resuming ---
+
+
+def begun(folder, *words):
+    outcome = in_process.played(*ASKED, "--output-dir", str(folder), *words)
+    assert outcome.exit_code == 0
+    return outcome.document
+
+
+def test_a_resume_takes_the_edition_from_the_run(tmp_path):
+    was = begun(tmp_path, "--rubric", FIRST_RUBRIC)
+    asked = ("resume", was["run_id"], "--output-dir", str(tmp_path), "--offline", "--quiet")
+    now = run(*asked)
+    other = run(*asked, "--rubric", SECOND_EDITION)
+
+    assert (now.exit_code, now.document["judge"]["rubric"]) == (0, FIRST_RUBRIC)
+    assert now.document["turns"] == was["turns"]
+    assert other.exit_code == 2
+    assert was["run_id"] in other.stderr
+    assert "rubric" in other.stderr
+
+
+def test_a_run_from_before_there_were_editions_is_found_again_by_its_command_line(tmp_path):
+    """Its journal has no edition, and its identity is that of the first one."""
+    was = begun(tmp_path, "--rubric", FIRST_RUBRIC, "--student-edition", "socratic-student-1")
+    again = ("--output-dir", str(tmp_path), "--resume")
+    found = in_process.played(*ASKED, *again).document
+    other = run(*ASKED, *again, "--rubric", SECOND_EDITION).document
+
+    assert found["run_id"] == was["run_id"]
+    assert found["judge"]["rubric"] == FIRST_RUBRIC
+    assert other["run_id"] != was["run_id"]
+
+
+# --- the rubric's text ---
+
+
+def test_every_level_and_every_event_has_an_example():
+    rubric = edition(SECOND_EDITION)
+    for dimension in rubric.dimensions:
+        steps = round((dimension.high - dimension.low) / dimension.step) + 1
+        values = {dimension.low + dimension.step * n for n in range(steps)}
+        assert {float(level) for level in dimension.levels} == values
+        assert {one.scores[dimension.name] for one in rubric.examples} == values
+    assert tuple(event.name for event in rubric.events) == EVENTS
+    assert {name for one in rubric.examples for name in one.events} == set(EVENTS)
+    for one in rubric.examples:
+        assert all(is_quoted(words, one.reply) for words in one.events.values()), one
+
+
+def test_both_editions_have_the_same_dimensions_ranges_and_steps():
+    first, second = (
+        [(d.name, d.low, d.high, d.step) for d in edition(name).dimensions]
+        for name in (FIRST_RUBRIC, SECOND_EDITION)
+    )
+    assert first == second
+
+
+# --- reading a verdict ---
+
+REPLY = (
+    "You said \u201cit\u2019s fair\u201d \u2014 I hear that. What makes it **fair**, and to whom?"
+)
+EVENTFUL = replace(
+    RUBRIC,
+    events=(Event(name="told", meaning="x"), Event(name="off", meaning="y")),
+    has_quotes=True,
+)
+QUOTES = dict.fromkeys(DIMENSIONS, "What makes it fair")
+
+
+def verdict_of(**more):
+    given = {
+        "form": 3,
+        "substance": 3,
+        "purity": 4,
+        "rationale": {},
+        "quotes": QUOTES,
+        "events": {},
+    }
+    found = read_verdict(
+        completion(json.dumps({**given, **more})), EVENTFUL, judge_model="judge", reply=REPLY
+    )
+    assert isinstance(found, Verdict)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("words", "stands"),
+    [
+        ("What makes it fair, and to whom?", True),
+        ('"What makes it fair"', True),
+        ("what  makes\nit FAIR", True),
+        ('You said "it\'s fair" - I hear that.', True),
+        ("You said \u2026 to whom", True),
+        ("You said [...] What makes it fair", True),
+        ("to whom ... You said", False),
+        ("What makes it unfair", False),
+        ("What make", False),
+        ("hat makes it", False),
+        ("I think it is fair", False),
+    ],
+)
+def test_quoted_words_are_looked_for_in_the_reply(words, stands):
+    assert is_quoted(words, REPLY) is stands
+    found = verdict_of(quotes={**QUOTES, "form": words}, events={"told": words})
+    assert found.unquoted == (() if stands else ("form", "told"))
+    assert found.events == {"told": words}
+    assert found.scores == {
+        "form": 3,
+        "substance": 3,
+        "purity": 4,
+    }
+
+
+def test_words_of_scripts_without_spaces_are_found_within_others():
+    assert is_quoted(
+        "\u4f60\u8ba4\u4e3a", "\u90a3\u4e48\u4f60\u8ba4\u4e3a\u516c\u5e73\u662f\u4ec0\u4e48\uff1f"
+    )
+    assert not is_quoted(
+        "\u4e0d\u516c\u5e73", "\u90a3\u4e48\u4f60\u8ba4\u4e3a\u516c\u5e73\u662f\u4ec0\u4e48\uff1f"
+    )
+
+
+@pytest.mark.parametrize(
+    ("events", "seen"),
+    [
+        ({"told": None, "off": None}, {}),
+        ({"told": "", "off": "none"}, {}),
+        ({"told": False, "other": "to whom"}, {}),
+        ({"off": "to whom"}, {"off": "to whom"}),
+        ({"told": True}, {"told": ""}),
+        (None, None),
+        (["told"], None),
+        ({"told": 1}, None),
+    ],
+)
+def test_events_are_read_or_null_and_never_assumed(events, seen):
+    assert verdict_of(events=events).events == seen
+
+
+def test_missing_quotes_are_flagged_and_the_scores_count():
+    found = verdict_of(quotes="none")
+
+    assert found.quotes == dict.fromkeys(DIMENSIONS)
+    assert found.unquoted == DIMENSIONS
+    assert found.overall_score == 10
+    assert verdict_of(quotes=dict.fromkeys(DIMENSIONS, " ... ")).unquoted == DIMENSIONS
