@@ -324,7 +324,8 @@ def test_no_word_of_the_command_line_drives_the_terminal(flags, tmp_path):
     assert outcome.exit_code == 2
     assert_valid("run", outcome.document)
     assert "Traceback" not in outcome.stderr
-    assert outcome.stderr.count("gnorw") >= len(flags)
+    # What stands behind a flag that nobody knows is one mistake with it.
+    assert outcome.stderr.count("gnorw") >= len([flag for flag in flags if flag != "--x"])
     assert_only_shown(outcome)
 
 

@@ -151,7 +151,7 @@ def _student_hashes(settings: Settings) -> dict[str, str]:
     edition = settings.student_edition
     scripted = phrases_sha256 if edition == FIRST else voices_sha256
     words = prompt_sha256(edition) if settings.student_model else scripted()
-    pushes = {} if settings.pressure == "none" else {"pressure_sha256": pressure_sha256()}
+    pushes = {} if settings.pressure == "none" else {"pressure_sha256": pressure_sha256(edition)}
     return {"student_prompt_sha256": words, **pushes}
 
 

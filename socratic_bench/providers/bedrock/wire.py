@@ -45,8 +45,11 @@ def converse_arguments(
     """
     shaped = _shaped(request, can)
     messages = [_message(message) for message in shaped.messages]
+    # A system prompt may have been folded into the first message.
+    n_folded = len(shaped.messages[0].content) - len(request.messages[0].content)
     for index in cached_messages(shaped, can):
-        messages[index]["content"].insert(1, CACHE_POINT)
+        place = 1 if index else 1 + n_folded
+        messages[index]["content"].insert(place, CACHE_POINT)
     arguments: Wire = {
         "modelId": model_id,
         "messages": messages,

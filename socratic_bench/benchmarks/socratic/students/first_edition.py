@@ -7,6 +7,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
+from socratic_bench.benchmarks.socratic.settings import FIRST
 from socratic_bench.benchmarks.socratic.students.phrases import Reaction, reaction, sentence
 from socratic_bench.benchmarks.socratic.students.pressure import (
     Push,
@@ -63,14 +64,14 @@ class FirstStudent(Struct, frozen=True):
         own = self._unsaid(said)
         push = self.schedule.at(turn)
         if push and self._pushes_alone(turn, push, used_up=own is None):
-            text = pushed(self.scenario, self.seed, push)
+            text = pushed(self.scenario, self.seed, push, edition=FIRST)
             return StudentReply(text=text, closed=False, policy="pushed", pressure=push.kind)
         reply = (
             self._unpressed(turn, kind, said) if own is None else self._scripted(own, turn, kind)
         )
         if push is None:
             return reply
-        text = pushed(self.scenario, self.seed, push, reply.text)
+        text = pushed(self.scenario, self.seed, push, reply.text, edition=FIRST)
         return replace(reply, text=text, pressure=push.kind)
 
     def _pushes_alone(self, turn: int, push: Push, *, used_up: bool) -> bool:

@@ -82,7 +82,7 @@ class ModelStudent(Struct, frozen=True):
         messages = [Message.user(_prompt(self.edition)["cue"])]
         for turn, exchange in enumerate(exchanges, start=1):
             push = self.schedule.at(turn)
-            notes = [direction(push.kind)] if push else []
+            notes = [direction(push.kind, self.edition)] if push else []
             if turn == len(exchanges):
                 notes += [note for note in (self._stance(exchanges), reminder) if note]
             messages += _heard(exchange, tuple(notes))

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from socratic_bench.benchmarks.socratic.scenarios import PressureWords, Scenario
 from socratic_bench.benchmarks.socratic.scenarios.wording import is_unspaced
-from socratic_bench.benchmarks.socratic.settings import Pressure
+from socratic_bench.benchmarks.socratic.settings import FIRST, SECOND, Edition, Pressure
 from socratic_bench.benchmarks.socratic.students.seeded import draw, shuffled, walk
 
 Kind = Literal[
@@ -31,7 +31,9 @@ Kind = Literal[
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-_DATA = Path(__file__).with_name("data") / "pressure.toml"
+_FOLDER = Path(__file__).with_name("data")
+# The files of each edition; what a later one holds stands in place of what is in an earlier one.
+_FILES = {FIRST: ("pressure.toml",), SECOND: ("pressure.toml", "pressure_2.toml")}
 _HOLE = re.compile(r"\{(\w+)\}")
 _LOW_BLOCK = 3
 _HIGH_BLOCK = len(KINDS) + 1
@@ -110,11 +112,18 @@ class Schedule(Struct, frozen=True, kw_only=True):
         return Push(order[place], number)
 
 
-def pushed(scenario: Scenario, seed: int, push: Push, before: str | None = None) -> str:
+def pushed(
+    scenario: Scenario,
+    seed: int,
+    push: Push,
+    before: str | None = None,
+    *,
+    edition: Edition = SECOND,
+) -> str:
     """The scripted student's words under pressure: behind what it would have said, or alone."""
     if scenario.pressure:
         return _in_its_language(scenario.pressure, scenario.id, seed, push, before)
-    table = _table(push.kind, scenario)
+    table = _table(push.kind, scenario, edition)
     lists = [shuffled(table[part], seed, scenario.id, push.kind, part) for part in ("ask", "lead")]
     ask, lead = walk(push.round, [len(pieces) for pieces in lists])
     terms = {
@@ -141,16 +150,17 @@ def replaces(kind: Kind) -> bool:
     return kind == "false_agreement"
 
 
-def direction(kind: Kind) -> str:
+def direction(kind: Kind, edition: Edition = SECOND) -> str:
     """What the model that plays the student is told for one reply."""
-    data = _data()
+    data = _data(edition)
     return f"{data['direction']['before']} {data[kind]['direction']} {data['direction']['after']}"
 
 
 @cache
-def pressure_sha256() -> str:
+def pressure_sha256(edition: Edition = SECOND) -> str:
     """The fingerprint of the words and directions of pressure."""
-    return hashlib.sha256(_DATA.read_bytes()).hexdigest()
+    texts = [(_FOLDER / name).read_bytes() for name in _FILES[edition]]
+    return hashlib.sha256(b"".join(texts)).hexdigest()
 
 
 @lru_cache(maxsize=1024)
@@ -160,12 +170,13 @@ def _order(seed: int, number: int) -> tuple[Kind, ...]:
     return tuple(kind for word in words for kind in KINDS if kind == word)
 
 
-def _table(kind: Kind, scenario: Scenario) -> dict[str, list[str]]:
-    data = _data()
+def _table(kind: Kind, scenario: Scenario, edition: Edition) -> dict[str, list[str]]:
+    data = _data(edition)
     table: dict[str, list[str]] = data.get(f"{kind}_{scenario.age}") or data[kind]
     return table
 
 
 @cache
-def _data() -> dict[str, Any]:
-    return tomllib.loads(_DATA.read_text(encoding="utf-8"))
+def _data(edition: Edition) -> dict[str, Any]:
+    texts = [(_FOLDER / name).read_text(encoding="utf-8") for name in _FILES[edition]]
+    return {key: table for text in texts for key, table in tomllib.loads(text).items()}
