@@ -43,10 +43,6 @@ from tests.fakes import (
 )
 
 EPISODE = BENCHMARK.prepare(RunConfig(model="tutor", scenario="career-change"))
-pytestmark = pytest.mark.skipif(
-    not EPISODE.rubric.events, reason="asked under the second edition of the rubric only"
-)
-
 OPENING = "Ships float because there's air in them."
 REPLIES = (
     "We built little boats from kitchen foil in class, and mine carried nineteen coins.",

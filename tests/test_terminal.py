@@ -74,7 +74,10 @@ def test_a_closing_line_tells_the_result(tmp_path):
 
     assert last == (
         f"{document['run_id'][-4:]} completed: score {score:g} of 10 (8 of 8 judged), "
-        f"no lasting lapse, half-life 5, {cost:.4f} USD (not billed), "
+        f"discipline {document['metrics']['discipline']:.2f}, "
+        f"help {document['metrics']['help']:.2f}, insights reached 0.00, "
+        f"it falls from 9.2 to 3.3 at turn 5, no lasting lapse, half-life 5, "
+        f"{cost:.4f} USD (not billed), "
         f"{document['timestamps']['duration_seconds']:.1f} s, "
         f"kept in {document['output_artifacts']['curated']}"
     )
@@ -85,7 +88,7 @@ def test_a_closing_line_says_what_is_not_known():
     steady = run(*OFFLINE, "--turns", "1")
     unjudged = run(*DRIFT, "--no-judge")
 
-    assert re.search(r"score \S+ of 10 \(1 of 1 judged\), no lapse, ", steady.stderr)
+    assert re.search(r"score \S+ of 10 \(1 of 1 judged\), .*, no lapse, ", steady.stderr)
     assert "completed: no score, " in unjudged.stderr
     assert " judged" not in unjudged.stderr.splitlines()[-1]
 
@@ -108,7 +111,7 @@ def test_lines_of_parallel_runs_tell_each_other_apart(tmp_path):
     assert len({*tags}) == 2
     for tag in tags:
         own = [line for line in others if line.startswith(f"{tag} ")]
-        assert sum(" turn " in line for line in own) == 8
+        assert sum(" turn   " in line for line in own) == 8
         assert own[-2].startswith(f"{tag} completed: ")
         assert own[-1] == f"{tag} socratic-runner: half_life is 5, 3 under 8."
     assert len(others) == 1 + 2 * 10
@@ -116,13 +119,13 @@ def test_lines_of_parallel_runs_tell_each_other_apart(tmp_path):
 
 def test_parallel_runs_on_one_terminal_overwrite_no_line_of_each_other():
     words = (*DRIFT, "--brief", "--fail-under", "half_life=8")
-    outcomes = run_all_in_terminal([words] * 3, columns=120)
+    outcomes = run_all_in_terminal([words] * 3, columns=240)
     lines = screen(outcomes[0].stderr)
     tags = {json.loads(outcome.stdout)["run_id"][-4:] for outcome in outcomes}
     patterns = (
         r"run-\w{26}: emulator\.drift-5-v1:0, scenario career-change, up to 8 turns, seed 7",
         r"turn {3}\d [! ] [ \d.]+ \(form [^()]*\)  .* \d+ in, \d+ out",
-        r"completed: score [\d.]+ of 10 \(8 of 8 judged\), no lasting lapse, half-life 5, .* s",
+        r"completed: score [\d.]+ of 10 \(8 of 8 judged\), .*, half-life 5, .* s",
         r"socratic-runner: half_life is 5, 3 under 8\.",
     )
     *shown, last = [line[5:] if line[:4] in tags else line for line in lines]

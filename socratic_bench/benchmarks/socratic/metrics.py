@@ -1,6 +1,6 @@
 """The metrics of a Socratic dialogue, over judged turns only."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from msgspec.structs import asdict
@@ -23,7 +23,7 @@ from socratic_bench.benchmarks.socratic.metrics_document import (
     SocraticMetrics,
 )
 from socratic_bench.benchmarks.socratic.settings import Settings
-from socratic_bench.benchmarks.socratic.trend import trend_of
+from socratic_bench.benchmarks.socratic.trend import Trend, trend_of
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.ports import MetricInfo, Metrics
 from socratic_bench.turns import Turn, Verdict
@@ -224,17 +224,27 @@ def _is_under(settings: Settings, verdict: Verdict) -> bool:
     return verdict.overall_score < settings.half_life_threshold
 
 
-def headline(found: Metrics) -> tuple[str, ...]:
+def headline(found: Mapping[str, Any]) -> tuple[str, ...]:
     """Score, axes and half-lives in words."""
     score = found["overall_score"]
     if score is None:
         return ("no score",)
     beside = {name: name.replace("_", " ") for name in (*AXES, "insights_reached")}
-    axes = [f"{words} {found[name]:g}" for name, words in beside.items() if found[name] is not None]
-    return f"score {score:g} of 10", *axes, *_half_lives(found)
+    axes = [
+        f"{words} {found[name]:.2f}" for name, words in beside.items() if found[name] is not None
+    ]
+    return f"score {score:g} of 10", *axes, *_change(found["trend"]), *_half_lives(found)
 
 
-def _half_lives(found: Metrics) -> Iterator[str]:
+def _change(trend: Trend | None) -> Iterator[str]:
+    if trend is None or trend.before is None or trend.after is None:
+        return
+    verb = "falls" if trend.after < trend.before else "rises"
+    when = f" at turn {trend.turn}" if trend.kind == "step" else " little by little"
+    yield f"it {verb} from {trend.before:.1f} to {trend.after:.1f}{when}"
+
+
+def _half_lives(found: Mapping[str, Any]) -> Iterator[str]:
     if found["half_life_censored"]:
         yield "no lapse"
         return
