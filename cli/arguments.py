@@ -71,8 +71,11 @@ class Parser(argparse.ArgumentParser):
         from socratic_bench.errors import UsageError
 
         near = _near(word, self.commands) or "."
+        mistake = f"Unknown command {word!r}{near} There is {', '.join(self.commands)}."
+        if word in self.commands:
+            mistake = f"A command line takes one command, so {word!r} is one too many."
         raise UsageError(
-            [f"Unknown command {word!r}{near} There is {', '.join(self.commands)}."],
+            [mistake],
             hint="socratic-runner --help says what they are for, and lists every flag.",
         )
 

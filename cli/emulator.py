@@ -4,6 +4,7 @@ import re
 import sys
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
+from errno import EACCES, EADDRINUSE
 from typing import TYPE_CHECKING
 
 from socratic_bench.settings.reader import parse_number
@@ -53,9 +54,10 @@ def main(words: Sequence[str]) -> int:
         serve(settings, host=found.host, port=found.port, ready=ready)
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or "it is no host name"
+        is_taken = getattr(error, "errno", None) in {EACCES, EADDRINUSE}
+        other = "--port, or 0 for a free one" if is_taken else "--host, such as 127.0.0.1"
         raise UsageError(
-            [f"Cannot listen on {found.host}:{found.port}: {why}."],
-            hint="Choose another --port, or 0 for a free one.",
+            [f"Cannot listen on {found.host}:{found.port}: {why}."], hint=f"Choose another {other}."
         ) from error
     return 0
 

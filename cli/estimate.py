@@ -22,7 +22,7 @@ def say_estimate(document: Mapping[str, Any]) -> None:
     usd = _range(total and total["total_usd"], low["cost_usd"], high["cost_usd"], "USD", 4)
     span = (document["duration_seconds"], low["duration_seconds"], high["duration_seconds"])
     if document["end_reason"] == "budget":
-        say(f"the budget ends it after turn {document['n_turns']}")
+        say(f"the budget ends it after {counted(document['n_turns'], 'turn')}")
     deadline = document["deadline"]
     if deadline and not deadline["covers_expected"]:
         say(f"the deadline of {deadline['deadline_s']:g} s comes before its end")

@@ -30,11 +30,10 @@ def guarded(module: str, words: Sequence[str]) -> int:
 def _report_signal(module: str, number: int) -> int:
     from socratic_bench.errors import Stopped
 
-    error = Stopped(
-        f"Interrupted by signal {number} before anything was started.",
-        end_reason="interrupted",
+    error = Stopped.by_signal(
+        number,
+        "Interrupted by {signal} before anything was started.",
         hint="Nothing was called and nothing was written.",
-        signal_number=number,
     )
     _print_failure(module, error)
     return 128 + number

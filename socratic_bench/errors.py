@@ -10,6 +10,7 @@ BenchError
 """
 
 from collections.abc import Callable, Sequence
+from signal import Signals
 from string import Formatter
 from typing import Any, Literal, Self
 
@@ -247,6 +248,13 @@ class Stopped(BenchError):  # noqa: N818 -- an order to end, not a fault
         self.code = end_reason
         self.end_reason = end_reason
         self.signal_number = signal_number
+
+    @classmethod
+    def by_signal(cls, number: int, sentence: str, *, hint: str) -> "Stopped":
+        """The order of a signal; the sentence has a room `{signal}` for its number and name."""
+        name = next((f" ({one.name})" for one in Signals if one == number), "")
+        message = sentence.format(signal=f"signal {number}{name}")
+        return cls(message, end_reason="interrupted", hint=hint, signal_number=number)
 
     @classmethod
     def of(cls, ended: BenchError) -> "Stopped":

@@ -98,6 +98,11 @@ def counted(number: int, one: str, more: str = "") -> str:
     return f"{number} {one if number == 1 else more or f'{one}s'}"
 
 
+def in_digits(number: float) -> str:
+    """A number to six places, as people write it: never 1e-06, and 3 for 3.0."""
+    return f"{number:.6f}".rstrip("0").rstrip(".")
+
+
 def is_text(text: str) -> bool:
     """Whether it holds no lone surrogate, as which Python has bytes that it cannot decode."""
     try:

@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from importlib import import_module
@@ -77,6 +78,12 @@ def test_an_unknown_command_is_one_mistake(words):
     assert len(outcome.stderr.splitlines()) == 2
 
 
+def test_a_second_command_is_not_taken_for_an_unknown_one():
+    message = run("help", "run", "resume").document["error"]["message"]
+
+    assert message == "A command line takes one command, so 'resume' is one too many."
+
+
 def test_a_misspelt_flag_is_one_mistake_with_its_word():
     outcome = run("--offline", "--model", MODEL_IDS[0], "--promt", "Hi", "--turns", "1")
     other = run("scenarios", "--chek", "mine.toml")
@@ -128,6 +135,12 @@ def test_models_says_what_is_to_be_had_where_nothing_is_set(tmp_path):
     assert len(whole.document["models"]) > 200
     assert (wrong.exit_code, wrong.document["kind"]) == (2, "error")
     assert wrong.document["error"]["message"].startswith("BEDROCK_MODEL_IDS is no JSON")
+
+
+def test_models_calls_a_flag_by_its_name(tmp_path):
+    message = run("models", "--prices", str(tmp_path / "no.json")).document["error"]["message"]
+
+    assert message == f"--prices {tmp_path}/no.json cannot be read: No such file or directory."
 
 
 def test_offline_says_in_its_own_terms_what_is_wrong_with_a_model():
@@ -274,6 +287,34 @@ def test_a_budget_adds_up():
 
     assert limit == pytest.approx(left + spent)
     assert asked > left > 0
+
+
+def test_a_dry_run_counts_the_turns_that_a_budget_buys():
+    outcome = run(*OFFLINE, "--max-cost-usd", "0.05", "--dry-run")
+    n_turns = outcome.document["n_turns"]
+
+    assert n_turns > 1
+    assert f"the budget ends it after {n_turns} turns\n" in outcome.stderr
+
+
+def test_no_amount_has_an_exponent():
+    spent = run(*OFFLINE, "--max-cost-usd", "0.00001").document["error"]["message"]
+    wrong = run(*OFFLINE, "--max-cost-usd", "0").document["error"]["message"]
+
+    assert spent.startswith("The budget of 0.00001 USD has 0.000010 USD left")
+    assert wrong.endswith("must lie in 0.000001..1000000.")
+
+
+@pytest.mark.parametrize(
+    ("words", "flag"), [(("--host", "192.0.2.1"), "--host"), (("--port", "taken"), "--port")]
+)
+def test_an_emulator_that_cannot_listen_says_what_to_choose_instead(words, flag):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        outcome = run("emulator", *(port if word == "taken" else word for word in words))
+
+    assert outcome.exit_code == 2
+    assert outcome.document["error"]["hint"].startswith(f"Choose another {flag}")
 
 
 # --- a container ----------------------------------------------------------------------------------

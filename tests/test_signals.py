@@ -26,6 +26,7 @@ def check(ended: Interrupted, number: signal.Signals, folder: Path) -> None:
     assert_valid("run", document)
     assert document["end_reason"] == "interrupted"
     assert document["error"]["hint"]
+    assert f"signal {number:d} ({number.name})" in document["error"]["message"]
     assert "Traceback" not in ended.stderr
     run_id = document["run_id"]
     turns = [f"turn_{turn['turn']:03d}.json" for turn in document["turns"]]

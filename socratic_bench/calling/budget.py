@@ -15,7 +15,7 @@ from socratic_bench.ports import Reservation
 from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.pricing.rates import ModelPrices, PricingTier, dearest_usd
 from socratic_bench.pricing.table import PriceTable
-from socratic_bench.types import JUDGE, Attempt, CallKey, Completion, Request
+from socratic_bench.types import JUDGE, Attempt, CallKey, Completion, Request, in_digits
 
 _ROUNDING_USD = 1e-12
 PLACES = 6
@@ -155,7 +155,7 @@ class Budget:
         spent_usd = round(self._spent_usd, PLACES)
         left_usd = max(0.0, self._limit_usd - spent_usd)
         return (
-            f"The budget of {self._limit_usd:g} USD has {left_usd:.6f} USD left: "
+            f"The budget of {in_digits(self._limit_usd)} USD has {left_usd:.6f} USD left: "
             f"up to {spent_usd:.6f} USD are spent, and the {key.role}'s next request could cost "
             f"{worst_usd:.6f} USD."
         )

@@ -79,11 +79,10 @@ class CancelToken:
     def interrupt(self, signal_number: int) -> None:
         """End the run as a signal would."""
         self.end(
-            Stopped(
-                f"The run was interrupted by signal {signal_number}.",
-                end_reason="interrupted",
+            Stopped.by_signal(
+                signal_number,
+                "The run was interrupted by {signal}.",
                 hint="What was finished is in this document and in the artifacts.",
-                signal_number=signal_number,
             )
         )
 

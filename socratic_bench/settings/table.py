@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from socratic_bench.errors import Problem
 from socratic_bench.models.table import known_ids
 from socratic_bench.setting import Setting
+from socratic_bench.types import in_digits
 
 Kind = type[Struct]
 PATHS = ("FILE", "DIR")  # what a word is called that names one
@@ -71,8 +72,8 @@ class Declared(Struct, frozen=True):
         setting = self.setting
         *others, last = (self.offered() if "{choices}" in text else None) or ("",)
         return text.format(
-            low=setting.low or 0,
-            high=setting.high,
+            low=in_digits(setting.low or 0),
+            high=setting.high if setting.high is None else in_digits(setting.high),
             default=setting.default_words.format(low=setting.low) or shown(self.default),
             choices=f"{', '.join(others)} or {last}",
             benchmarks=", ".join(self.benchmarks),
@@ -119,7 +120,7 @@ class Declared(Struct, frozen=True):
             is_over = high is not None and len(value) > high
             return f"given {len(value)} times; at most {high} are taken" if is_over else None
         if high is not None and not (low or 0) <= value <= high:
-            return f"{{value}}, but must lie in {low or 0}..{high}"
+            return f"{{value}}, but must lie in {in_digits(low or 0)}..{in_digits(high)}"
         if low is not None and not value >= low:
             return f"{{value}}, but must be at least {low}"
         return None
