@@ -10,6 +10,7 @@ import pytest
 
 from cli.arguments import parse
 from cli.flags import build_parser
+from cli.run import call_by_flags
 from socratic_bench import RunConfig, forecast
 from socratic_bench.emulator import MODEL_IDS
 from socratic_bench.runner import prepare, run
@@ -44,6 +45,8 @@ def played(*words: str, env: Mapping[str, str] | None = None) -> Outcome:
     """What the command would leave, but for words for people."""
     with _asked(words, env) as config:
         result = run(config)
+    if result.error:
+        result.error.call_settings(call_by_flags())
     document = json.dumps(result.document, separators=(",", ":")).encode()
     return Outcome(result.exit_code, document + b"\n", "")
 

@@ -1,11 +1,11 @@
-"""The settings of the model under test, from the real command to the requests that arrive."""
+"""The settings of the model under test, from their flags to the requests that arrive."""
 
 import json
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,6 +15,7 @@ from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.providers.bedrock.kinds import ERROR_KINDS
 from tests.command import ROOT, Outcome, account, assert_valid, run
 from tests.fakes import FakeBedrock, answer, scored, stored
+from tests.in_process import played
 
 TUTOR = "emulator.socratic-v1:0"
 PICKY = "emulator.picky-v1:0"
@@ -24,6 +25,7 @@ SONNET = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 OPUS = "us.anthropic.claude-opus-4-7"
 NOVA = "amazon.nova-lite-v1:0"
 POINT = {"cachePoint": {"type": "default"}}
+Play = Callable[..., Outcome]
 
 
 @contextmanager
@@ -33,10 +35,12 @@ def emulated(*faults: str, **settings: Any) -> Iterator[Emulator]:
         yield emulator
 
 
-def play(emulator: Emulator, *words: str, model: str = TUTOR, turns: int = 2) -> Outcome:
+def play(
+    emulator: Emulator, *words: str, model: str = TUTOR, turns: int = 2, by: Play = played
+) -> Outcome:
     """A run with a student that is a model, and a judge."""
     judge = () if "--judge-model" in words else ("--judge-model", JUDGE)
-    return run(
+    return by(
         *("--model", model, "--scenario", "time-management", "--turns", str(turns)),
         *("--student-model", STUDENT, *judge, "--seed", "3", *words),
         *("--rubric", "socratic-disposition-1"),  # its judge is asked for nothing but verdicts
@@ -121,7 +125,7 @@ def test_the_tier_and_profile_that_served_are_told_and_not_those_asked_for(tmp_p
         JUDGE: [scored(3, 3, 4)],
     }
     with FakeBedrock(served) as service:
-        outcome = run(
+        outcome = played(
             *("--model", TUTOR, "--prompt", "Hi", "--turns", "2", "--judge-model", JUDGE),
             *("--service-tier", "priority", "--latency-profile", "optimized"),
             *("--output-dir", str(tmp_path)),
@@ -176,15 +180,16 @@ def test_a_guardrail_that_intervenes_ends_the_dialogue():
     ],
 )
 def test_what_the_service_refuses_ends_the_run_by_the_flags_name(words, flag):
+    by = run if flag == "--guardrail" else played
     with emulated() as emulator:
-        outcome = play(emulator, *words, model=PICKY)
+        outcome = play(emulator, *words, model=PICKY, by=by)
 
     error = outcome.document["error"]
     assert (outcome.exit_code, outcome.document["end_reason"]) == (3, "refused_request")
     assert error["code"] == "refused_setting"
     assert error["message"].startswith(f"The model refuses {flag}. {PICKY}: ")
     assert f"Leave out {flag}" in error["hint"]
-    assert flag in outcome.stderr
+    assert by is played or flag in outcome.stderr
 
 
 @pytest.mark.parametrize(
@@ -218,7 +223,7 @@ def test_where_the_service_does_not_say_what_it_refuses_the_hint_names_what_it_m
 )
 def test_what_a_model_is_known_to_refuse_is_found_before_the_first_call(model, words, problem):
     with emulated() as emulator:
-        outcome = play(emulator, *words, model=model)
+        outcome = play(emulator, *words, model=model, by=run)
 
         assert emulator.requests == []
     assert outcome.exit_code == 2
