@@ -45,7 +45,7 @@ def play(flags: Flags, problems: "Sequence[Words]", run_id: str | None = None) -
     cancel_token = CancelToken()
     _take_signals(cancel_token)
     try:
-        plan, entries = _planned(flags, config, [*problems, *misread], run_id, cancel_token)
+        plan, entries = planned(flags, config, [*problems, *misread], run_id, cancel_token)
         if flags.get("dry-run"):
             return _dry_run(plan, flags, cancel_token)
         result = _perform(plan, cancel_token, entries, flags)
@@ -71,13 +71,17 @@ def _leave(code: int, cancel_token: "CancelToken") -> int:
     return code
 
 
-def _planned(
+def planned(
     flags: Flags,
     config: "RunConfig",
     problems: "Sequence[Words]",
     run_id: str | None,
     cancel_token: "CancelToken",
 ) -> "tuple[Plan, Sequence[Entry]]":
+    """The run that the flags ask for, and what an earlier process of it has answered.
+
+    Raises `UsageError` with the given problems and all others.
+    """
     from socratic_bench.runner import prepare
     from socratic_bench.settings import continued, fields_of
 

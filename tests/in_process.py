@@ -8,12 +8,16 @@ from typing import Any
 
 import pytest
 
+from cli import resume
 from cli.arguments import parse
 from cli.flags import build_parser
-from cli.run import call_by_flags
+from cli.output import escaped
+from cli.run import call_by_flags, planned
+from cli.run import read as read_flags
 from socratic_bench import RunConfig, forecast
+from socratic_bench.documents import RunResult, encode
 from socratic_bench.emulator import MODEL_IDS
-from socratic_bench.runner import prepare, run
+from socratic_bench.runner import CancelToken, perform, prepare, run
 from socratic_bench.settings import Sources, read_config
 from tests.command import Outcome, environment
 
@@ -42,13 +46,30 @@ def _asked(words: Sequence[str], env: Mapping[str, str] | None) -> Iterator[RunC
 
 
 def played(*words: str, env: Mapping[str, str] | None = None) -> Outcome:
-    """What the command would leave, but for words for people."""
-    with _asked(words, env) as config:
-        result = run(config)
+    """What the command would leave, but for words for people; it may go on with an earlier run."""
+    if words[0] == "resume" or "--resume-from" in words:
+        result = _gone_on(words, environment() if env is None else env)
+    else:
+        with _asked(words, env) as config:
+            result = run(config)
     if result.error:
         result.error.call_settings(call_by_flags())
-    document = json.dumps(result.document, separators=(",", ":")).encode()
+    document = escaped(encode(dict(result.document)))
     return Outcome(result.exit_code, document + b"\n", "")
+
+
+def _gone_on(words: Sequence[str], env: Mapping[str, str]) -> RunResult:
+    is_named = words[0] == "resume"
+    parser = resume.build_parser(words) if is_named else build_parser(words)
+    flags, misused = parse(parser, words[is_named:])
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in env.items():
+            patch.setenv(name, value)
+        config, misread = read_flags(flags)
+        problems = [*misused, *misread]
+        run_id = str(flags["run-id"]) if is_named else None
+        plan, entries = planned(flags, config, problems, run_id, CancelToken())
+        return perform(plan, entries=entries)
 
 
 def predicted(*words: str, env: Mapping[str, str] | None = None) -> dict[str, Any]:

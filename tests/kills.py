@@ -1,10 +1,11 @@
-"""Kills a run of forty turns at a moment that chance chooses, has it go on, and counts."""
+"""Kills a run at a moment that chance chooses, has it go on, and counts."""
 
 import json
 import random
 import subprocess
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from tests.test_resume import AT_ONCE, BOTH, Service, account_of, bodies, compar
 
 TURNS = 40
 LATENCY_MS = 15
-WORDS = (*BOTH, "--turns", str(TURNS), "--seed", "3", "--quiet")
+WORDS = (*BOTH, "--seed", "3", "--quiet", "--turns")
 
 
 @dataclass(frozen=True)
@@ -25,13 +26,23 @@ class Whole:
     requests: Counter[str]
     seconds: float
 
+    @property
+    def turns(self) -> int:
+        turns: int = self.document["n_turns"]
+        return turns
 
-def play_whole(service: Service, folder: Path) -> Whole:
+    @property
+    def words(self) -> Sequence[str]:
+        return (*WORDS, str(self.turns))
+
+
+def play_whole(service: Service, folder: Path, turns: int = TURNS) -> Whole:
     service.reset(latency_ms=LATENCY_MS)
     began_s = time.monotonic()
-    outcome = run(*WORDS, "--output-dir", str(folder), env=account_of(service))
+    store = ("--output-dir", str(folder))
+    outcome = run(*WORDS, str(turns), *store, env=account_of(service))
     seconds = time.monotonic() - began_s
-    assert (outcome.exit_code, outcome.document["judge"]["judged_turns"]) == (0, TURNS)
+    assert (outcome.exit_code, outcome.document["judge"]["judged_turns"]) == (0, turns)
     return Whole(outcome.document, bodies(service), seconds)
 
 
@@ -40,7 +51,7 @@ def kill_and_go_on(service: Service, folder: Path, whole: Whole, seed: int) -> i
     chance = random.Random(seed)
     service.reset(latency_ms=LATENCY_MS)
     store = ("--output-dir", str(folder))
-    process = start(*WORDS, *store, "--resume", env=account_of(service))
+    process = start(*whole.words, *store, "--resume", env=account_of(service))
     try:
         process.wait(chance.uniform(0, whole.seconds))
     except subprocess.TimeoutExpired:
@@ -49,7 +60,7 @@ def kill_and_go_on(service: Service, folder: Path, whole: Whole, seed: int) -> i
     run_id, under_way = _left_by(folder)
     assert under_way <= AT_ONCE
     by_id = run_id is not None and chance.random() < 0.5
-    again = ("resume", str(run_id)) if by_id else (*WORDS, "--resume")
+    again = ("resume", str(run_id)) if by_id else (*whole.words, "--resume")
     outcome = run(*again, *store, env=account_of(service))
 
     assert outcome.exit_code == 0, outcome.stderr
@@ -60,7 +71,7 @@ def kill_and_go_on(service: Service, folder: Path, whole: Whole, seed: int) -> i
     assert set(bodies(service)) == set(whole.requests)
     repeated = (bodies(service) - whole.requests).total()
     assert repeated <= under_way
-    _assert_whole(folder, document)
+    _assert_whole(folder, document, whole.turns)
     return repeated
 
 
@@ -80,10 +91,10 @@ def _left_by(folder: Path) -> tuple[str | None, int]:
     return (found[0].stem if lines else None), len(asked)
 
 
-def _assert_whole(folder: Path, document: dict[str, Any]) -> None:
+def _assert_whole(folder: Path, document: dict[str, Any], turns: int) -> None:
     """Every file of the run is there, and the curated one says what was printed."""
     run_id = document["run_id"]
     names = {path.name for path in (folder / "raw" / "runs" / run_id).iterdir()}
-    assert names >= {f"{kind}_{n:03d}.json" for kind in ("turn", "judge") for n in range(TURNS)}
+    assert names >= {f"{kind}_{n:03d}.json" for kind in ("turn", "judge") for n in range(turns)}
     curated = json.loads((folder / "curated" / "runs" / f"{run_id}.json").read_bytes())
     assert curated == {**document, "kind": "curated"}

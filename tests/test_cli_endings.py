@@ -23,18 +23,19 @@ from tests.command import (
     run,
 )
 from tests.fakes import FakeBedrock, Said, Sent, answer, scored
+from tests.in_process import played
 from tests.interruptions import writing
 from tests.terminal import screen
 
 JUDGE = "other.judge-v1:0"
 
 
-def play(*faults, turns="3", words=(), keep=None, **variables):
+def play(*faults, turns="3", words=(), keep=None, by=played, **variables):
     """A run with a tutor and a judge against an emulator with faults."""
     ordered = tuple(parse_fault(spec) for spec in faults)
     with Emulator(Settings(faults=ordered, any_model=True)) as served:
         env = account(served.url, CLAUDE, RUNNER_JUDGE_MODEL=JUDGE, **variables)
-        outcome = run(
+        outcome = by(
             *("--model", CLAUDE, "--prompt", OPENING, "--turns", turns, "--max-attempts", "2"),
             *words,
             env=env,
@@ -71,10 +72,16 @@ ENDINGS = {
 }
 
 
+# What the command makes of a result depends on these two alone.
+BY_COMMAND = {
+    (exit_code, status): case for case, (_, exit_code, status, *_) in reversed(ENDINGS.items())
+}
+
+
 @pytest.mark.parametrize("case", ENDINGS)
 def test_ending(case):
     faults, exit_code, status, end_reason, n_turns = ENDINGS[case]
-    outcome = play(*faults)
+    outcome = play(*faults, by=run if case in BY_COMMAND.values() else played)
     document = outcome.document
 
     assert (outcome.exit_code, document["status"], document["end_reason"]) == (
@@ -117,7 +124,7 @@ def test_one_unjudged_turn_is_always_allowed_two_are_not(n_broken, exit_code):
 
     with FakeBedrock({CLAUDE: tutor, JUDGE: judge}) as served:
         env = account(served.url, CLAUDE, RUNNER_JUDGE_MODEL=JUDGE)
-        outcome = run("--model", CLAUDE, "--prompt", OPENING, "--turns", "3", env=env)
+        outcome = played("--model", CLAUDE, "--prompt", OPENING, "--turns", "3", env=env)
     judge = outcome.document["judge"]
 
     assert outcome.exit_code == exit_code
@@ -154,7 +161,7 @@ def test_gates_name_what_failed_and_by_how_much():
 
 
 def test_gate_on_a_null_metric_fails():
-    outcome = run(*OFFLINE, "--turns", "1", "--no-judge", "--fail-under", "overall_score=1")
+    outcome = played(*OFFLINE, "--turns", "1", "--no-judge", "--fail-under", "overall_score=1")
 
     assert outcome.exit_code == 5
     assert "overall_score is null" in outcome.document["error"]["message"]
@@ -162,8 +169,8 @@ def test_gate_on_a_null_metric_fails():
 
 def test_thresholds_move_the_metrics_and_are_printed():
     words = ("--offline", "--model", "emulator.leading-v1:0", "--prompt", OPENING, "--turns", "4")
-    strict = run(*words, "--compliance-threshold", "10", "--half-life-threshold", "1").document
-    usual = run(*words).document
+    strict = played(*words, "--compliance-threshold", "10", "--half-life-threshold", "1").document
+    usual = played(*words).document
 
     assert (usual["compliance_rate"], usual["half_life"]) == (1.0, 0)
     assert (strict["compliance_rate"], strict["half_life"]) == (0.0, 4)
@@ -173,7 +180,7 @@ def test_thresholds_move_the_metrics_and_are_printed():
 
 def test_deadline_cuts_a_call_and_keeps_what_was_finished():
     outcome = in_time(
-        lambda s: play("hang:role=tutor:after=1:ms=600000", words=("--deadline", str(s))),
+        lambda s: play("hang:role=tutor:after=1:ms=600000", words=("--deadline", str(s)), by=run),
         has_turns,
     )
 
@@ -195,6 +202,7 @@ def test_usage_mistakes_come_all_at_once_before_any_call():
             "7",
         ),
         keep=requests,
+        by=run,
     )
     document = outcome.document
 
@@ -352,7 +360,8 @@ def test_defect_is_exit_1_with_a_document_and_a_traceback_only_on_request(tmp_pa
 
 def test_missing_bucket_is_found_before_the_first_call(moto_url):
     requests: list[object] = []
-    outcome = play(keep=requests, RUNNER_S3_BUCKET="no-such-bucket", AWS_ENDPOINT_URL_S3=moto_url)
+    bucket = {"RUNNER_S3_BUCKET": "no-such-bucket", "AWS_ENDPOINT_URL_S3": moto_url}
+    outcome = play(keep=requests, by=run, **bucket)
 
     assert (outcome.exit_code, requests) == (2, [])
     assert "No such bucket: no-such-bucket" in outcome.stderr
@@ -361,7 +370,7 @@ def test_missing_bucket_is_found_before_the_first_call(moto_url):
 def test_output_folder_that_cannot_be_written_is_found_before_the_first_call(tmp_path):
     (tmp_path / "file").write_text("")
     requests: list[object] = []
-    outcome = play(keep=requests, RUNNER_OUTPUT_DIR=str(tmp_path / "file" / "out"))
+    outcome = play(keep=requests, by=run, RUNNER_OUTPUT_DIR=str(tmp_path / "file" / "out"))
 
     assert (outcome.exit_code, requests) == (2, [])
     assert "is a file" in outcome.stderr
@@ -370,7 +379,7 @@ def test_output_folder_that_cannot_be_written_is_found_before_the_first_call(tmp
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_read_only_folder_is_found_before_the_first_call(tmp_path):
     tmp_path.chmod(0o500)
-    outcome = play(RUNNER_OUTPUT_DIR=str(tmp_path / "out"))
+    outcome = play(by=run, RUNNER_OUTPUT_DIR=str(tmp_path / "out"))
 
     assert outcome.exit_code == 2
 

@@ -15,7 +15,7 @@ def service():
 
 @pytest.fixture(scope="module")
 def whole(service, tmp_path_factory):
-    return play_whole(service, tmp_path_factory.mktemp("whole"))
+    return play_whole(service, tmp_path_factory.mktemp("whole"), turns=15)
 
 
 @pytest.mark.parametrize("seed", range(3))

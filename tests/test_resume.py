@@ -19,6 +19,7 @@ from socratic_bench.emulator.faults import parse_fault
 from socratic_bench.emulator.records import RequestRecord
 from tests.command import OPENING, ROOT, Outcome, account, assert_valid, daily, environment, run
 from tests.fakes import FakeBedrock, answer, scored
+from tests.in_process import played
 
 TUTOR, STUDENT, JUDGE = "emulator.drift-5-v1:0", "emulator.student-v1:0", "emulator.judge-v1:0"
 WORDS = (
@@ -121,7 +122,7 @@ class TestTakingUp:
     ):
         env = account_of(service)
         words = (*BOTH, "--turns", "8", "--seed", "3")
-        whole = run(*words, "--output-dir", str(tmp_path / "whole"), env=env).document
+        whole = played(*words, "--output-dir", str(tmp_path / "whole"), env=env).document
         expected = bodies(service)
         service.reset(latency_ms=30)
 
@@ -155,7 +156,7 @@ class TestTakingUp:
         process.kill()
         process.communicate()
         service.reset(latency_ms=0)
-        document = run(*words, "--resume", env=env).document
+        document = played(*words, "--resume", env=env).document
 
         assert document["usage"]["tutor"]["calls"] == 2
         assert document["usage"]["tutor"]["attempts"] == 3
@@ -171,7 +172,7 @@ class TestTakingUp:
         process.communicate()
         before = Counter(request.role for request in service.requests)
         service.reset()
-        document = run(*words, "--resume", env=env).document
+        document = played(*words, "--resume", env=env).document
 
         after = Counter(request.role for request in service.requests)
         assert document["usage"]["tutor"]["attempts"] == before["tutor"] + after["tutor"]
@@ -188,7 +189,7 @@ class TestTakingUp:
             process.kill()
             process.communicate()
         service.reset(latency_ms=0)
-        document = run(*words, "1", env=env).document
+        document = played(*words, "1", env=env).document
         lost = document["cost"]["maybe_billed"]
 
         assert document["usage"]["tutor"]["attempts"] == 3
@@ -199,7 +200,7 @@ class TestTakingUp:
     def test_a_complete_run_gives_its_own_document_without_a_call(self, service, tmp_path):
         env = account_of(service)
         words = (*BOTH, "--turns", "3", "--output-dir", str(tmp_path), "--resume")
-        first = run(*words, env=env)
+        first = played(*words, env=env)
         service.reset()
         second = run(*words, env=env)
         third = run("resume", first.document["run_id"], "--output-dir", str(tmp_path), env=env)
@@ -211,7 +212,7 @@ class TestTakingUp:
     def test_its_exit_code_follows_the_gates_of_now(self, service, tmp_path):
         env = account_of(service)
         words = (*WORDS, "--turns", "7", "--output-dir", str(tmp_path), "--resume")
-        assert run(*words, env=env).exit_code == 0
+        assert played(*words, env=env).exit_code == 0
         service.reset()
         outcome = run(*words, "--fail-under", "half_life=7", env=env)
 
@@ -221,7 +222,7 @@ class TestTakingUp:
     def test_no_credentials_are_needed_for_what_is_complete(self, service, tmp_path):
         env = account_of(service)
         words = (*WORDS, "--turns", "1", "--output-dir", str(tmp_path), "--resume")
-        first = run(*words, env=env)
+        first = played(*words, env=env)
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             del env[name]
         role = ("--assume-role-arn", "arn:aws:iam::123456789012:role/any")
@@ -231,9 +232,9 @@ class TestTakingUp:
     def test_turns_may_grow(self, service, tmp_path):
         env = account_of(service)
         store = ("--output-dir", str(tmp_path))
-        short = run(*BOTH, "--turns", "2", "--seed", "5", *store, env=env).document
+        short = played(*BOTH, "--turns", "2", "--seed", "5", *store, env=env).document
         long = run("resume", short["run_id"], *store, "--turns", "4", env=env).document
-        straight = run(*BOTH, "--turns", "4", "--seed", "5", env=env).document
+        straight = played(*BOTH, "--turns", "4", "--seed", "5", env=env).document
 
         assert long["run_id"] == short["run_id"]
         assert comparable(long) == comparable(straight)
@@ -242,7 +243,7 @@ class TestTakingUp:
     def test_turns_may_not_shrink(self, service, tmp_path):
         env = account_of(service)
         store = ("--output-dir", str(tmp_path))
-        run_id = run(*WORDS, "--turns", "3", *store, env=env).document["run_id"]
+        run_id = played(*WORDS, "--turns", "3", *store, env=env).document["run_id"]
         outcome = run("resume", run_id, *store, "--turns", "2", env=env)
 
         assert outcome.exit_code == 2
@@ -250,22 +251,22 @@ class TestTakingUp:
 
     def test_the_same_line_starts_a_run_where_there_is_none(self, service, tmp_path):
         words = (*WORDS, "--turns", "1", "--output-dir", str(tmp_path), "--resume")
-        outcome = run(*words, env=account_of(service))
+        outcome = played(*words, env=account_of(service))
 
         assert (outcome.exit_code, outcome.document["n_turns"]) == (0, 1)
 
     def test_the_same_line_takes_the_newest_of_its_own(self, service, tmp_path):
         env = account_of(service)
         words = (*WORDS, "--turns", "1", "--output-dir", str(tmp_path))
-        ids = [run(*words, env=env).document["run_id"] for _ in range(2)]
-        other = run(*words, "--temperature", "0.5", env=env).document["run_id"]
-        seeded = run(*words, "--seed", "1", env=env).document["run_id"]
+        ids = [played(*words, env=env).document["run_id"] for _ in range(2)]
+        other = played(*words, "--temperature", "0.5", env=env).document["run_id"]
+        seeded = played(*words, "--seed", "1", env=env).document["run_id"]
 
         assert run(*words, "--resume", env=env).document["run_id"] == ids[1]
         more = ("--temperature", "0.5", "--resume")
-        assert run(*words, *more, env=env).document["run_id"] == other
-        assert run(*words, "--seed", "1", "--resume", env=env).document["run_id"] == seeded
-        new = run(*words, "--seed", "2", "--resume", env=env).document["run_id"]
+        assert played(*words, *more, env=env).document["run_id"] == other
+        assert played(*words, "--seed", "1", "--resume", env=env).document["run_id"] == seeded
+        new = played(*words, "--seed", "2", "--resume", env=env).document["run_id"]
         assert new not in (*ids, other, seeded)
 
     def test_a_judge_that_was_gone_judges_what_it_missed(self, service, tmp_path):
@@ -276,7 +277,7 @@ class TestTakingUp:
         assert (first.exit_code, first.document["n_turns"]) == (4, 3)
         assert f"socratic-runner resume {first.document['run_id']}" in first.stderr
         service.reset()
-        second = run(*words, "--resume", env=env)
+        second = played(*words, "--resume", env=env)
 
         assert second.exit_code == 0
         assert [turn["score"] is not None for turn in second.document["turns"]] == [True] * 3
@@ -287,7 +288,7 @@ class TestTakingUp:
         env = account_of(service)
         service.reset(faults=["context_window:role=tutor:after=2"])
         words = (*WORDS, "--turns", "5", "--output-dir", str(tmp_path), "--resume")
-        first = run(*words, env=env)
+        first = played(*words, env=env)
         service.reset()
         second = run(*words, env=env)
 
@@ -301,7 +302,7 @@ class TestWithoutAStore:
     def test_a_partial_document_is_gone_on_with(self, service, tmp_path, source):
         env = account_of(service)
         words = (*BOTH, "--turns", "6", "--seed", "4")
-        whole = run(*words, env=env).document
+        whole = played(*words, env=env).document
         expected = bodies(service)
         service.reset(latency_ms=40)
         process = start(*words, env=env)
@@ -329,7 +330,7 @@ class TestWithoutAStore:
         env = account_of(service)
         words = (*WORDS, "--turns", "3")
         service.reset(faults=["access_denied:role=tutor:after=2"])
-        partial = run(*words, env=env)
+        partial = played(*words, env=env)
         (tmp_path / "cut.json").write_bytes(partial.stdout)
         service.reset()
         store = ("--output-dir", str(tmp_path / "store"))
@@ -338,14 +339,14 @@ class TestWithoutAStore:
         assert outcome.exit_code == 0
         assert len(list(tmp_path.glob("store/raw/runs/*/turn_*.json"))) == 3
         service.reset()
-        assert run(*words, *store, "--resume", env=env).stdout == outcome.stdout
+        assert played(*words, *store, "--resume", env=env).stdout == outcome.stdout
         assert service.requests == []
 
     def test_a_kept_or_complete_run_carries_no_journal(self, service, tmp_path):
         env = account_of(service)
-        assert run(*WORDS, "--turns", "1", env=env).document["journal"] is None
+        assert played(*WORDS, "--turns", "1", env=env).document["journal"] is None
         service.reset(faults=["access_denied:role=tutor:after=1"])
-        kept = run(*WORDS, "--turns", "2", "--output-dir", str(tmp_path), env=env)
+        kept = played(*WORDS, "--turns", "2", "--output-dir", str(tmp_path), env=env)
         assert (kept.exit_code, kept.document["journal"]) == (3, None)
 
     @pytest.mark.parametrize(
@@ -419,7 +420,7 @@ class TestWithoutAStore:
     @pytest.fixture
     def partial(self, service):
         service.reset(faults=["access_denied:role=tutor:after=3"])
-        outcome = run(*WORDS, "--turns", "5", env=account_of(service))
+        outcome = played(*WORDS, "--turns", "5", env=account_of(service))
         assert outcome.exit_code == 3
         service.reset()
         return outcome
@@ -470,7 +471,7 @@ class TestRefusals:
         env = account_of(service)
         (tmp_path / "other.md").write_text("Ask.")
         store = ("--output-dir", str(tmp_path / "store"))
-        run_id = run(*WORDS, "--turns", "1", "--seed", "3", *store, env=env).document["run_id"]
+        run_id = played(*WORDS, "--turns", "1", "--seed", "3", *store, env=env).document["run_id"]
         service.reset()
         outcome = run(
             "resume", run_id, *store, *(w.format(folder=tmp_path) for w in words), env=env
@@ -482,7 +483,7 @@ class TestRefusals:
     def test_what_is_no_identity_may_change(self, service, tmp_path):
         env = account_of(service)
         store = ("--output-dir", str(tmp_path))
-        run_id = run(*WORDS, "--turns", "1", *store, env=env).document["run_id"]
+        run_id = played(*WORDS, "--turns", "1", *store, env=env).document["run_id"]
         more = ("--max-attempts", "3", "--deadline", "60", "--call-timeout", "9", "--pretty")
         gates = ("--fail-under", "mean_form=0", "--compliance-threshold", "5")
 
@@ -494,8 +495,8 @@ class TestRefusals:
         prompt.write_text("Ask one question.")
         store = ("--output-dir", str(tmp_path / "store"))
         words = (*WORDS, "--turns", "1", *store, "--system-prompt-file", str(prompt))
-        run_id = run(*words, env=env).document["run_id"]
-        assert run("resume", run_id, *store, env=env).exit_code == 0
+        run_id = played(*words, env=env).document["run_id"]
+        assert played("resume", run_id, *store, env=env).exit_code == 0
         prompt.write_text("Ask two questions.")
 
         says = "The system prompt has other contents than when it began"
@@ -545,7 +546,7 @@ class TestLock:
         process.communicate()
         service.reset(latency_ms=0)
 
-        assert run(*words, env=env).exit_code == 0
+        assert played(*words, env=env).exit_code == 0
 
     def test_of_the_same_line_several_times_at_once_one_begins_a_run(self, service, tmp_path):
         """It has no answer before the others have ended."""
@@ -570,7 +571,7 @@ class TestLock:
 
     def test_the_same_line_with_fewer_turns_says_what_it_passes_over(self, service, tmp_path):
         store = ("--output-dir", str(tmp_path), "--seed", "1", "--resume")
-        first = run(*WORDS, "--turns", "2", *store, env=account_of(service)).document["run_id"]
+        first = played(*WORDS, "--turns", "2", *store, env=account_of(service)).document["run_id"]
         outcome = run(*WORDS, "--turns", "1", *store, env=account_of(service))
 
         assert outcome.exit_code == 0
@@ -584,11 +585,11 @@ class TestDamage:
         service.reset(faults=["access_denied:role=tutor:after=2"])
         env = account_of(service)
         store = ("--output-dir", str(tmp_path))
-        outcome = run(*WORDS, "--turns", "3", "--seed", "1", *store, env=env)
+        outcome = played(*WORDS, "--turns", "3", "--seed", "1", *store, env=env)
         assert outcome.exit_code == 3
         service.reset()
         run_id = outcome.document["run_id"]
-        return lambda: run("resume", run_id, *store, env=env)
+        return lambda by=run: by("resume", run_id, *store, env=env)
 
     def test_a_line_that_was_cut_off_is_removed(self, service, tmp_path, cut):
         path = journal(tmp_path)
@@ -622,7 +623,7 @@ class TestDamage:
         first, second, *_ = path.read_bytes().splitlines(keepends=True)
         kept = {"nothing": b"", "half a line": second[:20], "a changed line": b"7" + second}[left]
         path.write_bytes(first + kept)
-        outcome = cut()
+        outcome = cut(played)
 
         assert (outcome.exit_code, outcome.document["n_turns"]) == (0, 3)
 
@@ -657,7 +658,7 @@ class TestDamage:
         other = tmp_path / "other"
         env = account_of(service)
         words = ("--model", TUTOR, "--prompt", "Why is the sky blue?", "--judge-model", JUDGE)
-        run(*words, "--turns", "2", "--output-dir", str(other), env=env)
+        played(*words, "--turns", "2", "--output-dir", str(other), env=env)
         own, foreign = path.read_bytes().splitlines(), journal(other).read_bytes().splitlines()
         path.write_bytes(b"\n".join([*own[:2], *foreign[2:]]) + b"\n")
         service.reset()
@@ -713,8 +714,8 @@ class TestDamage:
         assert b"could not be written: File too large" in done.stderr
         (tmp_path / "cut.json").write_bytes(done.stdout)
         service.reset()
-        outcome = run("--resume-from", str(tmp_path / "cut.json"), env=env)
-        whole = run(*words, env=env)
+        outcome = played("--resume-from", str(tmp_path / "cut.json"), env=env)
+        whole = played(*words, env=env)
         assert comparable(outcome.document) == comparable(whole.document)
 
 
@@ -724,8 +725,8 @@ class TestGoneOver:
     def test_turns_grow_from_one(self, service, tmp_path):
         env = account_of(service)
         words = (*WORDS, "--seed", "7", "--output-dir", str(tmp_path))
-        first = run(*words, "--turns", "1", env=env).document
-        grown = run(*words, "--turns", "3", "--resume", env=env)
+        first = played(*words, "--turns", "1", env=env).document
+        grown = played(*words, "--turns", "3", "--resume", env=env)
 
         assert (grown.exit_code, grown.document["n_turns"]) == (0, 3)
         assert grown.document["run_id"] == first["run_id"]
@@ -733,16 +734,16 @@ class TestGoneOver:
     def test_a_run_that_grew_goes_on_by_its_id_alone(self, service, tmp_path):
         env = account_of(service)
         store = ("--output-dir", str(tmp_path))
-        run_id = run(*WORDS, "--turns", "2", *store, env=env).document["run_id"]
+        run_id = played(*WORDS, "--turns", "2", *store, env=env).document["run_id"]
         service.reset(faults=["access_denied:role=tutor:after=1"])
-        cut = run("resume", run_id, *store, "--turns", "5", env=env)
+        cut = played("resume", run_id, *store, "--turns", "5", env=env)
         assert (cut.exit_code, cut.document["n_turns"]) == (3, 3)
         service.reset()
         whole = run("resume", run_id, *store, env=env)
 
         assert (whole.exit_code, whole.document["n_turns"]) == (0, 5)
         service.reset()
-        assert run("resume", run_id, *store, env=env).stdout == whole.stdout
+        assert played("resume", run_id, *store, env=env).stdout == whole.stdout
         assert service.requests == []
 
     @pytest.mark.parametrize(
@@ -751,9 +752,9 @@ class TestGoneOver:
     def test_how_an_answer_is_served_may_change(self, service, tmp_path, words):
         env = account_of(service)
         line = (*WORDS, "--turns", "2", "--output-dir", str(tmp_path))
-        first = run(*line, env=env).document
+        first = played(*line, env=env).document
         service.reset()
-        outcome = run(*line, "--resume", *words, env=env)
+        outcome = played(*line, "--resume", *words, env=env)
 
         assert (outcome.exit_code, outcome.document["run_id"]) == (0, first["run_id"])
         assert service.requests == []
@@ -762,7 +763,7 @@ class TestGoneOver:
         """Whatever the moment: what was answered before is in the document."""
         env = account_of(service)
         service.reset(faults=["access_denied:role=tutor:after=3"])
-        cut = run(*WORDS, "--turns", "9", env=env)
+        cut = played(*WORDS, "--turns", "9", env=env)
         (tmp_path / "cut.json").write_bytes(cut.stdout)
         service.reset(faults=["hang:role=tutor:ms=60000"])
         process = start("--resume-from", str(tmp_path / "cut.json"), env=env)
@@ -779,7 +780,7 @@ class TestGoneOver:
     def test_the_journal_of_another_run_under_this_name_is_refused(self, service, tmp_path):
         env = account_of(service)
         store = ("--output-dir", str(tmp_path))
-        run(*WORDS, "--turns", "1", *store, env=env)
+        played(*WORDS, "--turns", "1", *store, env=env)
         other = "run-01K9ZN5V2E3T4R5Y6U7J8K9M0N"
         path = journal(tmp_path)
         path.with_name(f"{other}.jsonl").write_bytes(path.read_bytes())

@@ -14,6 +14,7 @@ import boto3
 import pytest
 
 from tests.command import account, assert_valid, run
+from tests.in_process import played
 from tests.test_resume import (
     BOTH,
     TUTOR,
@@ -83,13 +84,14 @@ def test_an_interrupted_run_goes_on_from_the_bucket(service, bucket, moto_url, h
     name, keys = bucket
     env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=moto_url)
     words = (*BOTH, "--turns", "5", "--seed", "3")
-    whole = run(*words, env=env).document
+    whole = played(*words, env=env).document
     expected = bodies(service)
     store = ("--s3-bucket", name, "--s3-prefix", "team/a")
     service.reset(faults=["hang:role=tutor:after=3:ms=600000"])
     process = start(*words, *store, env=env)
+    wait_for_calls(service, 10)  # the last is never answered
     while n_answered(entries_of(moto_url, name)) < 9:  # three turns, and the student's next words
-        time.sleep(0.1)
+        time.sleep(0.2)
     process.send_signal(signal.SIGTERM)
     process.communicate()
     (run_id,) = {key.split("/")[4] for key in keys() if "/journal/runs/" in key}
@@ -120,7 +122,7 @@ def test_folder_and_bucket_know_the_same_run(service, bucket, moto_url, tmp_path
     assert both.exit_code == 0
     assert len([key for key in keys() if key.startswith("raw/")]) == 6
     service.reset()
-    alone = run(*words, *there, "--resume", env=env)
+    alone = played(*words, *there, "--resume", env=env)
 
     assert comparable(alone.document) == comparable(both.document)
     assert alone.document["run_id"] == both.document["run_id"]
@@ -131,7 +133,7 @@ def test_a_complete_run_whose_curated_file_is_gone_is_delivered_again(service, b
     name, keys = bucket
     env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=moto_url)
     words = (*WORDS, "--turns", "2", "--s3-bucket", name, "--resume")
-    first = run(*words, env=env)
+    first = played(*words, env=env)
     before = keys()
     with s3_of(moto_url) as client:
         for key in before:
@@ -148,12 +150,12 @@ def test_a_complete_run_whose_curated_file_is_gone_is_delivered_again(service, b
 def test_a_run_that_goes_on_elsewhere_is_refused(service, bucket, moto_url):
     name, keys = bucket
     env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=moto_url)
-    words = (*WORDS, "--turns", "500", "--s3-bucket", name, "--resume")
-    service.reset(latency_ms=200)
+    words = (*WORDS, "--turns", "9", "--s3-bucket", name, "--resume")
+    service.reset(faults=["hang:role=tutor:after=1:ms=600000"])
     process = start(*words, env=env)
     wait_for_calls(service, 3)
     while not any(key.endswith("000002.json") for key in keys()):
-        time.sleep(0.05)
+        time.sleep(0.1)
     outcome = run(*words, env=env)
     process.send_signal(signal.SIGINT)
     process.communicate()
@@ -198,7 +200,7 @@ def test_the_same_line_passes_a_damaged_beginning_over_and_says_so(service, buck
     name, keys = bucket
     env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=moto_url)
     words = (*WORDS, "--turns", "1", "--seed", "1", "--s3-bucket", name, "--resume")
-    first = run(*words, env=env).document["run_id"]
+    first = played(*words, env=env).document["run_id"]
     (beginning,) = [key for key in keys() if key.endswith("/000000.json")]
     with s3_of(moto_url) as client:
         client.put_object(Bucket=name, Key=beginning, Body=b'{"kind":')

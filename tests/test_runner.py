@@ -997,29 +997,29 @@ def test_offline_plays_without_an_account_and_leaves_the_users_alone(monkeypatch
 
 
 class TestMemory:
-    """A bucket that takes nothing; memory for the journal of fifty turns but not their files."""
+    """A bucket that takes nothing; memory for the journal of 20 turns but not their files."""
 
     @pytest.fixture(autouse=True)
     def out_of_order(self, service, monkeypatch):
         service.scripts = {"tutor": [ASKS], "judge": [GOOD]}
         module = importlib.import_module("socratic_bench.runner.stores")
-        monkeypatch.setattr(module, "Delivery", functools.partial(Delivery, memory_bytes=180_000))
+        monkeypatch.setattr(module, "Delivery", functools.partial(Delivery, memory_bytes=72_000))
         with FakeBedrock({"": [Said(b"", 503)]}) as bucket:
             monkeypatch.setenv("AWS_ENDPOINT_URL_S3", bucket.url)
             yield
 
-    CONFIG = replace(CONFIG, turns=50, max_attempts=1, s3_bucket="bucket")
+    CONFIG = replace(CONFIG, turns=20, max_attempts=1, s3_bucket="bucket")
 
     def test_without_a_folder_the_run_ends_when_it_is_full(self):
         result = run(self.CONFIG)
 
         assert (result.end_reason, result.exit_code) == ("artifacts", 4)
         assert "wait for s3://bucket/" in result.document["error"]["message"]
-        assert 0 < result.document["n_turns"] < 50
+        assert 0 < result.document["n_turns"] < 20
 
     def test_with_a_folder_the_files_wait_there_and_the_dialogue_goes_on(self, tmp_path):
         result = run(replace(self.CONFIG, output_dir=str(tmp_path)))
 
-        assert (result.end_reason, result.document["n_turns"]) == ("artifacts", 50)
+        assert (result.end_reason, result.document["n_turns"]) == ("artifacts", 20)
         assert "artifacts are missing" in result.document["error"]["message"]
-        assert len([key for key in stored(tmp_path) if key.startswith("raw/")]) == 100
+        assert len([key for key in stored(tmp_path) if key.startswith("raw/")]) == 40

@@ -6,7 +6,7 @@ stay as they are: a version that stores something else gets fixtures of its own 
 
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from socratic_bench.documents.schemas import load_schema
 from socratic_bench.errors import UsageError
 from tests.command import Outcome, account, assert_valid, run
 from tests.fakes import relayed
+from tests.in_process import played
 from tests.test_resume import TUTOR, Service
 
 STORED = Path(__file__).parent / "data" / "stored_runs"
@@ -92,8 +93,8 @@ class Fixture:
             body = self.client.get_object(Bucket=self.bucket, Key=key)["Body"].read()
             yield json.loads(path.read_bytes()), json.loads(body)
 
-    def go_on(self, *words: str) -> Outcome:
-        return run(*self._resuming(), *words, env=self.env)
+    def go_on(self, *words: str, by: Callable[..., Outcome] = played) -> Outcome:
+        return by(*self._resuming(), *words, env=self.env)
 
     def _resuming(self) -> Sequence[str]:
         transcript = self.made / "transcript.json"
@@ -143,11 +144,11 @@ def assert_holds(now: Any, was: Any, at: str = "") -> None:
 @pytest.mark.parametrize("kind", FINISHED)
 def test_a_finished_run_is_read_and_nothing_is_called(kind, service, moto_url, tmp_path):
     with stored(kind, service, moto_url, tmp_path) as fixture:
-        outcome = fixture.go_on()
+        outcome = fixture.go_on(by=run if kind == FINISHED[0] else played)
         kept = list(fixture.kept())
     was = {key: value for key, value in fixture.printed.items() if key not in PLACES}
 
-    assert (outcome.exit_code, service.requests) == (0, []), outcome.stderr
+    assert (outcome.exit_code, service.requests) == (0, []), outcome.document["error"]
     assert_valid("run", outcome.document)
     assert_holds(outcome.document, was)
     assert len(kept) >= outcome.document["n_turns"]
@@ -161,10 +162,11 @@ def test_a_run_that_was_cut_short_goes_on_and_pays_for_nothing_twice(
 ):
     with stored(kind, service, moto_url, tmp_path) as fixture:
         n_answered = fixture.n_answered
-        outcome = fixture.go_on(*MORE.get(kind, ()))
+        by = run if kind == CUT[0] else played
+        outcome = fixture.go_on(*MORE.get(kind, ()), by=by)
         kept = list(fixture.kept())
 
-    assert outcome.exit_code == 0, outcome.stderr
+    assert outcome.exit_code == 0, outcome.document["error"]
     document = outcome.document
     assert_valid("run", document)
     assert document["status"] == "completed"

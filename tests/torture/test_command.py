@@ -31,6 +31,7 @@ from tests.command import (
     environment,
     run,
 )
+from tests.in_process import played
 from tests.interruptions import writing
 
 COMMAND = (sys.executable, "-m", "cli")
@@ -240,7 +241,9 @@ def test_a_stdout_that_is_closed_from_the_start_is_a_mistake_before_anything_is_
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("line", [FULL, GONE], ids=["full", "broken"])
+@pytest.mark.parametrize(
+    "line", [FULL, pytest.param(GONE, marks=pytest.mark.torture)], ids=["full", "broken"]
+)
 @pytest.mark.parametrize("words", PRINTING, ids=" ".join)
 def test_a_stdout_that_breaks_or_is_full_is_told_and_is_no_defect(words, line):
     done = shell(line, *words)
@@ -350,22 +353,27 @@ def test_a_piped_prompt_that_is_no_utf8_is_a_mistake():
     assert_no_utf8(shell('"$@"', *PLAY, "--prompt", "-", input=b"Hi " + LATIN))
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        (*PLAY, "--prompt", LATIN),
-        (*PLAY, b"--prompt=" + LATIN),
-        (*PLAY, "--prompt", "x", "--judge-model", LATIN),
-        (*PLAY, "--prompt", "x", "--request-metadata", b"a=" + LATIN),
-        (*PLAY, "--prompt", b"half \xed\xa0\x80"),
-        ("resume", LATIN, "--output-dir", "x"),
-        *((*PLAY, "--prompt", "x", flag, LATIN) for flag in PATHS),
-        ("resume", "run-1", "--output-dir", LATIN),
-        ("scenarios", "--check", LATIN),
-        ("emulator", "--host", LATIN),
-    ],
-    ids=str,
-)
+NO_TEXT = [
+    (*PLAY, "--prompt", LATIN),
+    (*PLAY, b"--prompt=" + LATIN),
+    (*PLAY, "--prompt", b"half \xed\xa0\x80"),
+    (*PLAY, "--prompt", "x", "--request-metadata", b"a=" + LATIN),
+    ("resume", LATIN, "--output-dir", "x"),
+    ("scenarios", "--check", LATIN),
+    ("emulator", "--host", LATIN),
+    (*PLAY, "--prompt", "x", PATHS[0], LATIN),
+    *(
+        pytest.param(words, marks=pytest.mark.torture)
+        for words in (
+            *((*PLAY, "--prompt", "x", flag, LATIN) for flag in PATHS[1:]),
+            (*PLAY, "--prompt", "x", "--judge-model", LATIN),
+            ("resume", "run-1", "--output-dir", LATIN),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize("words", NO_TEXT, ids=str)
 def test_a_word_that_is_no_utf8_is_a_mistake(words):
     assert_no_utf8(shell('"$@"', *words))
 
@@ -693,11 +701,11 @@ def turns_in_order(folder: Path, document: dict[str, Any]) -> None:
 def test_a_clock_that_is_set_between_two_processes_leaves_durations_true(seconds, tmp_path):
     out = ("--output-dir", str(tmp_path / "out"))
     before_s = time.monotonic()
-    first = run(*OFFLINE, "--turns", "2", *out)
+    first = played(*OFFLINE, "--turns", "2", *out)
     again = ("resume", first.document["run_id"], "--turns", "4", *out)
     second = run(*again, env=clock(tmp_path, seconds))
     took_s = time.monotonic() - before_s
-    third = run(*again)
+    third = played(*again)
     (curated,) = (tmp_path / "out").glob("curated/runs/*.json")
     firsts_s = first.document["timestamps"]["duration_seconds"]
 
@@ -731,7 +739,7 @@ def test_a_partial_document_is_gone_on_with_before_it_was_made(tmp_path):
     """No store: the document alone tells what the first process took."""
     words = (*OFFLINE, "--turns", "3", "--seed", "1")
     before_s = time.monotonic()
-    cut = run(*words, "--max-cost-usd", "0.01")
+    cut = played(*words, "--max-cost-usd", "0.01")
     file = tmp_path / "cut.json"
     file.write_bytes(cut.stdout)
     second = run("--resume-from", str(file), "--max-cost-usd", "9", env=clock(tmp_path, -HOURS_S))
@@ -768,7 +776,7 @@ def test_a_run_goes_on_no_sooner_than_its_processes_took(tmp_path):
     """The last entries of a busy process may tell no time of day, or one that lies well before."""
     out = ("--output-dir", str(tmp_path / "out"))
     before_s = time.monotonic()
-    cut = run(*OFFLINE, "--turns", "3", "--seed", "1", "--max-cost-usd", "0.01", *out)
+    cut = played(*OFFLINE, "--turns", "3", "--seed", "1", "--max-cost-usd", "0.01", *out)
     (journal,) = (tmp_path / "out").glob("journal/runs/*")
     rewritten(
         journal, lambda entry: entry.update({"elapsed_s": 9.5} if "elapsed_s" in entry else {})
@@ -784,11 +792,11 @@ def test_a_run_goes_on_no_sooner_than_its_processes_took(tmp_path):
 @pytest.mark.parametrize("turns", ["2", "3"], ids=["complete", "goes on"])
 def test_a_journal_with_a_negative_duration_is_read(turns, tmp_path):
     out = ("--output-dir", str(tmp_path))
-    first = run(*OFFLINE, "--turns", "2", *out)
+    first = played(*OFFLINE, "--turns", "2", *out)
     (journal,) = tmp_path.glob("journal/runs/*.jsonl")
     rewritten(journal, as_before_elapsed_times)
     before_s = time.monotonic()
-    second = run("resume", first.document["run_id"], "--turns", turns, *out)
+    second = played("resume", first.document["run_id"], "--turns", turns, *out)
 
     assert second.exit_code == 0
     assert_consistent(second.document, time.monotonic() - before_s)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.command import CLAUDE, OPENING, Outcome, account, assert_valid, run
 from tests.fakes import FakeBedrock, Sent, answer, refusal, scored
+from tests.in_process import played
 
 JUDGE = "other.judge-v1:0"
 SEED = 7
@@ -31,7 +32,7 @@ def play(replies: Sequence[str], *words: str) -> tuple[Outcome, list[Sent]]:
     with FakeBedrock(scripts) as served:
         env = account(served.url, CLAUDE, RUNNER_JUDGE_MODEL=JUDGE)
         flags = ("--model", CLAUDE, "--prompt", OPENING, "--seed", str(SEED))
-        outcome = run(*flags, "--turns", str(len(replies)), *words, env=env)
+        outcome = played(*flags, "--turns", str(len(replies)), *words, env=env)
         return outcome, list(served.sent)
 
 
@@ -145,7 +146,7 @@ PLAIN = [
 def flagged(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
     folder = tmp_path_factory.mktemp("flagged")
     outcome, _ = play([*ATTEMPTS, *PLAIN], "--output-dir", str(folder))
-    assert outcome.exit_code == 0, outcome.stderr
+    assert outcome.exit_code == 0, outcome.document["error"]
     return outcome.document, folder
 
 
