@@ -317,7 +317,7 @@ def test_no_word_of_the_command_line_drives_the_terminal(flags, tmp_path):
         usual = {"--model": CLAUDE, "--prompt": "Hi", "--turns": "1", "--max-attempts": "1"}
         words = usual | dict.fromkeys(flags, TRICKS + "\udcff")
         outcome = run(
-            *(word for pair in words.items() for word in pair),
+            *(f"{flag}={word}" for flag, word in words.items()),
             env=env,
             cwd=tmp_path,
         )
