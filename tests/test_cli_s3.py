@@ -30,7 +30,7 @@ def kept(client: Any, bucket: str) -> dict[str, Any]:
 
 def names(run_id: str) -> set[str]:
     parts = [f"{kind}_{n:03d}.json" for kind in ("turn", "judge") for n in range(TURNS)]
-    return {f"raw/runs/{run_id}/{name}" for name in parts}
+    return {f"raw/runs/{run_id}/{name}" for name in (*parts, "closing_verdict.json")}
 
 
 def start(url: str, bucket: str, *words: str, tries: int = 2) -> subprocess.Popen[bytes]:

@@ -25,6 +25,7 @@ VERDICT = {"form": 3, "substance": 2.5, "purity": 4}
 WORDS = (
     *("--provider", "openai_chat", "--model", "tutor-1", "--judge-model", "judge-1"),
     *("--scenario", "time-management", "--turns", "3", "--seed", "1", "--quiet"),
+    *("--rubric", "socratic-disposition-1"),  # its judge is asked for nothing but verdicts
 )
 PRICES = {
     "models": {

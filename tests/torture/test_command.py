@@ -262,7 +262,8 @@ def test_a_document_that_nobody_got_can_be_printed_from_the_whole_artifacts(tmp_
     again = run("resume", *told)
 
     assert done.returncode == 4
-    assert len([*tmp_path.glob("raw/runs/*/*.json")]) == 4
+    # Two turns, their verdicts and the closing one.
+    assert len([*tmp_path.glob("raw/runs/*/*.json")]) == 5
     assert (again.exit_code, again.document["run_id"]) == (0, curated.stem)
 
 
