@@ -127,7 +127,8 @@ def test_broken_output_of_a_tutor_is_a_flaw_and_not_scored(stop_reason):
     assert [turn["flaw"] for turn in turns] == [None, "malformed_output", "malformed_output"]
     assert [turn["score"] for turn in turns] == [10, None, None]
     assert {turn["unjudged_reason"] for turn in turns[1:]} == {"malformed_output"}
-    assert outcome.document["usage"]["judge"]["input_tokens"] == 10, "nobody else was asked"
+    # Of one turn; and of the dialogue as a whole, twice, since a verdict is no answer to that.
+    assert outcome.document["usage"]["judge"]["input_tokens"] == 30
 
 
 def test_a_student_whose_output_is_broken_is_asked_once_more_and_flagged():

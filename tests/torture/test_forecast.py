@@ -124,7 +124,7 @@ def test_another_program_on_this_machine_is_not_taken_for_the_emulator(case):
     assert outcome.exit_code == 0, outcome
     assert_valid("dry_run", document)
     assert sources(document) == {"assumed"}
-    assert document["usage"]["total"]["calls"] == 16
+    assert document["usage"]["total"]["calls"] == 17
     assert document["cost"]["total"]["total_usd"] > 0.01
     assert document["duration_seconds"] > 8 * 0.8
     assert document["sent"] == {

@@ -38,7 +38,8 @@ def play(replies: Sequence[str], *words: str) -> tuple[Outcome, list[Sent]]:
 
 def judged_texts(sent: Sequence[Sent]) -> list[str]:
     asked = (one for one in sent if one.model_id == JUDGE)
-    return [one.body["messages"][0]["content"][0]["text"] for one in asked]
+    texts = [one.body["messages"][0]["content"][0]["text"] for one in asked]
+    return [text for text in texts if "<reply-" in text]
 
 
 def test_a_public_seed_and_folded_case_give_no_delimiter_away():
@@ -189,5 +190,6 @@ def test_a_run_that_goes_on_asks_its_judge_nothing_twice(tmp_path):
         whole = run(*words, "--resume", "--output-dir", str(tmp_path), env=env)
 
         assert (cut.exit_code, whole.exit_code) == (3, 0), whole.stderr
-        assert [sent.model_id for sent in served.sent] == [CLAUDE, JUDGE]
+        # One verdict; and the whole dialogue, twice, since a verdict is no answer to that.
+        assert [sent.model_id for sent in served.sent] == [CLAUDE, *[JUDGE] * 3]
     assert whole.document["judge"]["judged_turns"] == 3
