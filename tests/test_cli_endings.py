@@ -154,10 +154,10 @@ def test_gates_name_what_failed_and_by_how_much():
     assert document["status"] == "completed"
     assert document["error"]["code"] == "gate"
     assert (
-        f"overall_score is {document['overall_score']:g}, {short:.4g} under 9.9."
+        f"overall_score is {document['overall_score']:g}, which is {short:.4g} under 9.9."
         in document["error"]["message"]
     )
-    assert "violation_rates.form is 0, 0.5 under 0.5." in outcome.stderr
+    assert "violation_rates.form is 0, which is 0.5 under 0.5." in outcome.stderr
 
 
 def test_gate_on_a_null_metric_fails():

@@ -438,7 +438,7 @@ def assert_open(game: Game, result: RunResult, reason: str) -> None:
         assert open_.shortfalls == (
             "insights_reached is null (no closing verdict), so it does not reach 0.5.",
         )
-        assert short.shortfalls == ("insights_reached is 0.3333, 0.1667 under 0.5.",)
+        assert short.shortfalls == ("insights_reached is 0.3333, which is 0.1667 under 0.5.",)
 
 
 class TestWhenItIsAsked:

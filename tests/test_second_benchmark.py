@@ -176,7 +176,7 @@ def test_gates_hold_for_its_own_metrics(service, out):
     failed = play(service, out, answer("5"), gates=gates)
     assert (failed.exit_code, failed.shortfalls) == (
         5,
-        ("accuracy is 0, 1 under 1.", "by_length.short is 0, 0.5 under 0.5."),
+        ("accuracy is 0, which is 1 under 1.", "by_length.short is 0, which is 0.5 under 0.5."),
     )
 
 
@@ -480,7 +480,7 @@ def test_the_documented_one_is_held_by_budget_and_gates(added, fresh):
     assert added.run(*PLAY, "--max-cost-usd", "1", "--fail-under", "accuracy=1")["cost"]
     fresh.scripts[CLAUDE] = [answer("5")]
     missed = added.run(*PLAY, "--fail-under", "accuracy=1", exit_code=5)
-    assert missed["error"]["message"] == "accuracy is 0, 1 under 1."
+    assert missed["error"]["message"] == "accuracy is 0, which is 1 under 1."
 
 
 def test_the_documented_one_is_stored_and_resumed(added, fresh, tmp_path):

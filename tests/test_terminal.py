@@ -113,7 +113,7 @@ def test_lines_of_parallel_runs_tell_each_other_apart(tmp_path):
         own = [line for line in others if line.startswith(f"{tag} ")]
         assert sum(" turn   " in line for line in own) == 8
         assert own[-2].startswith(f"{tag} completed: ")
-        assert own[-1] == f"{tag} socratic-runner: half_life is 5, 3 under 8."
+        assert own[-1] == f"{tag} socratic-runner: half_life is 5, which is 3 under 8."
     assert len(others) == 1 + 2 * 10
 
 
@@ -126,7 +126,7 @@ def test_parallel_runs_on_one_terminal_overwrite_no_line_of_each_other():
         r"run-\w{26}: emulator\.drift-5-v1:0, scenario career-change, up to 8 turns, seed 7",
         r"turn {3}\d [! ] [ \d.]+ \(form [^()]*\)  .* \d+ in, \d+ out",
         r"completed: score [\d.]+ of 10 \(8 of 8 judged\), .*, half-life 5, .* s",
-        r"socratic-runner: half_life is 5, 3 under 8\.",
+        r"socratic-runner: half_life is 5, which is 3 under 8\.",
     )
     *shown, last = [line[5:] if line[:4] in tags else line for line in lines]
     counts = [sum(bool(re.fullmatch(pattern, line)) for line in shown) for pattern in patterns]
