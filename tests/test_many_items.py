@@ -373,7 +373,10 @@ def test_gates_hold_for_metrics_that_are_known_once_items_are_read(service):
     gates = (Gate("by_subject.even", 1.0), Gate("by_subject.odd", 1.0))
     missed = play(turns=4, gates=gates)
 
-    assert (missed.exit_code, missed.shortfalls) == (5, ("by_subject.odd is 0.5, which is 0.5 under 1.",))
+    assert (missed.exit_code, missed.shortfalls) == (
+        5,
+        ("by_subject.odd is 0.5, which is 0.5 under 1.",),
+    )
     with pytest.raises(UsageError) as refused:
         prepare(replace(CONFIG, turns=1, gates=gates), benchmark=Sums())
     assert refused.value.problems == (

@@ -60,7 +60,9 @@ def _missed(gate: Gate, metrics: Metrics, why: str) -> str | None:
         return f"{gate.metric} is null ({why}), so it does not reach {gate.minimum:g}."
     if value >= gate.minimum:
         return None
-    return f"{gate.metric} is {value:g}, which is {gate.minimum - value:.4g} under {gate.minimum:g}."
+    return (
+        f"{gate.metric} is {value:g}, which is {gate.minimum - value:.4g} under {gate.minimum:g}."
+    )
 
 
 def metric_at(path: str, metrics: Metrics) -> float | None:
