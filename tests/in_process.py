@@ -75,5 +75,5 @@ def _gone_on(words: Sequence[str], env: Mapping[str, str]) -> RunResult:
 def predicted(*words: str, env: Mapping[str, str] | None = None) -> dict[str, Any]:
     """The document of its dry run."""
     with _asked(words, env) as config:
-        document: dict[str, Any] = forecast.dry_run(prepare(config), os.environ)
+        document: dict[str, Any] = forecast.dry_run(prepare(config), os.environ, call_by_flags())
     return document

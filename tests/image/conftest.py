@@ -139,11 +139,11 @@ class Shell:
         )
         wrapper.chmod(0o755)
 
-    def __call__(self, script: str, *, keys: bool = True) -> Ended:
-        """The variables of the stand-ins, with or without keys, are in every container."""
+    def __call__(self, script: str, *, keys: bool = True, **more: str) -> Ended:
+        """Each container has the stand-ins' variables, with or without keys, and `more`."""
         given = {
             name: value for name, value in self._variables.items() if keys or "_KEY" not in name
-        }
+        } | more
         lines = "".join(f"{name}={value}\n" for name, value in given.items())
         (self._folder / "env").write_text(lines)
         path = f"{self._folder}:{os.environ['PATH']}"
