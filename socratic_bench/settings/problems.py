@@ -120,7 +120,8 @@ def _not_allowed(config: CoreConfig, allowed: Sequence[str]) -> str:
     if all(name.startswith(EMBEDDED) for name in allowed):
         return (
             "{offline} plays the embedded models alone, and {asked!r} is none of them{nearest}. "
-            "Take one of these, which socratic-runner models lists, too, or leave {offline} out."
+            "Take one of these, which socratic-runner models {offline} lists, too, or leave "
+            "{offline} out."
         )
     return (
         "Model not found in {model_ids}, which counts with {offline}, too: {asked!r}{nearest}. "
