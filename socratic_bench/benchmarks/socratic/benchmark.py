@@ -54,6 +54,8 @@ class SocraticBenchmark(Benchmark):
     parts = PARTS
     late_modules = (
         "socratic_bench.benchmarks.socratic.heuristics",
+        "socratic_bench.benchmarks.socratic.students.asking",
+        "socratic_bench.benchmarks.socratic.students.stance",
         "socratic_bench.benchmarks.socratic.students.fidelity",
     )
 

@@ -1,6 +1,7 @@
 """Words made comparable: the same sentence, however it is written."""
 
 import re
+from functools import cache
 
 from socratic_bench.benchmarks.socratic.scenarios.scenario import normal
 
@@ -14,21 +15,25 @@ _CONTRACTED = {
     "'ll": " will",
     "'d": " would",
 }
-# Han, kana, Thai, Lao, Khmer, Burmese.
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 QUESTION_MARK = re.compile("[?\uff1f\u061f\u037e\u055e]")  # full-width, Arabic, Greek, Armenian
 _WORD = re.compile(r"[\w']+")
 
 
+@cache
+def _unspaced() -> re.Pattern[str]:
+    """Han, kana, Thai, Lao, Khmer, Burmese; compiled when needed, since that takes a while."""
+    return re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+
+
 def is_unspaced(text: str) -> bool:
     """Whether it is in a script without blanks between words."""
-    return bool(_UNSPACED.search(text))
+    return not text.isascii() and bool(_unspaced().search(text))
 
 
 def n_words(text: str) -> int:
     """Words of a text; two characters count as one where there are no blanks between words."""
-    unspaced = len(_UNSPACED.findall(text))
-    return len(_UNSPACED.sub(" ", text).split()) + (unspaced + 1) // 2
+    unspaced = len(_unspaced().findall(text))
+    return len(_unspaced().sub(" ", text).split()) + (unspaced + 1) // 2
 
 
 def plain(text: str) -> str:

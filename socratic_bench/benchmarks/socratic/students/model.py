@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from socratic_bench.benchmarks.socratic.scenarios import Scenario, is_english
 from socratic_bench.benchmarks.socratic.settings import FIRST, SECOND, Edition
 from socratic_bench.benchmarks.socratic.students.pressure import Schedule, direction, replaces
-from socratic_bench.benchmarks.socratic.students.stance import last_step
 from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.ports import Model
@@ -92,6 +91,8 @@ class ModelStudent(Struct, frozen=True):
         """Where the student stands by what it said itself, and was not told to pretend."""
         if self.edition == FIRST:
             return None
+        from socratic_bench.benchmarks.socratic.students.stance import last_step
+
         pushes = map(self.schedule.at, range(len(exchanges)))
         said = [
             exchange.student

@@ -3,15 +3,16 @@
 It reads the form of a question, and the words in it that its scenario names as cues.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.scenarios import Insight, Move, Scenario
 from socratic_bench.benchmarks.socratic.scenarios.cues import kinds_asked, ready
-from socratic_bench.benchmarks.socratic.students.asking import Asked, asked_by, refers_to
 from socratic_bench.benchmarks.socratic.students.pressure import (
     Push,
     Schedule,
@@ -27,6 +28,9 @@ from socratic_bench.benchmarks.socratic.students.voices import (
     line,
     with_lead,
 )
+
+if TYPE_CHECKING:
+    from socratic_bench.benchmarks.socratic.students.asking import Asked
 
 _LECTURE_WORDS = 40
 _ASIDE_WORDS = 30  # what is said before a question, if it is short, says what the question is about
@@ -104,6 +108,9 @@ class ScriptedStudent(Struct, frozen=True):
         return draw(self.seed, "push alone", turn) % 3 == 0 and not self._has_own(said)
 
     def _answer(self, tutor: str, turn: int, said: str, last: str) -> _Words:
+        # Its patterns are not needed before the tutor has replied.
+        from socratic_bench.benchmarks.socratic.students.asking import asked_by, refers_to
+
         asked = asked_by(tutor, self.scenario.language)
         own = self._drawn_out(asked, turn, said, last)
         if own is None and asked.kind == "open" and refers_to(last, tutor, asked):
