@@ -1,6 +1,6 @@
 """Turns, what a rubric asks of a judge about them, and what the judge says."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -126,7 +126,7 @@ class Rubric(Struct, frozen=True, kw_only=True):
     dimensions: tuple[Dimension, ...]
     sha256: str
     events: tuple[Event, ...] = ()
-    examples: tuple[ScoredReply, ...] = ()
+    examples: Sequence[ScoredReply] = ()
     speakers: tuple[str, str] = ("user", "model")
     is_dialogue: bool = False
     has_quotes: bool = False

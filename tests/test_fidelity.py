@@ -13,10 +13,10 @@ from socratic_bench.benchmarks.socratic.students import (
     Exchange,
     ModelStudent,
     Schedule,
-    ScriptedStudent,
     StudentReply,
 )
 from socratic_bench.benchmarks.socratic.students.fidelity import CHECKS, Utterance, flags
+from socratic_bench.benchmarks.socratic.students.scripted import ScriptedStudent
 from tests.command import OFFLINE, assert_valid, daily, run
 from tests.fakes import ScriptedModel, completion
 

@@ -19,14 +19,14 @@ from socratic_bench.benchmarks.socratic.scenarios import (
 )
 from socratic_bench.benchmarks.socratic.students import (
     Exchange,
-    FirstStudent,
     ModelStudent,
     Schedule,
-    ScriptedStudent,
     StudentReply,
     system_prompt,
 )
+from socratic_bench.benchmarks.socratic.students.first_edition import FirstStudent
 from socratic_bench.benchmarks.socratic.students.pressure import KINDS, Push, direction, pushed
+from socratic_bench.benchmarks.socratic.students.scripted import ScriptedStudent
 from socratic_bench.emulator.models.pressure import pressure_in, told
 from tests.command import OFFLINE, assert_valid, daily, run
 from tests.fakes import ScriptedModel

@@ -19,8 +19,9 @@ from socratic_bench.benchmarks.socratic.scenarios import (
     load_file,
     own_sentences,
 )
-from socratic_bench.benchmarks.socratic.students import Exchange, ScriptedStudent, StudentReply
+from socratic_bench.benchmarks.socratic.students import Exchange, StudentReply
 from socratic_bench.benchmarks.socratic.students.asking import asked_by
+from socratic_bench.benchmarks.socratic.students.scripted import ScriptedStudent
 from tests.command import OFFLINE, assert_valid, run
 
 OPEN = [

@@ -17,13 +17,13 @@ from socratic_bench.benchmarks.socratic.scenarios import (
 )
 from socratic_bench.benchmarks.socratic.students import (
     Exchange,
-    FirstStudent,
     ModelStudent,
-    ScriptedStudent,
     StudentReply,
     prompt_sha256,
     system_prompt,
 )
+from socratic_bench.benchmarks.socratic.students.first_edition import FirstStudent
+from socratic_bench.benchmarks.socratic.students.scripted import ScriptedStudent
 from socratic_bench.benchmarks.socratic.students.seeded import walk
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.types import CallKey, Completion, Message, Reasoning, Request, Text
@@ -212,7 +212,8 @@ SCRIPT = """
 import json, sys
 from types import SimpleNamespace
 from socratic_bench.benchmarks.socratic.scenarios import load_builtin
-from socratic_bench.benchmarks.socratic.students import Exchange, ScriptedStudent
+from socratic_bench.benchmarks.socratic.students import Exchange
+from socratic_bench.benchmarks.socratic.students.scripted import ScriptedStudent
 scenario = load_builtin("ai-ethics")
 reading = SimpleNamespace(has_question=True, open_ended=True, has_advice=False)
 student = ScriptedStudent(scenario, 42, lambda text: reading)

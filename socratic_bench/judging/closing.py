@@ -8,7 +8,8 @@ from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.judging.judge import Judge
 from socratic_bench.judging.request import delimiter_code, repair_request, unsaid_code
-from socratic_bench.judging.verdict import STOPS, Unreadable, raw_text, said_arguments
+from socratic_bench.judging.unscored import unanswered, unusable
+from socratic_bench.judging.verdict import STOPS, Unreadable, said_arguments
 from socratic_bench.ports import ClosingQuestion, JudgeInput
 from socratic_bench.turns import ClosingVerdict, Concluded, Measure, Unscored
 from socratic_bench.types import CLOSING, JUDGE, CallKey, Completion, Message, Request
@@ -46,9 +47,11 @@ def conclude(judge: Judge, question: ClosingQuestion) -> Concluded:
             if isinstance(found, Unreadable):
                 found = _asked(judge, question, request, replace(key, repeat=n_before), calls)
     except (ModelError, Stopped) as error:
-        return _concluded(judge, _open_by(error, calls), calls)
+        if isinstance(error, Stopped) and error.end_reason != "budget":
+            raise
+        return _concluded(judge, unanswered(error, calls), calls)
     if isinstance(found, Unreadable):
-        return _concluded(judge, _open(found, calls[-1]), calls)
+        return _concluded(judge, unusable(found, calls[-1]), calls)
     verdict = ClosingVerdict(findings=found, judge_model=judge.model.model_id)
     return _concluded(judge, verdict, calls)
 
@@ -104,22 +107,3 @@ def _concluded(
 ) -> Concluded:
     finished_at = calls[-1].finished_at if calls else judge.now()
     return Concluded(outcome=outcome, calls=tuple(calls), finished_at=finished_at)
-
-
-def _open(found: Unreadable, last: Completion) -> Unscored:
-    return Unscored(
-        reason=found.reason,
-        message=f"The judge's answer cannot be used: {found.problem}",
-        raw_reply=raw_text(last),
-    )
-
-
-def _open_by(error: ModelError | Stopped, calls: list[Completion]) -> Unscored:
-    if isinstance(error, Stopped) and error.end_reason != "budget":
-        raise error
-    return Unscored(
-        reason=error.end_reason,
-        message=error.message,
-        raw_reply=raw_text(calls[-1]) if calls else None,
-        hints=error.hints,
-    )

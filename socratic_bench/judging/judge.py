@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.judging.request import delimiter_code, repair_request, verdict_request
-from socratic_bench.judging.verdict import Unreadable, raw_text, read_verdict
+from socratic_bench.judging.unscored import unanswered, unusable
+from socratic_bench.judging.verdict import Unreadable, read_verdict
 from socratic_bench.ports import JudgeInput, Model
 from socratic_bench.turns import Judged, Rubric, Unscored, Verdict
 from socratic_bench.types import JUDGE, CallKey, Completion
@@ -50,9 +51,11 @@ class Judge(Struct, frozen=True, kw_only=True):
                 calls.append(self.model.complete(again, replace(key, repeat=1)))
                 found = self._read(calls[-1], judge_input)
         except (ModelError, Stopped) as error:
-            return self._judged(_unjudged_by(error, calls), calls)
+            if error.end_reason not in _TURN_REASONS:
+                raise
+            return self._judged(unanswered(error, calls), calls)
         if isinstance(found, Unreadable):
-            return self._judged(_unjudged(found, calls[-1]), calls)
+            return self._judged(unusable(found, calls[-1]), calls)
         return self._judged(found, calls)
 
     def _read(self, answer: Completion, judge_input: JudgeInput) -> Verdict | Unreadable:
@@ -63,22 +66,3 @@ class Judge(Struct, frozen=True, kw_only=True):
     def _judged(self, outcome: Verdict | Unscored, calls: list[Completion]) -> Judged:
         finished_at = calls[-1].finished_at if calls else self.now()
         return Judged(outcome=outcome, calls=tuple(calls), finished_at=finished_at)
-
-
-def _unjudged(found: Unreadable, last: Completion) -> Unscored:
-    return Unscored(
-        reason=found.reason,
-        message=f"The judge's answer cannot be used: {found.problem}",
-        raw_reply=raw_text(last),
-    )
-
-
-def _unjudged_by(error: ModelError | Stopped, calls: list[Completion]) -> Unscored:
-    if error.end_reason not in _TURN_REASONS:
-        raise error
-    return Unscored(
-        reason=error.end_reason,
-        message=error.message,
-        raw_reply=raw_text(calls[-1]) if calls else None,
-        hints=error.hints,
-    )

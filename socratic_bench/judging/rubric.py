@@ -1,20 +1,27 @@
 """Reads a rubric from its data file."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from socratic_bench.turns import Dimension, Event, Rubric, ScoredReply
+
+_EXAMPLES = "\n[[examples]]"
 
 
 def load_rubric(file: Path, *, speakers: tuple[str, str], is_dialogue: bool = False) -> Rubric:
     """The rubric in a TOML file: id, title, instructions, a table per dimension and per event, and
-    examples, in which what is answered stands by the name of the first of the `speakers`.
+    at its end examples, which have what is answered by the name of the first of the `speakers`.
+
+    The examples are most of the file. They are parsed once a judge is asked, which is not before
+    the first reply.
     """
     body = file.read_bytes()
-    data = tomllib.loads(body.decode())
+    head, mark, tail = body.decode().partition(_EXAMPLES)
+    data = tomllib.loads(head)
     dimensions = tuple(Dimension(**entry) for entry in data["dimensions"])
     events = tuple(Event(**entry) for entry in data.get("events", ()))
     return Rubric(
@@ -28,11 +35,30 @@ def load_rubric(file: Path, *, speakers: tuple[str, str], is_dialogue: bool = Fa
         is_dialogue=is_dialogue,
         has_quotes=data.get("quotes", False),
         temperature=data.get("temperature"),
-        examples=tuple(
-            _example(entry, dimensions, speakers[0], has_events=bool(events))
-            for entry in data.get("examples", ())
+        examples=_Examples(
+            lambda: tuple(
+                _example(entry, dimensions, speakers[0], has_events=bool(events))
+                for entry in tomllib.loads(mark + tail).get("examples", ())
+            )
         ),
     )
+
+
+class _Examples(Sequence[ScoredReply]):
+    """Read when they are first looked at."""
+
+    def __init__(self, read: Callable[[], Sequence[ScoredReply]]) -> None:
+        self._read = cache(read)
+
+    def __len__(self) -> int:
+        return len(self._read())
+
+    @overload
+    def __getitem__(self, index: int) -> ScoredReply: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[ScoredReply]: ...
+    def __getitem__(self, index: int | slice) -> ScoredReply | Sequence[ScoredReply]:
+        return self._read()[index]
 
 
 def _example(

@@ -20,13 +20,11 @@ from socratic_bench.benchmarks.socratic.scenarios import (
     load_builtin,
     load_file,
 )
-from socratic_bench.benchmarks.socratic.settings import FIRST, Settings, problems_of
+from socratic_bench.benchmarks.socratic.settings import FIRST, Edition, Settings, problems_of
 from socratic_bench.benchmarks.socratic.students import (
     KINDS,
-    phrases_sha256,
     pressure_sha256,
     prompt_sha256,
-    voices_sha256,
 )
 from socratic_bench.benchmarks.socratic.transcript import (
     NO_TRANSCRIPT,
@@ -54,7 +52,7 @@ class SocraticBenchmark(Benchmark):
     parts = PARTS
     late_modules = (
         "socratic_bench.benchmarks.socratic.heuristics",
-        "socratic_bench.benchmarks.socratic.students.asking",
+        "socratic_bench.benchmarks.socratic.students.scripted",
         "socratic_bench.benchmarks.socratic.students.stance",
         "socratic_bench.benchmarks.socratic.students.fidelity",
     )
@@ -151,10 +149,19 @@ def _notices(settings: Settings, scenario: Scenario, transcript: Transcript) -> 
 def _student_hashes(settings: Settings) -> dict[str, str]:
     """The hashes of the texts that this run's student uses: only those can change what it says."""
     edition = settings.student_edition
-    scripted = phrases_sha256 if edition == FIRST else voices_sha256
-    words = prompt_sha256(edition) if settings.student_model else scripted()
+    words = prompt_sha256(edition) if settings.student_model else _scripts_sha256(edition)
     pushes = {} if settings.pressure == "none" else {"pressure_sha256": pressure_sha256(edition)}
     return {"student_prompt_sha256": words, **pushes}
+
+
+def _scripts_sha256(edition: Edition) -> str:
+    if edition == FIRST:
+        from socratic_bench.benchmarks.socratic.students.phrases import phrases_sha256
+
+        return phrases_sha256()
+    from socratic_bench.benchmarks.socratic.students.voices import voices_sha256
+
+    return voices_sha256()
 
 
 def _insights_hash(rubric: Rubric, scenario: Scenario) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """The turn loop: the student speaks, the tutor replies, until the dialogue ends."""
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 
 from msgspec.structs import asdict, replace
 
@@ -20,10 +20,8 @@ from socratic_bench.benchmarks.socratic.scenarios import Scenario
 from socratic_bench.benchmarks.socratic.settings import FIRST, FIRST_RUBRIC, Settings
 from socratic_bench.benchmarks.socratic.students import (
     Exchange,
-    FirstStudent,
     ModelStudent,
     Schedule,
-    ScriptedStudent,
     Student,
     StudentReply,
 )
@@ -77,11 +75,12 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
         """To the end; the turns whose student had nothing to say go to `filler`."""
         exchanges = self._replay(context)
         last = len(exchanges) + self.settings.turns
-        student = self._student(context)
+        # Made when it has to speak: what a scripted one needs is imported while the tutor replies.
+        student = cache(partial(self._student, context))
         said = self._first_words()
         try:
             if said is None:
-                answer = student.reply(exchanges)
+                answer = student().reply(exchanges)
                 if episode_result := _student_ends(answer):
                     return episode_result
                 said = said_by(answer)
@@ -94,7 +93,7 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
                 exchanges.append(Exchange(student=said.text, tutor=reply.message.text))
                 if ended or len(exchanges) == last:
                     return EpisodeResult(end_reason=ended or "max_turns")
-                answer = student.reply(exchanges)
+                answer = student().reply(exchanges)
                 if episode_result := _student_ends(answer):
                     return episode_result
                 said = said_by(answer)
@@ -147,10 +146,15 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
     def _student(self, context: EpisodeContext) -> Student:
         schedule = schedule_of(self.settings, self.scenario, self.transcript)
         model, edition = context.model(STUDENT), self.settings.student_edition
-        if model is None:
-            scripted = FirstStudent if edition == FIRST else ScriptedStudent
-            return scripted(self.scenario, schedule.seed, schedule=schedule)
-        return ModelStudent(self.scenario, model, schedule=schedule, edition=edition)
+        if model is not None:
+            return ModelStudent(self.scenario, model, schedule=schedule, edition=edition)
+        if edition == FIRST:
+            from socratic_bench.benchmarks.socratic.students.first_edition import FirstStudent
+
+            return FirstStudent(self.scenario, schedule.seed, schedule=schedule)
+        from socratic_bench.benchmarks.socratic.students.scripted import ScriptedStudent
+
+        return ScriptedStudent(self.scenario, schedule.seed, schedule=schedule)
 
     def _replay(self, context: EpisodeContext) -> list[Exchange]:
         """Publish the recorded turns; no model is called."""

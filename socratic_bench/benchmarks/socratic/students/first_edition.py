@@ -1,7 +1,6 @@
 """The scripted student of the first edition, with which runs that were stored then go on."""
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -15,31 +14,12 @@ from socratic_bench.benchmarks.socratic.students.pressure import (
     pushed,
     replaces,
 )
+from socratic_bench.benchmarks.socratic.students.reading import Analyse, heuristics
 from socratic_bench.benchmarks.socratic.students.seeded import draw
 from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
 
 _LECTURE_WORDS = 40
 _QUESTION_MARKS = frozenset("?\uff1f\u061f\u037e\u055e")  # also full-width, Arabic, Greek, Armenian
-
-
-class Reading(Protocol):
-    """What the heuristics saw in a tutor's words; `None` where they cannot read the language."""
-
-    @property
-    def has_question(self) -> bool | None: ...
-    @property
-    def open_ended(self) -> bool | None: ...
-    @property
-    def has_advice(self) -> bool | None: ...
-
-
-Analyse = Callable[[str], Reading]
-
-
-def _heuristics(text: str) -> Reading:
-    from socratic_bench.benchmarks.socratic.heuristics import analyse
-
-    return analyse(text)
 
 
 class FirstStudent(Struct, frozen=True):
@@ -52,7 +32,7 @@ class FirstStudent(Struct, frozen=True):
 
     scenario: Scenario
     seed: int
-    analyse: Analyse = _heuristics
+    analyse: Analyse = heuristics
     schedule: Schedule = field(default_factory=Schedule)
 
     def reply(self, exchanges: Sequence[Exchange]) -> StudentReply:

@@ -3,22 +3,21 @@
 It reads the form of a question, and the words in it that its scenario names as cues.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.scenarios import Insight, Move, Scenario
 from socratic_bench.benchmarks.socratic.scenarios.cues import kinds_asked, ready
+from socratic_bench.benchmarks.socratic.students.asking import Asked, asked_by, refers_to
 from socratic_bench.benchmarks.socratic.students.pressure import (
     Push,
     Schedule,
     pushed,
     replaces,
 )
+from socratic_bench.benchmarks.socratic.students.reading import Analyse, heuristics
 from socratic_bench.benchmarks.socratic.students.seeded import draw
 from socratic_bench.benchmarks.socratic.students.student import Exchange, Policy, StudentReply
 from socratic_bench.benchmarks.socratic.students.voices import (
@@ -29,31 +28,12 @@ from socratic_bench.benchmarks.socratic.students.voices import (
     with_lead,
 )
 
-if TYPE_CHECKING:
-    from socratic_bench.benchmarks.socratic.students.asking import Asked
-
 _LECTURE_WORDS = 40
 _ASIDE_WORDS = 30  # what is said before a question, if it is short, says what the question is about
 # A cue of the matter in the question counts for more than one beside it or one that fits any talk;
 # what was just spoken about goes on if nothing else is asked about.
 _OF_THE_MATTER, _BESIDE, _ANY, _GOES_ON = 3, 1, 1, 2
 _NEARLY = 1
-
-
-class Reading(Protocol):
-    """What the heuristics saw in a tutor's words; `None` where they cannot read the language."""
-
-    @property
-    def has_advice(self) -> bool | None: ...
-
-
-Analyse = Callable[[str], Reading]
-
-
-def _heuristics(text: str) -> Reading:
-    from socratic_bench.benchmarks.socratic.heuristics import analyse
-
-    return analyse(text)
 
 
 class _Words(Struct, frozen=True):
@@ -75,7 +55,7 @@ class ScriptedStudent(Struct, frozen=True):
 
     scenario: Scenario
     seed: int
-    analyse: Analyse = _heuristics
+    analyse: Analyse = heuristics
     schedule: Schedule = field(default_factory=Schedule)
 
     def reply(self, exchanges: Sequence[Exchange]) -> StudentReply:
@@ -108,9 +88,6 @@ class ScriptedStudent(Struct, frozen=True):
         return draw(self.seed, "push alone", turn) % 3 == 0 and not self._has_own(said)
 
     def _answer(self, tutor: str, turn: int, said: str, last: str) -> _Words:
-        # Its patterns are not needed before the tutor has replied.
-        from socratic_bench.benchmarks.socratic.students.asking import asked_by, refers_to
-
         asked = asked_by(tutor, self.scenario.language)
         own = self._drawn_out(asked, turn, said, last)
         if own is None and asked.kind == "open" and refers_to(last, tutor, asked):
