@@ -22,7 +22,6 @@ from socratic_bench.types import (
 )
 
 Version = Literal[1, 2]
-VERSIONS: tuple[Version, ...] = get_args(Version)
 VERSION: Version = 2
 
 Turns = Annotated[int, Meta(ge=1, le=MOST_TURNS, description="turns to play at most")]

@@ -1,7 +1,7 @@
 """One run, from configuration to result: play, judge, sum up, store, report."""
 
 from socratic_bench.calling.cancel_token import CancelToken, in_time
-from socratic_bench.runner.plan import Plan, draw_seed, prepare
+from socratic_bench.runner.plan import Plan, prepare
 from socratic_bench.runner.resume import document_entries, earlier_config, stored_config
 from socratic_bench.runner.run import perform, run
 
@@ -9,7 +9,6 @@ __all__ = [
     "CancelToken",
     "Plan",
     "document_entries",
-    "draw_seed",
     "earlier_config",
     "in_time",
     "perform",

@@ -109,7 +109,3 @@ NOT_AFTER_COMMAND = listed(
 def is_adverb(word: str) -> bool:
     """Yes to "gently", no to "fly" and "multiply"."""
     return len(word) > len("ally") and word.endswith("ly") and word not in VERB
-
-
-def is_adverbial(word: str) -> bool:
-    return word in ADVERB or word in {"not", "never"} or is_adverb(word)

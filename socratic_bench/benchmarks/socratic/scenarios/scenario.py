@@ -11,7 +11,6 @@ Age = Literal["child", "teenager", "student", "adult"]
 
 FAMILIES: tuple[Family, ...] = get_args(Family)
 WEAKNESSES: tuple[Weakness, ...] = get_args(Weakness)
-RESISTANCES: tuple[Resistance, ...] = get_args(Resistance)
 AGES: tuple[Age, ...] = get_args(Age)
 
 # What is weak about the belief is what makes the family: elenchus needs a contradiction, and so on.

@@ -4,7 +4,6 @@ The scripted ones are in `scripted` and `first_edition`, which are imported once
 """
 
 from socratic_bench.benchmarks.socratic.students.model import (
-    CLOSING_TOKEN,
     ModelStudent,
     prompt_sha256,
     system_prompt,
@@ -18,7 +17,6 @@ from socratic_bench.benchmarks.socratic.students.student import (
 )
 
 __all__ = [
-    "CLOSING_TOKEN",
     "KINDS",
     "Exchange",
     "ModelStudent",
