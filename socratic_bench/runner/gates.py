@@ -39,8 +39,30 @@ def shortfalls(
 
 
 def missing_verdicts(turns: Sequence[Turn]) -> BenchError | None:
-    """What ends a run whose turns could not all be judged, for a reason that may pass."""
-    return _unavailable_judge(turns) or _unaffordable_judge(turns)
+    """What ends a run in which some turns are not judged, but would be if it went on: the judge was
+    unavailable, or verdicts did not fit the budget.
+    """
+    unscored = [turn.outcome for turn in turns if isinstance(turn.outcome, Unscored)]
+    if unavailable := [outcome for outcome in unscored if outcome.reason == "unavailable"]:
+        error: BenchError = ModelError(
+            _not_judged(unavailable),
+            code="judge_unavailable",
+            end_reason="unavailable",
+            retryable=True,
+        )
+        again = Problem.of("Run again later, or raise {max_attempts}.")
+        error.hints = unavailable[0].hints or (again,)
+        return error
+    if unaffordable := [outcome for outcome in unscored if outcome.reason == "budget"]:
+        hint = Problem.of("Raise {max_cost_usd}.")
+        error = Stopped(_not_judged(unaffordable), end_reason="budget", hint=hint)
+        error.retryable = False
+        return error
+    return None
+
+
+def _not_judged(outcomes: Sequence[Unscored]) -> str:
+    return f"{counted(len(outcomes), 'turn')} could not be judged. {outcomes[0].message}"
 
 
 def _coverage(minimum: float, *, n_turns: int, n_judged: int) -> str | None:
@@ -72,34 +94,3 @@ def metric_at(path: str, metrics: Metrics) -> float | None:
     if rest and isinstance(value, Mapping):
         return value.get(rest)
     return None if isinstance(value, Mapping | Sequence) or value is None else float(value)
-
-
-def _unavailable_judge(turns: Sequence[Turn]) -> BenchError | None:
-    """The dialogue is played out without a judge that is gone, but the run is not complete."""
-    missing = [turn.outcome for turn in turns if isinstance(turn.outcome, Unscored)]
-    gone = [outcome for outcome in missing if outcome.reason == "unavailable"]
-    if not gone:
-        return None
-    error = ModelError(
-        f"{counted(len(gone), 'turn')} could not be judged. {gone[0].message}",
-        code="judge_unavailable",
-        end_reason="unavailable",
-        retryable=True,
-    )
-    error.hints = gone[0].hints or (Problem.of("Run again later, or raise {max_attempts}."),)
-    return error
-
-
-def _unaffordable_judge(turns: Sequence[Turn]) -> BenchError | None:
-    """The dialogue may have ended by itself while its last verdicts did not fit the budget."""
-    missing = [turn.outcome for turn in turns if isinstance(turn.outcome, Unscored)]
-    refused = [outcome for outcome in missing if outcome.reason == "budget"]
-    if not refused:
-        return None
-    stopped = Stopped(
-        f"{counted(len(refused), 'turn')} could not be judged. {refused[0].message}",
-        end_reason="budget",
-        hint=Problem.of("Raise {max_cost_usd}."),
-    )
-    stopped.retryable = False
-    return stopped
