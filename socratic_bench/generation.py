@@ -63,6 +63,7 @@ class GenerateConfig(Struct, frozen=True, kw_only=True):
             low=0,
             high=1,
             identity="always",
+            axis="temperatures",
             is_input=True,
         ),
     ] = None
@@ -80,7 +81,8 @@ class GenerateConfig(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     service_tier: Annotated[
-        ServiceTier | None, Setting(_MODEL, "TIER", "{choices}", is_input=True)
+        ServiceTier | None,
+        Setting(_MODEL, "TIER", "{choices}", axis="service-tier", is_input=True),
     ] = None
     latency_profile: Annotated[
         Literal["standard", "optimized"] | None, Setting(_MODEL, "NAME", "{choices}", is_input=True)

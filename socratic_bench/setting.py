@@ -55,6 +55,10 @@ class Setting(Struct, frozen=True):
             is if it is not the default: so a new setting changes no older run.
         before: what runs had that were stored before there was such a setting, where that is not
             its default.
+        axis: the flag by which a sweep gives it several values; without any, all cells of a sweep
+            have the same one.
+        expand: the values that one word of that flag stands for; else the word is the value. Raises
+            `UsageError` for a word that stands for none.
         is_afresh: not stored; a resuming command gives it anew. is_file: a path, kept in its
         absolute form. is_input: stands in the document's `inputs`.
     """
@@ -76,6 +80,8 @@ class Setting(Struct, frozen=True):
     steered_by: Switch | None = None
     identity: Literal["", "always", "chosen"] = ""
     before: Any = None
+    axis: str = ""
+    expand: Callable[[str], Sequence[str]] | None = None
     is_afresh: bool = False
     is_file: bool = False
     is_input: bool = False

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from socratic_bench import Gate, RunConfig, UsageError
 from socratic_bench import run as play
+from socratic_bench.benchmarks.socratic.scenarios import FAMILIES, builtin_ids, load_builtin
 from socratic_bench.benchmarks.socratic.settings import Settings as SocraticSettings
 from socratic_bench.errors import Problem
 from socratic_bench.generation import GenerateConfig
@@ -275,3 +276,57 @@ def test_a_new_setting_of_calls_changes_no_digest_of_those_without_it():
 
     assert digest(StoppingConfig(top_p=0.5)) == digest(GenerateConfig(top_p=0.5))
     assert digest(StoppingConfig(stop_sequences=("x",))) != digest(StoppingConfig())
+
+
+class TestAxes:
+    """Settings that take several values in a sweep."""
+
+    def test_each_is_a_setting_of_a_run_with_a_flag_of_its_own(self):
+        axes = {name: one.setting.axis for name, one in table(RunConfig).items()}
+
+        assert {name: axis for name, axis in axes.items() if axis} == {
+            "model": "models",
+            "prompt": "prompts",
+            "region": "regions",
+            "temperature": "temperatures",
+            "service_tier": "service-tier",
+            "scenario": "scenarios",
+            "pressure": "pressure",
+        }
+
+    def test_a_word_can_stand_for_several_scenarios(self):
+        by_family = {name: _expanded(f"family:{name}") for name in FAMILIES}
+
+        assert _expanded("time-management") == ("time-management",)
+        assert _expanded("custom") == ("custom",)
+        assert all(
+            load_builtin(one).family == name for name, ids in by_family.items() for one in ids
+        )
+        # Each in one family, and that for any prompt of one's own in none.
+        together = sorted(one for ids in by_family.values() for one in ids)
+        assert together == [*_expanded("all")] == [i for i in builtin_ids() if i != "custom"]
+
+    @pytest.mark.parametrize(
+        ("word", "said"),
+        [
+            ("time-managment", "--scenarios: no scenario is called 'time-managment'; did you mean"),
+            (
+                "family:puzzle",
+                "--scenarios: no family is called 'puzzle'; did you mean puzzlement?",
+            ),
+            ("family:", "--scenarios: no family is called ''. There is refutation, "),
+            ("all ", "--scenarios: no scenario is called 'all '"),
+        ],
+    )
+    def test_a_word_that_stands_for_none_is_a_mistake(self, word, said):
+        with pytest.raises(UsageError) as raised:
+            _expanded(word)
+
+        raised.value.call_settings(flag_names((RunConfig,)))
+        assert str(raised.value).startswith(said)
+
+
+def _expanded(word: str) -> tuple[str, ...]:
+    expand = table(RunConfig)["scenario"].setting.expand
+    assert expand is not None
+    return tuple(expand(word))

@@ -57,6 +57,7 @@ class CoreConfig(StorageConfig, frozen=True, kw_only=True):
             "the model under test; it has to stand in `BEDROCK_MODEL_IDS`",
             default_words="required",
             identity="always",
+            axis="models",
         ),
     ]
     benchmark: Annotated[
@@ -69,7 +70,8 @@ class CoreConfig(StorageConfig, frozen=True, kw_only=True):
         ),
     ] = "socratic"
     prompt: Annotated[
-        str | None, Setting("dialogue", "TEXT", "the opening words; - reads standard input")
+        str | None,
+        Setting("dialogue", "TEXT", "the opening words; - reads standard input", axis="prompts"),
     ] = None
     turns: Annotated[
         int,
@@ -202,6 +204,7 @@ class CoreConfig(StorageConfig, frozen=True, kw_only=True):
             "AWS region",
             default_words="the profile's",
             variables=("AWS_REGION", "AWS_DEFAULT_REGION"),
+            axis="regions",
             is_input=True,
         ),
     ] = None

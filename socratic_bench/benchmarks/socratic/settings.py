@@ -37,6 +37,12 @@ def _scenarios() -> tuple[str, ...]:
     return builtin_ids()
 
 
+def _scenarios_of(word: str) -> tuple[str, ...]:
+    from socratic_bench.benchmarks.socratic.scenarios.choosing import scenarios_of
+
+    return scenarios_of(word)
+
+
 class Settings(CoreConfig, frozen=True, kw_only=True):
     """The core's settings and those of a Socratic dialogue."""
 
@@ -49,6 +55,8 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
             "a built-in [scenario](scenarios.md)",
             after="prompt",
             offers=_scenarios,
+            axis="scenarios",
+            expand=_scenarios_of,
         ),
     ] = None
     scenario_file: Annotated[
@@ -98,6 +106,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
             "{choices}: how often the student wants answers (default {default})",
             "{choices}: how often the student [pushes for answers](benchmark.md#pressure)",
             identity="chosen",
+            axis="pressure",
         ),
     ] = "none"
     transcript: Annotated[
