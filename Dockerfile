@@ -1,5 +1,6 @@
-# docker build -t socratic-runner .                   the command, and nothing else
-# docker build -t socratic-tests --target tests .     the test suite with all that it needs
+# docker build -t socratic-runner .                      the command, and nothing else
+# docker build -t socratic-runner:full --target full .   with extras, by default `ui`: --build-arg EXTRAS="ui ..."
+# docker build -t socratic-tests --target tests .        the test suite with all that it needs
 # docker/ and docs/docker.md say more. Any builder will do: BuildKit, and the one that was before it.
 
 ARG BASE_IMAGE=python:3.12-slim
@@ -64,7 +65,15 @@ ENTRYPOINT ["python", "-m", "pytest", "-p", "no:cacheprovider"]
 CMD ["-n", "auto", "-q"]
 
 
-FROM ${BASE_IMAGE} AS runner
+# The packages of the extras, beside those of the program. Depends on their locks.
+FROM packages AS extras
+COPY requirements-*.txt docker/extras.sh ./
+ARG EXTRAS=ui
+RUN sh extras.sh /extras ${EXTRAS}
+
+
+# What both images have.
+FROM ${BASE_IMAGE} AS common
 # The base brings an installer; nothing is installed here any more. Times are set for equal layers.
 RUN cd /usr/local && rm -rf bin/pip* bin/idle* lib/python3*/ensurepip lib/python3*/site-packages/* \
     && touch -d @315532800 bin lib/python3* lib/python3*/site-packages
@@ -86,3 +95,12 @@ LABEL org.opencontainers.image.title="socratic-runner" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.licenses="MIT" \
       org.opencontainers.image.base.name="${BASE_IMAGE}"
+
+
+# The command with extras: rich for the live display of a sweep.
+FROM common AS full
+COPY --from=extras /extras/ /
+
+
+# The last stage is what is built by default.
+FROM common AS runner

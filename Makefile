@@ -8,6 +8,7 @@
 # make reliability  plays every fault for every role, and writes what happens into docs/reliability.md
 # make validity  what the figures withstand (simulated, into docs/benchmark.md), and what the heuristics
 #             reach against people's labels, where those are at hand
+# make requirements  pins everything anew (UPGRADE= keeps the versions that are pinned already)
 # make bench  measures the program's own speed, and fills in docs/performance.md
 # make bench-peers  plays the same dialogue in other programs, in environments of their own
 # Each makes the environment in .venv first, with pinned and hashed packages.
@@ -15,6 +16,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Each extra is a file of what it needs.
+EXTRAS := $(filter-out dev,$(patsubst requirements-%.in,%,$(sort $(wildcard requirements-*.in))))
 
 # Settings of one's own that would make the demo another run.
 RUNNER_VARIABLES := RUNNER_DEFAULT_TURNS RUNNER_JUDGE_MODEL RUNNER_STUDENT_MODEL RUNNER_OUTPUT_DIR \
@@ -96,11 +99,20 @@ validity: $(VENV)/.dev
 	@$(BIN)/python tools/validity.py
 
 audit: $(VENV)/.dev
-	$(BIN)/pip-audit --strict --require-hashes -r requirements.txt
+	$(BIN)/pip-audit --strict --require-hashes $(LOCKED:%=-r %.txt)
 
+# One resolution of what the program and all extras need, so that any of them can be installed
+# together; each lock is then its part of it, which uv prefers because it stands in the lock already.
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
+LOCKED := requirements $(EXTRAS:%=requirements-%)
+UPGRADE ?= --upgrade
 requirements: $(VENV)/.dev
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade requirements.in -o requirements.txt
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade requirements-dev.in -o requirements-dev.txt
+	@cat $(wildcard $(LOCKED:=.txt)) > $(VENV)/common.txt
+	$(COMPILE) $(UPGRADE) $(LOCKED:=.in) -o $(VENV)/common.txt
+	@for name in $(LOCKED); do \
+		cp $(VENV)/common.txt $$name.txt && $(COMPILE) $$name.in -o $$name.txt || exit 1; done
+	@rm $(VENV)/common.txt
+	$(COMPILE) $(UPGRADE) requirements-dev.in -o requirements-dev.txt
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*

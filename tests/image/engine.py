@@ -1,14 +1,16 @@
 """Talks to the Docker engine through its command, as a user does."""
 
+import gzip
 import json
 import os
 import shutil
 import subprocess
+import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCKER = os.environ.get("DOCKER", "docker")
@@ -120,3 +122,35 @@ def layers(image: str) -> list[str]:
     """The digests of an image's uncompressed layers."""
     found: list[str] = inspect(image)["RootFS"]["Layers"]
     return found
+
+
+def size_over_base_mb(image: str, folder: Path) -> float:
+    """What a pull downloads beyond the base: own layers, compressed as a registry keeps them."""
+    own = set(layers(image)) - set(layers(BASE))
+    archive = folder / "image.tar"
+    docker("save", "-o", archive, image)
+    n_bytes = 0
+    with tarfile.open(archive) as saved:
+        (manifest,) = json.load(_member(saved, "manifest.json"))
+        for digest, name in zip(layers(image), manifest["Layers"], strict=True):
+            if digest in own:
+                n_bytes += len(gzip.compress(_member(saved, name).read(), 6))
+    return n_bytes / 1e6
+
+
+def _member(saved: tarfile.TarFile, name: str) -> IO[bytes]:
+    found = saved.extractfile(name)
+    assert found, name
+    return found
+
+
+def unwanted_in(image: str) -> list[str]:
+    """Where an installer or tests stand in an image."""
+    listed = run(
+        "-c",
+        "find / -xdev \\( -name pip -o -name 'pip[-3]*' -o -name ensurepip -o -name setuptools "
+        "-o -name wheel -o -name pytest -o -name moto -o -name tests \\) 2>/dev/null; true",
+        image=image,
+        options=("--entrypoint=sh", "--user=0"),
+    )
+    return [path for path in listed.stdout.split() if not path.startswith("/etc/pip.conf")]

@@ -1,0 +1,91 @@
+"""The target `full`: the same command, with what the extras need."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.image.engine import (
+    BASE,
+    HARDENED,
+    RUNNER,
+    build,
+    docker,
+    inspect,
+    layers,
+    run,
+    size_over_base_mb,
+    unwanted_in,
+)
+
+pytestmark = pytest.mark.image
+
+SIZE_LIMIT_MB = 150
+FULL = f"{RUNNER}-full"
+PYTHON = ("--entrypoint=python", "--network=none", *HARDENED)
+OFFLINE = ("--offline", "--model=emulator.socratic-v1:0", "--prompt=Why?", "--turns=2", "--quiet")
+# What the live display loads, and which of it was compiled on the spot.
+LOADED = """
+import sys
+from pathlib import Path
+import rich.live, rich.table
+specs = [vars(module).get("__spec__") for module in list(sys.modules.values())]
+print([s.name for s in specs if s and s.cached and not Path(s.cached).exists()])
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _full() -> Iterator[None]:
+    build(FULL, "--target=full")
+    yield
+    docker("image", "rm", FULL)
+
+
+def test_size_over_the_base(tmp_path, record_testsuite_property, capsys):
+    size_mb = size_over_base_mb(FULL, tmp_path)
+
+    record_testsuite_property("full_size_over_base_mb", round(size_mb, 2))
+    with capsys.disabled():
+        print(f"\nfull, over the base, compressed: {size_mb:.2f} MB (limit {SIZE_LIMIT_MB})")  # noqa: T201
+    assert size_mb <= SIZE_LIMIT_MB
+
+
+def test_it_is_the_plain_image_and_one_layer_more():
+    assert layers(FULL)[:-1] == layers(RUNNER)
+    assert inspect(FULL)["Config"] == inspect(RUNNER)["Config"]
+
+
+def test_it_plays_a_run():
+    done = run(*OFFLINE, image=FULL, options=("--network=none", *HARDENED))
+
+    assert (done.code, done.document["status"]) == (0, "completed")
+
+
+def test_what_the_display_needs_is_there_and_compiled():
+    done = run("-Ic", LOADED, image=FULL, options=PYTHON)
+
+    assert done.stdout == "[]\n", done.stderr
+
+
+def test_the_plain_image_has_none_of_it():
+    done = run("-Ic", "import rich", options=PYTHON)
+
+    assert "ModuleNotFoundError" in done.stderr
+
+
+def test_no_installer_and_no_tests():
+    assert unwanted_in(FULL) == []
+
+
+def test_build_from_nothing_gives_the_same_layers():
+    build(f"{FULL}-again", "--target=full", "--no-cache")
+    made = layers(f"{FULL}-again")
+    docker("image", "rm", f"{FULL}-again")
+
+    # The layer over the base only deletes, at the time that the engine has then.
+    first = len(layers(BASE)) + 1
+    assert made[first:] == layers(FULL)[first:]
+
+
+def test_an_extra_that_there_is_not_stops_the_build():
+    with pytest.raises(AssertionError, match="There is no extra 'misspelt'"):
+        build(f"{FULL}-never", "--target=full", "--build-arg=EXTRAS=ui misspelt")
