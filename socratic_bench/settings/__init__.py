@@ -8,7 +8,6 @@ from socratic_bench.settings.core import (
     MAX_TURNS,
     MOST_TURNS,
     CoreConfig,
-    Gate,
 )
 from socratic_bench.settings.files import (
     MAX_STORED_BYTES,
@@ -17,6 +16,7 @@ from socratic_bench.settings.files import (
     read_bounded,
     read_open,
 )
+from socratic_bench.settings.gate import Gate
 from socratic_bench.settings.listing import Entry, listed
 from socratic_bench.settings.loading import read_config
 from socratic_bench.settings.problems import (

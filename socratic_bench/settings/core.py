@@ -3,11 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar
 
-from msgspec import Struct
-
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.setting import Setting, Switch
-from socratic_bench.settings.reader import Reader, parse_number
+from socratic_bench.settings.gate import Gate
+from socratic_bench.settings.reader import Reader
 from socratic_bench.settings.readers import BEDROCK, READERS
 from socratic_bench.settings.storage import StorageConfig
 
@@ -16,24 +15,6 @@ MOST_TURNS = 1_000_000  # of any benchmark
 MAX_ATTEMPTS = 10
 CALL_TIMEOUT_S = 300.0
 MAX_SEED = 2**53 - 1  # the largest integer that every JSON reader keeps exact
-
-
-class Gate(Struct, frozen=True):
-    """A bound that a metric has to reach: the run fails under `minimum`.
-
-    `metric` is a path below the document's `metrics`, such as `overall_score`.
-    """
-
-    metric: str
-    minimum: float
-
-    @classmethod
-    def parse(cls, word: str) -> "Gate | None":
-        metric, _, bound = word.partition("=")
-        minimum = parse_number(bound)
-        if not metric.strip() or minimum is None:
-            return None
-        return cls(metric.strip(), minimum)
 
 
 def _pair(word: str) -> tuple[str, str] | None:
