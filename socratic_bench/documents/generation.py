@@ -27,7 +27,7 @@ _LEFT_OUT = ("default", "title", "discriminator", "x-part", "x-known", "x-keys")
 
 
 # What people write, so that keys may be left out.
-READ_ONLY = ("prices",)
+READ_ONLY = ("prices", "prompts_line")
 
 
 def schema_of(

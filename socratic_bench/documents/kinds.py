@@ -11,6 +11,7 @@ from socratic_bench.documents.error import ErrorDocument
 from socratic_bench.documents.files import ClosingFile, JudgeFile, TurnFile
 from socratic_bench.documents.generation import Node, schema_of
 from socratic_bench.documents.inputs import own_inputs
+from socratic_bench.documents.prompts import PromptLine
 from socratic_bench.documents.run import Brief, CuratedDocument, RunDocument
 from socratic_bench.documents.schemas import contract_keys
 from socratic_bench.journal.entries import JournalEntry
@@ -36,6 +37,7 @@ COMMON: Mapping[str, object] = {
     "journal_entry": Link,
     "lease": LeaseFile,
     "prices": PriceFile,
+    "prompts_line": PromptLine,
 }
 
 

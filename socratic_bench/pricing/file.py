@@ -78,6 +78,13 @@ ModelRow = defstruct(
 )
 
 
+# Rates of one tier at least.
+PricesOfModel = Annotated[
+    ModelRow,  # type: ignore[valid-type]
+    Meta(extra_json_schema={"anyOf": [{"required": [tier]} for tier in PRICED]}),
+]
+
+
 class SourceRow(Struct, frozen=True, kw_only=True):
     """Where the prices come from."""
 
@@ -98,13 +105,7 @@ class PriceFile(Struct, frozen=True, kw_only=True):
         default_factory=SourceRow
     )
     models: Annotated[
-        dict[
-            str,
-            Annotated[
-                ModelRow,  # type: ignore[valid-type]
-                Meta(extra_json_schema={"anyOf": [{"required": [t]} for t in PRICED]}),
-            ],
-        ],
+        dict[str, PricesOfModel],
         Meta(
             min_length=1,
             description="by model id, profile id or ARN, perhaps with a region and a slash before "

@@ -41,7 +41,7 @@ def _problems(found: Json) -> Iterator[str]:
         yield "models must be an object with an entry for each model id."
         return
     for name, row in models.items():
-        yield from _model(f"models[{name!r}]", row)
+        yield from row_problems(f"models[{name!r}]", row)
 
 
 def _source(source: Json) -> Iterator[str]:
@@ -59,7 +59,8 @@ def _source(source: Json) -> Iterator[str]:
         yield f"source.date is {date!r}, but must be of the form 2026-01-31."
 
 
-def _model(where: str, row: Json) -> Iterator[str]:
+def row_problems(where: str, row: Json) -> Iterator[str]:
+    """The mistakes in the prices of one model, which stand at `where`."""
     if not isinstance(row, dict):
         yield f"{where} must be an object of service tiers."
         return

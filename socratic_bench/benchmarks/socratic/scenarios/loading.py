@@ -1,8 +1,6 @@
 """From files to scenarios: the built-in ones by id or opening, a teacher's own by path."""
 
 import hashlib
-import re
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -18,18 +16,11 @@ from socratic_bench.benchmarks.socratic.scenarios.fields import (
 )
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, ScenarioError, normal
 from socratic_bench.settings import read_bounded
+from socratic_bench.settings.toml_file import UnreadableTomlError, parse_toml
 
 DATA = Path(__file__).with_name("data")
 # As they were for runs that were stored before students answered what is asked.
 FIRST_EDITION = DATA / "first_edition"
-# The parser's time grows with the square of a name's parts. A scenario's names have two at most.
-MOST_PARTS = 20
-_PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
-_DEEP_NAME = re.compile(
-    r"(?:^[ \t]*+(?:\[{1,2}+[ \t]*+)?+|[{,][ \t]*+)"
-    rf"{_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MOST_PARTS}}}",
-    re.MULTILINE,
-)
 
 
 @cache
@@ -84,23 +75,10 @@ def _read(path: Path) -> bytes:
 
 
 def _parse(path: Path, content: bytes) -> dict[str, object]:
-    text = _decoded(path, content)
-    if deep := _DEEP_NAME.search(text):
-        line = text.count("\n", 0, deep.start()) + 1
-        raise ScenarioError((f"{path.name}: a name of more than {MOST_PARTS} parts (line {line})",))
     try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        # ValueError: TOML's own error, and a number too long for Python to read.
-        raise ScenarioError((f"{path.name}: not valid TOML: {error}",)) from error
-
-
-def _decoded(path: Path, content: bytes) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise ScenarioError((f"{path.name}: not UTF-8 text (line {line})",)) from error
+        return parse_toml(content)
+    except UnreadableTomlError as error:
+        raise ScenarioError((f"{path.name}: {error}",)) from error
 
 
 def _build(table: Mapping[str, object], sha256: str) -> Scenario:
