@@ -127,7 +127,12 @@ def add_switch(group: argparse._ArgumentGroup, flags: str, _metavar: str, text: 
     group.add_argument(*flags.split(), help=text, action="store_true")
 
 
-ADD = {"word": add_word, "words": add_words, "switch": add_switch}
+def add_many(group: argparse._ArgumentGroup, flags: str, metavar: str, text: str) -> None:
+    """A flag with one value or more."""
+    group.add_argument(*flags.split(), metavar=metavar, help=text, nargs="*")
+
+
+ADD = {"word": add_word, "words": add_words, "many": add_many, "switch": add_switch}
 
 
 def parse(parser: Parser, words: Sequence[str]) -> tuple[Flags, list[str]]:
@@ -140,7 +145,7 @@ def parse(parser: Parser, words: Sequence[str]) -> tuple[Flags, list[str]]:
     for name, value in vars(found).items():
         flag = name.replace("_", "-")
         values = value if isinstance(value, list) else [value]
-        if MISSING in values:
+        if MISSING in values or values == []:
             problems.append(f"--{flag} needs a value.")
         elif value is not None and value is not False:
             flags[flag] = value

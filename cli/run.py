@@ -43,7 +43,7 @@ def play(flags: Flags, problems: "Sequence[Words]", run_id: str | None = None) -
 
     config, misread = read(flags)
     cancel_token = CancelToken()
-    _take_signals(cancel_token)
+    take_signals(cancel_token)
     try:
         plan, entries = planned(flags, config, [*problems, *misread], run_id, cancel_token)
         if flags.get("dry-run"):
@@ -58,11 +58,11 @@ def play(flags: Flags, problems: "Sequence[Words]", run_id: str | None = None) -
         pretty, brief = bool(flags.get("pretty")), bool(flags.get("brief"))
         print_failed_run(error, config, pretty=pretty, brief=brief)
         number = getattr(error, "signal_number", None)
-        return _leave(128 + number if number else error.exit_code, cancel_token)
+        return leave(128 + number if number else error.exit_code, cancel_token)
     return _report(result, plan.benchmark, flags)
 
 
-def _leave(code: int, cancel_token: "CancelToken") -> int:
+def leave(code: int, cancel_token: "CancelToken") -> int:
     """At once if the run was told to end: something may still be waited for in another thread."""
     if cancel_token.error is not None:
         from .process import leave_now
@@ -202,41 +202,11 @@ def _how_to_print_again(result: "RunResult") -> str:
 
 def read(flags: Flags) -> "tuple[RunConfig, tuple[Problem, ...]]":
     from socratic_bench.benchmarks import RunConfig
-    from socratic_bench.settings import Sources, read_config
+    from socratic_bench.settings import read_config
 
-    sources = Sources(
-        flags=flags,
-        environ=os.environ,
-        read_stdin=partial(_read_stdin, quiet=bool(flags.get("quiet"))),
-        profile_region=_profile_region,
-        profile_problem=_profile_problem,
-        offline_models=_offline_models,
-    )
-    return read_config(RunConfig, sources)
+    from .sources import sources
 
-
-def _read_stdin(bound: int, *, quiet: bool) -> bytes:
-    from .output import read_stdin
-
-    return read_stdin(bound, "The opening words", quiet=quiet)
-
-
-def _profile_region() -> str | None:
-    from socratic_bench.providers.bedrock.session import profile_region
-
-    return profile_region()
-
-
-def _profile_problem() -> str | None:
-    from socratic_bench.providers.bedrock.session import profile_problem
-
-    return profile_problem()
-
-
-def _offline_models() -> tuple[str, ...]:
-    from socratic_bench.emulator import MODEL_IDS
-
-    return MODEL_IDS
+    return read_config(RunConfig, sources(flags))
 
 
 def _perform(
@@ -276,7 +246,7 @@ def _listener(plan: "Plan", *, quiet: bool) -> "Preloader":
     return Progress(plan.config, plan.benchmark)
 
 
-def _take_signals(cancel_token: "CancelToken") -> None:
+def take_signals(cancel_token: "CancelToken") -> None:
     """The first signal ends the run, which is then reported; a second one ends the process.
 
     The handlers stay to the end: what comes while the document is written changes nothing in it.

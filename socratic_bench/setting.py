@@ -13,7 +13,9 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-Group = Literal["dialogue", "settings of the model under test", "judging", "service", "output"]
+Group = Literal[
+    "sweep", "dialogue", "settings of the model under test", "judging", "service", "output"
+]
 
 
 class Switch(Struct, frozen=True):
@@ -59,6 +61,7 @@ class Setting(Struct, frozen=True):
             have the same one.
         expand: the values that one word of that flag stands for; else the word is the value. Raises
             `UsageError` for a word that stands for none.
+        is_sample: it says what is played, by whatever model: seeds of a sweep follow from it.
         is_afresh: not stored; a resuming command gives it anew. is_file: a path, kept in its
         absolute form. is_input: stands in the document's `inputs`.
     """
@@ -82,6 +85,7 @@ class Setting(Struct, frozen=True):
     before: Any = None
     axis: str = ""
     expand: Callable[[str], Sequence[str]] | None = None
+    is_sample: bool = False
     is_afresh: bool = False
     is_file: bool = False
     is_input: bool = False

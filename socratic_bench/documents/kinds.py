@@ -14,6 +14,7 @@ from socratic_bench.documents.inputs import own_inputs
 from socratic_bench.documents.prompts import PromptLine
 from socratic_bench.documents.run import Brief, CuratedDocument, RunDocument
 from socratic_bench.documents.schemas import contract_keys
+from socratic_bench.documents.sweep import CellRow, SweepDocument, SweepFile
 from socratic_bench.journal.entries import JournalEntry
 from socratic_bench.ports import Benchmark
 from socratic_bench.pricing.file import PriceFile
@@ -30,6 +31,9 @@ COMMON: Mapping[str, object] = {
     "judge": JudgeFile,
     "closing_verdict": ClosingFile,
     "dry_run": DryRunDocument,
+    "sweep": SweepDocument,
+    "sweep_begun": SweepFile,
+    "sweep_row": CellRow,
     "emulator": EmulatorDocument,
     "models": ModelList,
     "error": ErrorDocument,

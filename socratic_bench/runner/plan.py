@@ -33,6 +33,7 @@ class Plan(Struct, frozen=True):
     `prices` are the user's own; `None` leaves the built-in ones.
     `seed_given` tells a seed that was asked for from one that was drawn. `earlier` is the run that
     the same was before what runs do by default changed; `None` if it is no other, or not wanted.
+    `run_id` names the run, which is gone on with where a store has it; `None` draws a new name.
     """
 
     config: RunConfig
@@ -41,6 +42,7 @@ class Plan(Struct, frozen=True):
     prices: "PriceTable | None" = None
     seed_given: bool = True
     earlier: "Plan | None" = None
+    run_id: str | None = None
 
     @property
     def seed(self) -> int:

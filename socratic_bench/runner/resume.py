@@ -118,6 +118,8 @@ class RunAcquisition(Struct, frozen=True, kw_only=True):
             return self._continue(plan, read_header(entries[0]).run_id, entries)
         if plan.config.resume_run_id is not None:
             return self._continue(plan, plan.config.resume_run_id)
+        if plan.run_id is not None and any(store.holds(plan.run_id) for store in self.stores):
+            return self._continue(plan, plan.run_id)
         if not plan.config.resume:
             return self._begin(plan)
         plans = [one for one in (plan, plan.earlier) if one]

@@ -41,14 +41,12 @@ class RunScope:
         *,
         is_journal_shown: bool = True,
     ) -> None:
-        from ulid import ULID
-
         self.plan = plan
         self.listener = listener
         self.cancel_token = cancel_token
         self.services = services
         self.is_journal_shown = is_journal_shown
-        self.keys = RunKeys(f"run-{ULID()}")
+        self.keys = RunKeys(plan.run_id or _new_run_id())
         self.usage_tracker = UsageTracker(plan.benchmark.parts.roles)
         self.notices: list[str] = []
         self.now = SteadyClock(monotonic_s=cancel_token.monotonic_s)
@@ -126,3 +124,9 @@ class RunScope:
         if self.log:
             self.log.close()
         self.listener.on_end()
+
+
+def _new_run_id() -> str:
+    from ulid import ULID
+
+    return f"run-{ULID()}"

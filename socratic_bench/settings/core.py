@@ -52,7 +52,13 @@ class CoreConfig(StorageConfig, frozen=True, kw_only=True):
     ] = "socratic"
     prompt: Annotated[
         str | None,
-        Setting("dialogue", "TEXT", "the opening words; - reads standard input", axis="prompts"),
+        Setting(
+            "dialogue",
+            "TEXT",
+            "the opening words; - reads standard input",
+            axis="prompts",
+            is_sample=True,
+        ),
     ] = None
     turns: Annotated[
         int,

@@ -4,12 +4,15 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import TypeVar
 
 import orjson
 
 from socratic_bench.errors import ArtifactError, Problem, UsageError
 from socratic_bench.storage.tree import OutsideError, Tree
 from socratic_bench.store_ports import Kept
+
+Result = TypeVar("Result")
 
 
 class FolderStore:
@@ -67,12 +70,23 @@ class FolderStore:
 
     def read(self, key: str) -> bytes:
         """What was put under `key`. Raises `ArtifactError`."""
-        path = self._root / key
+        return self._asked(key, lambda: self._tree.read(key))
+
+    def holds(self, key: str) -> bool:
+        """Whether there is a file of this name. Raises `ArtifactError`."""
+        return self._asked(key, lambda: self._tree.stat(key) is not None)
+
+    def names(self, folder: str) -> Sequence[str]:
+        """The names in a folder, sorted; none if it is not there. Raises `ArtifactError`."""
+        found = self._asked(folder, lambda: self._tree.names(folder))
+        return [name for name in found if not name.startswith(".")]  # drafts of files
+
+    def _asked(self, key: str, ask: Callable[[], Result]) -> Result:
         try:
-            return self._tree.read(key)
+            return ask()
         except (OSError, ValueError) as error:
             raise ArtifactError(
-                f"{path} could not be read: {_why(error)}.",
+                f"{self._root / key} could not be read: {_why(error)}.",
                 hint="Leave the output folder of a run alone while it is under way.",
             ) from error
 

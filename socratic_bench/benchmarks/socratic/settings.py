@@ -56,6 +56,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
             after="prompt",
             offers=_scenarios,
             axis="scenarios",
+            is_sample=True,
             expand=_scenarios_of,
         ),
     ] = None

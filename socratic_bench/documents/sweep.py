@@ -1,0 +1,203 @@
+"""The document of a sweep, and what is stored of one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from socratic_bench.documents.error import ErrorEntry
+from socratic_bench.documents.run import Timestamps
+from socratic_bench.documents.scalars import (
+    SCHEMA_VERSION,
+    Amount,
+    BenchmarkName,
+    Count,
+    RunId,
+    Seed,
+    Timestamp,
+    Version,
+)
+from socratic_bench.documents.usage import ActorUsage
+from socratic_bench.errors import Status
+from socratic_bench.types import EndReason
+
+SweepId = Annotated[
+    str, Meta(pattern="^sweep-[0-9A-HJKMNP-TV-Z]{26}$", description="sweep- and a ULID")
+]
+CellKey = Annotated[
+    str,
+    Meta(pattern="^[0-9a-f]{16}$", description="names the cell in every sweep with its settings"),
+]
+Value = bool | float | str | None
+AxisValues = Annotated[
+    dict[str, Value],
+    Meta(description="the settings in which cells differ, by name; null: the default"),
+]
+Repeat = Annotated[int, Meta(ge=1, description="which of the repeats, from 1")]
+MetricValues = Annotated[
+    dict[str, float | None], Meta(description="the benchmark's metrics by path; null: not known")
+]
+CostUsd = Annotated[Amount | None, Meta(description="USD in all; null if a price is not known")]
+
+
+class CellRow(Struct, frozen=True, kw_only=True):
+    """How a cell of a sweep ended: one line of its index (sweeps/{sweep_id}/cells*.jsonl)."""
+
+    cell: CellKey
+    run_id: RunId
+    axes: AxisValues
+    repeat: Repeat
+    seed: Annotated[Seed, Meta(description="of its run")]
+    status: Annotated[Status, Meta(description="whether its run was played to its end")]
+    end_reason: Annotated[EndReason, Meta(description="how its run ended")]
+    exit_code: Annotated[int, Meta(ge=0, le=255, description="what run would have left with")]
+    metrics: MetricValues
+    n_turns: Annotated[Count, Meta(description="turns that the model under test played")]
+    usage: Annotated[ActorUsage, Meta(description="of all roles")]
+    cost_usd: CostUsd
+    started_at: Annotated[Timestamp, Meta(description="when the run began, UTC")]
+    completed_at: Annotated[Timestamp, Meta(description="when it ended, UTC")]
+    duration_seconds: Annotated[Amount, Meta(description="seconds that it took")]
+    error: Annotated[
+        ErrorEntry | None, Meta(description="what ended it early, or which gate it missed")
+    ] = None
+
+    @property
+    def model(self) -> str:
+        return str(self.axes["model"])
+
+
+class SweepFile(Struct, frozen=True, kw_only=True):
+    """What a sweep began with (sweeps/{sweep_id}/sweep.json)."""
+
+    kind: Literal["sweep_begun"] = "sweep_begun"
+    schema_version: Version = SCHEMA_VERSION
+    sweep_id: SweepId
+    benchmark: BenchmarkName
+    identity: Annotated[
+        str,
+        Meta(
+            pattern="^[0-9a-f]{32}$",
+            description="digest of what all cells have in common, and of a seed that was given",
+        ),
+    ]
+    seed: Annotated[Seed, Meta(description="from which the seeds of all cells follow")]
+    started_at: Annotated[str, Meta(description="when it began, ISO 8601 with its offset")]
+    runner_version: Annotated[str, Meta(description="of the program that began it")]
+
+
+class Mean(Struct, frozen=True, kw_only=True):
+    """A metric over the cells of a group."""
+
+    mean: Annotated[float | None, Meta(description="over cells in which it is known; null: none")]
+    n: Annotated[Count, Meta(description="complete cells in which it is known")]
+
+
+class Group(Struct, frozen=True, kw_only=True):
+    """The cells that have one value of an axis."""
+
+    value: Annotated[Value, Meta(description="of the axis; null: the setting's default")]
+    n_cells: Annotated[Count, Meta(description="cells that there are")]
+    n_completed: Annotated[Count, Meta(description="cells that were played to their end")]
+    n_failed: Annotated[Count, Meta(description="cells that could not be; they count in no mean")]
+    n_missing: Annotated[Count, Meta(description="cells that are still to be played")]
+    metrics: Annotated[
+        dict[str, Mean], Meta(description="the benchmark's metrics by path, over complete cells")
+    ]
+    usage: Annotated[ActorUsage, Meta(description="of all roles of all cells that ended")]
+    cost_usd: CostUsd
+
+
+class CellEntry(Struct, frozen=True, kw_only=True):
+    """A cell that was played to its end."""
+
+    cell: CellKey
+    run_id: RunId
+    axes: AxisValues
+    repeat: Repeat
+    value: Annotated[float | None, Meta(description="of the primary metric; null: not known")]
+
+
+class FailedCell(Struct, frozen=True, kw_only=True):
+    """A cell that could not be played to its end; --retry-failed goes on with it."""
+
+    cell: CellKey
+    run_id: RunId
+    axes: AxisValues
+    repeat: Repeat
+    end_reason: Annotated[EndReason, Meta(description="how its run ended")]
+    error: Annotated[ErrorEntry | None, Meta(description="what ended it")]
+
+
+class PrimaryMetric(Struct, frozen=True, kw_only=True):
+    """A metric by which runs are ordered."""
+
+    name: Annotated[str, Meta(description="path below a run's metrics")]
+    higher_is_better: Annotated[bool, Meta(description="whether more of it is better")]
+
+
+class SweepPlace(Struct, frozen=True, kw_only=True):
+    """Where a store holds a sweep."""
+
+    index: Annotated[str, Meta(description="where the rows of ended cells lie")]
+    runs: Annotated[str, Meta(description="below which each cell's run lies, under its run id")]
+
+
+class SweepDocument(Struct, frozen=True, kw_only=True):
+    """The document of a sweep."""
+
+    kind: Literal["sweep"] = "sweep"
+    schema_version: Version = SCHEMA_VERSION
+    sweep_id: Annotated[SweepId | None, Meta(description="null if no sweep came to be")] = None
+    status: Annotated[Status, Meta(description="completed: no cell is missing, none has failed")]
+    benchmark: BenchmarkName
+    primary_metric: Annotated[
+        PrimaryMetric | None, Meta(description="by which groups are ordered, the best first")
+    ] = None
+    axes: Annotated[
+        dict[str, list[Value]], Meta(description="the settings that differ, with all their values")
+    ] = {}
+    repeats: Annotated[
+        Annotated[int, Meta(ge=1)] | None, Meta(description="times that each cell is played")
+    ] = None
+    seed: Annotated[Seed | None, Meta(description="from which the seeds of all cells follow")] = (
+        None
+    )
+    n_cells: Annotated[Count, Meta(description="cells that there are")] = 0
+    n_completed: Annotated[Count, Meta(description="cells that were played to their end")] = 0
+    n_failed: Annotated[Count, Meta(description="cells that could not be")] = 0
+    n_missing: Annotated[Count, Meta(description="cells that are still to be played")] = 0
+    groups: Annotated[
+        dict[str, list[Group]],
+        Meta(description="by axis: the cells of each of its values, best first, unknown last"),
+    ] = {}
+    usage: Annotated[ActorUsage, Meta(description="of all roles of all cells that ended")] = (
+        ActorUsage()
+    )
+    cost_usd: CostUsd = None
+    failed: Annotated[
+        list[FailedCell], Meta(description="cells that could not be played to their end, and why")
+    ] = []
+    cells: Annotated[
+        list[CellEntry], Meta(description="cells that were played to their end, in grid order")
+    ] = []
+    output_artifacts: Annotated[
+        SweepPlace | None, Meta(description="where the output folder holds it; null without one")
+    ] = None
+    s3_artifacts: Annotated[
+        SweepPlace | None, Meta(description="where the bucket holds it; null without one")
+    ] = None
+    timestamps: Annotated[Timestamps, Meta(description="begin and end of this process")] = (
+        Timestamps()
+    )
+    notices: Annotated[
+        list[str], Meta(description="what people should know of how it was played")
+    ] = []
+    end_reason: Annotated[
+        EndReason | None, Meta(description="what ended the sweep early; null if nothing did")
+    ] = None
+    error: Annotated[
+        ErrorEntry | None,
+        Meta(description="what ended it early, or which cells failed or missed a gate"),
+    ] = None

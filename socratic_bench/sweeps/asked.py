@@ -1,0 +1,136 @@
+"""What a command line asks a sweep for: the settings that its runs share, and the axes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from socratic_bench.benchmarks import RunConfig
+from socratic_bench.errors import Problem, UsageError, Words
+from socratic_bench.settings import Sources, read_config, table
+from socratic_bench.settings.reader import Flags, Reader
+from socratic_bench.settings.table import Declared
+from socratic_bench.sweeps.grid import MODEL, Axis, Grid
+from socratic_bench.sweeps.prompts import read_prompts
+from socratic_bench.sweeps.settings import SweepSettings
+
+# Settings of a run by which one is found again: a sweep finds its runs by itself.
+NOT_OF_CELLS = ("resume", "resume-from")
+NOTHING_KEPT = Problem.of(
+    "A sweep keeps its runs: give {output_dir} or {s3_bucket}. Nothing that is finished is lost "
+    "then, and {resume} goes on with it."
+)
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """A sweep as it is asked for; `unread` are axes, by field, none of whose values is one."""
+
+    settings: SweepSettings
+    grid: Grid
+    unread: tuple[str, ...] = ()
+
+
+def read_sweep(
+    flags: Flags, sources: Sources, by_model: Mapping[str, Mapping[str, Any]] | None = None
+) -> tuple[Asked, list[Words]]:
+    """The sweep that flags ask for, as far as they can be read, and every mistake in them."""
+    problems: list[Words] = []
+    own = Reader(SweepSettings, replace(sources, flags=flags))
+    settings = SweepSettings(**{name: own.read(name) for name in table(SweepSettings)})
+    problems.extend(own.problems)
+    axes = [*_axes(flags, sources, settings, problems)]
+    base, misread = read_config(RunConfig, replace(sources, flags=_of_cells(flags, axes)))
+    problems.extend(misread)
+    problems.extend(_own_problems(settings, base, axes))
+    base = replace(base, **{axis.name: axis.values[0] for axis in axes if axis.values})
+    grid = Grid(
+        base=base,
+        axes=tuple(axis for axis in axes if axis.values),
+        repeats=max(1, settings.repeats),
+        by_model=by_model or {},
+    )
+    unread = tuple(axis.name for axis in axes if not axis.values)
+    return Asked(settings=settings, grid=grid, unread=unread), problems
+
+
+def axis_settings() -> Iterator[Declared]:
+    """The settings of a run that a sweep may give several values."""
+    return (one for one in table(RunConfig).values() if one.setting.axis)
+
+
+def _of_cells(flags: Flags, axes: Sequence[Axis]) -> Flags:
+    """The flags of one of its runs: with the first word of each axis, so that what is wrong with
+    the setting as such is found.
+    """
+    of_axes = {one.setting.axis: one for one in axis_settings()}
+    own = {one.flag for one in table(SweepSettings).values()}
+    kept = {
+        flag: value
+        for flag, value in flags.items()
+        if flag not in of_axes and flag not in own and flag not in NOT_OF_CELLS
+    }
+    given = {axis.name for axis in axes}
+    first = {
+        one.flag: words[0]
+        for axis, one in of_axes.items()
+        if one.name in given and one.flag and isinstance(words := flags.get(axis), list) and words
+        if one.setting.expand is None
+    }
+    return {**kept, **first}
+
+
+def _axes(
+    flags: Flags, sources: Sources, settings: SweepSettings, problems: list[Words]
+) -> Iterator[Axis]:
+    for one in axis_settings():
+        if one.name == "prompt":
+            if settings.prompts:
+                yield Axis(one.name, _prompts(settings.prompts, problems))
+        elif words := flags.get(one.setting.axis):
+            asked = words if isinstance(words, list | tuple) else [str(words)]
+            values = [value for word in asked for value in _values(one, word, sources, problems)]
+            problems.extend(_repeated(one, values))
+            yield Axis(one.name, tuple(dict.fromkeys(values)))
+
+
+def _prompts(path: str, problems: list[Words]) -> tuple[str, ...]:
+    try:
+        return tuple(one.text for one in read_prompts(path))
+    except UsageError as error:
+        problems.extend(error.said)
+        return ()
+
+
+def _values(one: Declared, word: str, sources: Sources, problems: list[Words]) -> Sequence[Any]:
+    """The values that a word of an axis stands for."""
+    if one.setting.expand is not None:
+        try:
+            return one.setting.expand(word)
+        except UsageError as error:
+            problems.extend(error.said)
+            return ()
+    reader = Reader(RunConfig, replace(sources, flags={one.flag or one.name: word}))
+    value = reader.read(one.name)
+    problems.extend(reader.problems)
+    return () if reader.problems else (value,)
+
+
+def _repeated(one: Declared, values: Sequence[Any]) -> Iterator[Problem]:
+    for value in dict.fromkeys(value for value in values if values.count(value) > 1):
+        text = f"{{{one.name}}} names {{value!r}} more than once: {{repeats}} plays cells again."
+        yield Problem.of(text, value=value)
+
+
+def _own_problems(
+    settings: SweepSettings, base: RunConfig, axes: Sequence[Axis]
+) -> Iterator[Problem]:
+    for name, one in table(SweepSettings).items():
+        if problem := one.problem(getattr(settings, name)):
+            yield problem
+    if not any(axis.name == MODEL for axis in axes):
+        yield Problem.of("No models to test: give {model} with one Bedrock model id or more.")
+    if not (base.output_dir or base.s3_bucket):
+        yield NOTHING_KEPT
+    if settings.retry_failed and not settings.resume:
+        yield Problem.of("{retry_failed} is given without {resume}.")

@@ -1,0 +1,119 @@
+"""The document of a sweep, and the exit code of its command."""
+
+from collections.abc import Sequence
+
+from socratic_bench.documents.clock import seconds, utc
+from socratic_bench.documents.error import ErrorEntry
+from socratic_bench.documents.run import Timestamps
+from socratic_bench.documents.sweep import CellRow, SweepDocument
+from socratic_bench.errors import ENDINGS, EXIT_GATE, Status, Stopped
+from socratic_bench.sweeps import summary
+from socratic_bench.sweeps.grid import Grid
+from socratic_bench.sweeps.sweep import SweepResult
+from socratic_bench.types import counted
+
+EXIT_DEFECT = ENDINGS["internal"].exit_code
+EXIT_MISSING = ENDINGS["unavailable"].exit_code
+REASONS_SHOWN = 3
+
+
+def document_of(result: SweepResult) -> SweepDocument:
+    """What is printed of a sweep."""
+    cells, rows = result.cells, result.rows
+    by = summary.primary_metric(result.benchmark)
+    ended = [rows[cell.key] for cell in cells if cell.key in rows]
+    complete, failed = summary.entries(cells, rows, by), summary.failed(cells, rows)
+    in_folder, in_bucket = result.indices
+    return SweepDocument(
+        sweep_id=result.begun.sweep_id,
+        status=_status(result, n_failed=len(failed)),
+        benchmark=result.benchmark.name,
+        primary_metric=by,
+        axes=_axes(result.asked.grid),
+        repeats=result.asked.settings.repeats,
+        seed=result.begun.seed,
+        n_cells=len(cells),
+        n_completed=len(complete),
+        n_failed=len(failed),
+        n_missing=len(cells) - len(ended),
+        groups=summary.groups(result.asked.grid, cells, rows, by),
+        usage=summary.usage_of(ended),
+        cost_usd=summary.cost_of(ended),
+        failed=failed,
+        cells=complete,
+        output_artifacts=in_folder.place() if in_folder else None,
+        s3_artifacts=in_bucket.place() if in_bucket else None,
+        timestamps=Timestamps(
+            started_at=utc(result.started_at),
+            completed_at=utc(result.completed_at),
+            duration_seconds=seconds(result.duration_s),
+        ),
+        notices=[*result.notices],
+        end_reason=result.error.end_reason if result.error else None,
+        error=_error(result, ended),
+    )
+
+
+def exit_code(result: SweepResult) -> int:
+    """The first that fits: a defect, a signal, credentials, budget or deadline, missing cells, a
+    gate or the judge coverage.
+    """
+    ended = [result.rows[cell.key] for cell in result.cells if cell.key in result.rows]
+    codes = {row.exit_code for row in ended}
+    error = result.error
+    if EXIT_DEFECT in codes:
+        return EXIT_DEFECT
+    if isinstance(error, Stopped) and error.signal_number:
+        return 128 + error.signal_number
+    if error:
+        return error.exit_code
+    if len(ended) < len(result.cells) or any(row.status != "completed" for row in ended):
+        return EXIT_MISSING
+    return EXIT_GATE if EXIT_GATE in codes else 0
+
+
+def _status(result: SweepResult, *, n_failed: int) -> Status:
+    is_whole = len(result.rows) == len(result.cells) and not n_failed
+    if is_whole:
+        return "completed"
+    return "partial" if len(result.rows) > n_failed else "failed"
+
+
+def _axes(grid: Grid) -> dict[str, list[bool | float | str | None]]:
+    return {axis.name: [*axis.values] for axis in grid.axes}
+
+
+def _error(result: SweepResult, ended: Sequence[CellRow]) -> ErrorEntry | None:
+    if result.error:
+        return ErrorEntry.of(result.error)
+    failed = [row for row in ended if row.status != "completed"]
+    n_missing = len(result.cells) - len(ended)
+    if failed or n_missing:
+        return ErrorEntry(
+            code="missing_cells",
+            message=" ".join(_missing(failed, n_missing)),
+            hint="Go on with the same command and --resume"
+            + (", and --retry-failed for cells that failed." if failed else "."),
+            retryable=True,
+        )
+    short = [row for row in ended if row.exit_code == EXIT_GATE]
+    if short:
+        return ErrorEntry(
+            code="gate",
+            message=f"{counted(len(short), 'cell')} missed a gate or the judge coverage.",
+            hint="The sweep itself is complete; each cell's run says what it missed.",
+            retryable=False,
+        )
+    return None
+
+
+def _missing(failed: Sequence[CellRow], n_missing: int) -> list[str]:
+    """How many cells there are not, and why."""
+    told = []
+    if failed:
+        reasons = dict.fromkeys(row.error.message for row in failed if row.error)
+        shown = " ".join([*reasons][:REASONS_SHOWN])
+        told.append(f"{counted(len(failed), 'cell')} failed. {shown}")
+    if n_missing:
+        told.append(f"{counted(n_missing, 'cell')} are still to be played.")
+    return told

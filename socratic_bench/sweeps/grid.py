@@ -1,0 +1,181 @@
+"""The cells of a sweep: every combination of its axes' values, as often as it is to be repeated."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from hashlib import sha256
+from itertools import product
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+from ulid import ULID
+
+from socratic_bench.benchmarks import RunConfig
+from socratic_bench.documents import encode
+from socratic_bench.settings import read_bounded, table, to_stored
+from socratic_bench.settings.table import Declared
+from socratic_bench.types import Json
+
+MODEL = "model"
+KEY_DIGITS = 16
+SEED_BYTES = 4
+# What only says where and how fast cells are played, and what counts as passed: no part of them.
+_APART = ("gates", "min_judge_coverage")
+_APART_GROUPS = ("service", "output")
+
+
+class Axis(Struct, frozen=True):
+    """A setting of a run by its field's name, and the values that it takes in the sweep."""
+
+    name: str
+    values: tuple[Any, ...]
+
+
+class Cell(Struct, frozen=True, kw_only=True):
+    """One run of a sweep.
+
+    `key` names it in any sweep with the same settings: 16 hexadecimal digits of what is asked for,
+    without where and how fast. `values` are those of the axes, by field; `repeat` counts from 1.
+    """
+
+    key: str
+    values: Mapping[str, Json]
+    repeat: int
+    seed: int
+
+    @property
+    def model(self) -> str:
+        return str(self.values[MODEL])
+
+
+class Grid(Struct, frozen=True, kw_only=True):
+    """What a sweep plays: `base` is what its cells have in common.
+
+    `by_model` are settings of some models alone: of each a field's value by its name. The seed of
+    `base` is the one from which all seeds follow.
+    """
+
+    base: RunConfig
+    axes: tuple[Axis, ...]
+    repeats: int = 1
+    by_model: Mapping[str, Mapping[str, Any]] = {}
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return next((axis.values for axis in self.axes if axis.name == MODEL), (self.base.model,))
+
+    def cells(self) -> tuple[Cell, ...]:
+        """All cells, in an order in which each beginning is balanced: all models play a sample
+        before the next one comes, and every sample once before any is repeated. Which model begins
+        goes round, so that none always has the quieter time.
+        """
+        common = self._common()
+        return tuple(self._cell(common, values, repeat) for repeat, values in self._in_order())
+
+    def config(self, cell: Cell) -> RunConfig:
+        """The run that a cell is. Bounds of time and money are the sweep's own."""
+        own = self.by_model.get(cell.model, {})
+        values = {name: value for name, value in cell.values.items() if name in self._axis_names}
+        return replace(
+            self.base,
+            **{**own, **values},
+            seed=cell.seed,
+            deadline_s=None,
+            max_cost_usd=None,
+        )
+
+    def identity(self) -> str:
+        """32 hexadecimal digits of what all cells have in common: a sweep with the same may have
+        other cells, and goes on with these.
+        """
+        return sha256(encode({**self._common(), "seed": self.base.seed})).hexdigest()[:32]
+
+    def distinct(self) -> Iterator[Cell]:
+        """A cell of each kind: repeats differ in their seeds alone."""
+        return (cell for cell in self.cells() if cell.repeat == 1)
+
+    @property
+    def _axis_names(self) -> tuple[str, ...]:
+        return tuple(axis.name for axis in self.axes)
+
+    def _in_order(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        others = [axis for axis in self.axes if axis.name != MODEL]
+        samples = [axis for axis in others if _declared(axis.name).setting.is_sample]
+        rest = [axis for axis in others if axis not in samples]
+        names = [axis.name for axis in (*samples, *rest)]
+        combinations = [*product(*(axis.values for axis in (*samples, *rest)))]
+        for repeat in range(1, self.repeats + 1):
+            for n, values in enumerate(combinations):
+                first = (n + repeat - 1) % len(self.models)
+                for model in (*self.models[first:], *self.models[:first]):
+                    yield repeat, {MODEL: model, **dict(zip(names, values, strict=True))}
+
+    def _cell(self, common: Mapping[str, Json], values: Mapping[str, Any], repeat: int) -> Cell:
+        asked = {**self._lone_axes(), **values}
+        seed = self._seed(asked, repeat)
+        own = self.by_model.get(str(values[MODEL]), {})
+        tier = {name: value for name, value in own.items() if not _is_apart(_declared(name))}
+        told = encode({"common": dict(common), "asked": {**asked, **tier}, "seed": seed})
+        key = sha256(told).hexdigest()[:KEY_DIGITS]
+        return Cell(key=key, values=values, repeat=repeat, seed=seed)
+
+    def _lone_axes(self) -> dict[str, Json]:
+        """What could be an axis, and has one value here: a sweep with more values of it has the
+        same cells. Where requests go to counts only where it is compared.
+        """
+        could = [one for one in table(RunConfig).values() if one.setting.axis]
+        return {one.name: getattr(self.base, one.name) for one in could if not _is_apart(one)}
+
+    def _seed(self, asked: Mapping[str, Json], repeat: int) -> int:
+        """It follows from base seed, sample and repeat alone, so that all models, temperatures and
+        tiers are asked the same.
+        """
+        sample = {name: asked[name] for name in asked if _declared(name).setting.is_sample}
+        told = encode({"seed": self.base.seed, "sample": sample, "repeat": repeat})
+        return int.from_bytes(sha256(told).digest()[:SEED_BYTES])
+
+    def _common(self) -> dict[str, Json]:
+        """What every cell is asked for alike; of files their contents, wherever they lie."""
+        stored = to_stored(self.base)
+        told: dict[str, Json] = {}
+        for one in table(RunConfig).values():
+            if one.name not in stored or one.setting.axis or one.name == "seed" or _is_apart(one):
+                continue
+            value = stored[one.name]
+            if one.setting.is_file and value is not None:
+                value = sha256(read_bounded(value)).hexdigest()
+            if value != one.default:
+                told[one.name] = value
+        return told
+
+
+def run_id(sweep_id: str, started_at: datetime, cell: Cell) -> str:
+    """The id of a cell's run: it follows from the sweep and the cell, so that a store tells by
+    itself which cells were begun, and no cell begins twice.
+    """
+    begun_ms = int(started_at.timestamp() * 1000).to_bytes(6)
+    digest = sha256(f"{sweep_id} {cell.key}".encode()).digest()[:10]
+    return f"run-{ULID.from_bytes(begun_ms + digest)}"
+
+
+def run_ids_begin_with(started_at: datetime) -> str:
+    """What the ids of all runs of a sweep begin with."""
+    begun_ms = int(started_at.timestamp() * 1000).to_bytes(6)
+    return f"run-{str(ULID.from_bytes(begun_ms + bytes(10)))[:10]}"
+
+
+def by_axis(cells: Sequence[Cell], name: str) -> dict[Json, list[Cell]]:
+    """The cells of each value of an axis, values in the order in which they were given."""
+    found: dict[Json, list[Cell]] = {}
+    for cell in cells:
+        found.setdefault(cell.values[name], []).append(cell)
+    return found
+
+
+def _declared(name: str) -> Declared:
+    return table(RunConfig)[name]
+
+
+def _is_apart(one: Declared) -> bool:
+    setting = one.setting
+    return one.name in _APART or (setting.group in _APART_GROUPS and not setting.identity)

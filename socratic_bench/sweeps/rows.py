@@ -1,0 +1,57 @@
+"""One row of a sweep's index, from the document of a cell's run: just printed, or stored."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from socratic_bench.documents.result import RunResult
+from socratic_bench.documents.run import RunDocument
+from socratic_bench.documents.sweep import CellRow
+from socratic_bench.errors import EXIT_GATE
+from socratic_bench.ports import MetricInfo
+from socratic_bench.runner.gates import metric_at
+from socratic_bench.sweeps.grid import Cell
+
+
+def row_of_result(cell: Cell, result: RunResult, metrics: Iterable[MetricInfo]) -> CellRow:
+    """How a cell's run ended just now."""
+    document = RunDocument.of(result).printed
+    return _row(cell, document, metrics, exit_code=result.exit_code)
+
+
+def row_of_curated(cell: Cell, body: bytes, metrics: Iterable[MetricInfo]) -> CellRow | None:
+    """How a cell's run ended by its curated file; `None` if that is none."""
+    try:
+        document = msgspec.json.decode(body)
+        exit_code = EXIT_GATE if document["error"] else 0
+        return _row(cell, document, metrics, exit_code=exit_code)
+    except (msgspec.MsgspecError, KeyError, TypeError):
+        return None
+
+
+def _row(
+    cell: Cell, document: Mapping[str, Any], metrics: Iterable[MetricInfo], *, exit_code: int
+) -> CellRow:
+    """Raises `msgspec.ValidationError`, `KeyError` or `TypeError` for what is no run's document."""
+    cost, times = document["cost"], document["timestamps"]
+    total = cost and cost["total"]
+    known = {one.name: metric_at(one.name, document["metrics"]) for one in metrics}
+    return msgspec.convert(
+        {
+            "cell": cell.key,
+            "axes": dict(cell.values),
+            "repeat": cell.repeat,
+            "exit_code": exit_code,
+            "metrics": known,
+            "usage": document["usage"]["total"],
+            "cost_usd": total and total["total_usd"],
+            **times,
+            **{name: document[name] for name in _SAME},
+        },
+        CellRow,
+    )
+
+
+# Keys that a run's document has, too.
+_SAME = ("run_id", "seed", "status", "end_reason", "n_turns", "error")

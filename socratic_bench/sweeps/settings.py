@@ -1,0 +1,96 @@
+"""What a sweep is asked for beside the settings of its runs."""
+
+from typing import Annotated
+
+from msgspec import Struct
+
+from socratic_bench.setting import Setting
+from socratic_bench.settings.reader import parse_number
+
+MAX_REPEATS = 1000
+MAX_CONNECTIONS = 1024
+STALL_MIN = 15.0
+
+
+class Target(Struct, frozen=True):
+    """A limit a minute; of every model that is tested, or of one that it names."""
+
+    per_min: float
+    model: str | None = None
+
+    @classmethod
+    def parse(cls, word: str) -> "Target | None":
+        """`[MODEL=]N`. Ids of models have no "=" in them."""
+        model, is_named, number = word.rpartition("=")
+        per_min = parse_number(number)
+        if per_min is None or per_min <= 0 or (is_named and not model):
+            return None
+        return cls(per_min, model or None)
+
+
+class SweepSettings(Struct, frozen=True, kw_only=True):
+    """The sweep's own settings. What its runs have in common are settings of a run."""
+
+    prompts: Annotated[
+        str | None,
+        Setting(
+            "sweep", "FILE", "what runs begin with: text, a prompt a line, or JSONL", is_file=True
+        ),
+    ] = None
+    repeats: Annotated[
+        int,
+        Setting(
+            "sweep",
+            "N",
+            "times that each cell is played, by seeds of its own (default {default})",
+            low=1,
+            high=MAX_REPEATS,
+        ),
+    ] = 1
+    max_connections: Annotated[
+        int,
+        Setting(
+            "sweep", "N", "runs at once, in all (default {default})", low=1, high=MAX_CONNECTIONS
+        ),
+    ] = 64
+    target_rpm: Annotated[
+        tuple[Target, ...],
+        Setting(
+            "sweep",
+            "[MODEL=]N",
+            "requests a minute that a model is never sent more than; repeatable",
+            form="N or MODEL=N, such as 60",
+            parse=Target.parse,
+        ),
+    ] = ()
+    target_tpm: Annotated[
+        tuple[Target, ...],
+        Setting(
+            "sweep",
+            "[MODEL=]N",
+            "tokens a minute that a model is never sent more than; repeatable",
+            form="N or MODEL=N, such as 200000",
+            parse=Target.parse,
+        ),
+    ] = ()
+    stall_min: Annotated[
+        float,
+        Setting(
+            "sweep",
+            "MIN",
+            "minutes without an answer after which a model is stopped (default {default})",
+            flag="stall",
+            low=0.01,
+            high=1440,
+        ),
+    ] = STALL_MIN
+    limit: Annotated[
+        int | None,
+        Setting("sweep", "N", "play so many cells at most, and leave the rest", low=1),
+    ] = None
+    resume: Annotated[
+        bool, Setting("sweep", None, "go on with the newest sweep of this command line")
+    ] = False
+    retry_failed: Annotated[
+        bool, Setting("sweep", None, "with --resume, go on with cells that failed, too")
+    ] = False

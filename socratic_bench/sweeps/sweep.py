@@ -1,0 +1,260 @@
+"""A sweep from its beginning to its end: what is to be played, playing it, and what it came to."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+from ulid import ULID
+
+from socratic_bench.benchmarks import RunConfig, load_benchmark
+from socratic_bench.calling.cancel_token import CancelToken
+from socratic_bench.documents.sweep import CellRow, SweepFile
+from socratic_bench.errors import BenchError, UsageError, Words
+from socratic_bench.ports import Benchmark
+from socratic_bench.runner import Plan, prepare
+from socratic_bench.runner.plan import draw_seed
+from socratic_bench.services import Services
+from socratic_bench.storage.listing import ListedStores
+from socratic_bench.sweeps.asked import Asked
+from socratic_bench.sweeps.engine import CellJob, SweepEngine
+from socratic_bench.sweeps.grid import Cell, Grid, run_id, run_ids_begin_with
+from socratic_bench.sweeps.index import CellIndex, begun_sweeps, curated_bodies, moment
+from socratic_bench.sweeps.rows import row_of_curated
+from socratic_bench.sweeps.state import SweepState
+from socratic_bench.version import VERSION
+
+if TYPE_CHECKING:
+    from socratic_bench.pricing.table import PriceTable
+
+
+class SweepDisplay(Protocol):
+    """Shows people how far a sweep is; it reads the state whenever it likes."""
+
+    def begin(self, sweep_id: str, state: SweepState) -> None: ...
+
+    def notice(self, text: str) -> None: ...
+
+    def end(self) -> None: ...
+
+
+class SweepResult(Struct, frozen=True, kw_only=True):
+    """How a sweep went: `cells` in the order in which they are played, and the rows of those that
+    have ended, by key. `error` is what ended it early.
+    """
+
+    asked: Asked
+    benchmark: Benchmark
+    begun: SweepFile
+    cells: tuple[Cell, ...]
+    rows: Mapping[str, CellRow]
+    error: BenchError | None
+    indices: tuple[CellIndex | None, CellIndex | None]
+    notices: tuple[str, ...]
+    started_at: datetime
+    completed_at: datetime
+    duration_s: float
+
+
+def check(asked: Asked, problems: Sequence[Words], cells: Sequence[Cell]) -> None:
+    """Raise `UsageError` with every mistake: those that are given, and those of any kind of cell.
+
+    Repeats of a kind differ in their seeds alone, so one of each is looked at.
+    """
+    found: dict[Words, None] = dict.fromkeys(problems)
+    grid = asked.grid
+    tables: dict[str, PriceTable] = {}
+    for cell in _one_of_each_kind(cells):
+        config = replace(grid.config(cell), max_cost_usd=grid.base.max_cost_usd)
+        try:
+            prepare(config, price_tables=tables)
+        except UsageError as error:
+            found.update(dict.fromkeys(said for said in error.said if _counts(said, asked)))
+    if found:
+        raise UsageError([*found], hint="socratic-runner sweep --help lists every flag.")
+
+
+def perform_sweep(
+    asked: Asked,
+    *,
+    display: SweepDisplay,
+    cancel_token: CancelToken,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> SweepResult:
+    """Play all that is missing of a sweep. Raises `UsageError` if it cannot begin or go on."""
+    return _Sweeping(asked, display, cancel_token, now).result()
+
+
+class _Sweeping:
+    """One sweep in one process."""
+
+    def __init__(
+        self,
+        asked: Asked,
+        display: SweepDisplay,
+        cancel_token: CancelToken,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._asked = asked
+        self._display = display
+        self._token = cancel_token
+        self._now = now
+        self._notices: list[str] = []
+        self._stores = ListedStores(asked.grid.base, cancel_token.sleep)
+        self._benchmark = load_benchmark(asked.grid.base.benchmark)
+
+    def result(self) -> SweepResult:
+        started_at, began_s = self._now(), self._token.monotonic_s()
+        self._token.start_deadline(self._asked.grid.base.deadline_s)
+        begun = self._begun(started_at)
+        grid = replace(self._asked.grid, base=replace(self._asked.grid.base, seed=begun.seed))
+        cells = grid.cells()
+        indices = [CellIndex(store, begun.sweep_id, self._notice) for store in self._stores.all]
+        rows = self._known_rows(begun, cells, indices)
+        for index in indices:
+            index.begin(begun)
+        error = self._played(begun, grid, cells, rows, indices)
+        in_folder, in_bucket = self._placed(indices)
+        return SweepResult(
+            asked=replace(self._asked, grid=grid),
+            benchmark=self._benchmark,
+            begun=begun,
+            cells=cells,
+            rows=rows,
+            error=error,
+            indices=(in_folder, in_bucket),
+            notices=tuple(self._notices),
+            started_at=started_at,
+            completed_at=self._now(),
+            duration_s=self._token.monotonic_s() - began_s,
+        )
+
+    def _placed(self, indices: Sequence[CellIndex]) -> tuple[CellIndex | None, CellIndex | None]:
+        in_folder = indices[0] if self._stores.folder else None
+        return in_folder, indices[-1] if self._stores.bucket else None
+
+    def _begun(self, started_at: datetime) -> SweepFile:
+        """The sweep that goes on, or a new one."""
+        identity = self._asked.grid.identity()
+        if self._asked.settings.resume:
+            stores = self._stores.all
+            found = [one for store in stores for one in begun_sweeps(store)]
+            same = [one for one in found if one.identity == identity]
+            if same:
+                return max(same, key=lambda one: one.sweep_id)
+            self._notice("There is no sweep of this command line to go on with: a new one begins.")
+        seed = self._asked.grid.base.seed
+        return SweepFile(
+            sweep_id=f"sweep-{ULID()}",
+            benchmark=self._benchmark.name,
+            identity=identity,
+            seed=draw_seed() if seed is None else seed,
+            started_at=started_at.isoformat(),
+            runner_version=VERSION,
+        )
+
+    def _known_rows(
+        self, begun: SweepFile, cells: Sequence[Cell], indices: Sequence[CellIndex]
+    ) -> dict[str, CellRow]:
+        """How cells ended earlier, by the indices, and by the runs that these lack."""
+        if not self._asked.settings.resume:
+            return {}
+        rows: dict[str, CellRow] = {}
+        for index in indices:
+            rows.update(index.rows())
+        keys = {cell.key for cell in cells}
+        rows = {key: row for key, row in rows.items() if key in keys}
+        started_at = moment(begun.started_at)
+        unknown = {run_id(begun.sweep_id, started_at, one): one for one in cells}
+        unknown = {name: one for name, one in unknown.items() if not _is_complete(rows, one)}
+        for store in self._stores.all:
+            beginning = run_ids_begin_with(started_at)
+            for name, body in curated_bodies(store, beginning, unknown.__contains__):
+                row = row_of_curated(unknown[name], body, self._benchmark.metrics)
+                if row:
+                    rows[row.cell] = row
+                    for index in indices:
+                        index.add(row)
+        return rows
+
+    def _played(
+        self,
+        begun: SweepFile,
+        grid: Grid,
+        cells: Sequence[Cell],
+        rows: dict[str, CellRow],
+        indices: Sequence[CellIndex],
+    ) -> BenchError | None:
+        missing = [cell for cell in cells if self._is_to_be_played(cell, rows)]
+        state = SweepState(cells, rows.values(), self._token.monotonic_s)
+        for cell in missing:
+            if cell.key in rows:
+                state.again(rows.pop(cell.key))
+        missing = missing[: self._asked.settings.limit]
+        check(self._asked, (), missing)
+        self._display.begin(begun.sweep_id, state)
+
+        def keep(row: CellRow) -> None:
+            rows[row.cell] = row
+            for index in indices:
+                index.add(row)
+
+        with ExitStack() as stack:
+            services = stack.enter_context(Services(monotonic_s=self._token.monotonic_s))
+            stack.callback(self._display.end)
+            for index in indices:
+                stack.callback(index.flush)
+            stack.enter_context(self._token.parent_of(services.cancel_token))
+            engine = SweepEngine(
+                services=services,
+                benchmark=self._benchmark,
+                state=state,
+                at_once=self._asked.settings.max_connections,
+                on_row=keep,
+            )
+            started_at = moment(begun.started_at)
+            jobs = [
+                CellJob(
+                    cell=cell,
+                    plan=partial(
+                        _plan,
+                        grid.config(cell),
+                        run_id(begun.sweep_id, started_at, cell),
+                        services,
+                    ),
+                )
+                for cell in missing
+            ]
+            return engine.play(jobs, self._token)
+
+    def _is_to_be_played(self, cell: Cell, rows: Mapping[str, CellRow]) -> bool:
+        row = rows.get(cell.key)
+        if row is None:
+            return True
+        return row.status != "completed" and self._asked.settings.retry_failed
+
+    def _notice(self, text: str) -> None:
+        self._notices.append(text)
+        self._display.notice(text)
+
+
+def _plan(config: RunConfig, named: str, services: Services) -> Plan:
+    return replace(prepare(config, price_tables=services.price_tables), run_id=named)
+
+
+def _counts(said: Words, asked: Asked) -> bool:
+    """That an axis has no value is said already where none could be read."""
+    return isinstance(said, str) or not {*said.settings} & {*asked.unread}
+
+
+def _is_complete(rows: Mapping[str, CellRow], cell: Cell) -> bool:
+    row = rows.get(cell.key)
+    return row is not None and row.status == "completed"
+
+
+def _one_of_each_kind(cells: Sequence[Cell]) -> Sequence[Cell]:
+    kinds = {tuple(cell.values.items()): cell for cell in reversed(cells)}
+    return [*kinds.values()]

@@ -1,0 +1,189 @@
+"""A sweep through the command: its cells, its document, and how it goes on."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.command import ROOT, Outcome, assert_valid, environment, run
+
+STEADY, LECTURER = "emulator.socratic-v1:0", "emulator.lecturer-v1:0"
+SCENARIOS = ("ai-ethics", "career-change")
+GRID = ("--models", STEADY, LECTURER, "--scenarios", *SCENARIOS, "--turns", "2", "--seed", "7")
+
+
+def sweep(*words: str, folder: Path | None = None) -> Outcome:
+    place = ("--output-dir", str(folder)) if folder else ()
+    return run("sweep", "--offline", *words, *place)
+
+
+def curated(folder: Path) -> dict[str, dict[str, Any]]:
+    paths = (folder / "curated" / "runs").glob("*.json")
+    return {path.stem: json.loads(path.read_bytes()) for path in paths}
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    """What the index holds, in the order in which it was written."""
+    paths = sorted(folder.glob("sweeps/*/cells/*.jsonl"))
+    return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
+    folder = tmp_path_factory.mktemp("sweep")
+    return folder, sweep(*GRID, "--repeats", "2", folder=folder)
+
+
+class TestDocument:
+    def test_each_combination_is_an_ordinary_run(self, played):
+        folder, outcome = played
+        runs = curated(folder)
+        asked = sorted((doc["model"], doc["scenario"]) for doc in runs.values())
+
+        assert (outcome.exit_code, outcome.document["status"]) == (0, "completed")
+        assert_valid("sweep", outcome.document)
+        assert asked == sorted((m, s) for m in (STEADY, LECTURER) for s in SCENARIOS * 2)
+        for document in runs.values():
+            assert_valid("curated", document)
+
+    def test_groups_are_the_means_of_their_runs_the_best_first(self, played):
+        folder, outcome = played
+        groups = outcome.document["groups"]
+        assert [group["value"] for group in groups["model"]] == [STEADY, LECTURER]
+        for axis, key in (("model", "model"), ("scenario", "scenario")):
+            for group in groups[axis]:
+                docs = [doc for doc in curated(folder).values() if doc[key] == group["value"]]
+                scores = [doc["metrics"]["overall_score"] for doc in docs]
+                mean = group["metrics"]["overall_score"]
+                assert mean == {"mean": pytest.approx(sum(scores) / 4), "n": 4}
+                costs = [doc["cost"]["total"]["total_usd"] for doc in docs]
+                assert group["cost_usd"] == pytest.approx(sum(costs))
+                assert group["usage"]["calls"] == sum(d["usage"]["total"]["calls"] for d in docs)
+
+    def test_seeds_follow_from_sample_and_repeat_never_from_the_model(self, played):
+        folder, _ = played
+        seeds: dict[tuple[str, int], set[str]] = {}
+        for doc in curated(folder).values():
+            seeds.setdefault((doc["scenario"], doc["seed"]), set()).add(doc["model"])
+
+        assert len(seeds) == 4
+        assert all(models == {STEADY, LECTURER} for models in seeds.values())
+
+    def test_cells_have_the_same_keys_and_runs_wherever_and_however_fast(self, played, tmp_path):
+        _, outcome = played
+        other = sweep(*GRID, "--repeats", "2", "--max-connections", "1", folder=tmp_path)
+
+        def keys(found: Outcome) -> list[tuple[str, float]]:
+            return [(cell["cell"], cell["value"]) for cell in found.document["cells"]]
+
+        assert keys(other) == keys(outcome)
+
+    def test_each_beginning_of_the_order_is_balanced(self, played):
+        cells = [cell["axes"] for cell in played[1].document["cells"]]
+
+        for n in (2, 4, 6):
+            models = [cell["model"] for cell in cells[:n]]
+            assert models.count(STEADY) == models.count(LECTURER)
+        assert [cell["scenario"] for cell in cells[:4]] == [s for s in SCENARIOS for _ in "ab"]
+        assert {cells[0]["model"], cells[2]["model"]} == {STEADY, LECTURER}
+
+
+class TestGoingOn:
+    def test_what_has_ended_is_not_played_again_and_new_cells_are(self, played):
+        folder, outcome = played
+        again = sweep(*GRID, "--repeats", "2", "--resume", folder=folder)
+        n_rows = len(rows(folder))
+        more = sweep(*GRID, "--repeats", "3", "--resume", folder=folder)
+
+        assert again.document["cells"] == outcome.document["cells"]
+        assert again.document["sweep_id"] == more.document["sweep_id"]
+        assert more.document["cells"][:8] == outcome.document["cells"]
+        assert (n_rows, len(rows(folder)), len(curated(folder))) == (8, 12, 12)
+
+    def test_rows_that_are_lost_are_read_from_the_runs(self, tmp_path):
+        first = sweep(*GRID, folder=tmp_path)
+        for path in tmp_path.glob("sweeps/*/cells/*.jsonl"):
+            path.write_text("{}\nrubbish")
+        again = sweep(*GRID, "--resume", folder=tmp_path)
+
+        assert again.document["cells"] == first.document["cells"]
+        assert again.document["groups"] == first.document["groups"]
+        assert len(curated(tmp_path)) == 4
+
+    def test_a_limit_leaves_the_rest_for_later(self, tmp_path):
+        some = sweep(*GRID, "--limit", "3", folder=tmp_path)
+        rest = sweep(*GRID, "--resume", folder=tmp_path)
+
+        assert (some.exit_code, some.document["status"]) == (4, "partial")
+        assert (some.document["n_completed"], some.document["n_missing"]) == (3, 1)
+        assert some.document["error"]["code"] == "missing_cells"
+        untested = [group["metrics"] for group in some.document["groups"]["model"]]
+        assert all("overall_score" in metrics for metrics in untested)
+        assert (rest.exit_code, rest.document["n_completed"]) == (0, 4)
+
+    def test_a_signal_ends_it_and_what_was_under_way_goes_on(self, tmp_path):
+        words = [*GRID[:-4], "--turns", "30", "--max-connections", "2"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cli", "sweep", "--offline", *words, "-o", str(tmp_path)],
+            cwd=ROOT,
+            env=environment(),
+            stdout=subprocess.PIPE,
+        )
+        while len(list(tmp_path.glob("raw/runs/*/turn_005.json"))) < 2:
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        document = json.loads(process.communicate()[0])
+        begun = {path.name for path in tmp_path.glob("raw/runs/*")}
+        again = sweep(*words, "--resume", folder=tmp_path)
+
+        assert (process.returncode, document["end_reason"]) == (130, "interrupted")
+        assert document["n_completed"] + document["n_missing"] == document["n_cells"]
+        assert (again.exit_code, again.document["n_completed"]) == (0, 4)
+        assert begun <= {cell["run_id"] for cell in again.document["cells"]}
+        for path in tmp_path.glob("journal/runs/*.jsonl"):
+            asked = [
+                json.dumps(entry["key"])
+                for line in path.read_text().splitlines()
+                if (entry := json.loads(line)).get("kind") == "answered"
+            ]
+            assert len(asked) == len(set(asked))
+
+
+class TestMistakes:
+    def test_all_are_told_before_anything_is_played(self, tmp_path):
+        outcome = sweep(
+            *("--models", STEADY, "no-such-model", "--scenarios", "carer-change", "--turns", "x"),
+            *("--temperatures", "0.5", "warm", "7", "--repeats", "0", "--retry-failed"),
+            folder=tmp_path,
+        )
+        message = outcome.document["error"]["message"]
+
+        assert (outcome.exit_code, outcome.document["end_reason"]) == (2, "usage")
+        for part in (
+            "'no-such-model'",
+            "'carer-change'; did you mean career-change?",
+            "--turns is 'x', which is no whole number.",
+            "--temperatures is 'warm', which is no number.",
+            "--temperatures is 7",
+            "--repeats is 0",
+            "--retry-failed is given without --resume.",
+        ):
+            assert part in message
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_sweep_is_kept_somewhere(self):
+        outcome = sweep(*GRID)
+
+        assert outcome.exit_code == 2
+        assert "give --output-dir or --s3-bucket" in outcome.document["error"]["message"]
+
+    def test_a_value_twice_is_a_mistake(self, tmp_path):
+        outcome = sweep("--models", STEADY, STEADY, "--scenarios", "ai-ethics", folder=tmp_path)
+
+        assert "--models names" in outcome.document["error"]["message"]
