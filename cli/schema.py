@@ -10,12 +10,13 @@ def main(words: Sequence[str]) -> int:
     """Print the schema of one kind of document."""
     from socratic_bench.benchmarks import RunConfig, load_benchmark
     from socratic_bench.documents.kinds import Documents
+    from socratic_bench.sweeps.settings import SweepSettings
 
     from .output import print_document
 
     parser = build_parser()
     found = parse_strictly(parser, words)
-    documents = Documents(load_benchmark(found.benchmark), RunConfig)
+    documents = Documents(load_benchmark(found.benchmark), RunConfig, SweepSettings)
     if found.kind not in documents.kinds:
         known = ", ".join(sorted(documents.kinds))
         parser.error(

@@ -1,13 +1,19 @@
 """The files that a sweep is given: prompts, and plans."""
 
 import json
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from socratic_bench.documents.sweep_plan import ModelPlan
 from socratic_bench.errors import UsageError
+from socratic_bench.pricing.table import builtin_prices
 from socratic_bench.settings import MAX_TEXT_BYTES, flag_names
+from socratic_bench.sweeps.plan_file import PlanFile, read_plan_file
 from socratic_bench.sweeps.prompts import MAX_PROMPTS, Prompt, read_prompts
+from tests.command import ROOT
 from tests.schemas import breaches
 
 
@@ -106,3 +112,224 @@ class TestPrompts:
             "it cannot be read: No such file or directory."
         ]
         assert mistakes(read_prompts, tmp_path) == ["it cannot be read: it is no regular file."]
+
+
+PLAN = """
+scenarios = ["family:puzzlement", "career-change"]
+repeats = 3
+turns = 10
+judge_model = "emulator.judge-v1:0"
+temperatures = [0, 0.5]
+pressure = "high"
+no-stream = true
+offline = false
+output-dir = "runs"
+system-prompt-file = "tutor.md"
+prompts = "/p.jsonl"
+request-metadata = ["team=a"]
+fail_under = "overall_score=7"
+student = "scripted"
+target-rpm = [600, "b=3"]
+
+[[models]]
+id = "a"
+region = "eu-west-1"
+service_tier = "flex"
+target_rpm = 60
+target_tpm = 0.5
+prices.default = {input = 3, output = 15}
+
+[[models]]
+id = "b"
+"""
+
+
+def plan_file(folder: Path, content: str | bytes) -> Path:
+    return prompts_file(folder, content, "plan.toml")
+
+
+class TestPlan:
+    def test_its_keys_are_flags_of_the_command(self, tmp_path):
+        path = plan_file(tmp_path, PLAN)
+        plan = read_plan_file(path)
+
+        assert breaches_of_plan(PLAN) == []
+        assert plan.flags == {
+            "scenarios": ["family:puzzlement", "career-change"],
+            "repeats": "3",
+            "turns": "10",
+            "judge-model": "emulator.judge-v1:0",
+            "temperatures": ["0", "0.5"],
+            "pressure": ["high"],
+            "no-stream": True,
+            "output-dir": "runs",
+            "system-prompt-file": str(tmp_path / "tutor.md"),
+            "prompts": "/p.jsonl",
+            "request-metadata": ["team=a"],
+            "fail-under": ["overall_score=7"],
+            "student": "scripted",
+            "target-rpm": ["600", "b=3", "a=60.0"],
+            "target-tpm": ["a=0.5"],
+            "models": ["a", "b"],
+        }
+
+    def test_a_model_has_settings_of_its_own(self, tmp_path):
+        plan = read_plan_file(plan_file(tmp_path, PLAN))
+        a, b = plan.models
+        prices = plan.prices()
+
+        assert (a.id, a.region, a.service_tier) == ("a", "eu-west-1", "flex")
+        assert (a.target_rpm, a.target_tpm, b) == (60, 0.5, ModelPlan(id="b"))
+        assert plan.by_model == {"a": {"region": "eu-west-1", "service_tier": "flex"}, "b": {}}
+        assert prices is not None
+        known = prices.of("a", "us-east-1")
+        assert known is not None
+        assert (known.tiers["default"].input, known.tiers["default"].output) == (3, 15)
+        # Others keep their prices.
+        assert prices.of("b") is None
+        assert prices.of("amazon.nova-lite-v1:0") == builtin_prices().of("amazon.nova-lite-v1:0")
+
+    def test_models_may_be_ids_alone(self, tmp_path):
+        content = """models = ["a", {id = "b"}]"""
+        hyphened = """models = ["a", {id = "b", service-tier = "flex"}]"""
+        plan = read_plan_file(plan_file(tmp_path, content))
+
+        assert breaches_of_plan(content) == []
+        assert plan == PlanFile(
+            name=str(tmp_path / "plan.toml"),
+            flags={"models": ["a", "b"]},
+            models=(ModelPlan(id="a"), ModelPlan(id="b")),
+        )
+        assert plan.prices() is None
+        plan = read_plan_file(plan_file(tmp_path, hyphened))
+        assert plan.by_model == {"a": {}, "b": {"service_tier": "flex"}}
+
+    def test_every_mistake_is_told_with_its_place_and_what_to_do(self, tmp_path):
+        content = """
+kind = "plan"
+scenarios = ["family:puzzle", "career-chang"]
+repeats = 0
+turns = "10"
+seed = true
+judge_model = 3
+judge-model = "x"
+temperatures = [0, 2, 0.5]
+regions = [1]
+no-stream = 1
+pressure = ["none", "hard"]
+service_tier = []
+target-rpm = [0, "b=x"]
+request-metadata = ["a"]
+student = "robot"
+prompts = ["a", "b"]
+call_timeout = 1e9
+modls = ["x"]
+aws_secret_access_key = "x"
+day = 2026-01-01
+socratic = {}
+
+[[models]]
+id = "emulator socratic"
+region = "mars"
+service_tier = "fast"
+tier = "flex"
+target_rpm = "x"
+target_tpm = -1
+prices = {default = {input = 3}}
+turns = 3
+session_token = "x"
+
+[[models]]
+region = 3
+
+[[models]]
+id = "b"
+
+[[models]]
+id = "b"
+"""
+        assert mistakes(read_plan_file, plan_file(tmp_path, content)) == [
+            "judge-model: the same as judge_model: keep one.",
+            "kind: must be 'sweep_plan', not 'plan'.",
+            "scenarios: no family is called 'puzzle'; did you mean puzzlement?",
+            "scenarios: no scenario is called 'career-chang'; did you mean career-change?",
+            "repeats is 0, but must lie in 1..1000.",
+            "turns: must be a whole number, not text.",
+            "seed: must be a whole number, not true or false.",
+            "judge_model: must be text in quotation marks, not a number.",
+            "temperatures is 2.0, but must lie in 0..1.",
+            "regions: must be text in quotation marks, or a list of such, not a number.",
+            "no_stream: must be true or false, not a number.",
+            "pressure is 'hard', but must be one of none, low, high.",
+            "service_tier: the list is empty: name one at least.",
+            "target_rpm takes N or MODEL=N, such as 60, not '0'.",
+            "target_rpm takes N or MODEL=N, such as 60, not 'b=x'.",
+            "request_metadata takes KEY=VALUE, such as team=physics, not 'a'.",
+            "student is 'robot', but must be one of scripted, model.",
+            "prompts: must be text in quotation marks, not a list.",
+            "call_timeout is 1000000000.0, but must lie in 0.001..3600.",
+            "modls: unknown key; did you mean models?",
+            (
+                "the key aws_secret_access_key is unknown. Secrets are no part of a plan: "
+                "credentials come from the environment."
+            ),
+            "day: unknown key; see the schema sweep_plan.",
+            "socratic: unknown key; see the schema sweep_plan.",
+            "models, item 1, tier: unknown key; did you mean service_tier?",
+            "models, item 1, turns: belongs above the first table.",
+            (
+                "models, item 1, the key session_token is unknown. Secrets are no part of a plan: "
+                "credentials come from the environment."
+            ),
+            "models, item 1, service_tier is 'fast', but must be one of default, priority, flex.",
+            "models, item 1, id holds a character that no model id has (' '): 'emulator socratic'.",
+            "models, item 1: The region 'mars' is not of the form us-east-1.",
+            "models, item 1, target_rpm: must be a number over 0, not text.",
+            "models, item 1, target_tpm: must be a number over 0, not -1.",
+            "models, item 1, prices.default.output is missing.",
+            'models, item 2, id: missing; give the model as id = "ID".',
+            "models, item 2, region: must be text in quotation marks, not a number.",
+            (
+                "models, item 4, id: 'b' is that of item 3: keep one. regions and service_tier, as "
+                "lists, compare a model with itself."
+            ),
+        ]
+
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            ("models = []", "models: must be a list of ids, or tables, each begun with [[models]]"),
+            ("models = 3", "models: must be a list of ids, or tables, each begun with [[models]]"),
+            ("models = [3]", "models, item 1: must be an id or a table, not a number."),
+            ("models = [' ']", "models, item 1, id: is empty."),
+            (
+                "target_rpm = 'a=3'\n[[models]]\nid = 'a'\ntarget_rpm = 4",
+                "target_rpm: names 'a', which has its own: keep one.",
+            ),
+            ("turns = ", "not valid TOML: "),
+            (b"turns = 3 # \xff", "not UTF-8 text (line 1)."),
+            (".".join("a" * 100) + " = 1", "a name of more than 20 parts (line 1)."),
+            ("#" * MAX_TEXT_BYTES + "##", "it cannot be read: it has more than 1000000 bytes."),
+        ],
+    )
+    def test_one_mistake_is_told(self, tmp_path, content, said):
+        (mistake,) = mistakes(read_plan_file, plan_file(tmp_path, content))
+
+        assert mistake.startswith(said)
+
+    def test_the_schema_finds_what_is_of_the_wrong_form(self):
+        for wrong in ("turns = 'x'", "models = []", "modls = ['x']", "models = [{region = 'x'}]"):
+            assert breaches_of_plan(wrong) != []
+
+    def test_the_plans_that_the_documents_show_can_be_read(self, tmp_path):
+        page = (ROOT / "docs/sweep.md").read_text()
+        plans = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+
+        assert len(plans) == 2
+        for content in plans:
+            assert breaches_of_plan(content) == []
+            assert read_plan_file(plan_file(tmp_path, content)).models
+
+
+def breaches_of_plan(content: str) -> list[str]:
+    return breaches("sweep_plan", tomllib.loads(content))

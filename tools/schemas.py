@@ -9,13 +9,14 @@ from typing import Any
 
 from socratic_bench.benchmarks import RunConfig, load_benchmark
 from socratic_bench.documents.kinds import Documents
+from socratic_bench.sweeps.settings import SweepSettings
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "socratic_bench" / "documents" / "schemas"
 PAGE = ROOT / "docs" / "runner.md"
 ENDS = ("Begin", "End")
 # Those of the benchmark that is played by default are kept.
-KEPT = Documents(load_benchmark(RunConfig(model="").benchmark), RunConfig)
+KEPT = Documents(load_benchmark(RunConfig(model="").benchmark), RunConfig, SweepSettings)
 # Where the documents tell more of a key.
 LINKS = {
     "turns": "#a-turn",

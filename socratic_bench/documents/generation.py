@@ -27,7 +27,7 @@ _LEFT_OUT = ("default", "title", "discriminator", "x-part", "x-known", "x-keys")
 
 
 # What people write, so that keys may be left out.
-READ_ONLY = ("prices", "prompts_line")
+READ_ONLY = ("prices", "prompts_line", "sweep_plan")
 
 
 def schema_of(

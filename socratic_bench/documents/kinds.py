@@ -15,10 +15,11 @@ from socratic_bench.documents.prompts import PromptLine
 from socratic_bench.documents.run import Brief, CuratedDocument, RunDocument
 from socratic_bench.documents.schemas import contract_keys
 from socratic_bench.documents.sweep import CellRow, SweepDocument, SweepFile
+from socratic_bench.documents.sweep_plan import plan_type
 from socratic_bench.journal.entries import JournalEntry
 from socratic_bench.ports import Benchmark
 from socratic_bench.pricing.file import PriceFile
-from socratic_bench.settings import CoreConfig
+from socratic_bench.settings import CoreConfig, Kind
 from socratic_bench.storage.bucket_chain import Link
 from socratic_bench.storage.lease import LeaseFile
 
@@ -46,15 +47,19 @@ COMMON: Mapping[str, object] = {
 
 
 class Documents(Struct, frozen=True):
-    """The documents of runs of a benchmark, whose settings the configuration `config` has."""
+    """The documents of runs of a benchmark, whose settings the configuration `config` has, and of
+    sweeps, whose own are `sweep`.
+    """
 
     benchmark: Benchmark
     config: type[CoreConfig]
+    sweep: Kind
 
     @property
     def kinds(self) -> Mapping[str, object]:
         """Kind -> its type, or union of types."""
-        return {**COMMON, **self.benchmark.documents}
+        plan = plan_type((self.config, self.sweep), self.benchmark.name)
+        return {**COMMON, "sweep_plan": plan, **self.benchmark.documents}
 
     def schema(self, kind: str, promised: Sequence[str] | None = None) -> Node:
         """The schema of a kind. Of keys that are promised whatever the benchmark, those that it has

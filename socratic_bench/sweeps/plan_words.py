@@ -1,0 +1,66 @@
+"""What is said of keys and values of a plan."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from socratic_bench.documents.sweep_plan import key_name
+
+Json = Any  # as tomllib has it: dates and times, too
+
+LONGEST_COMPARED = 100  # comparing takes quadratic time
+_SECRET = re.compile(r"secret|token|password|credential|access_key|api_key", re.IGNORECASE)
+_KINDS: tuple[tuple[type, str], ...] = (
+    (bool, "true or false"),
+    (int, "a number"),
+    (float, "a number"),
+    (str, "text"),
+    (list, "a list"),
+    (dict, "a table"),
+)
+WANTED: Mapping[type, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text in quotation marks",
+}
+
+
+def kind_of(value: Json) -> str:
+    """What a value is, in words."""
+    return next((word for kind, word in _KINDS if isinstance(value, kind)), "a date or time")
+
+
+def is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def named(found: Mapping[str, Json], place: str = "") -> tuple[dict[str, Json], list[str]]:
+    """The values by the names of their keys, which may be written with hyphens, and a mistake for
+    each key that is written in both ways.
+    """
+    words: dict[str, str] = {}
+    mistakes = [
+        f"{place}{word}: the same as {words[key_name(word)]}: keep one."
+        for word in found
+        if words.setdefault(key_name(word), word) != word
+    ]
+    return {name: found[word] for name, word in words.items()}, mistakes
+
+
+def unknown(word: str, known: Sequence[str], place: str = "", above: Iterable[str] = ()) -> str:
+    """The mistake of a key that is not known, or that belongs `above` the tables."""
+    near = get_close_matches(word[:LONGEST_COMPARED], known, n=1)
+    near = near or [name for name in known if word in name.split("_")]
+    if near:
+        return f"{place}{word}: unknown key; did you mean {' or '.join(near)}?"
+    if _SECRET.search(word):
+        return (
+            f"{place}the key {word} is unknown. Secrets are no part of a plan: credentials come "
+            "from the environment."
+        )
+    if word in above:
+        return f"{place}{word}: belongs above the first table."
+    listed = f"there is {', '.join(known)}." if place else "see the schema sweep_plan."
+    return f"{place}{word}: unknown key; {listed}"
