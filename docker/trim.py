@@ -14,8 +14,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-# The calls of a run, and those that its credential providers make (profiles, SSO, web identity).
-SERVICES = ("bedrock", "bedrock-runtime", "s3", "signin", "sso", "sso-oidc", "sts")
+# The calls of a run and of the doctor, and those of credential providers.
+SERVICES = (
+    *("bedrock", "bedrock-runtime", "s3", "service-quotas", "signin", "sso", "sso-oidc", "sts"),
+)
 TABLES = ("_retry.json", "endpoints.json", "partitions.json", "sdk-default-configuration.json")
 UNUSED = ("bin", "boto3/data", "boto3/examples")
 UNUSED_NAMES = ("examples-1.json", "INSTALLER", "RECORD", "REQUESTED", "tests", "test")

@@ -253,6 +253,12 @@ class Benchmark(Protocol):
         """Read all that an episode needs. Raises `UsageError` with every mistake."""
         ...
 
+    def trial_prompt(self, role: Role) -> str:  # noqa: ARG002
+        """The system prompt of a short request in an actor's role, which shows that its model can
+        be called.
+        """
+        return "Answer in one word."
+
     def summarise(self, config: CoreConfig, turns: Sequence[Turn]) -> Metrics:
         """The metrics over the judged turns: every name of `metrics`, unknown ones null."""
         ...

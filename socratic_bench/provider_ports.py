@@ -2,13 +2,14 @@
 
 import sys
 import threading
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from msgspec import Struct
 
 from socratic_bench.errors import ModelError, Problem, Words
+from socratic_bench.findings import Finding, Quota
 from socratic_bench.settings import CoreConfig
 from socratic_bench.types import EndReason, Message, Request, StopReason, Usage
 
@@ -211,6 +212,13 @@ class Provider(Protocol):
         del model_id
         return ()
 
+    def capabilities(self, model_id: str) -> Mapping[str, tuple[bool, bool]]:
+        """What the model takes by what is known of it without a call, and as seen so far, by name;
+        nothing where nothing is known.
+        """
+        del model_id
+        return {}
+
 
 class ProviderModule(Protocol):
     """How a provider is come by. Its module offers it as `PROVIDER`."""
@@ -253,6 +261,19 @@ class ProviderModule(Protocol):
             *(config.offline, config.region, config.assume_role_arn, config.call_timeout_s),
             *(config.stream, config.prompt_cache, config.request_metadata),
         )
+
+    def identities(self, config: CoreConfig) -> Iterable[Finding]:
+        """Whose the credentials are, and the role; it may block."""
+        del config
+        return ()
+
+    def quotas(self, config: CoreConfig, model_ids: Sequence[str]) -> Mapping[str, Quota]:
+        """What the account may have of models, as far as it can be told; it may block.
+
+        Raises `ModelError` where nothing can be told.
+        """
+        del config, model_ids
+        return {}
 
     def for_run(self, provider: Provider, config: CoreConfig) -> Provider:
         """The provider that was opened, as one of the runs that share it wants it."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cli import resume
+from cli import doctor, resume
 from cli.arguments import parse
 from cli.flags import build_parser
 from cli.output import escaped
@@ -16,6 +16,7 @@ from cli.run import call_by_flags, planned
 from cli.run import read as read_flags
 from socratic_bench import RunConfig, forecast
 from socratic_bench.documents import RunResult, encode
+from socratic_bench.documents.plain import plain_keys
 from socratic_bench.emulator import MODEL_IDS
 from socratic_bench.runner import CancelToken, perform, prepare, run
 from socratic_bench.settings import Sources, read_config
@@ -70,6 +71,20 @@ def _gone_on(words: Sequence[str], env: Mapping[str, str]) -> RunResult:
         run_id = str(flags["run-id"]) if is_named else None
         plan, entries = planned(flags, config, problems, run_id, CancelToken())
         return perform(plan, entries=entries)
+
+
+def diagnosed(*words: str, env: Mapping[str, str] | None = None) -> Outcome:
+    """What `doctor` would leave, but for words for people."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (environment() if env is None else env).items():
+            patch.setenv(name, value)
+        flags, misused = parse(doctor.build_parser(), words)
+        config, misread = read_flags(flags)
+        plans = doctor.plans_of(config, flags, [*misused, *misread])
+        token = CancelToken()
+        document = doctor.diagnosed(plans, token)
+    body = escaped(encode(plain_keys(document)))
+    return Outcome(doctor.exit_code(document, token), body + b"\n", "")
 
 
 def predicted(*words: str, env: Mapping[str, str] | None = None) -> dict[str, Any]:

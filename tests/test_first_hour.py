@@ -19,7 +19,10 @@ from socratic_bench.emulator import MODEL_IDS
 from socratic_bench.runner.stores import is_mounted
 from tests.command import CLAUDE, OFFLINE, ROOT, assert_valid, environment, run
 
-COMMANDS = ("run", "resume", "sweep", "scenarios", "models", "schema", "emulator", "completion")
+COMMANDS = (
+    *("run", "resume", "sweep", "doctor", "scenarios", "models", "schema", "emulator"),
+    "completion",
+)
 SHELL_WORDS = f'eval "$({sys.executable} -m cli completion %s)"; %s'
 BASH = (
     "COMP_WORDS=(socratic-runner %s); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _socratic_runner; "

@@ -6,6 +6,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from socratic_bench.documents.command import EmulatorDocument, ModelList
+from socratic_bench.documents.doctor import DoctorDocument
 from socratic_bench.documents.dry_run import DryRunDocument
 from socratic_bench.documents.error import ErrorDocument
 from socratic_bench.documents.files import ClosingFile, JudgeFile, TurnFile
@@ -35,6 +36,7 @@ COMMON: Mapping[str, object] = {
     "sweep": SweepDocument,
     "sweep_begun": SweepFile,
     "sweep_row": CellRow,
+    "doctor": DoctorDocument,
     "emulator": EmulatorDocument,
     "models": ModelList,
     "error": ErrorDocument,

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from time import monotonic
-from urllib.parse import urlsplit
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents.dry_run import DryRunDocument, Expectation, Forecast, Sent
@@ -18,8 +17,6 @@ from socratic_bench.settings import BEDROCK, OFFLINE_REGION
 from socratic_bench.storage.places import check_stores, open_bucket, open_folder
 from socratic_bench.types import Json
 
-# The service's own endpoints, private ones included, are never asked if they are an emulator.
-SERVICE = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 LENGTHS: tuple[Length, ...] = ("likely", "short", "long")
 
 
@@ -85,14 +82,15 @@ def _sizes(config: RunConfig) -> Iterator[Sizes | None]:
 
 
 def _foreign_endpoint(config: RunConfig, environ: Mapping[str, str]) -> str | None:
-    """The URL of an endpoint that is not the service's own, which may be an emulator's."""
+    """The URL of an endpoint that is not the service's own, which may be an emulator's: its own are
+    never asked if they are one.
+    """
     if config.offline or config.provider != BEDROCK:
         return None
-    from socratic_bench.providers.bedrock.session import configured_endpoint
+    from socratic_bench.providers.bedrock.session import configured_endpoint, is_aws
 
-    url = configured_endpoint(config.region or OFFLINE_REGION, environ) or ""
-    host = urlsplit(url).hostname or ""
-    return url if host and not host.endswith(SERVICE) else None
+    url = configured_endpoint(config.region or OFFLINE_REGION, environ)
+    return url if url and not is_aws(url) else None
 
 
 def _scales(config: RunConfig, simulation: Simulation) -> tuple[dict[str, float], int]:

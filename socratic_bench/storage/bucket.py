@@ -112,6 +112,10 @@ class Bucket:
             raise self._enormous(key, f"has more than {MAX_OBJECT_BYTES} bytes")
         return Stored(body, self._etag(told, key), _age_s(told))
 
+    def delete(self, key: str) -> None:
+        """Take the object away, which no run does."""
+        self._call("delete_object", key, (), Key=key)
+
     def size(self, key: str) -> int | None:
         """The object's bytes, or `None` if there is none."""
         answer = self._call("head_object", key, _MISSING, Key=key)

@@ -47,7 +47,9 @@ ACTIONS: Mapping[str, str] = {
     "head_object": "s3:GetObject",
     "list_objects_v2": "s3:ListBucket",
     "head_bucket": "s3:ListBucket",
+    "delete_object": "s3:DeleteObject",
 }
+_VERBS = {"s3:PutObject": "written", "s3:DeleteObject": "deleted"}
 
 _EXPIRED = ("ExpiredToken", "ExpiredTokenException", "RequestExpired", "TokenRefreshRequired")
 _PASSING = (
@@ -101,7 +103,7 @@ def explain(error: Exception, context: BucketContext) -> ArtifactError:
     """The error that stands for an SDK's: an outage if a later try may pass, with what to do."""
     said = str(error)
     error = _cause(error)
-    verb = "written" if context.action == "s3:PutObject" else "read"
+    verb = _VERBS.get(context.action, "read")
     if isinstance(error, sdk.InvalidRegionError):
         said = _NO_REGION
     message = f"{context.location} could not be {verb}: {said}"

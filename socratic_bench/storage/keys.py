@@ -20,6 +20,11 @@ def index_of(identity: str) -> str:
     return f"journal/identities/{identity}/"
 
 
+def trial_key(name: str) -> str:
+    """A key that no run has, where runs may write and read, for a look at whether that is so."""
+    return f"journal/trials/{name}.json"
+
+
 class RunKeys(Struct, frozen=True):
     """Keys of one run. Turn numbers have three digits and grow past 999.
 

@@ -43,7 +43,7 @@ os._exit = sys.exit
 with suppress(SystemExit):
     main(sys.argv[1:])
 import boto3
-for service in ("s3", "sts", "sso", "sso-oidc", "bedrock"):
+for service in ("s3", "sts", "sso", "sso-oidc", "bedrock", "service-quotas"):
     boto3.client(service, region_name="us-east-1")
 specs = [vars(module).get("__spec__") for module in list(sys.modules.values())]
 print([s.name for s in specs if s and s.cached and not Path(s.cached).exists()], file=sys.stderr)
@@ -57,7 +57,8 @@ from botocore.config import Config
 regions = "us-east-1 eu-central-1 ap-southeast-3 us-gov-west-1 cn-north-1 aws-global".split()
 session = botocore.session.Session()
 found = {}
-for service in ("bedrock", "bedrock-runtime", "s3", "signin", "sso", "sso-oidc", "sts"):
+services = "bedrock bedrock-runtime s3 service-quotas signin sso sso-oidc sts".split()
+for service in services:
     found[service] = {"regions": session.get_available_regions(service)}
     for region in regions:
         client = session.create_client(

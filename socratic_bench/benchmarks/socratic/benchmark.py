@@ -38,7 +38,7 @@ from socratic_bench.judging import load_rubric
 from socratic_bench.ports import Benchmark, Metrics, Sample
 from socratic_bench.settings import CoreConfig, part_of, read_bounded
 from socratic_bench.turns import Measure, Rubric, Turn
-from socratic_bench.types import clean, counted
+from socratic_bench.types import Role, clean, counted
 
 CUSTOM = "custom"
 
@@ -94,6 +94,13 @@ class SocraticBenchmark(Benchmark):
             ),
             transcript=transcript,
         )
+
+    def trial_prompt(self, role: Role) -> str:
+        if role != STUDENT:
+            return super().trial_prompt(role)
+        from socratic_bench.benchmarks.socratic.students.model import CLOSING_TOKEN
+
+        return f"You are a student. To leave, end with {CLOSING_TOKEN}"
 
     def summarise(self, config: CoreConfig, turns: Sequence[Turn]) -> Metrics:
         return metrics.summarise(part_of(config, Settings), turns)

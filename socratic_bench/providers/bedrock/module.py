@@ -1,11 +1,12 @@
 """How Bedrock is come by: what it makes of a configuration, and the connection to it."""
 
 import os
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from socratic_bench.errors import Problem
+from socratic_bench.findings import Finding, Quota
 from socratic_bench.provider_ports import Provider, ProviderModule
 from socratic_bench.providers.bedrock.settings import known_problems, setting_notices
 from socratic_bench.settings import OFFLINE_REGION, CoreConfig
@@ -37,6 +38,16 @@ class _Bedrock(ProviderModule):
         from socratic_bench.providers.bedrock.session import open_session
 
         return open_session(_endpoint(config, None))
+
+    def identities(self, config: CoreConfig) -> Iterable[Finding]:
+        from socratic_bench.providers.bedrock.account import identities
+
+        return [*identities(config)]
+
+    def quotas(self, config: CoreConfig, model_ids: Sequence[str]) -> Mapping[str, Quota]:
+        from socratic_bench.providers.bedrock.account import quotas
+
+        return quotas(config, model_ids)
 
     def connection_key(self, config: CoreConfig) -> Hashable:
         return (config.offline, config.region, config.assume_role_arn, config.call_timeout_s)

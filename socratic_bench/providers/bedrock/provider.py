@@ -2,7 +2,7 @@
 names what went wrong.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,11 @@ from socratic_bench.errors import ModelError
 from socratic_bench.provider_ports import Answer, ErrorKind, OverdueError, Provider
 from socratic_bench.providers.bedrock import answers
 from socratic_bench.providers.bedrock.cache_points import caches_system
-from socratic_bench.providers.bedrock.capabilities import Capabilities
+from socratic_bench.providers.bedrock.capabilities import (
+    OWN_FIELDS,
+    Capabilities,
+    capabilities_of,
+)
 from socratic_bench.providers.bedrock.connection import ADVISED, Connection
 from socratic_bench.providers.bedrock.credentials import CredentialsError
 from socratic_bench.providers.bedrock.error_kinds import TRANSLATED, error_kind
@@ -122,6 +126,12 @@ class BedrockProvider(Provider):
     def standing_notices(self, model_id: str) -> Sequence[str]:
         """See `Provider.standing_notices`."""
         return self._seen(model_id).notices
+
+    def capabilities(self, model_id: str) -> Mapping[str, tuple[bool, bool]]:
+        """See `Provider.capabilities`; what a run's own options leave out counts as not taken."""
+        known, now = capabilities_of(model_id), self._seen(model_id).now
+        known, now = self._options.limit(known), self._options.limit(now)
+        return {name: (getattr(known, name), getattr(now, name)) for name in OWN_FIELDS}
 
     def _seen(self, model_id: str) -> ObservedCapabilities:
         seen = self._observed.get(model_id)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from botocore.config import Config
 from botocore.credentials import (
@@ -37,6 +38,8 @@ CONNECT_TIMEOUT_S = 10
 POOL_CONNECTIONS = 400  # kept open, once there were so many calls at a time
 ROLE_SESSION_NAME = "socratic-runner"
 SdkSession = Session  # what others pass on and need not look into
+# AWS's own endpoints, private ones included.
+AWS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 BEARER_TOKEN = "AWS_BEARER_TOKEN_BEDROCK"  # noqa: S105 -- the variable's name
 
 
@@ -89,6 +92,11 @@ def configured_endpoint(region: str, environ: Mapping[str, str]) -> str | None:
         return runtime_client(session, Endpoint(region=region), environ).meta.endpoint_url
     except ModelError:
         return None
+
+
+def is_aws(url: str) -> bool:
+    """Whether an endpoint is AWS's own, and not an emulator's, say."""
+    return (urlsplit(url).hostname or "").endswith(AWS)
 
 
 def signs_with_token(client: "BedrockRuntimeClient", environ: Mapping[str, str]) -> bool:

@@ -1,0 +1,107 @@
+"""One call of a model in its role, within the budget, and what became of it."""
+
+import random
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from msgspec import Struct, field
+
+from socratic_bench.calling.call import CalledModel
+from socratic_bench.calling.cancel_token import CancelToken
+from socratic_bench.calling.context import CallContext
+from socratic_bench.calling.events import CallListener
+from socratic_bench.doctor.targets import Target
+from socratic_bench.documents.cost import attempt_usd, call_cost, served
+from socratic_bench.errors import BenchError
+from socratic_bench.ports import CostLimit
+from socratic_bench.pricing.table import builtin_prices
+from socratic_bench.retrying import RetryPolicy
+from socratic_bench.services import Services
+from socratic_bench.types import Attempt, CallKey, Completion
+
+# A model that is not throttled answers so few tokens in a second or two.
+MAX_ATTEMPTS = 3
+CALL_TIMEOUT_S = 45.0
+PATIENCE_S = 60.0
+
+
+class Spending(Struct, frozen=True):
+    """What holds the calls within a budget, and hears of them."""
+
+    limit: CostLimit
+    hear: CallListener
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """A target that was called: its answer, or the error by which the call failed.
+
+    `capabilities`: by name, whether the table has it, and whether the model takes it as seen so
+    far. `notices` is what the provider says of the difference.
+    """
+
+    target: Target
+    completion: Completion | None = None
+    error: BenchError | None = None
+    attempts: tuple[Attempt, ...] = ()
+    capabilities: Mapping[str, tuple[bool, bool]] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
+
+    @property
+    def cost_usd(self) -> float | None:
+        """What its requests cost, those that failed at most; `None` if that is not known."""
+        table, target = self.target.prices or builtin_prices(), self.target
+        prices = table.of(target.model_id, target.config.region)
+        lost = [one for one in self.attempts if one.error is not None and one.may_have_been_billed]
+        usd = [attempt_usd(prices, one, target.asked) for one in lost]
+        if self.completion:
+            cost = call_cost(prices, self.completion.usage, served(self.completion, target.asked))
+            usd.append(cost.total_usd if cost else None)
+        return None if None in usd else sum(one or 0.0 for one in usd)
+
+
+def ask(
+    target: Target,
+    number: int,
+    *,
+    services: Services,
+    cancel_token: CancelToken,
+    now: Callable[[], datetime],
+    spending: Spending | None,
+) -> Asked:
+    """Call the model; whatever comes of it is told by the result. A defect is raised."""
+    own = CancelToken(monotonic_s=cancel_token.monotonic_s)
+    own.start_deadline(PATIENCE_S)
+    notices: list[str] = []
+    with cancel_token.parent_of(own):
+        try:
+            calls = services.calls(target.config, services.prepare(target.config), own)
+            context = CallContext(
+                now=now,
+                cancel_token=own,
+                retry_policy=_policy(target),
+                timeout_s=min(target.config.call_timeout_s, CALL_TIMEOUT_S),
+                notice=notices.append,
+                listeners=(spending.hear,) if spending else (),
+                cost_limit=spending.limit if spending else None,
+                tested=target.tested,
+                has_metadata=bool(target.config.request_metadata),
+            )
+            model = CalledModel(target.model_id, calls, context)
+            completion = model.complete(target.request, CallKey(role=target.role, index=number))
+            return Asked(
+                target=target,
+                completion=completion,
+                attempts=completion.attempts,
+                capabilities=calls.provider().capabilities(target.model_id),
+                notices=tuple(notices),
+            )
+        except BenchError as error:
+            return Asked(target=target, error=error, attempts=error.attempts)
+
+
+def _policy(target: Target) -> RetryPolicy:
+    return RetryPolicy(
+        max_attempts=min(target.config.max_attempts, MAX_ATTEMPTS),
+        window_s=PATIENCE_S,
+        uniform=random.Random().uniform,
+    )

@@ -1,0 +1,221 @@
+"""Looks at all of it at once, and sums up what was found."""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+from ulid import ULID
+
+from socratic_bench.calling.budget import Budget
+from socratic_bench.calling.cancel_token import CancelToken
+from socratic_bench.doctor.asking import Asked, Spending, ask
+from socratic_bench.doctor.places import look_at_bucket, look_at_folder
+from socratic_bench.doctor.readings import readings
+from socratic_bench.doctor.report import Report, document_of
+from socratic_bench.doctor.targets import Target, distinct
+from socratic_bench.documents.doctor import DoctorDocument
+from socratic_bench.errors import BenchError, ModelError
+from socratic_bench.findings import CheckName, Finding, Quota, Status
+from socratic_bench.pricing.table import builtin_prices
+from socratic_bench.providers import load_provider
+from socratic_bench.runner.clock import SteadyClock
+from socratic_bench.services import Services
+from socratic_bench.settings import CoreConfig
+
+# Failures by which nothing of the service was reached.
+UNREACHED = ("connection", "connection_lost", "tls", "invalid_endpoint")
+
+
+def diagnose(
+    targets: Sequence[Target],
+    *,
+    stores: Sequence[CoreConfig] = (),
+    services: Services | None = None,
+    cancel_token: CancelToken | None = None,
+    budget: Spending | float | None = None,
+    call: Callable[[str], str] = str,
+) -> DoctorDocument:
+    """Look at the accounts of the targets, the stores of these configurations, and every target by
+    one call, all at once.
+
+    `services` are those of the runs that follow, which begin with what is learnt here. `budget` is
+    shared with these runs, or in USD for these calls alone.
+    `cancel_token` ends it early: the document then says what was found by then. Settings are
+    called as `call` does. What goes wrong is told by the document; only defects are raised.
+    """
+    token = cancel_token or CancelToken()
+    with ExitStack() as stack:
+        if services is None:
+            services = stack.enter_context(Services(monotonic_s=token.monotonic_s))
+        stack.enter_context(services.cancel_token.parent_of(token))
+        found = _Look(distinct(targets), services, token, budget)
+        return document_of(found.report(stores), call=call)
+
+
+class _Look:
+    """All that is looked at, in threads of the services."""
+
+    def __init__(
+        self,
+        targets: Sequence[Target],
+        services: Services,
+        token: CancelToken,
+        budget: Spending | float | None,
+    ) -> None:
+        self._targets = targets
+        self._services = services
+        self._token = token
+        self._limit_usd = None if isinstance(budget, Spending) else budget
+        self._spending = (
+            budget if isinstance(budget, Spending) else _spending(targets, budget, token)
+        )
+        self._now = SteadyClock(monotonic_s=token.monotonic_s)
+        self._begun_s = token.monotonic_s()
+
+    def report(self, stores: Sequence[CoreConfig]) -> Report:
+        """Everything is begun before anything is waited for."""
+        asked = [self._submit(self._ask, n, one) for n, one in enumerate(self._targets)]
+        places = [self._submit(_listed, look) for look in self._looks_at(stores)]
+        accounts = [
+            (group[0].config, self._submit(_identities, group[0].config))
+            for group in _grouped(self._targets, _account)
+        ]
+        quotas = [
+            (group, self._submit(_quotas, group)) for group in _grouped(self._targets, _location)
+        ]
+        answers = [self._answer(n, future) for n, future in enumerate(asked)]
+        checks = [one for config, future in accounts for one in self._of_account(config, future)]
+        checks += _regions(answers)
+        checks += [one for future in places for one in self._of_place(future)]
+        told: dict[int, Quota] = {}
+        for group, future in quotas:
+            checks += self._of_quotas(group, future, told)
+        return Report(
+            checks=checks,
+            models=[(one, readings(one, told.get(n))) for n, one in enumerate(answers)],
+            quotas=told,
+            duration_s=self._token.monotonic_s() - self._begun_s,
+            error=self._token.error,
+            max_cost_usd=self._limit_usd,
+        )
+
+    def _submit(self, work: Callable[..., Any], *given: object) -> "Future[Any]":
+        return self._services.threads.submit(partial(work, *given))
+
+    def _looks_at(self, stores: Sequence[CoreConfig]) -> Iterator[Callable[[], Iterable[Finding]]]:
+        for group in _grouped(stores, lambda one: one.output_dir):
+            yield partial(look_at_folder, group[0])
+        for group in _grouped(stores, _bucket):
+            yield partial(look_at_bucket, group[0], str(ULID()), self._token.sleep)
+
+    def _ask(self, number: int, target: Target) -> Asked:
+        return ask(
+            target,
+            number,
+            services=self._services,
+            cancel_token=self._token,
+            now=self._now,
+            spending=self._spending,
+        )
+
+    def _answer(self, number: int, future: "Future[Asked]") -> Asked:
+        try:
+            return self._token.result(future)
+        except BenchError as ended:
+            return Asked(target=self._targets[number], error=ended)
+
+    def _of_account(self, config: CoreConfig, future: "Future[list[Finding]]") -> list[Finding]:
+        return self._found(future, "credentials", config.provider)
+
+    def _of_place(self, future: "Future[list[Finding]]") -> list[Finding]:
+        return self._found(future, "bucket_write", "stores")
+
+    def _of_quotas(
+        self, group: Sequence[Target], future: "Future[Mapping[str, Quota]]", told: dict[int, Quota]
+    ) -> list[Finding]:
+        try:
+            quotas = self._token.result(future)
+        except BenchError as error:
+            return [Finding.of("quota", "unknown", group[0].config.region or "", error)]
+        for target in group:
+            if target.model_id in quotas:
+                told[self._targets.index(target)] = quotas[target.model_id]
+        return []
+
+    def _found(
+        self, future: "Future[list[Finding]]", check: CheckName, subject: str
+    ) -> list[Finding]:
+        """What was found, or that it was not waited for."""
+        try:
+            return self._token.result(future)
+        except BenchError as ended:
+            return [Finding.of(check, "unknown", subject, ended)]
+
+
+def _spending(
+    targets: Sequence[Target], limit_usd: float | None, token: CancelToken
+) -> Spending | None:
+    """A budget for these calls alone. A model has the prices of the region of the first one that is
+    called: those that differ by region stand in ids and profiles.
+    """
+    if limit_usd is None or not targets:
+        return None
+    first = targets[0]
+    table = first.prices or builtin_prices()
+    budget = Budget(limit_usd, table=table, region=first.config.region, wait=token.result)
+    return Spending(budget, budget.hear)
+
+
+def _listed(look: Callable[[], Iterable[Finding]]) -> list[Finding]:
+    return [*look()]
+
+
+def _identities(config: CoreConfig) -> list[Finding]:
+    return [*load_provider(config.provider).identities(config)]
+
+
+def _quotas(group: Sequence[Target]) -> Mapping[str, Quota]:
+    config = group[0].config
+    names = [*dict.fromkeys(target.model_id for target in group)]
+    return load_provider(config.provider).quotas(config, names)
+
+
+def _regions(answers: Sequence[Asked]) -> Iterator[Finding]:
+    """Whether the service is reached where models are called: who refuses is there, too."""
+    for group in _grouped(answers, lambda one: one.target.config.region):
+        region = group[0].target.config.region
+        if region is None:
+            continue
+        errors = [one.error for one in group if isinstance(one.error, ModelError)]
+        unreached = [error for error in errors if error.code in UNREACHED]
+        of_service = [error for error in errors if error.end_reason != "credentials"]
+        if len(unreached) == len(group):
+            yield Finding.of("region", "failed", region, unreached[0])
+            continue
+        is_there = any(one.completion for one in group) or len(of_service) > len(unreached)
+        said = "the service answers" if is_there else "no model could be asked"
+        status: Status = "ok" if is_there else "unknown"
+        yield Finding(check="region", status=status, subject=region, message=said)
+
+
+def _account(target: Target) -> tuple[Hashable, ...]:
+    config = target.config
+    return (config.provider, config.offline, config.assume_role_arn)
+
+
+def _location(target: Target) -> Hashable:
+    return (*_account(target), target.config.region)
+
+
+def _bucket(config: CoreConfig) -> Hashable:
+    return (config.s3_bucket, config.s3_prefix, config.s3_kms_key_id, config.region, config.resume)
+
+
+def _grouped(items: Iterable[Any], key: Callable[[Any], Hashable]) -> list[list[Any]]:
+    """The items of each key, in the order in which the keys come."""
+    groups: dict[Hashable, list[Any]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return [*groups.values()]

@@ -1,0 +1,59 @@
+"""What a look at something beforehand has found: a place, a right, a model."""
+
+from typing import Literal, Self
+
+from msgspec import Struct
+
+from socratic_bench.errors import BenchError, Words
+
+# `warning`: a run works, and not quite as somebody may expect. `unknown`: it could not be told, or
+# what is lacking is not needed. `failed`: a run would fail by it.
+Status = Literal["ok", "warning", "unknown", "failed"]
+CheckName = Literal[
+    "credentials",
+    "role",
+    "region",
+    "folder",
+    "bucket_write",
+    "bucket_read",
+    "bucket_delete",
+    "answer",
+    "streaming",
+    "tools",
+    "cache_points",
+    "service_tier",
+    "system_prompt",
+    "temperature",
+    "price",
+    "quota",
+]
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """What came of a look at `subject`; `code` and `hint` are those of an error."""
+
+    check: CheckName
+    status: Status
+    subject: str
+    message: str
+    code: str | None = None
+    hint: Words | None = None
+
+    @classmethod
+    def of(cls, check: CheckName, status: Status, subject: str, error: BenchError) -> Self:
+        """What an error says of it."""
+        return cls(
+            check=check,
+            status=status,
+            subject=subject,
+            message=error.message,
+            code=error.code,
+            hint=error.hints[0] if error.hints else None,
+        )
+
+
+class Quota(Struct, frozen=True, kw_only=True):
+    """What an account may have of a model in a minute; `None`: not known."""
+
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None

@@ -1,0 +1,153 @@
+"""Whose credentials calls go with, the role that is taken for them, and what the account may have
+of a model: best effort, each by a request with one short try.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from botocore.config import Config
+from botocore.exceptions import NoCredentialsError
+from botocore.session import Session
+
+from socratic_bench.errors import ModelError
+from socratic_bench.findings import CheckName, Finding, Quota, Status
+from socratic_bench.providers.bedrock.credentials import make_ready
+from socratic_bench.providers.bedrock.data import make_client
+from socratic_bench.providers.bedrock.error_kinds import TRANSLATED, error_kind
+from socratic_bench.providers.bedrock.quota_names import quotas_by_model
+from socratic_bench.providers.bedrock.session import (
+    BEARER_TOKEN,
+    Endpoint,
+    configured_endpoint,
+    is_aws,
+    making,
+    open_session,
+)
+from socratic_bench.settings import OFFLINE_REGION, CoreConfig
+
+MAX_WAIT_S = 5
+PAGE = 100
+MOST_PAGES = 50  # Bedrock has some 15 pages of quotas
+STS, QUOTAS = "sts", "service-quotas"
+_NAMES = {STS: "AWS STS", QUOTAS: "Service Quotas"}
+_VARIABLES = {STS: "AWS_ENDPOINT_URL_STS", QUOTAS: "AWS_ENDPOINT_URL_SERVICE_QUOTAS"}
+
+_UNNEEDED = {
+    STS: "A run does not need to know it. To have it told, let AWS STS be reached "
+    "(AWS_ENDPOINT_URL_STS) and allow sts:GetCallerIdentity.",
+    QUOTAS: "A run does not need to know them. To have them told, let Service Quotas be reached "
+    "(AWS_ENDPOINT_URL_SERVICE_QUOTAS) and allow servicequotas:ListServiceQuotas.",
+}
+
+
+def identities(config: CoreConfig, environ: Mapping[str, str] = os.environ) -> Iterator[Finding]:
+    """Whose the credentials are; and the role's, if one is taken for calls."""
+    if config.offline:
+        yield _finding("credentials", "ok", "none", "the embedded endpoint needs none")
+        return
+    if environ.get(BEARER_TOKEN) and not config.assume_role_arn:
+        said = f"{BEARER_TOKEN} is set: an API key signs, and AWS STS cannot tell whose it is"
+        yield _finding("credentials", "unknown", "API key", said)
+        return
+    yield _identity("credentials", config, None, environ)
+    if config.assume_role_arn:
+        yield _identity("role", config, config.assume_role_arn, environ)
+
+
+def quotas(
+    config: CoreConfig, model_ids: Sequence[str], environ: Mapping[str, str] = os.environ
+) -> Mapping[str, Quota]:
+    """What the account may have of the models. Raises `ModelError`."""
+    if config.offline:
+        return {}
+    region = config.region or OFFLINE_REGION
+    try:
+        session = open_session(_endpoint(config, config.assume_role_arn))
+        client = _client(session, QUOTAS, region, environ)
+        if client is None:
+            raise _unknown(_unasked(QUOTAS))
+        rows = [*_rows(client)]
+    except TRANSLATED as error:
+        told = error_kind(error, model_id=_NAMES[QUOTAS]).error
+        told.hint = _UNNEEDED[QUOTAS]
+        raise told from error
+    return quotas_by_model(rows, model_ids)
+
+
+def _identity(
+    check: CheckName, config: CoreConfig, role_arn: str | None, environ: Mapping[str, str]
+) -> Finding:
+    subject = role_arn or "the caller"
+    try:
+        session = open_session(_endpoint(config, role_arn))
+        make_ready(session, role_arn)
+        if session.get_credentials() is None:
+            return _asked_in_vain(check, subject, NoCredentialsError())
+        client = _client(session, STS, config.region or OFFLINE_REGION, environ)
+        if client is None:
+            return _finding(check, "unknown", subject, _unasked(STS))
+        told = client.get_caller_identity()
+        return _finding(check, "ok", str(told["Arn"]), f"account {told['Account']}")
+    except ModelError as error:
+        return Finding.of(check, "failed", subject, error)
+    except (*TRANSLATED, KeyError, TypeError) as error:
+        return _asked_in_vain(check, subject, error)
+
+
+def _asked_in_vain(check: CheckName, subject: str, error: Exception) -> Finding:
+    """Credentials that are refused fail; a run does not need to know whose they are."""
+    if isinstance(error, (KeyError, TypeError)):
+        said = "what answers in the place of AWS STS does not say whose they are"
+        return _finding(check, "unknown", subject, said)
+    told = error_kind(error, model_id=_NAMES[STS]).error
+    status: Status = "failed" if told.end_reason == "credentials" else "unknown"
+    if status == "unknown":
+        told.hint = _UNNEEDED[STS]
+    return Finding.of(check, status, subject, told)
+
+
+def _rows(client: Any) -> Iterator[Mapping[str, Any]]:  # noqa: ANN401 -- the SDK's
+    more: dict[str, str] = {}
+    for _ in range(MOST_PAGES):
+        page = client.list_service_quotas(ServiceCode="bedrock", MaxResults=PAGE, **more)
+        yield from page.get("Quotas", ())
+        if not page.get("NextToken"):
+            return
+        more = {"NextToken": page["NextToken"]}
+
+
+def _client(session: Session, service: str, region: str, environ: Mapping[str, str]) -> Any:  # noqa: ANN401 -- the SDK makes its classes while it runs
+    """`None` if models are called at another endpoint than AWS's own and the service is not: what
+    that endpoint is called with says nothing of an account there.
+    """
+    config = Config(
+        retries={"total_max_attempts": 1, "mode": "standard"},
+        connect_timeout=MAX_WAIT_S,
+        read_timeout=MAX_WAIT_S,
+    )
+    with making():
+        client = make_client(session, service, region_name=region, config=config)
+    runtime = configured_endpoint(region, environ)
+    if runtime and not is_aws(runtime) and is_aws(client.meta.endpoint_url):
+        return None
+    return client
+
+
+def _endpoint(config: CoreConfig, role_arn: str | None) -> Endpoint:
+    return Endpoint(region=config.region or OFFLINE_REGION, assume_role_arn=role_arn)
+
+
+def _unasked(service: str) -> str:
+    return (
+        f"{_NAMES[service]} was not asked: models are called at an endpoint that is not AWS's own, "
+        f"and {_VARIABLES[service]} is not set"
+    )
+
+
+def _unknown(why: str) -> ModelError:
+    return ModelError(why, code="unknown", end_reason="unavailable")
+
+
+def _finding(check: CheckName, status: Status, subject: str, message: str) -> Finding:
+    return Finding(check=check, status=status, subject=subject, message=message)
