@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from socratic_bench.errors import BenchError, Words
     from socratic_bench.runner import CancelToken
     from socratic_bench.sweeps.asked import Asked
+    from socratic_bench.sweeps.plan_file import PlanFile
     from socratic_bench.sweeps.sweep import SweepResult
 
 USAGE = "socratic-runner sweep [PLAN.toml] --models ID ... [options]"
@@ -55,9 +56,24 @@ def _asked(flags: Flags, problems: "Sequence[Words]") -> "Asked":
 
     from .sources import sources
 
-    asked, misread = read_sweep(flags, sources(flags))
+    plan = _plan(flags, problems)
+    given = {**plan.flags, **flags}
+    asked, misread = read_sweep(flags, sources(given), plan)
     check(asked, [*problems, *misread], asked.grid.cells())
     return asked
+
+
+def _plan(flags: Flags, problems: "Sequence[Words]") -> "PlanFile":
+    """The plan that the flags name. Raises `UsageError` with the given problems and its own."""
+    from socratic_bench.errors import UsageError
+    from socratic_bench.sweeps.plan_file import NO_PLAN, read_plan_file
+
+    if not isinstance(path := flags.get("plan"), str):
+        return NO_PLAN
+    try:
+        return read_plan_file(path)
+    except UsageError as error:
+        raise UsageError([*problems, *error.said]) from error
 
 
 def call_by_flags() -> "Callable[[str], str]":

@@ -13,7 +13,7 @@ from socratic_bench.pricing.table import builtin_prices
 from socratic_bench.settings import MAX_TEXT_BYTES, flag_names
 from socratic_bench.sweeps.plan_file import PlanFile, read_plan_file
 from socratic_bench.sweeps.prompts import MAX_PROMPTS, Prompt, read_prompts
-from tests.command import ROOT
+from tests.command import ROOT, run
 from tests.schemas import breaches
 
 
@@ -333,3 +333,81 @@ id = "b"
 
 def breaches_of_plan(content: str) -> list[str]:
     return breaches("sweep_plan", tomllib.loads(content))
+
+
+STEADY, DRIFTING = "emulator.socratic-v1:0", "emulator.drift-5-v1:0"
+SAME = f"""
+models = ["{STEADY}", "{DRIFTING}"]
+scenarios = "career-change"
+turns = 1
+seed = 7
+judge_model = "emulator.judge-v1:0"
+"""
+OWN = f"""
+scenarios = "career-change"
+turns = 9
+seed = 7
+service_tier = "flex"
+offline = true
+
+[[models]]
+id = "{STEADY}"
+region = "eu-west-1"
+service_tier = "priority"
+prices.priority = {{input = 1000, output = 0}}
+
+[[models]]
+id = "{DRIFTING}"
+"""
+
+
+class TestSweepOfAPlan:
+    def test_its_cells_are_those_of_the_same_flags(self, tmp_path):
+        plan = run("sweep", plan_file(tmp_path, SAME), "--offline", "-o", tmp_path / "a")
+        flags = run(
+            *("sweep", "--offline", "--models", STEADY, DRIFTING, "--scenarios", "career-change"),
+            *("--turns", "1", "--seed", "7", "-o", tmp_path / "b"),
+        )
+
+        assert (plan.exit_code, flags.exit_code) == (0, 0)
+        keys = [[cell["cell"] for cell in one.document["cells"]] for one in (plan, flags)]
+        assert keys[0] == keys[1]
+        assert len({*keys[0]}) == 2
+
+    def test_a_flag_counts_before_it_and_a_model_s_own_before_both(self, tmp_path):
+        outcome = run("sweep", plan_file(tmp_path, OWN), "--turns", "1", "-o", tmp_path / "runs")
+        paths = (tmp_path / "runs/curated/runs").glob("*.json")
+        runs = {doc["model"]: doc for doc in (json.loads(path.read_bytes()) for path in paths)}
+        told = {
+            model: (doc["inputs"]["region"], doc["inputs"]["service_tier"], doc["n_turns"])
+            for model, doc in runs.items()
+        }
+
+        assert outcome.exit_code == 0
+        assert told == {
+            STEADY: ("eu-west-1", "priority", 1),
+            DRIFTING: ("us-east-1", "flex", 1),
+        }
+        tutor = runs[STEADY]["cost"]["tutor"]
+        usage = runs[STEADY]["usage"]["tutor"]
+        assert tutor["input_usd"] == pytest.approx(usage["input_tokens"] / 1000)
+        assert tutor["output_usd"] == 0
+
+    def test_its_mistakes_are_told_with_those_of_the_command_line(self, tmp_path):
+        path = plan_file(tmp_path, OWN + "turns = 3")
+        outcome = run("sweep", path, "--no-such-flag")
+
+        assert outcome.exit_code == 2
+        message = outcome.document["error"]["message"]
+        assert "Unknown flag '--no-such-flag'" in message
+        assert f"{path}: models, item 2, turns: belongs above the first table." in message
+
+    def test_a_model_s_own_setting_and_several_for_all_contradict(self, tmp_path):
+        tiers = ("--service-tier", "default", "flex")
+        outcome = run("sweep", plan_file(tmp_path, OWN), *tiers, "-o", tmp_path / "runs")
+
+        assert outcome.exit_code == 2
+        assert outcome.document["error"]["message"] == (
+            f"--service-tier names several values, but the plan gives '{STEADY}' one of its own: "
+            "keep one of both."
+        )

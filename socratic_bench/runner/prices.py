@@ -12,17 +12,20 @@ from socratic_bench.settings import read_bounded
 if TYPE_CHECKING:
     from socratic_bench.pricing.table import PriceTable
 
+BUILT_IN = ""  # no file has this name
+
 
 def read_prices(
     config: RunConfig, known: "dict[str, PriceTable] | None" = None
 ) -> "PriceTable | None":
     """The user's own prices, read once for all runs that know them; `None` without any.
 
-    Raises `UsageError` with all mistakes in them.
+    `known` are those that were read, by their files' names, and under `BUILT_IN` those that stand
+    in place of the built-in ones. Raises `UsageError` with all mistakes in them.
     """
-    if config.prices_file is None:
-        return None
     known = {} if known is None else known
+    if config.prices_file is None:
+        return known.get(BUILT_IN)
     if config.prices_file not in known:
         known[config.prices_file] = _read(config.prices_file)
     return known[config.prices_file]

@@ -1,6 +1,6 @@
 """What a command line asks a sweep for: the settings that its runs share, and the axes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -8,10 +8,13 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.errors import Problem, UsageError, Words
+from socratic_bench.pricing.table import PriceTable
+from socratic_bench.runner.prices import BUILT_IN, read_prices
 from socratic_bench.settings import Sources, read_config, table
 from socratic_bench.settings.reader import Flags, Reader
 from socratic_bench.settings.table import Declared
 from socratic_bench.sweeps.grid import MODEL, Axis, Grid
+from socratic_bench.sweeps.plan_file import NO_PLAN, PlanFile
 from socratic_bench.sweeps.prompts import read_prompts
 from socratic_bench.sweeps.settings import SweepSettings
 
@@ -28,13 +31,27 @@ class Asked(Struct, frozen=True, kw_only=True):
 
     settings: SweepSettings
     grid: Grid
+    plan: PlanFile = NO_PLAN
     unread: tuple[str, ...] = ()
+
+    def price_tables(self) -> dict[str, PriceTable]:
+        """What runs of the sweep are to know of prices: the plan's own, over those of a file.
+
+        Raises `UsageError` with all mistakes in that file.
+        """
+        tables: dict[str, PriceTable] = {}
+        below = read_prices(self.grid.base, tables)
+        prices = self.plan.prices(below)
+        return {self.grid.base.prices_file or BUILT_IN: prices} if prices else tables
 
 
 def read_sweep(
-    flags: Flags, sources: Sources, by_model: Mapping[str, Mapping[str, Any]] | None = None
+    flags: Flags, sources: Sources, plan: PlanFile = NO_PLAN
 ) -> tuple[Asked, list[Words]]:
-    """The sweep that flags ask for, as far as they can be read, and every mistake in them."""
+    """The sweep that flags ask for, and a plan where there is no flag, as far as they can be read,
+    and every mistake in them.
+    """
+    flags = {**plan.flags, **flags}
     problems: list[Words] = []
     own = Reader(SweepSettings, replace(sources, flags=flags))
     settings = SweepSettings(**{name: own.read(name) for name in table(SweepSettings)})
@@ -43,15 +60,16 @@ def read_sweep(
     base, misread = read_config(RunConfig, replace(sources, flags=_of_cells(flags, axes)))
     problems.extend(misread)
     problems.extend(_own_problems(settings, base, axes))
+    problems.extend(_contradictions(plan, axes))
     base = replace(base, **{axis.name: axis.values[0] for axis in axes if axis.values})
     grid = Grid(
         base=base,
-        axes=tuple(axis for axis in axes if axis.values),
+        axes=tuple(axis for axis in axes if axis.values and not _is_default(axis, plan)),
         repeats=max(1, settings.repeats),
-        by_model=by_model or {},
+        by_model=plan.by_model,
     )
     unread = tuple(axis.name for axis in axes if not axis.values)
-    return Asked(settings=settings, grid=grid, unread=unread), problems
+    return Asked(settings=settings, grid=grid, plan=plan, unread=unread), problems
 
 
 def axis_settings() -> Iterator[Declared]:
@@ -120,6 +138,21 @@ def _repeated(one: Declared, values: Sequence[Any]) -> Iterator[Problem]:
     for value in dict.fromkeys(value for value in values if values.count(value) > 1):
         text = f"{{{one.name}}} names {{value!r}} more than once: {{repeats}} plays cells again."
         yield Problem.of(text, value=value)
+
+
+def _is_default(axis: Axis, plan: PlanFile) -> bool:
+    """Whether its only value holds for the models that have none of their own."""
+    return len(axis.values) == 1 and any(axis.name in own for own in plan.by_model.values())
+
+
+def _contradictions(plan: PlanFile, axes: Sequence[Axis]) -> Iterator[Problem]:
+    for axis in (axis for axis in axes if len(axis.values) > 1):
+        for model in (model for model, own in plan.by_model.items() if axis.name in own):
+            yield Problem.of(
+                f"{{{axis.name}}} names several values, but the plan gives {{model!r}} one of its "
+                "own: keep one of both.",
+                model=model,
+            )
 
 
 def _own_problems(

@@ -52,6 +52,9 @@ class PlanFile(Struct, frozen=True, kw_only=True):
         return PriceTable(models=rows, source=source, below=below or builtin_prices())
 
 
+NO_PLAN = PlanFile(name="", flags={})
+
+
 def read_plan_file(path: Path | str) -> PlanFile:
     """The plan in a file. Raises `UsageError` with every mistake that is one by itself.
 

@@ -1,7 +1,7 @@
 """A sweep from its beginning to its end: what is to be played, playing it, and what it came to."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -67,6 +67,8 @@ def check(asked: Asked, problems: Sequence[Words], cells: Sequence[Cell]) -> Non
     found: dict[Words, None] = dict.fromkeys(problems)
     grid = asked.grid
     tables: dict[str, PriceTable] = {}
+    with suppress(UsageError):  # each run with such a file tells its mistakes
+        tables = asked.price_tables()
     for cell in _one_of_each_kind(cells):
         config = replace(grid.config(cell), max_cost_usd=grid.base.max_cost_usd)
         try:
@@ -204,6 +206,7 @@ class _Sweeping:
 
         with ExitStack() as stack:
             services = stack.enter_context(Services(monotonic_s=self._token.monotonic_s))
+            services.price_tables.update(self._asked.price_tables())
             stack.callback(self._display.end)
             for index in indices:
                 stack.callback(index.flush)
