@@ -1,6 +1,7 @@
 """A sweep through the command: its cells, its document, and how it goes on."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -31,6 +32,29 @@ def rows(folder: Path) -> list[dict[str, Any]]:
     """What the index holds, in the order in which it was written."""
     paths = sorted(folder.glob("sweeps/*/cells/*.jsonl"))
     return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+
+
+def begin(*words: str, folder: Path) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "cli", "sweep", "--offline", *words, "-o", str(folder)]
+    return subprocess.Popen(command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE)
+
+
+def wait_for_turns(process: "subprocess.Popen[bytes]", folder: Path, name: str) -> None:
+    """Until two runs have a file of that name."""
+    while len(list(folder.glob(f"raw/runs/*/{name}"))) < 2:
+        assert process.poll() is None
+        time.sleep(0.02)
+
+
+def repeated_calls(folder: Path) -> list[str]:
+    """Calls that were answered more than once, by the runs' journals."""
+    found = []
+    for path in folder.glob("journal/runs/*.jsonl"):
+        entries = [json.loads(line) for line in path.read_text().splitlines()]
+        answered = [json.dumps(e["key"]) for e in entries if e["kind"] == "answered"]
+        found += [key for key in answered if answered.count(key) > 1]
+        assert answered
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -128,15 +152,8 @@ class TestGoingOn:
 
     def test_a_signal_ends_it_and_what_was_under_way_goes_on(self, tmp_path):
         words = [*GRID[:-4], "--turns", "30", "--max-connections", "2"]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "cli", "sweep", "--offline", *words, "-o", str(tmp_path)],
-            cwd=ROOT,
-            env=environment(),
-            stdout=subprocess.PIPE,
-        )
-        while len(list(tmp_path.glob("raw/runs/*/turn_005.json"))) < 2:
-            assert process.poll() is None
-            time.sleep(0.02)
+        process = begin(*words, folder=tmp_path)
+        wait_for_turns(process, tmp_path, "turn_005.json")
         process.send_signal(signal.SIGINT)
         document = json.loads(process.communicate()[0])
         begun = {path.name for path in tmp_path.glob("raw/runs/*")}
@@ -146,13 +163,41 @@ class TestGoingOn:
         assert document["n_completed"] + document["n_missing"] == document["n_cells"]
         assert (again.exit_code, again.document["n_completed"]) == (0, 4)
         assert begun <= {cell["run_id"] for cell in again.document["cells"]}
-        for path in tmp_path.glob("journal/runs/*.jsonl"):
-            asked = [
-                json.dumps(entry["key"])
-                for line in path.read_text().splitlines()
-                if (entry := json.loads(line)).get("kind") == "answered"
-            ]
-            assert len(asked) == len(set(asked))
+        assert repeated_calls(tmp_path) == []
+
+
+class TestProcesses:
+    def test_several_play_the_same_sweep(self, played, tmp_path):
+        outcome = sweep(*GRID, "--repeats", "2", "--processes", "2", folder=tmp_path)
+
+        assert outcome.exit_code == 0
+        assert outcome.document["groups"].keys() == played[1].document["groups"].keys()
+        for one, other in zip(outcome.document["cells"], played[1].document["cells"], strict=True):
+            assert (one["cell"], one["value"]) == (other["cell"], other["value"])
+
+    def test_cells_of_one_that_is_killed_are_played_by_others(self, tmp_path):
+        words = [*GRID[:-4], "--turns", "40", "--processes", "2", "--max-connections", "2"]
+        process = begin(*words, folder=tmp_path)
+        wait_for_turns(process, tmp_path, "turn_003.json")
+        children = Path(f"/proc/{process.pid}/task").glob("*/children")
+        ids = [int(word) for path in children for word in path.read_text().split()]
+        killed = [one for one in ids if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
+        os.kill(killed[0], signal.SIGKILL)
+        document = json.loads(process.communicate()[0])
+
+        assert (process.returncode, document["n_completed"]) == (0, 4)
+        assert "A process of the sweep ended with -9" in " ".join(document["notices"])
+        assert repeated_calls(tmp_path) == []
+
+    def test_a_signal_ends_all_of_them(self, tmp_path):
+        words = [*GRID[:-4], "--turns", "60", "--processes", "2", "--max-connections", "2"]
+        process = begin(*words, folder=tmp_path)
+        wait_for_turns(process, tmp_path, "turn_003.json")
+        process.send_signal(signal.SIGTERM)
+        document = json.loads(process.communicate()[0])
+
+        assert (process.returncode, document["end_reason"]) == (143, "interrupted")
+        assert document["n_missing"] > 0
 
 
 class TestMistakes:

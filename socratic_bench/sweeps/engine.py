@@ -1,104 +1,76 @@
-"""Plays the cells of a sweep: many runs at once over shared services, each with its own end."""
+"""Plays cells: many runs at once over services that they share, each with an end of its own."""
 
-import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.calling.events import CallAnswered, CallEvent
 from socratic_bench.documents.result import RunResult
-from socratic_bench.documents.sweep import CellRow
 from socratic_bench.errors import BenchError, InternalError
 from socratic_bench.ports import Benchmark, MetricInfo
-from socratic_bench.runner import Plan, perform
+from socratic_bench.runner import perform, prepare
 from socratic_bench.runner.listener import Listener
 from socratic_bench.services import Services
-from socratic_bench.sweeps.grid import Cell
+from socratic_bench.sweeps.control import CellJob, CellListener
+from socratic_bench.sweeps.grid import Grid
 from socratic_bench.sweeps.rows import row_of_result
-from socratic_bench.sweeps.state import SweepState
 from socratic_bench.types import EndReason
 
-# What ends one run so would end all others, too.
-FATAL: frozenset[EndReason] = frozenset({"credentials", "artifacts"})
 # How a run ends that a sweep which goes on plays further.
-UNDER_WAY: frozenset[EndReason] = FATAL | {"interrupted", "deadline", "budget"}
-
-
-class CellJob(Struct, frozen=True, kw_only=True):
-    """A cell, and what makes the plan of its run once it is its turn."""
-
-    cell: Cell
-    plan: Callable[[], Plan]
+UNDER_WAY: frozenset[EndReason] = frozenset(
+    {"interrupted", "deadline", "budget", "credentials", "artifacts"}
+)
 
 
 class SweepEngine(Struct, frozen=True, kw_only=True):
-    """What it takes to play cells.
-
-    `on_row` hears of each cell that ended, from any thread.
-    """
+    """What it takes to play cells of a grid."""
 
     services: Services
+    grid: Grid
     benchmark: Benchmark
-    state: SweepState
-    at_once: int
-    on_row: Callable[[CellRow], None]
+    listener: CellListener
 
-    def play(self, jobs: Sequence[CellJob], cancel_token: CancelToken) -> BenchError | None:
-        """Play them in their order, so many at once; what ended the sweep before all were played.
+    def play(
+        self, take: Callable[[], CellJob | None], at_once: int, cancel_token: CancelToken
+    ) -> None:
+        """Play what `take` gives, from several threads, until that is `None` in each.
 
-        Every cell that was begun has ended when this returns.
+        Every cell that was begun has ended when this returns. It raises nothing: the listener hears
+        of everything.
         """
-        waiting, lock = deque(jobs), threading.Lock()
-
-        def take() -> CellJob | None:
-            with lock:
-                return waiting.popleft() if waiting and not cancel_token.error else None
 
         def work() -> None:
             while job := take():
                 self._play(job, cancel_token)
 
-        n_workers = min(self.at_once, len(jobs)) or 1
-        with ThreadPoolExecutor(n_workers, thread_name_prefix="cell") as pool:
-            futures: list[Future[None]] = [pool.submit(work) for _ in range(n_workers)]
-            for future in futures:
-                self._wait(future, cancel_token)
-        return cancel_token.error
-
-    def _wait(self, future: "Future[None]", cancel_token: CancelToken) -> None:
-        """Until it is done; a deadline that passes meanwhile ends all cells."""
-        try:
-            cancel_token.result(future)
-        except BenchError as error:
-            cancel_token.end(error)
-            future.result()
+        with ThreadPoolExecutor(at_once, thread_name_prefix="cell") as pool:
+            for future in [pool.submit(work) for _ in range(at_once)]:
+                _wait(future, cancel_token)
 
     def _play(self, job: CellJob, cancel_token: CancelToken) -> None:
-        self.state.began(job.cell.model)
         try:
             result = self._performed(job, cancel_token)
-        except Exception as error:  # noqa: BLE001 -- the boundary: other cells are reported
-            ended = error if isinstance(error, BenchError) else InternalError.of(error)
-            cancel_token.end(ended)
-            result = None
-        if result is None or result.end_reason in UNDER_WAY:
-            self.state.left(job.cell.model)
-            if result and result.error and result.end_reason in FATAL:
-                cancel_token.end(result.error)
-            return
-        row = row_of_result(job.cell, result, self._metrics(result))
-        self.state.ended(row)
-        self.on_row(row)
+        except BenchError as error:
+            self.listener.left(job, error)
+        except Exception as defect:  # noqa: BLE001 -- the boundary: other cells are reported
+            self.listener.left(job, InternalError.of(defect))
+        else:
+            if result.end_reason in UNDER_WAY:
+                self.listener.left(job, result.error)
+            else:
+                self.listener.ended(job, row_of_result(job.cell, result, self._metrics(result)))
 
     def _performed(self, job: CellJob, cancel_token: CancelToken) -> RunResult:
+        config = self.grid.config(job.cell)
+        plan = prepare(config, price_tables=self.services.price_tables)
         token = CancelToken(monotonic_s=cancel_token.monotonic_s)
         with cancel_token.parent_of(token):
             return perform(
-                job.plan(),
-                listener=_CellListener(job.cell, self.state),
+                replace(plan, run_id=job.run_id),
+                listener=_CallListener(job, self.listener),
                 cancel_token=token,
                 services=self.services,
             )
@@ -107,15 +79,24 @@ class SweepEngine(Struct, frozen=True, kw_only=True):
         return (*self.benchmark.metrics, *result.opening.metrics)
 
 
-class _CellListener(Listener):
-    """Tells a sweep of one of its runs."""
+def _wait(future: "Future[None]", cancel_token: CancelToken) -> None:
+    """Until it is done; a deadline that passes meanwhile ends all cells."""
+    try:
+        cancel_token.result(future)
+    except BenchError as error:
+        cancel_token.end(error)
+        future.result()
 
-    def __init__(self, cell: Cell, state: SweepState) -> None:
-        self._model = cell.model
-        self._state = state
+
+class _CallListener(Listener):
+    """Tells of the answers of one run."""
+
+    def __init__(self, job: CellJob, listener: CellListener) -> None:
+        self._job = job
+        self._listener = listener
 
     def on_call(self, event: CallEvent) -> None:
         if isinstance(event, CallAnswered):
             usage = event.completion.usage
             n_tokens = usage.input_tokens + usage.output_tokens if usage else 0
-            self._state.answered(self._model, n_tokens)
+            self._listener.answered(self._job, n_tokens)

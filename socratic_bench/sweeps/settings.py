@@ -9,6 +9,7 @@ from socratic_bench.settings.reader import parse_number
 
 MAX_REPEATS = 1000
 MAX_CONNECTIONS = 1024
+MAX_PROCESSES = 32
 STALL_MIN = 15.0
 
 
@@ -45,6 +46,16 @@ class SweepSettings(Struct, frozen=True, kw_only=True):
             "times that each cell is played, by seeds of its own (default {default})",
             low=1,
             high=MAX_REPEATS,
+        ),
+    ] = 1
+    processes: Annotated[
+        int,
+        Setting(
+            "sweep",
+            "N",
+            "processes that play cells, where one is too slow (default {default})",
+            low=1,
+            high=MAX_PROCESSES,
         ),
     ] = 1
     max_connections: Annotated[

@@ -1,29 +1,29 @@
 """A sweep from its beginning to its end: what is to be played, playing it, and what it came to."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 from ulid import ULID
 
-from socratic_bench.benchmarks import RunConfig, load_benchmark
+from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.documents.sweep import CellRow, SweepFile
 from socratic_bench.errors import BenchError, UsageError, Words
 from socratic_bench.ports import Benchmark
-from socratic_bench.runner import Plan, prepare
+from socratic_bench.runner import prepare
 from socratic_bench.runner.plan import draw_seed
-from socratic_bench.services import Services
 from socratic_bench.storage.listing import ListedStores
 from socratic_bench.sweeps.asked import Asked
-from socratic_bench.sweeps.engine import CellJob, SweepEngine
+from socratic_bench.sweeps.control import CellJob, SweepControl
+from socratic_bench.sweeps.engine import SweepEngine
 from socratic_bench.sweeps.grid import Cell, Grid, run_id, run_ids_begin_with
 from socratic_bench.sweeps.index import CellIndex, begun_sweeps, curated_bodies, moment
 from socratic_bench.sweeps.rows import row_of_curated
+from socratic_bench.sweeps.shared import Shared
 from socratic_bench.sweeps.state import SweepState
 from socratic_bench.version import VERSION
 
@@ -101,6 +101,7 @@ class _Sweeping:
         now: Callable[[], datetime],
     ) -> None:
         self._asked = asked
+        self._settings = asked.settings
         self._display = display
         self._token = cancel_token
         self._now = now
@@ -141,7 +142,7 @@ class _Sweeping:
     def _begun(self, started_at: datetime) -> SweepFile:
         """The sweep that goes on, or a new one."""
         identity = self._asked.grid.identity()
-        if self._asked.settings.resume:
+        if self._settings.resume:
             stores = self._stores.all
             found = [one for store in stores for one in begun_sweeps(store)]
             same = [one for one in found if one.identity == identity]
@@ -162,7 +163,7 @@ class _Sweeping:
         self, begun: SweepFile, cells: Sequence[Cell], indices: Sequence[CellIndex]
     ) -> dict[str, CellRow]:
         """How cells ended earlier, by the indices, and by the runs that these lack."""
-        if not self._asked.settings.resume:
+        if not self._settings.resume:
             return {}
         rows: dict[str, CellRow] = {}
         for index in indices:
@@ -195,7 +196,7 @@ class _Sweeping:
         for cell in missing:
             if cell.key in rows:
                 state.again(rows.pop(cell.key))
-        missing = missing[: self._asked.settings.limit]
+        missing = missing[: self._settings.limit]
         check(self._asked, (), missing)
         self._display.begin(begun.sweep_id, state)
 
@@ -204,48 +205,51 @@ class _Sweeping:
             for index in indices:
                 index.add(row)
 
-        with ExitStack() as stack:
-            services = stack.enter_context(Services(monotonic_s=self._token.monotonic_s))
-            services.price_tables.update(self._asked.price_tables())
-            stack.callback(self._display.end)
+        started_at = moment(begun.started_at)
+        jobs = [
+            CellJob(cell=cell, run_id=run_id(begun.sweep_id, started_at, cell)) for cell in missing
+        ]
+        control = SweepControl(jobs, state, keep, self._token)
+        try:
+            self._play(control, grid, at_once=min(self._settings.max_connections, len(jobs)))
+        finally:
             for index in indices:
-                stack.callback(index.flush)
-            stack.enter_context(self._token.parent_of(services.cancel_token))
+                index.flush()
+            self._display.end()
+        return control.error
+
+    def _play(self, control: SweepControl, grid: Grid, *, at_once: int) -> None:
+        """In this process, or in others of its own."""
+        shared = Shared(price_tables=self._asked.price_tables())
+        if not at_once:
+            return
+        if self._settings.processes > 1:
+            from socratic_bench.sweeps.workers import ProcessPool
+
+            ProcessPool(
+                control=control,
+                grid=grid,
+                shared=shared,
+                n_processes=self._settings.processes,
+                at_once=at_once,
+                notice=self._notice,
+            ).play(self._token)
+            return
+        with shared.services(self._token.monotonic_s) as services:
             engine = SweepEngine(
-                services=services,
-                benchmark=self._benchmark,
-                state=state,
-                at_once=self._asked.settings.max_connections,
-                on_row=keep,
+                services=services, grid=grid, benchmark=self._benchmark, listener=control
             )
-            started_at = moment(begun.started_at)
-            jobs = [
-                CellJob(
-                    cell=cell,
-                    plan=partial(
-                        _plan,
-                        grid.config(cell),
-                        run_id(begun.sweep_id, started_at, cell),
-                        services,
-                    ),
-                )
-                for cell in missing
-            ]
-            return engine.play(jobs, self._token)
+            engine.play(control.take, at_once, self._token)
 
     def _is_to_be_played(self, cell: Cell, rows: Mapping[str, CellRow]) -> bool:
         row = rows.get(cell.key)
         if row is None:
             return True
-        return row.status != "completed" and self._asked.settings.retry_failed
+        return row.status != "completed" and self._settings.retry_failed
 
     def _notice(self, text: str) -> None:
         self._notices.append(text)
         self._display.notice(text)
-
-
-def _plan(config: RunConfig, named: str, services: Services) -> Plan:
-    return replace(prepare(config, price_tables=services.price_tables), run_id=named)
 
 
 def _counts(said: Words, asked: Asked) -> bool:
