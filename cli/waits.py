@@ -24,6 +24,7 @@ SEEN_AFTER_S = 0.5
 PAUSED, ANSWERING, JUDGING, HELD, STEP = range(5)
 CAUSES: dict[WaitCause, str] = {
     "rate_limit": "waits for the rate limit",
+    "rate_target": "waits for the rate target",
     "prompt_cache": "waits for the prompt cache",
     "budget": "waits for what the budget has left",
 }

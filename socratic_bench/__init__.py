@@ -10,6 +10,8 @@ from socratic_bench.version import VERSION as __version__  # noqa: N811 -- the c
 TYPE_CHECKING = False  # the module of that name takes longer to import than all that is here
 if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
+    from socratic_bench.calling.rate_targets import RateTargets
+    from socratic_bench.calling.rate_window import RateTarget
     from socratic_bench.documents import RunResult
     from socratic_bench.errors import BenchError, UsageError
     from socratic_bench.runner import CancelToken, run
@@ -20,6 +22,8 @@ __all__ = [
     "BenchError",
     "CancelToken",
     "Gate",
+    "RateTarget",
+    "RateTargets",
     "RunConfig",
     "RunResult",
     "Services",
@@ -32,6 +36,8 @@ _HOMES = {
     "BenchError": "socratic_bench.errors",
     "Gate": "socratic_bench.settings",
     "CancelToken": "socratic_bench.runner",
+    "RateTarget": "socratic_bench.calling.rate_window",
+    "RateTargets": "socratic_bench.calling.rate_targets",
     "RunConfig": "socratic_bench.benchmarks",
     "RunResult": "socratic_bench.documents",
     "Services": "socratic_bench.services",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.calling.context import CallServices
 from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
-from socratic_bench.calling.rate_limiter import RateLimiters
+from socratic_bench.calling.rate_limiters import Narrowed, RateLimiters
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.provider_ports import Provider
 from socratic_bench.providers import load_provider
@@ -21,6 +21,7 @@ from socratic_bench.threads import RequestThreads
 from socratic_bench.turnstile import Turnstile, unhurried
 
 if TYPE_CHECKING:
+    from socratic_bench.calling.rate_targets import RateTargets
     from socratic_bench.pricing.table import PriceTable
 
 Prepared = Any  # a provider's own, or the error that there is in place of it
@@ -35,12 +36,22 @@ class Services:
     Safe to use from several threads. Each run still has its own cancel token, budget, notices and
     journal, and one that fails ends no other. To be closed, or used as a context manager, once all
     runs have ended: runs that have not are ended by it. `cancel_token` ends all of them.
+
+    With `rate_targets`, which are not closed with it, they keep to these. `on_narrowed` is told of
+    throttling that slows a model down.
     """
 
-    def __init__(self, *, monotonic_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        *,
+        monotonic_s: Callable[[], float] = time.monotonic,
+        rate_targets: "RateTargets | None" = None,
+        on_narrowed: Callable[[Narrowed], None] | None = None,
+    ) -> None:
         self.cancel_token = CancelToken(monotonic_s=monotonic_s)
         self.threads = RequestThreads()
-        self.rate_limiters = RateLimiters(monotonic_s=monotonic_s)
+        self.rate_limiters = RateLimiters(monotonic_s=monotonic_s, on_narrowed=on_narrowed)
+        self.rate_targets = rate_targets
         self.price_tables: dict[str, PriceTable] = {}
         self._monotonic_s = monotonic_s
         self._lock = threading.Lock()
@@ -77,9 +88,11 @@ class Services:
                 opened.append(module.for_run(_own(cancel_token, opening), config))
             return opened[0]
 
+        where, targets = (config.provider, config.region or ""), self.rate_targets
         return CallServices(
             provider=provider,
-            rate_limiter=partial(self.rate_limiters.of, config.provider, config.region or ""),
+            rate_limiter=partial(self.rate_limiters.of, *where),
+            pacer=partial(targets.of, *where) if targets else None,
             cache_gate=self._cache_gate(config),
             threads=self.threads,
             turnstile=self._turnstile,

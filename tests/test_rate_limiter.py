@@ -17,8 +17,8 @@ from socratic_bench.calling.rate_limiter import (
     SLOWEST_PER_S,
     START_PER_S,
     RateLimiter,
-    RateLimiters,
 )
+from socratic_bench.calling.rate_limiters import RateLimiters
 from socratic_bench.emulator.throttle import Throttle
 from tests.shared_time import SharedTime
 

@@ -1,6 +1,7 @@
 """Many runs of one process that share their services, each played in a thread of its own."""
 
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -9,11 +10,23 @@ from typing import Any
 
 import pytest
 
-from socratic_bench import CancelToken, RunConfig, RunResult, Services, run
+from socratic_bench import (
+    CancelToken,
+    RateTarget,
+    RateTargets,
+    RunConfig,
+    RunResult,
+    Services,
+    run,
+)
+from socratic_bench.calling.events import CallEvent, CallWaits
+from socratic_bench.calling.rate_limiters import Narrowed
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import UsageError
+from socratic_bench.runner.listener import Listener
 from tests.command import account
 from tests.fakes import PATIENCE_S
+from tests.owned_clock import OwnedClock
 
 TUTOR, JUDGE, PICKY = "emulator.socratic-v1:0", "emulator.judge-v1:0", "emulator.picky-v1:0"
 RUNS = 12
@@ -124,15 +137,88 @@ def test_what_a_model_refuses_is_found_out_once_and_told_by_all(served):
 def test_throttling_of_one_run_slows_all_that_call_the_model(served):
     # Six at once, and one a second: on no machine do sixteen calls keep to that by themselves.
     emulator = served(requests_per_minute=60)
-    with Services() as services:
+    told: list[Narrowed] = []
+    with Services(on_narrowed=told.append) as services:
         play([config(seed, turns=1, judge_model=None) for seed in range(16)], services)
         changes = services.rate_limiters.of("bedrock", "us-east-1", TUTOR).changes
 
     n_refused = sum(record.status == 429 for record in emulator.requests)
     assert "throttled" in {change.cause for change in changes}
     assert n_refused <= 2 * 16
+    pattern = rf"{TUTOR} in us-east-1 throttled: \d+\.\d -> \d+\.\d+ requests a second"
+    assert told
+    assert all(re.fullmatch(pattern, str(one)) for one in told)
+    assert all(one.before_per_s > one.after_per_s for one in told)
     with Services() as services:
         assert services.rate_limiters.of("bedrock", "us-east-1", TUTOR).changes == ()
+
+
+def together(configs: Sequence[RunConfig], targets: Sequence[RateTarget] = (), **more: Any) -> Any:
+    """Runs at an emulator, on a clock of their own; results, requests, and what the pace was."""
+    clock, waited = OwnedClock(), []
+
+    class Listening(Listener):
+        def on_call(self, event: CallEvent) -> None:
+            if isinstance(event, CallWaits):
+                waited.append(event.cause)
+
+    settings = {"latency_ms": 200, **{name: more.pop(name) for name in ("faults",) if name in more}}
+    quota = Settings(any_model=True, requests_per_minute=60, **settings)
+    time_ = {"monotonic_s": lambda: clock.now_s}
+    paced = RateTargets(targets, **more, **time_)
+    with (
+        clock.emulator(quota) as emulator,
+        pytest.MonkeyPatch.context() as patch,
+        ThreadPoolExecutor(len(configs)) as pool,
+    ):
+        for name, value in account(emulator.url).items():
+            patch.setenv(name, value)
+        with Services(**time_, rate_targets=paced) as services:
+            shared = {"services": services, "listener": Listening()}
+            playing = [
+                pool.submit(run, one, cancel_token=clock.cancel_token(), **shared)
+                for one in configs
+            ]
+            results = [one.result() for one in playing]
+        return results, emulator.requests, paced.report(), waited
+
+
+def test_runs_keep_to_targets_so_that_a_service_refuses_none():
+    """Tutor and judge have a target each, and quotas that are no more: one a second."""
+    targets = [RateTarget(requests_per_minute=60, tokens_per_minute=500_000)]
+    configs = [config(seed, turns=1) for seed in range(12)]
+    results, requests, pace, waited = together(configs, targets)
+
+    assert [result.status for result in results] == ["completed"] * 12
+    assert [record.status for record in requests] == [200] * 12 * 3
+    judge, tutor = pace
+    assert (judge.model, tutor.model) == (JUDGE, TUTOR)
+    assert (judge.requests, tutor.requests, judge.throttled) == (24, 12, 0)
+    # Some are sent at once, and the others in their slots.
+    assert judge.work_s == pytest.approx(24 - 3, abs=2.5)
+    used = [result.document["usage"] for result in results]
+    for role, found in (("tutor", tutor), ("judge", judge)):
+        kinds = ("input_tokens", "output_tokens")
+        assert found.tokens == sum(one[role][kind] for one in used for kind in kinds)
+    assert "rate_target" in waited
+
+
+def test_a_model_that_answers_nothing_ends_its_runs_and_no_others():
+    dead = "emulator.dead-v1:0"
+    configs = [
+        config(1, model=dead),
+        config(2, judge_model=dead, turns=30),
+        config(3, turns=30, judge_model=None),
+    ]
+    faults = (parse_fault(f"unavailable:model={dead}"),)
+    (tutor, judge, fine), *_ = together(configs, faults=faults, stall_s=15)
+
+    assert fine.status == "completed"
+    for result in (tutor, judge):
+        error = result.document["error"]
+        assert (result.end_reason, error["code"], result.exit_code) == ("unavailable", "stalled", 4)
+        assert error["message"].startswith(f"{dead} in us-east-1 was stopped")
+    assert judge.document["n_turns"] < 30
 
 
 def test_a_runs_fatal_error_its_budget_and_its_cancel_token_are_its_own(served):

@@ -1,12 +1,14 @@
 """A call of a model, from the question to the answer: its steps, in their order."""
 
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import nullcontext
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, convert, field
 from msgspec.structs import asdict
 
+from socratic_bench.calling.call_errors import kind_of, told_of
 from socratic_bench.calling.context import CallContext, CallServices
 from socratic_bench.calling.events import (
     AttemptBegan,
@@ -19,22 +21,18 @@ from socratic_bench.calling.events import (
     CallRetries,
     CallWaits,
 )
-from socratic_bench.calling.refused_settings import explained
 from socratic_bench.calling.sending import sent_in_time
 from socratic_bench.documents.encoding import concealed
 from socratic_bench.documents.plain import plain_keys
-from socratic_bench.errors import BenchError, InternalError, ModelError, Stopped, Words
+from socratic_bench.errors import BenchError, InternalError, ModelError
 from socratic_bench.journal.codec import StoredCompletion, request_sha256
 from socratic_bench.pricing.bounds import most_input_tokens
-from socratic_bench.provider_ports import (
-    SERVER_ERROR,
-    THROTTLED,
-    ErrorKind,
-    Provider,
-    common_kind,
-)
+from socratic_bench.provider_ports import SERVER_ERROR, THROTTLED, ErrorKind, Provider
 from socratic_bench.turnstile import Pass
 from socratic_bench.types import Attempt, CallKey, Completion, Request
+
+if TYPE_CHECKING:
+    from socratic_bench.calling.model_pace import Admission
 
 RUN_ENDED = "run_ended"  # the error of a request whose answer nobody waited for any more
 RETRY_WINDOW_S = 900.0
@@ -71,6 +69,7 @@ class _Call(Struct):
     mended: set[str] = field(default_factory=set)
     input_at_most: int = 0
     n_tried: int = 0
+    admission: "Admission | None" = None
 
     def complete(self) -> Completion:
         replayed = self._replayed()
@@ -79,7 +78,7 @@ class _Call(Struct):
         self._tell(CallBegan)
         try:
             self.context.cancel_token.check()
-            return self._kept(self._with_retries())
+            return self._kept(self._answered())
         except Exception as error:
             told = self._told(error)
             self._tell(CallFailed, request_sha256=request_sha256(self.request), error=told)
@@ -93,17 +92,22 @@ class _Call(Struct):
 
     def _replayed(self) -> Completion | None:
         """What an earlier process was answered, even while the run is ending."""
-        replay_log = self.context.replay_log
-        if replay_log is None or not replay_log.n_answers:
+        log = self.context.replay_log
+        if log is None or not log.n_answers:
             return None
         try:
-            outcome = replay_log.recall(request_sha256(self.request), self.key)
+            outcome = log.recall(request_sha256(self.request), self.key)
         except ModelError as error:
             self._tell(CallReplayed, outcome=error)
             raise
         if outcome:
             self._tell(CallReplayed, outcome=outcome)
         return outcome
+
+    def _answered(self) -> Completion:
+        pacer = self.services.pacer
+        with pacer(self.model_id).calling(self.context.cancel_token) if pacer else nullcontext():
+            return self._with_retries()
 
     def _with_retries(self) -> Completion:
         return self.context.retry_policy.call(
@@ -169,6 +173,17 @@ class _Call(Struct):
         if self.context.cost_limit:
             self._tell(CallWaits, cause="budget")
             self.context.cost_limit.reserve(self.model_id, self.request, self.key)
+        if self.services.pacer is None:
+            return self._paced(provider)
+        pacer = self.services.pacer(self.model_id)
+        with pacer.admitted(provider, self.request, self.context, self._wait) as self.admission:
+            self.wait_ms += self.admission.waited_ms
+            return self._paced(provider)
+
+    def _wait(self, wait_s: float | None) -> None:
+        self._tell(CallWaits, cause="rate_target", wait_s=wait_s)
+
+    def _paced(self, provider: Provider) -> Completion:
         limiter = self.services.rate_limiter(self.model_id)
         if wait_s := limiter.wait_s:
             self._tell(CallWaits, cause="rate_limit", wait_s=wait_s)
@@ -183,6 +198,8 @@ class _Call(Struct):
         self.input_at_most = self.input_at_most or most_input_tokens(self.request)
         self._tell(AttemptBegan, request=self.request, input_tokens_at_most=self.input_at_most)
         self.context.cancel_token.check()
+        if self.admission:
+            self.admission.sent()
         started_at, started_s = self.context.now(), self.context.cancel_token.monotonic_s()
         try:
             answer = sent_in_time(
@@ -198,7 +215,7 @@ class _Call(Struct):
             if error is self.context.cancel_token.error:
                 self._lost(started_at, started_s, RUN_ENDED, maybe_billed=True)
                 raise
-            kind = self._kind(error, provider)
+            kind = kind_of(error, provider, self.model_id)
             if kind is None:  # a defect
                 self._lost(started_at, started_s, InternalError.code, maybe_billed=True)
                 raise
@@ -206,6 +223,8 @@ class _Call(Struct):
             self._heed(kind, started_s)
             raise kind.error from error.__cause__ or error
         self.services.rate_limiter(self.model_id).answered()
+        if self.admission:
+            self.admission.answered(answer.usage)
         self._add_attempt(started_at, answer.latency_ms, None, maybe_billed=True)
         return Completion(
             **asdict(answer),
@@ -213,11 +232,6 @@ class _Call(Struct):
             finished_at=self.context.now(),
             model_id=self.model_id,
         )
-
-    def _kind(self, error: Exception, provider: Provider) -> ErrorKind | None:
-        with suppress(Exception):  # the defect that is told is the first one
-            return provider.error_kind(error) or common_kind(error, self.model_id)
-        return None
 
     def _heed(self, kind: ErrorKind, sent_at_s: float) -> None:
         self.kind = kind
@@ -235,6 +249,8 @@ class _Call(Struct):
         duration_ms = (self.context.cancel_token.monotonic_s() - started_s) * 1000
         attempt = self._add_attempt(started_at, duration_ms, error, maybe_billed=maybe_billed)
         self._tell(AttemptFailed, attempt=attempt)
+        if self.admission:
+            self.admission.failed(error, maybe_billed=maybe_billed)
 
     def _add_attempt(
         self, started_at: datetime, duration_ms: float, error: str | None, *, maybe_billed: bool
@@ -254,29 +270,16 @@ class _Call(Struct):
         return attempt
 
     def _told(self, error: Exception) -> BenchError:
-        """The error with all that can be said of it: its requests, a better hint, the setting."""
-        told = error if isinstance(error, BenchError) else InternalError.of(error)
-        if error is self.context.cancel_token.error:
-            told = Stopped.of(told)  # the run's is one object for all calls
-        elif isinstance(error, ModelError) and self.kind:
-            if better := self._better_hint(self.kind):
-                error.hint = better
-            told = explained(
-                error,
-                self.kind.refused,
-                self.request,
-                is_tested=self.key.role == self.context.tested,
-                metadata=self.context.has_metadata,
-            )
+        told = told_of(
+            error,
+            self.kind,
+            self.request,
+            self.context,
+            self.services.threads,
+            is_tested=self.key.role == self.context.tested,
+        )
         told.attempts = tuple(self.attempts)
         return told
-
-    def _better_hint(self, kind: ErrorKind) -> Words | None:
-        if kind.look_up is None:
-            return None
-        with suppress(BenchError):
-            return self.context.cancel_token.result(self.services.threads.submit(kind.look_up))
-        return None
 
     def _kept(self, completion: Completion) -> Completion:
         """The answer as a resumed run would see it: what can be kept is what counts."""

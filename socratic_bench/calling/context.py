@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -17,10 +18,13 @@ from socratic_bench.threads import RequestThreads
 from socratic_bench.turnstile import Turnstile
 from socratic_bench.types import Role
 
+if TYPE_CHECKING:
+    from socratic_bench.calling.model_pace import ModelPacer
+
 
 class CallServices(Struct, frozen=True, kw_only=True):
     """What calls to one provider share. `provider` connects to it where that is yet to be done,
-    `rate_limiter` is that of a model.
+    `rate_limiter` is that of a model, and so is `pacer`, where there are rate targets.
     """
 
     provider: Callable[[], Provider]
@@ -28,6 +32,7 @@ class CallServices(Struct, frozen=True, kw_only=True):
     cache_gate: PromptCacheGate
     threads: RequestThreads
     turnstile: Turnstile = field(default_factory=Turnstile)
+    pacer: "Callable[[str], ModelPacer] | None" = None
 
 
 class CallContext(Struct, frozen=True, kw_only=True):

@@ -10,9 +10,9 @@ from socratic_bench.journal.codec import StoredCompletion
 from socratic_bench.provider_ports import ErrorKind
 from socratic_bench.types import Attempt, CallKey, Completion, Request
 
-# The slot of a rate limiter, another request that writes the same prefix to the prompt cache, or
-# requests under way that may leave enough of the budget.
-WaitCause = Literal["rate_limit", "prompt_cache", "budget"]
+# The slot of a rate limiter, a place in a minute of the model's target, another request that writes
+# the same prefix to the prompt cache, or requests under way that may leave enough of the budget.
+WaitCause = Literal["rate_limit", "rate_target", "prompt_cache", "budget"]
 
 
 class CallEvent(Struct, frozen=True, kw_only=True):

@@ -74,8 +74,14 @@ class RateLimiter:
     error of the server's says nothing of quotas: it only stops that for `PAUSE_S`.
     """
 
-    def __init__(self, *, monotonic_s: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        *,
+        monotonic_s: Callable[[], float],
+        on_narrowed: Callable[[float, float], None] | None = None,
+    ) -> None:
         self._monotonic_s = monotonic_s
+        self._on_narrowed = on_narrowed
         self._lock = threading.Lock()
         self._per_s = self._before_per_s = START_PER_S
         self._step_per_s = 0.0
@@ -132,6 +138,7 @@ class RateLimiter:
     def throttled(self, *, sent_at_s: float, retry_after_s: float | None = None) -> None:
         """A request that was sent at `sent_at_s` was refused for being one too many."""
         with self._lock:
+            before_per_s = self._per_s
             now_s = self._monotonic_s()
             rest_s = min(retry_after_s or 0.0, REST_MAX_S)
             # What was under way when the rate was narrowed says nothing of the new one.
@@ -142,6 +149,9 @@ class RateLimiter:
                 rest_s = max(usual_s, last_s + 1 / self._per_s - now_s, rest_s)
                 self._is_told = retry_after_s is not None
             self._rest(now_s, rest_s)
+            after_per_s = self._per_s
+        if self._on_narrowed and after_per_s != before_per_s:
+            self._on_narrowed(before_per_s, after_per_s)
 
     def failed(self) -> None:
         """The server made an error."""
@@ -260,20 +270,3 @@ class RateLimiter:
         if cause == "answered" and self._changes and self._changes[-1].cause == cause:
             self._changes.pop()
         self._changes.append(RateChange(at_s=now_s, cause=cause, per_s=self._per_s))
-
-
-class RateLimiters:
-    """One limiter for each provider, model and region; safe to use from several threads."""
-
-    def __init__(self, *, monotonic_s: Callable[[], float]) -> None:
-        self._monotonic_s = monotonic_s
-        self._limiters: dict[tuple[str, str, str], RateLimiter] = {}
-
-    def of(self, provider: str, region: str, model_id: str) -> RateLimiter:
-        """The limiter that all share who send there."""
-        key = (provider, region, model_id)
-        found = self._limiters.get(key)
-        if found is None:
-            # Another thread may have been quicker.
-            found = self._limiters.setdefault(key, RateLimiter(monotonic_s=self._monotonic_s))
-        return found

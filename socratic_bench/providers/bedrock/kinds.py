@@ -127,6 +127,12 @@ ERROR_KINDS: dict[str, ErrorRow] = {
         "The account's tokens for this model are used up for the day: run again tomorrow, take "
         "another model or region, or ask for a higher quota in the AWS console.",
     ),
+    "stalled": _lasting(
+        "unavailable",
+        "none of the model's requests was answered for so long that it was stopped, with all runs "
+        "that call it",
+        "See by the attempts of its calls what they failed by, and go on once that is mended.",
+    ),
     "context_window": _lasting(
         "context_window",
         "the dialogue is too long for the model",

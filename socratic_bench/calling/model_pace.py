@@ -1,0 +1,294 @@
+"""The pace of one model: its target, and the line of those who wait for it."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from math import ceil
+
+from msgspec import Struct, field
+
+from socratic_bench.calling.cancel_token import CancelToken
+from socratic_bench.calling.context import CallContext
+from socratic_bench.calling.rate_window import (
+    ASKED_US,
+    BUCKET_US,
+    REQUESTS,
+    SEEN_US,
+    STALLED,
+    THROTTLED,
+    TOKENS,
+    US,
+    WAITED_US,
+    WORK_US,
+    RateWindow,
+)
+from socratic_bench.calling.shared_rows import MOST_PROCESSES, Rows
+from socratic_bench.calling.stall_watch import StallWatch
+from socratic_bench.documents.pace import ModelPace
+from socratic_bench.pricing.bounds import most_input_tokens
+from socratic_bench.provider_ports import THROTTLED as THROTTLED_CODE
+from socratic_bench.provider_ports import Provider
+from socratic_bench.types import Request, Usage
+
+# Input tokens that the provider estimates may be so many times those that it would have estimated
+# by what the service has counted so far.
+SAFETY = 1.25
+# Another process cannot wake whoever is first here, so that it looks by itself; so often where only
+# the other's turn is waited for, which is over at once.
+LOOK_US, TURN_US = US // 4, US // 100
+# A process that was seen no later than this has stopped: the others no longer wait for its turn.
+GONE_US = 2 * US
+
+Tell = Callable[[float | None], None]  # a wait begins, of about so many seconds
+
+
+class _Place(Struct, eq=False):
+    """A place in the line; its future is done once there is something to look at."""
+
+    asked_us: int
+    n_tokens: int
+    called: "Future[None]" = field(default_factory=Future)
+
+
+class Admission(Struct, eq=False):
+    """Leave to send a request, and what is counted for it."""
+
+    pacer: "ModelPacer"
+    cancel_token: CancelToken
+    asked_us: int
+    n_tokens: int
+    estimate: int
+    bucket: int
+    waited_ms: float
+    is_open: bool = True
+
+    def sent(self) -> None:
+        """The request is sent now, and counts from now on."""
+        while not self.pacer.count(self):
+            # What else it waited for took more than a minute.
+            self.bucket = self.pacer.wait(self.asked_us, self.n_tokens, self.cancel_token)
+
+    def answered(self, usage: Usage | None) -> None:
+        """What was not used is given back; all counts where the service has counted nothing."""
+        self._settle(self.n_tokens if usage is None else usage.input_tokens + usage.output_tokens)
+        self.pacer.succeeded(self.estimate, usage)
+
+    def failed(self, code: str, *, maybe_billed: bool) -> None:
+        """The request failed, which may end all runs that call the model."""
+        self._settle(self.n_tokens if maybe_billed else 0)
+        self.pacer.failed(code)
+
+    def close(self) -> None:
+        """It was not sent, if nothing else is known."""
+        if self.is_open:
+            self.is_open = False
+            self.pacer.give_back(self)
+
+    def _settle(self, n_tokens: int) -> None:
+        self.is_open = False
+        self.pacer.settle(self, n_tokens)
+
+
+class ModelPacer:
+    """Admits requests to one model in one region; safe to use from several threads, and several
+    processes that share its row.
+
+    Requests are admitted in the order in which they ask. Only the first in the line waits for a
+    time or a place in the minute; those behind it wait for their turn.
+    """
+
+    def __init__(
+        self,
+        name: tuple[str, str],
+        window: RateWindow,
+        rows: Rows,
+        *,
+        stall_s: float | None,
+        monotonic_s: Callable[[], float],
+    ) -> None:
+        self._model, self._region = name
+        self._window, self._row, self._target = window, window.row, window.target
+        self._rows, self._place = rows, rows.place
+        self._monotonic_s = monotonic_s
+        self._line: deque[_Place] = deque()
+        self._densest = 0.0
+        where = f" in {self._region}" if self._region else ""
+        self._watch = StallWatch(
+            f"{self._model}{where}", window.row, rows, stall_s=stall_s, monotonic_s=monotonic_s
+        )
+        self.calling = self._watch.calling
+
+    @contextmanager
+    def admitted(
+        self, provider: Provider, request: Request, context: CallContext, tell: Tell
+    ) -> Iterator[Admission]:
+        """Wait for leave to send the request, or raise what ends the run meanwhile."""
+        estimate, n_tokens, per_minute = 0, 0, self._target.tokens_per_minute
+        if per_minute:
+            estimate = sum(part.tokens for part in provider.sizes(self._model, request))
+            n_tokens = self._most_tokens(request, estimate)
+            if n_tokens > per_minute:
+                context.notice(
+                    f"Requests to {self._model} that may have more tokens than its target of "
+                    f"{per_minute} a minute are sent alone, in a minute that has no others."
+                )
+        asked_us = self._now_us()
+        bucket = self.wait(asked_us, n_tokens, context.cancel_token, tell)
+        waited_ms = (self._now_us() - asked_us) / 1000
+        admission = Admission(
+            self, context.cancel_token, asked_us, n_tokens, estimate, bucket, waited_ms
+        )
+        try:
+            yield admission
+        finally:
+            admission.close()
+
+    def wait(
+        self, asked_us: int, n_tokens: int, cancel_token: CancelToken, tell: Tell | None = None
+    ) -> int:
+        """Wait until so many tokens fit; the bucket in which they count."""
+        place = _Place(asked_us, n_tokens)
+        with self._rows.locked():
+            if not self._target.is_limit:
+                return self._window.take(asked_us, n_tokens)
+            self._line.append(place)
+        try:
+            while True:
+                with self._rows.locked():
+                    bucket, wait_us = self._look(place)
+                    about_us = wait_us or len(self._line) * self._target.slot_us
+                if bucket is not None:
+                    return bucket
+                if tell:
+                    tell(about_us / US or None)
+                    tell = None
+                with suppress(TimeoutError):
+                    cancel_token.result(place.called, self._look_in_s(wait_us))
+        finally:
+            with self._rows.locked():
+                self._leave(place)
+
+    def count(self, admission: Admission) -> bool:
+        """Count a request as sent now, and no longer as sent when it was admitted; false if that
+        was too long ago.
+
+        No minute gets over its target by it: until it ended, it held the request in either place.
+        """
+        with self._rows.locked():
+            now_us = self._now_us()
+            if self._window.is_over(admission.bucket, now_us):
+                return False
+            self._window.add(admission.bucket, -1, -admission.n_tokens)
+            admission.bucket = now_us // BUCKET_US
+            self._window.add(admission.bucket, 1, admission.n_tokens)
+            self._row[REQUESTS] += 1
+            self._row[WAITED_US] += max(0, now_us - admission.asked_us)
+            return True
+
+    def settle(self, admission: Admission, n_tokens: int) -> None:
+        """A request took so many tokens."""
+        with self._rows.locked():
+            self._window.add(admission.bucket, 0, n_tokens - admission.n_tokens)
+            self._row[TOKENS] += n_tokens
+            self._wake()
+
+    def give_back(self, admission: Admission) -> None:
+        """Nothing was sent."""
+        with self._rows.locked():
+            self._window.add(admission.bucket, -1, -admission.n_tokens)
+            self._wake()
+
+    def succeeded(self, estimate: int, usage: Usage | None) -> None:
+        """A request was answered, for which so many input tokens were estimated."""
+        with self._rows.locked():
+            self._watch.succeeded()
+            if usage and estimate:
+                self._densest = max(self._densest, usage.input_tokens / estimate)
+
+    def failed(self, code: str) -> None:
+        """A request failed."""
+        with self._rows.locked():
+            self._row[THROTTLED] += code == THROTTLED_CODE
+            self._watch.failed()
+        self._watch.end_if_stalled()
+
+    def report(self) -> ModelPace:
+        """What it came to so far, in all processes."""
+        with self._rows.locked():
+            self._watch.touch()
+            row, target = self._row, self._target
+            minutes = row[WORK_US] / US / 60
+            return ModelPace(
+                model=self._model,
+                region=self._region or None,
+                target_rpm=target.requests_per_minute,
+                target_tpm=target.tokens_per_minute,
+                rpm=_rounded(row[REQUESTS] / minutes) if minutes else None,
+                tpm=_rounded(row[TOKENS] / minutes) if minutes else None,
+                requests=row[REQUESTS],
+                tokens=row[TOKENS],
+                throttled=row[THROTTLED],
+                waited_s=_rounded(row[WAITED_US] / US),
+                work_s=_rounded(row[WORK_US] / US),
+                stalled=bool(row[STALLED]),
+            )
+
+    def _look(self, place: _Place) -> tuple[int | None, int | None]:
+        """The bucket of the first in the line, if it fits; else the wait, if that is known."""
+        if self._line[0] is not place:
+            return None, None
+        now_us = self._now_us()
+        if place.called.done():
+            place.called = Future()
+        if self._rows.is_shared:
+            self._row[ASKED_US + self._place] = place.asked_us
+            self._row[SEEN_US + self._place] = now_us
+        if wait_us := self._window.wait_us(now_us, place.n_tokens):
+            return None, wait_us
+        if self._rows.is_shared and self._is_others_turn(place.asked_us, now_us):
+            return None, TURN_US
+        return self._window.take(now_us, place.n_tokens), 0
+
+    def _look_in_s(self, wait_us: int | None) -> float | None:
+        if wait_us is None:
+            return None
+        return (min(wait_us, LOOK_US) if self._rows.is_shared else wait_us) / US
+
+    def _is_others_turn(self, asked_us: int, now_us: int) -> bool:
+        """Whether another process waits for longer."""
+        asked = self._row[ASKED_US : ASKED_US + MOST_PROCESSES].tolist()
+        mine = (asked_us, self._place)
+        return any(
+            (one_us, place) < mine and now_us - self._row[SEEN_US + place] < GONE_US
+            for place, one_us in enumerate(asked)
+            if one_us
+        )
+
+    def _leave(self, place: _Place) -> None:
+        is_first = self._line[0] is place
+        self._line.remove(place)
+        if is_first:
+            self._row[ASKED_US + self._place] = 0
+            self._wake()
+
+    def _wake(self) -> None:
+        """Have the first in the line look again."""
+        if self._line and not self._line[0].called.done():
+            self._line[0].called.set_result(None)
+
+    def _most_tokens(self, request: Request, estimate: int) -> int:
+        """Tokens that a request may take: no tokenizer makes more of it, or it would be far denser
+        than all that were counted.
+        """
+        most = most_input_tokens(request)
+        if self._densest:
+            most = min(most, ceil(SAFETY * self._densest * estimate))
+        return most + request.config.max_tokens
+
+    def _now_us(self) -> int:
+        return round(self._monotonic_s() * US)
+
+
+def _rounded(value: float) -> float:
+    return round(value, 3)

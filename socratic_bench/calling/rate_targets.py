@@ -1,0 +1,117 @@
+"""Targets of requests and tokens a minute: true limits for all that is sent to a model."""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Self
+
+from socratic_bench.calling.model_pace import ModelPacer
+from socratic_bench.calling.rate_window import (
+    ACTIVE,
+    ASKED_US,
+    REQUESTS,
+    STALLED,
+    TOUCHED_US,
+    US,
+    WIDTH,
+    RateTarget,
+    RateWindow,
+)
+from socratic_bench.calling.shared_rows import KEY, Rows, SharedRows
+from socratic_bench.calling.stall_watch import STALL_S
+from socratic_bench.documents.pace import ModelPace
+from socratic_bench.errors import Problem
+
+
+class RateTargets:
+    """The pacers of all models, each with its target, or without one: it counts then.
+
+    Of several targets for a model in a region the one that names more counts. With `shared`, the
+    path of a file on this machine, all processes that name the same one keep to each target
+    together; the clock has to be one that they share, as `time.monotonic` is. A model that answered
+    nothing for `stall_s` seconds in which it was called is stopped; `None`: none is. To be closed,
+    or used as a context manager.
+    """
+
+    def __init__(
+        self,
+        targets: Sequence[RateTarget] = (),
+        *,
+        shared: Path | None = None,
+        stall_s: float | None = STALL_S,
+        monotonic_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._targets = tuple(targets)
+        self._stall_s = stall_s
+        self._monotonic_s = monotonic_s
+        self._pacers: dict[tuple[str, str, str], ModelPacer] = {}
+        self._rows: Rows = SharedRows(shared, WIDTH) if shared else Rows(WIDTH)
+        self._tidy()
+
+    def of(self, provider: str, region: str, model_id: str) -> ModelPacer:
+        """The pacer that all share who call the model there."""
+        key = (provider, region, model_id)
+        found = self._pacers.get(key)
+        if found is None:
+            # Another thread may have been quicker.
+            found = self._pacers.setdefault(key, self._new(*key))
+        return found
+
+    def problem(self, model_id: str, region: str | None, n_tokens: int) -> Problem | None:
+        """What is wrong with a request of at least so many tokens, before anything is sent."""
+        per_minute = self._target(model_id, region or "").tokens_per_minute
+        if per_minute is None or n_tokens <= per_minute:
+            return None
+        return Problem.of(
+            "{max_tokens} of {n_tokens} is more than the {per_minute} tokens a minute that are the "
+            "target of {model_id}.",
+            model_id=model_id,
+            n_tokens=n_tokens,
+            per_minute=per_minute,
+        )
+
+    def report(self) -> tuple[ModelPace, ...]:
+        """What the models came to that this process has asked `of`, in all processes together."""
+        reports = (pacer.report() for pacer in tuple(self._pacers.values()))
+        return tuple(sorted(reports, key=lambda one: (one.model, one.region or "")))
+
+    def restart(self) -> None:
+        """Forget what processes that are gone counted, but not the last minute: it still binds."""
+        with self._rows.locked():
+            for row in self._rows.all_rows():
+                for place in range(REQUESTS, STALLED + 1):
+                    row[place] = 0
+                row[TOUCHED_US] = round(self._monotonic_s() * US)
+
+    def close(self) -> None:
+        """Let go of what is shared."""
+        self._rows.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def _new(self, provider: str, region: str, model_id: str) -> ModelPacer:
+        row = self._rows.row(f"{provider}\n{region}\n{model_id}")
+        return ModelPacer(
+            (model_id, region),
+            RateWindow(row, self._target(model_id, region)),
+            self._rows,
+            stall_s=self._stall_s,
+            monotonic_s=self._monotonic_s,
+        )
+
+    def _target(self, model_id: str, region: str) -> RateTarget:
+        of_it = [one for one in self._targets if one.is_of(model_id, region)]
+        return max(of_it, key=lambda one: one.n_named, default=RateTarget())
+
+    def _tidy(self) -> None:
+        """A process that had this one's place may have been killed, or the machine begun anew."""
+        with self._rows.locked():
+            now_us = round(self._monotonic_s() * US)
+            for row in self._rows.all_rows():
+                for place in range(KEY + 1, len(row)) if row[TOUCHED_US] > now_us else ():
+                    row[place] = 0
+                row[ACTIVE + self._rows.place] = row[ASKED_US + self._rows.place] = 0

@@ -1,0 +1,54 @@
+"""How fast a model was asked, and what it waited for."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from socratic_bench.documents.scalars import Amount, Count, Model
+
+
+class ModelPace(Struct, frozen=True, kw_only=True):
+    """Requests and tokens of a model in a region, those of all actors, retries included."""
+
+    model: Model
+    region: Annotated[str | None, Meta(description="where it was asked; null if no region is set")]
+    target_rpm: Annotated[
+        int | None, Meta(ge=1, description="the most requests in any minute; null without a target")
+    ]
+    target_tpm: Annotated[
+        int | None,
+        Meta(
+            ge=1,
+            description="the most tokens, input and output, in any minute; null without a target",
+        ),
+    ]
+    rpm: Annotated[
+        Amount | None, Meta(description="requests a minute over `work_s`; null without any")
+    ]
+    tpm: Annotated[
+        Amount | None,
+        Meta(description="tokens a minute over `work_s`, input and output; null without any"),
+    ]
+    requests: Annotated[Count, Meta(description="requests sent")]
+    tokens: Annotated[
+        Count,
+        Meta(
+            description="tokens of all requests; where the service counted none and may have "
+            "worked, the most that there can be"
+        ),
+    ]
+    throttled: Annotated[Count, Meta(description="requests that were throttled")]
+    waited_s: Annotated[
+        Amount,
+        Meta(
+            description="seconds that requests waited for a target and for the rate limit, in sum"
+        ),
+    ]
+    work_s: Annotated[
+        Amount,
+        Meta(description="seconds in which a call of the model was under way, waits included"),
+    ]
+    stalled: Annotated[
+        bool,
+        Meta(description="whether it was stopped, since nothing of it was answered for too long"),
+    ]

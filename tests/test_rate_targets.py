@@ -1,0 +1,528 @@
+"""Targets of requests and tokens a minute, in a time that tests turn."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from socratic_bench.calling.cancel_token import CancelToken
+from socratic_bench.calling.context import CallContext
+from socratic_bench.calling.rate_targets import RateTargets
+from socratic_bench.calling.rate_window import RateTarget
+from socratic_bench.emulator.throttle import Throttle
+from socratic_bench.errors import ModelError, Stopped, UsageError
+from socratic_bench.generation import GenerateConfig
+from socratic_bench.pricing.caching import Part
+from socratic_bench.provider_ports import Provider
+from socratic_bench.retrying import RetryPolicy
+from socratic_bench.types import Message, Request, Usage
+from tests.command import ROOT
+from tests.fakes import NOON
+from tests.shared_time import SharedTime
+
+MODEL, WHERE = "m", ("bedrock", "us-east-1")
+MINUTE_S, TEN_MINUTES_S = 60.0, 600.0
+
+
+class Estimating(Provider):
+    """Estimates tokens to be a quarter of the characters."""
+
+    def sizes(self, model_id: str, request: Request) -> Sequence[Part]:
+        del model_id
+        return [Part((one.text,), len(one.text) // 4) for one in request.messages]
+
+
+class Sender:
+    """Sends requests to one model, and keeps when it did, with the tokens that each took."""
+
+    def __init__(self, targets: RateTargets, cancel_token: CancelToken) -> None:
+        self.pacer = targets.of(*WHERE, MODEL)
+        self.cancel_token = cancel_token
+        self.sent: list[tuple[float, int]] = []
+        self.notices: list[str] = []
+        self.waits: list[float | None] = []
+
+    @property
+    def context(self) -> CallContext:
+        return CallContext(
+            now=lambda: NOON,
+            cancel_token=self.cancel_token,
+            retry_policy=RetryPolicy(),
+            timeout_s=300.0,
+            notice=self.notices.append,
+        )
+
+    def send(
+        self, *, words: str = "", max_tokens: int = 100, used: int = 0, takes_s: float = 0.0
+    ) -> None:
+        """One request, which is answered by so many tokens; by as many as it may have, if 0."""
+        request = Request(
+            messages=(Message.user(words),), config=GenerateConfig(max_tokens=max_tokens)
+        )
+        with (
+            self.pacer.calling(self.cancel_token),
+            self.pacer.admitted(
+                Estimating(), request, self.context, self.waits.append
+            ) as admission,
+        ):
+            admission.sent()
+            usage = Usage(input_tokens=len(words) // 4, output_tokens=used or max_tokens)
+            at_s = self.cancel_token.monotonic_s()
+            self.sent.append((at_s, usage.input_tokens + usage.output_tokens))
+            if takes_s:
+                self.cancel_token.sleep(takes_s)
+            admission.answered(usage)
+
+
+def most_in_a_minute(sent: Sequence[tuple[float, int]]) -> tuple[int, int]:
+    """Requests and tokens of the minute that has most of them, wherever it begins."""
+    window: deque[tuple[float, int]] = deque()
+    requests = tokens = n_tokens = 0
+    for at_s, used in sorted(sent):
+        window.append((at_s, used))
+        n_tokens += used
+        while at_s - window[0][0] > MINUTE_S:
+            n_tokens -= window.popleft()[1]
+        requests, tokens = max(requests, len(window)), max(tokens, n_tokens)
+    return requests, tokens
+
+
+def target(**per_minute: int) -> list[RateTarget]:
+    return [RateTarget(model=MODEL, **per_minute)]
+
+
+def saturated(callers: int, targets: Sequence[RateTarget], **request: Any) -> Sender:
+    """Ten minutes of callers who send as soon as they may."""
+    shared = SharedTime()
+    sender = Sender(RateTargets(targets, monotonic_s=lambda: shared.now_s), shared.cancel_token())
+
+    def call() -> None:
+        while shared.now_s < TEN_MINUTES_S:
+            sender.send(**request)
+
+    shared.run([call] * callers)
+    sender.sent = [one for one in sender.sent if one[0] < TEN_MINUTES_S]
+    return sender
+
+
+@pytest.mark.parametrize("per_minute", [6, 30, 600])
+def test_a_target_of_requests_is_met_and_no_minute_is_over_it(per_minute):
+    sender = saturated(3, target(requests_per_minute=per_minute))
+
+    assert most_in_a_minute(sender.sent)[0] <= per_minute
+    assert 0.97 * 10 * per_minute <= len(sender.sent) <= 10 * per_minute
+    # Nor does a service refuse any that allows a tenth of a minute's at once, as the emulator does.
+    clock = [0.0]
+    throttle = Throttle(per_minute, lambda: clock[0])
+    assert all(throttle.wait_ms() is None for clock[0], _ in sender.sent)
+
+
+@pytest.mark.parametrize(
+    ("callers", "request_"),
+    [
+        (1, {"max_tokens": 100}),
+        (8, {"max_tokens": 900, "used": 300, "takes_s": 0.5}),
+        (8, {"max_tokens": 900, "used": 300, "takes_s": 0.5, "words": "four" * 500}),
+    ],
+    ids=["all used", "a third used", "words"],
+)
+def test_a_target_of_tokens_is_met_and_no_minute_is_over_it(callers, request_):
+    """What is not used is given back, and may be used by others in the same minute."""
+    per_minute = 60_000
+    sender = saturated(callers, target(tokens_per_minute=per_minute), **request_)
+
+    assert most_in_a_minute(sender.sent)[1] <= per_minute
+    assert sum(used for _, used in sender.sent) >= 0.97 * 10 * per_minute
+
+
+def test_requests_and_tokens_both_bind():
+    both = saturated(2, target(requests_per_minute=60, tokens_per_minute=1000), max_tokens=10)
+    requests, tokens = most_in_a_minute(both.sent)
+
+    assert requests <= 60
+    assert tokens <= 1000
+    assert max(requests / 60, tokens / 1000) >= 0.97
+
+
+def test_requests_go_in_the_order_in_which_they_ask_and_wake_nobody_else():
+    shared = SharedTime()
+    targets = RateTargets(target(requests_per_minute=60), monotonic_s=lambda: shared.now_s)
+    sender = Sender(targets, shared.cancel_token())
+    order: list[int] = []
+    callers = 40
+
+    def call(number: int) -> None:
+        shared.sleep(number / 1000)
+        sender.send()
+        order.append(number)
+
+    shared.run([lambda number=number: call(number) for number in range(callers)])
+
+    assert order == [*range(callers)]
+    # To ask, for its turn, and for its time.
+    assert shared.n_wakings <= 3 * callers
+    assert sender.waits[-1] == pytest.approx(callers - 3, abs=2)
+
+
+def test_a_request_larger_than_the_target_is_sent_alone_and_told_of():
+    shared = SharedTime()
+    targets = RateTargets(target(tokens_per_minute=1000), monotonic_s=lambda: shared.now_s)
+    sender = Sender(targets, shared.cancel_token())
+
+    def calls() -> None:
+        for max_tokens in (100, 2000, 100):
+            sender.send(max_tokens=max_tokens)
+
+    shared.run([calls])
+
+    (_, large, last) = (at_s for at_s, _ in sender.sent)
+    assert large >= MINUTE_S
+    assert last >= large + MINUTE_S
+    assert len(sender.notices) == 1
+    assert "more tokens than its target of 1000 a minute" in sender.notices[0]
+    problem = targets.problem(MODEL, "us-east-1", 2000)
+    assert problem is not None
+    assert (
+        problem.told()
+        == "max_tokens of 2000 is more than the 1000 tokens a minute that are the target of m."
+    )
+    assert targets.problem(MODEL, "us-east-1", 1000) is None
+    assert targets.problem("another", None, 2000) is None
+
+
+def test_who_is_told_to_end_leaves_the_line_and_takes_nothing():
+    shared = SharedTime()
+    targets = RateTargets(target(requests_per_minute=6), monotonic_s=lambda: shared.now_s)
+    staying = Sender(targets, shared.cancel_token())
+    leaving = Sender(targets, shared.cancel_token())
+    leaving.cancel_token.start_deadline(15.0)
+
+    def stay() -> None:
+        shared.sleep(1.0)
+        for _ in range(3):
+            staying.send()
+
+    def leave() -> None:
+        for _ in range(9):
+            leaving.send()
+
+    def ended() -> None:
+        with pytest.raises(Stopped):
+            leave()
+
+    shared.run([ended, ended, stay])
+
+    at_s = sorted(at_s for at_s, _ in (*staying.sent, *leaving.sent))
+    assert at_s == pytest.approx([10.1 * n for n in range(len(at_s))], abs=0.2)
+    assert len(staying.sent) == 3
+
+
+def test_what_was_never_sent_and_what_was_not_billed_counts_no_tokens():
+    shared = SharedTime()
+    targets = RateTargets(target(tokens_per_minute=1000), monotonic_s=lambda: shared.now_s)
+    sender = Sender(targets, shared.cancel_token())
+    request = Request(messages=(Message.user(""),), config=GenerateConfig(max_tokens=600))
+
+    def leave() -> Any:
+        return sender.pacer.admitted(Estimating(), request, sender.context, sender.waits.append)
+
+    def calls() -> None:
+        with leave():
+            pass  # the run ends before it is sent
+        with leave() as admission:
+            admission.sent()
+            admission.failed("throttled", maybe_billed=False)
+        with leave() as admission:
+            admission.sent()
+            admission.failed("connection_lost", maybe_billed=True)
+        assert shared.now_s == 0
+        with leave():
+            assert shared.now_s > MINUTE_S
+
+    shared.run([calls])
+
+    (report,) = targets.report()
+    assert (report.requests, report.throttled) == (2, 1)
+    assert report.tokens > 600
+
+
+def test_a_request_counts_when_it_is_sent_and_not_when_it_may_be():
+    """What else it waits for, such as the rate limit, may take longer than a minute."""
+    shared = SharedTime()
+    targets = RateTargets(target(requests_per_minute=2), monotonic_s=lambda: shared.now_s)
+    sender = Sender(targets, shared.cancel_token())
+    request = Request(messages=(Message.user(""),), config=GenerateConfig(max_tokens=1))
+
+    def late(wait_s: float) -> None:
+        leave = sender.pacer.admitted(Estimating(), request, sender.context, sender.waits.append)
+        with leave as admission:
+            shared.sleep(wait_s)
+            admission.sent()
+            sender.sent.append((shared.now_s, 1))
+            admission.answered(None)
+
+    def calls() -> None:
+        for _ in range(4):
+            sender.send()
+
+    shared.run([lambda: late(50.0), lambda: late(100.0), calls])
+
+    assert most_in_a_minute(sender.sent)[0] == 2
+    assert len(sender.sent) == 6
+
+
+def test_a_report_has_target_and_actual_pace_over_the_time_in_which_there_was_work():
+    shared = SharedTime()
+    targets = RateTargets(
+        target(requests_per_minute=60, tokens_per_minute=100_000),
+        monotonic_s=lambda: shared.now_s,
+    )
+    sender = Sender(targets, shared.cancel_token())
+
+    def calls() -> None:
+        for _ in range(60):
+            sender.send(used=50, takes_s=0.5)
+        shared.sleep(1000.0)
+        for _ in range(61):
+            sender.send(used=50, takes_s=0.5)
+
+    shared.run([calls])
+
+    (report,) = targets.report()
+    assert (report.model, report.region, report.stalled) == (MODEL, "us-east-1", False)
+    assert (report.target_rpm, report.target_tpm) == (60, 100_000)
+    assert (report.requests, report.tokens) == (121, 121 * 50)
+    assert report.rpm == pytest.approx(60, rel=0.03)
+    assert report.tpm == pytest.approx(3000, rel=0.03)
+    assert report.work_s == pytest.approx(121, rel=0.03)
+    assert report.waited_s == pytest.approx(60, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("model", "region", "per_minute"),
+    [("m", "us-east-1", 1), ("m", "eu-west-1", 2), ("n", "us-east-1", 3), ("n", "eu-west-1", 4)],
+)
+def test_the_target_that_names_more_counts(model, region, per_minute):
+    targets = RateTargets(
+        [
+            RateTarget(requests_per_minute=4),
+            RateTarget(model="m", region="us-east-1", requests_per_minute=1),
+            RateTarget(region="us-east-1", requests_per_minute=3),
+            RateTarget(model="m", requests_per_minute=2),
+        ]
+    )
+    targets.of("bedrock", region, model)
+
+    assert [one.target_rpm for one in targets.report()] == [per_minute]
+
+
+def failing(shared: SharedTime, targets: RateTargets, model: str, *, every_s: float) -> Any:
+    """A run that calls the model again and again, of which nothing is answered; when it ended."""
+    token = shared.cancel_token()
+    pacer = targets.of(*WHERE, model)
+    sender = Sender(targets, token)
+    request = Request(messages=(Message.user(""),), config=GenerateConfig(max_tokens=1))
+
+    def calls() -> None:
+        with pacer.calling(token):
+            while True:
+                leave = pacer.admitted(Estimating(), request, sender.context, lambda _: None)
+                with leave as admission:
+                    admission.sent()
+                    token.sleep(every_s)
+                    admission.failed("server_error", maybe_billed=True)
+
+    def run() -> tuple[float, ModelError]:
+        with pytest.raises(ModelError) as raised:
+            calls()
+        return shared.now_s, raised.value
+
+    return run
+
+
+def test_a_model_that_answers_nothing_is_stopped_by_name_and_others_go_on():
+    shared = SharedTime()
+    targets = RateTargets(stall_s=900, monotonic_s=lambda: shared.now_s)
+    fine = Sender(targets, shared.cancel_token())
+
+    def answered() -> None:
+        for _ in range(100):
+            fine.send()
+            shared.sleep(30.0)
+
+    ended = shared.run(
+        [
+            failing(shared, targets, "dead", every_s=40.0),
+            failing(shared, targets, "dead", every_s=1000.0),  # hangs, and ends with the others
+            answered,
+        ]
+    )[:2]
+    (_, later) = shared.run([failing(shared, targets, "dead", every_s=1.0)])[0]
+
+    assert [at_s for at_s, _ in ended] == pytest.approx([920.0, 920.0])
+    for error in (*(error for _, error in ended), later):
+        assert (error.code, error.end_reason, error.retryable) == ("stalled", "unavailable", True)
+        assert error.message.startswith("dead in us-east-1 was stopped: it was called for 15 min")
+    assert len({id(error) for _, error in ended}) == 2
+    assert [(one.model, one.stalled) for one in targets.report()] == [("dead", True), ("m", False)]
+    assert shared.now_s >= 3000
+
+
+def test_time_in_which_nobody_calls_a_model_does_not_count_as_a_stall():
+    shared = SharedTime()
+    targets = RateTargets(stall_s=900, monotonic_s=lambda: shared.now_s)
+    sender = Sender(targets, shared.cancel_token())
+
+    def calls() -> None:
+        for pause_s in (0.0, 5000.0, 5000.0):
+            shared.sleep(pause_s)
+            sender.send(takes_s=500.0)
+            with (
+                sender.pacer.calling(sender.cancel_token),
+                sender.pacer.admitted(
+                    Estimating(),
+                    Request(messages=(), config=GenerateConfig(max_tokens=1)),
+                    sender.context,
+                    sender.waits.append,
+                ) as admission,
+            ):
+                admission.sent()
+                shared.sleep(500.0)
+                admission.failed("server_error", maybe_billed=False)
+
+    shared.run([calls])
+
+    assert [one.stalled for one in targets.report()] == [False]
+
+
+# A process that sends so many requests as soon as it may, and says when each was sent.
+SENDING = """
+import sys, time
+from pathlib import Path
+from socratic_bench.calling.cancel_token import CancelToken
+from socratic_bench.calling.rate_targets import RateTargets
+from socratic_bench.calling.rate_window import RateTarget
+from tests.test_rate_targets import Sender
+
+with RateTargets([RateTarget(requests_per_minute=1200)], shared=Path(sys.argv[1])) as targets:
+    sender = Sender(targets, CancelToken())
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for _ in range(int(sys.argv[2])):
+        sender.send()
+        print(time.monotonic(), flush=True)
+    sys.stdin.readline()
+"""
+# One that is killed while it holds the lock, and the first place in the line.
+HOLDING = """
+import sys
+from pathlib import Path
+from socratic_bench.calling.cancel_token import CancelToken
+from socratic_bench.calling.rate_targets import RateTargets
+from socratic_bench.calling.rate_window import WIDTH, RateTarget
+from socratic_bench.calling.shared_rows import SharedRows
+from tests.test_rate_targets import Sender
+
+def wait(futures, timeout_s):
+    with SharedRows(Path(sys.argv[1]), WIDTH).locked():
+        print("holding", flush=True)
+        sys.stdin.readline()
+
+targets = RateTargets([RateTarget(requests_per_minute=1200)], shared=Path(sys.argv[1]))
+sender = Sender(targets, CancelToken(wait=wait))
+while True:
+    sender.send()
+"""
+
+
+@contextmanager
+def processes(code: str, number: int, *words: str) -> Iterator[list[subprocess.Popen[str]]]:
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, *words],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(number)
+    ]
+    try:
+        for process in started:
+            assert process.stdout.readline()
+        yield started
+    finally:
+        for process in started:
+            process.kill()
+            process.communicate()
+
+
+def test_processes_share_a_target(tmp_path):
+    """A twentieth of a minute's requests may go at once, and the others each in their slots."""
+    path, each, at_once = tmp_path / "targets", 50, 60
+    with (
+        processes(SENDING, 2, str(path), str(each)) as started,
+        RateTargets(target(requests_per_minute=1200), shared=path) as targets,
+    ):
+        targets.of(*WHERE, MODEL)
+        for process in started:
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        sent = [[float(one.stdout.readline()) for _ in range(each)] for one in started]
+        (report,) = targets.report()
+
+    late = 2 * each - at_once - len(started)
+    assert max(map(max, sent)) - min(map(min, sent)) >= late / 20
+    assert report.requests == 2 * each
+
+
+def test_a_process_that_is_killed_holds_up_nobody(tmp_path):
+    path = tmp_path / "targets"
+    with processes(HOLDING, 1, str(path)) as (held,):
+        os.kill(held.pid, signal.SIGKILL)
+        held.wait()
+        with RateTargets(target(requests_per_minute=1200), shared=path) as targets:
+            sender = Sender(targets, CancelToken())
+            sender.send()
+            assert targets.report()[0].requests > 60
+
+    assert len(sender.sent) == 1
+
+
+def test_what_earlier_processes_counted_is_forgotten_but_not_the_last_minute(tmp_path):
+    path, clock = tmp_path / "targets", [100.0]
+
+    def opened() -> RateTargets:
+        return RateTargets(target(requests_per_minute=6), shared=path, monotonic_s=lambda: clock[0])
+
+    def wait(futures: Any, timeout_s: float | None) -> None:
+        clock[0] += timeout_s or 0.0
+
+    with opened() as first:
+        Sender(first, CancelToken(monotonic_s=lambda: clock[0], wait=wait)).send()
+    clock[0] += 4.0
+    with opened() as second:
+        second.restart()
+        sender = Sender(second, CancelToken(monotonic_s=lambda: clock[0], wait=wait))
+        sender.send()
+        assert second.report()[0].requests == 1
+    assert sender.sent[0][0] == pytest.approx(110.1)
+    clock[0] = 1.0  # the machine was started anew
+    with opened() as third:
+        sender = Sender(third, CancelToken(monotonic_s=lambda: clock[0], wait=wait))
+        sender.send()
+    assert sender.sent[0][0] == 1.0
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path):
+    path = tmp_path / "targets"
+    path.write_text("something else")
+
+    with pytest.raises(UsageError, match="is no file of rate targets"):
+        RateTargets(shared=path)
