@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks.socratic.scenarios.lint import check
+from socratic_bench.benchmarks.socratic.scenarios.lint import check, unbalanced
 from socratic_bench.benchmarks.socratic.scenarios.loading import (
     builtin_ids,
     load_builtin,
@@ -74,7 +74,7 @@ def check_files(files: Sequence[str]) -> Report:
             own.append((file, None, error.problems))
     usable = [scenario for _, scenario, _ in own if scenario is not None]
     sources = [*(None for _ in builtin), *(file for file, one, _ in own if one is not None)]
-    found = [*check([*builtin, *usable], files=sources), *_unbalanced_lines(builtin)]
+    found = [*check([*builtin, *usable], files=sources), *unbalanced(builtin)]
     names = Counter(one.id for one in (*builtin, *usable))
 
     def of(scenario: Scenario) -> tuple[str, ...]:
@@ -91,8 +91,3 @@ def check_files(files: Sequence[str]) -> Report:
     return Report(
         checked=tuple(checked), problems=tuple(line for line in found if line not in told)
     )
-
-
-def _unbalanced_lines(scenarios: Sequence[Scenario]) -> list[str]:
-    plain = set(check(scenarios))
-    return [line for line in check(scenarios, balanced=True) if line not in plain]

@@ -48,7 +48,25 @@ def check(
     """
     own = [f"{one.id}: {found}" for one in scenarios for found in _each(one)]
     shared = [*_ids(scenarios, files), *_shared(scenarios)]
-    return [*own, *shared, *(_unbalanced(scenarios) if balanced else ())]
+    return [*own, *shared, *(unbalanced(scenarios) if balanced else ())]
+
+
+def unbalanced(scenarios: Sequence[Scenario]) -> Iterator[str]:
+    """What the scenarios lack as a set: material, families of one size, all ages and subjects."""
+    for one in scenarios:
+        yield from (f"{one.id}: {found}" for found in too_little(one))
+    counts = Counter(one.family for one in scenarios if one.id != CUSTOM)
+    sizes = {family: counts[family] for family in FAMILIES}
+    if max(sizes.values()) - min(sizes.values()) > 1:
+        listed = ", ".join(f"{family} {size}" for family, size in sizes.items())
+        yield f"all: family: sizes differ by more than one ({listed})"
+    ages = {one.age for one in scenarios if one.id != CUSTOM}
+    if sum(sizes.values()) >= _ENOUGH_FOR_AGES and (missing := [a for a in AGES if a not in ages]):
+        yield f"all: age: no scenario for {', '.join(missing)}"
+    subjects = Counter(one.subject for one in scenarios if one.id != CUSTOM)
+    for subject, count in subjects.items():
+        if sum(sizes.values()) >= _ENOUGH_FOR_SUBJECTS and count * 3 > sum(sizes.values()):
+            yield f"all: subject: {subject} has more than a third of all scenarios"
 
 
 def _each(scenario: Scenario) -> Iterator[str]:
@@ -143,10 +161,16 @@ def _ids(scenarios: Sequence[Scenario], files: Sequence[str | None]) -> Iterator
 
 def _shared(scenarios: Sequence[Scenario]) -> Iterator[str]:
     """What a scenario has from another one; of two with one id that is no news."""
+    sentences = [
+        {place: plain(text) for place, text in own_sentences(one).items()} for one in scenarios
+    ]
+    known = [{*said.values()} for said in sentences]
     for n, scenario in enumerate(scenarios):
-        for owner in scenarios[:n]:
+        for at, owner in enumerate(scenarios[:n]):
             if owner.id != scenario.id:
                 yield from (f"{scenario.id}: {found}" for found in _taken(scenario, owner))
+                for place in (place for place, text in sentences[n].items() if text in known[at]):
+                    yield f"{scenario.id}: {place}: belongs to {owner.id} already"
 
 
 def _taken(scenario: Scenario, owner: Scenario) -> Iterator[str]:
@@ -155,24 +179,3 @@ def _taken(scenario: Scenario, owner: Scenario) -> Iterator[str]:
             yield f'openings: "{opening}" belongs to {owner.id} already'
     if plain(scenario.belief) == plain(owner.belief):
         yield f"student.belief: belongs to {owner.id} already"
-    known = set(map(plain, own_sentences(owner).values()))
-    for place, text in own_sentences(scenario).items():
-        if plain(text) in known:
-            yield f"{place}: belongs to {owner.id} already"
-
-
-def _unbalanced(scenarios: Sequence[Scenario]) -> Iterator[str]:
-    for one in scenarios:
-        yield from (f"{one.id}: {found}" for found in too_little(one))
-    counts = Counter(one.family for one in scenarios if one.id != CUSTOM)
-    sizes = {family: counts[family] for family in FAMILIES}
-    if max(sizes.values()) - min(sizes.values()) > 1:
-        listed = ", ".join(f"{family} {size}" for family, size in sizes.items())
-        yield f"all: family: sizes differ by more than one ({listed})"
-    ages = {one.age for one in scenarios if one.id != CUSTOM}
-    if sum(sizes.values()) >= _ENOUGH_FOR_AGES and (missing := [a for a in AGES if a not in ages]):
-        yield f"all: age: no scenario for {', '.join(missing)}"
-    subjects = Counter(one.subject for one in scenarios if one.id != CUSTOM)
-    for subject, count in subjects.items():
-        if sum(sizes.values()) >= _ENOUGH_FOR_SUBJECTS and count * 3 > sum(sizes.values()):
-            yield f"all: subject: {subject} has more than a third of all scenarios"
