@@ -51,11 +51,13 @@ class OwnedClock:
     """The time of an emulator and of a run's `cancel_token`.
 
     Both have to be in this process. Only waits by this clock let it move: a thread that waits for
-    the processor, for another thread or for a disk is at work.
+    the processor, for another thread or for a disk is at work. Threads that there were before, such
+    as those that other tests have left, are not looked at: the run's are begun by it.
     """
 
     def __init__(self) -> None:
         self.now_s = 0.0
+        self.strangers = {one.name for one in _tasks()} - {str(threading.get_native_id())}
         self._loop: asyncio.SelectorEventLoop | None = None
 
     def emulator(self, settings: Settings) -> Emulator:
@@ -119,7 +121,7 @@ class _Patient(selectors.DefaultSelector):
         due_s = self._clock.now_s + timeout
         before = None
         while not (events := super().select(LOOK_S if before else 0)):
-            now = threads_at_rest()
+            now = threads_at_rest(self._clock.strangers)
             if now is not None and now == before:
                 self._clock.now_s = due_s
                 break
@@ -127,12 +129,12 @@ class _Patient(selectors.DefaultSelector):
         return events
 
 
-def threads_at_rest() -> dict[str, bytes] | None:
+def threads_at_rest(strangers: set[str]) -> dict[str, bytes] | None:
     """How often each other thread of this process has slept; `None` if one is awake."""
     found = {}
-    own = str(threading.get_native_id())
-    for task in [*os.scandir("/proc/self/task")]:
-        if task.name == own:
+    passed_over = {*strangers, str(threading.get_native_id())}
+    for task in _tasks():
+        if task.name in passed_over:
             continue
         try:
             told = _status(task.path)
@@ -144,8 +146,12 @@ def threads_at_rest() -> dict[str, bytes] | None:
     return found
 
 
+def _tasks() -> list["os.DirEntry[str]"]:
+    return [*os.scandir("/proc/self/task")]
+
+
 def _status(task: str) -> bytes:
-    """In as few steps as there are: a process of many tests has many threads."""
+    """In as few steps as there are, since it is asked for very often."""
     descriptor = os.open(f"{task}/status", os.O_RDONLY)
     try:
         return os.read(descriptor, 8192)

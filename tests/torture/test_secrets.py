@@ -348,7 +348,7 @@ def test_secrets_of_a_source_are_masked_from_the_first_request_on(name, giver, t
 
 
 @pytest.mark.parametrize(
-    "words", [("--turns", "x"), ("--turns", "1"), ("--dry-run",)], ids=" ".join
+    "words", [("--turns", "x"), ("--turns", "1"), ("--turns", "1", "--dry-run")], ids=" ".join
 )
 def test_a_files_secret_is_masked_where_nothing_is_signed_with_it(words, tmp_path):
     """Neither a mistake nor a dry run, nor a run without an account, has the SDK read it."""
