@@ -5,6 +5,7 @@ COMMANDS = {
     "resume": (".resume", "go on with a run that was cut short"),
     "sweep": (".sweep", "play many runs, over models and other settings"),
     "doctor": (".doctor", "look at all that a run needs: credentials, stores, every model"),
+    "validate": (".validate", "check files of yours: plans, prompts, prices, and others"),
     "scenarios": (".socratic.scenarios", "list the built-in scenarios"),
     "models": (".models", "list the models that may be tested, what they take and cost"),
     "schema": (".schema", "print the JSON Schema of a document"),

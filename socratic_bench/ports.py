@@ -2,6 +2,7 @@
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Literal, Protocol
 
 from msgspec import Struct, StructMeta, field
@@ -220,6 +221,13 @@ class Episode(Struct, metaclass=_AbstractStruct, frozen=True, kw_only=True):
         """
 
 
+class FileReport(Struct, frozen=True):
+    """What is wrong with files of a benchmark's own: by file, and with several of them together."""
+
+    problems: Mapping[str, Sequence[str]]
+    together: Sequence[str] = ()
+
+
 class Benchmark(Protocol):
     """One kind of test on the engine. Its module offers it as `BENCHMARK`."""
 
@@ -243,6 +251,20 @@ class Benchmark(Protocol):
     def documents(self) -> Mapping[str, type[Struct]]:
         """Kinds of documents that it has beside those of every run, with their types."""
         return {}
+
+    @property
+    def file_kind(self) -> str:
+        """What it calls a TOML file of its own, which users write; empty if there are none."""
+        return ""
+
+    @property
+    def file_keys(self) -> AbstractSet[str]:
+        """The keys at the top of such a file."""
+        return frozenset()
+
+    def check_files(self, files: Sequence[str]) -> FileReport:
+        """What is wrong with such files, found without a call."""
+        return FileReport(dict.fromkeys(files, ()))
 
     @property
     def late_modules(self) -> Sequence[str]:

@@ -17,6 +17,7 @@ from socratic_bench.documents.run import Brief, CuratedDocument, RunDocument
 from socratic_bench.documents.schemas import contract_keys
 from socratic_bench.documents.sweep import CellRow, SweepDocument, SweepFile
 from socratic_bench.documents.sweep_plan import plan_type
+from socratic_bench.documents.validation import ValidationDocument
 from socratic_bench.journal.entries import JournalEntry
 from socratic_bench.ports import Benchmark
 from socratic_bench.pricing.file import PriceFile
@@ -37,6 +38,7 @@ COMMON: Mapping[str, object] = {
     "sweep_begun": SweepFile,
     "sweep_row": CellRow,
     "doctor": DoctorDocument,
+    "validation": ValidationDocument,
     "emulator": EmulatorDocument,
     "models": ModelList,
     "error": ErrorDocument,

@@ -1,6 +1,7 @@
 """The Socratic benchmark as the engine sees it: prepare an episode, sum its verdicts up."""
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -35,7 +36,7 @@ from socratic_bench.benchmarks.socratic.transcript import (
 from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.judging import load_rubric
-from socratic_bench.ports import Benchmark, Metrics, Sample
+from socratic_bench.ports import Benchmark, FileReport, Metrics, Sample
 from socratic_bench.settings import CoreConfig, part_of, read_bounded
 from socratic_bench.turns import Measure, Rubric, Turn
 from socratic_bench.types import Role, clean, counted
@@ -56,6 +57,26 @@ class SocraticBenchmark(Benchmark):
         "socratic_bench.benchmarks.socratic.students.stance",
         "socratic_bench.benchmarks.socratic.students.fidelity",
     )
+
+    @property
+    def file_kind(self) -> str:
+        return "scenario"
+
+    @property
+    def file_keys(self) -> AbstractSet[str]:
+        from socratic_bench.benchmarks.socratic.scenarios.fields import fields_in
+
+        return {field.path.partition(".")[0] for field in fields_in()}
+
+    def check_files(self, files: Sequence[str]) -> FileReport:
+        from socratic_bench.benchmarks.socratic.scenarios.checking import check_files
+
+        if not files:
+            return FileReport({})
+        report = check_files(files)
+        return FileReport(
+            {one.file: one.problems for one in report.checked if one.file}, report.problems
+        )
 
     @property
     def documents(self) -> Mapping[str, type[Struct]]:

@@ -1,0 +1,93 @@
+"""`socratic-runner validate FILE...`: checks files of one's own, without a call."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from .arguments import Parser, parse_strictly
+from .stdout import EXIT_UNWRITTEN
+
+if TYPE_CHECKING:
+    from socratic_bench.documents.validation import FileEntry, ValidationDocument
+
+
+def main(words: Sequence[str]) -> int:
+    """Exit code 2 if there is anything to mend."""
+    from socratic_bench.documents.plain import plain_keys
+    from socratic_bench.errors import ENDINGS, UsageError
+
+    from .output import print_document
+
+    parser = build_parser()
+    found = parse_strictly(parser, words)
+    if not found.files:
+        raise UsageError(["Which files: name one or more."], hint=f"See {parser.prog} --help.")
+    document = _checked(found.files, found.benchmark)
+    words_of = partial(_say, document, quiet=found.quiet)
+    if not print_document(plain_keys(document), words=words_of, pretty=found.pretty):
+        return EXIT_UNWRITTEN
+    return 0 if document.ok else ENDINGS["usage"].exit_code
+
+
+def build_parser() -> Parser:
+    parser = Parser(
+        prog="socratic-runner validate",
+        description="Checks files of your own: TOML is the plan of a sweep or a file of the "
+        "benchmark's own, JSON prices, other text prompts. Nothing is called. Exit code 0, or 2 if "
+        "there is anything to mend.",
+    )
+    parser.add_argument("files", metavar="FILE", nargs="*", help="a file of your own")
+    parser.add_argument("--benchmark", metavar="NAME", help="whose files they are")
+    parser.add_argument("--pretty", action="store_true", help="indent the document")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no table on stderr")
+    parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
+    return parser
+
+
+def _checked(files: Sequence[str], benchmark: str | None) -> "ValidationDocument":
+    from socratic_bench.benchmarks import load_benchmark
+    from socratic_bench.documents.validation import FileEntry, ValidationDocument
+    from socratic_bench.errors import in_short
+    from socratic_bench.sweeps.validation import validate
+
+    from .output import DEFAULT_BENCHMARK
+
+    report = validate([*dict.fromkeys(files)], load_benchmark(benchmark or DEFAULT_BENCHMARK))
+    return ValidationDocument(
+        ok=not report.n_problems,
+        n_problems=report.n_problems,
+        files=[
+            FileEntry(
+                file=one.file,
+                file_kind=one.file_kind,
+                ok=not one.problems,
+                problems=[*in_short(one.problems)],
+            )
+            for one in report.files
+        ],
+        problems=[*in_short(report.problems)],
+    )
+
+
+def _say(document: "ValidationDocument", *, quiet: bool) -> None:
+    from socratic_bench.types import counted
+
+    from .output import plain, say
+
+    for one in () if quiet else document.files:
+        _say_file(one)
+    for line in () if quiet else document.problems:
+        say(f"! {plain(line)}")
+    if not quiet:
+        files = counted(len(document.files), "file")
+        say(f"{files}, {counted(document.n_problems, 'problem')}")
+
+
+def _say_file(one: "FileEntry") -> None:
+    from . import terminal
+    from .output import plain, say
+
+    mark = " " if one.ok else terminal.coloured("!", terminal.RED)
+    say(f"{mark} {plain(one.file)}: {one.file_kind}{', ok' if one.ok else ''}")
+    for problem in one.problems:
+        say(f"    - {plain(problem)}")

@@ -1,0 +1,137 @@
+"""Checks files that users write, alone: no call, no credentials, and all mistakes at once."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from socratic_bench.documents.sweep_plan import MODELS, plan_keys
+from socratic_bench.errors import UsageError, Words
+from socratic_bench.ports import Benchmark
+from socratic_bench.pricing.table import load_prices
+from socratic_bench.settings import OFFLINE_REGION, Sources, read_bounded
+from socratic_bench.settings.toml_file import UnreadableTomlError, parse_toml
+from socratic_bench.sweeps.asked import NOTHING_KEPT, read_sweep
+from socratic_bench.sweeps.plan_file import ABOUT, KINDS, PlanFile, read_plan_file
+from socratic_bench.sweeps.prompts import read_prompts
+from socratic_bench.sweeps.sweep import check
+
+OWN = "own"  # a file of the benchmark's, which has its own word for it
+UNKNOWN = "unknown"  # what it is cannot be told, since it cannot be read
+
+
+class Validated(Struct, frozen=True, kw_only=True):
+    """A file, what it was read as, and what is wrong with it, a sentence each."""
+
+    file: str
+    file_kind: str
+    problems: tuple[str, ...]
+
+
+class Validation(Struct, frozen=True, kw_only=True):
+    """What was found in each file, and what no single one is to blame for."""
+
+    files: tuple[Validated, ...]
+    problems: tuple[str, ...]
+
+    @property
+    def n_problems(self) -> int:
+        return len(self.problems) + sum(len(one.problems) for one in self.files)
+
+
+def validate(files: Sequence[str], benchmark: Benchmark) -> Validation:
+    """Check each file as what its name and content show it to be."""
+    kinds = {file: _kind(file, benchmark) for file in files}
+    own = benchmark.check_files([file for file, kind in kinds.items() if kind == OWN])
+    checked = [
+        Validated(
+            file=file, file_kind=benchmark.file_kind, problems=_plain(file, own.problems[file])
+        )
+        if kind == OWN
+        else Validated(file=file, file_kind=kind, problems=_plain(file, [*_mistakes(file, kind)]))
+        for file, kind in kinds.items()
+    ]
+    return Validation(files=tuple(checked), problems=tuple(own.together))
+
+
+def _kind(file: str, benchmark: Benchmark) -> str:
+    """JSON is prices, TOML a plan or the benchmark's own, and text prompts."""
+    match Path(file).suffix.lower():
+        case ".json":
+            return "prices"
+        case ".toml":
+            return _kind_of_toml(file, benchmark)
+        case _:
+            return "prompts"
+
+
+def _kind_of_toml(file: str, benchmark: Benchmark) -> str:
+    """What it has more keys of."""
+    try:
+        found = {key.replace("-", "_") for key in parse_toml(read_bounded(file))}
+    except (OSError, UnreadableTomlError):
+        return UNKNOWN
+    known = {*plan_keys(KINDS, benchmark.name), *ABOUT, MODELS}
+    is_plan = not benchmark.file_kind or len(found & known) > len(found & benchmark.file_keys)
+    return "plan" if is_plan else OWN
+
+
+def _mistakes(file: str, kind: str) -> Iterator[str]:
+    reader, call = _READERS[kind]
+    try:
+        reader(file)
+    except UsageError as error:
+        for said in dict.fromkeys(error.said):
+            yield said if isinstance(said, str) else said.told(call)
+
+
+def _plain(file: str, problems: Sequence[str]) -> tuple[str, ...]:
+    """Without the name of the file, which is told beside them."""
+    heads = (f"{file}: ", f"prices_file {file}: ", f"{Path(file).name}: ")
+    told = [
+        (line, next((head for head in heads if line.startswith(head)), "")) for line in problems
+    ]
+    return tuple(line.removeprefix(head) for line, head in told)
+
+
+def _read_prices(file: str) -> None:
+    try:
+        content = read_bounded(file)
+    except OSError as error:
+        raise UsageError([f"it cannot be read: {error.strerror}."]) from error
+    load_prices(content, file)
+
+
+def _read_plan(file: str) -> None:
+    """The plan by itself; once it can be read, the runs that it asks for, too."""
+    plan = read_plan_file(file)
+    asked, misread = read_sweep({}, _sources(plan), plan)
+    problems: list[Words] = [one for one in misread if one != NOTHING_KEPT]
+    check(asked, problems, asked.grid.cells())
+
+
+def _sources(plan: PlanFile) -> Sources:
+    """The plan alone: what an environment says besides is taken to be as it should."""
+    models = plan.flags.get(MODELS, [])
+    allowed = json.dumps(models if isinstance(models, list) else [models])
+    return Sources(
+        flags=plan.flags,
+        environ={"BEDROCK_MODEL_IDS": allowed},
+        read_stdin=lambda _: b"-",
+        profile_region=lambda: OFFLINE_REGION,
+        offline_models=tuple,
+    )
+
+
+def _by_key(name: str) -> str:
+    """How a plan calls a setting."""
+    return next((key.name for key in plan_keys(KINDS).values() if key.setting.name == name), name)
+
+
+_READERS: dict[str, tuple[Callable[[str], object], Callable[[str], str]]] = {
+    "plan": (_read_plan, _by_key),
+    "prompts": (read_prompts, _by_key),
+    "prices": (_read_prices, str),
+    UNKNOWN: (read_plan_file, str),  # which says why it cannot be read
+}
