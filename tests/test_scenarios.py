@@ -650,6 +650,7 @@ def test_a_built_in_scenario_with_cues_has_enough_of_everything():
             "voice.told: 3 lines; write 6 or more",
             "voice.filler: 3 lines; write 8 or more",
             "voice.moved: 2 lines; write 4 or more",
+            "voice.recall: 2 lines; write 3 or more",
             *(
                 f"pressure.{kind}: 0 sentences; write 3 or more"
                 for kind in (

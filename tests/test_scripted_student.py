@@ -42,6 +42,9 @@ OPEN = [
     "Tell me more about the bean.",
     "I wonder what you would see from the other side.",
     "Is it true? If so, why?",
+    "And the other jar?",
+    "That helps. Imagine the jar were dry.",
+    "Put that in your own words.",
 ]
 POLAR = [
     "Is that always so?",
@@ -50,17 +53,32 @@ POLAR = [
     "Is it hot when the Sun is close?",
     "Do people who work more get more?",
     "Have you been to the place where it happened?",
+    "And is the other jar dry?",
+    "Was it at three o'clock?",
 ]
-NONE = ["You should write a list.", "Let me explain how it is.", "", "I wonder.", "Hello there."]
+NONE = [
+    "Imagine six nails. Oxygen joins each of them.",
+    "You should write a list.",
+    "Let me explain how it is.",
+    "",
+    "I wonder.",
+    "Hello there.",
+]
 FOREIGN = [
     ("es", "\u00bfEs siempre as\u00ed?", "polar"),
     ("es", "\u00bfPor qu\u00e9 lo crees?", "open"),
+    ("es", "Cu\u00e9nteme lo de la carta.", "open"),
+    ("es", "\u00bfY el sol?", "open"),
     ("de", "Woran merkst du das?", "open"),
     ("de-CH", "Ist das immer so?", "polar"),
+    ("de", "Erz\u00e4hl mal von der Ampel.", "open"),
+    ("de", "Stell dir vor, er w\u00e4re dein Freund.", "open"),
     ("ja", "\u306a\u305c\u305d\u3046\u601d\u3044\u307e\u3059\u304b\uff1f", "open"),
     ("ja", "\u305d\u308c\u306f\u672c\u5f53\u3067\u3059\u304b\uff1f", "polar"),
     ("ja", "\u305d\u308c\u306f\u672c\u5f53\u3067\u3059\u304b\u3002", "polar"),
     ("ja", "\u305d\u308c\u306f\u672c\u5f53\u3067\u3059\u3002", "none"),
+    ("ja", "\u305d\u308c\u306f\u3069\u3046\u3057\u3066\u3067\u3057\u3087\u3046\u3002", "open"),
+    ("ja", "\u4f8b\u3092\u6559\u3048\u3066\u304f\u3060\u3055\u3044\u3002", "open"),
     ("fi", "Onko se aina niin?", "open"),  # nobody here reads Finnish: an open answer fits both
 ]
 
@@ -156,6 +174,47 @@ def test_an_insight_is_stated_only_when_its_matter_is_asked_about():
 
     assert BREAD.draws_out[0].says[-1] not in texts(why)
     assert texts([*why, "What does the yeast do, then?"])[-1] == BREAD.draws_out[0].says[-1]
+
+
+def test_an_insight_is_not_stated_to_a_question_for_a_yes():
+    polar = ["Was it in the fridge?", *["Is it the yeast in the fridge?"] * 3]
+
+    said = texts(polar)
+
+    assert BREAD.draws_out[0].says[1] in said
+    assert BREAD.draws_out[0].says[-1] not in said
+
+
+def test_a_question_for_a_number_or_a_person_is_answered_by_one_or_not_remembered():
+    recall = ("I never looked.", "It slipped my mind.")
+    oven = Move(("oven",), ("The oven was hot.", "It took two hours in there."))
+    baker = replace(BREAD, moves=(oven,), voice=replace(BREAD.voice, recall=recall))
+
+    (hours,) = talk(baker, ["How long was it in the oven?"])
+    (_, again) = talk(baker, ["How long was it in the oven?", "How many hours did it take?"])
+    forgotten = talk(baker, ["How many loaves do you bake?", "Who told you?", "What is blue?"])
+
+    assert hours.text.endswith(oven.says[1])
+    assert again.text.endswith(oven.says[1])
+    assert [one.text.endswith(recall) for one in forgotten] == [True, True, False]
+    assert not any(one.is_filler for one in forgotten)
+
+    said = talk(baker, ["How many hours was it in the oven?"] * 3)
+    assert [one.text.endswith(oven.says[1]) for one in said] == [True] * 3
+    assert [one.is_filler for one in said] == [False, False, True]
+
+
+def test_of_a_group_the_sentence_comes_that_shares_words_with_the_question():
+    baked = Move(("dough",), ("It stuck to my hands.", "I left it beside the chimney."))
+    baker = replace(BREAD, moves=(baked, *BREAD.moves))
+
+    by_cue = talk(baker, ["What did the dough do beside the chimney?", "And the dough?"])
+    without = talk(baker, ["What was there at the chimney?"])
+
+    assert [one.text.endswith(own) for one, own in zip(by_cue, baked.says[::-1], strict=True)] == [
+        True
+    ] * 2
+    assert without[0].text.endswith(baked.says[1])
 
 
 def test_after_an_insight_the_old_view_does_not_come_back():

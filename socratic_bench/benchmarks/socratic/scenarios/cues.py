@@ -11,12 +11,14 @@ from socratic_bench.benchmarks.socratic.scenarios.wording import is_unspaced
 # kind, and draws out less surely than a cue of the matter.
 GENERAL = """
 why|reason*|what makes you|because|how come|ground*|justif*|rest on|rests on|behind|based on
-|underl*|on what|warum|wieso|weshalb|grund|gründe|begründ*|por qué|razón|porque
+|underl*|on what|warum|wieso|weshalb|grund|gründe|begründ*|por qué|razón|porque|te hace pensar
+|le hace pensar
 |なぜ|どうして|理由|なんで|根拠
 
 how do you know|how can you tell|how sure|sure|certain*|evidence|prove|proof|observ*|seen
 |experience*|check*|test|tested|support*|convince*|notice|found out|find out|learn*|heard
-|sicher|beleg*|beweis*|erfahrung*|beobacht*|prüf*|cómo sabes|segur*|prueba*|aprend*
+|sicher|beleg*|beweis*|erfahrung*|beobacht*|prüf*|cómo sabe|cómo sabes|cómo lo sabe*|segur*
+|prueba*|aprend*
 |確か|証拠|経験
 
 example*|for instance|a case|which case|cases|situation*|exception*|instance|occasion|always
@@ -25,15 +27,16 @@ example*|for instance|a case|which case|cases|situation*|exception*|instance|occ
 
 mean|means|mean by|meaning|define*|definition|describe*|in what sense|one sentence|explain*
 |distinguish*|differ*|difference|compare*|similar|word|words|call it|what exactly|picture
-|meinst|meinen sie|bedeutet|heißt|definier*|wort|unterschied*|significa*|palabra*|explic*|describ*
-|diferen*|意味|とは|定義|言葉|違い
+|meinst|meinen sie|bedeutet|heißt|heisst|definier*|wort|unterschied*|significa*|palabra*|explic*
+|describ*|diferen*|意味|とは|定義|言葉|違い
 
 what if|what would|what happens|suppose|imagine|follow|follows|consequence*|lead|leads
 |imply|implies|affect*|result|turn out|then what|if you|was wäre|angenommen|stell dir
-|stellen sie sich|folg*|passier*|y si|imagin*|supon*|pasaría|もし|仮に|想像
+|stellen sie sich|folg*|passieren|y si|imagin*|supon*|pasaría|もし|仮に|想像
 
 other side|someone else|somebody else|disagree*|opposite|critic*|object|stranger|others
 |point of view|other people|alternative*|another way|different way|look different|objection*
+|mom say|mum say|dad say|mother say|father say|friend say|he say|she say|they say
 |gegner|anders sieht|gegenteil|einwand|kritik*|jemand|andere|otra persona|alguien|otros
 |contrari*|反対|ほかの人|他の人
 

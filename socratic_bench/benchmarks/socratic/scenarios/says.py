@@ -28,7 +28,7 @@ CUSTOM = "custom"
 # insights, and lines of each kind so that a person does not sound like a machine.
 FEWEST_SENTENCES = 20
 FEWEST_MOVES = 5
-FEWEST_LINES = {"unsure": 6, "polar": 5, "told": 6, "filler": 8, "moved": 4}
+FEWEST_LINES = {"unsure": 6, "polar": 5, "told": 6, "filler": 8, "moved": 4, "recall": 3}
 FEWEST_PUSHES = 3
 _MOST_WORDS = 70
 _SHORT_WORD = 3

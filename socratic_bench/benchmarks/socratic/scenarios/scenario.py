@@ -67,8 +67,8 @@ class Move(Struct, frozen=True):
 class Voice(Struct, frozen=True):
     """How this student sounds where no question draws anything out of it.
 
-    `moved` stands for `unsure` and `filler` once an insight was stated, `lead` are words to begin
-    with now and then.
+    `moved` stands for `unsure` and `filler` once an insight was stated, `recall` answers how many,
+    how long, when and who, `lead` are words to begin with now and then.
     """
 
     unsure: _Lines
@@ -76,6 +76,7 @@ class Voice(Struct, frozen=True):
     told: _Lines
     filler: _Lines
     moved: Annotated[tuple[str, ...], _LINES] = ()
+    recall: Annotated[tuple[str, ...], _LINES] = ()
     lead: Annotated[tuple[str, ...], Text(40, (1, 12))] = ()
 
 

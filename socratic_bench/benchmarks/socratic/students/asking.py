@@ -11,15 +11,35 @@ Kind = Literal["open", "polar", "none"]
 _SEGMENT = re.compile(
     r"[^\n]+?(?:[.!?\u2026\u061f]+[\"'\u201d\u2019)*\]]*(?=\s|$)|[\u3002\uff1f\uff01]+|(?=\n)|$)"
 )
-# Also full-width, Arabic, Greek, Armenian, and the ending of a Japanese question.
-_MARK = re.compile("[?\uff1f\u061f\u037e\u055e]|\u304b\u3002")
+# Also full-width, Arabic, Greek, Armenian, and how a Japanese question ends, alone or with a
+# question word before.
+_MARK = re.compile(
+    "[?\uff1f\u061f\u037e\u055e]|\u304b[\u306a\u306d]?(?:\u3002|\\s*$)"
+    "|(?:\u306a\u305c|\u3069[\u3046\u3093\u3053]|[\u4f55\u8ab0]|\u3060\u308c|\u3044\u3064)"
+    "[^\u3002]*\u3067\u3057\u3087\u3046(?:\u3002|\\s*$)"
+)
 # Asks without a question mark.
 _INVITES = re.compile(
     r"\W*(?:(?:so|okay|ok|and|but|please|now|well|then|good)\W+)*"
     r"(?:tell me|describe|explain|say more|say a bit more|go on|give me|walk me|take me through"
-    r"|help me (?:understand|see)|show me|compare|I wonder (?:what|which|who|where|when|why|how)"
+    r"|help me (?:understand|see)|show me|compare|put [\w ]{2,20} in(?:to)? (?:one|your own|other)"
+    r"|I wonder (?:what|which|who|where|when|why|how)"
     r"|I'm (?:curious|wondering) (?:about )?(?:what|which|who|where|when|why|how)"
-    r"|I(?:'d| would) (?:like|love) to (?:hear|know|understand))\b",
+    r"|I(?:'d| would) (?:like|love) to (?:hear|know|understand)"
+    r"|(?:cu\u00e9nt[ae]|d[i\u00ed]ga|expl\u00edc[ae]|expl\u00edque|descr\u00edb[ae]"
+    r"|h\u00e1bl[ae]|mu\u00e9str[ae])(?:me|nos)|dime|describe"
+    r"|(?:erz\u00e4hl|beschreib|erkl\u00e4r|nenn|zeig|vergleich|sag)(?:e|en Sie)?(?= (?:mir|mal"
+    r"|doch|uns|es|das|die|den|ein|eine|einen)\b)|gib mir|geben Sie mir)\b"
+    r"|.*(?:\u6559\u3048|\u805e\u304b\u305b|\u8a71\u3057|\u8aac\u660e\u3057|\u6319\u3052|\u8003\u3048|\u60f3\u50cf\u3057)\u3066"
+    r"(?:\u307f\u3066)?(?:\u304f\u3060\u3055\u3044|\u307e\u3057\u3087\u3046)",
+    re.IGNORECASE,
+)
+# Does so where nothing is said after it.
+_IMAGINES = re.compile(
+    r"\W*(?:(?:so|okay|ok|and|but|please|now|well|then|good)\W+)*"
+    r"(?:(?:let's |try to )?(?:imagine|suppose|picture|remember)|think (?:back|of|about)"
+    r"|try to (?:say|describe)|imag\u00edn[ae](?:te|se)?|sup\u00f3n|piens[ae] en"
+    r"|stell(?:e|en Sie)? (?:dir|sich)|denk(?:e|en Sie)? (?:mal |einmal )?an)\b",
     re.IGNORECASE,
 )
 _WH = re.compile(
@@ -48,7 +68,18 @@ _REQUESTS = re.compile(
     r"|\b(?:any|an) (?:examples?|other|instances?)\b",
     re.IGNORECASE,
 )
-_CHOICE = re.compile(r"\bor\b(?! (?:not|so|less|no)\b)|\boder\b|\bo\b|\u8fd8\u662f", re.IGNORECASE)
+_CHOICE = re.compile(
+    r"\bor\b(?! (?:not|so|less|no)\b)|\boder\b|\bo\b(?!')|\u8fd8\u662f|\u305d\u308c\u3068\u3082",
+    re.IGNORECASE,
+)
+# "And the other jar?" asks what is to be said of it.
+_ELLIPTIC = re.compile(
+    r"\W*(?:and|but)\W+(?:the|your|his|her|its|their|our|a|an|with|in|on|for)\b"
+    r"(?!.*\b(?:is|are|was|were|do|does|did|has|have|had|can|will|would)\b)(?:\W+\w+){1,5}\W*$"
+    r"|\W*(?:und|aber) (?:der|die|den|dem|dein\w*|mit|bei|im|am|wenn)(?: \w+){1,3}\W*$"
+    r"|\W*y (?:el|la|los|las|tu|su|con|en|si)(?: \w+){1,3}\W*$",
+    re.IGNORECASE,
+)
 _BACK = re.compile(r"\b(?:that|this|it|those|so)\b", re.IGNORECASE)
 _BRIEF = 4  # words: "Why do you think?"
 # Where it is known how questions are asked; elsewhere every question counts as open, to be safe.
@@ -74,6 +105,32 @@ _WORDS = {
         "|\u3060\u308c|\u3044[\u3064\u304f]"
     ),
 }
+# Asks for a number, or for a time, a place or somebody in what happened: one remembers it or not.
+_HOW_MANY = re.compile(
+    r"\b(?:how (?:long|many|often|old|tall|big|heavy|late|early|expensive)|how much(?! (?:of|do)\b)"
+    r"|what (?:time|year|age)|since when)\b(?![^?]*\b(?:would|could|should|might|can|must)\b)"
+    r"|\b(?:cu\u00e1nt[oa]s?|a qu\u00e9 hora|wie (?:lange|viele?|oft|alt|gro(?:\u00df|ss)|schwer"
+    r"|sp\u00e4t|teuer)|seit wann)\b"
+    r"|\u4f55[\u6642\u65e5\u5e74\u6708\u6b73\u4eba\u56de\u679a\u5186\u5206\u500b\u66dc]|\u3044\u304f[\u3064\u3089]|\u3069[\u306e\u308c]?\u304f\u3089\u3044",
+    re.IGNORECASE,
+)
+_WHO_OR_WHEN = re.compile(
+    r"\b(?:(?:when|where|who) (?:did|was|were)|who (?:paid|bought|made|told|said|gave|taught)"
+    r"|what (?:day|month|colou?r))\b(?![^?]*\b(?:would|could|should|might|can|must)\b)"
+    r"|\b(?:(?:cu\u00e1ndo|d\u00f3nde) (?:fue|era|estaba|l[oa]|te|se)"
+    r"|qui\u00e9n (?:te|le|l[oa]|fue)"
+    r"|(?:wann|wo|wer) (?:hast?|haben|habt|war(?:st|en|t)?|bist|sind))\b|\u3044\u3064[^\u3082]",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(
+    r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty"
+    r"|fifty|sixty|eighty|hundred|thousand|twice|dozen|dos|tres|cuatro|cinco|seis|siete|ocho"
+    r"|nueve|diez|once|doce|veinte|treinta|cien|mil|zwei\w*|drei\w*|vier\w*|f\u00fcnf\w*|sechs\w*"
+    r"|sieben\w*|acht\w*|neun\w*|zehn\w*|elf|zw\u00f6lf|zwanzig|drei(?:ss|\u00df)ig|hundert\w*"
+    r"|tausend|einmal|\w+teen)\b"
+    r"|[\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d\u5341\u767e\u5343\u4e07][^\u756a\u7dd2]",
+    re.IGNORECASE,
+)
 
 
 class Asked(Struct, frozen=True):
@@ -83,11 +140,28 @@ class Asked(Struct, frozen=True):
     questions: str
     rest: str
 
+    @property
+    def is_for_a_number(self) -> bool:
+        """Whether it asks how many, how long, how old."""
+        return self.kind == "open" and bool(_HOW_MANY.search(self.questions))
+
+    @property
+    def is_for_a_fact(self) -> bool:
+        """Whether it asks for what one has to remember: a number, or who, where or when it was."""
+        is_past = self.kind == "open" and bool(_WHO_OR_WHEN.search(self.questions))
+        return is_past or self.is_for_a_number
+
+
+def has_number(text: str) -> bool:
+    return bool(_NUMBER.search(text))
+
 
 def asked_by(tutor: str, language: str = "en") -> Asked:
     """The tutor's words, read for questions. One open question among others makes them open."""
     parts = _SEGMENT.findall(tutor)
     asks = [bool(_MARK.search(part) or _INVITES.match(part)) for part in parts]
+    if parts and _IMAGINES.match(parts[-1]):
+        asks[-1] = True
     questions = [part for part, is_one in zip(parts, asks, strict=True) if is_one]
     rest = " ".join(part.strip() for part, is_one in zip(parts, asks, strict=True) if not is_one)
     if not questions:
@@ -101,7 +175,9 @@ def _is_open(question: str, language: str) -> bool:
     words = _WORDS.get(language.partition("-")[0].casefold())
     if words is None or not _MARK.search(question):
         return True
-    if _CHOICE.search(question) or _REQUESTS.search(question) or _INVITES.match(question):
+    if any(one.search(question) for one in (_CHOICE, _REQUESTS)):
+        return True
+    if any(one.match(question) for one in (_INVITES, _IMAGINES, _ELLIPTIC)):
         return True
     if words is not _WH and words.search(question):
         return True

@@ -13,8 +13,9 @@ from socratic_bench.benchmarks.socratic.scenarios import Scenario, Voice, is_eng
 from socratic_bench.benchmarks.socratic.scenarios.cues import GENERAL
 from socratic_bench.benchmarks.socratic.scenarios.wording import is_unspaced
 from socratic_bench.benchmarks.socratic.students.seeded import draw, shuffled
+from socratic_bench.benchmarks.socratic.students.shared_words import COMMON
 
-Kind = Literal["unsure", "polar", "told", "filler", "moved"]
+Kind = Literal["unsure", "polar", "told", "filler", "moved", "recall"]
 _DATA = Path(__file__).with_name("data") / "voices.toml"
 _LEADS_OF = 3  # one answer of so many begins with one
 
@@ -75,13 +76,14 @@ def _leads(scenario: Scenario) -> tuple[str, ...]:
 
 
 def voices_sha256() -> str:
-    """The fingerprint of the voices by age and of general questions, to tell apart other runs."""
-    return hashlib.sha256(_DATA.read_bytes() + GENERAL.encode()).hexdigest()
+    """The fingerprint of the voices by age, of general questions and of common words."""
+    parts = (_DATA.read_bytes(), GENERAL.encode(), COMMON.read_bytes())
+    return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
 @lru_cache(maxsize=1024)
 def _lines(scenario: Scenario, seed: int, kind: Kind) -> tuple[str, ...]:
-    lines = getattr(voice_of(scenario), kind) or voice_of(scenario).filler
+    lines = _own_lines(scenario, kind)
     details = shuffled(scenario.details, seed, scenario.id, kind, "details")
     filled = (
         text.replace("{detail}", details[n % len(details)])
@@ -90,6 +92,15 @@ def _lines(scenario: Scenario, seed: int, kind: Kind) -> tuple[str, ...]:
         for n, text in enumerate(shuffled(lines, seed, scenario.id, kind))
     )
     return tuple(text[:1].upper() + text[1:] for text in filled)
+
+
+def _own_lines(scenario: Scenario, kind: Kind) -> tuple[str, ...]:
+    """A scenario's own; for facts, where it has none, those by age, or others in its language."""
+    voice = voice_of(scenario)
+    lines: tuple[str, ...] = getattr(voice, kind)
+    if not lines and kind == "recall":
+        lines = _of_age(scenario).recall if is_english(scenario) else voice.unsure
+    return lines or voice.filler
 
 
 def _words(text: str) -> list[str]:
