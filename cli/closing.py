@@ -25,7 +25,7 @@ def _parts(result: RunResult, benchmark: Benchmark) -> Iterator[str]:
     yield plain(first) + judged
     yield from map(plain, others)
     yield _cost(result.cost)
-    yield _duration(result.duration_s)
+    yield duration(result.duration_s)
     for place in (result.folder, result.s3):
         if place:
             yield f"kept in {plain(place.curated or place.raw)}"
@@ -40,7 +40,7 @@ def _cost(cost: CostEntry | None) -> str:
     return f"{told} (not billed)" if cost.stand_in else told
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     if seconds < MINUTE_S:
         return f"{seconds:.1f} s"
     if seconds < HOUR_S:

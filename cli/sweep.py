@@ -8,6 +8,7 @@ from .arguments import Flags, Parser, parse
 from .stdout import EXIT_UNWRITTEN
 
 if TYPE_CHECKING:
+    from socratic_bench.documents.sweep import SweepDocument
     from socratic_bench.errors import BenchError, Words
     from socratic_bench.runner import CancelToken
     from socratic_bench.sweeps.asked import Asked
@@ -104,16 +105,24 @@ def _report(result: "SweepResult", flags: Flags) -> int:
     document, code = document_of(result), exit_code(result)
     printed = print_document(
         plain_keys(document),
-        words=partial(_say_outcome, result.error, flags),
+        words=partial(_say_outcome, document, result.error, flags),
         pretty=bool(flags.get("pretty")),
     )
     leave_now(code if printed else code or EXIT_UNWRITTEN)
 
 
-def _say_outcome(error: "BenchError | None", flags: Flags) -> None:
+def _say_outcome(document: "SweepDocument", error: "BenchError | None", flags: Flags) -> None:
+    from socratic_bench.errors import BenchError
+
     from .output import print_traceback, say_error
 
+    if not flags.get("quiet"):
+        from .sweep_closing import say_results
+
+        say_results(document)
     if error is not None:
         if flags.get("debug"):
             print_traceback(error)
         say_error(error)
+    elif document.error is not None:
+        say_error(BenchError(document.error.message, hint=document.error.hint))

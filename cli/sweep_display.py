@@ -1,31 +1,37 @@
-"""What people see of a sweep on stderr."""
+"""Which display of a sweep people see on stderr while it goes on."""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from .output import plain, say
+from . import terminal
 
 if TYPE_CHECKING:
     from socratic_bench.sweeps.state import SweepState
     from socratic_bench.sweeps.sweep import SweepDisplay
 
-
-def display_for(*, quiet: bool) -> "SweepDisplay":
-    """Lines for people; none if they want `quiet`."""
-    return _Display() if not quiet else _Quiet()
+TICK_S = 1.0
 
 
-class _Quiet:
+def display_for(*, quiet: bool, tick_s: float = TICK_S) -> "SweepDisplay":
+    """The display that fits what stderr is; none if people want `quiet`."""
+    if quiet:
+        return _NoDisplay()
+    if not terminal.is_live():
+        from .sweep_lines import LogDisplay
+
+        return LogDisplay(tick_s)
+    with suppress(ImportError):  # the extra `ui`
+        from .sweep_live import LiveDisplay
+
+        return LiveDisplay(tick_s)
+    from .sweep_lines import LineDisplay
+
+    return LineDisplay(tick_s)
+
+
+class _NoDisplay:
     def begin(self, sweep_id: str, state: "SweepState") -> None: ...
 
     def notice(self, text: str) -> None: ...
 
     def end(self) -> None: ...
-
-
-class _Display(_Quiet):
-    def begin(self, sweep_id: str, state: "SweepState") -> None:
-        now = state.snapshot()
-        say(f"{sweep_id}: {now.n_cells} cells, {now.n_ended} of them ended before")
-
-    def notice(self, text: str) -> None:
-        say(f"note: {plain(text)}")

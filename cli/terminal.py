@@ -5,6 +5,7 @@ import sys
 
 STDERR = 2
 LOG_COLUMNS = 100
+SCREEN_LINES = 24
 RED, YELLOW = 31, 33
 COMMAND = ": socratic-runner "
 ELLIPSIS = "…"
@@ -18,6 +19,14 @@ def columns(descriptor: int = STDERR, otherwise: int = LOG_COLUMNS) -> int:
         return int(given)
     try:
         return os.get_terminal_size(descriptor).columns or otherwise
+    except OSError:
+        return otherwise
+
+
+def lines(descriptor: int = STDERR, otherwise: int = SCREEN_LINES) -> int:
+    """How many lines are seen at once."""
+    try:
+        return os.get_terminal_size(descriptor).lines or otherwise
     except OSError:
         return otherwise
 

@@ -61,19 +61,68 @@ def run_all_in_terminal(
 
 def screen(text: str) -> list[str]:
     """The lines that somebody sees in the end, without colours."""
-    lines, at = [""], 0
-    for part in re.split(r"(\r|\n|\x1b\[K)", COLOUR.sub(r"\2", text)):
-        if part == "\n":
-            lines.append("")
-        elif part == "\x1b[K":
-            lines[-1] = lines[-1][:at]
-        elif part != "\r":
-            lines[-1] = lines[-1][:at] + part + lines[-1][at + len(part) :]
-        at = 0 if part in "\r\n" else at + len(part) if part != "\x1b[K" else at
-    return lines
+    return frames(text, 1_000_000)[-1]
 
 
 def width(line: str) -> int:
     shown = COLOUR.sub(r"\2", line)
     assert "\x1b" not in shown, repr(line)
-    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in shown)
+    return sum(map(_width, shown))
+
+
+def _width(character: str) -> int:
+    return 0 if combining(character) else 2 if east_asian_width(character) in "WF" else 1
+
+
+REDRAWN = re.compile("(\r(?:\x1b\\[2K)?(?:\x1b\\[1A\x1b\\[2K)+)")
+
+
+def frames(text: str, columns: int) -> list[list[str]]:
+    """What somebody sees, without colours: before lines are drawn anew, and in the end."""
+    screen, seen = _Screen(columns), []
+    for n, part in enumerate(REDRAWN.split(text)):
+        screen.obey(part)
+        if n % 2 == 0:
+            seen.append(screen.lines)
+    return seen
+
+
+class _Screen:
+    def __init__(self, columns: int) -> None:
+        self._columns = columns
+        self._rows: list[list[str]] = [[]]
+        self._y = self._x = 0
+
+    @property
+    def lines(self) -> list[str]:
+        return ["".join(row) for row in self._rows]
+
+    def obey(self, text: str) -> None:
+        for code, character in re.findall(r"\x1b\[([?\d;]*[A-Za-z])|(.)", text, re.DOTALL):
+            if code == "1A":
+                self._y -= 1
+            elif code in ("K", "2K"):
+                del self._rows[self._y][0 if code == "2K" else self._x :]
+            elif code:
+                assert code[-1] == "m" or code in ("?25h", "?25l"), code
+            elif character == "\r":
+                self._x = 0
+            elif character == "\n":
+                self._down()
+            else:
+                self._put(character)
+
+    def _down(self) -> None:
+        self._y += 1
+        if self._y == len(self._rows):
+            self._rows.append([])
+
+    def _put(self, character: str) -> None:
+        cells = [character, *[""] * (_width(character) - 1)]
+        if self._x + len(cells) > self._columns:
+            self._x = 0
+            self._down()
+        row = self._rows[self._y]
+        row += " " * (self._x - len(row))
+        row[self._x : self._x + len(cells)] = cells
+        self._x += len(cells)
