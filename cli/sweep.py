@@ -53,7 +53,7 @@ def build_parser(words: Sequence[str] = ()) -> Parser:
 
 def _asked(flags: Flags, problems: "Sequence[Words]") -> "Asked":
     from socratic_bench.sweeps.asked import read_sweep
-    from socratic_bench.sweeps.sweep import check
+    from socratic_bench.sweeps.checking import check
 
     from .sources import sources
 

@@ -22,6 +22,7 @@ from socratic_bench.turnstile import Turnstile, unhurried
 
 if TYPE_CHECKING:
     from socratic_bench.calling.rate_targets import RateTargets
+    from socratic_bench.calling.spending import SpendingLimit
     from socratic_bench.pricing.table import PriceTable
 
 Prepared = Any  # a provider's own, or the error that there is in place of it
@@ -37,7 +38,8 @@ class Services:
     journal, and one that fails ends no other. To be closed, or used as a context manager, once all
     runs have ended: runs that have not are ended by it. `cancel_token` ends all of them.
 
-    With `rate_targets`, which are not closed with it, they keep to these. `on_narrowed` is told of
+    With `rate_targets` or `spending`, which are not closed with it, they keep to these together; a
+    run's own budget does not count then. `on_narrowed` is told of
     throttling that slows a model down.
     """
 
@@ -46,12 +48,14 @@ class Services:
         *,
         monotonic_s: Callable[[], float] = time.monotonic,
         rate_targets: "RateTargets | None" = None,
+        spending: "SpendingLimit | None" = None,
         on_narrowed: Callable[[Narrowed], None] | None = None,
     ) -> None:
         self.cancel_token = CancelToken(monotonic_s=monotonic_s)
         self.threads = RequestThreads()
         self.rate_limiters = RateLimiters(monotonic_s=monotonic_s, on_narrowed=on_narrowed)
         self.rate_targets = rate_targets
+        self.spending = spending
         self.price_tables: dict[str, PriceTable] = {}
         self._monotonic_s = monotonic_s
         self._lock = threading.Lock()
@@ -92,6 +96,7 @@ class Services:
         return CallServices(
             provider=provider,
             rate_limiter=partial(self.rate_limiters.of, *where),
+            spending=self.spending,
             pacer=partial(targets.of, *where) if targets else None,
             cache_gate=self._cache_gate(config),
             threads=self.threads,

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from socratic_bench.calling.budget import Budget
+from socratic_bench.calling.spending import SpendingLimit
 from socratic_bench.documents.cost import Billing, CostEntry
 from socratic_bench.documents.usage import RoleUsage
 from socratic_bench.errors import Stopped
@@ -29,7 +30,7 @@ TUTOR, JUDGE = CallKey(role="tutor", index=0), CallKey(role="judge", index=0)
 
 def budget(times: float, wait=Future.result) -> Budget:
     """One of so many times the worst case of the request."""
-    return Budget(times * WORST_USD, table=builtin_prices(), region=None, wait=wait)
+    return Budget(SpendingLimit(times * WORST_USD), table=builtin_prices(), region=None, wait=wait)
 
 
 def never(_future):
@@ -85,7 +86,7 @@ def test_what_is_read_at_an_unknown_price_counts_as_input_and_not_as_all_it_coul
     models = {MODEL: {"default": {"input": 3, "output": 15, "cache_write": 3.75}}}
     table = load_prices(json.dumps({"models": models}).encode(), "own.json")
     used = completion(usage=Usage(input_tokens=10, output_tokens=10, cache_read_tokens=9))
-    cost_limit = Budget(1.5 * WORST_USD, table=table, region=None, wait=never)
+    cost_limit = Budget(SpendingLimit(1.5 * WORST_USD), table=table, region=None, wait=never)
 
     for _ in range(1 + int(0.5 * WORST_USD / USED_USD)):
         cost_limit.reserve(MODEL, REQUEST, TUTOR).answered(used)
@@ -257,7 +258,7 @@ def bounded(error: str | None) -> Attempt:
 
 def spent_before(calls=(), failed_before=(), *, model=MODEL, tier=None) -> float:
     """What counts as spent, by the words of a budget that is too small for anything more."""
-    cost_limit = Budget(1e-9, table=builtin_prices(), region=None, wait=never)
+    cost_limit = Budget(SpendingLimit(1e-9), table=builtin_prices(), region=None, wait=never)
     cost_limit.take_over(model, calls, failed_before, asked=PricingTier(tier))
     with pytest.raises(Stopped) as refused:
         cost_limit.reserve(MODEL, REQUEST, TUTOR)

@@ -200,6 +200,48 @@ class TestProcesses:
         assert document["n_missing"] > 0
 
 
+class TestLimits:
+    @pytest.mark.parametrize("processes", ["1", "2"])
+    def test_all_cells_together_keep_to_one_budget(self, tmp_path, processes):
+        words = (*GRID, "--repeats", "3", "--processes", processes)
+        short = sweep(*words, "--max-cost-usd", "0.25", folder=tmp_path)
+        spent = sum(row["cost_usd"] for row in rows(tmp_path))
+        rest = sweep(*words, "--max-cost-usd", "9", "--resume", folder=tmp_path)
+
+        assert (short.exit_code, short.document["end_reason"]) == (6, "budget")
+        assert 0 < short.document["n_completed"] < 12
+        assert "The budget of 0.25 USD" in short.document["error"]["message"]
+        assert short.document["cost_usd"] == pytest.approx(spent)
+        assert spent <= 0.25
+        assert (rest.exit_code, rest.document["n_completed"]) == (0, 12)
+        assert repeated_calls(tmp_path) == []
+
+    def test_what_earlier_processes_spent_counts(self, tmp_path):
+        sweep(*GRID, folder=tmp_path)
+        more = sweep(*GRID, "--repeats", "2", "--max-cost-usd", "0.1", "--resume", folder=tmp_path)
+
+        assert (more.exit_code, more.document["n_completed"]) == (6, 4)
+
+    def test_targets_stand_beside_what_was_reached(self, tmp_path):
+        words = ("--target-rpm", "6000", "--target-rpm", f"{LECTURER}=9000")
+        outcome = sweep(*GRID, *words, "--target-tpm", "9000000", folder=tmp_path)
+        pace = {entry["model"]: entry for entry in outcome.document["pace"]}
+        usage = outcome.document["usage"]
+
+        assert pace[STEADY]["target_rpm"] == 6000
+        assert pace[LECTURER]["target_rpm"] == 9000
+        assert pace[LECTURER]["target_tpm"] == 9000000
+        assert pace["emulator.judge-v1:0"]["target_rpm"] is None
+        assert sum(entry["requests"] for entry in pace.values()) == usage["attempts"]
+
+    def test_a_reply_that_no_minute_has_room_for_is_a_mistake(self, tmp_path):
+        outcome = sweep(*GRID, "--target-tpm", "1000", "--target-rpm", "0", folder=tmp_path)
+
+        assert outcome.exit_code == 2
+        assert "--max-tokens of 1024 is more than" in outcome.document["error"]["message"]
+        assert "--target-rpm takes N or MODEL=N" in outcome.document["error"]["message"]
+
+
 class TestMistakes:
     def test_all_are_told_before_anything_is_played(self, tmp_path):
         outcome = sweep(

@@ -1,14 +1,12 @@
 """Keeps a run within its budget: what a request can cost at most is reserved before it is sent."""
 
-import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
 
 from msgspec.structs import replace
 
 from socratic_bench.calling.events import AttemptFailed, CallAnswered, CallEvent, CallFailed
+from socratic_bench.calling.spending import SpendingLimit
 from socratic_bench.documents.cost import attempt_usd, call_cost, served
 from socratic_bench.errors import Problem, Stopped
 from socratic_bench.ports import Reservation
@@ -17,7 +15,6 @@ from socratic_bench.pricing.rates import ModelPrices, PricingTier, dearest_usd
 from socratic_bench.pricing.table import PriceTable
 from socratic_bench.types import JUDGE, Attempt, CallKey, Completion, Request, in_digits
 
-_ROUNDING_USD = 1e-12
 PLACES = 6
 USED_UP = (
     "Raise {max_cost_usd}, play fewer {turns}, or lower {max_tokens}, which bounds what a reply "
@@ -31,29 +28,23 @@ class Budget:
     A request that may fit once calls under way turn out cheaper waits for them, and later requests
     wait behind it. So the dialogue cannot overtake a verdict, and the outcome does not depend on a
     race. The first request that does not fit for good ends the dialogue; verdicts on what was
-    played are still asked for as far as they fit.
+    played are still asked for as far as they fit. Several runs may spend from one limit.
     """
 
     def __init__(
         self,
-        limit_usd: float,
+        limit: SpendingLimit,
         *,
         table: PriceTable,
         region: str | None,
         wait: Callable[["Future[None]"], None],
     ) -> None:
-        self._limit_usd = limit_usd
+        self._limit = limit
         self._table = table
         self._region = region
         self._wait = wait
-        self._lock = threading.Lock()
-        self._spent_usd = 0.0
-        self._reserved_usd = 0.0
-        self._under_way = 0
         self._refused: str | None = None
-        self._line: deque[object] = deque()
         self._reservations: dict[CallKey, _Reservation] = {}
-        self._moved: Future[None] = Future()
 
     def take_over(
         self,
@@ -73,8 +64,7 @@ class Budget:
         usd += sum(
             attempt_usd(self._prices(one.model_id or model_id), one, asked) or 0.0 for one in lost
         )
-        with self._lock:
-            self._spent_usd += usd
+        self._limit.add(usd)
 
     def reserve(self, model_id: str, request: Request, key: CallKey) -> Reservation:
         """See `CostLimit.reserve`. The `Stopped` that it raises ends the run by its budget."""
@@ -83,34 +73,18 @@ class Budget:
         worst_usd = dearest_usd(
             most_input_tokens(request), request.config.max_tokens, prices, asked
         )
-        with self._in_line() as place:
+        with self._limit.in_line() as place:
             while True:
-                with self._lock:
-                    moved = self._moved
-                    if place is self._line[0]:
-                        if self._fits(worst_usd, key):
-                            self._reserved_usd += worst_usd
-                            self._under_way += 1
-                            reservation = _Reservation(self, worst_usd, prices, asked)
-                            self._reservations[key] = reservation
-                            return reservation
-                        if self._is_over(key) or not self._under_way:
-                            self._refused = self._refused or self._why_not(worst_usd, key)
-                            raise _refused(self._refused, USED_UP)
+                moved = self._limit.moved
+                answer = "never" if self._is_over(key) else self._limit.reserve(place, worst_usd)
+                if answer == "reserved":
+                    reservation = _Reservation(self._limit, worst_usd, prices, asked)
+                    self._reservations[key] = reservation
+                    return reservation
+                if answer == "never":
+                    self._refused = self._refused or self._why_not(worst_usd, key)
+                    raise _refused(self._refused, USED_UP)
                 self._wait(moved)
-
-    @contextmanager
-    def _in_line(self) -> Iterator[object]:
-        """A place at the end of the queue, until the request is admitted or given up."""
-        place = object()
-        with self._lock:
-            self._line.append(place)
-        try:
-            yield place
-        finally:
-            with self._lock:
-                self._line.remove(place)
-            self._move_on()
 
     def hear(self, event: CallEvent) -> None:
         """A request's fate is known; it is the only one of its call by then."""
@@ -127,35 +101,14 @@ class Budget:
             case _:
                 pass
 
-    def settle(self, reserved_usd: float, spent_usd: float) -> None:
-        """Release a finished call's reservation and count what the call cost."""
-        with self._lock:
-            self._reserved_usd -= reserved_usd
-            self._spent_usd += spent_usd
-            self._under_way -= 1
-            if not self._under_way:
-                self._reserved_usd = 0.0
-        self._move_on()
-
-    def _move_on(self) -> None:
-        with self._lock:
-            moved, self._moved = self._moved, Future()
-        moved.set_result(None)
-
     def _is_over(self, key: CallKey) -> bool:
         return self._refused is not None and key.role != JUDGE
 
-    def _fits(self, worst_usd: float, key: CallKey) -> bool:
-        if self._is_over(key):
-            return False
-        total_usd = self._spent_usd + self._reserved_usd + worst_usd
-        return total_usd <= self._limit_usd + _ROUNDING_USD
-
     def _why_not(self, worst_usd: float, key: CallKey) -> str:
-        spent_usd = round(self._spent_usd, PLACES)
-        left_usd = max(0.0, self._limit_usd - spent_usd)
+        limit_usd, spent_usd = self._limit.limit_usd, round(self._limit.spent_usd, PLACES)
+        left_usd = max(0.0, limit_usd - spent_usd)
         return (
-            f"The budget of {in_digits(self._limit_usd)} USD has {left_usd:.6f} USD left: "
+            f"The budget of {in_digits(limit_usd)} USD has {left_usd:.6f} USD left: "
             f"up to {spent_usd:.6f} USD are spent, and the {key.role}'s next request could cost "
             f"{worst_usd:.6f} USD."
         )
@@ -176,22 +129,22 @@ class _Reservation:
     """
 
     def __init__(
-        self, budget: Budget, worst_usd: float, prices: ModelPrices, asked: PricingTier
+        self, limit: SpendingLimit, worst_usd: float, prices: ModelPrices, asked: PricingTier
     ) -> None:
-        self._budget = budget
+        self._limit = limit
         self._asked = asked
         self._worst_usd = worst_usd
         self._prices = prices
 
     def answered(self, completion: Completion) -> None:
         usd = _known_usd(self._prices, completion, self._asked)
-        self._budget.settle(self._worst_usd, self._worst_usd if usd is None else usd)
+        self._limit.settle(self._worst_usd, self._worst_usd if usd is None else usd)
 
     def lost(self) -> None:
-        self._budget.settle(self._worst_usd, self._worst_usd)
+        self._limit.settle(self._worst_usd, self._worst_usd)
 
     def failed(self, attempt: Attempt) -> None:
-        self._budget.settle(
+        self._limit.settle(
             self._worst_usd, self._worst_usd if attempt.may_have_been_billed else 0.0
         )
 

@@ -20,11 +20,13 @@ from socratic_bench.types import Role
 
 if TYPE_CHECKING:
     from socratic_bench.calling.model_pace import ModelPacer
+    from socratic_bench.calling.spending import SpendingLimit
 
 
 class CallServices(Struct, frozen=True, kw_only=True):
     """What calls to one provider share. `provider` connects to it where that is yet to be done,
     `rate_limiter` is that of a model, and so is `pacer`, where there are rate targets.
+    `spending` is the limit of all runs together, if there is one.
     """
 
     provider: Callable[[], Provider]
@@ -32,6 +34,7 @@ class CallServices(Struct, frozen=True, kw_only=True):
     cache_gate: PromptCacheGate
     threads: RequestThreads
     turnstile: Turnstile = field(default_factory=Turnstile)
+    spending: "SpendingLimit | None" = None
     pacer: "Callable[[str], ModelPacer] | None" = None
 
 

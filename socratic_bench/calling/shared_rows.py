@@ -114,7 +114,7 @@ class SharedRows(Rows):
     def _claimed(self) -> int:
         """A place that no living process has; the last one is shared if there are too many."""
         for place in range(MOST_PROCESSES - 1):
-            if not _is_alive(self._numbers[place]):
+            if not is_alive(self._numbers[place]):
                 self._numbers[place] = os.getpid()
                 return place
         return MOST_PROCESSES - 1
@@ -125,7 +125,8 @@ def _check_size(descriptor: int, size: int, path: Path) -> None:
         raise UsageError([f"{path} is no file of rate targets of this version."])
 
 
-def _is_alive(process_id: int) -> bool:
+def is_alive(process_id: int) -> bool:
+    """Whether there is a process of that id; 0 is none."""
     if process_id == 0:
         return False
     with suppress(PermissionError):  # it is another user's

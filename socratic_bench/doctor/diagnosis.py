@@ -10,6 +10,7 @@ from ulid import ULID
 
 from socratic_bench.calling.budget import Budget
 from socratic_bench.calling.cancel_token import CancelToken
+from socratic_bench.calling.spending import SpendingLimit
 from socratic_bench.doctor.asking import Asked, Spending, ask
 from socratic_bench.doctor.places import look_at_bucket, look_at_folder
 from socratic_bench.doctor.readings import readings
@@ -164,7 +165,9 @@ def _spending(
         return None
     first = targets[0]
     table = first.prices or builtin_prices()
-    budget = Budget(limit_usd, table=table, region=first.config.region, wait=token.result)
+    budget = Budget(
+        SpendingLimit(limit_usd), table=table, region=first.config.region, wait=token.result
+    )
     return Spending(budget, budget.hear)
 
 

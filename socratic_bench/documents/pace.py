@@ -13,12 +13,12 @@ class ModelPace(Struct, frozen=True, kw_only=True):
     model: Model
     region: Annotated[str | None, Meta(description="where it was asked; null if no region is set")]
     target_rpm: Annotated[
-        int | None, Meta(ge=1, description="the most requests in any minute; null without a target")
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="the most requests in any minute; null without a target"),
     ]
     target_tpm: Annotated[
-        int | None,
+        Annotated[int, Meta(ge=1)] | None,
         Meta(
-            ge=1,
             description="the most tokens, input and output, in any minute; null without a target",
         ),
     ]

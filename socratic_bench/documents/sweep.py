@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from socratic_bench.documents.error import ErrorEntry
+from socratic_bench.documents.pace import ModelPace
 from socratic_bench.documents.run import Timestamps
 from socratic_bench.documents.scalars import (
     SCHEMA_VERSION,
@@ -191,6 +192,9 @@ class SweepDocument(Struct, frozen=True, kw_only=True):
     timestamps: Annotated[Timestamps, Meta(description="begin and end of this process")] = (
         Timestamps()
     )
+    pace: Annotated[
+        list[ModelPace], Meta(description="how fast each model was asked in this process's time")
+    ] = []
     notices: Annotated[
         list[str], Meta(description="what people should know of how it was played")
     ] = []

@@ -7,6 +7,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from socratic_bench.calling.budget import Budget
+from socratic_bench.calling.spending import SpendingLimit
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.forecast.event_queue import EventQueue
 from socratic_bench.forecast.latency_models import ASSUMED, OFFLINE_START_MS, START_MS, Emulation
@@ -269,7 +270,7 @@ def _cost_limit(plan: Plan, event_queue: EventQueue) -> CostLimit | None:
     if plan.config.max_cost_usd is None:
         return None
     return Budget(
-        plan.config.max_cost_usd,
+        SpendingLimit(plan.config.max_cost_usd),
         table=plan.prices or builtin_prices(),
         region=plan.config.region,
         wait=event_queue.end_next,

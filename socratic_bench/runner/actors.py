@@ -87,14 +87,15 @@ class Actors:
         )
 
     def _budget(self) -> "Budget | None":
-        plan, config = self._scope.plan, self._scope.config
-        if config.max_cost_usd is None:
+        plan, config, limit = self._scope.plan, self._scope.config, self._services.spending
+        if config.max_cost_usd is None and limit is None:
             return None
         from socratic_bench.calling.budget import Budget
+        from socratic_bench.calling.spending import SpendingLimit
         from socratic_bench.pricing.table import builtin_prices
 
         budget = Budget(
-            config.max_cost_usd,
+            limit or SpendingLimit(config.max_cost_usd or 0.0),
             table=plan.prices or builtin_prices(),
             region=config.region,
             wait=self._scope.cancel_token.result,

@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig
+from socratic_bench.calling.rate_window import RateTarget
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.pricing.table import PriceTable
 from socratic_bench.runner.prices import BUILT_IN, read_prices
@@ -17,6 +18,7 @@ from socratic_bench.sweeps.grid import MODEL, Axis, Grid
 from socratic_bench.sweeps.plan_file import NO_PLAN, PlanFile
 from socratic_bench.sweeps.prompts import read_prompts
 from socratic_bench.sweeps.settings import SweepSettings
+from socratic_bench.sweeps.shared import rate_targets_of
 
 # Settings of a run by which one is found again: a sweep finds its runs by itself.
 NOT_OF_CELLS = ("resume", "resume-from")
@@ -43,6 +45,10 @@ class Asked(Struct, frozen=True, kw_only=True):
         below = read_prices(self.grid.base, tables)
         prices = self.plan.prices(below)
         return {self.grid.base.prices_file or BUILT_IN: prices} if prices else tables
+
+    def targets(self) -> tuple[RateTarget, ...]:
+        """The limits a minute that no model is sent more than."""
+        return rate_targets_of(self.grid.models, self.settings.target_rpm, self.settings.target_tpm)
 
 
 def read_sweep(

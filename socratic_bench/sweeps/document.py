@@ -48,6 +48,7 @@ def document_of(result: SweepResult) -> SweepDocument:
             completed_at=utc(result.completed_at),
             duration_seconds=seconds(result.duration_s),
         ),
+        pace=[*result.pace],
         notices=[*result.notices],
         end_reason=result.error.end_reason if result.error else None,
         error=_error(result, ended),

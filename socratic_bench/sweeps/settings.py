@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Struct
 
 from socratic_bench.setting import Setting
-from socratic_bench.settings.reader import parse_number
+from socratic_bench.settings.reader import parse_integer
 
 MAX_REPEATS = 1000
 MAX_CONNECTIONS = 1024
@@ -16,15 +16,15 @@ STALL_MIN = 15.0
 class Target(Struct, frozen=True):
     """A limit a minute; of every model that is tested, or of one that it names."""
 
-    per_min: float
+    per_min: int
     model: str | None = None
 
     @classmethod
     def parse(cls, word: str) -> "Target | None":
         """`[MODEL=]N`. Ids of models have no "=" in them."""
         model, is_named, number = word.rpartition("=")
-        per_min = parse_number(number)
-        if per_min is None or per_min <= 0 or (is_named and not model):
+        per_min = parse_integer(number)
+        if per_min is None or per_min < 1 or (is_named and not model):
             return None
         return cls(per_min, model or None)
 

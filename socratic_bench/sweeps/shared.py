@@ -1,22 +1,85 @@
 """What all processes of a sweep share, and the services that each makes of it."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 from msgspec import Struct
 
+from socratic_bench.calling.rate_targets import RateTargets
+from socratic_bench.calling.rate_window import RateTarget
+from socratic_bench.calling.spending import SpendingLimit
 from socratic_bench.pricing.table import PriceTable
 from socratic_bench.services import Services
+from socratic_bench.sweeps.settings import Target
 
 
 class Shared(Struct, frozen=True, kw_only=True):
-    """Told to each process of a sweep; `price_tables` are the user's own by their files' names."""
+    """Told to each process of a sweep.
+
+    `price_tables` are the user's own by their files' names; `limit_usd` is `None` without a budget.
+    What several processes have to know of each other stands in files of `folder`; one process
+    needs none.
+    """
 
     price_tables: dict[str, PriceTable]
+    targets: tuple[RateTarget, ...]
+    stall_s: float
+    limit_usd: float | None
+    folder: str | None = None
 
     @contextmanager
-    def services(self, monotonic_s: Callable[[], float]) -> Iterator[Services]:
-        """Those of one process."""
-        with Services(monotonic_s=monotonic_s) as services:
+    def rate_targets(self, monotonic_s: Callable[[], float]) -> Iterator[RateTargets]:
+        """What all requests of this process keep to."""
+        with RateTargets(
+            self.targets,
+            shared=self._file("rate_targets"),
+            stall_s=self.stall_s,
+            monotonic_s=monotonic_s,
+        ) as targets:
+            yield targets
+
+    @contextmanager
+    def services(
+        self,
+        targets: RateTargets,
+        monotonic_s: Callable[[], float],
+        notice: Callable[[str], None],
+    ) -> Iterator[Services]:
+        """Those of one process; `notice` hears of models that are slowed down."""
+        with ExitStack() as stack:
+            spending = None
+            if self.limit_usd is not None:
+                spending = SpendingLimit(self.limit_usd, shared=self._file("spending"))
+                stack.callback(spending.close)
+            services = stack.enter_context(
+                Services(
+                    monotonic_s=monotonic_s,
+                    rate_targets=targets,
+                    spending=spending,
+                    on_narrowed=lambda narrowed: notice(f"{narrowed}."),
+                )
+            )
             services.price_tables.update(self.price_tables)
             yield services
+
+    def _file(self, name: str) -> Path | None:
+        return Path(self.folder, name) if self.folder else None
+
+
+def rate_targets_of(
+    models: Iterable[str], rpm: Iterable[Target], tpm: Iterable[Target]
+) -> tuple[RateTarget, ...]:
+    """The targets of every model that is tested, and of those that are named."""
+    requests = {one.model: one.per_min for one in rpm}
+    tokens = {one.model: one.per_min for one in tpm}
+    named = dict.fromkeys([*models, *filter(None, [*requests, *tokens])])
+    targets = [
+        RateTarget(
+            model=name,
+            requests_per_minute=requests.get(name, requests.get(None)),
+            tokens_per_minute=tokens.get(name, tokens.get(None)),
+        )
+        for name in named
+    ]
+    return tuple(one for one in targets if one.is_limit)

@@ -1,8 +1,9 @@
 """A sweep from its beginning to its end: what is to be played, playing it, and what it came to."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack
 from datetime import UTC, datetime
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
@@ -11,10 +12,11 @@ from ulid import ULID
 
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.calling.cancel_token import CancelToken
+from socratic_bench.calling.rate_targets import RateTargets
+from socratic_bench.documents.pace import ModelPace
 from socratic_bench.documents.sweep import CellRow, SweepFile
-from socratic_bench.errors import BenchError, UsageError, Words
+from socratic_bench.errors import BenchError
 from socratic_bench.ports import Benchmark
-from socratic_bench.runner import prepare
 from socratic_bench.runner.plan import draw_seed
 from socratic_bench.storage.listing import ListedStores
 from socratic_bench.sweeps.asked import Asked
@@ -28,7 +30,7 @@ from socratic_bench.sweeps.state import SweepState
 from socratic_bench.version import VERSION
 
 if TYPE_CHECKING:
-    from socratic_bench.pricing.table import PriceTable
+    pass
 
 
 class SweepDisplay(Protocol):
@@ -43,7 +45,7 @@ class SweepDisplay(Protocol):
 
 class SweepResult(Struct, frozen=True, kw_only=True):
     """How a sweep went: `cells` in the order in which they are played, and the rows of those that
-    have ended, by key. `error` is what ended it early.
+    have ended, by key. `error` is what ended it early, `pace` how fast each model was asked.
     """
 
     asked: Asked
@@ -53,30 +55,11 @@ class SweepResult(Struct, frozen=True, kw_only=True):
     rows: Mapping[str, CellRow]
     error: BenchError | None
     indices: tuple[CellIndex | None, CellIndex | None]
+    pace: tuple[ModelPace, ...]
     notices: tuple[str, ...]
     started_at: datetime
     completed_at: datetime
     duration_s: float
-
-
-def check(asked: Asked, problems: Sequence[Words], cells: Sequence[Cell]) -> None:
-    """Raise `UsageError` with every mistake: those that are given, and those of any kind of cell.
-
-    Repeats of a kind differ in their seeds alone, so one of each is looked at.
-    """
-    found: dict[Words, None] = dict.fromkeys(problems)
-    grid = asked.grid
-    tables: dict[str, PriceTable] = {}
-    with suppress(UsageError):  # each run with such a file tells its mistakes
-        tables = asked.price_tables()
-    for cell in _one_of_each_kind(cells):
-        config = replace(grid.config(cell), max_cost_usd=grid.base.max_cost_usd)
-        try:
-            prepare(config, price_tables=tables)
-        except UsageError as error:
-            found.update(dict.fromkeys(said for said in error.said if _counts(said, asked)))
-    if found:
-        raise UsageError([*found], hint="socratic-runner sweep --help lists every flag.")
 
 
 def perform_sweep(
@@ -106,6 +89,7 @@ class _Sweeping:
         self._token = cancel_token
         self._now = now
         self._notices: list[str] = []
+        self._pace: tuple[ModelPace, ...] = ()
         self._stores = ListedStores(asked.grid.base, cancel_token.sleep)
         self._benchmark = load_benchmark(asked.grid.base.benchmark)
 
@@ -129,6 +113,7 @@ class _Sweeping:
             rows=rows,
             error=error,
             indices=(in_folder, in_bucket),
+            pace=self._pace,
             notices=tuple(self._notices),
             started_at=started_at,
             completed_at=self._now(),
@@ -197,7 +182,6 @@ class _Sweeping:
             if cell.key in rows:
                 state.again(rows.pop(cell.key))
         missing = missing[: self._settings.limit]
-        check(self._asked, (), missing)
         self._display.begin(begun.sweep_id, state)
 
         def keep(row: CellRow) -> None:
@@ -210,36 +194,57 @@ class _Sweeping:
             CellJob(cell=cell, run_id=run_id(begun.sweep_id, started_at, cell)) for cell in missing
         ]
         control = SweepControl(jobs, state, keep, self._token)
+        at_once = min(self._settings.max_connections, len(jobs))
+        spent_usd = sum(row.cost_usd or 0.0 for row in rows.values())
         try:
-            self._play(control, grid, at_once=min(self._settings.max_connections, len(jobs)))
+            if at_once:
+                self._pace = self._play(control, grid, at_once=at_once, spent_usd=spent_usd)
         finally:
             for index in indices:
                 index.flush()
             self._display.end()
         return control.error
 
-    def _play(self, control: SweepControl, grid: Grid, *, at_once: int) -> None:
-        """In this process, or in others of its own."""
-        shared = Shared(price_tables=self._asked.price_tables())
-        if not at_once:
-            return
-        if self._settings.processes > 1:
-            from socratic_bench.sweeps.workers import ProcessPool
+    def _play(
+        self, control: SweepControl, grid: Grid, *, at_once: int, spent_usd: float
+    ) -> tuple[ModelPace, ...]:
+        """In this process, or in others of its own; how fast each model was asked."""
+        with ExitStack() as stack:
+            is_many = self._settings.processes > 1
+            folder = stack.enter_context(TemporaryDirectory(prefix="sweep-")) if is_many else None
+            shared = self._shared(folder, spent_usd)
+            targets = stack.enter_context(shared.rate_targets(self._token.monotonic_s))
+            if is_many:
+                from socratic_bench.sweeps.workers import ProcessPool
 
-            ProcessPool(
-                control=control,
-                grid=grid,
-                shared=shared,
-                n_processes=self._settings.processes,
-                at_once=at_once,
-                notice=self._notice,
-            ).play(self._token)
-            return
-        with shared.services(self._token.monotonic_s) as services:
-            engine = SweepEngine(
-                services=services, grid=grid, benchmark=self._benchmark, listener=control
-            )
-            engine.play(control.take, at_once, self._token)
+                ProcessPool(
+                    control=control,
+                    grid=grid,
+                    shared=shared,
+                    n_processes=self._settings.processes,
+                    at_once=at_once,
+                    notice=self._notice,
+                ).play(self._token)
+                _ask_of_all(targets, grid, self._benchmark)
+            else:
+                services = stack.enter_context(
+                    shared.services(targets, self._token.monotonic_s, self._notice)
+                )
+                engine = SweepEngine(
+                    services=services, grid=grid, benchmark=self._benchmark, listener=control
+                )
+                engine.play(control.take, at_once, self._token)
+            return targets.report()
+
+    def _shared(self, folder: str | None, spent_usd: float) -> Shared:
+        settings, limit_usd = self._settings, self._asked.grid.base.max_cost_usd
+        return Shared(
+            price_tables=self._asked.price_tables(),
+            targets=self._asked.targets(),
+            stall_s=settings.stall_min * 60,
+            limit_usd=None if limit_usd is None else max(0.0, limit_usd - spent_usd),
+            folder=folder,
+        )
 
     def _is_to_be_played(self, cell: Cell, rows: Mapping[str, CellRow]) -> bool:
         row = rows.get(cell.key)
@@ -252,16 +257,15 @@ class _Sweeping:
         self._display.notice(text)
 
 
-def _counts(said: Words, asked: Asked) -> bool:
-    """That an axis has no value is said already where none could be read."""
-    return isinstance(said, str) or not {*said.settings} & {*asked.unread}
+def _ask_of_all(targets: RateTargets, grid: Grid, benchmark: Benchmark) -> None:
+    """A report tells of the models that are asked for, here those of other processes."""
+    for cell in grid.distinct():
+        config = grid.config(cell)
+        for model in benchmark.parts.models(config, is_judged=True).values():
+            if model:
+                targets.of(config.provider, config.region or "", model)
 
 
 def _is_complete(rows: Mapping[str, CellRow], cell: Cell) -> bool:
     row = rows.get(cell.key)
     return row is not None and row.status == "completed"
-
-
-def _one_of_each_kind(cells: Sequence[Cell]) -> Sequence[Cell]:
-    kinds = {tuple(cell.values.items()): cell for cell in reversed(cells)}
-    return [*kinds.values()]

@@ -71,6 +71,12 @@ class Answers(Struct, frozen=True):
     n_tokens: tuple[int, ...]
 
 
+class Notice(Struct, frozen=True):
+    """From a worker: what people should know."""
+
+    text: str
+
+
 class ProcessPool(Struct, frozen=True, kw_only=True):
     """Plays what `control` hands out in `n_processes`, `at_once` cells in all of them together."""
 
@@ -157,6 +163,9 @@ class _Worker:
         self._send(job)
 
     def _hear(self, message: Any) -> None:  # noqa: ANN401 -- one of those above
+        if isinstance(message, Notice):
+            self._pool.notice(message.text)
+            return
         control, job = self._pool.control, self._jobs[message.key]
         if isinstance(message, Answers):
             for n_tokens in message.n_tokens:
@@ -193,7 +202,10 @@ def work(connection: Connection, grid: Grid, shared: Shared, n_threads: int) -> 
     listening = (connection, jobs, n_threads, cancel_token)
     threading.Thread(target=_listen, args=listening, daemon=True).start()
     reporter = _Reporter(connection)
-    with shared.services(time.monotonic) as services:
+    with (
+        shared.rate_targets(time.monotonic) as targets,
+        shared.services(targets, time.monotonic, reporter.notice) as services,
+    ):
         engine = SweepEngine(
             services=services,
             grid=grid,
@@ -242,6 +254,9 @@ class _Reporter:
     def left(self, job: CellJob, error: BenchError | None) -> None:
         """See `CellListener`."""
         self._tell(Left.of(job.cell.key, error))
+
+    def notice(self, text: str) -> None:
+        self._tell(Notice(text))
 
     def _tell(self, message: object) -> None:
         with self._lock:
