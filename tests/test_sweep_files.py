@@ -136,7 +136,7 @@ id = "a"
 region = "eu-west-1"
 service_tier = "flex"
 target_rpm = 60
-target_tpm = 0.5
+target_tpm = 5000
 prices.default = {input = 3, output = 15}
 
 [[models]]
@@ -168,8 +168,8 @@ class TestPlan:
             "request-metadata": ["team=a"],
             "fail-under": ["overall_score=7"],
             "student": "scripted",
-            "target-rpm": ["600", "b=3", "a=60.0"],
-            "target-tpm": ["a=0.5"],
+            "target-rpm": ["600", "b=3", "a=60"],
+            "target-tpm": ["a=5000"],
             "models": ["a", "b"],
         }
 
@@ -179,7 +179,7 @@ class TestPlan:
         prices = plan.prices()
 
         assert (a.id, a.region, a.service_tier) == ("a", "eu-west-1", "flex")
-        assert (a.target_rpm, a.target_tpm, b) == (60, 0.5, ModelPlan(id="b"))
+        assert (a.target_rpm, a.target_tpm, b) == (60, 5000, ModelPlan(id="b"))
         assert plan.by_model == {"a": {"region": "eu-west-1", "service_tier": "flex"}, "b": {}}
         assert prices is not None
         known = prices.of("a", "us-east-1")
@@ -284,8 +284,8 @@ id = "b"
             "models, item 1, service_tier is 'fast', but must be one of default, priority, flex.",
             "models, item 1, id holds a character that no model id has (' '): 'emulator socratic'.",
             "models, item 1: The region 'mars' is not of the form us-east-1.",
-            "models, item 1, target_rpm: must be a number over 0, not text.",
-            "models, item 1, target_tpm: must be a number over 0, not -1.",
+            "models, item 1, target_rpm: must be a whole number over 0, not text.",
+            "models, item 1, target_tpm: must be a whole number over 0, not -1.",
             "models, item 1, prices.default.output is missing.",
             'models, item 2, id: missing; give the model as id = "ID".',
             "models, item 2, region: must be text in quotation marks, not a number.",

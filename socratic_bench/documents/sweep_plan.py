@@ -11,7 +11,7 @@ from socratic_bench.pricing.file import PricesOfModel
 from socratic_bench.setting import Switch
 from socratic_bench.settings import Declared, Kind, foreign, table
 
-PerMinute = Annotated[float, Meta(gt=0)]
+PerMinute = Annotated[int, Meta(ge=1)]
 MODELS = "models"
 
 

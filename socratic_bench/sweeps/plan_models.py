@@ -87,4 +87,4 @@ def _in_targets(place: str, values: Mapping[str, Json]) -> Iterator[str]:
         value, parse = values[name], table(SweepSettings)[name].setting.parse
         if not is_number(value) or (parse and parse(str(value)) is None):
             said = value if is_number(value) else kind_of(value)
-            yield f"{place}, {name}: must be a number over 0, not {said}."
+            yield f"{place}, {name}: must be a whole number over 0, not {said}."
