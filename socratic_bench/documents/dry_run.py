@@ -60,7 +60,7 @@ class Sent(Struct, frozen=True, kw_only=True):
 
 class Forecast(Struct, frozen=True, kw_only=True):
     """Expectations by the length of replies. `counted` names the models whose tokens the service
-    has counted; `emulated`: an emulator answers for all models.
+    has counted; `emulated`: an emulator answers for all models; `sent`: by this and earlier ones.
     """
 
     expected: Mapping[Length, Expectation]

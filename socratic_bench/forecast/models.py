@@ -41,6 +41,7 @@ class SimulatedModel(Struct):
     sizes: Sizes | None = None
     cost_limit: CostLimit | None = None
     cache_minimum: int | None = None
+    shared_prefixes: set[int] = field(default_factory=set)
     largest: Wire | None = None
     most_tokens: int = 0
     warms: bool = False
@@ -50,6 +51,7 @@ class SimulatedModel(Struct):
 
     def __post_init__(self) -> None:
         self._seen = ObservedCapabilities(self.model_id)
+        self._cache = PrefixCache(self.shared_prefixes)
 
     def complete(self, request: Request, key: CallKey) -> Completion:
         with self.event_queue.lock:

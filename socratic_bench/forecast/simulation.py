@@ -50,9 +50,10 @@ def simulate(
     emulation: Emulation | None,
     scales: dict[str, float],
     sizes: Sizes | None = None,
+    prefixes: Callable[[str], set[int]] = lambda _: set(),
 ) -> Simulation:
     """Play the plan with replies of a length; `scales` are counted tokens divided by estimated
-    ones.
+    ones, `prefixes` what a model's cache has kept of the instructions of other runs.
     """
     config, tested = plan.config, plan.benchmark.parts.tested
     models: dict[str, SimulatedModel] = {}
@@ -79,6 +80,7 @@ def simulate(
                 latency_models=emulation.latency_models if emulation else ASSUMED[length],
                 cost_limit=cost_limit,
                 cache_minimum=_emulated_minimum(model_id) if emulation else None,
+                shared_prefixes=prefixes(model_id),
             )
         return models[model_id]
 

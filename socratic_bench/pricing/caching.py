@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 LOOK_BACK = 20
+# Where a model's instructions stand, as `Part.content` begins with it.
+INSTRUCTIONS = ("tool", "system")
 
 
 class Part(Struct, frozen=True):
@@ -20,10 +22,15 @@ class Part(Struct, frozen=True):
 
 
 class PrefixCache:
-    """One model's simulated cache, whose entries live on from turn to turn."""
+    """One model's simulated cache, whose entries live on from turn to turn.
 
-    def __init__(self) -> None:
-        self._known: set[int] = set()
+    `shared` are those that several runs have in common: it knows them from its beginning, and adds
+    the ends of instructions to them. Dialogues alike in a forecast differ once they are played.
+    """
+
+    def __init__(self, shared: set[int] | None = None) -> None:
+        self._shared = set() if shared is None else shared
+        self._known = set(self._shared)
 
     def use(self, parts: Sequence[Part], minimum: int) -> tuple[int, int]:
         """Tokens that the request reads and writes; what it writes can be read from then on."""
@@ -33,6 +40,7 @@ class PrefixCache:
             return 0, 0
         read = max(self._found(ends, at, minimum) for at in points)
         self._known.update(ends[at][0] for at in points)
+        self._shared.update(ends[at][0] for at in points if parts[at].content[0] in INSTRUCTIONS)
         return read, ends[points[-1]][1] - read
 
     def _found(self, ends: Sequence[tuple[int, int]], at: int, minimum: int) -> int:
