@@ -1,6 +1,6 @@
-"""`socratic-runner doctor`: looks at what a run of the same flags needs, before it is played."""
+"""`socratic-runner doctor`: looks at what a run, or a sweep, of the same flags needs beforehand."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -9,12 +9,13 @@ from .stdout import EXIT_UNWRITTEN
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
+    from socratic_bench.doctor import Target
     from socratic_bench.documents.doctor import DoctorDocument
     from socratic_bench.errors import Words
-    from socratic_bench.runner import CancelToken, Plan
+    from socratic_bench.runner import CancelToken
 
-USAGE = "socratic-runner doctor [--model ID] [the run's own flags]"
-# Flags of a run that say nothing of what it needs.
+USAGE = "socratic-runner doctor [--model ID] [the flags of a run, or of a sweep]"
+# Flags that say nothing of what is needed.
 FOREIGN = ("brief", "dry-run", "resume-from")
 OPENING = "Hello."
 
@@ -24,17 +25,16 @@ def main(words: Sequence[str]) -> int:
     from socratic_bench.runner import CancelToken
 
     from .output import waiting_for
-    from .run import leave, read, take_signals
+    from .run import leave, take_signals
     from .run_in_thread import run_in_thread
 
-    flags, problems = parse(build_parser(words), words)
+    flags, problems = parse(parser_for(words), words)
     problems += [f"--{name} does not go with doctor." for name in FOREIGN if name in flags]
-    config, misread = read(flags)
-    plans = plans_of(config, flags, [*problems, *misread])
+    asked = asked_of(flags, problems, is_sweep=is_sweep(words))
     cancel_token = CancelToken()
     take_signals(cancel_token)
     with waiting_for("the models and stores", quiet=bool(flags.get("quiet"))):
-        document = run_in_thread(lambda: diagnosed(plans, cancel_token))
+        document = run_in_thread(lambda: diagnosed(*asked, cancel_token))
     code = exit_code(document, cancel_token)
     return leave(code if _print(document, flags) else code or EXIT_UNWRITTEN, cancel_token)
 
@@ -48,68 +48,133 @@ def build_parser(words: Sequence[str] = ()) -> Parser:
     return parser
 
 
-def plans_of(config: "RunConfig", flags: Flags, problems: "Sequence[Words]") -> "list[Plan]":
-    """A run for each model under test: the one that is given, or all that may be tested.
+def parser_for(words: Sequence[str]) -> Parser:
+    """That of a sweep, if its flags or a plan are given."""
+    if not is_sweep(words):
+        return build_parser(words)
+    from .sweep_flags import build
 
-    Raises `UsageError` with every mistake but the lack of opening words, which no check needs.
+    return build(USAGE)
+
+
+def is_sweep(words: Sequence[str]) -> bool:
+    """Whether a plan comes first, or a flag that no run has."""
+    if words[:1] and not words[0].startswith("-"):
+        return True
+    from .flags import table_rows
+    from .sweep_flags import build
+
+    of_run = {flag for row in table_rows() for flag in row[1].split()}
+    of_sweep = {name for action in build(USAGE)._actions for name in action.option_strings}  # noqa: SLF001
+    return any(word.partition("=")[0] in of_sweep - of_run for word in words)
+
+
+Asked = tuple["Sequence[Target]", "RunConfig", Callable[[str], str]]
+
+
+def asked_of(flags: Flags, problems: "Sequence[Words]", *, is_sweep: bool) -> Asked:
+    """What is to be looked at, what all runs share, and how settings are called. Raises
+    `UsageError` with every mistake but the lack of opening words, which no check needs.
     """
-    from msgspec.structs import replace
-
     from socratic_bench.errors import UsageError
 
-    names = [config.model] if config.model else [*(config.model_ids or [""])]
-    plans: list[Plan] = []
-    mistaken: list[UsageError] = []
-    for name in names:
-        try:
-            plans.append(_plan(replace(config, model=name), flags, problems))
-        except UsageError as error:
-            mistaken.append(error)
-    if mistaken:
-        from .run import call_by_flags
+    from .run import call_by_flags
+    from .sweep import call_by_flags as call_by_sweep_flags
 
-        said = dict.fromkeys(one for error in mistaken for one in error.said)
-        whole = UsageError([*said], hint=f"See {USAGE.partition(' [')[0]} --help.")
-        whole.call_settings(call_by_flags())
-        raise whole
-    return plans
+    call = call_by_sweep_flags() if is_sweep else call_by_flags()
+    read = _of_sweep if is_sweep else _of_run
+    try:
+        return (*_whatever_the_opening(partial(read, flags, problems)), call)
+    except UsageError as error:
+        whole = UsageError(error.said, hint=f"See {USAGE.partition(' [')[0]} --help.")
+        whole.call_settings(call)
+        raise whole from error
 
 
-def _plan(config: "RunConfig", flags: Flags, problems: "Sequence[Words]") -> "Plan":
+Read = tuple["Sequence[Target]", "RunConfig"]
+
+
+def _whatever_the_opening(read: "Callable[[str | None], Read]") -> Read:
+    """Raises `UsageError` with the mistakes that are there with opening words and without."""
+    from socratic_bench.errors import UsageError
+
+    try:
+        return read(None)
+    except UsageError as error:
+        first = error
+    try:
+        return read(OPENING)
+    except UsageError as error:
+        raise UsageError([one for one in first.said if one in error.said]) from error
+
+
+def _of_run(flags: Flags, problems: "Sequence[Words]", opening: str | None) -> Read:
+    """With a run for each model that may be tested, if none is given."""
     from msgspec.structs import replace
 
+    from socratic_bench.doctor import targets_of
     from socratic_bench.errors import UsageError
     from socratic_bench.runner import prepare
     from socratic_bench.settings import fields_of
 
-    flagged = fields_of(type(config), flags)
-    try:
-        return prepare(config, problems, flagged=flagged)
-    except UsageError as error:
-        if config.prompt is not None:
-            raise
-        first = error
-    try:
-        return prepare(replace(config, prompt=OPENING), problems, flagged=flagged)
-    except UsageError as error:
-        # Mistakes whatever the opening words are.
-        raise UsageError([one for one in first.said if one in error.said]) from error
+    from .run import read
+
+    config, misread = read(flags)
+    config = replace(config, prompt=opening if config.prompt is None else config.prompt)
+    names = [config.model] if config.model else [*(config.model_ids or [""])]
+    targets: list[Target] = []
+    mistakes: dict[Words, None] = {}
+    for name in names:
+        try:
+            plan = prepare(
+                replace(config, model=name),
+                [*problems, *misread],
+                flagged=fields_of(type(config), flags),
+            )
+            targets.extend(targets_of(plan))
+        except UsageError as error:
+            mistakes.update(dict.fromkeys(error.said))
+    if mistakes:
+        raise UsageError([*mistakes])
+    return targets, config
 
 
-def diagnosed(plans: "Sequence[Plan]", cancel_token: "CancelToken") -> "DoctorDocument":
-    """What is found of runs that differ in the model under test alone."""
-    from socratic_bench.doctor import diagnose, targets_of
+def _of_sweep(flags: Flags, problems: "Sequence[Words]", opening: str | None) -> Read:
+    from msgspec.structs import replace
 
-    from .run import call_by_flags
+    from socratic_bench.sweeps.asked import NOTHING_KEPT, read_sweep
+    from socratic_bench.sweeps.sweep import check
+    from socratic_bench.sweeps.targets import targets_of
 
-    config = plans[0].config
+    from .sources import sources
+    from .sweep import plan_of
+
+    plan = plan_of(flags, problems)
+    asked, misread = read_sweep(flags, sources({**plan.flags, **flags}), plan)
+    base = asked.grid.base
+    base = replace(base, prompt=opening if base.prompt is None else base.prompt)
+    asked = replace(asked, grid=replace(asked.grid, base=base))
+    found = [*problems, *(one for one in misread if one != NOTHING_KEPT)]
+    check(asked, found, asked.grid.cells())
+    return targets_of(asked), base
+
+
+def diagnosed(
+    targets: "Sequence[Target]",
+    config: "RunConfig",
+    call: Callable[[str], str],
+    cancel_token: "CancelToken",
+) -> "DoctorDocument":
+    """What is found of them, and of the stores of the configuration."""
+    from socratic_bench.doctor import diagnose
+
     cancel_token.start_deadline(config.deadline_s)
     return diagnose(
-        [target for plan in plans for target in targets_of(plan)],
+        targets,
         stores=[config],
         cancel_token=cancel_token,
         budget=config.max_cost_usd,
-        call=call_by_flags(),
+        call=call,
     )
 
 

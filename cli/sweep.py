@@ -57,14 +57,14 @@ def _asked(flags: Flags, problems: "Sequence[Words]") -> "Asked":
 
     from .sources import sources
 
-    plan = _plan(flags, problems)
+    plan = plan_of(flags, problems)
     given = {**plan.flags, **flags}
     asked, misread = read_sweep(flags, sources(given), plan)
     check(asked, [*problems, *misread], asked.grid.cells())
     return asked
 
 
-def _plan(flags: Flags, problems: "Sequence[Words]") -> "PlanFile":
+def plan_of(flags: Flags, problems: "Sequence[Words]") -> "PlanFile":
     """The plan that the flags name. Raises `UsageError` with the given problems and its own."""
     from socratic_bench.errors import UsageError
     from socratic_bench.sweeps.plan_file import NO_PLAN, read_plan_file

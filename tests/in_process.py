@@ -78,11 +78,10 @@ def diagnosed(*words: str, env: Mapping[str, str] | None = None) -> Outcome:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (environment() if env is None else env).items():
             patch.setenv(name, value)
-        flags, misused = parse(doctor.build_parser(), words)
-        config, misread = read_flags(flags)
-        plans = doctor.plans_of(config, flags, [*misused, *misread])
+        flags, misused = parse(doctor.parser_for(words), words)
+        asked = doctor.asked_of(flags, misused, is_sweep=doctor.is_sweep(words))
         token = CancelToken()
-        document = doctor.diagnosed(plans, token)
+        document = doctor.diagnosed(*asked, token)
     body = escaped(encode(plain_keys(document)))
     return Outcome(doctor.exit_code(document, token), body + b"\n", "")
 

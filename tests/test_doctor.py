@@ -210,6 +210,67 @@ def test_mistakes_are_told_all_at_once_before_any_call():
     assert "give --prompt or" not in message
 
 
+# --- sweeps ---------------------------------------------------------------------------------------
+
+PLAN = f"""
+target_rpm = 30
+
+[[models]]
+id = "{CLAUDE}"
+target_rpm = 51
+
+[[models]]
+id = "{LLAMA}"
+region = "eu-west-1"
+service_tier = "priority"
+"""
+
+
+def test_the_models_of_a_sweep_are_asked_once_for_all_samples_and_temperatures():
+    with FakeBedrock() as served:
+        words = ("--models", CLAUDE, LLAMA, "--scenarios", "career-change", "time-management")
+        more = ("--temperatures", "0.2", "0.7", "--repeats", "3", "--no-stream")
+        outcome = diagnosed(*words, *more, env=account(served.url, *ALLOWED))
+
+    assert outcome.exit_code == 0
+    assert [(one["model_id"], one["roles"]) for one in outcome.document["models"]] == [
+        *((CLAUDE, ["tutor"]), (LLAMA, ["tutor"]), (CLAUDE, ["judge"]))
+    ]
+    assert len(served.sent) == 3
+
+
+def test_a_plan_s_models_are_asked_with_their_own_settings_against_their_quotas(tmp_path):
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN)
+    quotas = Said(json.dumps({"Quotas": ROWS}).encode())
+    with FakeBedrock({"": [quotas]}) as service:
+        env = {"AWS_ENDPOINT_URL_SERVICE_QUOTAS": service.url}
+        outcome = looked(str(plan), "--no-judge", env=env)
+    models = {one["model_id"]: one for one in outcome.document["models"]}
+
+    assert outcome.exit_code == 0
+    assert [one["region"] for one in models.values()] == ["us-east-1", "eu-west-1"]
+    assert models[LLAMA]["service_tier"] == "priority"
+    assert [models[name]["quota"]["target_rpm"] for name in (CLAUDE, LLAMA)] == [51, 30]
+    over = [one for one in models[CLAUDE]["checks"] if one["code"] == "over_quota"]
+    assert [(one["status"], one["message"]) for one in over] == [
+        ("warning", "50 requests a minute, but the target is 51")
+    ]
+    assert len(service.sent) == 2  # quotas are a region's
+
+
+def test_mistakes_of_a_sweep_are_told_at_once_but_that_nothing_is_kept():
+    with FakeBedrock() as served:
+        words = ("doctor", "--models", CLAUDE, "nobody", "--repeats", "0")
+        outcome = run(*words, env=account(served.url))
+
+    assert (outcome.exit_code, served.sent) == (2, [])
+    message = outcome.document["error"]["message"]
+    assert "'nobody'" in message
+    assert "--repeats is 0" in message
+    assert "keeps its runs" not in message
+
+
 # --- budget ---------------------------------------------------------------------------------------
 
 

@@ -104,9 +104,16 @@ def _is_same(one: Target, other: Target) -> bool:
 
 
 def _identity(target: Target) -> tuple[object, ...]:
-    config = target.config
+    """Of a sampling it counts that there is one, and not which."""
+    config, asked = target.config, target.request.config
+    sampled = replace(
+        asked,
+        temperature=None if asked.temperature is None else 1.0,
+        top_p=None if asked.top_p is None else 1.0,
+    )
     return (
-        *(target.model_id, target.request, target.target_rpm, target.target_tpm),
+        *(target.model_id, replace(target.request, config=sampled)),
+        *(target.target_rpm, target.target_tpm),
         *(config.provider, config.offline, config.region, config.assume_role_arn),
         *(config.stream, config.prompt_cache, config.request_metadata),
     )
