@@ -143,7 +143,7 @@ def _of_sweep(flags: Flags, problems: "Sequence[Words]", opening: str | None) ->
     from msgspec.structs import replace
 
     from socratic_bench.sweeps.asked import NOTHING_KEPT, read_sweep
-    from socratic_bench.sweeps.sweep import check
+    from socratic_bench.sweeps.checking import check
     from socratic_bench.sweeps.targets import targets_of
 
     from .sources import sources
