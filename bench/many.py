@@ -1,6 +1,6 @@
 """Many runs in one process, from threads of their own: what they take, in a process for it.
 
-    python bench/many.py --runs 64 [--turns 10] [--folder DIR]
+    python bench/many.py --runs 64 [--turns 10] [--folder DIR] [--target-rpm 1200]
     python bench/many.py --items 60 [--at-once 16]
 
 Bedrock is where the environment says. Nothing but the library is imported, so that an older tree
@@ -14,9 +14,11 @@ import os
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 import socratic_bench
@@ -36,11 +38,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--turns", type=int, default=10)
     parser.add_argument("--folder")
+    parser.add_argument("--target-rpm", type=int, help="of each model, where the tree has targets")
     parser.add_argument("--items", type=int)
     parser.add_argument("--at-once", type=int, default=16)
     found = parser.parse_args()
     with ExitStack() as stack:
-        play = _shared(stack)
+        play = _shared(stack, found.target_rpm)
         _whole(play(_config(turns=1)), 1)
         _emulator("reset", b"")
         if found.items:
@@ -54,8 +57,10 @@ def main() -> None:
             ]
             measured = _runs(play, configs)
         requests = json.loads(_emulator("requests"))
+    by_model = Counter(request["model_id"] for request in requests)
     measured |= {
         "requests": len(requests),
+        "busiest": max(by_model.values()),
         "refused": sum(request["status"] == THROTTLED for request in requests),
     }
     if found.items:
@@ -70,13 +75,20 @@ def _emulator(page: str, body: bytes | None = None) -> bytes:
     return found
 
 
-def _shared(stack: ExitStack) -> Play:
+def _shared(stack: ExitStack, target_rpm: int | None) -> Play:
     """`run`, over services that all runs share, if there are any."""
     make = getattr(socratic_bench, "Services", None)
     if make is None:
         return run
-    services = stack.enter_context(make())
+    services = stack.enter_context(make(**_targets(target_rpm)))
     return lambda config, **more: run(config, services=services, **more)
+
+
+def _targets(target_rpm: int | None) -> dict[str, Any]:
+    if target_rpm is None or not hasattr(socratic_bench, "RateTargets"):
+        return {}
+    target = socratic_bench.RateTarget(requests_per_minute=target_rpm)
+    return {"rate_targets": socratic_bench.RateTargets([target])}
 
 
 def _config(*, turns: int, seed: int = 0, output_dir: str | None = None) -> RunConfig:

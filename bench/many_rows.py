@@ -25,6 +25,7 @@ def many(plan: Plan, say: Say) -> Iterator[Row]:
     yield from without_a_folder(plan, say)
     yield items(plan, say)
     yield from under_a_quota(plan, say)
+    yield from at_a_target(plan, say)
 
 
 def in_a_folder(plan: Plan, say: Say) -> Iterator[Row]:
@@ -65,6 +66,25 @@ def under_a_quota(plan: Plan, say: Say) -> Iterator[Row]:
         lambda m: m["wall_s"] / least_s,
     )
     yield row("requests refused", "%", (1.0, 0.3), lambda m: m["refused"] / m["requests"] * 100)
+
+
+def at_a_target(plan: Plan, say: Say) -> Iterator[Row]:
+    """The runs are told how much each model takes a minute, and it takes no more."""
+    per_minute = _per_minute(plan)
+    name = f"{plan.dialogues} dialogues, a target of {per_minute:g} requests a minute"
+    row = _rows(plan, say, name, partial(_targeted, per_minute=per_minute))
+    yield row(
+        "wall / (calls / rate) of the busiest model",
+        "x",
+        (1.05, 1.02),
+        lambda m: m["wall_s"] / (m["busiest"] / (per_minute / 60)),
+    )
+    yield row("requests refused", "", (0.0, 0.0), lambda m: m["refused"])
+
+
+def _per_minute(plan: Plan) -> int:
+    """The quota of each model, for so many dialogues."""
+    return round(PER_MINUTE * plan.dialogues / DIALOGUES)
 
 
 def _of_path(plan: Plan) -> str:
@@ -119,6 +139,12 @@ def _plain(plan: Plan, tree: Path, *, n_runs: int) -> Measured:
 def _limited(plan: Plan, tree: Path, *, per_minute: float) -> Measured:
     with emulator(plan.latency_ms, "--requests-per-minute", str(per_minute)) as url:
         return _measured(tree, url, *_dialogues(plan, plan.dialogues))
+
+
+def _targeted(plan: Plan, tree: Path, *, per_minute: int) -> Measured:
+    target = ("--target-rpm", str(per_minute))
+    with emulator(plan.latency_ms, "--requests-per-minute", str(per_minute)) as url:
+        return _measured(tree, url, *_dialogues(plan, plan.dialogues), *target)
 
 
 def _items(plan: Plan, tree: Path) -> Measured:

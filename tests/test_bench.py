@@ -35,6 +35,8 @@ NAMES = [
     "60 items at 3.33333 ms, 16 at once",
     "2 dialogues, 37.5 requests a minute for each model",
     "2 dialogues, 37.5 requests a minute for each model",
+    "2 dialogues, a target of 38 requests a minute",
+    "2 dialogues, a target of 38 requests a minute",
 ]
 
 
