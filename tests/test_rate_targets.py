@@ -401,6 +401,26 @@ def test_time_in_which_nobody_calls_a_model_does_not_count_as_a_stall():
     assert [one.stalled for one in targets.report()] == [False]
 
 
+def test_a_shared_target_is_met_and_shared_out_alike(tmp_path):
+    shared, path = SharedTime(), tmp_path / "targets"
+    settings = {"shared": path, "monotonic_s": lambda: shared.now_s}
+    senders = [
+        Sender(RateTargets(target(requests_per_minute=30), **settings), shared.cancel_token())
+        for _ in range(2)
+    ]
+
+    def call(sender: Sender) -> None:
+        while shared.now_s < TEN_MINUTES_S:
+            sender.send()
+
+    shared.run([lambda sender=sender: call(sender) for sender in senders for _ in range(3)])
+    sent = [[one for one in sender.sent if one[0] < TEN_MINUTES_S] for sender in senders]
+
+    assert most_in_a_minute([*sent[0], *sent[1]])[0] <= 30
+    assert 0.97 * 300 <= sum(map(len, sent)) <= 300
+    assert min(map(len, sent)) >= 0.45 * 300
+
+
 # A process that sends so many requests as soon as it may, and says when each was sent.
 SENDING = """
 import sys, time

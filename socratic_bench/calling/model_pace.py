@@ -242,7 +242,7 @@ class ModelPacer:
         if place.called.done():
             place.called = Future()
         if self._rows.is_shared:
-            self._row[ASKED_US + self._place] = place.asked_us
+            self._row[ASKED_US + self._place] = max(1, place.asked_us)  # 0: nobody
             self._row[SEEN_US + self._place] = now_us
         if wait_us := self._window.wait_us(now_us, place.n_tokens):
             return None, wait_us
