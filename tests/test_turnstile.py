@@ -1,5 +1,6 @@
 """A few requests at a time are put together, and nobody stands in the way of others for long."""
 
+import gc
 import sys
 import threading
 from concurrent.futures import Future
@@ -10,7 +11,13 @@ import pytest
 from socratic_bench import Services
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.errors import Stopped
-from socratic_bench.turnstile import AT_ONCE, SWITCH_INTERVAL_S, Turnstile, sent
+from socratic_bench.turnstile import (
+    AT_ONCE,
+    GARBAGE_OBJECTS,
+    SWITCH_INTERVAL_S,
+    Turnstile,
+    sent,
+)
 from tests.fakes import PATIENCE_S
 
 
@@ -114,3 +121,18 @@ def test_threads_are_switched_less_often_while_there_are_services():
         assert sys.getswitchinterval() == pytest.approx(SWITCH_INTERVAL_S)
 
     assert sys.getswitchinterval() == before_s
+
+
+@pytest.mark.parametrize(
+    ("before", "meanwhile"),
+    [(700, GARBAGE_OBJECTS), (2 * GARBAGE_OBJECTS, 2 * GARBAGE_OBJECTS), (0, 0)],
+)
+def test_garbage_is_looked_for_less_often_while_there_are_services(before, meanwhile):
+    kept = gc.get_threshold()
+    gc.set_threshold(before, 10, 10)
+    try:
+        with Services():
+            assert gc.get_threshold() == (meanwhile, 10, 10)
+        assert gc.get_threshold() == (before, 10, 10)
+    finally:
+        gc.set_threshold(*kept)
