@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, convert, field
+from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from socratic_bench.calling.call_errors import kind_of, told_of
@@ -22,10 +22,8 @@ from socratic_bench.calling.events import (
     CallWaits,
 )
 from socratic_bench.calling.sending import sent_in_time
-from socratic_bench.documents.encoding import concealed
-from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import BenchError, InternalError, ModelError
-from socratic_bench.journal.codec import StoredCompletion, request_sha256
+from socratic_bench.journal.codec import completion_of, request_sha256, stored_json
 from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.provider_ports import SERVER_ERROR, THROTTLED, ErrorKind, Provider
 from socratic_bench.turnstile import Pass
@@ -283,9 +281,8 @@ class _Call(Struct):
 
     def _kept(self, completion: Completion) -> Completion:
         """The answer as a resumed run would see it: what can be kept is what counts."""
-        plain = concealed(plain_keys(StoredCompletion.of(completion)))
-        stored = convert(plain, StoredCompletion)
-        kept = stored.completion
+        stored = stored_json(completion)
+        kept = completion_of(stored)
         sha256 = request_sha256(self.request)
         self._tell(CallAnswered, request_sha256=sha256, stored=stored, completion=kept)
         return kept

@@ -6,7 +6,6 @@ from typing import Literal
 from msgspec import Struct
 
 from socratic_bench.errors import BenchError, ModelError
-from socratic_bench.journal.codec import StoredCompletion
 from socratic_bench.provider_ports import ErrorKind
 from socratic_bench.types import Attempt, CallKey, Completion, Request
 
@@ -66,11 +65,11 @@ class CallWaits(CallEvent, frozen=True, kw_only=True):
 class CallAnswered(CallEvent, frozen=True, kw_only=True):
     """A call was answered; whoever made it gets the answer once all listeners have heard of it.
 
-    `stored` is the `completion` in the form in which it is kept.
+    `stored` is the `completion` as it is kept, in JSON.
     """
 
     request_sha256: str
-    stored: StoredCompletion
+    stored: bytes
     completion: Completion
 
 

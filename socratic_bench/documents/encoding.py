@@ -42,15 +42,6 @@ def _may_have_odd(value: Json) -> bool:
     return ("nan" in shown or "inf" in shown) and any(odd in shown for odd in _ODD_NUMBERS)
 
 
-def concealed(value: dict[str, Json]) -> dict[str, Json]:
-    """The same with every known secret masked, as `encode` writes it."""
-    secrets, written = known_secrets(), _at_once(value, 0)
-    if written and not secrets.may_be_in(written.decode()):
-        return value
-    masked = secrets.masked
-    return {masked(name): _mapped(item, masked) for name, item in value.items()}
-
-
 def _mapped(value: Json, change: Callable[[str], str]) -> Json:
     """The same with every text changed, names included."""
     if isinstance(value, str):

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import orjson
 from msgspec import Meta, to_builtins
+from msgspec.json import decode
 from msgspec.structs import asdict, replace
 
 from socratic_bench.documents import encode
@@ -97,6 +98,16 @@ class StoredCompletion(Completion, frozen=True, kw_only=True):
         """The answer as it was made. Raises `ValueError` if a tool's arguments are damaged."""
         blocks = tuple(_block(block) for block in self.message.content)
         return Completion(**{**asdict(self), "message": Message(self.message.role, blocks)})
+
+
+def stored_json(completion: Completion) -> bytes:
+    """An answer as it is kept, with known secrets masked."""
+    return encode(plain_keys(StoredCompletion.of(completion)))
+
+
+def completion_of(stored: bytes) -> Completion:
+    """The answer that is kept so. Raises `ValueError` for what is none."""
+    return decode(stored, type=StoredCompletion).completion
 
 
 def request_sha256(request: Request) -> str:

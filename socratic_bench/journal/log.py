@@ -4,12 +4,13 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from datetime import datetime
+from typing import Any
 
 from msgspec.structs import replace
+from orjson import Fragment
 
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import ArtifactError, BenchError
-from socratic_bench.journal.codec import StoredCompletion
 from socratic_bench.journal.entries import (
     Answered,
     Asked,
@@ -75,9 +76,11 @@ class Log:
         """A request has failed, and another one may follow."""
         self._add(Tried(key=key, attempt=attempt), durable=False)
 
-    def answered(self, key: CallKey, request_sha256: str, completion: StoredCompletion) -> None:
+    def answered(self, key: CallKey, request_sha256: str, stored: bytes) -> None:
+        """`stored` is the answer in JSON, see `stored_json`."""
         self.has_asked = True
-        self._add(Answered(key=key, request_sha256=request_sha256, completion=completion))
+        written: Any = Fragment(stored)  # stands in the entry's JSON as it is
+        self._add(Answered(key=key, request_sha256=request_sha256, completion=written))
 
     def failed(self, key: CallKey, request_sha256: str, error: BenchError) -> None:
         self.has_asked = True

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from concurrent.futures import Future
 
+import orjson
+
 from socratic_bench.documents import encode
 from socratic_bench.errors import ArtifactError
 from socratic_bench.store_ports import Entry, Journal
@@ -16,7 +18,7 @@ class ReplicatedJournal:
         self._has_failed = False
         known = distinct([*entries, *(entry for journal in journals for entry in journal.entries)])
         self.was_there = bool(known)
-        self.entries: list[Entry] = [*known.values()]
+        self._entries: list[Entry] = [*known.values()]
         self.repairs = tuple(repair for journal in journals for repair in journal.repairs)
         self.lagged = False
         for journal in journals:
@@ -26,9 +28,14 @@ class ReplicatedJournal:
             for entry in missing:
                 journal.append(entry)
 
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """All of them, oldest first, as they would be read from a store."""
+        return [orjson.loads(encode(dict(entry))) for entry in self._entries]
+
     def append(self, entry: Entry, *, durable: bool = True) -> None:
         """Keep an entry in memory, then in every store. Raises `ArtifactError` if a store fails."""
-        self.entries.append(entry)
+        self._entries.append(entry)
         for journal in self._journals:
             try:
                 journal.append(entry, durable=durable)
