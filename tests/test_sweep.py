@@ -165,6 +165,17 @@ class TestGoingOn:
         assert begun <= {cell["run_id"] for cell in again.document["cells"]}
         assert repeated_calls(tmp_path) == []
 
+    def test_two_processes_do_not_play_one_sweep(self, tmp_path):
+        words = (*GRID[:-4], "--turns", "60", "--seed", "7")
+        process = begin(*words, folder=tmp_path)
+        wait_for_turns(process, tmp_path, "turn_001.json")
+        second = sweep(*words, "--resume", folder=tmp_path)
+        process.kill()
+        process.communicate()
+
+        assert (second.exit_code, second.document["end_reason"]) == (2, "usage")
+        assert "is being played by another process" in second.document["error"]["message"]
+
 
 class TestProcesses:
     def test_several_play_the_same_sweep(self, played, tmp_path):
@@ -274,3 +285,65 @@ class TestMistakes:
         outcome = sweep("--models", STEADY, STEADY, "--scenarios", "ai-ethics", folder=tmp_path)
 
         assert "--models names" in outcome.document["error"]["message"]
+
+
+class TestBucket:
+    """A sweep that only a bucket keeps."""
+
+    @pytest.fixture
+    def variables(self, moto_url: str) -> dict[str, str]:
+        keys = {"AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": "example"}
+        return environment(AWS_ENDPOINT_URL_S3=moto_url, **keys)
+
+    def test_it_goes_on_from_there(self, client, bucket, variables):
+        words = ("sweep", "--offline", *GRID, "--s3-bucket", bucket, "--s3-prefix", "team")
+        some = run(*words, "--limit", "3", env=variables)
+        keys = _keys(client, bucket)
+        rest = run(*words, "--resume", env=variables)
+
+        assert (some.exit_code, some.document["n_missing"]) == (4, 1)
+        assert (rest.exit_code, rest.document["n_completed"]) == (0, 4)
+        assert rest.document["sweep_id"] == some.document["sweep_id"]
+        place = rest.document["s3_artifacts"]["index"]
+        assert place == f"s3://{bucket}/team/sweeps/{rest.document['sweep_id']}/cells/"
+        assert sum(key.startswith("team/curated/runs/") for key in keys) == 3
+        assert set(keys) <= set(_keys(client, bucket))
+
+    def test_what_its_index_lacks_is_read_from_the_runs(self, client, bucket, variables):
+        words = ("sweep", "--offline", *GRID, "--s3-bucket", bucket)
+        first = run(*words, env=variables)
+        for key in _keys(client, bucket):
+            if "/cells/" in key:
+                client.delete_object(Bucket=bucket, Key=key)
+        curated_keys = [key for key in _keys(client, bucket) if key.startswith("curated/")]
+        again = run(*words, "--resume", env=variables)
+
+        assert again.document["cells"] == first.document["cells"]
+        assert len(curated_keys) == 4
+        assert any("/cells/" in key for key in _keys(client, bucket))
+
+    def test_one_under_way_goes_on_by_the_call(self, client, bucket, variables):
+        words = [*GRID[:-4], "--turns", "25", "--max-connections", "2", "--s3-bucket", bucket]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cli", "sweep", "--offline", *words],
+            cwd=ROOT,
+            env=variables,
+            stdout=subprocess.PIPE,
+        )
+        while sum(key.endswith("turn_004.json") for key in _keys(client, bucket)) < 2:
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
+        before = {key.split("/")[2] for key in _keys(client, bucket) if key.startswith("raw/")}
+        again = run("sweep", "--offline", *words, "--resume", env=variables)
+        after = {key.split("/")[2] for key in _keys(client, bucket) if key.startswith("raw/")}
+
+        assert (again.exit_code, again.document["n_completed"]) == (0, 4)
+        assert before <= after
+        assert len(after) == 4
+
+
+def _keys(client: Any, bucket: str) -> list[str]:
+    pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket)
+    return [row["Key"] for page in pages for row in page.get("Contents", ())]

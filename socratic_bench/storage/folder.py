@@ -1,7 +1,10 @@
 """Artifacts in a folder: every file appears whole, under its final name, or not at all."""
 
+import fcntl
+import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
@@ -89,6 +92,23 @@ class FolderStore:
                 f"{self._root / key} could not be read: {_why(error)}.",
                 hint="Leave the output folder of a run alone while it is under way.",
             ) from error
+
+    @contextmanager
+    def alone(self, key: str, refusal: str) -> Iterator[None]:
+        """Meanwhile no other process has this key so; the lock goes when its process does.
+
+        Raises `UsageError` with the refusal if another has it.
+        """
+        flags = os.O_RDWR | os.O_CREAT
+        descriptor = self._asked(key, lambda: self._tree.open(key, flags, make=True))
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise UsageError([refusal], hint="Wait until it has ended, or end it.") from error
+            yield
+        finally:
+            os.close(descriptor)
 
     def missing(self, kept: Mapping[str, Kept]) -> Sequence[str]:
         """See `socratic_bench.ports.ArtifactStore`."""

@@ -1,6 +1,7 @@
 """Stores whose files can be listed and read, for what is no single run's: the index of a sweep."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from socratic_bench.retrying import RetryPolicy
@@ -96,8 +97,15 @@ class ListedStores:
     def __init__(self, config: CoreConfig, sleep: Callable[[float], None]) -> None:
         folder, bucket = open_folder(config), open_bucket(config)
         check_stores([store for store in (folder, bucket) if store])
+        self._locked = folder.alone if folder else None
         self.folder = ListedFolder(folder) if folder else None
         self.bucket = ListedBucket(bucket, sleep) if bucket else None
+
+    @contextmanager
+    def alone(self, key: str, refusal: str) -> Iterator[None]:
+        """See `FolderStore.alone`; a bucket has no lock, and its runs are held one by one."""
+        with self._locked(key, refusal) if self._locked else nullcontext():
+            yield
 
     @property
     def all(self) -> Sequence[ListedStore]:

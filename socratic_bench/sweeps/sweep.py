@@ -17,6 +17,7 @@ from socratic_bench.documents.pace import ModelPace
 from socratic_bench.documents.sweep import CellRow, SweepFile
 from socratic_bench.errors import BenchError
 from socratic_bench.ports import Benchmark
+from socratic_bench.runner import in_time
 from socratic_bench.runner.plan import draw_seed
 from socratic_bench.storage.listing import ListedStores
 from socratic_bench.sweeps.asked import Asked
@@ -90,20 +91,21 @@ class _Sweeping:
         self._now = now
         self._notices: list[str] = []
         self._pace: tuple[ModelPace, ...] = ()
-        self._stores = ListedStores(asked.grid.base, cancel_token.sleep)
+        config = asked.grid.base
+        self._stores = in_time(lambda: ListedStores(config, cancel_token.sleep), cancel_token)
         self._benchmark = load_benchmark(asked.grid.base.benchmark)
 
     def result(self) -> SweepResult:
         started_at, began_s = self._now(), self._token.monotonic_s()
         self._token.start_deadline(self._asked.grid.base.deadline_s)
-        begun = self._begun(started_at)
+        begun = in_time(lambda: self._begun(started_at), self._token)
         grid = replace(self._asked.grid, base=replace(self._asked.grid.base, seed=begun.seed))
         cells = grid.cells()
         indices = [CellIndex(store, begun.sweep_id, self._notice) for store in self._stores.all]
-        rows = self._known_rows(begun, cells, indices)
-        for index in indices:
-            index.begin(begun)
-        error = self._played(begun, grid, cells, rows, indices)
+        refusal = f"{begun.sweep_id} is being played by another process."
+        with self._stores.alone(f"sweeps/{begun.sweep_id}/lock", refusal):
+            rows = in_time(lambda: self._known_rows(begun, cells, indices), self._token)
+            error = self._played(begun, grid, cells, rows, indices)
         in_folder, in_bucket = self._placed(indices)
         return SweepResult(
             asked=replace(self._asked, grid=grid),
@@ -148,6 +150,8 @@ class _Sweeping:
         self, begun: SweepFile, cells: Sequence[Cell], indices: Sequence[CellIndex]
     ) -> dict[str, CellRow]:
         """How cells ended earlier, by the indices, and by the runs that these lack."""
+        for index in indices:
+            index.begin(begun)
         if not self._settings.resume:
             return {}
         rows: dict[str, CellRow] = {}

@@ -5,6 +5,7 @@ another has cells waiting. It ends when its parent does.
 """
 
 import multiprocessing
+import os
 import signal
 import threading
 import time
@@ -225,7 +226,8 @@ def _listen(
         while (message := connection.recv()) != END:
             jobs.put(message)
     except (EOFError, OSError):
-        pass  # the parent is gone
+        # The parent is gone. Journals are whole at any moment, and another process may want them.
+        os._exit(1)
     cancel_token.end(Stopped("The sweep has ended.", end_reason="interrupted"))
     for _ in range(n_threads):
         jobs.put(None)
