@@ -13,11 +13,14 @@ import sysconfig
 from pathlib import Path
 from py_compile import PycInvalidationMode, compile  # noqa: A004 -- its name
 
-# Large parts that no run comes near; what is left out is still compiled when it is imported.
+# Folders and modules that no run comes near; what is left out is compiled when it is imported.
 SKIPPED = {
-    "config", "ctypes", "curses", "dbm", "distutils", "ensurepip", "idlelib", "lib2to3", "msilib",
-    "pydoc_data", "site-packages", "sqlite3", "test", "tests", "tkinter", "turtledemo", "unittest",
-    "venv", "wsgiref", "xmlrpc",
+    "_pydatetime", "_pydecimal", "_pyio", "aifc", "bdb", "cgi", "config", "ctypes", "curses",
+    "dbm", "distutils", "doctest", "dom", "ensurepip", "ftplib", "idlelib", "imaplib",
+    "lib2to3", "mailbox", "modulefinder", "msilib", "nntplib", "optparse", "pdb", "pickletools",
+    "pstats", "pydoc", "pydoc_data", "sax", "site-packages", "smtplib", "sqlite3", "telnetlib",
+    "test", "tests", "tkinter", "trace", "turtle", "turtledemo", "unittest", "venv", "wave",
+    "webbrowser", "wsgiref", "xmlrpc",
 }  # fmt: skip
 
 
@@ -26,7 +29,7 @@ def main(root: Path, *, stdlib: bool) -> None:
         sys.exit("PYTHONHASHSEED=0 is needed: the order inside sets goes into the bytecode.")
     top = Path(sysconfig.get_path("stdlib")) if stdlib else root
     for source in sorted(top.rglob("*.py")):
-        parts = source.relative_to(top).parts
+        parts = source.relative_to(top).with_suffix("").parts
         if stdlib and SKIPPED.intersection(parts):
             continue
         place = source if stdlib else Path("/", source.relative_to(root))

@@ -92,10 +92,19 @@ def test_module_is_not_there(module):
     assert "ModuleNotFoundError" in done.stderr
 
 
-def test_everything_that_a_run_loads_is_compiled():
-    words = ("--offline", "--model=emulator.socratic-v1:0", "--prompt=Why?", "--turns=2", "--quiet")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--model=emulator.socratic-v1:0", "--prompt=Why?"),
+        ("sweep", "--models=emulator.socratic-v1:0", "--scenarios=ai-ethics", "--output-dir=out"),
+    ],
+    ids=["a run", "a sweep"],
+)
+def test_everything_that_is_loaded_is_compiled(words):
+    words = (*words, "--offline", "--turns=2", "--quiet")
+    options = (*PYTHON, "--read-only", "--tmpfs=/work:mode=1777")
 
-    done = run("-Ic", UNCOMPILED, *words, options=(*PYTHON, "--read-only"))
+    done = run("-Ic", UNCOMPILED, *words, options=options)
 
     assert done.code == 0, done.stderr
     assert done.stderr.splitlines()[-1] == "[]"

@@ -23,6 +23,10 @@ SIZE_LIMIT_MB = 150
 FULL = f"{RUNNER}-full"
 PYTHON = ("--entrypoint=python", "--network=none", *HARDENED)
 OFFLINE = ("--offline", "--model=emulator.socratic-v1:0", "--prompt=Why?", "--turns=2", "--quiet")
+SWEEP = (
+    *("sweep", "--offline", "--models", "emulator.socratic-v1:0", "emulator.lecturer-v1:0"),
+    *("--scenarios", "career-change", "--turns", "2", "--output-dir", "out"),
+)
 # What the live display loads, and which of it was compiled on the spot.
 LOADED = """
 import sys
@@ -58,6 +62,17 @@ def test_it_plays_a_run():
     done = run(*OFFLINE, image=FULL, options=("--network=none", *HARDENED))
 
     assert (done.code, done.document["status"]) == (0, "completed")
+
+
+@pytest.mark.parametrize(("image", "is_redrawn"), [(FULL, True), (RUNNER, False)])
+def test_a_sweep_at_a_terminal_is_a_table_in_one_and_a_line_in_the_other(image, is_redrawn):
+    options = ("--tty", "--tmpfs=/work:mode=1777", "--network=none", *HARDENED)
+
+    done = run(*SWEEP, image=image, options=options)
+
+    assert done.code == 0, done.stdout
+    assert ("\x1b[1A" in done.stdout) is is_redrawn
+    assert "2 of 2 cells done" in done.stdout
 
 
 def test_what_the_display_needs_is_there_and_compiled():
