@@ -27,6 +27,7 @@ CAUSES: dict[WaitCause, str] = {
     "rate_target": "waits for the rate target",
     "prompt_cache": "waits for the prompt cache",
     "budget": "waits for what the budget has left",
+    "connection": "waits for a connection",
 }
 
 

@@ -39,8 +39,8 @@ class Services:
     runs have ended: runs that have not are ended by it. `cancel_token` ends all of them.
 
     With `rate_targets` or `spending`, which are not closed with it, they keep to these together; a
-    run's own budget does not count then. `on_narrowed` is told of
-    throttling that slows a model down.
+    run's own budget does not count then. `max_connections` bounds the requests under way at
+    once. `on_narrowed` is told of throttling that slows a model down.
     """
 
     def __init__(
@@ -49,6 +49,7 @@ class Services:
         monotonic_s: Callable[[], float] = time.monotonic,
         rate_targets: "RateTargets | None" = None,
         spending: "SpendingLimit | None" = None,
+        max_connections: int | None = None,
         on_narrowed: Callable[[Narrowed], None] | None = None,
     ) -> None:
         self.cancel_token = CancelToken(monotonic_s=monotonic_s)
@@ -56,6 +57,9 @@ class Services:
         self.rate_limiters = RateLimiters(monotonic_s=monotonic_s, on_narrowed=on_narrowed)
         self.rate_targets = rate_targets
         self.spending = spending
+        self._connection_limit = (
+            Turnstile(max_connections, max_wait_s=None) if max_connections else None
+        )
         self.price_tables: dict[str, PriceTable] = {}
         self._monotonic_s = monotonic_s
         self._lock = threading.Lock()
@@ -97,6 +101,7 @@ class Services:
             provider=provider,
             rate_limiter=partial(self.rate_limiters.of, *where),
             spending=self.spending,
+            connections=self._connection_limit,
             pacer=partial(targets.of, *where) if targets else None,
             cache_gate=self._cache_gate(config),
             threads=self.threads,

@@ -59,15 +59,16 @@ def sent() -> None:
 
 class Turnstile:
     """Hands out passes in the order in which they are asked for; safe to use from several threads,
-    which need no lock for it.
+    which need no lock for it. Nobody waits for longer than `max_wait_s`; `None` sets no bound.
     """
 
-    def __init__(self) -> None:
-        self._free = deque([None] * AT_ONCE)
+    def __init__(self, at_once: int = AT_ONCE, max_wait_s: float | None = MAX_WAIT_S) -> None:
+        self._max_wait_s = max_wait_s
+        self._free = deque([None] * at_once)
         self._waiting: deque[Future[None]] = deque()
 
-    def enter(self, wait: Callable[[Future[None], float], object]) -> Pass:
-        """A pass, at the latest after `MAX_WAIT_S`. Raises what `wait` raises."""
+    def enter(self, wait: Callable[[Future[None], float | None], object]) -> Pass:
+        """A pass, at the latest after the longest wait. Raises what `wait` raises."""
         if not self._waiting and self._take():
             return Pass(self)
         place: Future[None] = Future()
@@ -75,7 +76,7 @@ class Turnstile:
         self.let_in(0)
         try:
             if not place.done():
-                wait(place, MAX_WAIT_S)
+                wait(place, self._max_wait_s)
         except TimeoutError:
             return Pass(self, is_held=not place.cancel())
         except BaseException:

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.command import ROOT, Outcome, assert_valid, environment, run
+from tests.command import ROOT, Outcome, account, assert_valid, environment, run
+from tests.test_resume import Service
 
 STEADY, LECTURER = "emulator.socratic-v1:0", "emulator.lecturer-v1:0"
 SCENARIOS = ("ai-ethics", "career-change")
@@ -232,6 +233,17 @@ class TestLimits:
         more = sweep(*GRID, "--repeats", "2", "--max-cost-usd", "0.1", "--resume", folder=tmp_path)
 
         assert (more.exit_code, more.document["n_completed"]) == (6, 4)
+
+    def test_no_more_requests_are_under_way_than_connections(self, tmp_path):
+        service = Service()
+        service.reset(latency_ms=40)
+        words = ("sweep", *GRID, "--judge-model", "emulator.judge-v1:0", "--max-connections", "3")
+        outcome = run(*words, "-o", str(tmp_path), env=account(service.url, STEADY, LECTURER))
+        times = sorted(request.time for request in service.requests if request.model_id)
+        service.close()
+
+        assert outcome.exit_code == 0
+        assert all(later - time >= 0.04 for time, later in zip(times, times[3:], strict=False))
 
     def test_targets_stand_beside_what_was_reached(self, tmp_path):
         words = ("--target-rpm", "6000", "--target-rpm", f"{LECTURER}=9000")

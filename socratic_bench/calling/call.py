@@ -171,6 +171,20 @@ class _Call(Struct):
         if self.context.cost_limit:
             self._tell(CallWaits, cause="budget")
             self.context.cost_limit.reserve(self.model_id, self.request, self.key)
+        if self.services.connections is None:
+            return self._at_target(provider)
+        # Whoever has one waits for no budget, so that those who have reserved theirs get one.
+        connection = self.services.connections.enter(self._wait_for_connection)
+        try:
+            return self._at_target(provider)
+        finally:
+            connection.give_back()
+
+    def _wait_for_connection(self, free: "Future[None]", timeout_s: float | None) -> None:
+        self._tell(CallWaits, cause="connection")
+        self.context.cancel_token.result(free, timeout_s)
+
+    def _at_target(self, provider: Provider) -> Completion:
         if self.services.pacer is None:
             return self._paced(provider)
         pacer = self.services.pacer(self.model_id)

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 class CallServices(Struct, frozen=True, kw_only=True):
     """What calls to one provider share. `provider` connects to it where that is yet to be done,
     `rate_limiter` is that of a model, and so is `pacer`, where there are rate targets.
-    `spending` is the limit of all runs together, if there is one.
+    `spending` is the limit of all runs together, if there is one, and
+    `connections` bounds how many requests are under way.
     """
 
     provider: Callable[[], Provider]
@@ -35,6 +36,7 @@ class CallServices(Struct, frozen=True, kw_only=True):
     threads: RequestThreads
     turnstile: Turnstile = field(default_factory=Turnstile)
     spending: "SpendingLimit | None" = None
+    connections: Turnstile | None = None
     pacer: "Callable[[str], ModelPacer] | None" = None
 
 

@@ -11,7 +11,7 @@ from socratic_bench.types import Attempt, CallKey, Completion, Request
 
 # The slot of a rate limiter, a place in a minute of the model's target, another request that writes
 # the same prefix to the prompt cache, or requests under way that may leave enough of the budget.
-WaitCause = Literal["rate_limit", "rate_target", "prompt_cache", "budget"]
+WaitCause = Literal["rate_limit", "rate_target", "prompt_cache", "budget", "connection"]
 
 
 class CallEvent(Struct, frozen=True, kw_only=True):

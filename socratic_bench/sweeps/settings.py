@@ -61,7 +61,11 @@ class SweepSettings(Struct, frozen=True, kw_only=True):
     max_connections: Annotated[
         int,
         Setting(
-            "sweep", "N", "runs at once, in all (default {default})", low=1, high=MAX_CONNECTIONS
+            "sweep",
+            "N",
+            "runs, and requests, at once in all processes (default {default})",
+            low=1,
+            high=MAX_CONNECTIONS,
         ),
     ] = 64
     target_rpm: Annotated[

@@ -45,8 +45,11 @@ class Shared(Struct, frozen=True, kw_only=True):
         targets: RateTargets,
         monotonic_s: Callable[[], float],
         notice: Callable[[str], None],
+        max_connections: int,
     ) -> Iterator[Services]:
-        """Those of one process; `notice` hears of models that are slowed down."""
+        """Those of one process, with its share of connections; `notice` hears of models that are
+        slowed down.
+        """
         with ExitStack() as stack:
             spending = None
             if self.limit_usd is not None:
@@ -57,6 +60,7 @@ class Shared(Struct, frozen=True, kw_only=True):
                     monotonic_s=monotonic_s,
                     rate_targets=targets,
                     spending=spending,
+                    max_connections=max_connections,
                     on_narrowed=lambda narrowed: notice(f"{narrowed}."),
                 )
             )

@@ -232,7 +232,7 @@ class _Sweeping:
                 _ask_of_all(targets, grid, self._benchmark)
             else:
                 services = stack.enter_context(
-                    shared.services(targets, self._token.monotonic_s, self._notice)
+                    shared.services(targets, self._token.monotonic_s, self._notice, at_once)
                 )
                 engine = SweepEngine(
                     services=services, grid=grid, benchmark=self._benchmark, listener=control

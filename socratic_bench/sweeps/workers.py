@@ -205,7 +205,7 @@ def work(connection: Connection, grid: Grid, shared: Shared, n_threads: int) -> 
     reporter = _Reporter(connection)
     with (
         shared.rate_targets(time.monotonic) as targets,
-        shared.services(targets, time.monotonic, reporter.notice) as services,
+        shared.services(targets, time.monotonic, reporter.notice, n_threads) as services,
     ):
         engine = SweepEngine(
             services=services,
