@@ -239,11 +239,11 @@ class TestLimits:
         service.reset(latency_ms=40)
         words = ("sweep", *GRID, "--judge-model", "emulator.judge-v1:0", "--max-connections", "3")
         outcome = run(*words, "-o", str(tmp_path), env=account(service.url, STEADY, LECTURER))
-        times = sorted(request.time for request in service.requests if request.model_id)
+        connections = {request.connection for request in service.requests}
         service.close()
 
         assert outcome.exit_code == 0
-        assert all(later - time >= 0.04 for time, later in zip(times, times[3:], strict=False))
+        assert len(connections) == 3
 
     def test_targets_stand_beside_what_was_reached(self, tmp_path):
         words = ("--target-rpm", "6000", "--target-rpm", f"{LECTURER}=9000")
