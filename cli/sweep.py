@@ -32,6 +32,10 @@ def main(words: Sequence[str]) -> int:
     take_signals(cancel_token)
     try:
         asked = _asked(flags, problems)
+        if flags.get("dry-run"):
+            from .sweep_estimate import dry_run
+
+            return leave(dry_run(asked, flags, call_by_flags(), cancel_token), cancel_token)
         result = _perform(asked, flags, cancel_token)
     except BenchError as error:
         error.call_settings(call_by_flags())

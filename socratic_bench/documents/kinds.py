@@ -16,6 +16,7 @@ from socratic_bench.documents.prompts import PromptLine
 from socratic_bench.documents.run import Brief, CuratedDocument, RunDocument
 from socratic_bench.documents.schemas import contract_keys
 from socratic_bench.documents.sweep import CellRow, SweepDocument, SweepFile
+from socratic_bench.documents.sweep_dry_run import SweepDryRun
 from socratic_bench.documents.sweep_plan import plan_type
 from socratic_bench.documents.validation import ValidationDocument
 from socratic_bench.journal.entries import JournalEntry
@@ -37,6 +38,7 @@ COMMON: Mapping[str, object] = {
     "sweep": SweepDocument,
     "sweep_begun": SweepFile,
     "sweep_row": CellRow,
+    "sweep_dry_run": SweepDryRun,
     "doctor": DoctorDocument,
     "validation": ValidationDocument,
     "emulator": EmulatorDocument,

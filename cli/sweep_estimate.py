@@ -1,0 +1,105 @@
+"""The dry run of a sweep: its document, and what people see of it on stderr."""
+
+import os
+from collections.abc import Callable
+from functools import partial
+
+from socratic_bench.documents.plain import plain_keys
+from socratic_bench.documents.sweep_dry_run import SweepDryRun
+from socratic_bench.errors import ENDINGS, BenchError
+from socratic_bench.runner import CancelToken, in_time
+from socratic_bench.sweeps.asked import Asked
+from socratic_bench.sweeps.forecast import forecast_sweep
+from socratic_bench.types import counted
+
+from . import terminal
+from .arguments import Flags
+from .closing import duration
+from .output import print_document, say, say_error, waiting_for
+from .run_in_thread import run_in_thread
+from .stdout import EXIT_UNWRITTEN
+from .sweep_words import count, table, usd
+
+NOT_KNOWN = "unknown"
+EXIT_REFUSED = ENDINGS["refused_request"].exit_code
+
+
+def dry_run(
+    asked: Asked, flags: Flags, call: Callable[[str], str], cancel_token: CancelToken
+) -> int:
+    """Print what the sweep would take; the exit code. Settings are called as `call` does."""
+    quiet = bool(flags.get("quiet"))
+    # It uses the network, too: to see which endpoint this is, and to count tokens.
+    predict = partial(forecast_sweep, asked, os.environ, call)
+    with waiting_for("the forecast of every kind of cell", quiet=quiet):
+        document = run_in_thread(lambda: in_time(predict, cancel_token))
+
+    def words() -> None:
+        if not quiet:
+            say_estimate(document)
+        if document.error:
+            n_cells = sum(one.n_cells for one in document.refused)
+            message = f"{counted(n_cells, 'cell')} would be refused. {document.error.message}"
+            say_error(BenchError(message, hint=document.error.hint))
+
+    printed = print_document(plain_keys(document), words=words, pretty=bool(flags.get("pretty")))
+    code = EXIT_REFUSED if document.refused else 0
+    return code if printed else code or EXIT_UNWRITTEN
+
+
+def say_estimate(document: SweepDryRun) -> None:
+    """A table of the models under test, a line for the whole, and what would make it cheaper."""
+    heads = ("model", "cells", "calls", "in", "out", "USD")
+    rows = [
+        (
+            str(group.value),
+            str(group.n_cells),
+            count(group.usage.calls),
+            count(group.usage.input_tokens or 0),
+            count(group.usage.output_tokens or 0),
+            _usd(group.cost_usd),
+        )
+        for group in document.groups["model"]
+    ]
+    for line in table(heads, rows, terminal.columns()):
+        say(line)
+    _say_paces(document)
+    _say_savings(document)
+    _say_total(document)
+
+
+def _say_paces(document: SweepDryRun) -> None:
+    for one in document.models:
+        if one.seconds_at_targets is not None:
+            told = [(one.target_rpm, "requests"), (one.target_tpm, "tokens")]
+            targets = " and ".join(f"{n:,d} {what}" for n, what in told if n)
+            say(f"{one.model}: {duration(one.seconds_at_targets)} at {targets} a minute")
+
+
+def _say_savings(document: SweepDryRun) -> None:
+    caching, flex = document.caching, document.flex
+    say(f"caching: {_usd(caching.with_usd)} USD with it, {_usd(caching.without_usd)} without")
+    if flex.unpriced:
+        say(f"flex: no price is known for {', '.join(flex.unpriced)}")
+    else:
+        say(f"flex: {_usd(flex.cost_usd)} USD, perhaps slower")
+
+
+def _say_total(document: SweepDryRun) -> None:
+    low, high = document.low, document.high
+    if document.end_reason == "budget":
+        say("the budget ends it early")
+    if document.deadline and not document.deadline.covers_expected:
+        say(f"the deadline of {document.deadline.deadline_s:g} s comes before its end")
+    amount = f"{_usd(document.cost_usd['total'])} USD"
+    if None not in (low.cost_usd, high.cost_usd):
+        amount += f" ({_usd(low.cost_usd)} to {_usd(high.cost_usd)})"
+    span = f"{duration(low.duration_seconds)} to {duration(high.duration_seconds)}"
+    say(
+        f"{counted(document.n_cells, 'cell')}: expected {amount}, "
+        f"{duration(document.duration_seconds)} ({span}); no model was called"
+    )
+
+
+def _usd(amount: float | None) -> str:
+    return NOT_KNOWN if amount is None else usd(amount)

@@ -1,0 +1,185 @@
+"""The document of a sweep's dry run: what all its cells would take, together and by axis."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from socratic_bench.documents.dry_run import Sent
+from socratic_bench.documents.error import ErrorEntry
+from socratic_bench.documents.scalars import (
+    SCHEMA_VERSION,
+    Amount,
+    BenchmarkName,
+    Count,
+    Model,
+    Seed,
+    Version,
+    keys,
+)
+from socratic_bench.documents.sweep import AxisValues, CostUsd, Value
+from socratic_bench.documents.usage import CallUsage
+from socratic_bench.pricing.table import PriceSource
+from socratic_bench.types import EndReason
+
+PerMinute = Annotated[int, Meta(ge=1)]
+
+
+class Extent(Struct, frozen=True, kw_only=True):
+    """What cells would take if replies are of one length."""
+
+    usage: Annotated[CallUsage, Meta(description="tokens and calls of all roles")]
+    cost_usd: CostUsd
+    duration_seconds: Annotated[Amount, Meta(description="seconds that they would take")]
+
+
+class ExpectedGroup(Struct, frozen=True, kw_only=True):
+    """The cells that have one value of an axis."""
+
+    value: Annotated[Value, Meta(description="of the axis; null: the setting's default")]
+    n_cells: Annotated[Count, Meta(description="cells that there are")]
+    usage: Annotated[CallUsage, Meta(description="tokens and calls of all roles, as expected")]
+    cost_usd: CostUsd
+    low_usd: Annotated[CostUsd, Meta(description="USD if replies are short; null as above")]
+    high_usd: Annotated[CostUsd, Meta(description="USD if replies are long; null as above")]
+
+
+class ExpectedPace(Struct, frozen=True, kw_only=True):
+    """What a model would be sent in a region, by all actors."""
+
+    model: Model
+    region: Annotated[str | None, Meta(description="where it is asked; null if none is set")]
+    requests: Annotated[Count, Meta(description="requests, as expected")]
+    tokens: Annotated[Count, Meta(description="input and output tokens, as expected")]
+    target_rpm: Annotated[
+        PerMinute | None, Meta(description="the most requests in any minute; null: no target")
+    ]
+    target_tpm: Annotated[
+        PerMinute | None, Meta(description="the most tokens in any minute; null: no target")
+    ]
+    seconds_at_targets: Annotated[
+        Amount | None, Meta(description="seconds that this takes at the targets; null: none")
+    ]
+
+
+class CachingSaves(Struct, frozen=True, kw_only=True):
+    """USD with prompt caching and without, as expected."""
+
+    with_usd: Annotated[CostUsd, Meta(description="USD with prompt caching; null as above")]
+    without_usd: Annotated[CostUsd, Meta(description="USD with --no-prompt-cache; null as above")]
+
+
+class FlexSaves(Struct, frozen=True, kw_only=True):
+    """What the tier flex would make of the calls of the models under test; it may be slower."""
+
+    cost_usd: Annotated[
+        CostUsd, Meta(description="USD in all, if flex served them; null: a price is not known")
+    ]
+    unpriced: Annotated[
+        list[str], Meta(description="models under test without a known price at flex")
+    ]
+
+
+class SweepBudget(Struct, frozen=True, kw_only=True):
+    """Whether a budget is enough."""
+
+    max_cost_usd: Annotated[float, Meta(gt=0, description="USD, the budget")]
+    covers_expected: Annotated[bool, Meta(description="whether it covers the expected cost")]
+    covers_high: Annotated[bool, Meta(description="whether it covers the high cost")]
+
+
+class SweepDeadline(Struct, frozen=True, kw_only=True):
+    """Whether a deadline is late enough."""
+
+    deadline_s: Annotated[float, Meta(gt=0, description="seconds, the deadline")]
+    covers_expected: Annotated[bool, Meta(description="whether it covers the expected time")]
+    covers_high: Annotated[bool, Meta(description="whether it covers the longest time")]
+
+
+class RefusedCells(Struct, frozen=True, kw_only=True):
+    """Cells that are known to be refused by a model."""
+
+    axes: AxisValues
+    n_cells: Annotated[Count, Meta(description="cells of these values")]
+    error: Annotated[ErrorEntry, Meta(description="what is refused, and what to do")]
+
+
+BoundBy = Literal["max_connections", "longest_cell", "processes", "targets"]
+
+
+class SweepDryRun(Struct, frozen=True, kw_only=True):
+    """What a sweep would take."""
+
+    kind: Literal["sweep_dry_run"] = "sweep_dry_run"
+    schema_version: Version = SCHEMA_VERSION
+    benchmark: BenchmarkName
+    axes: Annotated[
+        dict[str, list[Value]], Meta(description="the settings that differ, with all their values")
+    ]
+    repeats: Annotated[int, Meta(ge=1, description="times that each cell is played")]
+    seed: Annotated[Seed, Meta(description="given, or drawn: from which the seeds of cells follow")]
+    n_cells: Annotated[Count, Meta(description="cells that would be played")]
+    n_forecast: Annotated[
+        Count, Meta(description="cells that were forecast; repeats count as these")
+    ]
+    end_reason: Annotated[
+        EndReason | None,
+        Meta(description="what is expected to end the sweep early; null: nothing"),
+    ]
+    error: Annotated[
+        ErrorEntry | None,
+        Meta(description="the first refusal that is known of, exit code 3; null without any"),
+    ]
+    usage: Annotated[
+        dict[str, Annotated[CallUsage, Meta(description="of the role, or of all roles")]],
+        keys("roles and total"),
+        Meta(description="tokens and calls that are expected"),
+    ]
+    cost_usd: Annotated[
+        dict[str, Annotated[CostUsd, Meta(description="USD; null if a price is not known")]],
+        keys("roles and total"),
+        Meta(description="USD that are expected, by role and in total"),
+    ]
+    duration_seconds: Annotated[Amount, Meta(description="seconds that are expected")]
+    bound_by: Annotated[BoundBy, Meta(description="what the expected time depends on most")]
+    low: Annotated[Extent, Meta(description="if replies are short and models quick")]
+    high: Annotated[Extent, Meta(description="if replies are long and models slow")]
+    groups: Annotated[
+        dict[str, list[ExpectedGroup]],
+        Meta(description="by axis: the cells of each of its values, in their order"),
+    ]
+    models: Annotated[
+        list[ExpectedPace], Meta(description="what each model would be sent, in each region")
+    ]
+    caching: Annotated[CachingSaves, Meta(description="what prompt caching makes of it")]
+    flex: Annotated[FlexSaves, Meta(description="what the service tier flex would make of it")]
+    budget: Annotated[
+        SweepBudget | None, Meta(description="if it is enough; null without --max-cost-usd")
+    ]
+    deadline: Annotated[
+        SweepDeadline | None, Meta(description="if it is late enough; null without --deadline")
+    ]
+    refused: Annotated[list[RefusedCells], Meta(description="cells that a model would refuse")]
+    stand_in: Annotated[
+        bool, Meta(description="whether amounts are no bill: the emulator, or made-up prices")
+    ]
+    prices: Annotated[
+        list[PriceSource],
+        Meta(description="where the prices come from; the first that knows a model counts"),
+    ]
+    sent: Annotated[Sent, Meta(description="requests of the dry run itself")]
+    assumptions: Annotated[list[str], Meta(description="what the estimate goes by")]
+
+
+ASSUMPTIONS = (
+    "Each kind of cell is forecast once, by its first repeat, as the dry run of a run is.",
+    "All cells are played from their first turn on, whatever an earlier process has done.",
+    "What several cells have in common of a model's instructions is written to its cache once.",
+    (
+        "The time is the longest of these: the cells in their order, as many at once as are "
+        "allowed; every model's requests and tokens at its targets; and some 200 calls a second "
+        "and process."
+    ),
+    "At flex, calls may take longer, by how much is not known.",
+)

@@ -1,0 +1,296 @@
+"""The dry run of a sweep: what it would take, without a call of a model."""
+
+import heapq
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from socratic_bench.benchmarks import load_benchmark
+from socratic_bench.calling.rate_window import SPACING, RateTarget
+from socratic_bench.documents.clock import seconds
+from socratic_bench.documents.error import ErrorEntry
+from socratic_bench.documents.generation import KEYS
+from socratic_bench.documents.sweep_dry_run import (
+    ASSUMPTIONS,
+    BoundBy,
+    CachingSaves,
+    ExpectedGroup,
+    ExpectedPace,
+    Extent,
+    FlexSaves,
+    RefusedCells,
+    SweepBudget,
+    SweepDeadline,
+    SweepDryRun,
+)
+from socratic_bench.documents.usage import CallUsage
+from socratic_bench.forecast import Forecaster
+from socratic_bench.ports import Length
+from socratic_bench.pricing.table import PriceSource
+from socratic_bench.runner import Plan, prepare
+from socratic_bench.runner.plan import draw_seed
+from socratic_bench.sweeps.asked import Asked
+from socratic_bench.sweeps.grid import MODEL, Cell
+from socratic_bench.sweeps.reckoning import (
+    TOTAL,
+    Kind,
+    Load,
+    Place,
+    Usd,
+    reckon,
+    sum_loads,
+    sum_usage,
+    sum_usd,
+)
+from socratic_bench.types import EndReason, Json
+
+# What one interpreter does, about: see docs/performance.md.
+CALLS_PER_S = 200.0
+MINUTE_S = 60.0
+
+
+def forecast_sweep(
+    asked: Asked, environ: Mapping[str, str], call: Callable[[str], str] = str
+) -> SweepDryRun:
+    """The dry run of a sweep that was checked, in which settings are called as `call` does.
+
+    Raises `UsageError` if a store is sure to be unusable.
+    """
+    if asked.grid.base.seed is None:
+        base = replace(asked.grid.base, seed=draw_seed())
+        asked = replace(asked, grid=replace(asked.grid, base=base))
+    forecaster = Forecaster(environ)
+    forecaster.check_stores(asked.grid.base)
+    cells = asked.grid.cells()[: asked.settings.limit]
+    sweep = _SweepForecast(asked, cells, forecaster)
+    for kind in sweep.kinds:
+        if kind.refusal:
+            kind.refusal.call_settings(call)
+    return sweep.document()
+
+
+class _SweepForecast:
+    """A sweep whose cells are forecast."""
+
+    def __init__(self, asked: Asked, cells: Sequence[Cell], forecaster: Forecaster) -> None:
+        self._asked = asked
+        self._cells = cells
+        self._forecaster = forecaster
+        self._base = asked.grid.base
+        self._targets = asked.targets()
+        self.kinds, self._cached_usd = self._forecast()
+
+    def _forecast(self) -> tuple[list[Kind], Usd]:
+        """The kinds of cells, and what they cost with prompt caching."""
+        tables = self._asked.price_tables()
+        kinds: list[Kind] = []
+        cached: list[tuple[Usd, int]] = []
+        for cells in _by_kind(self._cells).values():
+            plan = prepare(self._asked.grid.config(cells[0]), price_tables=tables)
+            found = [*self._of_kind(cells[0].values, len(cells), plan)]
+            kinds += found
+            if not self._base.prompt_cache:
+                with_caching = replace(plan, config=replace(plan.config, prompt_cache=True))
+                found = [*self._of_kind(cells[0].values, len(cells), with_caching)]
+            cached += [(kind.likely.costs[TOTAL], kind.n) for kind in found]
+        return kinds, sum_usd(cached)
+
+    def _of_kind(self, values: Mapping[str, Json], n: int, plan: Plan) -> Iterator[Kind]:
+        """One forecast for all cells, but for the one that is the first to write to a cache."""
+        n_prefixes = self._forecaster.n_prefixes
+        first = self._forecaster.forecast(plan)
+        if n > 1 and self._forecaster.n_prefixes > n_prefixes:
+            yield reckon(values, 1, plan, first)
+            first, n = self._forecaster.forecast(plan), n - 1
+        yield reckon(values, n, plan, first)
+
+    def document(self) -> SweepDryRun:
+        kinds, grid = self.kinds, self._asked.grid
+        duration_s, bound_by = self._duration("likely")
+        low, high = self._extent("short"), self._extent("long")
+        cost_usd = self._cost_usd("likely")
+        budget = self._budget(cost_usd[TOTAL], high.cost_usd)
+        deadline = self._deadline(duration_s, high.duration_seconds)
+        refused = [*self._refused()]
+        return SweepDryRun(
+            benchmark=self._base.benchmark,
+            axes={axis.name: [*axis.values] for axis in grid.axes},
+            repeats=grid.repeats,
+            seed=self._base.seed or 0,
+            n_cells=len(self._cells),
+            n_forecast=len(_by_kind(self._cells)),
+            end_reason=_end_reason(budget, deadline),
+            error=refused[0].error if refused else None,
+            usage={
+                role: sum_usage((kind.likely.usage[role], kind.n) for kind in kinds)
+                for role in self._roles
+            }
+            | {TOTAL: self._usage("likely", kinds)},
+            cost_usd=cost_usd,
+            duration_seconds=seconds(duration_s),
+            bound_by=bound_by,
+            low=low,
+            high=high,
+            groups={name: [*self._groups(name)] for name in self._axis_names},
+            models=[*self._paces()],
+            caching=CachingSaves(
+                with_usd=self._cached_usd,
+                without_usd=sum_usd((one.likely.without_caching_usd, one.n) for one in kinds),
+            ),
+            flex=FlexSaves(
+                cost_usd=sum_usd((one.at_flex_usd, one.n) for one in kinds),
+                unpriced=[*dict.fromkeys(k.model for k in kinds if k.at_flex_usd is None)],
+            ),
+            budget=budget,
+            deadline=deadline,
+            refused=refused,
+            stand_in=any(kind.likely.is_stand_in for kind in kinds),
+            prices=_sources(kinds),
+            sent=self._forecaster.sent,
+            assumptions=[*ASSUMPTIONS],
+        )
+
+    @property
+    def _roles(self) -> Sequence[str]:
+        return KEYS["roles"](load_benchmark(self._base.benchmark).parts)
+
+    @property
+    def _axis_names(self) -> Sequence[str]:
+        return [*dict.fromkeys((MODEL, *(axis.name for axis in self._asked.grid.axes)))]
+
+    def _usage(self, length: Length, kinds: Sequence[Kind]) -> CallUsage:
+        return sum_usage(
+            (usage, kind.n) for kind in kinds for usage in kind.by_length[length].usage.values()
+        )
+
+    def _cost_usd(self, length: Length) -> dict[str, Usd]:
+        return {
+            role: sum_usd((kind.by_length[length].costs[role], kind.n) for kind in self.kinds)
+            for role in (*self._roles, TOTAL)
+        }
+
+    def _extent(self, length: Length) -> Extent:
+        return Extent(
+            usage=self._usage(length, self.kinds),
+            cost_usd=self._cost_usd(length)[TOTAL],
+            duration_seconds=seconds(self._duration(length)[0]),
+        )
+
+    def _groups(self, name: str) -> Iterator[ExpectedGroup]:
+        by_value: dict[Json, list[Kind]] = {}
+        for kind in self.kinds:
+            by_value.setdefault(kind.values[name], []).append(kind)
+        for value, kinds in by_value.items():
+
+            def usd(length: Length, kinds: Sequence[Kind] = kinds) -> Usd:
+                return sum_usd((kind.by_length[length].costs[TOTAL], kind.n) for kind in kinds)
+
+            yield ExpectedGroup(
+                value=value,  # type: ignore[arg-type] # of an axis
+                n_cells=sum(kind.n for kind in kinds),
+                usage=self._usage("likely", kinds),
+                cost_usd=usd("likely"),
+                low_usd=usd("short"),
+                high_usd=usd("long"),
+            )
+
+    def _paces(self) -> Iterator[ExpectedPace]:
+        for place, load in sum_loads(self.kinds, "likely").items():
+            target, at_targets_s = self._target(place), self._at_targets_s(place, load)
+            yield ExpectedPace(
+                model=place[0],
+                region=place[1],
+                requests=load.requests,
+                tokens=load.tokens,
+                target_rpm=target.requests_per_minute,
+                target_tpm=target.tokens_per_minute,
+                seconds_at_targets=None if at_targets_s is None else seconds(at_targets_s),
+            )
+
+    def _target(self, place: Place) -> RateTarget:
+        model, region = place
+        fitting = [one for one in self._targets if one.is_of(model, region or "")]
+        return max(fitting, key=lambda one: one.n_named, default=RateTarget())
+
+    def _at_targets_s(self, place: Place, load: Load) -> float | None:
+        """Seconds that the requests and tokens of a model take at its targets."""
+        target = self._target(place)
+        rpm, tpm = target.requests_per_minute, target.tokens_per_minute
+        minutes = [load.requests * SPACING / rpm] if rpm else []
+        minutes += [load.tokens / tpm] if tpm else []
+        return max(minutes) * MINUTE_S if minutes else None
+
+    def _duration(self, length: Length) -> tuple[float, BoundBy]:
+        """Seconds that all cells take, and what they depend on most."""
+        loads = sum_loads(self.kinds, length)
+        calls = sum(load.requests for load in loads.values())
+        at_targets = [self._at_targets_s(place, load) for place, load in loads.items()]
+        played_s, longest_s = self._played_s(length)
+        bounds: dict[BoundBy, float] = {
+            "longest_cell": longest_s,
+            "max_connections": played_s,
+            "processes": calls / (CALLS_PER_S * self._asked.settings.processes),
+            "targets": max((one for one in at_targets if one is not None), default=0.0),
+        }
+        bound_by = max(bounds, key=lambda name: bounds[name])
+        return bounds[bound_by], bound_by
+
+    def _played_s(self, length: Length) -> tuple[float, float]:
+        """When the last cell ends if each begins as soon as it may, and the longest one's time."""
+        seconds_of = {_key(one.values): one.by_length[length].duration_s for one in self.kinds}
+        free_at = [0.0] * min(self._asked.settings.max_connections, len(self._cells) or 1)
+        for cell in self._cells:
+            begun_s = heapq.heappop(free_at)
+            heapq.heappush(free_at, begun_s + seconds_of[_key(cell.values)])
+        return max(free_at), max(seconds_of.values(), default=0.0)
+
+    def _budget(self, expected: Usd, high: Usd) -> SweepBudget | None:
+        most = self._base.max_cost_usd
+        if most is None:
+            return None
+        return SweepBudget(
+            max_cost_usd=most,
+            covers_expected=expected is not None and expected <= most,
+            covers_high=high is not None and high <= most,
+        )
+
+    def _deadline(self, expected_s: float, high_s: float) -> SweepDeadline | None:
+        deadline_s = self._base.deadline_s
+        if deadline_s is None:
+            return None
+        return SweepDeadline(
+            deadline_s=deadline_s,
+            covers_expected=expected_s <= deadline_s,
+            covers_high=high_s <= deadline_s,
+        )
+
+    def _refused(self) -> Iterator[RefusedCells]:
+        for kind in self.kinds:
+            if kind.refusal:
+                yield RefusedCells(
+                    axes=dict(kind.values),  # type: ignore[arg-type] # of axes
+                    n_cells=kind.n,
+                    error=ErrorEntry.of(kind.refusal),
+                )
+
+
+def _by_kind(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
+    """The cells that differ in their repeat alone, in their order."""
+    found: dict[str, list[Cell]] = {}
+    for cell in cells:
+        found.setdefault(_key(cell.values), []).append(cell)
+    return found
+
+
+def _key(values: Mapping[str, Json]) -> str:
+    return repr(sorted(values.items()))
+
+
+def _end_reason(budget: SweepBudget | None, deadline: SweepDeadline | None) -> EndReason | None:
+    if budget and not budget.covers_expected:
+        return "budget"
+    return "deadline" if deadline and not deadline.covers_expected else None
+
+
+def _sources(kinds: Sequence[Kind]) -> list[PriceSource]:
+    return [*dict.fromkeys(source for kind in kinds for source in kind.likely.sources)]
