@@ -1,5 +1,6 @@
 """The target `full`: the same command, with what the extras need."""
 
+import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from tests.image.engine import (
     BASE,
     HARDENED,
+    REPOSITORY,
     RUNNER,
     build,
     docker,
@@ -104,3 +106,16 @@ def test_build_from_nothing_gives_the_same_layers():
 def test_an_extra_that_there_is_not_stops_the_build():
     with pytest.raises(AssertionError, match="There is no extra 'misspelt'"):
         build(f"{FULL}-never", "--target=full", "--build-arg=EXTRAS=ui misspelt")
+
+
+def test_extras_that_share_a_package_are_installed_together(tmp_path):
+    context = tmp_path / "context"
+    for name in ("cli", "docker", "socratic_bench"):
+        shutil.copytree(REPOSITORY / name, context / name)
+    for path in (REPOSITORY / "Dockerfile", *REPOSITORY.glob("requirements*.txt")):
+        shutil.copy2(path, context)
+    shutil.copy2(context / "requirements-ui.txt", context / "requirements-other.txt")
+
+    build(f"{FULL}-two", "--target=extras", "--build-arg=EXTRAS=ui other", context=context)
+
+    docker("image", "rm", f"{FULL}-two")
