@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from . import terminal
 
 if TYPE_CHECKING:
+    from socratic_bench.documents.sweep import CellRow
     from socratic_bench.sweeps.state import SweepState
     from socratic_bench.sweeps.sweep import SweepDisplay
 
@@ -33,5 +34,7 @@ class _NoDisplay:
     def begin(self, sweep_id: str, state: "SweepState") -> None: ...
 
     def notice(self, text: str) -> None: ...
+
+    def failed(self, row: "CellRow") -> None: ...
 
     def end(self) -> None: ...

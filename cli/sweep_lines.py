@@ -12,6 +12,7 @@ from .progress import tag_of
 from .sweep_words import status
 
 if TYPE_CHECKING:
+    from socratic_bench.documents.sweep import CellRow
     from socratic_bench.sweeps.state import SweepState
 
 # After so many seconds a log has another line.
@@ -28,6 +29,7 @@ class LogDisplay:
         self._ticker: threading.Thread | None = None
         self._state: SweepState | None = None
         self._tag = ""
+        self._failures: set[tuple[str, str]] = set()
 
     def begin(self, sweep_id: str, state: "SweepState") -> None:
         """Show that sweep from now on."""
@@ -43,6 +45,13 @@ class LogDisplay:
     def notice(self, text: str) -> None:
         """A line that stays."""
         say(f"{self._tag}note: {plain(text)}")
+
+    def failed(self, row: "CellRow") -> None:
+        """A line for the first cell of a model that ends by this error; others are only counted."""
+        code, message = (row.error.code, row.error.message) if row.error else (row.end_reason, "")
+        if (row.model, code) not in self._failures:
+            self._failures.add((row.model, code))
+            say(f"{self._tag}a cell of {plain(row.model)} failed: {plain(message or code)}")
 
     def end(self) -> None:
         """Show nothing any more; what was drawn anew is gone from the terminal."""

@@ -18,7 +18,7 @@ from tests.terminal import COLOUR, frames, run_in_terminal, width
 STEADY, LECTURER = "emulator.socratic-v1:0", "emulator.lecturer-v1:0"
 BROKEN = "emulator.leading-v1:0"
 MODELS = (BROKEN, LECTURER, STEADY)
-WORDS = ("sweep", "--models", *MODELS, "--scenarios", "career-change", "--turns", "4")
+WORDS = ("sweep", "--models", *MODELS, "--scenarios", "career-change", "--turns", "3")
 WORDS = (*WORDS, "--judge-model", "emulator.judge-v1:0", "--max-connections", "2")
 SWEEP_ID = re.compile(r"sweep-[0-9A-Z]{26}")
 
@@ -94,6 +94,7 @@ class TestLive:
     def test_other_lines_stay_and_the_table_goes(self, live):
         (begun,) = [line for line in live.last if SWEEP_ID.match(line)]
         assert live.last[0] == begun
+        assert " ".join(live.last).count("a cell of ") == 1
         assert all(frame[0] == begun for frame in live.frames if frame[0])
         assert "so far" not in " ".join(live.last)
 
@@ -136,7 +137,7 @@ def test_without_the_extra_one_line_is_drawn_anew_and_nothing_complains(url, tmp
     assert all(width(line) < 80 for line in drawn)
     assert SWEEP_ID.match(played.last[0])
     assert "so far" not in " ".join(played.last)
-    assert played.last[1].split()[:2] == ["model", "done"]
+    assert ["model", "done"] in [line.split()[:2] for line in played.last]
     assert "rich" not in played.outcome.stderr
 
 
@@ -146,7 +147,8 @@ def test_in_a_log_there_is_a_line_at_the_start_and_the_result(url, tmp_path):
     begun, *lines = outcome.stderr.splitlines()
 
     assert begun == f"{outcome.document['sweep_id']}: 3 cells of 3 models"
-    assert [line.split()[0] for line in lines[:4]] == ["model", *MODELS[::-1]]
+    assert re.search(rf"a cell of {BROKEN} failed: .*ResourceNotFoundException", lines[0])
+    assert [line.split()[0] for line in lines[1:5]] == ["model", *MODELS[::-1]]
     assert "\x1b" not in outcome.stderr
 
 

@@ -41,6 +41,8 @@ class SweepDisplay(Protocol):
 
     def notice(self, text: str) -> None: ...
 
+    def failed(self, row: CellRow) -> None: ...
+
     def end(self) -> None: ...
 
 
@@ -192,6 +194,8 @@ class _Sweeping:
             rows[row.cell] = row
             for index in indices:
                 index.add(row)
+            if row.status != "completed":
+                self._display.failed(row)
 
         started_at = moment(begun.started_at)
         jobs = [
