@@ -1,5 +1,6 @@
 """No test sees the developer's own environment, account or home."""
 
+import logging
 import os
 import signal
 from collections.abc import Generator, Iterator
@@ -83,8 +84,14 @@ def service(monkeypatch: pytest.MonkeyPatch, keys: None) -> Iterator[FakeBedrock
 @pytest.fixture(scope="session")
 def moto_url() -> Iterator[str]:
     """S3, STS and IAM as moto plays them, over real HTTP."""
+    import moto.backends
     from moto.server import ThreadedMotoServer
 
+    # For each request it looks which folders it has itself, and logs a line.
+    names = tuple(moto.backends.list_of_moto_modules())
+    monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.setattr(moto.backends, "list_of_moto_modules", lambda: names)
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
@@ -95,6 +102,7 @@ def moto_url() -> Iterator[str]:
     connection.close()
     yield f"http://{host}:{port}"
     server.stop()
+    monkeypatch.undo()
 
 
 @pytest.fixture(scope="module")
