@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.command import assert_valid, run
-from tests.test_resume import AT_ONCE, BOTH, Service, account_of, bodies, comparable, start
+from tests.resuming import AT_ONCE, BOTH, Service, account_of, bodies, comparable, start
 
 TURNS = 40
 LATENCY_MS = 15

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.kills import kill_and_go_on, play_whole
-from tests.test_resume import Service
+from tests.resuming import Service
 
 
 @pytest.fixture(scope="module")

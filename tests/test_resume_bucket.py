@@ -15,7 +15,7 @@ import pytest
 
 from tests.command import account, assert_valid, run
 from tests.in_process import played
-from tests.test_resume import (
+from tests.resuming import (
     BOTH,
     TUTOR,
     WORDS,

@@ -25,7 +25,7 @@ from socratic_bench.errors import UsageError
 from tests.command import Outcome, account, assert_valid, run
 from tests.fakes import relayed
 from tests.in_process import played
-from tests.test_resume import TUTOR, Service
+from tests.resuming import TUTOR, Service
 
 STORED = Path(__file__).parent / "data" / "stored_runs"
 KINDS = sorted(path.name for path in STORED.iterdir())

@@ -28,7 +28,7 @@ from moto.server import ThreadedMotoServer
 
 from socratic_bench.version import VERSION
 from tests.command import ROOT, account
-from tests.test_resume import BOTH, OPENING, TUTOR, WORDS, Service
+from tests.resuming import BOTH, OPENING, TUTOR, WORDS, Service
 
 HANG = "hang:role=tutor:after=2:ms=600000"
 BUCKET = "stored-runs"

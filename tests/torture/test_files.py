@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from tests.command import OFFLINE, Outcome, account, assert_valid, daily, run
-from tests.test_resume import TUTOR, Service
+from tests.resuming import TUTOR, Service
 
 STORED = Path(__file__).parents[1] / "data" / "stored_runs"
 

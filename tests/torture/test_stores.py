@@ -19,7 +19,7 @@ import pytest
 from tests.command import Outcome, account, assert_valid, daily, environment, run
 from tests.fakes import KEPT, FakeBedrock, Said, Sent, relayed, xml
 from tests.in_process import played
-from tests.test_resume import (
+from tests.resuming import (
     BOTH,
     TUTOR,
     WORDS,

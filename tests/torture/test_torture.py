@@ -7,8 +7,8 @@ import pytest
 from tests.command import assert_valid
 from tests.interruptions import SCENES, interrupt
 from tests.kills import kill_and_go_on, play_whole
+from tests.resuming import Service
 from tests.storm import TURNS, weather
-from tests.test_resume import Service
 from tests.test_signals import CODES
 from tests.verdicts import answers, assert_true
 
