@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.command import account, run
-from tests.test_resume import Service, bodies, start
+from tests.resuming import Service, bodies, start
 
 MODELS = ("emulator.socratic-v1:0", "emulator.leading-v1:0")
 SCENARIOS = ("ai-ethics", "career-change", "time-management")

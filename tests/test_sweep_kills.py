@@ -3,8 +3,8 @@
 import pytest
 
 from tests.command import daily
+from tests.resuming import Service
 from tests.sweep_kills import kill_and_go_on, play_whole
-from tests.test_resume import Service
 
 
 @pytest.fixture(scope="module")
