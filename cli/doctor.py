@@ -173,7 +173,7 @@ def diagnosed(
         targets,
         stores=[config],
         cancel_token=cancel_token,
-        budget=config.max_cost_usd,
+        max_cost_usd=config.max_cost_usd,
         call=call,
     )
 

@@ -6,14 +6,14 @@ from datetime import datetime
 
 from msgspec import Struct, field
 
+from socratic_bench.calling.budget import Budget
 from socratic_bench.calling.call import CalledModel
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.calling.context import CallContext
-from socratic_bench.calling.events import CallListener
+from socratic_bench.calling.spending import SpendingLimit
 from socratic_bench.doctor.targets import Target
 from socratic_bench.documents.cost import attempt_usd, call_cost, served
 from socratic_bench.errors import BenchError
-from socratic_bench.ports import CostLimit
 from socratic_bench.pricing.table import builtin_prices
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.services import Services
@@ -23,13 +23,6 @@ from socratic_bench.types import Attempt, CallKey, Completion
 MAX_ATTEMPTS = 3
 CALL_TIMEOUT_S = 45.0
 PATIENCE_S = 60.0
-
-
-class Spending(Struct, frozen=True):
-    """What holds the calls within a budget, and hears of them."""
-
-    limit: CostLimit
-    hear: CallListener
 
 
 class Asked(Struct, frozen=True, kw_only=True):
@@ -66,7 +59,7 @@ def ask(
     services: Services,
     cancel_token: CancelToken,
     now: Callable[[], datetime],
-    spending: Spending | None,
+    limit: SpendingLimit | None,
 ) -> Asked:
     """Call the model; whatever comes of it is told by the result. A defect is raised."""
     own = CancelToken(monotonic_s=cancel_token.monotonic_s)
@@ -75,14 +68,15 @@ def ask(
     with cancel_token.parent_of(own):
         try:
             calls = services.calls(target.config, services.prepare(target.config), own)
+            budget = _budget(target, limit, own) if limit else None
             context = CallContext(
                 now=now,
                 cancel_token=own,
                 retry_policy=_policy(target),
                 timeout_s=min(target.config.call_timeout_s, CALL_TIMEOUT_S),
                 notice=notices.append,
-                listeners=(spending.hear,) if spending else (),
-                cost_limit=spending.limit if spending else None,
+                listeners=(budget.hear,) if budget else (),
+                cost_limit=budget,
                 tested=target.tested,
                 has_metadata=bool(target.config.request_metadata),
             )
@@ -97,6 +91,11 @@ def ask(
             )
         except BenchError as error:
             return Asked(target=target, error=error, attempts=error.attempts)
+
+
+def _budget(target: Target, limit: SpendingLimit, token: CancelToken) -> Budget:
+    table, region = target.prices or builtin_prices(), target.config.region
+    return Budget(limit, table=table, region=region, wait=token.result)
 
 
 def _policy(target: Target) -> RetryPolicy:

@@ -8,10 +8,9 @@ from typing import Any
 
 from ulid import ULID
 
-from socratic_bench.calling.budget import Budget
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.calling.spending import SpendingLimit
-from socratic_bench.doctor.asking import Asked, Spending, ask
+from socratic_bench.doctor.asking import Asked, ask
 from socratic_bench.doctor.places import look_at_bucket, look_at_folder
 from socratic_bench.doctor.readings import readings
 from socratic_bench.doctor.report import Report, document_of
@@ -19,7 +18,6 @@ from socratic_bench.doctor.targets import Target, distinct
 from socratic_bench.documents.doctor import DoctorDocument
 from socratic_bench.errors import BenchError, ModelError
 from socratic_bench.findings import CheckName, Finding, Quota, Status
-from socratic_bench.pricing.table import builtin_prices
 from socratic_bench.providers import load_provider
 from socratic_bench.runner.clock import SteadyClock
 from socratic_bench.services import Services
@@ -35,23 +33,23 @@ def diagnose(
     stores: Sequence[CoreConfig] = (),
     services: Services | None = None,
     cancel_token: CancelToken | None = None,
-    budget: Spending | float | None = None,
+    max_cost_usd: float | None = None,
     call: Callable[[str], str] = str,
 ) -> DoctorDocument:
     """Look at the accounts of the targets, the stores of these configurations, and every target by
     one call, all at once.
 
-    `services` are those of the runs that follow, which begin with what is learnt here. `budget` is
-    shared with these runs, or in USD for these calls alone.
-    `cancel_token` ends it early: the document then says what was found by then. Settings are
-    called as `call` does. What goes wrong is told by the document; only defects are raised.
+    `services` are those of the runs that follow, which begin with what is learnt here; if they have
+    a spending limit, it counts, and else `max_cost_usd`, for these calls alone. `cancel_token` ends
+    it early: the document then says what was found by then. Settings are called as `call` does.
+    What goes wrong is told by the document; only defects are raised.
     """
     token = cancel_token or CancelToken()
     with ExitStack() as stack:
         if services is None:
             services = stack.enter_context(Services(monotonic_s=token.monotonic_s))
         stack.enter_context(services.cancel_token.parent_of(token))
-        found = _Look(distinct(targets), services, token, budget)
+        found = _Look(distinct(targets), services, token, max_cost_usd)
         return document_of(found.report(stores), call=call)
 
 
@@ -63,15 +61,15 @@ class _Look:
         targets: Sequence[Target],
         services: Services,
         token: CancelToken,
-        budget: Spending | float | None,
+        max_cost_usd: float | None,
     ) -> None:
         self._targets = targets
         self._services = services
         self._token = token
-        self._limit_usd = None if isinstance(budget, Spending) else budget
-        self._spending = (
-            budget if isinstance(budget, Spending) else _spending(targets, budget, token)
-        )
+        self._max_cost_usd = max_cost_usd
+        self._limit = services.spending
+        if self._limit is None and max_cost_usd is not None:
+            self._limit = SpendingLimit(max_cost_usd)
         self._now = SteadyClock(monotonic_s=token.monotonic_s)
         self._begun_s = token.monotonic_s()
 
@@ -99,7 +97,7 @@ class _Look:
             quotas=told,
             duration_s=self._token.monotonic_s() - self._begun_s,
             error=self._token.error,
-            max_cost_usd=self._limit_usd,
+            max_cost_usd=self._max_cost_usd,
         )
 
     def _submit(self, work: Callable[..., Any], *given: object) -> "Future[Any]":
@@ -118,7 +116,7 @@ class _Look:
             services=self._services,
             cancel_token=self._token,
             now=self._now,
-            spending=self._spending,
+            limit=self._limit,
         )
 
     def _answer(self, number: int, future: "Future[Asked]") -> Asked:
@@ -153,22 +151,6 @@ class _Look:
             return self._token.result(future)
         except BenchError as ended:
             return [Finding.of(check, "unknown", subject, ended)]
-
-
-def _spending(
-    targets: Sequence[Target], limit_usd: float | None, token: CancelToken
-) -> Spending | None:
-    """A budget for these calls alone. A model has the prices of the region of the first one that is
-    called: those that differ by region stand in ids and profiles.
-    """
-    if limit_usd is None or not targets:
-        return None
-    first = targets[0]
-    table = first.prices or builtin_prices()
-    budget = Budget(
-        SpendingLimit(limit_usd), table=table, region=first.config.region, wait=token.result
-    )
-    return Spending(budget, budget.hear)
 
 
 def _listed(look: Callable[[], Iterable[Finding]]) -> list[Finding]:

@@ -69,6 +69,11 @@ class SweepControl:
         return self._token.error or self._spent
 
     @property
+    def models(self) -> frozenset[str]:
+        """Those of the cells that wait."""
+        return frozenset(job.cell.model for job in self._waiting)
+
+    @property
     def has_more(self) -> bool:
         """Whether a cell is to be begun, or gone on with."""
         return bool(self._waiting) and self.error is None

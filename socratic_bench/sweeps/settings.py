@@ -109,3 +109,11 @@ class SweepSettings(Struct, frozen=True, kw_only=True):
     retry_failed: Annotated[
         bool, Setting("sweep", None, "with --resume, go on with cells that failed, too")
     ] = False
+    strict: Annotated[
+        bool,
+        Setting(
+            "sweep",
+            None,
+            "look at all models and stores first, and play nothing if one would fail",
+        ),
+    ] = False

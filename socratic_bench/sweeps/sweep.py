@@ -25,6 +25,7 @@ from socratic_bench.sweeps.control import CellJob, SweepControl
 from socratic_bench.sweeps.engine import SweepEngine
 from socratic_bench.sweeps.grid import Cell, Grid, run_id, run_ids_begin_with
 from socratic_bench.sweeps.index import CellIndex, begun_sweeps, curated_bodies, moment
+from socratic_bench.sweeps.look import Look
 from socratic_bench.sweeps.rows import row_of_curated
 from socratic_bench.sweeps.shared import Shared
 from socratic_bench.sweeps.state import SweepState
@@ -222,6 +223,13 @@ class _Sweeping:
             folder = stack.enter_context(TemporaryDirectory(prefix="sweep-")) if is_many else None
             shared = self._shared(folder, spent_usd)
             targets = stack.enter_context(shared.rate_targets(self._token.monotonic_s))
+            # Other processes have services of their own: one connection is for the look alone.
+            own = 1 if is_many else at_once
+            services = stack.enter_context(
+                shared.services(targets, self._token.monotonic_s, self._notice, own)
+            )
+            look = Look(asked=self._asked, tested=control.models, notice=self._notice)
+            stack.enter_context(look.over(services, self._token))
             if is_many:
                 from socratic_bench.sweeps.workers import ProcessPool
 
@@ -230,14 +238,11 @@ class _Sweeping:
                     grid=grid,
                     shared=shared,
                     n_processes=self._settings.processes,
-                    at_once=at_once,
+                    at_once=max(1, at_once - own),
                     notice=self._notice,
                 ).play(self._token)
                 _ask_of_all(targets, grid, self._benchmark)
             else:
-                services = stack.enter_context(
-                    shared.services(targets, self._token.monotonic_s, self._notice, at_once)
-                )
                 engine = SweepEngine(
                     services=services, grid=grid, benchmark=self._benchmark, listener=control
                 )

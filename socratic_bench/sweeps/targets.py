@@ -1,6 +1,6 @@
 """The models of a sweep for a look beforehand: each as some of its cells call it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -12,14 +12,15 @@ from socratic_bench.sweeps.asked import Asked
 from socratic_bench.sweeps.settings import Target
 
 
-def targets_of(asked: Asked) -> list[doctor.Target]:
+def targets_of(asked: Asked, tested: Collection[str] | None = None) -> list[doctor.Target]:
     """Every model in each role, region, tier and other setting by which calls differ, with what a
-    minute is to have of it. Raises `UsageError`.
+    minute is to have of it; those of the `tested` alone, if some are named. Raises `UsageError`.
     """
     tables = asked.price_tables()
     found = [
         target
         for config in _configs(asked)
+        if tested is None or config.model in tested
         for target in doctor.targets_of(prepare(config, price_tables=tables))
     ]
     return [_with_limits(target, asked) for target in found]

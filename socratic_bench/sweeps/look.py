@@ -1,0 +1,95 @@
+"""The doctor's look at the models and stores of a sweep: beside its first cells, or before them."""
+
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+
+from msgspec import Struct
+
+from socratic_bench.calling.cancel_token import CancelToken
+from socratic_bench.documents.doctor import CheckEntry, DoctorDocument
+from socratic_bench.errors import BenchError, InternalError, ModelError
+from socratic_bench.services import Services
+from socratic_bench.sweeps.asked import Asked
+from socratic_bench.types import counted
+
+# A look that is slower than all cells is waited for so long, and so long once it is told to end.
+PATIENCE_S = 5.0
+ENDING_S = 1.0
+
+
+class Look(Struct, frozen=True, kw_only=True):
+    """What is looked at: the models of the `tested`, each in its role, and the stores.
+
+    What fails is told by `notice`. If it comes first, the sweep ends by it before any cell begins.
+    Nothing is looked at on the embedded endpoint, where nothing can fail, unless it comes first.
+    """
+
+    asked: Asked
+    tested: Collection[str]
+    notice: Callable[[str], None]
+
+    @contextmanager
+    def over(self, services: Services, token: CancelToken) -> Iterator[None]:
+        """Around the playing of cells with these services."""
+        if self.asked.settings.strict:
+            self._first(services, token)
+            yield
+            return
+        if self.asked.grid.base.offline:
+            yield
+            return
+        own = CancelToken(monotonic_s=token.monotonic_s)
+        with token.parent_of(own):
+            looking = services.threads.submit(lambda: self._tell(self._found(services, own)))
+            try:
+                yield
+            finally:
+                if token.error is None:
+                    wait([looking], PATIENCE_S)
+                own.end(ModelError("The sweep is over.", code="over", end_reason="interrupted"))
+                self._await(looking)
+
+    def _first(self, services: Services, token: CancelToken) -> None:
+        try:
+            found = services.in_time(lambda: self._found(services, token), token)
+        except BenchError as error:
+            token.end(error)
+            return
+        failed = self._tell(found)
+        if failed:
+            token.end(_refusal(failed))
+
+    def _await(self, looking: "Future[list[CheckEntry]]") -> None:
+        """What was found by then is told before the sweep's end; a defect ends no sweep."""
+        wait([looking], ENDING_S)
+        if looking.done() and isinstance(defect := looking.exception(), Exception):
+            self.notice(InternalError.of(defect).message)
+
+    def _found(self, services: Services, token: CancelToken) -> DoctorDocument:
+        from socratic_bench.doctor import diagnose
+        from socratic_bench.sweeps.targets import targets_of
+
+        return diagnose(
+            targets_of(self.asked, self.tested),
+            stores=[self.asked.grid.base],
+            services=services,
+            cancel_token=token,
+        )
+
+    def _tell(self, found: DoctorDocument) -> list[CheckEntry]:
+        failed = [check for check in found.all_checks if check.status == "failed"]
+        for check in failed:
+            self.notice(f"{check.subject}: {check.message} {check.hint or ''}".rstrip())
+        return failed
+
+
+def _refusal(failed: list[CheckEntry]) -> ModelError:
+    first = failed[0]
+    return ModelError(
+        f"Nothing was played: {counted(len(failed), 'check')} failed. {first.subject}: "
+        f"{first.message}",
+        code=first.code or "strict",
+        end_reason="access",
+        hint=first.hint,
+    )
