@@ -167,7 +167,7 @@ def test_requests_go_in_the_order_in_which_they_ask_and_wake_nobody_else():
     assert order == [*range(callers)]
     # To ask, for its turn, and for its time.
     assert shared.n_wakings <= 3 * callers
-    assert sender.waits[-1] == pytest.approx(callers - 3, abs=2)
+    assert sender.waits[-1] == pytest.approx(callers - 1, abs=1)
 
 
 def test_a_request_larger_than_the_target_is_sent_alone_and_told_of():
@@ -295,6 +295,7 @@ def test_a_report_has_target_and_actual_pace_over_the_time_in_which_there_was_wo
     shared.run([calls])
 
     (report,) = targets.report()
+    assert report.rpm <= 60
     assert (report.model, report.region, report.stalled) == (MODEL, "us-east-1", False)
     assert (report.target_rpm, report.target_tpm) == (60, 100_000)
     assert (report.requests, report.tokens) == (121, 121 * 50)
@@ -484,8 +485,8 @@ def processes(code: str, number: int, *words: str) -> Iterator[list[subprocess.P
 
 
 def test_processes_share_a_target(tmp_path):
-    """A twentieth of a minute's requests may go at once, and the others each in their slots."""
-    path, each, at_once = tmp_path / "targets", 50, 60
+    """A fortieth of a minute's requests may go at once, and the others each in their slots."""
+    path, each, at_once = tmp_path / "targets", 40, 30
     with (
         processes(SENDING, 2, str(path), str(each)) as started,
         RateTargets(target(requests_per_minute=1200), shared=path) as targets,
@@ -510,7 +511,7 @@ def test_a_process_that_is_killed_holds_up_nobody(tmp_path):
         with RateTargets(target(requests_per_minute=1200), shared=path) as targets:
             sender = Sender(targets, CancelToken())
             sender.send()
-            assert targets.report()[0].requests > 60
+            assert targets.report()[0].requests > 30
 
     assert len(sender.sent) == 1
 

@@ -254,7 +254,7 @@ class TestLimits:
         assert pace[STEADY]["target_rpm"] == 6000
         assert pace[LECTURER]["target_rpm"] == 9000
         assert pace[LECTURER]["target_tpm"] == 9000000
-        assert pace["emulator.judge-v1:0"]["target_rpm"] is None
+        assert pace["emulator.judge-v1:0"]["target_rpm"] == 6000
         assert sum(entry["requests"] for entry in pace.values()) == usage["attempts"]
 
     def test_a_reply_that_no_minute_has_room_for_is_a_mistake(self, tmp_path):

@@ -218,14 +218,14 @@ class ModelPacer:
         with self._rows.locked():
             self._watch.touch()
             row, target = self._row, self._target
-            minutes = row[WORK_US] / US / 60
+            minutes = max(row[WORK_US] / US / 60, 1.0)
             return ModelPace(
                 model=self._model,
                 region=self._region or None,
                 target_rpm=target.requests_per_minute,
                 target_tpm=target.tokens_per_minute,
-                rpm=_rounded(row[REQUESTS] / minutes) if minutes else None,
-                tpm=_rounded(row[TOKENS] / minutes) if minutes else None,
+                rpm=_rounded(row[REQUESTS] / minutes) if row[REQUESTS] else None,
+                tpm=_rounded(row[TOKENS] / minutes) if row[REQUESTS] else None,
                 requests=row[REQUESTS],
                 tokens=row[TOKENS],
                 throttled=row[THROTTLED],

@@ -25,7 +25,7 @@ N_BUCKETS = 256
 SPACING = 1.01
 # So large a share of a minute's requests may be sent at once: what was left unsent for a moment
 # is made up for.
-BURST_SHARE = 1 / 20
+BURST_SHARE = 1 / 40
 
 PACE_US, REQUESTS, TOKENS, THROTTLED, WAITED_US = range(1, 6)
 WORK_US, TOUCHED_US, SUCCEEDED_AT_WORK_US, STALLED = range(6, 10)

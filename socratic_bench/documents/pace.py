@@ -23,11 +23,14 @@ class ModelPace(Struct, frozen=True, kw_only=True):
         ),
     ]
     rpm: Annotated[
-        Amount | None, Meta(description="requests a minute over `work_s`; null without any")
+        Amount | None,
+        Meta(
+            description="requests a minute, over `work_s` or a minute if that is longer; null: none"
+        ),
     ]
     tpm: Annotated[
         Amount | None,
-        Meta(description="tokens a minute over `work_s`, input and output; null without any"),
+        Meta(description="tokens a minute, input and output, over the same time; null: no request"),
     ]
     requests: Annotated[Count, Meta(description="requests sent")]
     tokens: Annotated[

@@ -48,7 +48,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 
     def targets(self) -> tuple[RateTarget, ...]:
         """The limits a minute that no model is sent more than."""
-        return rate_targets_of(self.grid.models, self.settings.target_rpm, self.settings.target_tpm)
+        return rate_targets_of(self.settings.target_rpm, self.settings.target_tpm)
 
 
 def read_sweep(

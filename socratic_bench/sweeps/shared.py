@@ -1,6 +1,6 @@
 """What all processes of a sweep share, and the services that each makes of it."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -71,19 +71,15 @@ class Shared(Struct, frozen=True, kw_only=True):
         return Path(self.folder, name) if self.folder else None
 
 
-def rate_targets_of(
-    models: Iterable[str], rpm: Iterable[Target], tpm: Iterable[Target]
-) -> tuple[RateTarget, ...]:
-    """The targets of every model that is tested, and of those that are named."""
+def rate_targets_of(rpm: Sequence[Target], tpm: Sequence[Target]) -> tuple[RateTarget, ...]:
+    """The targets of models that are named, and those of each other model, whoever calls it."""
     requests = {one.model: one.per_min for one in rpm}
     tokens = {one.model: one.per_min for one in tpm}
-    named = dict.fromkeys([*models, *filter(None, [*requests, *tokens])])
-    targets = [
+    return tuple(
         RateTarget(
             model=name,
             requests_per_minute=requests.get(name, requests.get(None)),
             tokens_per_minute=tokens.get(name, tokens.get(None)),
         )
-        for name in named
-    ]
-    return tuple(one for one in targets if one.is_limit)
+        for name in {**requests, **tokens}
+    )

@@ -38,17 +38,16 @@ def _configs(asked: Asked) -> Iterator[RunConfig]:
 
 
 def _with_limits(target: doctor.Target, asked: Asked) -> doctor.Target:
-    is_tested = target.model_id in asked.grid.models
     settings = asked.settings
     return replace(
         target,
-        target_rpm=_limit(settings.target_rpm, target.model_id, is_tested=is_tested),
-        target_tpm=_limit(settings.target_tpm, target.model_id, is_tested=is_tested),
+        target_rpm=_limit(settings.target_rpm, target.model_id),
+        target_tpm=_limit(settings.target_tpm, target.model_id),
     )
 
 
-def _limit(targets: Sequence[Target], model_id: str, *, is_tested: bool) -> float | None:
-    """A model's own, before the one of all that are tested."""
+def _limit(targets: Sequence[Target], model_id: str) -> float | None:
+    """A model's own, before the one of all that have none."""
     own = [one.per_min for one in targets if one.model == model_id]
-    common = [one.per_min for one in targets if one.model is None and is_tested]
+    common = [one.per_min for one in targets if one.model is None]
     return next(iter([*own, *common]), None)
