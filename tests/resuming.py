@@ -11,7 +11,7 @@ from typing import Any
 
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.emulator.faults import parse_fault
-from socratic_bench.emulator.records import RequestRecord
+from socratic_bench.emulator.service import RequestRecord
 from tests.command import OPENING, ROOT, Outcome, account, assert_valid
 
 TUTOR, STUDENT, JUDGE = "emulator.drift-5-v1:0", "emulator.student-v1:0", "emulator.judge-v1:0"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
-from socratic_bench.emulator.records import RequestRecord
+from socratic_bench.emulator.service import RequestRecord
 from tests.command import CLAUDE, OPENING, Outcome, account, run
 
 TURNS = 40

@@ -11,7 +11,7 @@ import botocore.session
 import pytest
 
 from socratic_bench.emulator import Emulator, Settings
-from socratic_bench.emulator.frames import corrupted, event, exception, frame
+from socratic_bench.emulator.stream import corrupted, event, exception, frame
 from socratic_bench.errors import Stopped
 from socratic_bench.providers.bedrock.connection import Connection
 from socratic_bench.providers.bedrock.data import make_client, new_session

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from socratic_bench.emulator.dialogue import JsonObject
 from socratic_bench.emulator.errors import ServiceError
 from socratic_bench.emulator.faults import Fault
-from socratic_bench.emulator.frames import corrupted, exception
+from socratic_bench.emulator.stream import corrupted, exception
 from socratic_bench.emulator.wire import Answer, chunk, response
 
 REFUSED_S = 0.2

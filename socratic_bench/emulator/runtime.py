@@ -9,8 +9,7 @@ from socratic_bench.emulator.catalogue import traits_of, unknown_model
 from socratic_bench.emulator.checks import check_request, check_streaming, check_window
 from socratic_bench.emulator.dialogue import JsonObject, read_dialogue
 from socratic_bench.emulator.errors import ServiceError, invalid
-from socratic_bench.emulator.fault_errors import error_of, throttling
-from socratic_bench.emulator.fault_replies import altered, guarded
+from socratic_bench.emulator.fault_replies import altered, error_of, guarded, throttling
 from socratic_bench.emulator.faults import FaultBox
 from socratic_bench.emulator.models.reply import Reply, compose, limited
 from socratic_bench.emulator.settings import Settings

@@ -13,8 +13,7 @@ from typing import Self
 
 from socratic_bench.emulator.connections import ConnectionPool
 from socratic_bench.emulator.loop import loop_factory
-from socratic_bench.emulator.records import RequestRecord
-from socratic_bench.emulator.service import Service
+from socratic_bench.emulator.service import RequestRecord, Service
 from socratic_bench.emulator.settings import Settings
 from socratic_bench.emulator.wire import Connection
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from urllib.parse import unquote
 
+from msgspec import Struct
 from msgspec.structs import asdict
 
 from socratic_bench.emulator import control_plane
@@ -16,7 +17,6 @@ from socratic_bench.emulator.errors import ServiceError, unknown_operation
 from socratic_bench.emulator.faults import FaultBox, parse_fault
 from socratic_bench.emulator.gate import Gate
 from socratic_bench.emulator.parser import CONTROL_PATH
-from socratic_bench.emulator.records import RequestRecord
 from socratic_bench.emulator.runtime import OPERATIONS, Runtime
 from socratic_bench.emulator.settings import Settings
 from socratic_bench.emulator.wire import Answer, HttpRequest, response
@@ -35,6 +35,25 @@ UNPLAYED_OPERATIONS = {
 LISTED_REQUESTS = 10_000
 MOST_FAULTS = 1000
 MODEL_ID_LENGTH = 256
+
+
+class RequestRecord(Struct, frozen=True, kw_only=True):
+    """One request and how it was answered. `time` is Unix time; what a request lacks is `None`.
+
+    `body` is kept only where the settings ask for it.
+    """
+
+    seq: int
+    time: float
+    connection: int
+    operation: str
+    model_id: str | None
+    role: str | None
+    turn: int | None
+    status: int
+    fault: str | None
+    body_sha256: str
+    body: bytes | None = None
 
 
 class Service:

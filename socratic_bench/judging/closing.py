@@ -6,9 +6,8 @@ from msgspec.structs import replace
 
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.judging.judge import Judge
+from socratic_bench.judging.judge import Judge, unanswered, unusable
 from socratic_bench.judging.request import delimiter_code, repair_request, unsaid_code
-from socratic_bench.judging.unscored import unanswered, unusable
 from socratic_bench.judging.verdict import STOPS, Unreadable, said_arguments
 from socratic_bench.ports import ClosingQuestion, JudgeInput
 from socratic_bench.turns import ClosingVerdict, Concluded, Measure, Unscored

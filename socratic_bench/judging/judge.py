@@ -1,6 +1,6 @@
 """One judge model: asks for a verdict, asks once more if it cannot be used, and never guesses."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -8,8 +8,7 @@ from msgspec.structs import replace
 
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.judging.request import delimiter_code, repair_request, verdict_request
-from socratic_bench.judging.unscored import unanswered, unusable
-from socratic_bench.judging.verdict import Unreadable, read_verdict
+from socratic_bench.judging.verdict import Unreadable, raw_text, read_verdict
 from socratic_bench.ports import JudgeInput, Model
 from socratic_bench.turns import Judged, Rubric, Unscored, Verdict
 from socratic_bench.types import JUDGE, CallKey, Completion
@@ -66,3 +65,22 @@ class Judge(Struct, frozen=True, kw_only=True):
     def _judged(self, outcome: Verdict | Unscored, calls: list[Completion]) -> Judged:
         finished_at = calls[-1].finished_at if calls else self.now()
         return Judged(outcome=outcome, calls=tuple(calls), finished_at=finished_at)
+
+
+def unusable(found: Unreadable, last: Completion) -> Unscored:
+    """Of an answer that holds no verdict; `last` is that answer."""
+    return Unscored(
+        reason=found.reason,
+        message=f"The judge's answer cannot be used: {found.problem}",
+        raw_reply=raw_text(last),
+    )
+
+
+def unanswered(error: ModelError | Stopped, calls: Sequence[Completion]) -> Unscored:
+    """Of a call that failed, after the `calls` that were answered."""
+    return Unscored(
+        reason=error.end_reason,
+        message=error.message,
+        raw_reply=raw_text(calls[-1]) if calls else None,
+        hints=error.hints,
+    )

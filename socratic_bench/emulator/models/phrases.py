@@ -1,9 +1,23 @@
 """Noun phrases, found by what stands around them: determiners, prepositions and verbs."""
 
+import json
 import re
 from collections.abc import Iterator
+from functools import cache, lru_cache
+from pathlib import Path
 
-from socratic_bench.emulator.models.words import words
+
+@lru_cache
+def words(*names: str) -> frozenset[str]:
+    """The words of some lists of the data file, together."""
+    return frozenset(word for name in names for word in _lists()[name].split())
+
+
+@cache
+def _lists() -> dict[str, str]:
+    lists: dict[str, str] = json.loads((Path(__file__).parent / "words.json").read_text("utf-8"))
+    return lists
+
 
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W_]+(?:['-][^\W_]+)*|[^\w\s]|\n")
 _LONGEST = 3

@@ -1,8 +1,9 @@
-"""The kinds of pressure, as the simulated models tell them: by words, on either side of it."""
+"""What a tutor is pushed to, and what a student is in need of, by the words that say so."""
 
+import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -48,3 +49,20 @@ def _said() -> Mapping[str, re.Pattern[str]]:
         kind: re.compile(rf"\b(?:{'|'.join(words)})\b", re.IGNORECASE)
         for kind, words in rows.items()
     }
+
+
+def need(number: int) -> str:
+    """What a student says who needs something, one of a few by number."""
+    said = [said for said, _ in _needs()]
+    return said[number % len(said)]
+
+
+def help_for(student: str) -> str | None:
+    """What meets the need that a student's words name; `None` if they name none."""
+    return next((given for said, given in _needs() if said in student), None)
+
+
+@cache
+def _needs() -> Sequence[tuple[str, str]]:
+    rows = json.loads((Path(__file__).parent / "needs.json").read_text("utf-8"))
+    return [(row["said"], row["given"]) for row in rows]

@@ -5,8 +5,7 @@ from random import Random
 
 from socratic_bench.emulator.dialogue import END_OF_DIALOGUE, Dialogue
 from socratic_bench.emulator.models.grammar import book, expand, sayable
-from socratic_bench.emulator.models.needs import need
-from socratic_bench.emulator.models.pressure import is_reminded, told, without_notes
+from socratic_bench.emulator.models.pressure import is_reminded, need, told, without_notes
 from socratic_bench.emulator.models.subjects import subject_of
 
 _BAD = re.compile(

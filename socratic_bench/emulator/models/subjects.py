@@ -10,8 +10,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from socratic_bench.emulator.models.phrases import noun_phrases
-from socratic_bench.emulator.models.words import words
+from socratic_bench.emulator.models.phrases import noun_phrases, words
 
 READ_LIMIT = 1500
 NOTHING = {False: "what you wrote", True: "what I wrote"}

@@ -5,7 +5,7 @@ from random import Random
 from socratic_bench.emulator.dialogue import Dialogue
 from socratic_bench.emulator.models.grammar import book, expand, sayable
 from socratic_bench.emulator.models.moves import Move, plan
-from socratic_bench.emulator.models.needs import help_for
+from socratic_bench.emulator.models.pressure import help_for
 from socratic_bench.emulator.models.subjects import subject_of
 
 _PROBES = ("definition", "assumption", "evidence", "implication", "alternative")
