@@ -177,9 +177,9 @@ ASSUMPTIONS = (
     "All cells are played from their first turn on, whatever an earlier process has done.",
     "What several cells have in common of a model's instructions is written to its cache once.",
     (
-        "The time is the longest of these: the cells in their order, as many at once as are "
-        "allowed; every model's requests and tokens at its targets; and some 200 calls a second "
-        "and process."
+        "The time is the longest of these: the cells in their order, and their requests, as many "
+        "at once as are allowed; every model's requests and tokens at its targets; and some 200 "
+        "calls a second and process."
     ),
     "At flex, calls may take longer, by how much is not known.",
 )

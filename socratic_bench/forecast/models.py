@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from socratic_bench.calling.refused_settings import explained
 from socratic_bench.forecast.event_queue import EventQueue
@@ -79,12 +80,15 @@ class SimulatedModel(Struct):
             model_id=self.model_id,
         )
 
+        call_ms = self.latency_models.of(key.role).call_ms(completion)
+        completion = replace(completion, latency_ms=call_ms)
+
         def ended() -> None:
             self.calls[key.role].append(completion)
             if reservation:
                 reservation.answered(completion)
 
-        self.event_queue.call(self.latency_models.of(key.role).call_ms(completion), ended)
+        self.event_queue.call(call_ms, ended)
         return completion
 
     def _usage(self, request: Request, arguments: Wire, output_tokens: int) -> Usage:

@@ -1,18 +1,15 @@
 """The dry run of a sweep: what it would take, without a call of a model."""
 
-import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import load_benchmark
-from socratic_bench.calling.rate_window import SPACING, RateTarget
 from socratic_bench.documents.clock import seconds
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.generation import KEYS
 from socratic_bench.documents.sweep_dry_run import (
     ASSUMPTIONS,
-    BoundBy,
     CachingSaves,
     ExpectedGroup,
     ExpectedPace,
@@ -34,19 +31,14 @@ from socratic_bench.sweeps.grid import MODEL, Cell
 from socratic_bench.sweeps.reckoning import (
     TOTAL,
     Kind,
-    Load,
-    Place,
     Usd,
     reckon,
     sum_loads,
     sum_usage,
     sum_usd,
 )
+from socratic_bench.sweeps.timing import Timing, key
 from socratic_bench.types import EndReason, Json
-
-# What one interpreter does, about: see docs/performance.md.
-CALLS_PER_S = 200.0
-MINUTE_S = 60.0
 
 
 def forecast_sweep(
@@ -77,8 +69,10 @@ class _SweepForecast:
         self._cells = cells
         self._forecaster = forecaster
         self._base = asked.grid.base
-        self._targets = asked.targets()
         self.kinds, self._cached_usd = self._forecast()
+        self._timing = Timing(
+            cells=cells, kinds=self.kinds, settings=asked.settings, targets=asked.targets()
+        )
 
     def _forecast(self) -> tuple[list[Kind], Usd]:
         """The kinds of cells, and what they cost with prompt caching."""
@@ -106,7 +100,7 @@ class _SweepForecast:
 
     def document(self) -> SweepDryRun:
         kinds, grid = self.kinds, self._asked.grid
-        duration_s, bound_by = self._duration("likely")
+        duration_s, bound_by = self._timing.duration("likely")
         low, high = self._extent("short"), self._extent("long")
         cost_usd = self._cost_usd("likely")
         budget = self._budget(cost_usd[TOTAL], high.cost_usd)
@@ -173,7 +167,7 @@ class _SweepForecast:
         return Extent(
             usage=self._usage(length, self.kinds),
             cost_usd=self._cost_usd(length)[TOTAL],
-            duration_seconds=seconds(self._duration(length)[0]),
+            duration_seconds=seconds(self._timing.duration(length)[0]),
         )
 
     def _groups(self, name: str) -> Iterator[ExpectedGroup]:
@@ -196,7 +190,8 @@ class _SweepForecast:
 
     def _paces(self) -> Iterator[ExpectedPace]:
         for place, load in sum_loads(self.kinds, "likely").items():
-            target, at_targets_s = self._target(place), self._at_targets_s(place, load)
+            target = self._timing.target(place)
+            at_targets_s = self._timing.at_targets_s(place, load)
             yield ExpectedPace(
                 model=place[0],
                 region=place[1],
@@ -206,43 +201,6 @@ class _SweepForecast:
                 target_tpm=target.tokens_per_minute,
                 seconds_at_targets=None if at_targets_s is None else seconds(at_targets_s),
             )
-
-    def _target(self, place: Place) -> RateTarget:
-        model, region = place
-        fitting = [one for one in self._targets if one.is_of(model, region or "")]
-        return max(fitting, key=lambda one: one.n_named, default=RateTarget())
-
-    def _at_targets_s(self, place: Place, load: Load) -> float | None:
-        """Seconds that the requests and tokens of a model take at its targets."""
-        target = self._target(place)
-        rpm, tpm = target.requests_per_minute, target.tokens_per_minute
-        minutes = [load.requests * SPACING / rpm] if rpm else []
-        minutes += [load.tokens / tpm] if tpm else []
-        return max(minutes) * MINUTE_S if minutes else None
-
-    def _duration(self, length: Length) -> tuple[float, BoundBy]:
-        """Seconds that all cells take, and what they depend on most."""
-        loads = sum_loads(self.kinds, length)
-        calls = sum(load.requests for load in loads.values())
-        at_targets = [self._at_targets_s(place, load) for place, load in loads.items()]
-        played_s, longest_s = self._played_s(length)
-        bounds: dict[BoundBy, float] = {
-            "longest_cell": longest_s,
-            "max_connections": played_s,
-            "processes": calls / (CALLS_PER_S * self._asked.settings.processes),
-            "targets": max((one for one in at_targets if one is not None), default=0.0),
-        }
-        bound_by = max(bounds, key=lambda name: bounds[name])
-        return bounds[bound_by], bound_by
-
-    def _played_s(self, length: Length) -> tuple[float, float]:
-        """When the last cell ends if each begins as soon as it may, and the longest one's time."""
-        seconds_of = {_key(one.values): one.by_length[length].duration_s for one in self.kinds}
-        free_at = [0.0] * min(self._asked.settings.max_connections, len(self._cells) or 1)
-        for cell in self._cells:
-            begun_s = heapq.heappop(free_at)
-            heapq.heappush(free_at, begun_s + seconds_of[_key(cell.values)])
-        return max(free_at), max(seconds_of.values(), default=0.0)
 
     def _budget(self, expected: Usd, high: Usd) -> SweepBudget | None:
         most = self._base.max_cost_usd
@@ -278,12 +236,8 @@ def _by_kind(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
     """The cells that differ in their repeat alone, in their order."""
     found: dict[str, list[Cell]] = {}
     for cell in cells:
-        found.setdefault(_key(cell.values), []).append(cell)
+        found.setdefault(key(cell.values), []).append(cell)
     return found
-
-
-def _key(values: Mapping[str, Json]) -> str:
-    return repr(sorted(values.items()))
 
 
 def _end_reason(budget: SweepBudget | None, deadline: SweepDeadline | None) -> EndReason | None:

@@ -31,13 +31,14 @@ class Load(Struct, frozen=True):
 
 
 class Reckoning(Struct, frozen=True, kw_only=True):
-    """What a run takes if replies have one length: usage and USD by role, seconds, and what each
-    model is sent.
+    """What a run takes if replies have one length: usage and USD by role, seconds, those of all
+    its requests together, and what each model is sent.
     """
 
     usage: Mapping[Role, CallUsage]
     costs: Mapping[Role, Usd]
     duration_s: float
+    requests_s: float
     loads: Mapping[Place, Load]
     without_caching_usd: Usd
     sources: Sequence[PriceSource] = ()
@@ -87,6 +88,8 @@ def _reckoned(billing: Billing, expected: Expectation) -> Reckoning:
         usage={role: CallUsage.of_all([one]) for role, one in tallies.items()},
         costs={role: costs.get(role) for role in (*tallies, TOTAL)},
         duration_s=expected.duration_s,
+        requests_s=sum(call.latency_ms for calls in expected.calls.values() for call in calls)
+        / 1000,
         loads=_loads(billing, expected),
         without_caching_usd=entry.without_caching_usd if entry else None,
         sources=entry.prices if entry else (),
