@@ -31,7 +31,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     """With a target of all models, one of the judge's, and a budget."""
     return predicted(
         *("--offline", *GRID, "--repeats", "2", "--max-cost-usd", "0.15"),
-        *("--target-rpm", "30", "--target-rpm", f"{JUDGE}=20", "--target-tpm", f"{DRIFTING}=50000"),
+        *("--target-rpm", "30", "--target-rpm", f"{JUDGE}=10", "--target-tpm", f"{DRIFTING}=1500"),
         folder=tmp_path_factory.mktemp("told"),
     )
 
@@ -74,17 +74,21 @@ def test_the_time_is_that_of_the_slowest_target(told):
     models = {one["model"]: one for one in document["models"]}
     requests = {model: one["requests"] for model, one in models.items()}
     rpm = {model: one["target_rpm"] for model, one in models.items()}
-    at_rpm = {model: 60 * 1.01 * requests[model] / rpm[model] for model in models}
+    # Slots are a hundredth further apart than the target, and a twentieth of them may be early.
+    slot_s = {model: 60 * 1.01 / rpm[model] for model in models}
+    at_rpm = {model: slot_s[model] * (requests[model] - 1) for model in models}
 
     assert requests == {STEADY: 12, DRIFTING: 12, JUDGE: 32}
-    assert rpm == {STEADY: 30, DRIFTING: 30, JUDGE: 20}
-    assert [models[m]["target_tpm"] for m in (STEADY, DRIFTING, JUDGE)] == [None, 50000, None]
-    for model in models:
-        seconds = models[model]["seconds_at_targets"]
-        assert seconds == pytest.approx(at_rpm[model], abs=0.01)
+    assert rpm == {STEADY: 30, DRIFTING: 30, JUDGE: 10}
+    assert [models[m]["target_tpm"] for m in (STEADY, DRIFTING, JUDGE)] == [None, 1500, None]
+    # The tokens of the first minute need not wait.
+    at_tpm = 60 * (models[DRIFTING]["tokens"] / 1500 - 1)
+    assert at_tpm > at_rpm[DRIFTING]
+    for model, seconds in {**at_rpm, DRIFTING: at_tpm}.items():
+        assert models[model]["seconds_at_targets"] == pytest.approx(seconds, abs=0.01)
     assert document["bound_by"] == "targets"
     assert document["duration_seconds"] == models[JUDGE]["seconds_at_targets"]
-    assert f"{JUDGE}: 1 min 37 s at 20 requests a minute" in told.stderr
+    assert f"{JUDGE}: 3 min 8 s at 10 requests a minute" in told.stderr
 
 
 def test_a_budget_is_held_against_the_cost(told):

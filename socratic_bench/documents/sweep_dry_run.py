@@ -59,7 +59,7 @@ class ExpectedPace(Struct, frozen=True, kw_only=True):
         PerMinute | None, Meta(description="the most tokens in any minute; null: no target")
     ]
     seconds_at_targets: Annotated[
-        Amount | None, Meta(description="seconds that this takes at the targets; null: none")
+        Amount | None, Meta(description="seconds until the last is sent at the targets; null: none")
     ]
 
 

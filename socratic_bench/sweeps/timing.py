@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from socratic_bench.calling.rate_window import SPACING, RateTarget
+from socratic_bench.calling.rate_window import US, RateTarget
 from socratic_bench.documents.sweep_dry_run import BoundBy
 from socratic_bench.ports import Length
 from socratic_bench.sweeps.grid import Cell
@@ -48,12 +48,18 @@ class Timing(Struct, frozen=True, kw_only=True):
         return max(fitting, key=lambda one: one.n_named, default=RateTarget())
 
     def at_targets_s(self, place: Place, load: Load) -> float | None:
-        """Seconds that requests and tokens of a model take at its targets; `None` without any."""
+        """Seconds until the last request of a model is sent at its targets; `None` without any.
+
+        Tokens have no slots: those of one minute may be sent at its beginning.
+        """
         target = self.target(place)
-        rpm, tpm = target.requests_per_minute, target.tokens_per_minute
-        minutes = [load.requests * SPACING / rpm] if rpm else []
-        minutes += [load.tokens / tpm] if tpm else []
-        return max(minutes) * MINUTE_S if minutes else None
+        tpm = target.tokens_per_minute
+        found = []
+        if target.requests_per_minute:
+            found.append(((load.requests - 1) * target.slot_us - target.burst_us) / US)
+        if tpm:
+            found.append((load.tokens / tpm - 1) * MINUTE_S)
+        return max(0.0, *found) if found else None
 
     def _played_s(self, length: Length) -> float:
         """When the last cell ends, if each begins as soon as one before it has left its place."""
