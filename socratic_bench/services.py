@@ -14,6 +14,7 @@ from socratic_bench.calling.context import CallServices
 from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
 from socratic_bench.calling.rate_limiters import Narrowed, RateLimiters
 from socratic_bench.errors import ModelError, Stopped
+from socratic_bench.one_core import OneCore
 from socratic_bench.provider_ports import Provider
 from socratic_bench.providers import load_provider
 from socratic_bench.settings import CoreConfig
@@ -53,7 +54,8 @@ class Services:
         on_narrowed: Callable[[Narrowed], None] | None = None,
     ) -> None:
         self.cancel_token = CancelToken(monotonic_s=monotonic_s)
-        self.threads = RequestThreads()
+        self.one_core = OneCore()
+        self.threads = RequestThreads(self.one_core.keep)
         self.rate_limiters = RateLimiters(monotonic_s=monotonic_s, on_narrowed=on_narrowed)
         self.rate_targets = rate_targets
         self.spending = spending

@@ -4,7 +4,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from queue import SimpleQueue
 from traceback import clear_frames
 from typing import Any, TypeVar
@@ -16,11 +16,13 @@ _Work = tuple[Callable[[], Any], "Future[Any]"]
 class RequestThreads:
     """As many threads as there is work under way; one that is free takes the next.
 
-    They end with the process, whatever they do; those that are free end with `close`. There is no
-    lock, for which hundreds of threads would wait in turn, each for the interpreter's as well.
+    They end with the process, whatever they do; those that are free end with `close`. Each lives in
+    what `around` makes. There is no lock, for which hundreds of threads would wait in turn, each
+    for the interpreter's as well.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, around: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
+        self._around = around
         self._free: deque[SimpleQueue[_Work | None]] = deque()
         self._is_open = True
 
@@ -41,8 +43,9 @@ class RequestThreads:
                 self._free.pop().put(None)
 
     def _serve(self, inbox: "SimpleQueue[_Work | None]") -> None:
-        while self._does_next(inbox):
-            pass
+        with self._around():
+            while self._does_next(inbox):
+                pass
 
     def _does_next(self, inbox: "SimpleQueue[_Work | None]") -> bool:
         """Whether there may be more to do. Nothing of what was done is held on to."""

@@ -102,7 +102,8 @@ class StoredCompletion(Completion, frozen=True, kw_only=True):
 
 def stored_json(completion: Completion) -> bytes:
     """An answer as it is kept, with known secrets masked."""
-    return encode(plain_keys(StoredCompletion.of(completion)))
+    written = encode(plain_keys(StoredCompletion.of(completion)))
+    return bytes(memoryview(written))  # what orjson gives holds 8 KB, however short it is
 
 
 def completion_of(stored: bytes) -> Completion:
