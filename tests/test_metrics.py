@@ -181,6 +181,9 @@ def test_a_lapse_is_some_judged_turns_in_a_row(scores, sustained, censored, laps
             tuple(9.0 - 0.5 * index for index in range(10)),
             Trend(kind="slope", before=9.0, after=4.5, slope_per_turn=-0.5),
         ),
+        ((9.0,) * 12 + (4.0, 4.0), Trend(kind="none")),
+        ((9.0,) * 6 + (4.0,) + (9.0,) * 4 + (4.0, 9.0, 4.0), Trend(kind="none")),
+        ((9.0,) * 12 + (4.0,) * 3, Trend(kind="step", turn=12, before=9.0, after=4.0)),
     ],
 )
 def test_a_trend_is_a_step_a_slope_or_none(scores, trend):

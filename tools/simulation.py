@@ -179,7 +179,10 @@ def missed(dice: random.Random) -> Iterator[str]:
     found = {row["figure"]: row for row in rows("step 9 to 4 at 20", 1.0, dice)}
     lasting = found["sustained_half_life"]
     kinds = {shape: trends(shape, 1.0, dice) for shape in SHAPES}
-    stable = [trends("stable 8.5", deviation, dice)["none"] for deviation in DEVIATIONS]
+    stable, alone = (
+        [trends(shape, deviation, dice)["none"] for deviation in DEVIATIONS]
+        for shape in ("stable 8.5", "isolated lapses")
+    )
     promises = {
         "the bias of sustained_half_life is under 1 turn": abs(lasting["bias"]) < MOST_BIAS,
         "its spread is under 2 turns": lasting["spread"] < MOST_SPREAD,
@@ -188,6 +191,7 @@ def missed(dice: random.Random) -> Iterator[str]:
         "a step is told from a slope in 90 %": kinds["step 9 to 4 at 20"]["step"] >= LEAST_NAMED,
         "a slope is told from a step in 90 %": kinds["slope 9.5 to 4"]["slope"] >= LEAST_NAMED,
         "a stable dialogue is called a change in 5 %": min(stable) >= LEAST_RIGHT,
+        "isolated lapses are called a change in 5 %": min(alone) >= LEAST_RIGHT,
     }
     yield from (f"MISSED: {promise}" for promise, holds in promises.items() if not holds)
 

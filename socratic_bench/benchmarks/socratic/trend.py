@@ -4,6 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from math import log
+from statistics import median
 from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta, Struct
@@ -19,6 +20,11 @@ CRITICAL = (
     *((40, 10.9), (100, 10.9), (200, 11.2), (500, 11.7)),
 )
 
+# A lapse of one or two turns alone is no change. It lies further from the median of the five turns
+# around it than this many deviations, which are estimated by the median, and by as many points.
+WINDOW, DEVIATIONS, LEAST_POINTS = 5, 3.0, 1.5
+_TO_DEVIATION = 1.4826  # of a normal distribution's median absolute deviation
+
 Point = Annotated[float, Meta(ge=-10, le=20)]
 
 
@@ -29,7 +35,8 @@ class Trend(Struct, frozen=True, kw_only=True):
         Literal["none", "step", "slope"],
         Meta(
             description="step: from one turn on they are others; slope: they change from turn to "
-            "turn; none: no change that a noisy judge could not have made up"
+            "turn; none: no change that a noisy judge, or lapses of a turn or two, could not have "
+            "made up"
         ),
     ]
     turn: Annotated[
@@ -62,13 +69,35 @@ class _Fit(NamedTuple):
 def trend_of(scores: Sequence[tuple[float, float]]) -> Trend | None:
     """The trend of judged turns, as (index, score) in order; `None` under 6 of them.
 
-    A step (two means) and a line (least squares) are fitted. Neither explains more than chance:
-    none. Else the one that the Bayesian information criterion (Schwarz, Annals of Statistics 6,
-    1978) prefers: a step has a parameter more, its turn.
+    A step (two means) and a line (least squares) are fitted. Neither explains more than chance, or
+    only as long as isolated lapses count: none. Else the one that the Bayesian information
+    criterion (Schwarz, Annals of Statistics 6, 1978) prefers: a step has a parameter more, its
+    turn.
     """
-    n = len(scores)
-    if n < FEWEST:
+    if len(scores) < FEWEST:
         return None
+    found = _fitted(scores)
+    is_lasting = found.kind == "none" or _fitted(_without_lapses(scores)).kind != "none"
+    return found if is_lasting else Trend(kind="none")
+
+
+def _without_lapses(scores: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The scores with isolated ones far off at the median around them (Hampel, Journal of the
+    American Statistical Association 69, 1974).
+    """
+    values = [score for _, score in scores]
+    starts = (max(0, min(at - WINDOW // 2, len(values) - WINDOW)) for at in range(len(values)))
+    middles = [median(values[start : start + WINDOW]) for start in starts]
+    off = [abs(score - middle) for score, middle in zip(values, middles, strict=True)]
+    most = max(LEAST_POINTS, DEVIATIONS * _TO_DEVIATION * median(off))
+    return [
+        (index, middle if far > most else score)
+        for (index, score), middle, far in zip(scores, middles, off, strict=True)
+    ]
+
+
+def _fitted(scores: Sequence[tuple[float, float]]) -> Trend:
+    n = len(scores)
     mean = sum(score for _, score in scores) / n
     total = sum((score - mean) ** 2 for _, score in scores)
     step, line = max(_steps(scores), key=lambda fit: fit.explained), _line(scores, mean)
