@@ -148,7 +148,9 @@ def test_a_resume_takes_the_edition_from_the_run(tmp_path):
     assert now.document["turns"] == was["turns"]
     assert other.exit_code == 2
     assert was["run_id"] in other.stderr
-    assert "rubric" in other.stderr
+    assert f"The rubric was '{FIRST_RUBRIC}', but now is '{SECOND_EDITION}'." in other.stderr
+    assert "The run had no insights prompt, but now has one." in other.stderr
+    assert "other contents" not in other.stderr
 
 
 def test_a_run_from_before_there_were_editions_is_found_again_by_its_command_line(tmp_path):

@@ -47,16 +47,29 @@ class Identity(Struct, frozen=True):
         """32 hexadecimal digits, the same for the same parts in any order."""
         return sha256(encode(dict(sorted(self.parts.items())))).hexdigest()[:32]
 
-    def differences(self, other: "Identity") -> Iterator[str]:
-        """A sentence for each part in which `other`, which was asked for, is another run."""
+    def differences(
+        self, other: "Identity", editions: Mapping[str, tuple[Json, Json]]
+    ) -> Iterator[str]:
+        """A sentence for each part in which `other`, which was asked for, is another run.
+
+        `editions` are those that the run began with and that are asked for, by setting: what has
+        one is told by its name instead of its contents.
+        """
+        named = {_title(name): pair for name, pair in editions.items() if pair[0] != pair[1]}
+        for title, (was, asked) in named.items():
+            yield f"The {title} was {_shown(was)}, but now is {_shown(asked)}."
         for name in sorted({*self.parts, *other.parts}):
             was, asked = self.parts.get(name), other.parts.get(name)
-            if was == asked or (name == "seed" and asked is None):
+            title = name.removesuffix(" sha256")
+            if was == asked or (name == "seed" and asked is None) or title in named:
                 continue
-            if "sha256" in name:
-                yield f"The {name.removesuffix(' sha256')} has other contents than when it began."
-            else:
+            if title == name:
                 yield f"The {name} was {_shown(was)}, but now is {_shown(asked)}."
+            elif was is None or asked is None:
+                words = ("had no", "has one") if was is None else ("had a", "has none")
+                yield f"The run {words[0]} {title}, but now {words[1]}."
+            else:
+                yield f"The {title} has other contents than when it began."
 
 
 def _is_told(one: Declared, config: CoreConfig) -> bool:

@@ -18,7 +18,7 @@ from socratic_bench.journal.replay_log import impossible, read_header
 from socratic_bench.journal.replicated_journal import ReplicatedJournal, distinct
 from socratic_bench.judging.verdict import Unreadable, read_verdict
 from socratic_bench.runner.plan import Plan
-from socratic_bench.settings import from_stored, to_stored
+from socratic_bench.settings import editions, from_stored, to_stored
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.places import (
     bucket_journals,
@@ -156,7 +156,8 @@ class RunAcquisition(Struct, frozen=True, kw_only=True):
                 acquired, plan=acquired.plan.going_on(header.seed, acquired.replay_log.turns)
             )
             plan = replace(plan, config=replace(plan.config, turns=acquired.replay_log.turns))
-        problems = [*Identity(header.identity).differences(plan.identity)]
+        named = editions(plan.config, header.config)
+        problems = [*Identity(header.identity).differences(plan.identity, named)]
         if plan.config.turns < acquired.replay_log.turns:
             problems.append(
                 f"The run has {counted(acquired.replay_log.turns, 'turn')}, which may become more, "

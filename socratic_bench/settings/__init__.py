@@ -27,7 +27,14 @@ from socratic_bench.settings.problems import (
 )
 from socratic_bench.settings.reader import Reader, Sources
 from socratic_bench.settings.readers import BEDROCK, OFFLINE_REGION
-from socratic_bench.settings.stored import before, continued, from_stored, to_plain, to_stored
+from socratic_bench.settings.stored import (
+    before,
+    continued,
+    editions,
+    from_stored,
+    to_plain,
+    to_stored,
+)
 from socratic_bench.settings.table import Declared, Kind, fields_of, flag_names, foreign, table
 
 __all__ = [
@@ -52,6 +59,7 @@ __all__ = [
     "before",
     "composed",
     "continued",
+    "editions",
     "fields_of",
     "flag_names",
     "foreign",

@@ -62,6 +62,12 @@ def before(config: Config, but: Collection[str] = ()) -> Config:
     return replace(config, **earlier)
 
 
+def editions(config: Config, stored: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Of settings that name what changed since, what a stored run had and what this one has."""
+    earlier = _before(type(config))
+    return {name: (stored.get(name, had), getattr(config, name)) for name, had in earlier.items()}
+
+
 def _before(kind: Kind) -> dict[str, Any]:
     """What runs had that were stored before there was such a setting, by its name."""
     all_ = {name: one.setting.before for name, one in table(kind).items()}
