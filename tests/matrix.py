@@ -36,7 +36,7 @@ MORE = {"hang": ":ms=60000", "refused": ":ms=50"}
 WORDS = (
     *("--model", CLAUDE, "--student-model", STUDENT, "--judge-model", JUDGE),
     *("--prompt", OPENING, "--turns", str(TURNS), "--seed", "7", "--quiet"),
-    # A judge's calls are verdicts on turns alone.
+    # A judge's calls are verdicts alone: beside a closing question, which one is struck is chance.
     *("--rubric", "socratic-disposition-1"),
 )
 

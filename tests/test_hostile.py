@@ -37,11 +37,7 @@ from tests.in_process import played
 JUDGE = "other.judge-v1:0"
 STUDENT = "other.student-v1:0"
 SEED = 7
-WORDS = (
-    *("--model", CLAUDE, "--seed", str(SEED), "--max-attempts", "1"),
-    # A judge's requests are about turns alone, and none has the student's first words again.
-    *("--rubric", "socratic-disposition-1"),
-)
+WORDS = (*("--model", CLAUDE, "--seed", str(SEED), "--max-attempts", "1"),)
 GOOD = '{"form": 3, "substance": 3, "purity": 4, "rationale": {"form": "x"}}'
 GUESS = "0123456789abcdef"
 TOOL_USE = '{"toolUse": {"toolUseId": "use-1", "name": "record_verdict", "input": ' + GOOD + "}}"
@@ -75,6 +71,10 @@ HOSTILE = [
 TURNS = len(HOSTILE)
 
 
+SHOWN = 3  # exchanges before a reply
+FIXED = ("system", "toolConfig", "inferenceConfig")
+
+
 def of_turn(sent: Sent) -> int:
     return sum(message["role"] == "user" for message in sent.body["messages"]) - 1
 
@@ -93,6 +93,20 @@ def plain_answer(index: int) -> str:
     return f"{index} I am not sure about that yet."
 
 
+def tool_of(sent: Sent) -> str:
+    (tool,) = sent.body["toolConfig"]["tools"]
+    return str(tool["toolSpec"]["name"])
+
+
+def judge(sent: Sent) -> Said:
+    """Scores 1 in every dimension, and in the end no insight."""
+    if tool_of(sent) == "record_verdict":
+        return scored(1, 1, 1)
+    missed = {f"insight_{n}": {"outcome": "missed"} for n in range(1, 5)}
+    use = {"toolUseId": "use-1", "name": tool_of(sent), "input": missed}
+    return answer([{"toolUse": use}], "tool_use")
+
+
 def play(words: Mapping[str, Any], *more: str) -> tuple[Outcome, list[Sent]]:
     """A dialogue in which each role says for a turn what it is given."""
 
@@ -102,7 +116,7 @@ def play(words: Mapping[str, Any], *more: str) -> tuple[Outcome, list[Sent]]:
     scripts = {
         CLAUDE: said_by("tutor"),
         STUDENT: lambda sent: answer(words["student"](of_turn(sent) % TURNS)),
-        JUDGE: [scored(1, 1, 1)],
+        JUDGE: judge,
     }
     with FakeBedrock(scripts) as served:
         env = account(served.url, CLAUDE, RUNNER_JUDGE_MODEL=JUDGE, RUNNER_STUDENT_MODEL=STUDENT)
@@ -198,13 +212,13 @@ def test_no_words_change_the_structure_of_a_request(dialogues, model):
 
 def test_the_judges_instructions_and_tool_are_the_same_whatever_was_said(dialogues):
     fixed = {
-        json.dumps([one.body[name] for name in ("system", "toolConfig", "inferenceConfig")])
+        (tool_of(one), *(json.dumps(one.body[name]) for name in FIXED))
         for name in ("bad", "good")
         for one in dialogues[name][1]
         if one.model_id == JUDGE
     }
 
-    assert len(fixed) == 1
+    assert sorted(tool for tool, *_ in fixed) == ["record_insights", "record_verdict"]
 
 
 @pytest.mark.parametrize("index", range(TURNS))
@@ -216,10 +230,12 @@ def test_the_frame_around_the_words_stands_once_and_cannot_be_forged(dialogues, 
     (code,) = re.findall(r"\A<context-([0-9a-f]{16})>\n", text)
     lines = [
         (speaker, turn[field])
-        for turn in turns[max(0, index - 3) : index]
+        for turn in turns[max(0, index - SHOWN) : index]
         for speaker, field in (("student", "student"), ("tutor", "question"))
     ]
     lines.append(("student", turns[index]["student"]))
+    if index > SHOWN:
+        lines.insert(0, ("student, first words", turns[0]["student"]))
     context = "\n\n".join(f"[{speaker}-{code}]\n{said}" for speaker, said in lines)
 
     assert text.count(code) == 6 + len(lines)
@@ -228,6 +244,22 @@ def test_the_frame_around_the_words_stands_once_and_cannot_be_forged(dialogues, 
         f"<reply-{code}>\n{turns[index]['question']}\n</reply-{code}>\n\n"
         f"Score the text between <reply-{code}> and </reply-{code}>."
     )
+
+
+def test_the_record_of_the_closing_question_is_framed_once_too(dialogues):
+    outcome, sent = dialogues["bad"]
+    (closing,) = [s for s in sent if s.model_id == JUDGE and tool_of(s) == "record_insights"]
+    text = judged_text(closing)
+    (code,) = re.findall(r"^<record-([0-9a-f]{16})>$", text, re.MULTILINE)
+    lines = [
+        f"[turn {turn['turn']}, {speaker}-{code}]\n{turn[field]}"
+        for turn in outcome.document["turns"]
+        for speaker, field in (("student", "student"), ("tutor", "question"))
+    ]
+
+    assert text.count(code) == 4 + len(lines)
+    assert f"<record-{code}>\n" + "\n\n".join(lines) + f"\n</record-{code}>\n\n" in text
+    assert [one["outcome"] for one in outcome.document["insights"]] == ["missed"] * 4
 
 
 def test_a_tutor_that_knew_the_seed_could_not_forge_a_delimiter_either(dialogues):
@@ -254,7 +286,8 @@ def test_a_hostile_dialogue_is_stored_and_printed_as_it_was_said(dialogues):
         hostile(n).replace("\ud83d", "\ufffd").replace("\udcff", "\ufffd") for n in range(TURNS)
     ]
 
-    assert sorted(files) == [f"curated/runs/{run_id}.json", *names]
+    closing = f"raw/runs/{run_id}/closing_verdict.json"
+    assert sorted(files) == [f"curated/runs/{run_id}.json", closing, *names]
     assert [turn["question"] for turn in outcome.document["turns"]] == said
     assert [files[name]["ai_response"] for name in names[TURNS:]] == said
     assert [breaches("turn", files[name]) for name in names[TURNS:]] == [[]] * TURNS
@@ -507,11 +540,11 @@ def test_ten_megabytes_of_verdict_are_not_sent_back():
 def test_a_huge_reply_is_played_judged_and_stored(part, tmp_path):
     """The judge sees the whole reply."""
     said = "\x1b[2J\x00" * (700_000 // part) + "\u2028" * (3_000_000 // part)
-    with FakeBedrock({CLAUDE: [answer(said)], JUDGE: [scored(1, 1, 1)]}) as served:
+    with FakeBedrock({CLAUDE: [answer(said)], JUDGE: judge}) as served:
         env = account(served.url, CLAUDE, RUNNER_JUDGE_MODEL=JUDGE)
         words = ("--prompt", OPENING, "--turns", "1", "--output-dir", str(tmp_path))
         outcome = run(*WORDS, *words, env=env)
-        (asked,) = served.of(JUDGE)
+        (asked,) = (one for one in served.of(JUDGE) if tool_of(one) == "record_verdict")
     (kept,) = tmp_path.rglob("turn_000.json")
     question = outcome.document["turns"][0]["question"]
 
