@@ -3,6 +3,7 @@
 from concurrent.futures import Future
 from contextlib import nullcontext
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -20,6 +21,7 @@ from socratic_bench.calling.events import (
     CallReplayed,
     CallRetries,
     CallWaits,
+    WaitCause,
 )
 from socratic_bench.calling.sending import sent_in_time
 from socratic_bench.errors import BenchError, InternalError, ModelError
@@ -105,16 +107,13 @@ class _Call(Struct):
     def _answered(self) -> Completion:
         pacer = self.services.pacer
         with pacer(self.model_id).calling(self.context.cancel_token) if pacer else nullcontext():
-            return self._with_retries()
-
-    def _with_retries(self) -> Completion:
-        return self.context.retry_policy.call(
-            self._with_mending,
-            passes=lambda _: self.kind is not None and self.kind.is_retried,
-            sleep=self._pause,
-            monotonic_s=self.context.cancel_token.monotonic_s,
-            server_wait_s=lambda _: self.kind.retry_after_s if self.kind else None,
-        )
+            return self.context.retry_policy.call(
+                self._with_mending,
+                passes=lambda _: self.kind is not None and self.kind.is_retried,
+                sleep=self._pause,
+                monotonic_s=self.context.cancel_token.monotonic_s,
+                server_wait_s=lambda _: self.kind.retry_after_s if self.kind else None,
+            )
 
     def _pause(self, seconds: float) -> None:
         tried = {"n_tried": self.n_tried, "n_most": self.context.retry_policy.max_attempts}
@@ -151,7 +150,7 @@ class _Call(Struct):
             return self._within_limits(provider)
         token, gate = self.context.cancel_token, self.services.cache_gate
         asked_s = token.monotonic_s()
-        if not gate.enter(prefix, self._wait_for_cache):
+        if not gate.enter(prefix, partial(self._wait_for, "prompt_cache")):
             self.wait_ms += (token.monotonic_s() - asked_s) * 1000
             return self._within_limits(provider)
         completion = None
@@ -163,10 +162,6 @@ class _Call(Struct):
             wanted = completion is None and provider.cached_prefix(self.model_id, self.request)
             gate.leave(prefix, is_done=not wanted)
 
-    def _wait_for_cache(self, written: "Future[None]", timeout_s: float) -> None:
-        self._tell(CallWaits, cause="prompt_cache")
-        self.context.cancel_token.result(written, timeout_s)
-
     def _within_limits(self, provider: Provider) -> Completion:
         if self.context.cost_limit:
             self._tell(CallWaits, cause="budget")
@@ -174,15 +169,15 @@ class _Call(Struct):
         if self.services.connections is None:
             return self._at_target(provider)
         # Whoever has one waits for no budget, so that those who have reserved theirs get one.
-        connection = self.services.connections.enter(self._wait_for_connection)
+        connection = self.services.connections.enter(partial(self._wait_for, "connection"))
         try:
             return self._at_target(provider)
         finally:
             connection.give_back()
 
-    def _wait_for_connection(self, free: "Future[None]", timeout_s: float | None) -> None:
-        self._tell(CallWaits, cause="connection")
-        self.context.cancel_token.result(free, timeout_s)
+    def _wait_for(self, cause: WaitCause, done: "Future[None]", timeout_s: float | None) -> None:
+        self._tell(CallWaits, cause=cause)
+        self.context.cancel_token.result(done, timeout_s)
 
     def _at_target(self, provider: Provider) -> Completion:
         if self.services.pacer is None:
@@ -282,14 +277,8 @@ class _Call(Struct):
         return attempt
 
     def _told(self, error: Exception) -> BenchError:
-        told = told_of(
-            error,
-            self.kind,
-            self.request,
-            self.context,
-            self.services.threads,
-            is_tested=self.key.role == self.context.tested,
-        )
+        is_tested, threads = self.key.role == self.context.tested, self.services.threads
+        told = told_of(error, self.kind, self.request, self.context, threads, is_tested=is_tested)
         told.attempts = tuple(self.attempts)
         return told
 
