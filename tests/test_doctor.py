@@ -154,6 +154,14 @@ def test_what_a_model_refuses_against_the_table_is_a_warning():
     assert (models["judge"]["status"], judge["tools"]["status"]) == ("ok", "ok")
 
 
+def test_a_stream_that_a_model_refuses_for_its_tool_alone_is_told_of_the_judge():
+    outcome = looked("--model", CLAUDE, "--judge-model", "emulator.whole-tools-v1:0")
+    judge = checks_of(by_role(outcome.document)["judge"])
+
+    assert (judge["streaming"]["status"], judge["tools"]["status"]) == ("warning", "ok")
+    assert "tool calls in a stream" in judge["streaming"]["message"]
+
+
 def test_a_judge_that_does_not_call_its_tool_is_a_warning():
     with FakeBedrock({CLAUDE: [answer("Ten of ten!")]}) as served:
         outcome = diagnosed("--model", CLAUDE, "--no-stream", env=account(served.url))
@@ -284,6 +292,15 @@ def test_a_budget_that_has_no_room_is_kept_to_and_told():
     assert (document["cost_usd"], document["max_cost_usd"]) == (0, 0.00001)
     assert document["error"]["code"] == "budget"
     assert {one["checks"][0]["code"] for one in document["models"]} == {"budget"}
+
+
+def test_a_deadline_ends_it_with_what_was_found_by_then():
+    outcome = looked("--model", CLAUDE, "--no-judge", "--deadline", "0.05", latency_ms=30_000)
+    document = outcome.document
+
+    assert (outcome.exit_code, document["status"]) == (6, "incomplete")
+    assert document["error"]["hint"] == "Raise --deadline."
+    assert document["models"][0]["checks"][0]["status"] == "unknown"
 
 
 def test_a_price_that_is_not_known_is_told_unless_a_budget_needs_it():
@@ -551,4 +568,6 @@ def test_a_signal_ends_it_with_what_was_found_by_then():
     assert process.returncode == 143
     assert (document["kind"], document["status"]) == ("doctor", "incomplete")
     assert document["error"]["code"] == "interrupted"
-    assert document["models"][0]["status"] == "unknown"
+    (model,) = document["models"]
+    assert (model["status"], model["n_requests"]) == ("unknown", 1)
+    assert model["cost_usd"] > 0  # what the request may be billed

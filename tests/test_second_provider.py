@@ -168,6 +168,25 @@ def test_the_walk_passes_the_lint_of_the_house(clone):
     assert checked.returncode == 0, checked.stdout.decode()
 
 
+def test_the_doctor_asks_its_models_too(clone, service):
+    service.refuses = [429]
+    words = ("--provider", "openai_chat", "--model", "tutor-1", "--judge-model", "judge-1")
+    outcome = command.run("doctor", *words, env=variables(clone, service), cwd=clone)
+    document = json.loads(outcome.stdout)
+    tutor, judge = document["models"]
+
+    assert (outcome.exit_code, document["status"], document["n_failed"]) == (0, "ok", 0)
+    assert max(sent["max_tokens"] for sent in service.sent) <= 128
+    assert tutor["status"] == judge["status"] == "ok"
+    assert tutor["n_throttled"] + judge["n_throttled"] == 1
+    assert [check["check"] for check in judge["checks"]] == [
+        "answer",
+        "streaming",
+        "tools",
+        "price",
+    ]
+
+
 def test_it_plays_tutor_and_judge_and_is_named_in_the_document(clone, service, tmp_path):
     service.refuses, service.stop = [503, 429], "length"
     document = play(clone, service, "--output-dir", str(tmp_path))

@@ -10,6 +10,7 @@ from socratic_bench.calling.budget import Budget
 from socratic_bench.calling.call import CalledModel
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.calling.context import CallContext
+from socratic_bench.calling.events import AttemptFailed, CallEvent
 from socratic_bench.calling.spending import SpendingLimit
 from socratic_bench.doctor.targets import Target
 from socratic_bench.documents.cost import attempt_usd, call_cost, served
@@ -65,6 +66,12 @@ def ask(
     own = CancelToken(monotonic_s=cancel_token.monotonic_s)
     own.start_deadline(PATIENCE_S)
     notices: list[str] = []
+    failed: list[Attempt] = []
+
+    def hear(event: CallEvent) -> None:
+        if isinstance(event, AttemptFailed):
+            failed.append(event.attempt)
+
     with cancel_token.parent_of(own):
         try:
             calls = services.calls(target.config, services.prepare(target.config), own)
@@ -75,7 +82,7 @@ def ask(
                 retry_policy=_policy(target),
                 timeout_s=min(target.config.call_timeout_s, CALL_TIMEOUT_S),
                 notice=notices.append,
-                listeners=(budget.hear,) if budget else (),
+                listeners=(*((budget.hear,) if budget else ()), hear),
                 cost_limit=budget,
                 tested=target.tested,
                 has_metadata=bool(target.config.request_metadata),
@@ -90,7 +97,7 @@ def ask(
                 notices=tuple(notices),
             )
         except BenchError as error:
-            return Asked(target=target, error=error, attempts=error.attempts)
+            return Asked(target=target, error=error, attempts=tuple(failed))
 
 
 def _budget(target: Target, limit: SpendingLimit, token: CancelToken) -> Budget:

@@ -1,28 +1,35 @@
 """Looks at all of it at once, and sums up what was found."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import ExitStack
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar, get_args
 
 from ulid import ULID
 
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.calling.spending import SpendingLimit
-from socratic_bench.doctor.asking import Asked, ask
+from socratic_bench.doctor.asking import PATIENCE_S, Asked, ask
 from socratic_bench.doctor.places import look_at_bucket, look_at_folder
 from socratic_bench.doctor.readings import readings
 from socratic_bench.doctor.report import Report, document_of
 from socratic_bench.doctor.targets import Target, distinct
 from socratic_bench.documents.doctor import DoctorDocument
-from socratic_bench.errors import BenchError, ModelError
+from socratic_bench.errors import BenchError, ModelError, Stopped
 from socratic_bench.findings import CheckName, Finding, Quota, Status
 from socratic_bench.providers import load_provider
 from socratic_bench.runner.clock import SteadyClock
 from socratic_bench.services import Services
 from socratic_bench.settings import CoreConfig
 
+Result = TypeVar("Result")
+Looking = tuple[CheckName, str, "Future[list[Finding]]"]
+
+ORDER: Sequence[CheckName] = get_args(CheckName)
+# A call of a model has given up by then.
+LOOK_S = PATIENCE_S + 15
+ENDING_S = 1.0
 # Failures by which nothing of the service was reached.
 UNREACHED = ("connection", "connection_lost", "tls", "invalid_endpoint")
 
@@ -76,23 +83,25 @@ class _Look:
     def report(self, stores: Sequence[CoreConfig]) -> Report:
         """Everything is begun before anything is waited for."""
         asked = [self._submit(self._ask, n, one) for n, one in enumerate(self._targets)]
-        places = [self._submit(_listed, look) for look in self._looks_at(stores)]
-        accounts = [
-            (group[0].config, self._submit(_identities, group[0].config))
-            for group in _grouped(self._targets, _account)
+        looks = [
+            *self._accounts(),
+            *(
+                (check, where, self._submit(_listed, look))
+                for check, where, look in self._places(stores)
+            ),
         ]
         quotas = [
             (group, self._submit(_quotas, group)) for group in _grouped(self._targets, _location)
         ]
         answers = [self._answer(n, future) for n, future in enumerate(asked)]
-        checks = [one for config, future in accounts for one in self._of_account(config, future)]
-        checks += _regions(answers)
-        checks += [one for future in places for one in self._of_place(future)]
+        checks = [*_regions(answers)]
+        for check, subject, future in looks:
+            checks += self._found(check, subject, future)
         told: dict[int, Quota] = {}
         for group, future in quotas:
             checks += self._of_quotas(group, future, told)
         return Report(
-            checks=checks,
+            checks=sorted(checks, key=lambda one: ORDER.index(one.check)),
             models=[(one, readings(one, told.get(n))) for n, one in enumerate(answers)],
             quotas=told,
             duration_s=self._token.monotonic_s() - self._begun_s,
@@ -103,11 +112,21 @@ class _Look:
     def _submit(self, work: Callable[..., Any], *given: object) -> "Future[Any]":
         return self._services.threads.submit(partial(work, *given))
 
-    def _looks_at(self, stores: Sequence[CoreConfig]) -> Iterator[Callable[[], Iterable[Finding]]]:
+    def _accounts(self) -> Iterator["Looking"]:
+        for group in _grouped(self._targets, _account):
+            config = group[0].config
+            yield "credentials", config.provider, self._submit(_identities, config)
+
+    def _places(
+        self, stores: Sequence[CoreConfig]
+    ) -> Iterator[tuple[CheckName, str, Callable[[], Iterable[Finding]]]]:
         for group in _grouped(stores, lambda one: one.output_dir):
-            yield partial(look_at_folder, group[0])
+            if folder := group[0].output_dir:
+                yield "folder", folder, partial(look_at_folder, group[0])
         for group in _grouped(stores, _bucket):
-            yield partial(look_at_bucket, group[0], str(ULID()), self._token.sleep)
+            if bucket := group[0].s3_bucket:
+                look = partial(look_at_bucket, group[0], str(ULID()), self._token.sleep)
+                yield "bucket_write", f"s3://{bucket}", look
 
     def _ask(self, number: int, target: Target) -> Asked:
         return ask(
@@ -121,36 +140,53 @@ class _Look:
 
     def _answer(self, number: int, future: "Future[Asked]") -> Asked:
         try:
-            return self._token.result(future)
-        except BenchError as ended:
-            return Asked(target=self._targets[number], error=ended)
+            return self._waited(future)
+        except BenchError as error:
+            # Its call ends, too, and tells what it may have cost.
+            wait([future], ENDING_S)
+            return (
+                future.result()
+                if future.done()
+                else Asked(target=self._targets[number], error=error)
+            )
 
-    def _of_account(self, config: CoreConfig, future: "Future[list[Finding]]") -> list[Finding]:
-        return self._found(future, "credentials", config.provider)
-
-    def _of_place(self, future: "Future[list[Finding]]") -> list[Finding]:
-        return self._found(future, "bucket_write", "stores")
+    def _found(
+        self, check: CheckName, subject: str, future: "Future[list[Finding]]"
+    ) -> list[Finding]:
+        """What was found, or that it was not waited for."""
+        try:
+            return self._waited(future)
+        except BenchError as error:
+            return [_unseen(check, subject, error)]
 
     def _of_quotas(
         self, group: Sequence[Target], future: "Future[Mapping[str, Quota]]", told: dict[int, Quota]
     ) -> list[Finding]:
+        region = group[0].config.region or ""
         try:
-            quotas = self._token.result(future)
+            quotas = self._waited(future)
+        except Stopped as error:
+            return [_unseen("quota", region, error)]
         except BenchError as error:
-            return [Finding.of("quota", "unknown", group[0].config.region or "", error)]
-        for target in group:
-            if target.model_id in quotas:
-                told[self._targets.index(target)] = quotas[target.model_id]
+            return [Finding.of("quota", "unknown", region, error)]
+        for number, target in enumerate(self._targets):
+            if target in group and target.model_id in quotas:
+                told[number] = quotas[target.model_id]
         return []
 
-    def _found(
-        self, future: "Future[list[Finding]]", check: CheckName, subject: str
-    ) -> list[Finding]:
-        """What was found, or that it was not waited for."""
+    def _waited(self, future: "Future[Result]") -> Result:
+        """Its result, or `Stopped` where it takes too long: credentials may come by a program that
+        hangs.
+        """
         try:
-            return self._token.result(future)
-        except BenchError as ended:
-            return [Finding.of(check, "unknown", subject, ended)]
+            return self._token.result(future, LOOK_S)
+        except TimeoutError as error:
+            raise Stopped(f"No answer within {LOOK_S:g} s.", end_reason="deadline") from error
+
+
+def _unseen(check: CheckName, subject: str, error: BenchError) -> Finding:
+    said = "it was not looked at to the end"
+    return Finding(check=check, status="unknown", subject=subject, message=said, code=error.code)
 
 
 def _listed(look: Callable[[], Iterable[Finding]]) -> list[Finding]:

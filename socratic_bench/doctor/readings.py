@@ -64,8 +64,7 @@ def _stopped(asked: Asked, error: Stopped) -> Finding:
         said = f"no answer for so long: {last.replace('_', ' ')}"
         hint = _SLOWER if last == THROTTLED else None
         return _finding(asked, "answer", "unknown", said, code=last, hint=hint)
-    said = error.message.replace("before the run was complete", "before it answered")
-    return _finding(asked, "answer", "unknown", said, code=error.code)
+    return _finding(asked, "answer", "unknown", "it was not waited for", code=error.code)
 
 
 def _shown(asked: Asked, answer: Completion) -> Iterator[Finding]:

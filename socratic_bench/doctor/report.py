@@ -45,7 +45,7 @@ def document_of(report: Report, *, call: Callable[[str], str]) -> DoctorDocument
     ]
     counts = Counter(one.status for one in checks)
     counts.update(one.status for model in models for one in model.checks)
-    error = report.error or _budget_error(report)
+    error = _early_end(report)
     if error is not None:
         error.call_settings(call)
     costs = [model.cost_usd for model in models]
@@ -65,13 +65,20 @@ def document_of(report: Report, *, call: Callable[[str], str]) -> DoctorDocument
     )
 
 
-def _budget_error(report: Report) -> BenchError | None:
-    """That the budget left a model unasked."""
-    errors = [asked.error for asked, _ in report.models if asked.error]
-    found = next((error for error in errors if error.end_reason == "budget"), None)
-    if found:
-        found.hint = Problem.of("Raise {max_cost_usd}.")
-    return found
+def _early_end(report: Report) -> BenchError | None:
+    """What ended the look, or left a model unasked, in words that are about a look."""
+    unasked = (asked.error for asked, _ in report.models if asked.error)
+    budget = next((error for error in unasked if error.end_reason == "budget"), None)
+    error = report.error or budget
+    if error is None:
+        return None
+    told = error.copied()
+    if error.end_reason == "budget":
+        told.hint = Problem.of("Raise {max_cost_usd}.")
+    elif error.end_reason == "deadline":
+        told.said = ("The deadline passed before everything was looked at.",)
+        told.hint = Problem.of("Raise {deadline_s}.")
+    return told
 
 
 def _status(
