@@ -33,6 +33,7 @@ STS, QUOTAS = "sts", "service-quotas"
 _NAMES = {STS: "AWS STS", QUOTAS: "Service Quotas"}
 _VARIABLES = {STS: "AWS_ENDPOINT_URL_STS", QUOTAS: "AWS_ENDPOINT_URL_SERVICE_QUOTAS"}
 
+_IGNORED = "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"
 _UNNEEDED = {
     STS: "A run does not need to know it. To have it told, let AWS STS be reached "
     "(AWS_ENDPOINT_URL_STS) and allow sts:GetCallerIdentity.",
@@ -121,6 +122,8 @@ def _client(session: Session, service: str, region: str, environ: Mapping[str, s
     """`None` if models are called at another endpoint than AWS's own and the service is not: what
     that endpoint is called with says nothing of an account there.
     """
+    if _is_known_elsewhere(service, environ):
+        return None
     config = Config(
         retries={"total_max_attempts": 1, "mode": "standard"},
         connect_timeout=MAX_WAIT_S,
@@ -132,6 +135,14 @@ def _client(session: Session, service: str, region: str, environ: Mapping[str, s
     if runtime and not is_aws(runtime) and is_aws(client.meta.endpoint_url):
         return None
     return client
+
+
+def _is_known_elsewhere(service: str, environ: Mapping[str, str]) -> bool:
+    """Whether variables alone tell it; to make a client takes longer."""
+    everywhere, ignored = (environ.get(name) for name in ("AWS_ENDPOINT_URL", _IGNORED))
+    runtime = environ.get("AWS_ENDPOINT_URL_BEDROCK_RUNTIME")
+    told = not (everywhere or ignored or environ.get(_VARIABLES[service]))
+    return bool(told and runtime and not is_aws(runtime))
 
 
 def _endpoint(config: CoreConfig, role_arn: str | None) -> Endpoint:
