@@ -79,10 +79,11 @@ def _say_paces(document: SweepDryRun) -> None:
 def _say_savings(document: SweepDryRun) -> None:
     caching, flex = document.caching, document.flex
     say(f"caching: {_usd(caching.with_usd)} USD with it, {_usd(caching.without_usd)} without")
-    if flex.unpriced:
-        say(f"flex: no price is known for {', '.join(flex.unpriced)}")
+    if flex.cost_usd is not None:
+        but = f" (no price for {', '.join(flex.unpriced)})" if flex.unpriced else ""
+        say(f"flex: {usd(flex.cost_usd)} USD{but}, perhaps slower")
     else:
-        say(f"flex: {_usd(flex.cost_usd)} USD, perhaps slower")
+        say("flex: no model under test has a known price for it")
 
 
 def _say_total(document: SweepDryRun) -> None:

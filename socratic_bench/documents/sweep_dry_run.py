@@ -74,7 +74,10 @@ class FlexSaves(Struct, frozen=True, kw_only=True):
     """What the tier flex would make of the calls of the models under test; it may be slower."""
 
     cost_usd: Annotated[
-        CostUsd, Meta(description="USD in all, if flex served them; null: a price is not known")
+        CostUsd,
+        Meta(
+            description="USD in all, if flex served those that have a price for it; null: none has"
+        ),
     ]
     unpriced: Annotated[
         list[str], Meta(description="models under test without a known price at flex")

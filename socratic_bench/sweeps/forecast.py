@@ -131,10 +131,7 @@ class _SweepForecast:
                 with_usd=self._cached_usd,
                 without_usd=sum_usd((one.likely.without_caching_usd, one.n) for one in kinds),
             ),
-            flex=FlexSaves(
-                cost_usd=sum_usd((one.at_flex_usd, one.n) for one in kinds),
-                unpriced=[*dict.fromkeys(k.model for k in kinds if k.at_flex_usd is None)],
-            ),
+            flex=_flex(kinds),
             budget=budget,
             deadline=deadline,
             refused=refused,
@@ -238,6 +235,17 @@ def _by_kind(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
     for cell in cells:
         found.setdefault(key(cell.values), []).append(cell)
     return found
+
+
+def _flex(kinds: Sequence[Kind]) -> FlexSaves:
+    priced = [kind for kind in kinds if kind.at_flex_usd is not None]
+    rest = [kind for kind in kinds if kind.at_flex_usd is None]
+    amounts = [(kind.at_flex_usd, kind.n) for kind in priced]
+    amounts += [(kind.likely.costs[TOTAL], kind.n) for kind in rest]
+    return FlexSaves(
+        cost_usd=sum_usd(amounts) if priced else None,
+        unpriced=[*dict.fromkeys(kind.model for kind in rest)],
+    )
 
 
 def _end_reason(budget: SweepBudget | None, deadline: SweepDeadline | None) -> EndReason | None:
