@@ -24,6 +24,7 @@ from bench.load import LOADED, measure_load, sequence_s
 from bench.many_rows import many
 from bench.predicted import CASES, off_by, signalled_s
 from bench.row import Plan, Row, Say, absolute
+from bench.sweep_rows import sweeps
 
 
 def measure_all(plan: Plan, say: Say) -> Iterator[Row]:
@@ -37,6 +38,7 @@ def measure_all(plan: Plan, say: Say) -> Iterator[Row]:
     yield from predicted(plan, say)
     yield signalled(plan, say)
     yield from many(plan, say)
+    yield from sweeps(plan, say)
 
 
 def long_dialogue(plan: Plan, say: Say) -> Iterator[Row]:

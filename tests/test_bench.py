@@ -37,6 +37,10 @@ NAMES = [
     "2 dialogues, 37.5 requests a minute for each model",
     "2 dialogues, a target of 38 requests a minute",
     "2 dialogues, a target of 38 requests a minute",
+    "sweep of 1 dialogue",
+    "sweep of 8 dialogues at 3.33333 ms, two processes",
+    "sweep of 31 dialogues in flight, two processes",
+    "sweep --resume of 310 finished cells, folder",
 ]
 
 
