@@ -3,6 +3,7 @@
 import json
 import os
 import threading
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from socratic_bench.providers.bedrock.capabilities import Capabilities
 from socratic_bench.providers.bedrock.wire import converse_arguments
 from socratic_bench.runner import earlier_config, prepare
 from socratic_bench.types import CallKey, Completion, Request
+from tests.command import ROOT
 from tests.fakes import (
     NOON,
     PATIENCE_S,
@@ -616,16 +618,40 @@ class TestThePipeline:
         assert len(agreed) >= 60
         assert sum(agreed) / len(agreed) >= 0.85
 
-    def agreed(self, scenario: Scenario, n_turns: int) -> Iterator[bool]:
-        """Of each insight, whether the judge finds it where the student said it, if anywhere."""
-        spoken = dialogue(scenario, n_turns)
+    def test_what_a_tutor_tells_in_words_of_its_own_is_told_and_small_talk_is_not(self):
+        said = tomllib.loads((ROOT / "tests" / "data" / "told_insights.toml").read_text())["said"]
+        right = [
+            (self.told(one["scenario"], one["text"]) == one.get("insight"), "insight" in one)
+            for one in said
+        ]
+
+        assert sum(is_right for is_right, tells in right if tells) >= 0.9 * 18
+        assert all(is_right for is_right, tells in right if not tells)
+        assert [tells for _, tells in right].count(True) == 18
+
+    def told(self, name: str, text: str) -> int | None:
+        """The number of the insight that the judge finds told by these words at turn 2, if any."""
+        scenario = load_builtin(name)
+        first, second, third = dialogue(scenario, 3)
+        spoken = (first, second, replace(third, tutor=text))
+        found = self.found(scenario, spoken)
+        numbers = [n for n, one in enumerate(found, 1) if one["outcome"] == "told"]
+        assert {found[n - 1]["turn"] for n in numbers} <= {2}
+        return numbers[0] if numbers else None
+
+    def found(self, scenario: Scenario, spoken: Sequence[Exchange]) -> Sequence[dict[str, Any]]:
         turns = [
             replace(turn(at), prompt=one.student, reply=completion(one.tutor))
             for at, one in enumerate(spoken)
         ]
-        asked = question(scenario, turns, None)
         judge = Judge(model=EmulatedJudge(), rubric=RUBRIC, seed=7, now=lambda: NOON)
-        found = conclude(judge, asked).verdict.findings
+        findings = conclude(judge, question(scenario, turns, None)).verdict.findings
+        return [dict(one) for one in findings]
+
+    def agreed(self, scenario: Scenario, n_turns: int) -> Iterator[bool]:
+        """Of each insight, whether the judge finds it where the student said it, if anywhere."""
+        spoken = dialogue(scenario, n_turns)
+        found = self.found(scenario, spoken)
         for finding, insight in zip(found, scenario.draws_out, strict=True):
             said = [at for at, one in enumerate(spoken) if insight.says[-1] in one.student]
             assert finding["quote_found"] in (True, None)

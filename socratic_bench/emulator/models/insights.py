@@ -19,6 +19,11 @@ _ASKED = re.compile(r"^(insight_\d+): (.+)$", re.MULTILINE)
 _MARK = r"^\[turn (\d+), (\w+)-{code}\]\n"
 _SENTENCE = re.compile(r"[^.!?\u3002\uff01\uff1f\n]+(?:[.!?\u3002\uff01\uff1f]+[\"')\]]*|$)")
 _WORD = re.compile(r"[^\W_]+")
+# Leaves nothing but to agree.
+_TAG = re.compile(
+    r",\s*(?:\w+n't|right|is|does|did|was|are|do) ?(?:it|he|she|they|you|we|that)?\?$",
+    re.IGNORECASE,
+)
 # Scripts that are written without spaces; of them two signs in a row are a word.
 _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]+")
 _SHORTEST, _STEM = 2, 5
@@ -69,7 +74,7 @@ def _parts(record: str, code: str) -> Iterator[Part]:
 def _sentences(part: Part) -> list[str]:
     """What is said: a question that leaves its answer open says nothing."""
     sentences = [one.strip() for one in _SENTENCE.findall(part.text)]
-    return [one for one in sentences if one and not is_open_question(one)]
+    return [one for one in sentences if one and (_TAG.search(one) or not is_open_question(one))]
 
 
 @lru_cache(maxsize=4096)
