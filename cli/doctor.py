@@ -18,6 +18,15 @@ USAGE = "socratic-runner doctor [--model ID] [the flags of a run, or of a sweep]
 # Flags that say nothing of what is needed.
 FOREIGN = ("brief", "dry-run", "resume-from")
 OPENING = "Hello."
+DESCRIPTION = """\
+Looks at what a run, or a sweep, of the same flags needs: credentials, role, region, stores, and
+every model in its own role by one call of a few tokens. A table goes to stderr, a JSON document to
+stdout. Without --model all that may be tested are asked.
+"""
+EXIT_CODES = """\
+exit codes: 0 nothing failed, 2 usage, 3 something failed that is needed, 6 deadline or budget, 129
+SIGHUP, 130 SIGINT, 143 SIGTERM.
+"""
 
 
 def main(words: Sequence[str]) -> int:
@@ -43,8 +52,12 @@ def build_parser(words: Sequence[str] = ()) -> Parser:
     """That of `run`."""
     from . import flags
 
-    parser = flags.build_parser(words)
-    parser.usage = USAGE
+    return _about_a_look(flags.build_parser(words))
+
+
+def _about_a_look(parser: Parser) -> Parser:
+    parser.usage, parser.description = USAGE, DESCRIPTION
+    parser.epilog = (parser.epilog or "").partition("exit codes")[0] + EXIT_CODES
     return parser
 
 
@@ -54,7 +67,7 @@ def parser_for(words: Sequence[str]) -> Parser:
         return build_parser(words)
     from .sweep_flags import build
 
-    return build(USAGE)
+    return _about_a_look(build(USAGE))
 
 
 def is_sweep(words: Sequence[str]) -> bool:
@@ -64,7 +77,7 @@ def is_sweep(words: Sequence[str]) -> bool:
     from .flags import table_rows
     from .sweep_flags import build
 
-    of_run = {flag for row in table_rows() for flag in row[1].split()}
+    of_run = {"-h", "--help"} | {flag for row in table_rows() for flag in row[1].split()}
     of_sweep = {name for action in build(USAGE)._actions for name in action.option_strings}  # noqa: SLF001
     return any(word.partition("=")[0] in of_sweep - of_run for word in words)
 

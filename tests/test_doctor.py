@@ -218,6 +218,19 @@ def test_mistakes_are_told_all_at_once_before_any_call():
     assert "give --prompt or" not in message
 
 
+def test_help_tells_of_a_look_with_the_flags_of_a_run_or_a_sweep():
+    of_run, of_sweep = (
+        run("doctor", *words, "--help").stdout.decode() for words in ((), ("p.toml",))
+    )
+
+    for text in (of_run, of_sweep):
+        assert "Looks at what a run, or a sweep" in text
+        assert "3 something failed that is needed" in text
+        assert "cells are missing" not in text
+    assert "--model ID" in of_run
+    assert "  --models " in of_sweep
+
+
 # --- sweeps ---------------------------------------------------------------------------------------
 
 PLAN = f"""
@@ -430,6 +443,7 @@ def test_a_bucket_that_takes_nothing_fails(what, bucket, moto_url):
     found = account_checks(outcome.document)["bucket_write"]
 
     assert (outcome.exit_code, found["status"]) == (3, "failed")
+    assert found["message"].startswith("could not be written: ")
     assert ("s3:PutObject" if what == "denied" else "aws s3 mb") in found["hint"]
 
 

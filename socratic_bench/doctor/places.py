@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator
 
+from msgspec.structs import replace
+
 from socratic_bench.errors import ArtifactError, BenchError, StoreOutageError, UsageError
 from socratic_bench.findings import CheckName, Finding, Status
 from socratic_bench.retrying import RetryPolicy
@@ -94,13 +96,12 @@ def _tried(
         )
     except BenchError as error:
         found = Finding.of(check, denied, where, error)
+        found = replace(found, message=found.message.removeprefix(f"{where} "))
         return found if check != "bucket_delete" else _left(found)
     return Finding(check=check, status="ok", subject=where, message=done)
 
 
 def _left(found: Finding) -> Finding:
-    from msgspec.structs import replace
-
     return replace(
         found, message=f"{found.message} It stays there: {_KEPT}. A run deletes nothing."
     )
