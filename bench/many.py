@@ -44,7 +44,7 @@ def main() -> None:
     found = parser.parse_args()
     with ExitStack() as stack:
         play = _shared(stack, found.target_rpm)
-        _whole(play(_config(turns=1)), 1)
+        _whole(play(config_of(turns=1)), 1)
         _emulator("reset", b"")
         if found.items:
             from many_items import play_items  # beside this file, which is run by its path
@@ -52,16 +52,17 @@ def main() -> None:
             measured = play_items(play, found.items, found.at_once)
         else:
             configs = [
-                _config(turns=found.turns, seed=number, output_dir=found.folder)
+                config_of(turns=found.turns, seed=number, output_dir=found.folder)
                 for number in range(found.runs)
             ]
             measured = _runs(play, configs)
         requests = json.loads(_emulator("requests"))
-    by_model = Counter(request["model_id"] for request in requests)
+    answered = [one for one in requests if one["status"] != THROTTLED]
+    by_model = Counter(one["model_id"] for one in answered)
     measured |= {
         "requests": len(requests),
         "busiest": max(by_model.values()),
-        "refused": sum(request["status"] == THROTTLED for request in requests),
+        "refused": len(requests) - len(answered),
     }
     if found.items:
         measured["wall_s"] = measured["ended_at_s"] - min(one["time"] for one in requests)
@@ -91,7 +92,7 @@ def _targets(target_rpm: int | None) -> dict[str, Any]:
     return {"rate_targets": socratic_bench.RateTargets([target])}
 
 
-def _config(*, turns: int, seed: int = 0, output_dir: str | None = None) -> RunConfig:
+def config_of(*, turns: int, seed: int = 0, output_dir: str | None = None) -> RunConfig:
     return RunConfig(
         model=TUTOR,
         student_model=STUDENT,

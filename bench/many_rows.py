@@ -13,6 +13,7 @@ from bench.contenders import ROOT, emulator, environment
 from bench.row import Plan, Row, Say
 
 MANY = str(ROOT / "bench" / "many.py")
+BARE_MANY = str(ROOT / "bench" / "bare_many.py")
 ITEMS, AT_ONCE = 60, 16
 # Of each model, for so many dialogues as the table has.
 PER_MINUTE, DIALOGUES = 1200.0, 64
@@ -31,9 +32,15 @@ def many(plan: Plan, say: Say) -> Iterator[Row]:
 def in_a_folder(plan: Plan, say: Say) -> Iterator[Row]:
     """Model student and judge, every call kept before its answer is used."""
     row = _rows(plan, say, f"{plan.dialogues} dialogues at once, one folder", _in_folder)
-    n_calls = plan.dialogues * (3 * plan.many_turns - 1)
-    yield row("client CPU per call", "ms", (3.0, 2.2), lambda m: m["cpu_s"] / n_calls * 1000)
-    yield row(_of_path(plan), "x", (1.25, 1.12), partial(_share_of_path, plan))
+    alone = [_by_the_sdk_alone(plan) for _ in range(plan.many_rounds)]
+    cpu_ms, path = median(map(_cpu_ms, alone)), median(_share_of_path(plan, one) for one in alone)
+    yield row(f"client CPU per call (the SDK alone {cpu_ms:.2f})", "ms", (3.0, 2.2), _cpu_ms)
+    yield row(
+        _of_path(plan, f"; the SDK alone {path:.2f}"),
+        "x",
+        (1.25, 1.12),
+        partial(_share_of_path, plan),
+    )
 
 
 def without_a_folder(plan: Plan, say: Say) -> Iterator[Row]:
@@ -55,15 +62,14 @@ def items(plan: Plan, say: Say) -> Row:
 
 def under_a_quota(plan: Plan, say: Say) -> Iterator[Row]:
     """Nobody tells the runs how much each model takes a minute."""
-    per_minute = PER_MINUTE * plan.dialogues / DIALOGUES
-    least_s = (plan.dialogues * plan.many_turns - per_minute / 10) / (per_minute / 60)
+    per_minute = _per_minute(plan)
     name = f"{plan.dialogues} dialogues, {per_minute:g} requests a minute for each model"
     row = _rows(plan, say, name, partial(_limited, per_minute=per_minute))
     yield row(
-        f"wall / (calls - burst) / rate ({least_s:.1f} s)",
+        "wall / ((calls - burst) / rate) of the busiest model",
         "x",
         (1.05, 1.02),
-        lambda m: m["wall_s"] / least_s,
+        lambda m: m["wall_s"] / ((m["busiest"] - per_minute / 10) / (per_minute / 60)),
     )
     yield row("requests refused", "%", (1.0, 0.3), lambda m: m["refused"] / m["requests"] * 100)
 
@@ -87,8 +93,12 @@ def _per_minute(plan: Plan) -> int:
     return round(PER_MINUTE * plan.dialogues / DIALOGUES)
 
 
-def _of_path(plan: Plan) -> str:
-    return f"wall / critical path ({_path_s(plan):.1f} s)"
+def _of_path(plan: Plan, more: str = "") -> str:
+    return f"wall / critical path ({_path_s(plan):.1f} s{more})"
+
+
+def _cpu_ms(measured: Measured) -> float:
+    return measured["cpu_s"] / measured["requests"] * 1000
 
 
 def _share_of_path(plan: Plan, measured: Measured) -> float:
@@ -131,6 +141,11 @@ def _in_folder(plan: Plan, tree: Path) -> Measured:
         return _measured(tree, url, *_dialogues(plan, plan.dialogues), "--folder", folder)
 
 
+def _by_the_sdk_alone(plan: Plan) -> Measured:
+    with emulator(plan.latency_ms) as url:
+        return _measured(ROOT, url, *_dialogues(plan, plan.dialogues), program=BARE_MANY)
+
+
 def _plain(plan: Plan, tree: Path, *, n_runs: int) -> Measured:
     with emulator(plan.latency_ms) as url:
         return _measured(tree, url, *_dialogues(plan, n_runs))
@@ -156,9 +171,9 @@ def _dialogues(plan: Plan, number: int) -> tuple[str, ...]:
     return ("--runs", str(number), "--turns", str(plan.many_turns))
 
 
-def _measured(tree: Path, url: str, *words: str) -> Measured:
+def _measured(tree: Path, url: str, *words: str, program: str = MANY) -> Measured:
     done = subprocess.run(
-        [sys.executable, MANY, *words],
+        [sys.executable, program, *words],
         env=environment(url) | {"PYTHONPATH": str(tree)},
         cwd=tree,
         stdout=subprocess.PIPE,
