@@ -62,7 +62,7 @@ def items(plan: Plan, say: Say) -> Row:
 
 def under_a_quota(plan: Plan, say: Say) -> Iterator[Row]:
     """Nobody tells the runs how much each model takes a minute."""
-    per_minute = _per_minute(plan)
+    per_minute = PER_MINUTE * plan.dialogues / DIALOGUES
     name = f"{plan.dialogues} dialogues, {per_minute:g} requests a minute for each model"
     row = _rows(plan, say, name, partial(_limited, per_minute=per_minute))
     yield row(
