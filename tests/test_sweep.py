@@ -223,6 +223,9 @@ class TestLimits:
         assert (short.exit_code, short.document["end_reason"]) == (6, "budget")
         assert 0 < short.document["n_completed"] < 12
         assert "The budget of 0.25 USD" in short.document["error"]["message"]
+        assert short.document["error"]["hint"] == (
+            "Raise --max-cost-usd. Go on with the same command and --resume."
+        )
         assert short.document["cost_usd"] == pytest.approx(spent)
         assert spent <= 0.25
         assert (rest.exit_code, rest.document["n_completed"]) == (0, 12)

@@ -1,6 +1,7 @@
 """What people are told of going on with a run that was cut short."""
 
 import shlex
+from itertools import takewhile
 
 from socratic_bench.errors import ArtifactError, BenchError, Problem, TakenOverError
 from socratic_bench.runner.plan import Plan
@@ -14,6 +15,8 @@ NOT_FROM_BRIEF = Problem.of(
 FROM_DOCUMENT = Problem.of(
     "Go on with this document, kept in a file: socratic-runner {resume_from} FILE."
 )
+GO_ON = Problem.of("Go on with it:")
+GO_ON_AS_STORED = Problem.of("Or go on with what the store has:")
 STORED = ("output_dir", "s3_bucket", "s3_prefix", "s3_kms_key_id")
 
 
@@ -30,15 +33,23 @@ def say_how_to_go_on(
     is_kept = acquired.journal.is_kept
     first = () if is_kept else (FROM_DOCUMENT if is_journal_shown else NOT_FROM_BRIEF,)
     # A command to copy stands last, so that nothing runs into it.
-    said = "Go on with it:" if is_kept else "Or go on with what the store has:"
+    said = GO_ON if is_kept else GO_ON_AS_STORED
     has_store = bool(plan.config.output_dir or plan.config.s3_bucket)
-    last = (Problem.of(said), stored_words(plan.config, acquired.run_id)) if has_store else ()
+    last = (said, stored_words(plan.config, acquired.run_id)) if has_store else ()
     if {*first, *last} & {*error.hints}:
         return
     # If the store is what failed, the document holds all of it.
     is_of_store = isinstance(error, ArtifactError)
     told = (*first, *error.hints) if is_of_store else (*error.hints, *first)
     error.hints = (*told, *last)
+
+
+def of_no_run(error: BenchError) -> BenchError:
+    """The same error for those who play many runs: without the hints on going on with this one."""
+    told = error.copied()
+    told.hints = tuple(takewhile(lambda hint: hint not in (GO_ON, GO_ON_AS_STORED), error.hints))
+    told.hints = tuple(hint for hint in told.hints if hint not in (FROM_DOCUMENT, NOT_FROM_BRIEF))
+    return told
 
 
 def stored_words(config: CoreConfig, run_id: str) -> Problem:

@@ -13,6 +13,7 @@ from socratic_bench.errors import BenchError, InternalError
 from socratic_bench.ports import Benchmark, MetricInfo
 from socratic_bench.runner import perform, prepare
 from socratic_bench.runner.listener import Listener
+from socratic_bench.runner.resuming_hints import of_no_run
 from socratic_bench.services import Services
 from socratic_bench.sweeps.control import CellJob, CellListener
 from socratic_bench.sweeps.grid import Grid
@@ -59,7 +60,7 @@ class SweepEngine(Struct, frozen=True, kw_only=True):
             self.listener.left(job, InternalError.of(defect))
         else:
             if result.end_reason in UNDER_WAY:
-                self.listener.left(job, result.error)
+                self.listener.left(job, result.error and of_no_run(result.error))
             else:
                 self.listener.ended(job, row_of_result(job.cell, result, self._metrics(result)))
 

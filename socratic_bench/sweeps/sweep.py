@@ -15,7 +15,7 @@ from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.calling.rate_targets import RateTargets
 from socratic_bench.documents.pace import ModelPace
 from socratic_bench.documents.sweep import CellRow, SweepFile
-from socratic_bench.errors import BenchError
+from socratic_bench.errors import BenchError, Problem
 from socratic_bench.ports import Benchmark
 from socratic_bench.runner import in_time
 from socratic_bench.runner.plan import draw_seed
@@ -33,6 +33,9 @@ from socratic_bench.version import VERSION
 
 if TYPE_CHECKING:
     pass
+
+
+GO_ON = Problem.of("Go on with the same command and {resume}.")
 
 
 class SweepDisplay(Protocol):
@@ -116,7 +119,7 @@ class _Sweeping:
             begun=begun,
             cells=cells,
             rows=rows,
-            error=error,
+            error=error and _told(error, is_whole=len(rows) == len(cells)),
             indices=(in_folder, in_bucket),
             pace=self._pace,
             notices=tuple(self._notices),
@@ -277,6 +280,13 @@ def _ask_of_all(targets: RateTargets, grid: Grid, benchmark: Benchmark) -> None:
         for model in benchmark.parts.models(config, is_judged=True).values():
             if model:
                 targets.of(config.provider, config.region or "", model)
+
+
+def _told(error: BenchError, *, is_whole: bool) -> BenchError:
+    """What ended the sweep, with how to go on with it."""
+    told = error.copied()
+    told.hints = error.hints if is_whole else (*error.hints, GO_ON)
+    return told
 
 
 def _is_complete(rows: Mapping[str, CellRow], cell: Cell) -> bool:

@@ -20,7 +20,7 @@ from msgspec import Struct
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.documents.sweep import CellRow
-from socratic_bench.errors import BenchError, ModelError, Stopped
+from socratic_bench.errors import BenchError, Stopped, Words
 from socratic_bench.sweeps.control import CellJob, SweepControl
 from socratic_bench.sweeps.engine import SweepEngine
 from socratic_bench.sweeps.grid import Grid
@@ -47,22 +47,24 @@ class Left(Struct, frozen=True):
     """From a worker: the run of a cell could go on, but was ended by an error, told in parts."""
 
     key: str
-    said: str = ""
+    said: tuple[Words, ...] = ()
     code: str = ""
     end_reason: EndReason = "interrupted"
-    hint: str | None = None
+    hints: tuple[Words, ...] = ()
 
     @classmethod
     def of(cls, key: str, error: BenchError | None) -> "Left":
         return (
-            cls(key, error.message, error.code, error.end_reason, error.hint) if error else cls(key)
+            cls(key, error.said, error.code, error.end_reason, error.hints) if error else cls(key)
         )
 
     @property
     def error(self) -> BenchError | None:
         if not self.said:
             return None
-        return ModelError(self.said, code=self.code, end_reason=self.end_reason, hint=self.hint)
+        error = BenchError(*self.said)
+        error.code, error.end_reason, error.hints = self.code, self.end_reason, self.hints
+        return error
 
 
 class Answers(Struct, frozen=True):
