@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from msgspec import convert
 
+from socratic_bench.converting import convert
 from socratic_bench.documents.plain import plain
 from socratic_bench.errors import UsageError
 from socratic_bench.journal import ReplayLog

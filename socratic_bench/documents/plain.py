@@ -11,6 +11,7 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from socratic_bench.converting import convert
 from socratic_bench.errors import UsageError
 from socratic_bench.types import Json
 
@@ -91,7 +92,7 @@ def typed(found: object, kind: type[T]) -> T:
     """Plain values as a type of document. Raises `msgspec.ValidationError`."""
     from msgspec.inspect import type_info
 
-    return msgspec.convert(_nested(found, type_info(kind)), kind)
+    return convert(_nested(found, type_info(kind)), kind)
 
 
 def reason(error: Exception) -> str:

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 import orjson
 from msgspec import Meta, to_builtins
-from msgspec.json import decode
 from msgspec.structs import asdict, replace
 
+from socratic_bench.converting import decode
 from socratic_bench.documents import encode
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.generation import GenerateConfig
@@ -108,7 +108,7 @@ def stored_json(completion: Completion) -> bytes:
 
 def completion_of(stored: bytes) -> Completion:
     """The answer that is kept so. Raises `ValueError` for what is none."""
-    return decode(stored, type=StoredCompletion).completion
+    return decode(stored, StoredCompletion).completion
 
 
 def request_sha256(request: Request) -> str:

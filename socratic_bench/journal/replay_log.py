@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct, convert
+from msgspec import Struct
 from msgspec.structs import replace
 
+from socratic_bench.converting import convert
 from socratic_bench.documents.plain import place, reason
 from socratic_bench.errors import DamagedJournalError, ModelError, UsageError
 from socratic_bench.journal.entries import (

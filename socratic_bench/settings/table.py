@@ -7,9 +7,10 @@ from os import PathLike, fspath
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from msgspec import NODEFAULT, Struct, convert, to_builtins
+from msgspec import NODEFAULT, Struct, to_builtins
 from msgspec.structs import replace
 
+from socratic_bench.converting import convert
 from socratic_bench.errors import Problem
 from socratic_bench.models.table import known_ids
 from socratic_bench.setting import Setting

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import orjson
-from msgspec import Meta, Struct, ValidationError, convert, field
+from msgspec import Meta, Struct, ValidationError, field
 
+from socratic_bench.converting import convert
 from socratic_bench.documents.plain import reason
 from socratic_bench.storage.bucket import Stored
 from socratic_bench.storage.keys import RunKeys

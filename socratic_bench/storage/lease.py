@@ -16,8 +16,9 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import orjson
-from msgspec import Meta, Struct, convert
+from msgspec import Meta, Struct
 
+from socratic_bench.converting import convert
 from socratic_bench.documents import encode
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import (

@@ -16,6 +16,7 @@ import msgspec
 from msgspec.json import Decoder
 from ulid import ULID
 
+from socratic_bench.converting import decode
 from socratic_bench.documents import encode
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.documents.sweep import CellRow, SweepFile, SweepPlace
@@ -48,7 +49,7 @@ def begun_sweeps(store: ListedStore) -> Iterator[SweepFile]:
         if body is None:
             continue
         try:
-            yield msgspec.json.decode(body, type=SweepFile)
+            yield decode(body, SweepFile)
         except msgspec.DecodeError:
             continue
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from msgspec import convert
-
 from socratic_bench.benchmarks import RunConfig
+from socratic_bench.converting import convert
 from socratic_bench.documents.sweep_plan import MODELS, ModelPlan
 from socratic_bench.errors import Problem
 from socratic_bench.pricing.reading import row_problems

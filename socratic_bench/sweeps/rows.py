@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from socratic_bench.converting import convert
 from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.run import RunDocument
 from socratic_bench.documents.sweep import CellRow
@@ -37,7 +38,7 @@ def _row(
     cost, times = document["cost"], document["timestamps"]
     total = cost and cost["total"]
     known = {one.name: metric_at(one.name, document["metrics"]) for one in metrics}
-    return msgspec.convert(
+    return convert(
         {
             "cell": cell.key,
             "axes": dict(cell.values),

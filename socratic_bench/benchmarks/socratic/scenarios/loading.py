@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from msgspec import convert
-
 from socratic_bench.benchmarks.socratic.scenarios.fields import (
     Field,
     as_table,
@@ -15,6 +13,7 @@ from socratic_bench.benchmarks.socratic.scenarios.fields import (
     flatten,
 )
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, ScenarioError, normal
+from socratic_bench.converting import convert
 from socratic_bench.settings import read_bounded
 from socratic_bench.settings.toml_file import UnreadableTomlError, parse_toml
 

@@ -7,13 +7,12 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal
 
-from msgspec import convert
-
 from socratic_bench.benchmarks.socratic.scenarios import Scenario, Voice, is_english
 from socratic_bench.benchmarks.socratic.scenarios.cues import GENERAL
 from socratic_bench.benchmarks.socratic.scenarios.wording import is_unspaced
 from socratic_bench.benchmarks.socratic.students.seeded import draw, shuffled
 from socratic_bench.benchmarks.socratic.students.shared_words import COMMON
+from socratic_bench.converting import convert
 
 Kind = Literal["unsure", "polar", "told", "filler", "moved", "recall"]
 _DATA = Path(__file__).with_name("data") / "voices.toml"

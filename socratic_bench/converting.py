@@ -1,0 +1,53 @@
+"""Reads plain values as types, from several threads, too.
+
+msgspec looks into a type when it first reads one of its values, and keeps what it finds with the
+type before it is complete: a thread that reads another value meanwhile ends the process with a
+segmentation fault. So each type is read for the first time by one thread alone.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar, cast, overload
+
+import msgspec
+import msgspec.json
+
+T = TypeVar("T")
+
+_lock = threading.Lock()
+_read: set[object] = set()
+
+
+@overload
+def convert(value: object, kind: type[T]) -> T: ...
+@overload
+def convert(value: object, kind: object) -> Any: ...  # noqa: ANN401 -- a union, or the like
+def convert(value: object, kind: Any) -> Any:
+    """See `msgspec.convert`. Raises `msgspec.ValidationError`."""
+    return _alone_at_first(msgspec.convert, value, kind)  # noqa: TID251 -- here alone
+
+
+def decode(body: bytes, kind: type[T]) -> T:
+    """See `msgspec.json.decode`. Raises `ValueError`, such as `msgspec.DecodeError`."""
+    return cast("T", _alone_at_first(msgspec.json.decode, body, kind))
+
+
+def _alone_at_first(read: Callable[..., Any], value: object, kind: object) -> Any:  # noqa: ANN401
+    try:
+        is_known = kind in _read
+    except TypeError:  # words beside a type may have no hash
+        is_known = False
+    if is_known:
+        return read(value, type=kind)
+    with _lock:
+        try:
+            return read(value, type=kind)
+        finally:
+            _remember(kind)
+
+
+def _remember(kind: object) -> None:
+    try:
+        _read.add(kind)
+    except TypeError:
+        return
