@@ -97,6 +97,7 @@ def test_a_budget_is_held_against_the_cost(told):
     assert total > 0.15
     assert told.document["budget"] == {
         "max_cost_usd": 0.15,
+        "spent_usd": 0,
         "covers_expected": False,
         "covers_high": False,
     }
@@ -153,6 +154,26 @@ def test_a_limit_bounds_what_is_forecast(tmp_path):
 
     assert (document["n_cells"], document["n_forecast"]) == (3, 3)
     assert document["usage"]["total"]["calls"] == 3 * 7
+
+
+def test_what_has_ended_is_not_forecast_again_and_its_cost_is_spent(tmp_path):
+    words = ("sweep", "--offline", *GRID[:-2], "-o", str(tmp_path), "--max-cost-usd", "1")
+    begun = run(*words, "--limit", "3").document
+    rest = run(*words, "--resume", "--dry-run").document
+    files = sorted(tmp_path.rglob("*.json*"))
+    whole = run(*words, "--resume").document
+    nothing = run(*words, "--resume", "--dry-run").document
+
+    assert (rest["n_cells"], rest["seed"]) == (1, begun["seed"])
+    assert rest["usage"]["total"]["calls"] == whole["usage"]["calls"] - begun["usage"]["calls"]
+    assert rest["budget"]["spent_usd"] == pytest.approx(begun["cost_usd"])
+    assert files == [path for path in files if path.exists()]
+    assert (nothing["n_cells"], nothing["cost_usd"]["total"], nothing["groups"]["model"]) == (
+        0,
+        0,
+        [],
+    )
+    assert_valid("sweep_dry_run", nothing)
 
 
 def test_a_model_that_refuses_is_named_and_the_others_are_forecast(tmp_path):

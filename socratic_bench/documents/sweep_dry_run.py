@@ -88,8 +88,9 @@ class SweepBudget(Struct, frozen=True, kw_only=True):
     """Whether a budget is enough."""
 
     max_cost_usd: Annotated[float, Meta(gt=0, description="USD, the budget")]
-    covers_expected: Annotated[bool, Meta(description="whether it covers the expected cost")]
-    covers_high: Annotated[bool, Meta(description="whether it covers the high cost")]
+    spent_usd: Annotated[Amount, Meta(description="USD that cells cost which ended before")]
+    covers_expected: Annotated[bool, Meta(description="whether the rest covers the expected cost")]
+    covers_high: Annotated[bool, Meta(description="whether the rest covers the high cost")]
 
 
 class SweepDeadline(Struct, frozen=True, kw_only=True):
@@ -122,7 +123,9 @@ class SweepDryRun(Struct, frozen=True, kw_only=True):
     ]
     repeats: Annotated[int, Meta(ge=1, description="times that each cell is played")]
     seed: Annotated[Seed, Meta(description="given, or drawn: from which the seeds of cells follow")]
-    n_cells: Annotated[Count, Meta(description="cells that would be played")]
+    n_cells: Annotated[
+        Count, Meta(description="cells that would be played; with --resume those left")
+    ]
     n_forecast: Annotated[
         Count, Meta(description="cells that were forecast; repeats count as these")
     ]
@@ -177,7 +180,7 @@ class SweepDryRun(Struct, frozen=True, kw_only=True):
 
 ASSUMPTIONS = (
     "Each kind of cell is forecast once, by its first repeat, as the dry run of a run is.",
-    "All cells are played from their first turn on, whatever an earlier process has done.",
+    "Cells are played from their first turn on; those that ended, by the sweep's index, are not.",
     "What several cells have in common of a model's instructions is written to its cache once.",
     (
         "The time is the longest of these: the cells in their order, and their requests, as many "

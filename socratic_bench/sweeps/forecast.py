@@ -1,5 +1,6 @@
 """The dry run of a sweep: what it would take, without a call of a model."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
@@ -8,6 +9,7 @@ from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.documents.clock import seconds
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.generation import KEYS
+from socratic_bench.documents.sweep import CellRow
 from socratic_bench.documents.sweep_dry_run import (
     ASSUMPTIONS,
     CachingSaves,
@@ -26,10 +28,14 @@ from socratic_bench.ports import Length
 from socratic_bench.pricing.table import PriceSource
 from socratic_bench.runner import Plan, prepare
 from socratic_bench.runner.plan import draw_seed
+from socratic_bench.storage.listing import ListedStores
 from socratic_bench.sweeps.asked import Asked
+from socratic_bench.sweeps.earlier import begun_earlier, left
 from socratic_bench.sweeps.grid import MODEL, Cell
+from socratic_bench.sweeps.index import CellIndex
 from socratic_bench.sweeps.reckoning import (
     TOTAL,
+    USD_PLACES,
     Kind,
     Usd,
     reckon,
@@ -42,31 +48,51 @@ from socratic_bench.types import EndReason, Json
 
 
 def forecast_sweep(
-    asked: Asked, environ: Mapping[str, str], call: Callable[[str], str] = str
+    asked: Asked,
+    environ: Mapping[str, str],
+    call: Callable[[str], str] = str,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> SweepDryRun:
     """The dry run of a sweep that was checked, in which settings are called as `call` does.
 
-    Raises `UsageError` if a store is sure to be unusable.
+    Raises `UsageError` if a store is sure to be unusable, and `ArtifactError` if one that holds the
+    earlier part of the sweep cannot be read.
     """
-    if asked.grid.base.seed is None:
-        base = replace(asked.grid.base, seed=draw_seed())
-        asked = replace(asked, grid=replace(asked.grid, base=base))
     forecaster = Forecaster(environ)
     forecaster.check_stores(asked.grid.base)
-    cells = asked.grid.cells()[: asked.settings.limit]
-    sweep = _SweepForecast(asked, cells, forecaster)
+    seed, rows = _earlier(asked, sleep)
+    grid = replace(asked.grid, base=replace(asked.grid.base, seed=seed))
+    all_cells = grid.cells()
+    cells = left(all_cells, rows, asked.settings)[: asked.settings.limit]
+    ended = [rows[cell.key] for cell in all_cells if cell.key in rows]
+    spent_usd = sum(row.cost_usd or 0.0 for row in ended)
+    sweep = _SweepForecast(replace(asked, grid=grid), cells, forecaster, spent_usd)
     for kind in sweep.kinds:
         if kind.refusal:
             kind.refusal.call_settings(call)
     return sweep.document()
 
 
-class _SweepForecast:
-    """A sweep whose cells are forecast."""
+def _earlier(asked: Asked, sleep: Callable[[float], None]) -> tuple[int, Mapping[str, CellRow]]:
+    """The seed of the sweep that is gone on with, and how its cells ended; else a seed."""
+    seed, grid = asked.grid.base.seed, asked.grid
+    if asked.settings.resume:
+        stores = ListedStores(grid.base, sleep).all
+        if begun := begun_earlier(grid, stores):
+            indices = [CellIndex(store, begun.sweep_id, lambda _: None) for store in stores]
+            return begun.seed, {key: row for index in indices for key, row in index.rows().items()}
+    return (draw_seed() if seed is None else seed), {}
 
-    def __init__(self, asked: Asked, cells: Sequence[Cell], forecaster: Forecaster) -> None:
+
+class _SweepForecast:
+    """A sweep of which these cells are forecast; others have cost `spent_usd`."""
+
+    def __init__(
+        self, asked: Asked, cells: Sequence[Cell], forecaster: Forecaster, spent_usd: float
+    ) -> None:
         self._asked = asked
         self._cells = cells
+        self._spent_usd = spent_usd
         self._forecaster = forecaster
         self._base = asked.grid.base
         self.kinds, self._cached_usd = self._forecast()
@@ -203,10 +229,12 @@ class _SweepForecast:
         most = self._base.max_cost_usd
         if most is None:
             return None
+        left_usd = most - self._spent_usd
         return SweepBudget(
             max_cost_usd=most,
-            covers_expected=expected is not None and expected <= most,
-            covers_high=high is not None and high <= most,
+            spent_usd=round(self._spent_usd, USD_PLACES),
+            covers_expected=expected is not None and expected <= left_usd,
+            covers_high=high is not None and high <= left_usd,
         )
 
     def _deadline(self, expected_s: float, high_s: float) -> SweepDeadline | None:

@@ -22,9 +22,10 @@ from socratic_bench.runner.plan import draw_seed
 from socratic_bench.storage.listing import ListedStores
 from socratic_bench.sweeps.asked import Asked
 from socratic_bench.sweeps.control import CellJob, SweepControl
+from socratic_bench.sweeps.earlier import begun_earlier, left
 from socratic_bench.sweeps.engine import SweepEngine
 from socratic_bench.sweeps.grid import Cell, Grid, run_id, run_ids_begin_with
-from socratic_bench.sweeps.index import CellIndex, begun_sweeps, curated_bodies, moment
+from socratic_bench.sweeps.index import CellIndex, curated_bodies, moment
 from socratic_bench.sweeps.look import Look
 from socratic_bench.sweeps.rows import row_of_curated
 from socratic_bench.sweeps.shared import Shared
@@ -134,19 +135,15 @@ class _Sweeping:
 
     def _begun(self, started_at: datetime) -> SweepFile:
         """The sweep that goes on, or a new one."""
-        identity = self._asked.grid.identity()
         if self._settings.resume:
-            stores = self._stores.all
-            found = [one for store in stores for one in begun_sweeps(store)]
-            same = [one for one in found if one.identity == identity]
-            if same:
-                return max(same, key=lambda one: one.sweep_id)
+            if begun := begun_earlier(self._asked.grid, self._stores.all):
+                return begun
             self._notice("There is no sweep of this command line to go on with: a new one begins.")
         seed = self._asked.grid.base.seed
         return SweepFile(
             sweep_id=f"sweep-{ULID()}",
             benchmark=self._benchmark.name,
-            identity=identity,
+            identity=self._asked.grid.identity(),
             seed=draw_seed() if seed is None else seed,
             started_at=started_at.isoformat(),
             runner_version=VERSION,
@@ -186,7 +183,7 @@ class _Sweeping:
         rows: dict[str, CellRow],
         indices: Sequence[CellIndex],
     ) -> BenchError | None:
-        missing = [cell for cell in cells if self._is_to_be_played(cell, rows)]
+        missing = left(cells, rows, self._settings)
         state = SweepState(cells, rows.values(), self._token.monotonic_s)
         for cell in missing:
             if cell.key in rows:
@@ -261,12 +258,6 @@ class _Sweeping:
             limit_usd=None if limit_usd is None else max(0.0, limit_usd - spent_usd),
             folder=folder,
         )
-
-    def _is_to_be_played(self, cell: Cell, rows: Mapping[str, CellRow]) -> bool:
-        row = rows.get(cell.key)
-        if row is None:
-            return True
-        return row.status != "completed" and self._settings.retry_failed
 
     def _notice(self, text: str) -> None:
         self._notices.append(text)
