@@ -187,19 +187,21 @@ def test_an_insight_is_not_stated_to_a_question_for_a_yes():
 
 def test_a_question_for_a_number_or_a_person_is_answered_by_one_or_not_remembered():
     recall = ("I never looked.", "It slipped my mind.")
-    oven = Move(("oven",), ("The oven was hot.", "It took two hours in there."))
+    oven = Move(("oven",), ("The oven was hot.", "It took two hours to rise in there."))
     baker = replace(BREAD, moves=(oven,), voice=replace(BREAD.voice, recall=recall))
 
     (hours,) = talk(baker, ["How long was it in the oven?"])
-    (_, again) = talk(baker, ["How long was it in the oven?", "How many hours did it take?"])
+    (_, again) = talk(baker, ["How long was it in the oven?", "How many hours did it rise?"])
+    (_, other) = talk(baker, ["How long was it in the oven?", "How many hours do you sleep?"])
     forgotten = talk(baker, ["How many loaves do you bake?", "Who told you?", "What is blue?"])
 
     assert hours.text.endswith(oven.says[1])
     assert again.text.endswith(oven.says[1])
+    assert other.text.endswith(recall)
     assert [one.text.endswith(recall) for one in forgotten] == [True, True, False]
     assert not any(one.is_filler for one in forgotten)
 
-    said = talk(baker, ["How many hours was it in the oven?"] * 3)
+    said = talk(baker, ["How many hours did it rise in the oven?"] * 3)
     assert [one.text.endswith(oven.says[1]) for one in said] == [True] * 3
     assert [one.is_filler for one in said] == [False, False, True]
 

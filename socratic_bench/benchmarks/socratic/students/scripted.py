@@ -41,6 +41,7 @@ _ASIDE_WORDS = 30  # what is said before a question, if it is short, says what t
 # what was just spoken about goes on if nothing else is asked about.
 _OF_THE_MATTER, _BESIDE, _ANY, _GOES_ON = 3, 1, 1, 2
 _MOST_SHARED = 3  # words of the question that stand in the sentence itself
+_SURELY = 2  # shared words by which something told before is what is asked for
 _VAGUE = 2  # where nothing fits better than this, it hardly matters which is said
 
 
@@ -169,7 +170,7 @@ class ScriptedStudent(Struct, frozen=True):
             if has_number(one)
         ]
         shared, own = max(told, key=lambda found: found[0], default=(0, ""))
-        return own if shared else None
+        return own if shared >= _SURELY else None
 
     def _has_own(self, said: str) -> bool:
         if not self.scenario.moves:
