@@ -74,7 +74,7 @@ def test_the_time_is_that_of_the_slowest_target(told):
     models = {one["model"]: one for one in document["models"]}
     requests = {model: one["requests"] for model, one in models.items()}
     rpm = {model: one["target_rpm"] for model, one in models.items()}
-    # Slots are a hundredth further apart than the target, and a twentieth of them may be early.
+    # Slots are a hundredth further apart than the target.
     slot_s = {model: 60 * 1.01 / rpm[model] for model in models}
     at_rpm = {model: slot_s[model] * (requests[model] - 1) for model in models}
 
