@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from socratic_bench.emulator import Emulator, Settings, parse_fault
 from tests.command import ROOT, Outcome, account, assert_valid, environment, run
 from tests.test_resume import Service
 
@@ -259,6 +260,22 @@ class TestLimits:
         assert pace[LECTURER]["target_tpm"] == 9000000
         assert pace["emulator.judge-v1:0"]["target_rpm"] == 6000
         assert sum(entry["requests"] for entry in pace.values()) == usage["attempts"]
+
+    def test_a_model_that_answers_nothing_is_stopped_and_the_others_go_on(self, tmp_path):
+        faults = (parse_fault(f"unavailable:model={LECTURER}"),)
+        with Emulator(Settings(faults=faults)) as emulator:
+            outcome = run(
+                *("sweep", *GRID, "--judge-model", "emulator.judge-v1:0", "--stall", "0.02"),
+                *("--output-dir", str(tmp_path)),
+                env=account(emulator.url, STEADY, LECTURER),
+            )
+        document = outcome.document
+
+        assert (outcome.exit_code, document["n_completed"]) == (4, 2)
+        assert {one["error"]["code"] for one in document["failed"]} == {"stalled"}
+        assert f"{LECTURER} in us-east-1 was stopped" in outcome.stderr
+        pace = {entry["model"]: entry["stalled"] for entry in document["pace"]}
+        assert pace == {STEADY: False, LECTURER: True, "emulator.judge-v1:0": False}
 
     def test_a_reply_that_no_minute_has_room_for_is_a_mistake(self, tmp_path):
         outcome = sweep(*GRID, "--target-tpm", "1000", "--target-rpm", "0", folder=tmp_path)

@@ -86,7 +86,7 @@ class StallWatch:
     def _error(self) -> ModelError:
         minutes = (self._stall_s or 0.0) / 60
         return ModelError(
-            f"{self._label} was stopped: it was called for {minutes:g} minutes, and none of its "
+            f"{self._label} was stopped: it was called for {minutes:g} min, and none of its "
             "requests was answered.",
             code=STALL,
             end_reason=ERROR_KINDS[STALL].end_reason,
