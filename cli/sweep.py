@@ -56,7 +56,7 @@ def build_parser(words: Sequence[str] = ()) -> Parser:
 
 
 def _asked(flags: Flags, problems: "Sequence[Words]") -> "Asked":
-    from socratic_bench.sweeps.asked import read_sweep
+    from socratic_bench.sweeps.asked import NOTHING_KEPT, read_sweep
     from socratic_bench.sweeps.checking import check
 
     from .sources import sources
@@ -64,6 +64,8 @@ def _asked(flags: Flags, problems: "Sequence[Words]") -> "Asked":
     plan = plan_of(flags, problems)
     given = {**plan.flags, **flags}
     asked, misread = read_sweep(flags, sources(given), plan)
+    if flags.get("dry-run"):  # which keeps nothing
+        misread = [one for one in misread if one != NOTHING_KEPT]
     check(asked, [*problems, *misread], asked.grid.cells())
     return asked
 

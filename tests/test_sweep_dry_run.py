@@ -149,8 +149,8 @@ def test_it_says_what_caching_and_flex_would_make_of_it(told, tmp_path):
     assert f" USD (no price for {DRIFTING}), perhaps slower" in both.stderr
 
 
-def test_a_limit_bounds_what_is_forecast(tmp_path):
-    document = predicted("--offline", *GRID, "--limit", "3", folder=tmp_path).document
+def test_a_limit_bounds_what_is_forecast_and_no_store_is_needed_for_it():
+    document = run("sweep", "--offline", *GRID, "--limit", "3", "--dry-run").document
 
     assert (document["n_cells"], document["n_forecast"]) == (3, 3)
     assert document["usage"]["total"]["calls"] == 3 * 7
