@@ -157,7 +157,7 @@ def predicted(plan: Plan, say: Say) -> Iterator[Row]:
                 unit="x",
                 must=1.15,
                 aim=1.05,
-                values=tuple(off_by(case, url) for _ in range(plan.runs)),
+                values=tuple(off_by(case, url, number) for number in range(plan.runs)),
             )
 
 

@@ -7,10 +7,11 @@ import sys
 
 import pytest
 
-from tests.command import ROOT
+from tests.command import ROOT, daily
 
 SMALL = ("--turns", "2", "--latency-ms", "5", "--runs", "1", "--rounds", "1", "--calls", "2")
-MANY = ("--dialogues", "2", "--many-turns", "2", "--many-rounds", "1", "--against", str(ROOT))
+MANY = ("--dialogues", "2", "--many-turns", "2", "--many-rounds", "1", "--load-s", "0.05")
+AGAINST = ("--against", str(ROOT))
 NAMES = [
     "2 turns at 5 ms",
     "2 turns at 5 ms",
@@ -44,14 +45,15 @@ NAMES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory):
+@pytest.fixture(scope="module", params=daily([False, True], False), ids=["alone", "against"])
+def bench(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("bench")
     page = folder / "performance.md"
     shutil.copy(ROOT / "docs/performance.md", page)
+    against = AGAINST if request.param else ()
     places = ("--json", str(folder / "kept" / "bench.json"), "--page", str(page))
     done = subprocess.run(
-        [sys.executable, "-m", "bench", *SMALL, *MANY, "--load-s", "0.2", *places],
+        [sys.executable, "-m", "bench", *SMALL, *MANY, *against, *places],
         cwd=ROOT,
         capture_output=True,
         check=False,
@@ -66,6 +68,7 @@ def test_bench_rows(bench):
     rows = kept["rows"]
 
     assert [row["name"].partition(" (")[0] for row in rows] == NAMES
+    assert any("; before: " in row["measure"] for row in rows) is ("--against" in done.args)
     for row in rows:
         assert row["median"] > 0 or row["measure"].startswith("requests refused")
         assert row["name"] in done.stdout
