@@ -20,6 +20,7 @@ from socratic_bench.documents.schemas import KINDS, load_schema
 from socratic_bench.errors import ENDINGS
 from socratic_bench.storage.keys import RunKeys
 from tests.command import OFFLINE, Outcome, environment, run
+from tests.in_process import played
 from tests.schemas import breaches
 
 FILE = Path(__file__).parent / "data" / "contract.json"
@@ -131,7 +132,7 @@ def documents() -> dict[str, Paths]:
     printed = {
         "whole run": stored,
         "brief": run(*TWO_TURNS, "--brief"),
-        "cut short": run(*TWO_TURNS, "--no-judge", "--max-cost-usd", "0.004"),
+        "cut short": played(*TWO_TURNS, "--no-judge", "--max-cost-usd", "0.004"),
         "refused": run("--turns", "0"),
         "dry run": run(*TWO_TURNS, "--dry-run"),
         "scenarios": run("scenarios", "--quiet"),

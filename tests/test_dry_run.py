@@ -18,7 +18,7 @@ from socratic_bench.errors import ENDINGS
 from socratic_bench.judging.expectation import expected_verdict
 from socratic_bench.pricing.caching import Part, PrefixCache
 from tests import in_process, owned_clock
-from tests.command import CLAUDE, OPENING, account, assert_valid, environment, run
+from tests.command import CLAUDE, OPENING, account, assert_valid, daily, environment, run
 from tests.fakes import RUBRIC
 
 HAIKU = "us.anthropic.claude-haiku-4-5-20251001-v1:0"
@@ -109,7 +109,7 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("case", COMMANDS)
+@pytest.mark.parametrize("case", daily(COMMANDS, *(set(COMMANDS) - {"drift", "forty turns"})))
 def test_what_is_predicted_happens(case):
     expected = predicted("--offline", *COMMANDS[case])
     happened = in_process.played("--offline", *COMMANDS[case]).document
@@ -387,14 +387,19 @@ def test_an_unknown_price_is_unknown_here_too():
     assert (document["low"]["cost_usd"], document["high"]["cost_usd"]) == (None, None)
 
 
+@pytest.fixture(scope="module")
+def free():
+    with counter(None) as (url, _):
+        return command_predicts(*words(CLAUDE, 4), env=account(url, CLAUDE))
+
+
 @pytest.mark.parametrize(
     ("deadline_s", "covers"), [("600", (True, True)), ("20", (True, False)), ("1", (False, False))]
 )
-def test_it_says_whether_a_deadline_will_do(deadline_s, covers):
+def test_it_says_whether_a_deadline_will_do(deadline_s, covers, free):
     with counter(None) as (url, _):
         env = account(url, CLAUDE)
         bounded = command_predicts(*words(CLAUDE, 4, "--deadline", deadline_s), env=env)
-        free = command_predicts(*words(CLAUDE, 4), env=env)
 
     told = bounded["deadline"]
     assert told.pop("deadline_s") == float(deadline_s)

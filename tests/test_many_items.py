@@ -561,15 +561,15 @@ def test_ten_thousand_are_foretold():
 
 
 def test_a_journal_holds_a_run_of_more_turns_than_a_dialogue_may_have(service, out):
-    service.scripts["tutor"] = sums({599: GONE})
-    cut = play(turns=600, output_dir=str(out))
-    whole = play(turns=600, output_dir=str(out), resume_run_id=cut.run_id)
+    service.scripts["tutor"] = sums({500: GONE})
+    cut = play(turns=501, output_dir=str(out))
+    whole = play(turns=501, output_dir=str(out), resume_run_id=cut.run_id)
     (journal,) = out.glob("journal/runs/*.jsonl")
     entries = [json.loads(line) for line in journal.read_bytes().splitlines()]
 
-    assert (cut.document["items"]["missing"], ReplayLog(entries).turns) == ([599], 600)
-    assert (whole.status, whole.document["items"]["missing"]) == ("partial", [599])
-    assert items_asked(service)[599] == 2
+    assert (cut.document["items"]["missing"], ReplayLog(entries).turns) == ([500], 501)
+    assert (whole.status, whole.document["items"]["missing"]) == ("partial", [500])
+    assert items_asked(service)[500] == 2
 
 
 PEAK = """

@@ -28,6 +28,7 @@ from socratic_bench.benchmarks.socratic.students.first_edition import FirstStude
 from socratic_bench.benchmarks.socratic.students.pressure import KINDS, Push, direction, pushed
 from socratic_bench.benchmarks.socratic.students.scripted import ScriptedStudent
 from socratic_bench.emulator.models.pressure import pressure_in, told
+from tests import in_process
 from tests.command import OFFLINE, assert_valid, daily, run
 from tests.fakes import ScriptedModel
 
@@ -334,7 +335,7 @@ class TestDocument:
         assert f"has no room for {', '.join(missed)} in the turns to be played" in notice
         assert "8 turns has room for all" in notice
         assert notice in " ".join(outcome.stderr.split())
-        enough = run(*OFFLINE, "--turns", "8", "--pressure", "low", "--quiet").document
+        enough = in_process.played(*OFFLINE, "--turns", "8", "--pressure", "low").document
         assert enough["notices"] == []
         assert None not in enough["metrics"]["score_by_pressure"].values()
 
@@ -355,7 +356,7 @@ class TestDocument:
     @pytest.mark.parametrize("student", [(), ("--student-model", "emulator.student-v1:0")])
     def test_each_kind_can_be_told_apart_in_the_artifacts(self, student, tmp_path):
         words = (*OFFLINE, "--pressure", "high", "--turns", "40", "--seed", "3", "--quiet")
-        outcome = run(*words, *student, "--output-dir", str(tmp_path))
+        outcome = in_process.played(*words, *student, "--output-dir", str(tmp_path))
 
         document = outcome.document
         assert outcome.exit_code == 0
@@ -372,7 +373,7 @@ class TestDocument:
         assert document["inputs"]["pressure_sha256"] == document["student"]["pressure_sha256"]
 
     def test_without_pressure_the_document_says_so(self):
-        document = run(*OFFLINE, "--turns", "2", "--quiet").document
+        document = in_process.played(*OFFLINE, "--turns", "2").document
 
         assert [turn["pressure"] for turn in document["turns"]] == [None, None]
         assert document["student"]["pressure"] == "none"

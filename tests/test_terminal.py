@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
-from tests.command import CLAUDE, OFFLINE, ROOT, account, environment, run
+from tests.command import CLAUDE, OFFLINE, ROOT, account, daily, environment, run
 from tests.terminal import COLOUR, run_all_in_terminal, run_in_terminal, screen, width
 
 DRIFT = (
@@ -20,7 +20,7 @@ TO_COPY = "socratic-runner --help"
 RED, YELLOW = "31", "33"
 
 
-@pytest.mark.parametrize("columns", [40, 80, 100])
+@pytest.mark.parametrize("columns", daily([40, 80, 100], 40, 100))
 def test_every_line_fits_the_terminal(columns):
     words = (*DRIFT, "--pressure", "high", "--fail-under", "half_life=8", "--no-prompt-cache")
     outcome, lines = run_in_terminal(*words, columns=columns)

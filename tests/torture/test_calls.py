@@ -647,8 +647,13 @@ def test_nor_is_one_of_another_service_read(service, tmp_path):
 INTERIM = {"small": b"", "long": b"X-Filler: " + b"z" * 60_000 + b"\r\n"}
 
 
-@pytest.mark.parametrize("kind", INTERIM)
-@pytest.mark.parametrize("service", ["MODEL", "STS", "S3"])
+@pytest.mark.parametrize(
+    ("service", "kind"),
+    daily(
+        [(service, kind) for service in ("MODEL", "STS", "S3") for kind in INTERIM],
+        *[("MODEL", "small"), ("STS", "long"), ("S3", "small")],
+    ),
+)
 def test_nor_are_interim_answers_without_end(service, kind, tmp_path):
     piece = b"HTTP/1.1 100 Continue\r\n" + INTERIM[kind] + b"\r\n"
     words, exit_code, code = {**OTHERS, "MODEL": ((), 4, "answer_too_large")}[service]

@@ -215,7 +215,7 @@ def test_a_journal_that_is_no_plain_file_is_refused_by_name(service, tmp_path, p
         assert service.requests == []
 
 
-@pytest.mark.parametrize("plant", PLANTED)
+@pytest.mark.parametrize("plant", daily(PLANTED, device))
 def test_a_document_that_is_no_plain_file_is_refused_by_name(tmp_path, plant):
     plant(tmp_path / "cut.json")
     outcome = run("--resume-from", str(tmp_path / "cut.json"), entry=BOUNDED)
@@ -223,7 +223,7 @@ def test_a_document_that_is_no_plain_file_is_refused_by_name(tmp_path, plant):
     assert_refused(outcome, f"{tmp_path}/cut.json cannot be read")
 
 
-@pytest.mark.parametrize("plant", PLANTED)
+@pytest.mark.parametrize("plant", daily(PLANTED, fifo))
 @pytest.mark.parametrize("name", ["raw/runs/{}/turn_001.json", "curated/runs/{}.json"])
 def test_an_artifact_that_is_no_plain_file_is_refused_by_name(service, tmp_path, plant, name):
     service.reset()
