@@ -71,12 +71,14 @@ def test_a_closing_line_tells_the_result(tmp_path):
     document = outcome.document
     last = outcome.stderr.splitlines()[-1]
     cost, score = document["cost"]["total"]["total_usd"], document["metrics"]["overall_score"]
+    trend = document["metrics"]["trend"]
 
     assert last == (
         f"{document['run_id'][-4:]} completed: score {score:g} of 10 (8 of 8 judged), "
         f"discipline {document['metrics']['discipline']:.2f}, "
         f"help {document['metrics']['help']:.2f}, insights reached 0.00, "
-        f"it falls from 9.2 to 3.3 at turn 5, no lasting lapse, half-life 5, "
+        f"it falls from {trend['before']:.1f} to {trend['after']:.1f} at turn 5, "
+        "no lasting lapse, half-life 5, "
         f"{cost:.4f} USD (not billed), "
         f"{document['timestamps']['duration_seconds']:.1f} s, "
         f"kept in {document['output_artifacts']['curated']}"
