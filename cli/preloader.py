@@ -10,6 +10,8 @@ from socratic_bench.runner.listener import Listener
 
 AFTER_A_REPLY = (
     "socratic_bench.judging.injection",
+    "socratic_bench.judging.request",
+    "socratic_bench.runner.closing",
     "socratic_bench.documents.run",
     "socratic_bench.documents.files",
     f"{__package__}.output",
@@ -17,7 +19,7 @@ AFTER_A_REPLY = (
     "statistics",
 )
 # Importing now would delay the first request.
-SENDING_S = 0.05
+SENDING_S = 0.1
 
 
 class Preloader(Listener):

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from msgspec import Struct
 
 from socratic_bench.errors import ModelError, Problem, Words
-from socratic_bench.findings import Finding, Quota
 from socratic_bench.settings import CoreConfig
 from socratic_bench.types import EndReason, Message, Request, StopReason, Usage
 
 if TYPE_CHECKING:
+    from socratic_bench.findings import Finding, Quota
     from socratic_bench.pricing.caching import Part
 
 THROTTLED = "throttled"
@@ -262,12 +262,12 @@ class ProviderModule(Protocol):
             *(config.stream, config.prompt_cache, config.request_metadata),
         )
 
-    def identities(self, config: CoreConfig) -> Iterable[Finding]:
+    def identities(self, config: CoreConfig) -> "Iterable[Finding]":
         """Whose the credentials are, and the role; it may block."""
         del config
         return ()
 
-    def quotas(self, config: CoreConfig, model_ids: Sequence[str]) -> Mapping[str, Quota]:
+    def quotas(self, config: CoreConfig, model_ids: Sequence[str]) -> "Mapping[str, Quota]":
         """What the account may have of models, as far as it can be told; it may block.
 
         Raises `ModelError` where nothing can be told.

@@ -7,7 +7,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.errors import ModelError, Stopped
-from socratic_bench.judging.request import delimiter_code, repair_request, verdict_request
 from socratic_bench.judging.verdict import Unreadable, raw_text, read_verdict
 from socratic_bench.ports import JudgeInput, Model
 from socratic_bench.turns import Judged, Rubric, Unscored, Verdict
@@ -37,6 +36,9 @@ class Judge(Struct, frozen=True, kw_only=True):
         call that the budget does not allow with `budget`.
         Raises `ModelError` for what would fail for every turn (access, unknown model).
         """
+        # Not needed before the first reply is there.
+        from socratic_bench.judging.request import delimiter_code, repair_request, verdict_request
+
         key = CallKey(role=JUDGE, index=index)
         code = delimiter_code(self.seed, key, None if self.seed_alone else judge_input)
         request = verdict_request(self.rubric, judge_input, code=code)

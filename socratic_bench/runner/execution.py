@@ -6,13 +6,12 @@ from contextlib import closing
 from socratic_bench.documents.result import RunResult
 from socratic_bench.errors import BenchError, InternalError, ModelError, Stopped, UsageError
 from socratic_bench.runner.actors import Actors
-from socratic_bench.runner.closing import Closing
 from socratic_bench.runner.conclusion import Outcome
 from socratic_bench.runner.record import Record
 from socratic_bench.runner.resume import AcquiredRun, RunAcquisition
 from socratic_bench.runner.scope import RunScope
 from socratic_bench.runner.stores import RunStores
-from socratic_bench.storage.folder_journal import owner
+from socratic_bench.storage.places import owner
 from socratic_bench.store_ports import Entry
 
 
@@ -35,6 +34,9 @@ def execute(scope: RunScope, entries: Sequence[Entry]) -> RunResult:
             outcome = InternalError.of(defect)
         finally:
             record.close()
+        # Not needed before the last reply is there.
+        from socratic_bench.runner.closing import Closing
+
         return Closing(scope, stores, record).result(outcome)
 
 

@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -186,11 +185,6 @@ class FolderJournal:
                 "the calls are made again."
             )
         yield from (entry for entry in found if entry is not None)
-
-
-def owner() -> dict[str, Json]:
-    """Who holds a journal, for those who meet the lock."""
-    return {"pid": os.getpid(), "host": socket.gethostname()}
 
 
 def _line(entry: dict[str, Json]) -> bytes:

@@ -1,31 +1,46 @@
 """Opens the stores that a configuration names, and the journals in them."""
 
+import os
+import socket
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from socratic_bench.errors import BenchError, UsageError, Words
 from socratic_bench.settings import OFFLINE_REGION, CoreConfig
 from socratic_bench.storage.delivery import Delivery
-from socratic_bench.storage.folder import FolderStore
-from socratic_bench.storage.folder_journals import FolderJournals
 from socratic_bench.store_ports import ArtifactStore, Journals
+from socratic_bench.types import Json
 
 if TYPE_CHECKING:
+    from socratic_bench.storage.folder import FolderStore
     from socratic_bench.storage.s3 import S3Store
 
 
 def open_folder(
     config: CoreConfig, notice: Callable[[str], None] | None = None
-) -> FolderStore | None:
+) -> "FolderStore | None":
     """The output folder, if one is asked for; `notice` is told what had to be mended in it."""
-    return FolderStore(config.output_dir, notice) if config.output_dir else None
+    if not config.output_dir:
+        return None
+    from socratic_bench.storage.folder import FolderStore
+
+    return FolderStore(config.output_dir, notice)
 
 
 def folder_journals(
     config: CoreConfig, notice: Callable[[str], None] = lambda _: None
 ) -> Journals | None:
     """The journals in the output folder, if one is asked for; `notice` hears of damaged ones."""
-    return FolderJournals(config.output_dir, notice) if config.output_dir else None
+    if not config.output_dir:
+        return None
+    from socratic_bench.storage.folder_journals import FolderJournals
+
+    return FolderJournals(config.output_dir, notice)
+
+
+def owner() -> dict[str, Json]:
+    """Who holds a journal, for those who meet the lock."""
+    return {"pid": os.getpid(), "host": socket.gethostname()}
 
 
 def open_bucket(

@@ -6,12 +6,12 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from socratic_bench.errors import Problem
-from socratic_bench.findings import Finding, Quota
 from socratic_bench.provider_ports import Provider, ProviderModule
 from socratic_bench.providers.bedrock.settings import known_problems, setting_notices
 from socratic_bench.settings import OFFLINE_REGION, CoreConfig
 
 if TYPE_CHECKING:
+    from socratic_bench.findings import Finding, Quota
     from socratic_bench.providers.bedrock.session import Endpoint, SdkSession
 
 
@@ -39,12 +39,12 @@ class _Bedrock(ProviderModule):
 
         return open_session(_endpoint(config, None))
 
-    def identities(self, config: CoreConfig) -> Iterable[Finding]:
+    def identities(self, config: CoreConfig) -> "Iterable[Finding]":
         from socratic_bench.providers.bedrock.account import identities
 
         return [*identities(config)]
 
-    def quotas(self, config: CoreConfig, model_ids: Sequence[str]) -> Mapping[str, Quota]:
+    def quotas(self, config: CoreConfig, model_ids: Sequence[str]) -> "Mapping[str, Quota]":
         from socratic_bench.providers.bedrock.account import quotas
 
         return quotas(config, model_ids)
