@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -277,7 +278,7 @@ def test_a_request_counts_when_it_is_sent_and_not_when_it_may_be():
     assert len(sender.sent) == 6
 
 
-def test_a_report_has_target_and_actual_pace_over_the_time_in_which_there_was_work():
+def test_a_report_has_target_and_actual_pace_over_the_time_from_first_to_last_call():
     shared = SharedTime()
     targets = RateTargets(
         target(requests_per_minute=60, tokens_per_minute=100_000),
@@ -299,9 +300,10 @@ def test_a_report_has_target_and_actual_pace_over_the_time_in_which_there_was_wo
     assert (report.model, report.region, report.stalled) == (MODEL, "us-east-1", False)
     assert (report.target_rpm, report.target_tpm) == (60, 100_000)
     assert (report.requests, report.tokens) == (121, 121 * 50)
-    assert report.rpm == pytest.approx(60, rel=0.03)
-    assert report.tpm == pytest.approx(3000, rel=0.03)
-    assert report.work_s == pytest.approx(121, rel=0.03)
+    assert report.rpm == pytest.approx(121 / 3, rel=0.03)
+    assert report.tpm == pytest.approx(50 * 121 / 3, rel=0.03)
+    # Of the pause a minute counts, in which the limit knew of what was sent before.
+    assert report.work_s == pytest.approx(60 + 60 + 60, rel=0.03)
     assert report.waited_s == pytest.approx(60, rel=0.05)
 
 
@@ -504,16 +506,22 @@ def test_processes_share_a_target(tmp_path):
 
 
 def test_a_process_that_is_killed_holds_up_nobody(tmp_path):
-    path = tmp_path / "targets"
-    with processes(HOLDING, 1, str(path)) as (held,):
+    path, later_s = tmp_path / "targets", [0.0]
+    settings = {"shared": path, "monotonic_s": lambda: time.monotonic() + later_s[0]}
+    with (
+        RateTargets(target(requests_per_minute=1200), stall_s=900, **settings) as targets,
+        processes(HOLDING, 1, str(path)) as (held,),
+    ):
         os.kill(held.pid, signal.SIGKILL)
         held.wait()
-        with RateTargets(target(requests_per_minute=1200), shared=path) as targets:
-            sender = Sender(targets, CancelToken())
-            sender.send()
-            assert targets.report()[0].requests > 30
+        sender = Sender(targets, CancelToken())
+        sender.send()
+        # Nor does its call, which never ended, count as one that is not answered.
+        later_s[0] = 5000.0
+        sender.pacer.failed("server_error")
+        (report,) = targets.report()
 
-    assert len(sender.sent) == 1
+    assert (report.requests > 30, report.stalled) == (True, False)
 
 
 def test_what_earlier_processes_counted_is_forgotten_but_not_the_last_minute(tmp_path):

@@ -81,7 +81,6 @@ class RateTargets:
             for row in self._rows.all_rows():
                 for place in range(REQUESTS, STALLED + 1):
                     row[place] = 0
-                row[TOUCHED_US] = round(self._monotonic_s() * US)
 
     def close(self) -> None:
         """Let go of what is shared."""

@@ -41,6 +41,11 @@ class Rows:
         """Those that earlier processes left, too."""
         return []
 
+    def is_gone(self, place: int) -> bool:
+        """Whether the process that has a place is no more."""
+        del place
+        return False
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Alone with all rows; never for longer than arithmetic takes."""
@@ -88,6 +93,10 @@ class SharedRows(Rows):
     def all_rows(self) -> list[memoryview]:
         """See `Rows.all_rows`."""
         return [row for row in self._slices() if row[KEY]]
+
+    def is_gone(self, place: int) -> bool:
+        """See `Rows.is_gone`."""
+        return not is_alive(self._numbers[place])
 
     @contextmanager
     def locked(self) -> Iterator[None]:

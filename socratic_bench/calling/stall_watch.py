@@ -17,6 +17,7 @@ from socratic_bench.errors import ModelError
 from socratic_bench.providers.bedrock.kinds import ERROR_KINDS
 
 STALL_S = 900.0
+PAUSE_US = 60 * US
 STALL = "stalled"  # the kind of error that its runs end by
 
 
@@ -24,7 +25,7 @@ class StallWatch:
     """Counts the time in which calls of a model are under way, in its row, and ends all runs that
     call it once nothing was answered for `stall_s` of that time; `None`: never.
 
-    Time without a call does not count, so that a model may rest.
+    Of a time without a call no more than a minute counts, so that a model may rest.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class StallWatch:
     def calling(self, cancel_token: CancelToken) -> Iterator[None]:
         """Around a call, with its waits and retries, of a run that the token ends."""
         with self._rows.locked():
-            self.touch()
+            self.touch(begins=True)
             self._row[ACTIVE + self._rows.place] += 1
             self._calling.append(cancel_token)
         try:
@@ -58,11 +59,22 @@ class StallWatch:
                 self._row[ACTIVE + self._rows.place] -= 1
                 self._calling.remove(cancel_token)
 
-    def touch(self) -> None:
-        """Count the time until now, if some process had a call under way; the row is locked."""
+    def touch(self, *, begins: bool = False) -> None:
+        """Count the time until now, if some process had a call under way; the row is locked.
+
+        Once a call `begins` again, a pause counts, too, for as long as a minute's limit does.
+        """
         now_us, row = round(self._monotonic_s() * US), self._row
+        gone_us = max(0, now_us - row[TOUCHED_US])
+        if gone_us > PAUSE_US:
+            for place in filter(self._rows.is_gone, range(MOST_PROCESSES)):
+                row[ACTIVE + place] = 0
         if any(row[ACTIVE : ACTIVE + MOST_PROCESSES].tolist()):
-            row[WORK_US] += max(0, now_us - row[TOUCHED_US])
+            row[WORK_US] += gone_us
+        elif not begins:
+            return
+        elif row[TOUCHED_US]:
+            row[WORK_US] += min(gone_us, PAUSE_US)
         row[TOUCHED_US] = now_us
 
     def succeeded(self) -> None:

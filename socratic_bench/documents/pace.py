@@ -49,7 +49,10 @@ class ModelPace(Struct, frozen=True, kw_only=True):
     ]
     work_s: Annotated[
         Amount,
-        Meta(description="seconds in which a call of the model was under way, waits included"),
+        Meta(
+            description="seconds from the first call to the last, waits included; of a pause in "
+            "which no call was under way no more than a minute"
+        ),
     ]
     stalled: Annotated[
         bool,
