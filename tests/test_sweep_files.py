@@ -101,8 +101,9 @@ class TestPrompts:
                 "\n".join(map(str, range(MAX_PROMPTS + 1))),
                 "it has 100001 prompts, but at most 100000 are taken.",
             ),
+            ("\n" * 200_001, "it has 200001 lines, but at most 200000 are read."),
         ],
-        ids=["none", "too many"],
+        ids=["none", "too many", "too many lines"],
     )
     def test_a_file_may_have_too_few_or_too_many(self, tmp_path, content, said):
         assert mistakes(read_prompts, prompts_file(tmp_path, content)) == [said]
@@ -306,6 +307,11 @@ id = "b"
                 "target_rpm = 'a=3'\n[[models]]\nid = 'a'\ntarget_rpm = 4",
                 "target_rpm: names 'a', which has its own: keep one.",
             ),
+            (
+                "scenarios = ['x'" + ", 'x'" * 1000 + "]",
+                "scenarios: 1001 values are given; at most",
+            ),
+            ("models = ['x'" + ", 'x'" * 1000 + "]", "models: 1001 are given; at most 1000"),
             ("turns = ", "not valid TOML: "),
             (b"turns = 3 # \xff", "not UTF-8 text (line 1)."),
             (".".join("a" * 100) + " = 1", "a name of more than 20 parts (line 1)."),

@@ -13,7 +13,15 @@ from socratic_bench.settings import Reader, Sources, read_bounded, table
 from socratic_bench.settings.reader import Flags
 from socratic_bench.settings.toml_file import UnreadableTomlError, parse_toml
 from socratic_bench.sweeps.plan_models import TARGETS, read_models
-from socratic_bench.sweeps.plan_words import WANTED, Json, is_number, kind_of, named, unknown
+from socratic_bench.sweeps.plan_words import (
+    MOST_VALUES,
+    WANTED,
+    Json,
+    is_number,
+    kind_of,
+    named,
+    unknown,
+)
 from socratic_bench.sweeps.settings import SweepSettings
 
 KINDS = (RunConfig, SweepSettings)
@@ -102,7 +110,8 @@ class _PlanReader:
                 if words := self._words(key, value):
                     flags[key.flag] = words
             else:
-                self.mistakes.append(unknown(word, [*self._keys, MODELS, *ABOUT]))
+                known = [*self._keys, MODELS, *ABOUT]
+                self.mistakes.append(unknown(word, known, n_told=len(self.mistakes)))
         flags |= self._targets(flags, models)
         return PlanFile(name=str(self._path), flags=flags, models=models)
 
@@ -144,6 +153,9 @@ def _mistakes(key: PlanKey, values: Sequence[Json]) -> Iterator[str]:
     """What is wrong with the values of a key: all of the wrong type, or else each by itself."""
     if not values:
         yield f"{key.name}: the list is empty: name one at least."
+    if len(values) > MOST_VALUES:
+        yield f"{key.name}: {len(values)} values are given; at most {MOST_VALUES} are taken."
+        return
     wrong = [value for value in values if not _is_typed(key, value)]
     many = ", or a list of such" if key.is_many else ""
     for value in wrong:

@@ -8,7 +8,15 @@ from socratic_bench.documents.sweep_plan import MODELS, ModelPlan
 from socratic_bench.errors import Problem
 from socratic_bench.pricing.reading import row_problems
 from socratic_bench.settings import table
-from socratic_bench.sweeps.plan_words import WANTED, Json, is_number, kind_of, named, unknown
+from socratic_bench.sweeps.plan_words import (
+    MOST_VALUES,
+    WANTED,
+    Json,
+    is_number,
+    kind_of,
+    named,
+    unknown,
+)
 from socratic_bench.sweeps.settings import SweepSettings
 
 TARGETS = ("target_rpm", "target_tpm")
@@ -22,12 +30,15 @@ def read_models(found: Json, above: Iterable[str]) -> tuple[tuple[ModelPlan, ...
         said = "empty" if found == [] else kind_of(found)
         form = f"a list of ids, or tables, each begun with [[{MODELS}]]"
         return (), [f"{MODELS}: must be {form}, not {said}."]
+    if len(found) > MOST_VALUES:
+        return (), [f"{MODELS}: {len(found)} are given; at most {MOST_VALUES} are taken."]
     mistakes: list[str] = []
     models: dict[str, ModelPlan] = {}
     items: dict[str, int] = {}
     for item, row in enumerate(found, start=1):
         place = f"{MODELS}, item {item}"
-        wrong, values = _looked_over(place, {"id": row} if isinstance(row, str) else row, above)
+        table_of = {"id": row} if isinstance(row, str) else row
+        wrong, values = _looked_over(place, table_of, above, n_told=len(mistakes))
         mistakes += wrong
         if wrong:
             continue
@@ -43,7 +54,7 @@ def read_models(found: Json, above: Iterable[str]) -> tuple[tuple[ModelPlan, ...
 
 
 def _looked_over(
-    place: str, row: Json, above: Iterable[str]
+    place: str, row: Json, above: Iterable[str], *, n_told: int
 ) -> tuple[list[str], Mapping[str, Json]]:
     """Every mistake in one, and its values."""
     if not isinstance(row, dict):
@@ -52,7 +63,8 @@ def _looked_over(
     values, mistakes = named(row, f"{place}, ")
     for word in [word for word in values if word not in known]:
         del values[word]
-        mistakes.append(unknown(word, known, f"{place}, ", above))
+        n_so_far = n_told + len(mistakes)
+        mistakes.append(unknown(word, known, f"{place}, ", above, n_told=n_so_far))
     if "id" not in values:
         mistakes.append(f'{place}, id: missing; give the model as id = "ID".')
     mistakes += [*_in_settings(place, values), *_in_targets(place, values)]

@@ -6,9 +6,11 @@ from difflib import get_close_matches
 from typing import Any
 
 from socratic_bench.documents.sweep_plan import key_name
+from socratic_bench.errors import MOST_SHOWN
 
 Json = Any  # as tomllib has it: dates and times, too
 
+MOST_VALUES = 1000  # of one key
 LONGEST_COMPARED = 100  # comparing takes quadratic time
 _SECRET = re.compile(r"secret|token|password|credential|access_key|api_key", re.IGNORECASE)
 _KINDS: tuple[tuple[type, str], ...] = (
@@ -49,10 +51,17 @@ def named(found: Mapping[str, Json], place: str = "") -> tuple[dict[str, Json], 
     return {name: found[word] for name, word in words.items()}, mistakes
 
 
-def unknown(word: str, known: Sequence[str], place: str = "", above: Iterable[str] = ()) -> str:
-    """The mistake of a key that is not known, or that belongs `above` the tables."""
-    near = get_close_matches(word[:LONGEST_COMPARED], known, n=1)
-    near = near or [name for name in known if word in name.split("_")]
+def unknown(
+    word: str, known: Sequence[str], place: str = "", above: Iterable[str] = (), *, n_told: int
+) -> str:
+    """The mistake of a key that is not known, or that belongs `above` the tables.
+
+    What may have been meant is looked for only as long as not more mistakes are told than are
+    shown.
+    """
+    compared = known if n_told < MOST_SHOWN else ()
+    near = get_close_matches(word[:LONGEST_COMPARED], compared, n=1)
+    near = near or [name for name in compared if word in name.split("_")]
     if near:
         return f"{place}{word}: unknown key; did you mean {' or '.join(near)}?"
     if _SECRET.search(word):

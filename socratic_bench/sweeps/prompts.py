@@ -2,18 +2,20 @@
 
 from collections.abc import Iterator
 from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 
 import orjson
 from msgspec import Struct
 
 from socratic_bench.documents.prompts import LONGEST_ID, PromptLine
-from socratic_bench.errors import Problem, UsageError
+from socratic_bench.errors import MOST_SHOWN, Problem, UsageError
 from socratic_bench.settings import MAX_TEXT_BYTES, read_bounded
 from socratic_bench.types import Json
 
 MAX_FILE_BYTES = 64 * 2**20
 MAX_PROMPTS = 100_000
+MAX_LINES = 2 * MAX_PROMPTS
 JSONL = ".jsonl"
 COMMENT = "#"
 
@@ -64,6 +66,10 @@ def _read(path: Path | str) -> Iterator[Prompt | _Mistake]:
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise UsageError([_told(path, f"it cannot be read: {why}.")]) from error
+    if (n_lines := content.count(b"\n")) > MAX_LINES:
+        raise UsageError(
+            [_told(path, f"it has {n_lines} lines, but at most {MAX_LINES} are read.")]
+        )
     read_line = _json_line if str(path).lower().endswith(JSONL) else _text_line
     for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
         try:
@@ -101,7 +107,8 @@ def _json_line(number: int, text: str) -> Iterator[Prompt | _Mistake]:
 
 
 def _wrong(found: dict[str, Json]) -> Iterator[str]:
-    for name in (name for name in found if name not in PromptLine.__struct_fields__):
+    strange = (name for name in found if name not in PromptLine.__struct_fields__)
+    for name in islice(strange, MOST_SHOWN):
         near = get_close_matches(name[:LONGEST_ID], PromptLine.__struct_fields__, n=1)
         meant = f"did you mean {near[0]}?" if near else "a line has prompt, and may have id."
         yield f"{_escaped(repr(name[:LONGEST_ID]))} is not known; {meant}"
