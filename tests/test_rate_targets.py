@@ -98,17 +98,23 @@ def target(**per_minute: int) -> list[RateTarget]:
     return [RateTarget(model=MODEL, **per_minute)]
 
 
-def saturated(callers: int, targets: Sequence[RateTarget], **request: Any) -> Sender:
+def saturated(
+    callers: int,
+    targets: Sequence[RateTarget],
+    *,
+    seconds: float = TEN_MINUTES_S,
+    **request: Any,
+) -> Sender:
     """Ten minutes of callers who send as soon as they may."""
     shared = SharedTime()
     sender = Sender(RateTargets(targets, monotonic_s=lambda: shared.now_s), shared.cancel_token())
 
     def call() -> None:
-        while shared.now_s < TEN_MINUTES_S:
+        while shared.now_s < seconds:
             sender.send(**request)
 
     shared.run([call] * callers)
-    sender.sent = [one for one in sender.sent if one[0] < TEN_MINUTES_S]
+    sender.sent = [one for one in sender.sent if one[0] < seconds]
     return sender
 
 
@@ -140,6 +146,14 @@ def test_a_target_of_tokens_is_met_and_no_minute_is_over_it(callers, request_):
 
     assert most_in_a_minute(sender.sent)[1] <= per_minute
     assert sum(used for _, used in sender.sent) >= 0.97 * 10 * per_minute
+
+
+def test_what_is_reserved_follows_from_what_was_counted_since_a_request_asked():
+    """All ask before the first is answered, when only a bound of their input is known."""
+    request = {"words": "four" * 5000, "max_tokens": 2000, "used": 100, "takes_s": 0.3}
+    sender = saturated(96, target(tokens_per_minute=300_000), seconds=MINUTE_S, **request)
+
+    assert 0.97 * 300_000 <= sum(used for _, used in sender.sent) <= 300_000
 
 
 def test_requests_and_tokens_both_bind():

@@ -15,12 +15,10 @@ from socratic_bench.calling.rate_window import (
     BUCKET_US,
     REQUESTS,
     SEEN_US,
-    STALLED,
     THROTTLED,
     TOKENS,
     US,
     WAITED_US,
-    WORK_US,
     RateWindow,
 )
 from socratic_bench.calling.shared_rows import MOST_PROCESSES, Rows
@@ -43,11 +41,19 @@ GONE_US = 2 * US
 Tell = Callable[[float | None], None]  # a wait begins, of about so many seconds
 
 
+class _Size(Struct, frozen=True):
+    """What is known of a request's tokens: an upper bound of its input, an estimate, its output."""
+
+    most_input: int = 0
+    estimate: int = 0
+    max_tokens: int = 0
+
+
 class _Place(Struct, eq=False):
     """A place in the line; its future is done once there is something to look at."""
 
     asked_us: int
-    n_tokens: int
+    size: _Size
     called: "Future[None]" = field(default_factory=Future)
 
 
@@ -57,9 +63,9 @@ class Admission(Struct, eq=False):
     pacer: "ModelPacer"
     cancel_token: CancelToken
     asked_us: int
-    n_tokens: int
-    estimate: int
+    size: _Size
     bucket: int
+    n_tokens: int
     waited_ms: float
     is_open: bool = True
 
@@ -67,12 +73,13 @@ class Admission(Struct, eq=False):
         """The request is sent now, and counts from now on."""
         while not self.pacer.count(self):
             # What else it waited for took more than a minute.
-            self.bucket = self.pacer.wait(self.asked_us, self.n_tokens, self.cancel_token)
+            again = self.pacer.wait(self.asked_us, self.size, self.cancel_token)
+            self.bucket, self.n_tokens = again
 
     def answered(self, usage: Usage | None) -> None:
         """What was not used is given back; all counts where the service has counted nothing."""
         self._settle(self.n_tokens if usage is None else usage.input_tokens + usage.output_tokens)
-        self.pacer.succeeded(self.estimate, usage)
+        self.pacer.succeeded(self.size.estimate, usage)
 
     def failed(self, code: str, *, maybe_billed: bool) -> None:
         """The request failed, which may end all runs that call the model."""
@@ -124,20 +131,23 @@ class ModelPacer:
         self, provider: Provider, request: Request, context: CallContext, tell: Tell
     ) -> Iterator[Admission]:
         """Wait for leave to send the request, or raise what ends the run meanwhile."""
-        estimate, n_tokens, per_minute = 0, 0, self._target.tokens_per_minute
+        size, per_minute = _Size(), self._target.tokens_per_minute
         if per_minute:
-            estimate = sum(part.tokens for part in provider.sizes(self._model, request))
-            n_tokens = self._most_tokens(request, estimate)
-            if n_tokens > per_minute:
+            size = _Size(
+                most_input_tokens(request),
+                sum(part.tokens for part in provider.sizes(self._model, request)),
+                request.config.max_tokens,
+            )
+            if self._most_tokens(size) > per_minute:
                 context.notice(
                     f"Requests to {self._model} that may have more tokens than its target of "
                     f"{per_minute} a minute are sent alone, in a minute that has no others."
                 )
         asked_us = self._now_us()
-        bucket = self.wait(asked_us, n_tokens, context.cancel_token, tell)
+        bucket, n_tokens = self.wait(asked_us, size, context.cancel_token, tell)
         waited_ms = (self._now_us() - asked_us) / 1000
         admission = Admission(
-            self, context.cancel_token, asked_us, n_tokens, estimate, bucket, waited_ms
+            self, context.cancel_token, asked_us, size, bucket, n_tokens, waited_ms
         )
         try:
             yield admission
@@ -145,21 +155,21 @@ class ModelPacer:
             admission.close()
 
     def wait(
-        self, asked_us: int, n_tokens: int, cancel_token: CancelToken, tell: Tell | None = None
-    ) -> int:
-        """Wait until so many tokens fit; the bucket in which they count."""
-        place = _Place(asked_us, n_tokens)
+        self, asked_us: int, size: _Size, cancel_token: CancelToken, tell: Tell | None = None
+    ) -> tuple[int, int]:
+        """Wait until a request fits; the bucket in which it counts, and with how many tokens."""
+        place = _Place(asked_us, size)
         with self._rows.locked():
             if not self._target.is_limit:
-                return self._window.take(asked_us, n_tokens)
+                return self._window.take(asked_us, 0), 0
             self._line.append(place)
         try:
             while True:
                 with self._rows.locked():
-                    bucket, wait_us = self._look(place)
+                    leave, wait_us = self._look(place)
                     about_us = wait_us or len(self._line) * self._target.slot_us
-                if bucket is not None:
-                    return bucket
+                if leave is not None:
+                    return leave
                 if tell:
                     tell(about_us / US or None)
                     tell = None
@@ -217,25 +227,10 @@ class ModelPacer:
         """What it came to so far, in all processes."""
         with self._rows.locked():
             self._watch.touch()
-            row, target = self._row, self._target
-            minutes = max(row[WORK_US] / US / 60, 1.0)
-            return ModelPace(
-                model=self._model,
-                region=self._region or None,
-                target_rpm=target.requests_per_minute,
-                target_tpm=target.tokens_per_minute,
-                rpm=_rounded(row[REQUESTS] / minutes) if row[REQUESTS] else None,
-                tpm=_rounded(row[TOKENS] / minutes) if row[REQUESTS] else None,
-                requests=row[REQUESTS],
-                tokens=row[TOKENS],
-                throttled=row[THROTTLED],
-                waited_s=_rounded(row[WAITED_US] / US),
-                work_s=_rounded(row[WORK_US] / US),
-                stalled=bool(row[STALLED]),
-            )
+            return self._window.report(self._model, self._region)
 
-    def _look(self, place: _Place) -> tuple[int | None, int | None]:
-        """The bucket of the first in the line, if it fits; else the wait, if that is known."""
+    def _look(self, place: _Place) -> tuple[tuple[int, int] | None, int | None]:
+        """Bucket and tokens of the first in the line, if it fits; else the wait, if it is known."""
         if self._line[0] is not place:
             return None, None
         now_us = self._now_us()
@@ -244,11 +239,13 @@ class ModelPacer:
         if self._rows.is_shared:
             self._row[ASKED_US + self._place] = max(1, place.asked_us)  # 0: nobody
             self._row[SEEN_US + self._place] = now_us
-        if wait_us := self._window.wait_us(now_us, place.n_tokens):
+        # How much that is at most is better known by now, perhaps.
+        n_tokens = self._most_tokens(place.size)
+        if wait_us := self._window.wait_us(now_us, n_tokens):
             return None, wait_us
         if self._rows.is_shared and self._is_others_turn(place.asked_us, now_us):
             return None, TURN_US
-        return self._window.take(now_us, place.n_tokens), 0
+        return (self._window.take(now_us, n_tokens), n_tokens), 0
 
     def _look_in_s(self, wait_us: int | None) -> float | None:
         if wait_us is None:
@@ -277,18 +274,14 @@ class ModelPacer:
         if self._line and not self._line[0].called.done():
             self._line[0].called.set_result(None)
 
-    def _most_tokens(self, request: Request, estimate: int) -> int:
+    def _most_tokens(self, size: _Size) -> int:
         """Tokens that a request may take: no tokenizer makes more of it, or it would be far denser
         than all that were counted.
         """
-        most = most_input_tokens(request)
+        most = size.most_input
         if self._densest:
-            most = min(most, ceil(SAFETY * self._densest * estimate))
-        return most + request.config.max_tokens
+            most = min(most, ceil(SAFETY * self._densest * size.estimate))
+        return most + size.max_tokens
 
     def _now_us(self) -> int:
         return round(self._monotonic_s() * US)
-
-
-def _rounded(value: float) -> float:
-    return round(value, 3)

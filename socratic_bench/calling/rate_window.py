@@ -13,6 +13,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from socratic_bench.calling.shared_rows import MOST_PROCESSES
+from socratic_bench.documents.pace import ModelPace
 
 US = 1_000_000
 BUCKET_US = US // 4
@@ -118,6 +119,25 @@ class RateWindow(Struct, frozen=True):
         """Whether a bucket counts no more."""
         return now_us // BUCKET_US - bucket >= COUNTED
 
+    def report(self, model: str, region: str) -> ModelPace:
+        """What it came to so far."""
+        row, target = self.row, self.target
+        minutes = max(row[WORK_US] / US / 60, 1.0)
+        return ModelPace(
+            model=model,
+            region=region or None,
+            target_rpm=target.requests_per_minute,
+            target_tpm=target.tokens_per_minute,
+            rpm=_rounded(row[REQUESTS] / minutes) if row[REQUESTS] else None,
+            tpm=_rounded(row[TOKENS] / minutes) if row[REQUESTS] else None,
+            requests=row[REQUESTS],
+            tokens=row[TOKENS],
+            throttled=row[THROTTLED],
+            waited_s=_rounded(row[WAITED_US] / US),
+            work_s=_rounded(row[WORK_US] / US),
+            stalled=bool(row[STALLED]),
+        )
+
     def _window_wait_us(self, now_us: int, n_tokens: int) -> int:
         most_requests, most_tokens = (
             self.target.requests_per_minute,
@@ -140,3 +160,7 @@ class RateWindow(Struct, frozen=True):
             tokens_over -= row[USED + at]
             wait_us = (numbers[at] + COUNTED) * BUCKET_US - now_us
         return max(0, wait_us)
+
+
+def _rounded(value: float) -> float:
+    return round(value, 3)
