@@ -205,7 +205,7 @@ class TestScripted:
         assert said == list(scenario.replies)
 
     def test_a_push_stands_behind_a_reply_or_alone(self):
-        student = ScriptedStudent(patient("custom"), 7, schedule=Schedule(level="high", seed=7))
+        student = ScriptedStudent(first("custom"), 7, schedule=Schedule(level="high", seed=7))
 
         replies = [one for one in talk(student, TUTORS[0], 80) if one.pressure]
 

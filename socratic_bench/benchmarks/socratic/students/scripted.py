@@ -42,7 +42,6 @@ _ASIDE_WORDS = 30  # what is said before a question, if it is short, says what t
 _OF_THE_MATTER, _BESIDE, _ANY, _GOES_ON = 3, 1, 1, 2
 _MOST_SHARED = 3  # words of the question that stand in the sentence itself
 _SURELY = 2  # shared words by which something told before is what is asked for
-_VAGUE = 2  # where nothing fits better than this, it hardly matters which is said
 
 
 class _Words(Struct, frozen=True):
@@ -145,7 +144,7 @@ class ScriptedStudent(Struct, frozen=True):
             and (score := _fit(group, own, asked, shared[own], goes_on=_goes_on(group, last)))
         ]
         best = max((score for score, _ in found), default=0)
-        near = [own for score, own in found if score == best or best <= _VAGUE]
+        near = [own for score, own in found if score == best]
         return near[draw(self.seed, self.scenario.id, "group", turn) % len(near)] if near else None
 
     def _shared(self, questions: str) -> Mapping[str, int]:
