@@ -86,6 +86,7 @@ _OFTEN = frozenset((
     "difference", "fence", "instrument", "ability", "information", "directions", "instructions",
     "explanation", "grandmother", "grandfather", "grandparents", "interesting", "complicated",
     "everywhere", "underneath", "temperature", "immediately", "subtraction", "especially",
+    "conversation", "statement", "statements",
 ))
 # fmt: on
 # How many such words, and one of how many words in all, are too much at an age.
