@@ -84,9 +84,9 @@ def plan_of(flags: Flags, problems: "Sequence[Words]") -> "PlanFile":
 
 
 def call_by_flags() -> "Callable[[str], str]":
-    from .sweep_flags import flag_names
+    from .sweep_flags import flag_of
 
-    return flag_names()
+    return flag_of
 
 
 def _perform(asked: "Asked", flags: Flags, cancel_token: "CancelToken") -> "SweepResult":
@@ -96,7 +96,8 @@ def _perform(asked: "Asked", flags: Flags, cancel_token: "CancelToken") -> "Swee
     from .sweep_display import display_for
 
     display = display_for(quiet=bool(flags.get("quiet")))
-    return run_in_thread(partial(perform_sweep, asked, display=display, cancel_token=cancel_token))
+    playing = partial(perform_sweep, display=display, cancel_token=cancel_token)
+    return run_in_thread(partial(playing, asked, call=call_by_flags()))
 
 
 def _report(result: "SweepResult", flags: Flags) -> int:

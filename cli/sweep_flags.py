@@ -1,6 +1,7 @@
 """The flags of `sweep`: those of a run, an axis by its own flag with as many words as one likes."""
 
 from collections.abc import Callable, Iterator
+from functools import cache
 
 from .arguments import ADD, Help, Parser
 from .flags import Row
@@ -58,8 +59,13 @@ def _rows() -> Iterator[Row]:
         yield entry.group, flag, entry.form, entry.metavar or "", entry.text
 
 
-def flag_names() -> Callable[[str], str]:
-    """How this command calls settings: an axis by its own flag."""
+def flag_of(name: str) -> str:
+    """How this command calls a setting: an axis by its own flag."""
+    return _flag_names()(name)
+
+
+@cache
+def _flag_names() -> Callable[[str], str]:
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.settings import flag_names as names_of
     from socratic_bench.settings import table

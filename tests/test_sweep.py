@@ -318,6 +318,28 @@ class TestMistakes:
 
         assert "--models names" in outcome.document["error"]["message"]
 
+    def test_a_limit_that_would_hold_nothing_or_two_of_the_same_are_mistakes(self, tmp_path):
+        words = (*GRID, "--target-rpm", "60", "--target-tpm", f"{STEADY}=90000")
+        judge, twice = "emulator.judge-v1:0=60", ("--target-rpm", "90")
+        typo = sweep(*words, "--target-rpm", "emulator.socratic=60", "--dry-run", folder=tmp_path)
+        both = sweep(*words, *twice, "--target-rpm", judge, "--dry-run", folder=tmp_path)
+
+        assert (typo.exit_code, both.exit_code) == (2, 2)
+        assert typo.document["error"]["message"] == (
+            "--target-rpm names 'emulator.socratic', which no cell calls. They call "
+            "emulator.judge-v1:0, emulator.lecturer-v1:0, emulator.socratic-v1:0."
+        )
+        assert both.document["error"]["message"] == (
+            "--target-rpm is given more than once for models in general: keep one."
+        )
+
+    def test_that_no_model_is_named_is_told_once(self, tmp_path):
+        outcome = sweep("--scenarios", "ai-ethics", folder=tmp_path)
+
+        assert outcome.document["error"]["message"] == (
+            "No models to test: give --models with one Bedrock model id or more."
+        )
+
 
 class TestBucket:
     """A sweep that only a bucket keeps."""

@@ -245,6 +245,7 @@ region = 3
 
 [[models]]
 id = "b"
+target_rpm = 0
 
 [[models]]
 id = "b"
@@ -290,6 +291,7 @@ id = "b"
             "models, item 1, prices.default.output is missing.",
             'models, item 2, id: missing; give the model as id = "ID".',
             "models, item 2, region: must be text in quotation marks, not a number.",
+            "models, item 3, target_rpm: must be a whole number over 0, not 0.",
             (
                 "models, item 4, id: 'b' is that of item 3: keep one. regions and service_tier, as "
                 "lists, compare a model with itself."

@@ -46,9 +46,30 @@ def test_beside_its_first_cells_what_fails_is_told_and_the_others_go_on(tmp_path
     assert told[0] in outcome.stderr
 
 
+def test_what_a_look_finds_is_told_with_flags(tmp_path):
+    env = account("http://127.0.0.1:9", CLAUDE)
+    kept = {name: value for name, value in env.items() if not name.startswith("AWS_SEC")}
+    grid = ("--models", CLAUDE, "--scenarios", "career-change", "--turns", "1", "--strict")
+    outcome = run("sweep", *grid, "-o", str(tmp_path), env=kept)
+
+    assert outcome.exit_code == 3
+    assert "; --offline needs none." in " ".join(outcome.document["notices"])
+
+
 def test_strictly_all_is_played_if_all_is_well(tmp_path):
     outcome = sweep(tmp_path, "--strict")
 
     assert (outcome.exit_code, outcome.document["error"]) == (0, None)
     assert len(played(tmp_path)) == 2
     assert [*tmp_path.glob("journal/trials/*")] == []
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_what_is_said_of_a_cell_names_flags_and_no_run_to_go_on_with(tmp_path, processes):
+    words = ("--strict", "--processes", processes, "--max-attempts", "1")
+    outcome = sweep(tmp_path, *words, fault=f"model_timeout:model={LLAMA}:after=1:count=100")
+    (failed,) = outcome.document["failed"]
+
+    assert failed["error"]["hint"] == (
+        "The model took too long; lower --max-tokens or run again later."
+    )

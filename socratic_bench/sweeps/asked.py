@@ -16,6 +16,7 @@ from socratic_bench.settings.reader import Flags, Reader
 from socratic_bench.settings.table import Declared
 from socratic_bench.sweeps.grid import MODEL, Axis, Grid
 from socratic_bench.sweeps.plan_file import NO_PLAN, PlanFile
+from socratic_bench.sweeps.plan_models import TARGETS
 from socratic_bench.sweeps.prompts import read_prompts
 from socratic_bench.sweeps.settings import SweepSettings
 from socratic_bench.sweeps.shared import rate_targets_of
@@ -29,7 +30,9 @@ NOTHING_KEPT = Problem.of(
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """A sweep as it is asked for; `unread` are axes, by field, none of whose values is one."""
+    """A sweep as it is asked for; `unread` are axes, by field, of which no value is one, or that
+    are needed and not given.
+    """
 
     settings: SweepSettings
     grid: Grid
@@ -74,8 +77,10 @@ def read_sweep(
         repeats=max(1, settings.repeats),
         by_model=plan.by_model,
     )
-    unread = tuple(axis.name for axis in axes if not axis.values)
-    return Asked(settings=settings, grid=grid, plan=plan, unread=unread), problems
+    unread = [axis.name for axis in axes if not axis.values]
+    if not any(axis.name == MODEL for axis in axes):
+        unread.append(MODEL)
+    return Asked(settings=settings, grid=grid, plan=plan, unread=tuple(unread)), problems
 
 
 def axis_settings() -> Iterator[Declared]:
@@ -171,5 +176,12 @@ def _own_problems(
         yield Problem.of("No models to test: give {model} with one Bedrock model id or more.")
     if not (base.output_dir or base.s3_bucket):
         yield NOTHING_KEPT
+    for name in TARGETS:
+        named = [target.model for target in getattr(settings, name)]
+        for model in dict.fromkeys(one for one in named if named.count(one) > 1):
+            whom = "models in general" if model is None else repr(model)
+            yield Problem.of(
+                f"{{{name}}} is given more than once for {{whom}}: keep one.", whom=whom
+            )
     if settings.retry_failed and not settings.resume:
         yield Problem.of("{retry_failed} is given without {resume}.")

@@ -1,16 +1,17 @@
 """Everything that is checked before the first cell is played, all mistakes at once."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from socratic_bench.calling.rate_targets import RateTargets
-from socratic_bench.errors import UsageError, Words
+from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.runner import prepare
 from socratic_bench.sweeps.asked import Asked
 from socratic_bench.sweeps.grid import Cell
+from socratic_bench.sweeps.plan_models import TARGETS
 
 if TYPE_CHECKING:
     from socratic_bench.pricing.table import PriceTable
@@ -27,16 +28,40 @@ def check(asked: Asked, problems: Sequence[Words], cells: Sequence[Cell]) -> Non
     with suppress(UsageError):  # each run with such a file tells its mistakes
         tables = asked.price_tables()
     targets = RateTargets(asked.targets())
+    called: set[str] = set()
     for cell in _one_of_each_kind(cells):
         config = replace(grid.config(cell), max_cost_usd=grid.base.max_cost_usd)
+        called.add(config.model)
         try:
-            prepare(config, price_tables=tables)
+            called.update(filter(None, prepare(config, price_tables=tables).models.values()))
         except UsageError as error:
             found.update(dict.fromkeys(said for said in error.said if _counts(said, asked)))
         if large := targets.problem(config.model, config.region, config.max_tokens):
             found[large] = None
+    # Who else is called is known once all can be.
+    if not found and (unmatched := _targets_of_none(asked, called)):
+        found = dict.fromkeys(unmatched)
     if found:
         raise UsageError([*found], hint="socratic-runner sweep --help lists every flag.")
+
+
+def _targets_of_none(asked: Asked, called: Collection[str]) -> list[Problem]:
+    """A limit of a model that no cell calls is a slip. A plan's models need not all be played."""
+    known = {*called, *(model.id for model in asked.plan.models)}
+    named = {
+        (name, target.model): None
+        for name in TARGETS
+        for target in getattr(asked.settings, name)
+        if target.model and target.model not in known
+    }
+    return [
+        Problem.of(
+            f"{{{name}}} names {{model!r}}, which no cell calls. They call {{called}}.",
+            model=model,
+            called=", ".join(sorted(called)),
+        )
+        for name, model in named
+    ]
 
 
 def _counts(said: Words, asked: Asked) -> bool:

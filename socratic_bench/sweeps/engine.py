@@ -27,12 +27,13 @@ UNDER_WAY: frozenset[EndReason] = frozenset(
 
 
 class SweepEngine(Struct, frozen=True, kw_only=True):
-    """What it takes to play cells of a grid."""
+    """What it takes to play cells of a grid; what failed tells settings as `call` has them."""
 
     services: Services
     grid: Grid
     benchmark: Benchmark
     listener: CellListener
+    call: Callable[[str], str] = str
 
     def play(
         self, take: Callable[[], CellJob | None], at_once: int, cancel_token: CancelToken
@@ -59,10 +60,14 @@ class SweepEngine(Struct, frozen=True, kw_only=True):
         except Exception as defect:  # noqa: BLE001 -- the boundary: other cells are reported
             self.listener.left(job, InternalError.of(defect))
         else:
+            ended_by = result.error and of_no_run(result.error)
             if result.end_reason in UNDER_WAY:
-                self.listener.left(job, result.error and of_no_run(result.error))
-            else:
-                self.listener.ended(job, row_of_result(job.cell, result, self._metrics(result)))
+                self.listener.left(job, ended_by)
+                return
+            if ended_by:
+                ended_by.call_settings(self.call)
+            row = row_of_result(job.cell, replace(result, error=ended_by), self._metrics(result))
+            self.listener.ended(job, row)
 
     def _performed(self, job: CellJob, cancel_token: CancelToken) -> RunResult:
         config = self.grid.config(job.cell)

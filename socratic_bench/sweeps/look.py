@@ -28,6 +28,7 @@ class Look(Struct, frozen=True, kw_only=True):
     asked: Asked
     tested: Collection[str]
     notice: Callable[[str], None]
+    call: Callable[[str], str] = str
 
     @contextmanager
     def over(self, services: Services, token: CancelToken) -> Iterator[None]:
@@ -75,6 +76,7 @@ class Look(Struct, frozen=True, kw_only=True):
             stores=[self.asked.grid.base],
             services=services,
             cancel_token=token,
+            call=self.call,
         )
 
     def _tell(self, found: DoctorDocument) -> list[CheckEntry]:

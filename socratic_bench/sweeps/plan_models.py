@@ -40,16 +40,15 @@ def read_models(found: Json, above: Iterable[str]) -> tuple[tuple[ModelPlan, ...
         table_of = {"id": row} if isinstance(row, str) else row
         wrong, values = _looked_over(place, table_of, above, n_told=len(mistakes))
         mistakes += wrong
-        if wrong:
-            continue
-        one = convert(values, ModelPlan)
-        if items.setdefault(one.id, item) == item:
-            models[one.id] = one
-        else:
+        name = values.get("id")
+        if isinstance(name, str) and items.setdefault(name, item) != item:
             mistakes.append(
-                f"{place}, id: {one.id!r} is that of item {items[one.id]}: keep one. regions and "
+                f"{place}, id: {name!r} is that of item {items[name]}: keep one. regions and "
                 "service_tier, as lists, compare a model with itself."
             )
+        elif not wrong:
+            one = convert(values, ModelPlan)
+            models[one.id] = one
     return tuple(models.values()), mistakes
 
 

@@ -19,7 +19,8 @@ class Shared(Struct, frozen=True, kw_only=True):
 
     `price_tables` are the user's own by their files' names; `limit_usd` is `None` without a budget.
     What several processes have to know of each other stands in files of `folder`; one process
-    needs none.
+    needs none. Whoever reads of a cell knows settings by what `call` makes of their names; it is a
+    function of a module, so that processes can be told of it.
     """
 
     price_tables: dict[str, PriceTable]
@@ -27,6 +28,7 @@ class Shared(Struct, frozen=True, kw_only=True):
     stall_s: float
     limit_usd: float | None
     folder: str | None = None
+    call: Callable[[str], str] = str
 
     @contextmanager
     def rate_targets(self, monotonic_s: Callable[[], float]) -> Iterator[RateTargets]:

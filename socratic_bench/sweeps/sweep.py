@@ -76,9 +76,13 @@ def perform_sweep(
     display: SweepDisplay,
     cancel_token: CancelToken,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    call: Callable[[str], str] = str,
 ) -> SweepResult:
-    """Play all that is missing of a sweep. Raises `UsageError` if it cannot begin or go on."""
-    return _Sweeping(asked, display, cancel_token, now).result()
+    """Play all that is missing of a sweep. Raises `UsageError` if it cannot begin or go on.
+
+    What is told of cells calls settings as `call` does, which is a function of a module.
+    """
+    return _Sweeping(asked, display, cancel_token, now, call).result()
 
 
 class _Sweeping:
@@ -90,12 +94,14 @@ class _Sweeping:
         display: SweepDisplay,
         cancel_token: CancelToken,
         now: Callable[[], datetime],
+        call: Callable[[str], str],
     ) -> None:
         self._asked = asked
         self._settings = asked.settings
         self._display = display
         self._token = cancel_token
         self._now = now
+        self._call = call
         self._notices: list[str] = []
         self._pace: tuple[ModelPace, ...] = ()
         config = asked.grid.base
@@ -228,7 +234,9 @@ class _Sweeping:
             services = stack.enter_context(
                 shared.services(targets, self._token.monotonic_s, self._notice, own)
             )
-            look = Look(asked=self._asked, tested=control.models, notice=self._notice)
+            look = Look(
+                asked=self._asked, tested=control.models, notice=self._notice, call=self._call
+            )
             stack.enter_context(look.over(services, self._token))
             if is_many:
                 from socratic_bench.sweeps.workers import ProcessPool
@@ -244,7 +252,11 @@ class _Sweeping:
                 _ask_of_all(targets, grid, self._benchmark)
             else:
                 engine = SweepEngine(
-                    services=services, grid=grid, benchmark=self._benchmark, listener=control
+                    services=services,
+                    grid=grid,
+                    benchmark=self._benchmark,
+                    listener=control,
+                    call=self._call,
                 )
                 engine.play(control.take, at_once, self._token)
             return targets.report()
@@ -257,6 +269,7 @@ class _Sweeping:
             stall_s=settings.stall_min * 60,
             limit_usd=None if limit_usd is None else max(0.0, limit_usd - spent_usd),
             folder=folder,
+            call=self._call,
         )
 
     def _notice(self, text: str) -> None:

@@ -214,6 +214,7 @@ def work(connection: Connection, grid: Grid, shared: Shared, n_threads: int) -> 
             grid=grid,
             benchmark=load_benchmark(grid.base.benchmark),
             listener=reporter,
+            call=shared.call,
         )
         engine.play(jobs.get, n_threads, cancel_token)
 
