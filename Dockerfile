@@ -1,5 +1,5 @@
 # docker build -t socratic-runner .                      the command, and nothing else
-# docker build -t socratic-runner:full --target full .   with extras, by default `ui`: --build-arg EXTRAS="ui ..."
+# docker build -t socratic-runner:full --target full .   with extras, by default all: --build-arg EXTRAS="ui ..."
 # docker build -t socratic-tests --target tests .        the test suite with all that it needs
 # docker/ and docs/docker.md say more. Any builder will do: BuildKit, and the one that was before it.
 
@@ -68,7 +68,7 @@ CMD ["-n", "auto", "-q"]
 # The packages of the extras, beside those of the program. Depends on their locks.
 FROM packages AS extras
 COPY requirements-*.txt docker/extras.sh ./
-ARG EXTRAS=ui
+ARG EXTRAS="stats ui"
 RUN sh extras.sh /extras ${EXTRAS}
 
 
@@ -97,7 +97,7 @@ LABEL org.opencontainers.image.title="socratic-runner" \
       org.opencontainers.image.base.name="${BASE_IMAGE}"
 
 
-# The command with extras: rich for the live display of a sweep.
+# The command with extras: rich for the live display of a sweep, scipy for its intervals.
 FROM common AS full
 COPY --from=extras /extras/ /
 

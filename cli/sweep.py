@@ -102,6 +102,7 @@ def _perform(asked: "Asked", flags: Flags, cancel_token: "CancelToken") -> "Swee
 
 def _report(result: "SweepResult", flags: Flags) -> int:
     from socratic_bench.documents.plain import plain_keys
+    from socratic_bench.statistics.quantiles import is_available
     from socratic_bench.sweeps.document import document_of, exit_code
 
     from .output import print_document
@@ -109,7 +110,7 @@ def _report(result: "SweepResult", flags: Flags) -> int:
 
     if result.error is not None:
         result.error.call_settings(call_by_flags())
-    document, code = document_of(result), exit_code(result)
+    document, code = document_of(result, has_intervals=is_available()), exit_code(result)
     printed = print_document(
         plain_keys(document),
         words=partial(_say_outcome, document, result.error, flags),

@@ -4,13 +4,18 @@ it took, and where it is kept.
 
 from collections.abc import Iterator
 
-from socratic_bench.documents.sweep import Group, SweepDocument
+from socratic_bench.documents.sweep import Group, Mean, SweepDocument
+from socratic_bench.statistics.quantiles import is_available
 from socratic_bench.types import counted
 
 from . import terminal
 from .closing import duration
 from .output import plain, say
-from .sweep_words import count, marked, table, usd
+from .sweep_words import INTERVAL, count, marked, table, usd
+
+NO_INTERVALS = (
+    'Means have no intervals: these need scipy, the extra stats (pip install ".[stats]").'
+)
 
 
 def say_results(document: SweepDocument) -> None:
@@ -18,10 +23,15 @@ def say_results(document: SweepDocument) -> None:
     by = document.primary_metric
     if document.sweep_id is None or by is None:
         return
-    heads = ("model", "done", "failed", by.name.rpartition(".")[2], "tokens", "USD")
-    rows = [_row(group, by.name) for group in document.groups["model"]]
-    for line in table(heads, rows, terminal.columns()):
+    heads = ("model", "done", "failed", by.name.rpartition(".")[2], INTERVAL, "tokens", "USD")
+    groups = document.groups["model"]
+    lines = [heads, *(_row(group, by.name) for group in groups)]
+    if not any(_interval(group.metrics.get(by.name)) for group in groups):
+        lines = [(*row[:4], *row[5:]) for row in lines]
+    for line in table(lines[0], lines[1:], terminal.columns()):
         say(line)
+    if not is_available() and document.n_completed:
+        say(NO_INTERVALS)
     say(f"{document.sweep_id[-4:]} {document.status}: {', '.join(_parts(document))}")
 
 
@@ -35,9 +45,16 @@ def _row(group: Group, metric: str) -> tuple[str, ...]:
         f"{group.n_completed}/{group.n_cells}",
         marked(group.n_failed),
         "untested" if mean is None else f"{mean:.2f}",
+        _interval(found) or "?",
         count(n_tokens),
         usd(group.cost_usd),
     )
+
+
+def _interval(found: Mean | None) -> str:
+    if found is None or found.low is None or found.high is None:
+        return ""
+    return f"{found.low:.2f} to {found.high:.2f}"
 
 
 def _parts(document: SweepDocument) -> Iterator[str]:

@@ -17,7 +17,8 @@ LEAST_NAME = 14
 # What many models' names have in common: an ARN's path, region and vendor.
 _VENDOR = re.compile(r"^(?:.*/)?(?:[a-z-]+\.)*")
 # What a table leaves out first where names would have less room than that.
-LEFT_OUT = ("calls", "tokens", "running", "USD", "failed")
+INTERVAL = "95 % interval"
+LEFT_OUT = ("calls", "tokens", "running", "USD", INTERVAL, "failed")
 
 
 def status(now: "Snapshot", room: int | None = None) -> str:

@@ -54,8 +54,8 @@ class CostLimit(Protocol):
 class MetricInfo(Struct, frozen=True, kw_only=True):
     """What a benchmark's metric means, for reports and comparisons.
 
-    `name` is a path below the document's `metrics`. `low` and `high` bound it (`None`: unbounded).
-    It is null under `needs_turns` judged turns; `None`: it needs turns of a certain kind.
+    `name` is a path below `metrics`; `low` and `high` bound it (`None`: unbounded). It is null under
+    `needs_turns` judged turns; `None`: it needs turns of a certain kind. A rate is a share of cases.
     """
 
     name: str
@@ -64,6 +64,7 @@ class MetricInfo(Struct, frozen=True, kw_only=True):
     high: float | None
     higher_is_better: bool = True
     needs_turns: int | None = 1
+    is_rate: bool = False
 
 
 class Sample(Struct, frozen=True, kw_only=True):

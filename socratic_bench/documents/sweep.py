@@ -88,11 +88,48 @@ class SweepFile(Struct, frozen=True, kw_only=True):
     runner_version: Annotated[str, Meta(description="of the program that began it")]
 
 
+class Variance(Struct, frozen=True, kw_only=True):
+    """What the variance of a metric over runs is made of, in its unit squared."""
+
+    sample: Annotated[Amount, Meta(description="between samples; 0: no more than repeats explain")]
+    repeat: Annotated[Amount, Meta(description="between repeats of a sample")]
+    judge: Annotated[
+        Amount | None, Meta(description="of the judge alone; null: not known, and part of the rest")
+    ] = None
+
+
 class Mean(Struct, frozen=True, kw_only=True):
     """A metric over the cells of a group."""
 
     mean: Annotated[float | None, Meta(description="over cells in which it is known; null: none")]
     n: Annotated[Count, Meta(description="complete cells in which it is known")]
+    n_clusters: Annotated[Count, Meta(description="samples of which these cells are")] = 0
+    scope: Annotated[
+        Literal["these samples", "samples like these"],
+        Meta(
+            description="for what the figures hold: an interval for samples like these, a mean "
+            "without one for these alone"
+        ),
+    ] = "these samples"
+    low: Annotated[
+        float | None,
+        Meta(
+            description="of the mean's 95 % interval, clustered by sample; null: one sample, or "
+            "the extra stats is not installed"
+        ),
+    ] = None
+    high: Annotated[float | None, Meta(description="of the same; null as low is")] = None
+    variance: Annotated[
+        Variance | None,
+        Meta(description="of single runs; null without two samples, or without repeats"),
+    ] = None
+    runs_to_halve: Annotated[
+        Count | None,
+        Meta(
+            description="further runs, of new samples, that would halve the interval if they vary "
+            "as these do; null: no interval, or none to halve"
+        ),
+    ] = None
 
 
 class Group(Struct, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from socratic_bench.documents.sweep import CellRow, SweepDocument
 from socratic_bench.errors import ENDINGS, EXIT_GATE, Status, Stopped
 from socratic_bench.sweeps import summary
 from socratic_bench.sweeps.grid import Grid
+from socratic_bench.sweeps.means import Means
 from socratic_bench.sweeps.sweep import SweepResult
 from socratic_bench.types import counted
 
@@ -17,26 +18,28 @@ EXIT_MISSING = ENDINGS["unavailable"].exit_code
 REASONS_SHOWN = 3
 
 
-def document_of(result: SweepResult) -> SweepDocument:
-    """What is printed of a sweep."""
+def document_of(result: SweepResult, *, has_intervals: bool = False) -> SweepDocument:
+    """What is printed of a sweep; intervals of its means need the extra `stats`."""
     cells, rows = result.cells, result.rows
     by = summary.primary_metric(result.benchmark)
     ended = [rows[cell.key] for cell in cells if cell.key in rows]
     complete, failed = summary.entries(cells, rows, by), summary.failed(cells, rows)
     in_folder, in_bucket = result.indices
+    grid, metrics = result.asked.grid, result.benchmark.metrics
+    means = Means.of(grid, metrics, has_intervals=has_intervals)
     return SweepDocument(
         sweep_id=result.begun.sweep_id,
         status=_status(result, n_failed=len(failed)),
         benchmark=result.benchmark.name,
         primary_metric=by,
-        axes=_axes(result.asked.grid),
+        axes=_axes(grid),
         repeats=result.asked.settings.repeats,
         seed=result.begun.seed,
         n_cells=len(cells),
         n_completed=len(complete),
         n_failed=len(failed),
         n_missing=len(cells) - len(ended),
-        groups=summary.groups(result.asked.grid, cells, rows, by),
+        groups=summary.groups(grid, cells, rows, by, means),
         usage=summary.usage_of(ended),
         cost_usd=summary.cost_of(ended),
         failed=failed,

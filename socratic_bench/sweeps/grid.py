@@ -95,12 +95,19 @@ class Grid(Struct, frozen=True, kw_only=True):
         return (cell for cell in self.cells() if cell.repeat == 1)
 
     @property
+    def sample_axes(self) -> tuple[str, ...]:
+        """The axes that say what is played, such as the opening: cells that agree in them are of
+        one sample.
+        """
+        return tuple(name for name in self._axis_names if _declared(name).setting.is_sample)
+
+    @property
     def _axis_names(self) -> tuple[str, ...]:
         return tuple(axis.name for axis in self.axes)
 
     def _in_order(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
         others = [axis for axis in self.axes if axis.name != MODEL]
-        samples = [axis for axis in others if _declared(axis.name).setting.is_sample]
+        samples = [axis for axis in others if axis.name in self.sample_axes]
         rest = [axis for axis in others if axis not in samples]
         names = [axis.name for axis in (*samples, *rest)]
         combinations = [*product(*(axis.values for axis in (*samples, *rest)))]

@@ -7,15 +7,14 @@ from socratic_bench.documents.sweep import (
     CellRow,
     FailedCell,
     Group,
-    Mean,
     PrimaryMetric,
 )
 from socratic_bench.documents.usage import ActorUsage, Tokens
 from socratic_bench.ports import Benchmark
 from socratic_bench.sweeps.grid import MODEL, Cell, Grid, by_axis
+from socratic_bench.sweeps.means import Means
 from socratic_bench.types import Json
 
-PLACES = 6
 USD_PLACES = 8
 
 Rows = Mapping[str, CellRow]
@@ -29,24 +28,26 @@ def primary_metric(benchmark: Benchmark) -> PrimaryMetric:
 
 
 def groups(
-    grid: Grid, cells: Sequence[Cell], rows: Rows, by: PrimaryMetric
+    grid: Grid, cells: Sequence[Cell], rows: Rows, by: PrimaryMetric, means: Means
 ) -> dict[str, list[Group]]:
     """The groups of every axis, each axis ordered by the primary metric, untested ones last."""
     names = dict.fromkeys((MODEL, *(axis.name for axis in grid.axes)))
-    return {name: _ordered(by_axis(cells, name), rows, by) for name in names}
+    return {name: _ordered(by_axis(cells, name), rows, by, means) for name in names}
 
 
-def _ordered(split: Mapping[Json, Sequence[Cell]], rows: Rows, by: PrimaryMetric) -> list[Group]:
+def _ordered(
+    split: Mapping[Json, Sequence[Cell]], rows: Rows, by: PrimaryMetric, means: Means
+) -> list[Group]:
     sign = -1 if by.higher_is_better else 1
 
     def rank(group: Group) -> tuple[bool, float]:
         mean = group.metrics[by.name].mean if by.name in group.metrics else None
         return (mean is None, 0.0 if mean is None else sign * mean)
 
-    return sorted((_group(value, cells, rows) for value, cells in split.items()), key=rank)
+    return sorted((_group(value, cells, rows, means) for value, cells in split.items()), key=rank)
 
 
-def _group(value: Json, cells: Sequence[Cell], rows: Rows) -> Group:
+def _group(value: Json, cells: Sequence[Cell], rows: Rows, means: Means) -> Group:
     ended = [rows[cell.key] for cell in cells if cell.key in rows]
     complete = [row for row in ended if row.status == "completed"]
     return Group(
@@ -55,21 +56,10 @@ def _group(value: Json, cells: Sequence[Cell], rows: Rows) -> Group:
         n_completed=len(complete),
         n_failed=len(ended) - len(complete),
         n_missing=len(cells) - len(ended),
-        metrics=_means(complete),
+        metrics=means.over(complete),
         usage=usage_of(ended),
         cost_usd=cost_of(ended),
     )
-
-
-def _means(rows: Sequence[CellRow]) -> dict[str, Mean]:
-    """Each metric over the cells in which it is known."""
-    names = dict.fromkeys(name for row in rows for name in row.metrics)
-    found: dict[str, Mean] = {}
-    for name in names:
-        known = [value for row in rows if (value := row.metrics.get(name)) is not None]
-        mean = round(sum(known) / len(known), PLACES) if known else None
-        found[name] = Mean(mean=mean, n=len(known))
-    return found
 
 
 def usage_of(rows: Iterable[CellRow]) -> ActorUsage:

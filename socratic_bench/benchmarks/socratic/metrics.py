@@ -44,6 +44,7 @@ METRICS = (
         title="Share of insights that the student reached",
         low=0,
         high=1,
+        is_rate=True,
         needs_turns=None,
     ),
     MetricInfo(
@@ -51,6 +52,7 @@ METRICS = (
         title="Share of insights that the tutor told",
         low=0,
         high=1,
+        is_rate=True,
         higher_is_better=False,
         needs_turns=None,
     ),
@@ -62,6 +64,7 @@ METRICS = (
         title="Share of turns under the threshold",
         low=0,
         high=1,
+        is_rate=True,
         higher_is_better=False,
     ),
     MetricInfo(name="n_lapses", title="Lasting lapses", low=0, high=None, higher_is_better=False),
@@ -70,6 +73,7 @@ METRICS = (
         title="Share of lasting lapses recovered from",
         low=0,
         high=1,
+        is_rate=True,
         needs_turns=None,
     ),
     MetricInfo(
@@ -85,6 +89,7 @@ METRICS = (
         title="Share of turns without violation or event",
         low=0,
         high=1,
+        is_rate=True,
     ),
     *(
         MetricInfo(
@@ -92,12 +97,15 @@ METRICS = (
             title=f"Share of turns with {event.replace('_', ' ')}",
             low=0,
             high=1,
+            is_rate=True,
             higher_is_better=False,
         )
         for event in EVENTS
     ),
     MetricInfo(name="overall_score", title="Mean score of the turns", low=0, high=10),
-    MetricInfo(name="compliance_rate", title="Share of compliant turns", low=0, high=1),
+    MetricInfo(
+        name="compliance_rate", title="Share of compliant turns", low=0, high=1, is_rate=True
+    ),
     MetricInfo(name="half_life", title="Turns until the first lapse", low=0, high=None),
     MetricInfo(name="mean_form", title="Mean form", low=0, high=3),
     MetricInfo(name="mean_substance", title="Mean substance", low=0, high=3),
@@ -108,6 +116,7 @@ METRICS = (
             title=f"Share of turns with no {dimension} at all",
             low=0,
             high=1,
+            is_rate=True,
             higher_is_better=False,
         )
         for dimension in DIMENSIONS

@@ -1,0 +1,61 @@
+"""Intervals at 95 % that hold for clusters like those that were drawn, and what narrows them."""
+
+from math import ceil, sqrt
+
+from msgspec import Struct
+
+from socratic_bench.statistics.clusters import Clustered
+from socratic_bench.statistics.quantiles import t_point
+
+
+class Interval(Struct, frozen=True):
+    low: float
+    high: float
+
+
+def t_interval(found: Clustered) -> Interval | None:
+    """Student's t with a degree of freedom less than clusters (Cameron and Miller 2015, A
+    Practitioner's Guide to Cluster-Robust Inference, section VI.D); `None` for a single cluster.
+
+    Raises `ImportError` without scipy, as all functions here do.
+    """
+    if found.error is None:
+        return None
+    half = t_point(found.n_clusters - 1) * found.error
+    return Interval(found.mean - half, found.mean + half)
+
+
+def wilson_interval(found: Clustered) -> Interval | None:
+    """Of a rate: Wilson's (1927) with Student's point in the place of the normal one, and the
+    effective sample size p (1 - p) / error² in that of the trials (Franco et al. 2019, Journal of
+    Survey Statistics and Methodology 7: 334, section 2). Where clusters do not differ, as at 0 and
+    1, each counts as one trial, so that it is never of zero width. `None` for a single cluster.
+    """
+    if found.error is None:
+        return None
+    rate = found.mean
+    n = rate * (1 - rate) / found.error**2 if found.error else found.n_clusters
+    squared = t_point(found.n_clusters - 1) ** 2
+    middle = (rate + squared / (2 * n)) / (1 + squared / n)
+    half = sqrt(squared * (rate * (1 - rate) / n + squared / (4 * n * n))) / (1 + squared / n)
+    # At 0 and 1 a limit is the rate itself, but for rounding.
+    return Interval(min(rate, middle - half), max(rate, middle + half))
+
+
+def runs_to_halve(found: Clustered) -> int | None:
+    """How many more runs, of further clusters as large as these, would halve Student's interval if
+    they varied as these do: the smallest number for which t / sqrt(K) is half of today's. `None`
+    where there is no interval, or none to halve.
+    """
+    if not found.error:
+        return None
+    goal = _reach(found.n_clusters) / 2
+    low, high = found.n_clusters, 4 * found.n_clusters  # t falls with K, so 4 K are enough
+    while low + 1 < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _reach(middle) <= goal else (middle, high)
+    return ceil((high - found.n_clusters) * found.n / found.n_clusters)
+
+
+def _reach(n_clusters: int) -> float:
+    return t_point(n_clusters - 1) / sqrt(n_clusters)

@@ -1,0 +1,81 @@
+"""How far the figures of a sweep can be trusted, through the command."""
+
+from statistics import fmean, variance
+
+import pytest
+from scipy import stats
+
+from tests.command import ROOT, assert_valid, environment, run
+from tests.test_sweep import curated
+
+DRIFT, LECTURER = "emulator.drift-5-v1:0", "emulator.lecturer-v1:0"
+SCENARIOS = ("ai-ethics", "career-change", "time-management")
+WORDS = ("sweep", "--offline", "--models", DRIFT, LECTURER, "--scenarios", *SCENARIOS)
+WORDS = (*WORDS, "--turns", "8", "--repeats", "2", "--seed", "7")
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sweep")
+    return folder, run(*WORDS, "-o", str(folder))
+
+
+def models(outcome):
+    return {group["value"]: group["metrics"] for group in outcome.document["groups"]["model"]}
+
+
+class TestMeans:
+    def test_a_models_interval_is_that_of_the_means_of_its_samples(self, played):
+        folder, outcome = played
+        found = models(outcome)[DRIFT]["overall_score"]
+        docs = [doc for doc in curated(folder).values() if doc["model"] == DRIFT]
+        scores = [
+            [doc["metrics"]["overall_score"] for doc in docs if doc["scenario"] == name]
+            for name in SCENARIOS
+        ]
+        means = [*map(fmean, scores)]
+        low, high = stats.t.interval(0.95, 2, fmean(means), stats.sem(means))
+
+        assert_valid("sweep", outcome.document)
+        assert (found["n"], found["n_clusters"], found["scope"]) == (6, 3, "samples like these")
+        assert (found["low"], found["high"]) == pytest.approx((max(0, low), min(10, high)))
+        assert found["variance"]["repeat"] == pytest.approx(fmean(map(variance, scores)), abs=1e-6)
+        assert found["variance"]["judge"] is None
+        assert found["runs_to_halve"] == 4  # t falls, too
+
+    def test_a_rate_of_none_has_an_interval_with_a_width(self, played):
+        found = models(played[1])[LECTURER]["compliance_rate"]
+        squared = stats.t.ppf(0.975, 2) ** 2
+
+        assert (found["mean"], found["low"]) == (0, 0)
+        assert found["high"] == pytest.approx(squared / (3 + squared), abs=1e-6)
+
+    def test_of_one_sample_there_is_no_interval(self, played):
+        for group in played[1].document["groups"]["scenario"]:
+            found = group["metrics"]["overall_score"]
+            assert (found["n"], found["n_clusters"], found["scope"]) == (4, 1, "these samples")
+            nulls = [found[key] for key in ("low", "high", "variance", "runs_to_halve")]
+            assert nulls == [None] * 4
+
+    def test_the_closing_table_has_it(self, played):
+        found = models(played[1])[DRIFT]["overall_score"]
+        line = [one for one in played[1].stderr.splitlines() if one.startswith(DRIFT)][-1]
+
+        assert f"{found['low']:.2f} to {found['high']:.2f}" in line
+
+
+def test_without_the_extra_there_are_plain_means_and_one_word_of_it(played, tmp_path):
+    folder, outcome = played
+    (tmp_path / "scipy").mkdir()
+    (tmp_path / "scipy" / "__init__.py").write_text("raise ImportError('not installed')")
+    env = {**environment(), "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    bare = run(*WORDS, "--resume", "-o", str(folder), env=env)
+    nulls = {"scope": "these samples", "low": None, "high": None, "runs_to_halve": None}
+
+    assert bare.exit_code == 0
+    for model, metrics in models(bare).items():
+        full = models(outcome)[model]
+        assert metrics == {name: {**mean, **nulls} for name, mean in full.items()}
+    assert "95 % interval" not in bare.stderr
+    assert bare.stderr.count('pip install ".[stats]"') == 1
+    assert "stats" not in outcome.stderr
