@@ -54,8 +54,9 @@ class CostLimit(Protocol):
 class MetricInfo(Struct, frozen=True, kw_only=True):
     """What a benchmark's metric means, for reports and comparisons.
 
-    `name` is a path below `metrics`; `low` and `high` bound it (`None`: unbounded). It is null under
-    `needs_turns` judged turns; `None`: it needs turns of a certain kind. A rate is a share of cases.
+    `name` is a path below the document's `metrics`. `low` and `high` bound it (`None`: unbounded).
+    It is null under `needs_turns` judged turns; `None`: it needs turns of a certain kind. A rate is
+    a share of cases, each of which is so or not.
     """
 
     name: str
@@ -132,10 +133,8 @@ class EpisodeContext(Protocol):
         ...
 
     def publish(self, turn: Turn) -> None:
-        """Hand over a finished turn; it is measured, stored and judged while the next one is
-        played.
-
-        Turns may come in any order, each index once.
+        """Hand over a finished turn, in any order, each index once; it is measured, stored and
+        judged while the next one is played.
         """
         ...
 
