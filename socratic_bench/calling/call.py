@@ -23,6 +23,7 @@ from socratic_bench.calling.events import (
     CallWaits,
     WaitCause,
 )
+from socratic_bench.calling.prompt_cache_gate import key_of
 from socratic_bench.calling.sending import sent_in_time
 from socratic_bench.errors import BenchError, InternalError, ModelError
 from socratic_bench.journal.codec import completion_of, request_sha256, stored_json
@@ -145,7 +146,7 @@ class _Call(Struct):
 
     def _through_cache_gate(self, provider: Provider) -> Completion:
         """Not while another request writes the same prefix to the model's cache."""
-        prefix = provider.cached_prefix(self.model_id, self.request)
+        prefix = key_of(provider.cached_prefix(self.model_id, self.request))
         if prefix is None:
             return self._within_limits(provider)
         token, gate = self.context.cancel_token, self.services.cache_gate

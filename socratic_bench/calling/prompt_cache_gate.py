@@ -5,7 +5,7 @@ write, and pay for, the same prefix.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from hashlib import sha256
 from typing import Protocol
@@ -28,15 +28,14 @@ class PromptCacheGate:
     def __init__(self, *, monotonic_s: Callable[[], float]) -> None:
         self._monotonic_s = monotonic_s
         self._lock = threading.Lock()
-        self._read_at_s: dict[bytes, float] = {}
-        self._warming: dict[bytes, Future[None]] = {}
+        self._read_at_s: dict[Hashable, float] = {}
+        self._warming: dict[Hashable, Future[None]] = {}
 
-    def enter(self, prefix: str, wait: Wait) -> bool:
-        """Wait while another request writes the prefix; whether this one is to write it.
+    def enter(self, key: Hashable, wait: Wait) -> bool:
+        """Wait while another request writes the prefix of the key; whether this is to write it.
 
         Whoever is to write it has to `leave` it. Raises what ends the run meanwhile.
         """
-        key = _key(prefix)
         while not self._is_warm(key):  # as it nearly always is; all runs would wait for the lock
             with self._lock:
                 if self._is_warm(key):
@@ -52,15 +51,14 @@ class PromptCacheGate:
                 return False
         return False
 
-    def leave(self, prefix: str, *, is_done: bool) -> None:
+    def leave(self, key: Hashable, *, is_done: bool) -> None:
         """Let the others go; the next of them writes the prefix if this is not done."""
-        key = _key(prefix)
         with self._lock:
             if is_done:
                 self._read_at_s[key] = self._monotonic_s()
             self._warming.pop(key).set_result(None)
 
-    def _is_warm(self, key: bytes) -> bool:
+    def _is_warm(self, key: Hashable) -> bool:
         """Whether it is, as it will be for longer now that it is read."""
         now_s = self._monotonic_s()
         if self._read_at_s.get(key, float("-inf")) <= now_s - KEPT_S:
@@ -73,5 +71,6 @@ class PromptCacheGate:
         self._read_at_s = {one: at_s for one, at_s in [*self._read_at_s.items()] if at_s > since_s}
 
 
-def _key(prefix: str) -> bytes:
-    return sha256(prefix.encode("utf-8", "surrogatepass")).digest()
+def key_of(prefix: str | None) -> bytes | None:
+    """What a gate knows a prefix by, which is far shorter; `None` where there is none."""
+    return None if prefix is None else sha256(prefix.encode("utf-8", "surrogatepass")).digest()

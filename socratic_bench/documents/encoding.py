@@ -24,7 +24,7 @@ def encode(value: Json, *, pretty: bool = False) -> bytes:
     secrets = known_secrets()
     if secrets.may_be_in(written.decode()):
         written = orjson.dumps(_mapped(orjson.loads(written), secrets.masked), option=option)
-    return written
+    return bytes(memoryview(written))  # what orjson gives holds 8 KB, however short it is
 
 
 def _at_once(value: Json, option: int) -> bytes | None:

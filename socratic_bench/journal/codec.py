@@ -102,8 +102,7 @@ class StoredCompletion(Completion, frozen=True, kw_only=True):
 
 def stored_json(completion: Completion) -> bytes:
     """An answer as it is kept, with known secrets masked."""
-    written = encode(plain_keys(StoredCompletion.of(completion)))
-    return bytes(memoryview(written))  # what orjson gives holds 8 KB, however short it is
+    return encode(plain_keys(StoredCompletion.of(completion)))
 
 
 def completion_of(stored: bytes) -> Completion:

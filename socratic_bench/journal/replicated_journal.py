@@ -18,7 +18,7 @@ class ReplicatedJournal:
         self._has_failed = False
         known = distinct([*entries, *(entry for journal in journals for entry in journal.entries)])
         self.was_there = bool(known)
-        self._entries: list[Entry] = [*known.values()]
+        self._entries = [encode(dict(entry)) for entry in known.values()]
         self.repairs = tuple(repair for journal in journals for repair in journal.repairs)
         self.lagged = False
         for journal in journals:
@@ -31,11 +31,11 @@ class ReplicatedJournal:
     @property
     def entries(self) -> Sequence[Entry]:
         """All of them, oldest first, as they would be read from a store."""
-        return [orjson.loads(encode(dict(entry))) for entry in self._entries]
+        return [orjson.loads(entry) for entry in self._entries]
 
     def append(self, entry: Entry, *, durable: bool = True) -> None:
         """Keep an entry in memory, then in every store. Raises `ArtifactError` if a store fails."""
-        self._entries.append(entry)
+        self._entries.append(encode(dict(entry)))
         for journal in self._journals:
             try:
                 journal.append(entry, durable=durable)
