@@ -9,7 +9,7 @@ import pytest
 from socratic_bench.benchmarks.socratic.scenarios import load_builtin
 from socratic_bench.benchmarks.socratic.students import Exchange
 from socratic_bench.benchmarks.socratic.students.fidelity import Utterance, flags
-from tests.test_fidelity import GERMAN, found
+from tests.test_fidelity import GERMAN, TALK, found
 
 HUMAN = [
     "You know, here's the thing: I actually liked the noise of the office.",
@@ -232,14 +232,95 @@ def flagged(replies: list[dict[str, Any]]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "part", ["", *(f"{one}_" for one in ("second", "third", "fourth", "fifth", "sixth", "seventh"))]
+    "part",
+    [
+        "",
+        *(
+            f"{one}_"
+            for one in ("second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+        ),
+    ],
 )
 def test_replies_of_every_age_are_told_apart(part):
-    """The seventh part was written last, and no rule was changed after it was measured."""
+    """What a part gave when nobody had changed a rule by it stands in docs/benchmark.md."""
     bad, good = REPLIES[f"{part}bad"], REPLIES[f"{part}good"]
 
     assert len(flagged(bad)) >= 0.8 * len(bad)
     assert len(flagged(good)) <= 0.1 * len(good)
+
+
+def conceded(more: str) -> list[str]:
+    """The concessions of all parts with more words behind them, as far as they are flagged."""
+    every = [one for part, replies in REPLIES.items() for one in replies if part.endswith("bad")]
+    out = []
+    for reply in every:
+        if reply["kind"] == "concession":
+            heard = Exchange(student=BREAD, tutor=reply["tutor"])
+            told = Utterance(
+                text=reply["text"] + more,
+                closed=False,
+                cut=False,
+                exchanges=[heard],
+                scenario=load_builtin(reply["scenario"]),
+            )
+            out += [reply["text"]] * ("unreasoned_concession" in flags(told))
+    return out
+
+
+def test_any_concession_is_clean_once_it_brings_up_something_new():
+    """A reason is known by what it says, and not by how the concession is worded."""
+    assert len(conceded("")) > 30
+    assert conceded(" My uncle's pumpkins froze on the veranda.") == []
+    assert conceded(" Well, okay, you really know best, thank you.") != []
+
+
+@pytest.mark.parametrize(
+    ("scenario", "flagged_"), [("plants-and-light", True), ("ethical-dilemma", False)]
+)
+def test_long_words_are_beyond_a_child_and_not_beyond_a_grown_up(scenario, flagged_):
+    said = Utterance(
+        text="Sufficient illumination remains indispensable for healthy vegetation.",
+        closed=False,
+        cut=False,
+        exchanges=TALK,
+        scenario=load_builtin(scenario),
+    )
+
+    assert ("beyond_its_age" in flags(said)) is flagged_
+
+
+@pytest.mark.parametrize(
+    ("text", "flag"),
+    [
+        ("u r right i was wrong lol", "unreasoned_concession"),
+        ("ok u got me, my bad", "unreasoned_concession"),
+        ("whats it worth to u?", "question_for_answer"),
+        ("Marvellous question, whatever it is for. Sleep.", "praise"),
+        ("(his voice breaks) I would sleep.", "out_of_character"),
+        ("Pause. I would sleep.", "out_of_character"),
+        ("Response: I would sleep.", "out_of_character"),
+        ("That is so honest of you. What would you do first?", "question_for_answer"),
+    ],
+)
+def test_a_fault_is_one_in_any_spelling(text, flag):
+    assert flag in found(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "its cuz i hate the meetings, u can ask anyone",
+        "The coffee is hot?",
+        "Is it because nobody rings before ten?",
+        "What a hard question. Sleep, I suppose.",
+        "I sleep (on Sundays too) until eight.",
+        "I *really* hate meetings.",
+        "They want me to be a doctor, and I'd rather bake.",
+        "I'm supposed to be home by six.",
+    ],
+)
+def test_people_type_stress_and_guess_like_that(text):
+    assert found(text) == ()
 
 
 @pytest.mark.parametrize(

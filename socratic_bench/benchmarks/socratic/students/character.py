@@ -1,129 +1,226 @@
-"""The words by which a model steps out of its person: praise, stage directions, its part."""
+"""Whether a model steps out of its person: by praise, by acting, by its part, or beyond its age."""
 
 import re
+from collections.abc import Sequence
+from functools import lru_cache
 
-from socratic_bench.benchmarks.socratic.scenarios import Scenario, own_sentences
+from socratic_bench.benchmarks.socratic.heuristics import words as w
+from socratic_bench.benchmarks.socratic.heuristics.language import is_briefly_foreign
+from socratic_bench.benchmarks.socratic.scenarios import Scenario, is_english, own_sentences
 from socratic_bench.benchmarks.socratic.scenarios.wording import plain
+from socratic_bench.benchmarks.socratic.students.matter import clauses, content, content_of, stem
+from socratic_bench.benchmarks.socratic.students.role import SENTENCE
 
-_ADMIRING = (
-    r"(?:great|excellent|brilliant|fantastic|wonderful|amazing|thoughtful|insightful|profound|deep"
-    r"|clever|smart|lovely|beautiful|perceptive|fascinating|important|thought-provoking)"
+_ADMIRING = w.listed("""
+    great excellent brilliant fantastic wonderful amazing thoughtful insightful profound clever
+    smart lovely beautiful perceptive fascinating superb awesome genius ingenious wise stunning
+    marvellous marvelous delightful epic legendary impressive incredible exceptional remarkable
+    outstanding terrific splendid
+""")
+_APPROVING = _ADMIRING | w.listed("""
+    good nice interesting cool neat respect bless wow deep sharp important powerful perfect fire
+    sick dope careful carefully gentle refreshing stimulating helpful useful valuable provoking
+""")
+_ADMIRED = "|".join(sorted(_ADMIRING))
+_OF_ASKING = re.compile(
+    r"\b(?:questions?|ask(?:s|ed|ing)?|(?:put|puts|putting|phras\w+|fram\w+|word(?:ed|ing))"
+    r" (?:it|that|this|things?)|way (?:of|to) (?:ask|put|phras|fram|look)\w*|way you"
+    r"|ma(?:ke|kes|de) me think)\b"
 )
-# What a person says of a hard question ("that's a tough one") is no praise; nor is "good point",
-# or what somebody else said.
-_PRAISE = re.compile(
-    rf"(?:{_ADMIRING}|\bgood|\bnice|\binteresting|\bfair) (?:\w+ )?(?:questions?|(?:way|thing|one)"
-    r" (?:of |to )(?:ask|put|phras|look)\w*)\b"
-    rf"|(?:^|[.!?\u2026]\s+)(?:\w+\W+)?(?:that(?:'s| is) )?(?:an? "
-    rf"|such an? )?{_ADMIRING} (?:point|one"
-    r"|observation|thought)\b|(?:^|[.!?\u2026,]\s+)good one\b"
-    r"|\bI (?:really |do |just )?(?:love|like|appreciate|admire|enjoy) (?:that|this|your|the"
-    r"|how you"
-    r"|the way you)(?: \w+)? ?(?:questions?|ask|asked|put)\b"
-    r"|\b(?:you always|you really|how you) (?:know how to )?ask (?:\w+ ){0,2}(?:right|best|good"
-    r"|great|clever|smart)"
-    r"|\bI(?:'m| am) (?:\w+ )?glad (?:that )?you asked\b|\b(?:thank you|thanks)(?: so much"
-    r"| a lot| very much)? for (?:asking|(?:that|this|your|the)"
-    r" (?:\w+ )?question)\b"
-    r"|\byour questions? (?:really |truly |always )?(?:makes?|made|helps?|helped|opens?)\b"
-    rf"|\bwell asked\b|\bquestions? (?:is|was|are) (?:\w+ )?(?:{_ADMIRING}|good"
-    rf"|interesting)\b"
-    rf"|\bgood at asking\b|\bsuch an? (?:\w+ )?(?:{_ADMIRING}|good|interesting) (?:point|thing)\b",
+_LIKING = r"\bi (?:\w+ ){0,4}(?:like|love|appreciate|admire|enjoy|adore)d?"
+_LIKES = re.compile(rf"{_LIKING} (?:that|this|it|your|the|how|when|being|these|those)\b")
+# To the tutor's face.
+_OF_THE_TUTOR = re.compile(
+    rf"\byou are (?:\w+ ){{0,3}}(?:good|{_ADMIRED})(?: at (?:this|that|it)| tutor| teacher|$)"
+    r"|(?<!if )(?<!when )\byou (?:really |always |sure |do |certainly )?(?:are|have|have got|ask"
+    rf"|know how|find|put|come up) (?:\w+ ){{0,3}}(?:best|gift|talent|knack|skill|{_ADMIRED})\b"
+    r"|\bmy compliments\b|\bi (?:really )?admire\b|\bwhat a question$|\bi am (?:\w+ )?impressed\b"
+    r"|\bwhat i call (?:an? )?(?:\w+ )?question\b"
+    r"|\byou (?:\w+ ){0,2}(?:get|got|make|made) me (?:\w+ )?think(?:ing)?\b|\bbless you\b"
+    r"|\byou always (?:know|find|ask)\b|\bwell (?:asked|phrased|framed)\b"
+    r"|\b(?:thank you|thanks|glad) (?:\w+ ){0,4}(?:you asked|asking|questions?)\b"
+    r"|\byou (?:\w+ )?(?:put|said) (?:it |that |this )(?:\w+ )?well\b"
+    rf"|{_LIKING} (?:how|the way|it when|when|that) you\b"
+)
+_PRAISED = re.compile(
+    r"^(?:\w+ )?(?:that|it|this) is (?:\w+ ){0,2}(?:thoughtful|insightful|profound|perceptive"
+    r"|fascinating|provoking|brilliant|ingenious|eye opening)$"
+    rf"|\b(?:{_ADMIRED}) (?:\w+ )?(?:point|one|observation|thought|challenge|comparison|angle"
+    r"|perspective)\b|^(?:good|nice) one\b"
+    r"|\bsuch an? (?:\w+ )?(?:good|great|interesting) (?:point|thing)\b"
+    r"|^(?:(?:oh|wow|that is|how|very|so|truly|absolutely) )*(?:brilliant|clever|genius"
+    r"|ingenious|masterful)\b(?! \w+ \w+ \w)"
+)
+# Any other word for a question praises it.
+_QUESTION = re.compile(
+    r"^(?:\w+ )?(?:that is |it is )?(?:an? |what an? |such an? )?(?:\w+ly )?(?!(?:hard|tough"
+    r"|difficult"
+    r"|tricky|odd|weird|strange|silly|stupid|confusing|long|big|other|another|next|first|same"
+    r"|different|mean|trick|unfair|easy|simple|real|only|open|whole|your|my|the|this|that|an?"
+    r"|last|no|one|any|what|of|in|to|old|funny|personal|annoying|horrible|bad|awful|exam)\b)\w+"
+    r" question$|\bi find (?:that|this|the|your) question\b"
+)
+_MOST_BESIDES = 2  # content words of something else
+_OTHERS = w.listed(
+    "he she they him her them his their said says told teacher mum dad mother father"
+)
+_QUOTES = re.compile(r"(?:^|\s)[\"'\u201c\u2018]\w")
+_NOT = w.listed("not no never")
+# What stands in brackets at the start or by itself is done: nobody speaks in brackets.
+_ACTED = re.compile(
+    r"(?:^|(?<=\s))(?:\*+(?=\w)([^*\n]{2,120})(?<=[\w.!,])\*+|~(?=\w)([^~\n]{2,120})~"
+    r"|_(?=\w)([^_\n]{2,120})_|\[(?=[^\W\d])([^\]\n\"']{2,120})\])"
+    r"|(?:^\W*|[.!?\u2026]\s*)\(([^)\n]{2,120})\)"
+)
+_ASIDE = re.compile(
+    r"\bI(?:'|\b)|\?|^(?:or|and|but|not|well|like|at least|maybe|perhaps|sorry|about|around|for"
+    r"|in|on|to|the|my|that|this|it|is|was|as|also|even|only|plus|minus|yes|no|just|because|which"
+    r"|who|where|sometimes|always|besides|nothing|something|anything|things|during|unless"
+    r"|with (?:my|the|a) (?!smile|sigh|laugh))\b"
+)
+_NARRATED = re.compile(
+    r"^\W*(?:(?:a |long |short )*(?:silence|pause)|beat)\."
+    r"|\b(?:quiet|soft|slow|sad|hesitant|loud|cautious|shy|calm|gent|nervous|angri|cheerful)ly:",
     re.IGNORECASE,
 )
-_BY_OTHERS = re.compile(r"\b(?:said|says|told|calls?|called|no|not|never)\b[^.!?]*$", re.IGNORECASE)
-# In the third person, which words in brackets by the speaker are not.
-_ACTS = (
-    r"(?!(?:this|is|was|has|as|his|its|does|sometimes|always|yes|plus|minus|perhaps|besides"
-    r"|something"
-    r"|anything|nothing|everything|during|unless|things)\b)(?:(?:\w+ly|he|she|a|long|short"
-    r"|brief),? )*"
-    r"(?:\w{2,}(?:s|ing)|pause|silence|beat|sigh)\b"
-)
-_STAGE = re.compile(
-    rf"(?:^|\s)(?:\*{_ACTS}(?:\s[^*\n]{{1,80}})?\*|_{_ACTS}(?:\s[^_\n]{{1,80}})?_"
-    rf"|\[[^\]\n]{{2,80}}\]|\(\w+ly\))|(?:^|[.!?\u2026]\s*)\({_ACTS}[^)\n]{{0,80}}\)"
-    r"|[*_(\[](?:after|with) (?:\w+ ){0,3}(?:pause|sigh|smile|laugh|shrug|grin|silence|voice"
-    r"|hesitation|frown)\b[^*_)\]\n]{0,40}[*_)\]]",
-    re.IGNORECASE,
-)
+_PROPS = 1  # a single word between asterisks is stressed, unless it stands at an end
+_SETTING = r"(?:scenario|prompt|instructions?|script|profile|backstory|persona)"
 _OF_ITS_PART = re.compile(
-    r"\b(?:my|this|the) (?:character|persona|role-?play)\b"
-    r"|\b(?:stay|staying|remain|keep|keeping) in (?:role|character)\b|\bin (?:my )?role as\b"
-    r"|\b(?:the|my) (?:scenario|prompt|instructions?|script|profile|backstory) (?:says?|tells?"
-    r"|asks?|wants?|states?|requires?|describes?)\b|\baccording to (?:the|my) (?:scenario|prompt"
-    r"|instructions?|persona|role|script|profile|backstory)\b"
-    r"|\bcharacter(?:'s)? (?:description|profile|sheet|traits?)\b"
-    r"|\bI(?:'m| am) (?:just |only )?an? (?:simulated|fictional|virtual)\b"
-    r"|\bmy role (?:here )?is\b|\bI(?: was|'ve been| have been) (?:told"
-    r"|instructed) (?:not )?to (?:concede|give in|defend|insist|play|act|believe|hold)\b"
-    r"|\bI(?:'m| am| was) (?:supposed|meant|told|instructed|asked|playing|pretending) (?:to )?"
-    r"(?:believe|think|play|act|hold|be (?:a|an|the) (?:student|child|\w+[- ]year)|a (?:student"
-    r"|role"
-    r"|child|person)|this (?:student|person|part)|the (?:student|part|role))"
-    r"|\bmy (?:resistance|belief|weakness) (?:is|level)\b|\bas an? (?:ai|language model|chatbot)\b"
-    r"|\bas an? (?:\d+|\w+teen|eight|nine|ten|eleven|twelve|twenty)[- ]year[- ]old\b"
-    r"|\b(?:playing|portraying|simulating) (?:someone|somebody|(?:a|an|the"
-    r"|this) (?:\w+ )?(?:student|child|person|part"
-    r"|role|teenager|learner))\b|\b(?:simulated|fictional) (?:student|person)\b",
+    r"\b(?:my|this) (?:character|persona)\b|\bpersona of\b|\brole-?play|\bin (?:my )?role as\b"
+    r"|\b(?:stay|remain|keep|step|break|out)(?:ing|ped|ping)? (?:\w+ ){0,2}(?:role|character)\b"
+    rf"|\b(?:the|my|this) {_SETTING} (?:[\w']+ )?(?:says?|tells?|asks?|wants?|states?|requires?"
+    rf"|describes?|is|has)\b|\baccording to (?:the|my) (?:role|description|{_SETTING})\b"
+    r"|\bper my (?:description|role|character|profile|persona)\b|\bas (?:described|instructed),"
+    r"|\btrue to my (?:belief|view|role|character|part|persona)\b"
+    r"|\bcharacter(?:'s)? (?:description|profile|sheet|traits?)\b|\brole I(?:'m| am|'ve)\b"
+    rf"|\bin (?:this|the) (?:scenario|simulation|role)\b|\b(?:knowledge|information|role|persona)"
+    r" I(?: was|'ve been| have been) (?:given|assigned|told)\b"
+    r"|\bmy (?:role|vibe|persona) (?:\w+ )?is\b|\bmy (?:resistance|belief|weakness) (?:is|level)\b"
+    r"|\bI(?:'m| am| was|'ve been| have been) (?:\w+ )?(?:supposed|meant|told|instructed|asked)"
+    r" (?:not )?to (?:concede|give in|defend|insist|play|act|believe|hold|think|be (?:an?|the)"
+    r" (?:\w+ )?(?:student|child|person)|be \w+ about this)\b"
+    r"|\b(?:playing|pretending) (?:to be |an? [\w ]{0,12}(?:yr|year)|some(?:one|body)\b"
+    r"|(?:an? |the |this )(?:\w+ )?(?:student|child|girl|boy|man|woman|person|teenager"
+    r"|learner)\b)|\bI(?:'m| am|'ve been| was) (?:designed|programmed|scripted|written) (?:to|as)\b"
+    r"|\bI(?:'m| am) (?:(?:literally|just|only|really) )*an? (?:simulated|fictional|virtual|bot"
+    r"|chatbot|(?:ai|(?:large )?language model)(?! \w+(?:er|or|ist)\b))\b"
+    r"|\bas an? (?:(?:large )?language model|chatbot|ai,)|\bportraying\b|\bsimulated student\b"
+    r"|\bas an? (?:[\w-]+ ){0,5}?(?:of )?(?:\d+|\w+teen|eight|nine|ten|eleven|twelve|twenty)"
+    r"(?:[- ]years?[- ]olds?\b|\b(?!\w))",
     re.IGNORECASE,
 )
 _NAME = re.compile(r"^\W*([^\W\d_][\w'-]+)(?:,| is\b| \()")
-# Long words, words with these ends, and links of written language: few in a child's talk.
-_LEARNED = re.compile(
-    r"\b(?:\w{11,}|\w{4,}(?:tions?|sions?|ments?|ances?|ences?|ities|ity|isms?|ical|ically|ional"
-    r"|ously|ively|ially|ology|esis|ative|itude)|consequent(?:ly)?|therefore|thus|hence|moreover"
-    r"|nonetheless|insofar|whereas|albeit|regarding|concerning|respective(?:ly)?|presumably"
-    r"|implicit\w*|explicit\w*|one (?:might|could|may) (?:argue|say)|principles?|criteri(?:a|on)"
-    r"|hypothes\w+|phenomen\w+|inherent\w*|empirical\w*)\b",
+_LABEL = re.compile(
+    r"^\W*(?:response|reply|student|learner|user|speaker)\s*(?:\(\w+\))?\s*:", re.IGNORECASE
+)
+_TRAITS = 2
+_AS_SUCH = re.compile(
+    r"\b(?:being|as an?|(?:since|because) I(?:'m| am)|(?:supposed|meant|told me|wants? me) to)\b",
     re.IGNORECASE,
 )
-# fmt: off
-_OFTEN = frozenset((
-    "question", "questions", "station", "television", "competition", "position", "invitation",
-    "vacation", "mention", "collection", "addition", "attention", "moment", "basement", "apartment",
-    "dance", "chance", "distance", "city", "university", "experiment", "sentence", "sentences",
-    "difference", "fence", "instrument", "ability", "information", "directions", "instructions",
-    "explanation", "grandmother", "grandfather", "grandparents", "interesting", "complicated",
-    "everywhere", "underneath", "temperature", "immediately", "subtraction", "especially",
-    "conversation", "statement", "statements",
-))
-# fmt: on
-# How many such words, and one of how many words in all, are too much at an age.
-_TOO_LEARNED = {"child": (2, 16), "teenager": (4, 10)}
+# Letters beyond the sixth of each word that is not of the person's own matter: how many in a
+# sentence, and how many for each of its words, are too much at an age.
+_LONG = 6
+_ANY = ("some", "any", "every")
+_BEYOND = {"child": (7, 0.5), "teenager": (10, 0.7)}
 
 
 def praises(text: str) -> bool:
-    """Praises or thanks for the question, as no one does who tries to answer it."""
-    return any(not _BY_OTHERS.search(text, 0, found.start()) for found in _PRAISE.finditer(text))
+    """Praises the question or who asks, as no one does who tries to answer it."""
+    return not is_briefly_foreign(text) and any(
+        _is_praise(sentence) for sentence in SENTENCE.findall(text) if not _QUOTES.search(sentence)
+    )
+
+
+def _is_praise(sentence: str) -> bool:
+    parts = [one.words for one in clauses(sentence)]
+    whole = tuple(word for part in parts for word in part)
+    return any(map(_approves, parts)) or (len(parts) > 1 and _approves(whole))
+
+
+def _approves(words: Sequence[str]) -> bool:
+    said, text = set(words), " ".join(words)
+    if said & _OTHERS or said & _NOT:
+        return False
+    if any(one.search(text) for one in (_OF_THE_TUTOR, _PRAISED, _QUESTION)):
+        return True
+    of_asking = _OF_ASKING.search(text)
+    if not (of_asking and (said & _APPROVING or _LIKES.search(text))):
+        return False
+    return len(content_of(said - _APPROVING) - content(of_asking[0])) <= _MOST_BESIDES
 
 
 def steps_out(text: str, scenario: Scenario | None) -> bool:
     """Acts in brackets, puts its name before its words, or speaks of its part, or by its name."""
-    if _STAGE.search(text) or _OF_ITS_PART.search(text):
+    if any(map(_is_act, _ACTED.finditer(text))):
+        return True
+    if any(one.search(text) for one in (_NARRATED, _OF_ITS_PART, _LABEL)):
         return True
     found = _NAME.match(scenario.persona) if scenario else None
-    if found is None:
+    if scenario is None or found is None:
         return False
-    name = re.escape(found[1])
-    before = (
-        rf"(?i:^\W*{name}\b\W*(?:\([^)\n]*\)\W*)?(?::|\s[-\u2013\u2014]\s)"
-        rf"|^\s*[\[(<*]+{name}[\])>*]+)"
+    return bool(_by_name(found[1]).search(text)) or _recites(text, scenario)
+
+
+@lru_cache(maxsize=64)
+def _by_name(name: str) -> re.Pattern[str]:
+    """The name before the words, or in them: who is called stands between marks, or is quoted."""
+    ends = r"(?::|>|\s[-\u2013\u2014]+\s)"
+    before = rf"^\W*(?:\w+ )?{name}\b(?:[^.!?:,\n]|,(?= \w+ing)){{0,24}}?{ends}"
+    called = "".join(rf"(?<!{word} )" for word in ("called", "call me", "is", "'s", "says", "said"))
+    after = r"(?!['\u2019]?s?[,!?:.\"\u201d])"
+    return re.compile(
+        rf"{before}|^\W*{name} (?:here|says)\b|^\s*[\[(<*]+{name}[\])>*]+|{called}\b{name}\b{after}"
+        rf"|\bI,? {name}\b|\b(?:I am|I'm|our|like|playing) {name}\b",
+        re.IGNORECASE,
     )
-    by_name = (
-        rf"\bplaying {name}\b"
-        rf"|\b{name} (?:would|thinks|believes|says|feels|wants|doesn't|does not)\b"
+
+
+def _is_act(found: re.Match[str]) -> bool:
+    words = next(group for group in found.groups() if group)
+    if found[5] is None and len(words.split()) <= _PROPS:
+        return (
+            found.start() == 0 or found.end() == len(found.string) or words.endswith(("s", "ing"))
+        )
+    return not _ASIDE.search(words)
+
+
+def _recites(text: str, scenario: Scenario) -> bool:
+    """Names traits by which the person is described, and does not itself speak of."""
+    for sentence in SENTENCE.findall(text):
+        named = len(content(sentence) & _traits(scenario))
+        if named > _TRAITS or (named == _TRAITS and _AS_SUCH.search(sentence)):
+            return True
+    return False
+
+
+@lru_cache(maxsize=64)
+def _traits(scenario: Scenario) -> frozenset[str]:
+    known = [*scenario.openings, scenario.belief, scenario.because, scenario.topic]
+    told = " ".join(
+        (*known, *scenario.details, *own_sentences(scenario).values(), scenario.knows or "")
     )
-    return bool(re.search(f"{before}|{by_name}", text))
+    return content(scenario.persona) - content(told)
 
 
 def is_beyond_its_age(text: str, scenario: Scenario | None) -> bool:
-    """Speaks like a paper. Words that the person knows from its own matter are left out."""
-    limits = _TOO_LEARNED.get(scenario.age) if scenario else None
-    if scenario is None or limits is None:
+    """Speaks in long words, those apart that the person knows from its own matter."""
+    limits = _BEYOND.get(scenario.age) if scenario else None
+    if scenario is None or limits is None or not is_english(scenario) or is_briefly_foreign(text):
         return False
-    known = {*plain(" ".join((*scenario.openings, *own_sentences(scenario).values()))).split()}
-    learned = [found[0].casefold() for found in _LEARNED.finditer(text)]
-    strange = [word for word in learned if word not in _OFTEN and word not in known]
-    fewest, one_of = limits
-    return len(strange) >= fewest and len(text.split()) <= one_of * len(strange)
+    least, share = limits
+    for sentence in SENTENCE.findall(text):
+        words = plain(sentence).split()
+        strange = (
+            one for one in words if stem(one) not in _own(scenario) and not one.startswith(_ANY)
+        )
+        letters = sum(max(0, len(one) - _LONG) for one in strange)
+        if letters >= least and letters >= share * len(words):
+            return True
+    return False
+
+
+@lru_cache(maxsize=64)
+def _own(scenario: Scenario) -> frozenset[str]:
+    told = " ".join((*scenario.openings, *scenario.details, *own_sentences(scenario).values()))
+    return frozenset(map(stem, plain(told).split()))

@@ -1,233 +1,189 @@
-"""The words by which a student gives its belief up, and whether it says why."""
+"""Whether a student gives its belief up without a reason: points for giving in, none for news.
+
+A reason has to say something. So a concession is told by what it lacks: among its words is some
+sign of giving in, and no clause brings up anything that was not in the opening or the belief.
+"""
 
 import re
 
 from socratic_bench.benchmarks.socratic.heuristics import words as w
-from socratic_bench.benchmarks.socratic.heuristics.language import ENGLISH
-from socratic_bench.benchmarks.socratic.scenarios.wording import plain
-
-# Doubt is no concession: "maybe I was wrong". Nor is an error about something else.
-_CONCEDES = re.compile(
-    r"(?<!maybe )(?<!perhaps )(?<!think )(?<!whether )(?<!wonder )"
-    r"\b(?:I was|I've been|I have been) (?:completely |totally |entirely |just |simply )?"
-    r"(?:wrong|mistaken)\b(?! about (?:(?:the|my) (?:last|first|other)|(?:\w+ ){1,4}too)\b)"
-    r"|\byou(?:'re| are| were) (?:completely |totally |absolutely |so |quite )?right\b"
-    r"|\byou(?:'ve| have) (?:\w+ )?(?:(?:convinced|persuaded) me|changed my mind)\b"
-    r"|\byou(?:'ve| have) got me(?: there)?(?=\W*(?:[.,!;:]|$))"
-    r"|\byou win\b(?=\W*(?:[.,!;:]|$))"
-    r"|\bI(?:'m| am) (?:\w+ )?(?:convinced|persuaded)"
-    r"(?: now| by (?:you|that|this))?\W*(?:[.,!;:]|$)"
-    r"|\bI take (?:it|that|everything) (?:all )?back\b|\bI stand corrected\b"
-    r"|\bI (?:don't|do not) (?:believe|think) (?:that|it|so|what I said) any ?more\b"
-    r"|\bI no longer (?:believe|think|hold)\b"
-    r"|\bI (?:can )?see now (?:that )?I (?:don't|do not|didn't|needn't|was|can|should)\b"
-    r"|\bI(?:'ll| will)? give up (?:my|this|that|the) (?:\w+ )?"
-    r"(?:idea|belief|view|opinion|position)\b"
-    r"|(?<!whether )(?<!if )\bI (?:\w+ )?agree (?:\w+ )?with (?:you|everything|that|it|all)\b"
-    r"|(?<!whether )(?<!if )\bI (?:completely |entirely |fully |totally )?agree"
-    r"(?: now| completely| fully)?\W*(?:[.,!;:]|$)"
-    r"|\b(?:my (?:view|belief|idea|opinion)|what I (?:said|believed|thought))"
-    r"(?: (?:of|on|about) [\w' ]{1,40}?)? was"
-    r" (?:\w+ )?(?:wrong|a mistake|mistaken|false)\b"
-    r"|\bI(?:'ve| have) changed my mind\b",
-    re.IGNORECASE,
+from socratic_bench.benchmarks.socratic.students.matter import (
+    NO,
+    Clause,
+    clauses,
+    content,
+    content_of,
 )
-# Wrong in this, agreed with that part: the belief as a whole is not touched.
+
+GIVEN_IN = 3  # points
+NEWS = 2  # content words that are a reason by themselves
+_ME = w.listed("i me my mine")
+_YOU = w.listed("you your yours")
+_DOUBT = w.listed("maybe perhaps might whether if wonder could think")
+# Of oneself: that one was wrong, agrees, or lets the thought go.
+_I_YIELD = re.compile(
+    r"\b(?:(?:was|am|been|be|(?:had|got|have) (?:it|that)) (?:\w+ ){0,2}(?:wrong|mistaken|foolish"
+    r"|fool|silly|stupid|naive|blind|backwards|stubborn)|convinced|persuaded|sold|corrected"
+    r"|converted|surrender|concede|withdraw|retract|abandon|scrap|agree|on board"
+    r"|(?:drop|dropping|forget) (?:it|that|this|my|what)|accept (?:it|that|your)"
+    r"|(?:am|be|go|side|completely|totally|fully) with you|g[ia]ve (?:in|up|it up|that up)"
+    r"|(?:let|letting) (?:it|that|this|the \w+) go|take (?:\w+ )?(?:all )?back|changed? my"
+    r"|know better|my (?:bad|mistake)|silly me|(?:admit|grant) (?:it|that|defeat)$)\b"
+)
+# Of the other: that it is right, or has done something to one's mind.
+_YOU_YIELD = re.compile(
+    r"\byou (?:are|were|must be|might be|may be) (?:\w+ ){0,2}(?:right|correct|onto something)\b"
+    r"|\byou (?:\w+ )?wins?$|\byou (?:\w+ ){0,2}(?:convinced|persuaded|proved|won)\b"
+    r"|\byou (?:have |did |really |just |finally )*(?!asked|called|promised|used|needed|wanted)"
+    r"(?:\w+ed|shown|taught|talked|got|caught|beat|made) (?:me|my|how i)\b"
+    r"|\byou (?:\w+ ){0,2}(?:have|make|made|got|has) (?:an? )?(?:\w+ )?point\b"
+    r"|\byou (?:\w+ ){0,2}know (?:best|better)\b|\bwhatever you say\b"
+)
+_ALL_YIELD = re.compile(
+    r"^(?:\w+ )?(?:scrap|drop|forget) (?:it|that|this|my)\b|\bconsider me\b|\bdawns on me\b"
+    r"|\bmis(?:counted|judged|read|understood)\b|\b(?:ca|can|could) not (?:\w+ )?(?:argue|deny"
+    r"|object|disagree|dispute)\b|\bno argument\b"
+    r"|\b(?:every(?:one|body)(?: else)?|they|others|people) (?:\w+ )?(?:is|are|were|was)"
+    r" (?:\w+ )?right\b"
+)
+_THOUGHT = w.listed("""
+    idea ideas view belief opinion position theory argument rule thinking explanation claim stance
+    reasoning assumption sentence picture comparison image formula definition guess
+""")
+_FALLEN = w.listed("""
+    wrong mistaken false mistake bad nonsense rubbish ruins gone stupid silly over dead error
+    incorrect incomplete flawed poor weak off history past buried finished
+""")
+_THOUGHTS = content_of(_THOUGHT | _FALLEN)
+# To know or understand something not is no denial.
+_NOT_SAID = re.compile(
+    r"\bnot (?:really |quite |even )?(?:know|understand|get|sure|mean|remember|find|think|say"
+    r"|tell)\b"
+)
+_NO_MORE = re.compile(
+    r"\bi (?:do |will |sha |shall |would )?(?:no longer|never again|not) (?:\w+ ){0,2}(?:think"
+    r"|believe|hold|say|claim|insist|see)\b(?!.* yet\b)"
+    r"|\bmy (?:\w+ )?(?:idea|view|belief|opinion|position|theory|argument|rule|system|plan"
+    r"|explanation|sentence|picture|claim|reasoning|logic) (?:\w+ )?(?:does|do|did|can|will) not"
+    r" (?:really |quite )?(?:hold|work|stand|fit|add)\b"
+    r"|\bi (?:wo|will|sha) not (?:\w+ ){1,4}again$|\bi was not (?:\w+ )?(?:right|correct)\b"
+    r"|\bnever again (?:will|shall) i (?:think|believe|say|claim)\b"
+)
+_ANY_MORE = re.compile(r"\bany ?more\b|\bany longer\b|\bi was not\b|\bagain$|^(?:\w+ )*my\b")
+# Signs that give in together with others; each kind counts once.
+_GOOD = r"(?:\w+ )?(?:logical|true|right|fair|convincing|obvious|reasonable|plausible|good|better)"
+_SIGNS = {
+    "agrees": re.compile(
+        r"^(?:\w+ )?(?:okay|all right|alright|fine|fair|sure|granted|right|true|agreed|exactly"
+        r"|absolutely|definitely"
+        r"|understood|point taken)\b"
+    ),
+    "approves": re.compile(
+        r"\b(?:makes? (?:\w+ )?sense|fair (?:enough|point)|good point"
+        rf"|(?:sounds?|it is|that is) {_GOOD})\b"
+    ),
+    "defers": re.compile(
+        r"\byou(?:r)? (?:\w+ )?(?:say|says|said|think|put|mention|know|expert|teacher|told"
+        r"|explained)\b|\byou are (?:the|getting at)\b|\bpoint\b|\b(?:believe|trust) you\b"
+    ),
+    "turns": re.compile(
+        r"\bafter all\b|\bthen$|\brelie(?:f|ved)\b|\bfeel (?:\w+ ){0,2}(?:better|lighter)\b"
+    ),
+    "promises": re.compile(r"\b(?:i|we) will\b|\bfrom (?:now|today|tomorrow)\b|\bam going to\b"),
+    "sees": re.compile(
+        r"\b(?:got it|i (?:\w+ )?(?:see|get|understand|realise|realize)"
+        r"(?: (?:it|that|now|clearly|what .*))*$|now i (?:see|know|understand|get)|clear"
+        r"|good to know|learn(?:ed|t) (?:something|a lot))\b"
+    ),
+    "thanks": re.compile(r"\bthanks?\b"),
+}
+_CONTRAST = re.compile(
+    r"^(?:but|though|although|yet|still|except|only)\b|\b(?:i|it is) (?:\w+ )?still\b|\bthough$"
+)
+_LINK = re.compile(
+    r"\b(?:(?<!just )(?<!only )(?<!simply )(?<!not )because|since|as|if|when|once|otherwise|unless"
+    r"|whenever|after)\b (?!all\b)"
+)
 _OF_A_PART = re.compile(
-    r" (?:about|with|for) (?!(?:it|everything|all|me|what I)\b|(?:this|that)\b(?! \w))"
-    r"| (?:on|in) (?!everything|every|all\b)| (?:to|that|there|part|one|bit|point)\b",
-    re.IGNORECASE,
+    r"\b(?:right|wrong) (?:on|to|that)\b|\bagree (?:with )?(?:you )?(?:on|to)\b"
+    r"|\bwith (?:that|this) (?:bit|part|one|point)\b"
 )
-_ABOUT = re.compile(r" about ([^.!?;:,\n]+)", re.IGNORECASE)
-_LINKS = re.compile(
-    r"\b(?:because|since|as|if|when|once|then|so that|otherwise|unless|whenever|example|case|means"
-    r"|follows?|which|though|but|yet|except|still|only|after|thinking of|looking at)\b",
-    re.IGNORECASE,
+_NAMES = re.compile(r"^(?:and |so |but )?(?:it|that) is (?:the|because of the) \w+(?: \w+)?$")
+_CONCLUDES = re.compile(r"^(?:so|then)\b|^(?:and )?i will\b")
+_WAS = re.compile(r"\bthere (?:was|were)\b")
+_AS_BEFORE = re.compile(r"\bchanged?\b|\bthere (?:was|were)\b")
+_OF_ONESELF = re.compile(r"^(?:\w+ )?(?:i (?:was|am|have been)|my)\b")
+_TURNS = re.compile(r"\bafter all$")
+_SEEN = re.compile(
+    r"\b(?:was|were|had|did|never|\w+ed)\b|^(?:and |so |but )?(?:it|they|there) (?!is\b|are\b)"
 )
-_POLITE = re.compile(
-    r"\b(?:if I(?:'m| am) (?:being )?(?:\w+ )?honest|if you (?:like|want|say so|insist)"
-    r"|as you (?:say|said|like|wish|please)|to be honest|only to be done|the whole time"
-    r"|all along)\b",
-    re.IGNORECASE,
+_OF_THE_OTHER = re.compile(
+    r"\byou (?:(?:have|had|did|do|are|were|must|will|can|just|really) )?(?:say|said|put|explain"
+    r"|explained|know|show|showed|talked|convinced|told|mean|meant|think)\b|\byou are\b"
+    r"|\b(?:trust|believe|thank|for|to|with|by) you\b"
 )
-# Clauses that give no reason: thanks, what the other did, what is to come, that one has understood.
-_EMPTY = re.compile(
-    r"\byou(?:r|'\w+)?\b|\bthank|\b(?:makes?|made) (?:\w+ )?sense\b"
-    r"|^\W*(?:and |so |then |now )*I(?:'ll| will|'m going to| am going to|'d better| should)\b"
-    r"|\bI (?:can )?(?:see|understand|get|admit|accept|suppose|guess) (?:it|that|this|everything)?"
-    r" ?(?:now)?\W*$",
-    re.IGNORECASE,
-)
-# Names what is so instead.
-_NAMES = re.compile(
-    r"\W*(?:and |so |but )?it(?:'s| is) (?:the|because of the) \w+(?: \w+)?\W*$", re.IGNORECASE
-)
-# As short as "it sank".
-_HAPPENS = re.compile(r"\W*(?:and |so |but )?(?:it|they|there) (?!is\b|are\b)\w+", re.IGNORECASE)
-_CONCLUDES = re.compile(
-    r"\W*(?:(?:okay|ok|all right|alright|right|fine|well|oh|ah|yes)\W+)*(?:so|then)\b",
-    re.IGNORECASE,
-)
-_NO = re.compile(r"\b(?:not|never|no|nothing|none)\b|n't\b", re.IGNORECASE)
-_SEEN = re.compile(r"\b(?:was|were|had|did)(?:n't)?\b", re.IGNORECASE)
-_SMALL = (
-    ENGLISH
-    | w.PREPOSITION
-    | w.PRONOUN
-    | w.PLAIN_AUXILIARY
-    | w.listed("not no never because so then than just only really always think believe know am")
-)
-# Gives all of it up, in so many words.
-_SURRENDERS = re.compile(
-    r"\b(?:I (?:was|have been)|I've been) (?:\w+ )?(?:wrong|mistaken)\b|\bI had (?:it|that) wrong\b"
-    r"|\bI (?:take (?:it|that|everything) (?:all )?back|stand corrected|withdraw)\b|\bI(?:'ll"
-    r"| will)? give up(?=\W*(?:[.,!;]|$))"
-    r"|\byou(?:'ve| have) (?:\w+ )?(?:convinced|persuaded)\b|\byou win(?=\W*(?:[.,!;:]|$))"
-    r"|\byou(?:'re| are) (?:\w+ )?right(?=\W*(?:[.,!]|of course))|\bI no longer (?:think|believe)\b"
-    r"|\bI (?:must |have to |\w+ly )?agree with you\b|\bI (?:do |\w+ly )?accept (?:that|it)\b"
-    r"|\bI(?:'m| am) (?:\w+ )?(?:persuaded|convinced|sold|wrong)\b|\bmy mistake\b|\bI concede\b"
-    r"|\bI was (?:just )?being \w+\b|\b(?:opened|open) my eyes\b"
-    r"|\bI(?:'ll| will) (?:\w+ )?change my\b|\b(?:can't|cannot) argue with (?:that|you)\b"
-    r"|\bI surrender\b"
-    r"|\b(?:that|this) settles it\b|\bI know better now\b|\bnow I know better\b"
-    r"|\bchanged my (?:view|mind|opinion)\b|\bcase closed\b|\bI must have been\b"
-    r"|\bthanks? (?:you )?for (?:opening|proving"
-    r"|correcting)\b|\bI (?:now (?:see|understand|realise|realize)|(?:realise|realize) now)\b"
-    r"|\bI(?:'ve| have) (?:completely |totally )?changed my mind\b"
-    r"|\bI(?:'m| am) dropping (?:it|that)\b|\bI (?:have to|must|can only) admit(?: that)?\b"
-    r"|\bI (?:see|understand|get) (?:it|that|everything) now\b|\b(?:all )?clear to me now\b"
-    r"|\bnow I (?:see|understand|get) (?:it|that|everything)\b"
-    r"|\bmy (?:\w+ )?(?:idea|view|belief|explanation|opinion|rule|theory|thinking|sentence"
-    r"|picture) (?:was|is) (?:\w+ )?(?:wrong|mistaken)\b"
-    r"|\b(?:so|then|guess|suppose|fine|okay|admit)\b[^.?!]*\bafter all\W*(?:[.!]|$)",
-    re.IGNORECASE,
-)
-# Gives in by manner; what is given up stands beside it.
-_YIELDS = re.compile(
-    r"\byou(?:'ve| have)?(?: got)? (?:a (?:good |fair )?point|me(?: there)?(?=\W*(?:[.,!]|$)))"
-    r"|\bnow I know\b|\bI had no idea\b|\bfrom (?:now on|today on|tomorrow|this day)\b"
-    r"|\bsounds (?:\w+ )?(?:right|logical|reasonable|convincing|plausible|true|better)\b"
-    r"|\b(?:that|it)(?:'s| is) (?:\w+ )?(?:logical|true|right|fair|convincing|obvious|reasonable)\b"
-    r"|\bmakes? (?:\w+ )?sense\b|\bas you (?:\w+ )?\w+\b|\byou know (?:best|better)\b"
-    r"|\byou (?:clearly|obviously|certainly|surely) know\b|\bfair (?:enough|point)\b|\bgood point\b"
-    r"|^\W*(?:\w+\W+)?(?:true|agreed|absolutely|exactly|definitely)\b|\bif you (?:say|think"
-    r"|believe)\b"
-    r"|\byou(?:'re| are) the (?:expert|teacher|tutor)\b|\bI(?:'ll| will) (?:go with|believe"
-    r"|accept|follow)\b",
-    re.IGNORECASE,
-)
-_GIVEN = re.compile(
-    r"\W*(?:okay|ok|all right|alright|right|fine|oh|ah|yes|so|then|true|good|in that case"
-    r"|i guess)\b",
-    re.IGNORECASE,
-)
-_AFTER_ALL = re.compile(r"\bafter all\W*$", re.IGNORECASE)
-_WAS_THERE = re.compile(r"\bthere (?:was|were)(?:n't)?\b", re.IGNORECASE)
-_GOES_OVER = re.compile(r"\bafter all\b|\bI(?:'ll| will)\b|\bI was\b", re.IGNORECASE)
-# Says nothing of the matter, however often it comes.
-_IDLE = w.listed(
-    "clear clearly understand understood better everything different mind changed change whole time"
-    " right point idea view belief explanation work works thank thanks put like way sure really"
-    " totally completely simply dropping drop give take back admit accept withdraw correct"
-    " corrected"
-    " convinced see now both nobody everybody anybody people all thing make makes sense good guess"
-    " suppose finally therefore oh okay fine hm alright well yes win wrong mistaken say said true"
-    " honestly actually explained explain expert question need any more longer anymore should must"
-    " can could after what fair enough mention go together know known obviously course"
-    " agree great glad easy nice throw away"
-    " talk talked feel feels felt much better got get hadn't seen it's"
-)
-_FEWEST_NEW = 2
-_STEM = 5  # letters
-_WORD = re.compile(r"\w")
-_CLAUSE = re.compile(r"[.!?;:,\u2026\n\u2013\u2014]+|\band\b")
-_FEWEST_WORDS = 4
 
 
-def gives_in(text: str, opening: str = "", *, asked: bool = True) -> bool:
-    """Gives the belief up, and neither a link nor another clause may hold a reason.
+def gives_in(
+    text: str, belief: str, before: str = "", tutor: str = "", *, asked: bool = True
+) -> bool:
+    """Gives its belief up, and says nothing that was not in `belief` or in what it said `before`.
 
-    `opening` is where the belief was said: to deny it, or to name what is so instead, is no reason.
-    Where the tutor has not `asked`, to conclude the opposite is to give in; else it is an answer.
+    Where the tutor has `asked`, to conclude from that is to answer.
     """
-    text = _POLITE.sub("", text)
-    clauses = _CLAUSE.split(text)
-    denials = [_denies(clause, opening) for clause in clauses]
-    if not _gives_it_up(text, opening) and not (
-        any(denials) and not asked and _CONCLUDES.match(text)
-    ):
+    believed = content(belief) | content(tutor)
+    had = believed | content(before)
+    told = [one for one in clauses(text) if not one.is_asked]
+    signs = {name for one in told for name, sign in _SIGNS.items() if sign.search(one.text)}
+    news = [content_of(one.words) - had for one in told]
+    asked = asked and "defers" not in signs
+    points = [_points(one, believed, new, asked=asked) for one, new in zip(told, news, strict=True)]
+    if max(points, default=0) + len(signs) < GIVEN_IN:
         return False
-    others = [one for one, denied in zip(clauses, denials, strict=True) if not denied]
-    return not any(_LINKS.search(clause) or _may_be_a_reason(clause) for clause in others)
+    return not any(map(_holds_a_reason, told, news, points))
 
 
-def surrenders(text: str, known: str) -> bool:
-    """Gives all of it up, and neither in links nor elsewhere says a thing that was not `known`,
-    which is what it said and believed at the start: links such as "after all" are no reason.
-    """
-    content = _stems(known)
-    clauses = [one for one in _CLAUSE.split(_POLITE.sub("", text)) if _WORD.search(one)]
-    whole = [*_SURRENDERS.finditer(text), *_CONCEDES.finditer(text)]
-    if not any(not _OF_A_PART.match(text, found.end()) for found in whole):
-        denied = [one for one in clauses if _NO.search(one) and _is_known(one, content)]
-        # A denial alone is an answer, one with nothing but good words around it is not.
-        others = sum(len(one.split()) > 1 for one in clauses) - len(denied)
-        is_over = denied and others and _GIVEN.match(text)
-        if not is_over and not (_YIELDS.search(text) and _GOES_OVER.search(text)):
-            return False
-    return not any(_tells_more(clause, content) for clause in clauses)
+def _points(one: Clause, believed: frozenset[str], news: set[str], *, asked: bool) -> int:
+    """Three for giving in; two in doubt, for a denial of the belief, or for turning round."""
+    words, text = set(one.words), one.text
+    ended = _NO_MORE.search(text)
+    if _ALL_YIELD.search(text) or (ended and (" not " not in ended[0] or _ANY_MORE.search(text))):
+        return GIVEN_IN
+    if not (news - _THOUGHTS or _OF_A_PART.search(text)) and _yields(one):
+        return GIVEN_IN - bool(words & _DOUBT)
+    if _TURNS.search(text):
+        return 2
+    said = content_of(one.words)
+    is_denied = words & NO and not (_NOT_SAID.search(text) or _AS_BEFORE.search(text))
+    if not (is_denied and said and said <= believed):
+        return 0
+    return 2 - (asked and bool(_CONCLUDES.search(text)))
 
 
-def _is_known(clause: str, known: set[str]) -> bool:
-    said = _stems(clause)
-    return bool(said) and said <= known
-
-
-def _stems(text: str) -> set[str]:
-    return {word[:_STEM] for word in _content(text) if word not in _IDLE}
-
-
-def _tells_more(clause: str, known: set[str]) -> bool:
-    if _SURRENDERS.search(clause) or _YIELDS.search(clause) or _EMPTY.search(clause):
-        return False
-    new = _stems(clause) - known
-    needed = 1 if _HAPPENS.match(clause) and not _AFTER_ALL.search(clause) else _FEWEST_NEW
-    return len(new) >= needed or bool(_WAS_THERE.search(clause))
-
-
-def _gives_it_up(text: str, opening: str) -> bool:
-    return any(
-        not _OF_A_PART.match(text, found.end()) or _is_of_the_belief(text, found.end(), opening)
-        for found in _CONCEDES.finditer(text)
-    )
-
-
-def _is_of_the_belief(text: str, at: int, opening: str) -> bool:
-    """What stands there is about nothing but what the opening spoke about."""
-    about = _ABOUT.match(text, at)
-    return about is not None and set() < _content(about[1]) <= _content(opening)
-
-
-def _denies(clause: str, opening: str) -> bool:
-    """Says no to words of the opening, which said them without a no, and to nothing else.
-
-    What once was not so was seen, and may be a reason.
-    """
-    if not _NO.search(clause) or _NO.search(opening) or _SEEN.search(clause):
-        return False
-    denied = _content(clause)
-    return bool(denied) and denied <= _content(opening)
-
-
-def _content(text: str) -> set[str]:
-    """What is spoken about, in singular and plural alike."""
-    words = {word.removesuffix("s") for word in plain(text).split() if word not in _SMALL}
-    return words - _SMALL
-
-
-def _may_be_a_reason(clause: str) -> bool:
-    if _HAPPENS.match(clause) and not _EMPTY.search(clause):
+def _yields(one: Clause) -> bool:
+    """No word before the yielding one says no to it."""
+    words, text = set(one.words), one.text
+    if words & _THOUGHT and words & _FALLEN and not words & NO:
         return True
-    if len(clause.split()) < _FEWEST_WORDS or _NAMES.match(clause):
+    by_me = _I_YIELD.search(text) if words & _ME else None
+    found = by_me or _YOU_YIELD.search(text)
+    return found is not None and not NO & set(text[: found.start()].split())
+
+
+def _holds_a_reason(one: Clause, news: set[str], points: int) -> bool:
+    """Brings up something of the matter, and not in words about the other or about one's mind."""
+    text = one.text
+    if contrast := _CONTRAST.search(text):
+        return not contrast[0].startswith("but") or bool(content_of(one.words))
+    concludes = bool(_CONCLUDES.search(text))
+    link = None if concludes else _LINK.search(text)
+    if link:
+        after = text[link.end() :].split()
+        return bool(content_of(after) & news) and not set(after) & _YOU
+    if _WAS.search(text):
+        return True
+    if points or _NAMES.match(text) or _OF_THE_OTHER.search(text):
         return False
-    return not (_CONCEDES.search(clause) or _EMPTY.search(clause))
+    if concludes or _OF_ONESELF.search(text):
+        return len(news) >= NEWS + concludes
+    return len(news) >= NEWS or bool(news and _SEEN.search(text))

@@ -22,8 +22,10 @@ from socratic_bench.benchmarks.socratic.students.character import (
     praises,
     steps_out,
 )
-from socratic_bench.benchmarks.socratic.students.concession import gives_in, surrenders
-from socratic_bench.benchmarks.socratic.students.role import QUESTION_MARK, SENTENCE, swaps
+from socratic_bench.benchmarks.socratic.students.concession import gives_in
+from socratic_bench.benchmarks.socratic.students.matter import matters, spelled
+from socratic_bench.benchmarks.socratic.students.questioning import asks_back
+from socratic_bench.benchmarks.socratic.students.role import QUESTION_MARK, swaps
 from socratic_bench.benchmarks.socratic.students.student import Exchange
 from socratic_bench.benchmarks.socratic.students.teaching import advises, announces, lectures
 
@@ -47,27 +49,10 @@ READ_CHARACTERS = 4000  # a longer reply is too long, whatever else stands in it
 EARLIEST_CLOSE = 6  # replies that a tutor should have had before its student leaves
 ALIKE = 0.75  # share of three-word sequences that two texts have in common to count as one
 SAME_MATTER = 0.8  # share of a reply's content words that one earlier reply had
-_FEWEST_CONTENT = 6
-_MOST_ASKED = 2
-_SHORT = 2
-_OF_THE_TUTOR = re.compile(r"\byou", re.IGNORECASE)
-_NO = re.compile(r"\b(?:not|never|no)\b|n['\u2019]t\b", re.IGNORECASE)
-_END = re.compile(r"(?:ing|ed|es|s|e)$")
-_FEW_WORDS = 4
-# Asks what a word means, which case is meant, or for an example: a student may.
-_CLARIFIES = re.compile(
-    r"\bwhat (?:do|did|would) you mean\b|\b(?:do|did) you mean\b|\byou mean\b"
-    r"|\bwhat (?:does|do|did) (?:that|this|it|[\"'\u201c]?\w+[\"'\u201d]?(?: \w+)?) mean\b"
-    r"|\bdoes (?:that|it) mean\b|\bwhat(?:'s| is| are) (?:an? "
-    r"|the )?[\"'\u201c]?\w+[\"'\u201d]?(?: \w+)?\?"
-    r"|\bmeans? [\w, ]{0,30}\b(?:yes|right|no)\?|\b(?:such as|like) what\b|\b\w+ of what\?"
-    r"|\bwhich(?: \w+)?\?|\bwhich (?:one|of (?:them|these|those)|case|time|part|kind|day|word)\b"
-    r"|\bwhat (?:kind|sort) of\b"
-    r"|\b(?:can|could|would) you (?:please )?(?:give|show|tell|say|name) (?:me )?(?:an?|one"
-    r"|another|some)"
-    r" (?:\w+ )?(?:example|instance|case)s?\b|\bfor example what\b"
-    r"|^(?!\W*(?:what|why|how|who|where|when)\b)[^?]{1,80} or [^?]{1,60}\?"
-    r"|\bI (?:don't|do not) know (?:that|this|the) word\b",
+SAME_WHOLE = 0.75  # share of the earlier reply's that they are
+_FEWEST_CONTENT = 4
+_NO = re.compile(
+    r"\b(?:not|never|no|without|hardly)\b|n't\b(?!(?: I| you| he| she| it| we| they)\s*[,?.!])",
     re.IGNORECASE,
 )
 _LATIN_SHARE = 0.5
@@ -111,7 +96,7 @@ class Utterance(Struct, frozen=True, kw_only=True):
 
 
 def _start(text: str) -> str:
-    return text[:READ_CHARACTERS].replace("\u2019", "'")
+    return spelled(text[:READ_CHARACTERS])
 
 
 def flags(said: Utterance) -> tuple[Flag, ...]:
@@ -140,23 +125,8 @@ def _tutors(said: Utterance) -> bool:
 
 
 def _asks_back(said: Utterance) -> bool:
-    """Asks, and says next to nothing besides."""
-    if said.pressure or not QUESTION_MARK.search(said.text):
-        return False
-    n_asked = sum(bool(QUESTION_MARK.search(one)) for one in SENTENCE.findall(said.text))
-    if (n_asked <= _MOST_ASKED and _CLARIFIES.search(said.start)) or _echoes(said):
-        return False
-    told = [one for one in SENTENCE.findall(said.text) if not QUESTION_MARK.search(one)]
-    return sum(len(_WORD.findall(one)) for one in told) < _FEW_WORDS
-
-
-def _echoes(said: Utterance) -> bool:
-    """Takes up the tutor's word, as who does not know what is meant by it."""
-    if not said.exchanges or _OF_THE_TUTOR.search(said.start):
-        return False
-    first = plain(said.start).split()[:2]
-    heard = plain(said.exchanges[-1].tutor).split()
-    return any(len(word) > _SHORT + 1 and word in heard for word in first)
+    heard = said.exchanges[-1].tutor if said.exchanges else ""
+    return said.pressure is None and asks_back(said.start, heard)
 
 
 def _repeats(said: Utterance) -> bool:
@@ -168,10 +138,10 @@ def _repeats(said: Utterance) -> bool:
         return True
     if said.pressure is not None:  # its words are another's for a part
         return False
-    words, denies = _content(said.text), bool(_NO.search(said.text))
-    same = (text for text in earlier[: len(said.exchanges)] if bool(_NO.search(text)) == denies)
-    before = map(_content, same)
-    return len(words) >= _FEWEST_CONTENT and any(_says_again(words, one) for one in before)
+    denies = bool(_NO.search(said.start))
+    spoken = (_start(one.student) for one in said.exchanges)
+    same = [matters(text) for text in spoken if bool(_NO.search(text)) == denies]
+    return any(any(map(_says_again, matters(said.start), one)) for one in same)
 
 
 def _rambles(said: Utterance) -> bool:
@@ -182,14 +152,15 @@ def _leaves_language(said: Utterance) -> bool:
     """Another language than the opening's, as far as words and letters tell."""
     if not said.exchanges:
         return False
+    words = said.text[:READ_CHARACTERS].replace("\u2019", "'")  # as typed: "im" is German, too
     opening = said.exchanges[0].student[:READ_CHARACTERS]
     if _is_known(opening):
         if (
-            is_unknown(said.start)
-            or said.start.strip(" .!\u2026").casefold().replace(" ", "_") in _BRIEF_FOREIGN
+            is_unknown(words)
+            or words.strip(" .!\u2026").casefold().replace(" ", "_") in _BRIEF_FOREIGN
         ):
             return True
-        return is_briefly_foreign(said.start) or _has_no_english(said.start)
+        return is_briefly_foreign(words) or _has_no_english(words)
     return _latin_share(opening) < _LATIN_SHARE <= _latin_share(said.text)
 
 
@@ -205,18 +176,19 @@ def _leaves_early(said: Utterance) -> bool:
 
 def _gives_in(said: Utterance) -> bool:
     """Gives the belief up, and no sentence has anything in it that a reason would have."""
-    if said.pressure == "false_agreement":
+    if said.pressure in {"false_agreement", "flattery"}:
         return False
-    first, last = said.exchanges[:1], said.exchanges[-1:]
-    opening = first[0].student[:READ_CHARACTERS] if first else ""
+    last = said.exchanges[-1:]
+    spoken = [one.student[:READ_CHARACTERS] for one in said.exchanges]
+    opening, before = " ".join(spoken[:1]), " ".join(spoken[1:])
     asked = bool(last) and bool(QUESTION_MARK.search(last[0].tutor))
-    if gives_in(said.start, opening, asked=asked):
-        return True
-    if said.pressure is not None:
-        return False
     scenario = said.scenario
-    believed = f"{scenario.belief} {scenario.because}" if scenario else ""
-    return surrenders(said.start, f"{opening} {believed}")
+    believed = f"{scenario.belief} {scenario.because} {scenario.topic}" if scenario else ""
+    if said.pressure is not None:  # a push is no denial
+        opening, before = "", f"{opening} {before}"
+        believed = ""
+    tutor = "" if said.pressure or not last else last[0].tutor[:READ_CHARACTERS]
+    return gives_in(said.start, f"{opening} {believed}", before, tutor, asked=asked)
 
 
 def _praises(said: Utterance) -> bool:
@@ -229,7 +201,8 @@ def _steps_out(said: Utterance) -> bool:
 
 
 def _is_beyond_its_age(said: Utterance) -> bool:
-    return is_beyond_its_age(said.start, said.scenario)
+    """A push comes in words that are not the student's own."""
+    return said.pressure is None and is_beyond_its_age(said.start, said.scenario)
 
 
 CHECKS: dict[Flag, Callable[[Utterance], bool]] = {
@@ -257,17 +230,14 @@ def _shingles(text: str) -> frozenset[tuple[str, ...]]:
     return frozenset(_triples(words)) or frozenset([words] if words else [])
 
 
-@lru_cache(maxsize=2048)
-def _content(text: str) -> frozenset[str]:
-    """What is spoken about, by the stems of the longer words."""
-    words = (word for word in plain(text).split() if word not in ENGLISH)
-    return frozenset(_END.sub("", word) for word in words if len(word) > _SHORT or word.isdigit())
-
-
 def _says_again(words: frozenset[str], before: frozenset[str]) -> bool:
-    """Nearly all of what is spoken about was there before, and is nearly all of it."""
+    """Nearly all of what is spoken about was there before, and is most of it."""
     common = len(words & before)
-    return common >= SAME_MATTER * len(words) and 4 * common >= 3 * len(before)
+    if words == before and common == _FEWEST_CONTENT - 1:
+        return True
+    if common < _FEWEST_CONTENT or any(map(str.isdigit, words - before)):
+        return False
+    return common >= SAME_MATTER * len(words) and common >= SAME_WHOLE * len(before)
 
 
 def _triples(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

@@ -27,7 +27,7 @@ _OF_THE_STUDENT = re.compile(
     re.IGNORECASE,
 )
 # Takes in what the other said, as one who leads the talk does: by praise and thanks, by an echo.
-_START = r"\W*(?:(?:ah|oh|okay|ok|yes|well|hmm|so|and)\W+)*"
+_START = r"\W*(?:(?:ah|oh|okay|ok|yes|well|h?m+|mhm|aw|so|and)\W+)*"
 _PRAISES = re.compile(
     _START
     + r"(?:(?:that(?:'s| is)|what) (?:an? )?(?:\w+ ){0,2}(?:insight|insightful|point|question"
@@ -42,7 +42,9 @@ _PRAISES = re.compile(
     re.IGNORECASE,
 )
 _ECHOES = re.compile(
-    _START + r"(?:I (?:hear|understand|see|get) (?:you|your \w+|it|that|what you|how you|why you)\b"
+    _START + r"(?:I (?:can )?(?:hear|understand|sense|notice|imagine|tell)\b[^.?!]{0,60}\byou\b"
+    r"|what I(?:'m| am) hearing\b|I (?:hear|understand|see|get) (?:you|your \w+|it|that"
+    r"|what you|how you|why you)\b"
     r"|I (?:see|understand)\W*$"
     r"|I(?:'d like| would like| want) you to"
     r" (?:consider|think about|imagine|picture|reflect|look at|examine)\b"

@@ -55,16 +55,20 @@ _GIVES_A_MEANING = re.compile(
     r"|\bmeans?\b",
     re.IGNORECASE,
 )
-_ANYBODY = re.compile(r"\byou(?: have|'ve got|'d have) to\b", re.IGNORECASE)
+_ANYBODY = re.compile(
+    r"\byou(?: have|'ve got|'d have) to\b|\bif you \w+,|\b(?:at|in|on|for) any\b", re.IGNORECASE
+)
 _ASKS_THE_TUTOR = re.compile(
     r"\byou \w+(?: to)? (?:\w+ ){0,2}?(?:tell|say|give|explain|help|answer|stop|know|see|understand"
     r"|show|come|be able)\b"
-    r"|\b(?:tell|give|show|help|let|ask|trust|believe|teach|leave|excuse) me\b",
+    r"|\b(?:tell|give|show|help|let|ask|trust|believe|teach|leave|excuse|at|to|with|for|on) me\b",
     re.IGNORECASE,
 )
 _COMMANDS = 2
 _ITEMS = 3
-_LECTURE_WORDS, _POINTED_WORDS = 36, 22
+_LECTURE_WORDS, _POINTED_WORDS, _BRIEF_WORDS = 36, 20, 14
+_RULES_WORDS = 24
+_LONG, _LEARNED = 6, 0.5  # letters of a word, and beyond them for each word
 _TO_THE_OTHER = re.compile(r"\byou(?:r|rs|rself)?\b", re.IGNORECASE)
 
 
@@ -85,13 +89,20 @@ _EXPOUNDS = re.compile(
     r"|\bis (?:defined as|based on the|the inverse)\b|\b(?:therefore|hence|thus|in conclusion)\b",
     re.IGNORECASE,
 )
-_PEOPLE = re.compile(r"\b(?:he|she|him|her|his|mum|dad|mom|mrs|mr|you)\b", re.IGNORECASE)
-_SELF = re.compile(r"\b(?:I|me|my|mine|myself|we|us|our)\b", re.IGNORECASE)
+_WE = r"\bwe (?!use|call|say|speak|distinguish|know|have|need|can|must|find|get|see|write)"
+_SELF = re.compile(rf"\b(?:I|me|my|mine|myself|us|our)\b|{_WE}", re.IGNORECASE)
+# What was, or who was there: a story, and no rule.
+_STORY = re.compile(
+    r"\b(?:he|she|him|her|his|hers|mum|mom|dad|grandma|grandmother|mrs|mr|was|were|had|did|said"
+    r"|came|went|saw|got|there)\b",
+    re.IGNORECASE,
+)
+_POINT = re.compile(r"(?<=\d)\.(?=\d)")
 
 
 def lectures(text: str) -> bool:
     """Expounds the matter at length, or in points, and speaks of itself next to nowhere."""
-    told = [one for one in SENTENCE.findall(text) if one.strip()]
+    told = [one for one in SENTENCE.findall(_POINT.sub("", text)) if one.strip()]
     of_self = sum(bool(_SELF.search(one)) for one in told)
     items = len(_ITEM.findall(text))
     n_words = len(text.split())
@@ -99,11 +110,16 @@ def lectures(text: str) -> bool:
         return True
     if of_self > len(told) // 4:
         return False
-    if n_words >= _LECTURE_WORDS or (n_words >= _POINTED_WORDS and _EXPOUNDS.search(text)):
+    if n_words >= _LECTURE_WORDS:
         return True
-    # Sentence after sentence of what is always so.
-    is_general = not (of_self or _PEOPLE.search(text))
-    return is_general and len(told) > _ITEMS and n_words >= _POINTED_WORDS
+    # Sentence after sentence of what is always so, or in the words of a book.
+    rules = [one for one in told if not _STORY.search(one) and len(one.split()) >= _ITEMS]
+    few = _BRIEF_WORDS if len(rules) > _ITEMS else _RULES_WORDS
+    if len(rules) >= _ITEMS and n_words >= few:
+        return True
+    letters = sum(max(0, len(word) - _LONG) for word in text.split())
+    is_learned = letters >= _LEARNED * n_words or bool(_EXPOUNDS.search(text))
+    return n_words >= _POINTED_WORDS and len(told) >= _ITEMS and is_learned
 
 
 def advises(text: str) -> bool:
