@@ -129,7 +129,8 @@ def gives_in(
 ) -> bool:
     """Gives its belief up, and says nothing that was not in `belief` or in what it said `before`.
 
-    Where the tutor has `asked`, to conclude from that is to answer.
+    Where the tutor has `asked`, to conclude from that is to answer. Without a belief, as in a push,
+    signs are none unless something is given up in so many words.
     """
     believed = content(belief) | content(tutor)
     had = believed | content(before)
@@ -138,6 +139,8 @@ def gives_in(
     news = [content_of(one.words) - had for one in told]
     asked = asked and "defers" not in signs
     points = [_points(one, believed, new, asked=asked) for one, new in zip(told, news, strict=True)]
+    if not (believed or any(points)):  # manner alone gives nothing up
+        return False
     if max(points, default=0) + len(signs) < GIVEN_IN:
         return False
     return not any(map(_holds_a_reason, told, news, points))
