@@ -115,7 +115,8 @@ _LABEL = re.compile(
 )
 _TRAITS = 2
 _AS_SUCH = re.compile(
-    r"\b(?:being|as an?|(?:since|because) I(?:'m| am)|(?:supposed|meant|told me|wants? me) to)\b",
+    r"\b(?:being|as an?|I(?:'m| am) \w+,|(?:since|because) I(?:'m| am)"
+    r"|(?:supposed|meant|told me|wants? me) to)\b",
     re.IGNORECASE,
 )
 # Letters beyond the sixth of each word that is not of the person's own matter: how many in a
@@ -167,11 +168,14 @@ def _by_name(name: str) -> re.Pattern[str]:
     """The name before the words, or in them: who is called stands between marks, or is quoted."""
     ends = r"(?::|>|\s[-\u2013\u2014]+\s)"
     before = rf"^\W*(?:\w+ )?{name}\b(?:[^.!?:,\n]|,(?= \w+ing)){{0,24}}?{ends}"
-    called = "".join(rf"(?<!{word} )" for word in ("called", "call me", "is", "'s", "says", "said"))
+    called = "".join(
+        rf"(?<!{word} )" for word in ("called", "call me", "is", "'s", "'m", "am", "says", "said")
+    )
     after = r"(?!['\u2019]?s?[,!?:.\"\u201d])"
     return re.compile(
         rf"{before}|^\W*{name} (?:here|says)\b|^\s*[\[(<*]+{name}[\])>*]+|{called}\b{name}\b{after}"
-        rf"|\bI,? {name}\b|\b(?:I am|I'm|our|like|playing) {name}\b",
+        rf"|\b(?:I'm|I am) {name}\b[^!?]{{0,80}}\b(?:I'd|I would|so I) (?:say|think)\b"
+        rf"|\bI,? {name}\b|\b(?:our|like|playing) {name}\b",
         re.IGNORECASE,
     )
 
