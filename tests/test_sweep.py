@@ -142,6 +142,18 @@ class TestGoingOn:
         assert again.document["groups"] == first.document["groups"]
         assert len(curated(tmp_path)) == 4
 
+    @pytest.mark.parametrize("torn", [b"", b'{"kind":"run","vers'])
+    def test_a_cell_that_was_killed_before_its_first_entry_begins(self, tmp_path, torn):
+        first = sweep(*GRID, folder=tmp_path)
+        cell = first.document["cells"][1]
+        for path in tmp_path.glob("sweeps/*/cells/*.jsonl"):
+            path.unlink()
+        (tmp_path / "curated" / "runs" / f"{cell['run_id']}.json").unlink()
+        (tmp_path / "journal" / "runs" / f"{cell['run_id']}.jsonl").write_bytes(torn)
+        again = sweep(*GRID, "--resume", folder=tmp_path)
+
+        assert (again.exit_code, again.document["cells"]) == (0, first.document["cells"])
+
     def test_a_limit_leaves_the_rest_for_later(self, tmp_path):
         some = sweep(*GRID, "--limit", "3", folder=tmp_path)
         rest = sweep(*GRID, "--resume", folder=tmp_path)

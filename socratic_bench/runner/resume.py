@@ -118,7 +118,7 @@ class RunAcquisition(Struct, frozen=True, kw_only=True):
             return self._continue(plan, read_header(entries[0]).run_id, entries)
         if plan.config.resume_run_id is not None:
             return self._continue(plan, plan.config.resume_run_id)
-        if plan.run_id is not None and any(store.holds(plan.run_id) for store in self.stores):
+        if plan.run_id is not None and any(_is_begun(store, plan.run_id) for store in self.stores):
             return self._continue(plan, plan.run_id)
         if not plan.config.resume:
             return self._begin(plan)
@@ -236,6 +236,15 @@ class RunAcquisition(Struct, frozen=True, kw_only=True):
         )
         acquired.journal.append(plain_keys(entry))
         return acquired
+
+
+def _is_begun(store: Journals, run_id: str) -> bool:
+    """Whether there is more of a run than a name: its first entry."""
+    try:
+        store.first(run_id)
+    except UsageError:
+        return False
+    return True
 
 
 def _refuse_impossible_scores(replay_log: ReplayLog, plan: Plan) -> None:

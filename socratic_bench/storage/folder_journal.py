@@ -1,5 +1,6 @@
 """The journal of one run in a folder: one line an entry, on the disk before the next call."""
 
+import errno
 import fcntl
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,10 +27,11 @@ ANEW = "Start a new run without resuming."
 class FolderJournal:
     """See `socratic_bench.ports.Journal`. The lock is the process's: it goes when the process does.
 
-    Raises `UsageError` where another process holds the file, or where it is no journal.
+    Raises `UsageError` where another process holds the file, or where it is no journal; of one that
+    `is_new`, `FileExistsError` where there are entries already.
     """
 
-    def __init__(self, tree: Tree, key: str, descriptor: int) -> None:
+    def __init__(self, tree: Tree, key: str, descriptor: int, *, is_new: bool = False) -> None:
         self._tree = tree
         self._key = key
         self._path = tree.root / key
@@ -42,7 +44,10 @@ class FolderJournal:
         self._n_bytes = 0
         try:
             self._lock()
+            if is_new and b"\n" not in self._content():
+                os.ftruncate(descriptor, 0)
             self.entries = tuple(self._read())
+            _refuse_journal(self.entries if is_new else ())
         except BaseException:
             os.close(descriptor)
             raise
@@ -185,6 +190,11 @@ class FolderJournal:
                 "the calls are made again."
             )
         yield from (entry for entry in found if entry is not None)
+
+
+def _refuse_journal(entries: Sequence[Mapping[str, Json]]) -> None:
+    if entries:
+        raise FileExistsError(errno.EEXIST, "there is a journal already")
 
 
 def _line(entry: dict[str, Json]) -> bytes:

@@ -90,14 +90,21 @@ class FolderJournals:
             raise unopened(path, error) from error
 
     def create(self, run_id: str, identity: str) -> FolderJournal:
-        """`identity` is told by the first entry, so that nothing else has to be kept of it."""
+        """`identity` is told by the first entry, so that nothing else has to be kept of it.
+
+        A process that was killed before that was whole has left a file that is none yet.
+        """
         del identity
         path = self._path(run_id)
         try:
-            descriptor = self._tree.create(self._key(path))
+            try:
+                descriptor = self._tree.create(self._key(path))
+            except FileExistsError:
+                descriptor = self._tree.open(self._key(path), os.O_RDWR | os.O_APPEND)
+            journal = FolderJournal(self._tree, self._key(path), descriptor, is_new=True)
         except OSError as error:
             raise unwritable(path, error) from error
-        return FolderJournal(self._tree, self._key(path), descriptor)
+        return journal
 
     def open(self, run_id: str) -> FolderJournal:
         path = self._path(run_id)
