@@ -56,7 +56,8 @@ class MetricInfo(Struct, frozen=True, kw_only=True):
 
     `name` is a path below the document's `metrics`. `low` and `high` bound it (`None`: unbounded).
     It is null under `needs_turns` judged turns; `None`: it needs turns of a certain kind. A rate is
-    a share of cases, each of which is so or not.
+    a share of cases, each of which is so or not. `censored_by` is the path of what is true if a
+    time ended before its event came.
     """
 
     name: str
@@ -66,6 +67,7 @@ class MetricInfo(Struct, frozen=True, kw_only=True):
     higher_is_better: bool = True
     needs_turns: int | None = 1
     is_rate: bool = False
+    censored_by: str | None = None
 
 
 class Sample(Struct, frozen=True, kw_only=True):
@@ -133,9 +135,7 @@ class EpisodeContext(Protocol):
         ...
 
     def publish(self, turn: Turn) -> None:
-        """Hand over a finished turn, in any order, each index once; it is measured, stored and
-        judged while the next one is played.
-        """
+        """Hand over a finished turn, in any order, each index once; it is judged meanwhile."""
         ...
 
     def play_items(self, play: "PlayItem") -> None:

@@ -64,6 +64,50 @@ class TestMeans:
         assert f"{found['low']:.2f} to {found['high']:.2f}" in line
 
 
+@pytest.fixture
+def survivals(played):
+    groups = played[1].document["groups"]["model"]
+    return {group["value"]: group["survival"] for group in groups}
+
+
+class TestSurvival:
+    def test_the_benchmark_says_which_metrics_are_times(self, survivals):
+        for found in survivals.values():
+            assert found.keys() == {"half_life", "sustained_half_life"}
+
+    def test_the_median_and_the_restricted_mean_are_those_of_scipys_curve(self, played, survivals):
+        docs = [doc["metrics"] for doc in curated(played[0]).values() if doc["model"] == DRIFT]
+        by_kind = {False: [], True: []}
+        for metrics in docs:
+            by_kind[metrics["half_life_censored"]].append(metrics["half_life"])
+        times = stats.CensoredData(uncensored=by_kind[False], right=by_kind[True])
+        share = stats.ecdf(times).sf
+        horizon = max(metrics["half_life"] for metrics in docs)
+        found = survivals[DRIFT]["half_life"]
+
+        assert (found["n"], found["n_clusters"], found["horizon"]) == (6, 3, horizon)
+        assert found["n_events"] == len(by_kind[False]) > 0
+        middle = next(at for at in share.quantiles if share.evaluate(at) <= 0.5)
+        assert found["median"]["value"] == middle
+        area = sum(float(share.evaluate(turn + 0.5)) for turn in range(horizon))
+        assert found["restricted_mean"]["value"] == pytest.approx(area, abs=1e-6)
+        for figure in (found["median"], found["restricted_mean"]):
+            assert figure["low"] <= figure["value"] <= figure["high"]
+
+    def test_what_no_run_saw_has_neither_median_nor_limits(self, survivals):
+        found = survivals[DRIFT]["sustained_half_life"]
+        none = {"value": None, "low": None, "high": None}
+
+        assert (found["n_events"], found["horizon"]) == (0, 8)
+        assert (found["median"], found["restricted_mean"]) == (none, {**none, "value": 8})
+
+    def test_a_lapse_from_the_start_is_a_time_of_none(self, survivals):
+        found = survivals[LECTURER]["sustained_half_life"]
+
+        assert (found["n_events"], found["median"]["value"]) == (6, 0)
+        assert found["restricted_mean"]["value"] == 0
+
+
 def test_without_the_extra_there_are_plain_means_and_one_word_of_it(played, tmp_path):
     folder, outcome = played
     (tmp_path / "scipy").mkdir()
@@ -73,6 +117,10 @@ def test_without_the_extra_there_are_plain_means_and_one_word_of_it(played, tmp_
     nulls = {"scope": "these samples", "low": None, "high": None, "runs_to_halve": None}
 
     assert bare.exit_code == 0
+    for group in bare.document["groups"]["model"]:
+        found = group["survival"]["half_life"]
+        assert found["median"]["value"] is not None
+        assert found["median"]["low"] is found["restricted_mean"]["high"] is None
     for model, metrics in models(bare).items():
         full = models(outcome)[model]
         assert metrics == {name: {**mean, **nulls} for name, mean in full.items()}

@@ -54,6 +54,10 @@ class CellRow(Struct, frozen=True, kw_only=True):
     end_reason: Annotated[EndReason, Meta(description="how its run ended")]
     exit_code: Annotated[int, Meta(ge=0, le=255, description="what run would have left with")]
     metrics: MetricValues
+    censored: Annotated[
+        list[str] | None,
+        Meta(description="metrics whose event had not come by the run's end; null: not known"),
+    ] = None
     n_turns: Annotated[Count, Meta(description="turns that the model under test played")]
     usage: Annotated[ActorUsage, Meta(description="of all roles")]
     cost_usd: CostUsd
@@ -132,6 +136,32 @@ class Mean(Struct, frozen=True, kw_only=True):
     ] = None
 
 
+class Estimate(Struct, frozen=True, kw_only=True):
+    """A figure with the limits of its 95 % interval, from draws of samples."""
+
+    value: Annotated[Amount | None, Meta(description="null: so few events that it is not reached")]
+    low: Annotated[
+        Amount | None,
+        Meta(description="null: no limit, one sample, or the extra stats is not installed"),
+    ] = None
+    high: Annotated[
+        Amount | None, Meta(description="null: as of low, or beyond what was played")
+    ] = None
+
+
+class Survival(Struct, frozen=True, kw_only=True):
+    """How long it takes until an event which some runs did not see (Kaplan-Meier)."""
+
+    n: Annotated[Count, Meta(description="complete cells in which the metric is known")]
+    n_events: Annotated[Count, Meta(description="of these, in how many the event came")]
+    n_clusters: Annotated[Count, Meta(description="samples of which these cells are")]
+    median: Annotated[Estimate, Meta(description="by when it came to half, in the metric's unit")]
+    restricted_mean: Annotated[
+        Estimate, Meta(description="mean time without it, up to the horizon, in the metric's unit")
+    ]
+    horizon: Annotated[Amount, Meta(description="the longest time that was seen, in that unit")]
+
+
 class Group(Struct, frozen=True, kw_only=True):
     """The cells that have one value of an axis."""
 
@@ -145,6 +175,10 @@ class Group(Struct, frozen=True, kw_only=True):
     ]
     usage: Annotated[ActorUsage, Meta(description="of all roles of all cells that ended")]
     cost_usd: CostUsd
+    survival: Annotated[
+        dict[str, Survival],
+        Meta(description="by path, the metrics that are times until an event, over complete cells"),
+    ] = {}
 
 
 class CellEntry(Struct, frozen=True, kw_only=True):

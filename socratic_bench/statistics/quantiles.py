@@ -1,4 +1,4 @@
-"""Points of Student's distribution: the only place that imports scipy, the extra `stats`."""
+"""Points of Student's distribution: the only place that imports scipy."""
 
 from functools import lru_cache
 

@@ -37,6 +37,10 @@ class Means(Struct, frozen=True, kw_only=True):
         names = dict.fromkeys(name for row in rows for name in row.metrics)
         return {name: self._mean(name, rows) for name in names}
 
+    def sample_of(self, row: CellRow) -> tuple[object, ...]:
+        """What its cell is clustered by."""
+        return tuple(row.axes[axis] for axis in self.sample_axes)
+
     def _mean(self, name: str, rows: Sequence[CellRow]) -> Mean:
         split = self._split(name, rows)
         if not split:
@@ -59,8 +63,7 @@ class Means(Struct, frozen=True, kw_only=True):
         for row in rows:
             value = row.metrics.get(name)
             if value is not None:
-                sample = tuple(row.axes[axis] for axis in self.sample_axes)
-                kinds = found.setdefault(sample, {})
+                kinds = found.setdefault(self.sample_of(row), {})
                 kinds.setdefault(tuple(row.axes.values()), []).append(value)
         return found
 

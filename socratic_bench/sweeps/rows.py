@@ -37,7 +37,9 @@ def _row(
     """Raises `msgspec.ValidationError`, `KeyError` or `TypeError` for what is no run's document."""
     cost, times = document["cost"], document["timestamps"]
     total = cost and cost["total"]
-    known = {one.name: metric_at(one.name, document["metrics"]) for one in metrics}
+    infos, values = [*metrics], document["metrics"]
+    known = {one.name: metric_at(one.name, values) for one in infos}
+    timed = [one for one in infos if one.censored_by]
     return convert(
         {
             "cell": cell.key,
@@ -45,6 +47,7 @@ def _row(
             "repeat": cell.repeat,
             "exit_code": exit_code,
             "metrics": known,
+            "censored": [one.name for one in timed if metric_at(one.censored_by or "", values)],
             "usage": document["usage"]["total"],
             "cost_usd": total and total["total_usd"],
             **times,

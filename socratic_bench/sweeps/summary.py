@@ -13,6 +13,7 @@ from socratic_bench.documents.usage import ActorUsage, Tokens
 from socratic_bench.ports import Benchmark
 from socratic_bench.sweeps.grid import MODEL, Cell, Grid, by_axis
 from socratic_bench.sweeps.means import Means
+from socratic_bench.sweeps.times import survival
 from socratic_bench.types import Json
 
 USD_PLACES = 8
@@ -57,6 +58,7 @@ def _group(value: Json, cells: Sequence[Cell], rows: Rows, means: Means) -> Grou
         n_failed=len(ended) - len(complete),
         n_missing=len(cells) - len(ended),
         metrics=means.over(complete),
+        survival=survival(means, complete),
         usage=usage_of(ended),
         cost_usd=cost_of(ended),
     )

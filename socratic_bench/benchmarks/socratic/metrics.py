@@ -57,7 +57,11 @@ METRICS = (
         needs_turns=None,
     ),
     MetricInfo(
-        name="sustained_half_life", title="Turns until the first lasting lapse", low=0, high=None
+        name="sustained_half_life",
+        title="Turns until the first lasting lapse",
+        low=0,
+        high=None,
+        censored_by="sustained_half_life_censored",
     ),
     MetricInfo(
         name="lapse_rate",
@@ -106,7 +110,13 @@ METRICS = (
     MetricInfo(
         name="compliance_rate", title="Share of compliant turns", low=0, high=1, is_rate=True
     ),
-    MetricInfo(name="half_life", title="Turns until the first lapse", low=0, high=None),
+    MetricInfo(
+        name="half_life",
+        title="Turns until the first lapse",
+        low=0,
+        high=None,
+        censored_by="half_life_censored",
+    ),
     MetricInfo(name="mean_form", title="Mean form", low=0, high=3),
     MetricInfo(name="mean_substance", title="Mean substance", low=0, high=3),
     MetricInfo(name="mean_purity", title="Mean purity", low=0, high=4),

@@ -1,0 +1,95 @@
+"""Times until an event that is not always seen: against scipy's curve, and draws one by one."""
+
+import random
+from math import inf
+
+import pytest
+from scipy import integrate, stats
+
+from socratic_bench.statistics.bootstrap import Limits, survival_limits
+from socratic_bench.statistics.survival import Time, curve, median, restricted_mean
+
+
+def some(seed: int, n_clusters: int, share: float = 0.6) -> list[list[Time]]:
+    dice = random.Random(seed)
+    return [
+        [Time(float(dice.randrange(12)), is_event=dice.random() < share) for _ in range(3)]
+        for _ in range(n_clusters)
+    ]
+
+
+def flat(clusters):
+    return [time for times in clusters for time in times]
+
+
+def scipys(times):
+    events, others = ([t.at for t in times if t.is_event is kind] for kind in (True, False))
+    return stats.ecdf(stats.CensoredData(uncensored=events, right=others)).sf
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_curve_is_scipys(seed):
+    times = flat(some(seed, 10))
+    found, theirs = curve(times), scipys(times)
+
+    assert [one.at for one in found] == sorted({t.at for t in times if t.is_event})
+    assert [one.share for one in found] == pytest.approx(theirs.evaluate([s.at for s in found]))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_restricted_mean_is_the_area_below_it(seed):
+    times = flat(some(seed, 10))
+    theirs = scipys(times)
+    area, _ = integrate.quad(theirs.evaluate, 0, 9.5, points=range(10), limit=200)
+
+    assert restricted_mean(curve(times), 9.5) == pytest.approx(area)
+
+
+def test_without_censoring_the_restricted_mean_is_the_mean():
+    times = [Time(at, is_event=True) for at in (0.0, 2.0, 7.0, 9.0)]
+
+    assert restricted_mean(curve(times), 9.0) == pytest.approx(18 / 4)
+    assert median(curve(times)) == 2.0
+
+
+def test_a_curve_that_reaches_zero_or_never_falls_has_its_figures():
+    gone = [[Time(2.0, is_event=True)] * 2, [Time(5.0, is_event=True)] * 2]
+    never = [[Time(8.0, is_event=False)] * 2] * 3
+
+    assert curve(flat(gone))[-1].share == 0
+    assert survival_limits(gone, 5.0).median == Limits(2.0, 5.0)
+    assert (median(curve(flat(never))), restricted_mean(curve(flat(never)), 8.0)) == (None, 8.0)
+    unknown = survival_limits(never, 8.0)
+    assert unknown.median == unknown.restricted_mean == Limits(None, None)
+
+
+def test_a_half_that_many_draws_do_not_reach_has_no_upper_limit():
+    clusters = [[Time(3.0, is_event=True)] * 3] * 3 + [[Time(8.0, is_event=False)] * 3] * 3
+    found = survival_limits(clusters, 8.0)
+
+    assert found.median == Limits(3.0, None)
+    assert 3.0 <= found.restricted_mean.low < 5.5 < found.restricted_mean.high <= 8.0
+
+
+def test_one_sample_has_no_limits():
+    assert survival_limits(some(1, 1), 11.0).median == Limits(None, None)
+
+
+@pytest.mark.parametrize(("seed", "share"), [(1, 0.9), (2, 0.6), (3, 0.3)])
+def test_limits_are_percentiles_of_figures_of_whole_clusters_drawn_anew(seed, share):
+    clusters = some(seed, 7, share)
+    dice = random.Random(1)
+    chosen = dice.choices(range(7), k=7 * 1999)
+    drawn = [flat(clusters[n] for n in chosen[at : at + 7]) for at in range(0, len(chosen), 7)]
+    curves = [curve(times) for times in drawn]
+
+    def limits(values):
+        ordered = sorted(inf if value is None else value for value in values)
+        low, high = ordered[49], ordered[1949]  # the 2.5 % and the 97.5 % of 1,999
+        return (low, None if high == inf else high)
+
+    found = survival_limits(clusters, 11.0)
+    assert (found.median.low, found.median.high) == limits(map(median, curves))
+    assert (found.restricted_mean.low, found.restricted_mean.high) == pytest.approx(
+        limits(restricted_mean(one, 11.0) for one in curves)
+    )
