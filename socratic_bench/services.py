@@ -59,6 +59,8 @@ class Services:
         self.rate_limiters = RateLimiters(monotonic_s=monotonic_s, on_narrowed=on_narrowed)
         self.rate_targets = rate_targets
         self.spending = spending
+        # By the ids of runs that go on: what `spending` knows of their earlier processes, in USD.
+        self.counted_usd: dict[str, float] = {}
         self._connection_limit = (
             Turnstile(max_connections, max_wait_s=None) if max_connections else None
         )

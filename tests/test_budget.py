@@ -237,7 +237,7 @@ def test_what_was_spent_before_counts():
         output_tokens_at_most=1000,
     )
     cost_limit = budget(2.0, never)
-    cost_limit.take_over(MODEL, [USED], [lost], asked=PricingTier())
+    cost_limit.take_over(cost_limit.earlier_usd(MODEL, [USED], [lost], asked=PricingTier()))
 
     with pytest.raises(Stopped) as refused:
         cost_limit.reserve(MODEL, REQUEST, TUTOR)
@@ -259,7 +259,8 @@ def bounded(error: str | None) -> Attempt:
 def spent_before(calls=(), failed_before=(), *, model=MODEL, tier=None) -> float:
     """What counts as spent, by the words of a budget that is too small for anything more."""
     cost_limit = Budget(SpendingLimit(1e-9), table=builtin_prices(), region=None, wait=never)
-    cost_limit.take_over(model, calls, failed_before, asked=PricingTier(tier))
+    earlier = cost_limit.earlier_usd(model, calls, failed_before, asked=PricingTier(tier))
+    cost_limit.take_over(earlier)
     with pytest.raises(Stopped) as refused:
         cost_limit.reserve(MODEL, REQUEST, TUTOR)
     return float(re.search("up to ([0-9.]+) USD", refused.value.message)[1])

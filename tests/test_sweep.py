@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -57,6 +58,19 @@ def repeated_calls(folder: Path) -> list[str]:
         found += [key for key in answered if answered.count(key) > 1]
         assert answered
     return found
+
+
+def journalled_usd(folder: Path) -> float:
+    """What all answered calls cost, by the runs' journals and the prices of the models table."""
+    usd = 0.0
+    for path in folder.glob("journal/runs/*.jsonl"):
+        entries = [json.loads(line) for line in path.read_text().splitlines()]
+        for entry in entries:
+            if entry["kind"] == "answered":
+                used = entry["completion"]["usage"]
+                usd += used["output_tokens"] * 15e-6
+                usd += (used["input_tokens"] - used["cache_read_tokens"]) * 3e-6
+    return usd
 
 
 @pytest.fixture(scope="module")
@@ -250,6 +264,23 @@ class TestLimits:
         more = sweep(*GRID, "--repeats", "2", "--max-cost-usd", "0.1", "--resume", folder=tmp_path)
 
         assert (more.exit_code, more.document["n_completed"]) == (6, 4)
+
+    @pytest.mark.parametrize("processes", ["1", "2"])
+    def test_so_does_what_cells_cost_that_were_under_way_then(self, tmp_path, processes):
+        limit_usd, grid = "0.08", (*GRID, "--repeats", "6", "--processes", processes)
+        first = sweep(*grid, "--max-cost-usd", limit_usd, folder=tmp_path)
+        spent = journalled_usd(tmp_path)
+        words = (*grid, "--max-connections", processes, "--resume")
+        again = sweep(*words, "--max-cost-usd", limit_usd, folder=tmp_path)
+
+        assert (first.exit_code, first.document["n_completed"]) == (6, 0)
+        assert (again.exit_code, again.document["end_reason"]) == (6, "budget")
+        told = re.search(
+            "budget of 0.08 USD.* up to ([0-9.]+) USD", again.document["error"]["message"]
+        )
+        assert told
+        assert float(told[1]) >= spent
+        assert spent <= journalled_usd(tmp_path) <= 0.08
 
     def test_no_more_requests_are_under_way_than_connections(self, tmp_path):
         service = Service()

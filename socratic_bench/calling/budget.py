@@ -46,25 +46,29 @@ class Budget:
         self._refused: str | None = None
         self._reservations: dict[CallKey, _Reservation] = {}
 
-    def take_over(
+    def take_over(self, usd: float) -> None:
+        """Count what earlier processes spent, beyond what the limit knows of."""
+        self._limit.add(usd)
+
+    def earlier_usd(
         self,
         model_id: str | None,
         calls: Sequence[Completion],
         failed: Sequence[Attempt] = (),
         *,
         asked: PricingTier,
-    ) -> None:
-        """Count what earlier processes spent, in the same way: `calls` were answered, `failed` are
-        the other requests; `asked` is their tier, and `model_id` the model of those that name none.
+    ) -> float:
+        """What earlier processes spent, counted in the same way: `calls` were answered, `failed`
+        are the other requests; `asked` is their tier, and `model_id` the model of those that name
+        none.
         """
         lost = [*failed, *(one for call in calls for one in call.attempts if one.error is not None)]
         usd = sum(
             _answered_usd(self._prices(call.model_id or model_id), call, asked) for call in calls
         )
-        usd += sum(
+        return usd + sum(
             attempt_usd(self._prices(one.model_id or model_id), one, asked) or 0.0 for one in lost
         )
-        self._limit.add(usd)
 
     def reserve(self, model_id: str, request: Request, key: CallKey) -> Reservation:
         """See `CostLimit.reserve`. The `Stopped` that it raises ends the run by its budget."""

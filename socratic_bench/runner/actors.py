@@ -100,12 +100,8 @@ class Actors:
             region=config.region,
             wait=self._scope.cancel_token.result,
         )
-        replay_log = self._acquired.replay_log
-        for role, model_id in plan.models.items():
-            budget.take_over(
-                model_id,
-                replay_log.completions(role),
-                replay_log.failed(role),
-                asked=plan.benchmark.parts.tier(role, config),
-            )
+        from socratic_bench.runner.earlier_spending import earlier_usd
+
+        counted_usd = self._scope.services.counted_usd.pop(self._acquired.run_id, 0.0)
+        budget.take_over(earlier_usd(budget, plan, self._acquired.replay_log) - counted_usd)
         return budget

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.documents.sweep import CellRow
@@ -21,10 +22,13 @@ FATAL: frozenset[EndReason] = frozenset({"credentials", "artifacts", "internal",
 
 
 class CellJob(Struct, frozen=True, kw_only=True):
-    """A cell that is to be played, and the id of its run."""
+    """A cell that is to be played, and the id of its run; `counted_usd` is what its earlier
+    processes spent, where the sweep's limit knows of it.
+    """
 
     cell: Cell
     run_id: str
+    counted_usd: float = 0.0
 
 
 class CellListener(Protocol):
@@ -90,7 +94,8 @@ class SweepControl:
     def give_back(self, job: CellJob) -> None:
         """A process that was to play it is gone: another one goes on with it."""
         with self._lock:
-            self._waiting.appendleft(job)
+            # What it spent was counted once more as it went on.
+            self._waiting.appendleft(replace(job, counted_usd=0.0))
         self._state.left(job.cell.model)
 
     def answered(self, job: CellJob, n_tokens: int) -> None:

@@ -72,6 +72,8 @@ class SweepEngine(Struct, frozen=True, kw_only=True):
     def _performed(self, job: CellJob, cancel_token: CancelToken) -> RunResult:
         config = self.grid.config(job.cell)
         plan = prepare(config, price_tables=self.services.price_tables)
+        if job.counted_usd:
+            self.services.counted_usd[job.run_id] = job.counted_usd
         token = CancelToken(monotonic_s=cancel_token.monotonic_s)
         with cancel_token.parent_of(token):
             return perform(

@@ -9,8 +9,10 @@ from msgspec import Struct
 from socratic_bench.calling.rate_targets import RateTargets
 from socratic_bench.calling.rate_window import RateTarget
 from socratic_bench.calling.spending import SpendingLimit
+from socratic_bench.ports import Benchmark
 from socratic_bench.pricing.table import PriceTable
 from socratic_bench.services import Services
+from socratic_bench.sweeps.grid import Grid
 from socratic_bench.sweeps.settings import Target
 
 
@@ -85,3 +87,12 @@ def rate_targets_of(rpm: Sequence[Target], tpm: Sequence[Target]) -> tuple[RateT
         )
         for name in {**requests, **tokens}
     )
+
+
+def ask_of_all(targets: RateTargets, grid: Grid, benchmark: Benchmark) -> None:
+    """A report tells of the models that are asked for, here those of other processes."""
+    for cell in grid.distinct():
+        config = grid.config(cell)
+        for model in benchmark.parts.models(config, is_judged=True).values():
+            if model:
+                targets.of(config.provider, config.region or "", model)

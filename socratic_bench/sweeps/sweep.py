@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,7 +12,6 @@ from ulid import ULID
 
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.calling.cancel_token import CancelToken
-from socratic_bench.calling.rate_targets import RateTargets
 from socratic_bench.documents.pace import ModelPace
 from socratic_bench.documents.sweep import CellRow, SweepFile
 from socratic_bench.errors import BenchError, Problem
@@ -28,13 +27,10 @@ from socratic_bench.sweeps.grid import Cell, Grid, run_id, run_ids_begin_with
 from socratic_bench.sweeps.index import CellIndex, curated_bodies, moment
 from socratic_bench.sweeps.look import Look
 from socratic_bench.sweeps.rows import row_of_curated
-from socratic_bench.sweeps.shared import Shared
+from socratic_bench.sweeps.shared import Shared, ask_of_all
 from socratic_bench.sweeps.state import SweepState
+from socratic_bench.sweeps.under_way import counted
 from socratic_bench.version import VERSION
-
-if TYPE_CHECKING:
-    pass
-
 
 GO_ON = Problem.of("Go on with the same command and {resume}.")
 
@@ -194,7 +190,8 @@ class _Sweeping:
         for cell in missing:
             if cell.key in rows:
                 state.again(rows.pop(cell.key))
-        missing = missing[: self._settings.limit]
+        begun_jobs = self._jobs(begun, grid, missing)
+        jobs = begun_jobs[: self._settings.limit]
         self._display.begin(begun.sweep_id, state)
 
         def keep(row: CellRow) -> None:
@@ -204,13 +201,10 @@ class _Sweeping:
             if row.status != "completed":
                 self._display.failed(row)
 
-        started_at = moment(begun.started_at)
-        jobs = [
-            CellJob(cell=cell, run_id=run_id(begun.sweep_id, started_at, cell)) for cell in missing
-        ]
         control = SweepControl(jobs, state, keep, self._token)
         at_once = min(self._settings.max_connections, len(jobs))
         spent_usd = sum(row.cost_usd or 0.0 for row in rows.values())
+        spent_usd += sum(job.counted_usd for job in begun_jobs)
         try:
             if at_once:
                 self._pace = self._play(control, grid, at_once=at_once, spent_usd=spent_usd)
@@ -220,6 +214,18 @@ class _Sweeping:
             self._display.end()
         return control.error
 
+    def _jobs(self, begun: SweepFile, grid: Grid, missing: Sequence[Cell]) -> Sequence[CellJob]:
+        """The missing cells, each with what it has cost so far if a budget has to know."""
+        started_at = moment(begun.started_at)
+        ids = {run_id(begun.sweep_id, started_at, cell): cell for cell in missing}
+        jobs = [CellJob(cell=cell, run_id=name) for name, cell in ids.items()]
+        if not (jobs and self._settings.resume and grid.base.max_cost_usd is not None):
+            return jobs
+        beginning, tables = run_ids_begin_with(started_at), self._asked.price_tables()
+        return in_time(
+            lambda: counted(jobs, grid, self._stores.all, beginning, tables), self._token
+        )
+
     def _play(
         self, control: SweepControl, grid: Grid, *, at_once: int, spent_usd: float
     ) -> tuple[ModelPace, ...]:
@@ -227,13 +233,15 @@ class _Sweeping:
         with ExitStack() as stack:
             is_many = self._settings.processes > 1
             folder = stack.enter_context(TemporaryDirectory(prefix="sweep-")) if is_many else None
-            shared = self._shared(folder, spent_usd)
+            shared = self._shared(folder)
             targets = stack.enter_context(shared.rate_targets(self._token.monotonic_s))
             # Other processes have services of their own: one connection is for the look alone.
             own = 1 if is_many else at_once
             services = stack.enter_context(
                 shared.services(targets, self._token.monotonic_s, self._notice, own)
             )
+            if services.spending:
+                services.spending.add(spent_usd)
             look = Look(
                 asked=self._asked, tested=control.models, notice=self._notice, call=self._call
             )
@@ -249,7 +257,7 @@ class _Sweeping:
                     at_once=max(1, at_once - own),
                     notice=self._notice,
                 ).play(self._token)
-                _ask_of_all(targets, grid, self._benchmark)
+                ask_of_all(targets, grid, self._benchmark)
             else:
                 engine = SweepEngine(
                     services=services,
@@ -261,13 +269,12 @@ class _Sweeping:
                 engine.play(control.take, at_once, self._token)
             return targets.report()
 
-    def _shared(self, folder: str | None, spent_usd: float) -> Shared:
-        settings, limit_usd = self._settings, self._asked.grid.base.max_cost_usd
+    def _shared(self, folder: str | None) -> Shared:
         return Shared(
             price_tables=self._asked.price_tables(),
             targets=self._asked.targets(),
-            stall_s=settings.stall_min * 60,
-            limit_usd=None if limit_usd is None else max(0.0, limit_usd - spent_usd),
+            stall_s=self._settings.stall_min * 60,
+            limit_usd=self._asked.grid.base.max_cost_usd,
             folder=folder,
             call=self._call,
         )
@@ -275,15 +282,6 @@ class _Sweeping:
     def _notice(self, text: str) -> None:
         self._notices.append(text)
         self._display.notice(text)
-
-
-def _ask_of_all(targets: RateTargets, grid: Grid, benchmark: Benchmark) -> None:
-    """A report tells of the models that are asked for, here those of other processes."""
-    for cell in grid.distinct():
-        config = grid.config(cell)
-        for model in benchmark.parts.models(config, is_judged=True).values():
-            if model:
-                targets.of(config.provider, config.region or "", model)
 
 
 def _told(error: BenchError, *, is_whole: bool) -> BenchError:
