@@ -10,7 +10,7 @@ import pytest
 from tests.command import ROOT, daily
 
 SMALL = ("--turns", "2", "--latency-ms", "5", "--runs", "1", "--rounds", "1", "--calls", "2")
-MANY = ("--dialogues", "2", "--many-turns", "2", "--many-rounds", "1", "--load-s", "0.05")
+MANY = ("--dialogues", "2", "--many-turns", "2", "--many-rounds", "1", "--load-s", "0.2")
 AGAINST = ("--against", str(ROOT))
 NAMES = [
     "2 turns at 5 ms",
