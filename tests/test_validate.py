@@ -165,3 +165,14 @@ def test_no_file_at_all_is_a_mistake():
 
     assert (outcome.exit_code, outcome.document["error"]["code"]) == (2, "usage")
     assert "validate --help" in outcome.stderr
+
+
+def test_a_plan_is_told_of_its_axes_by_its_own_keys(tmp_path):
+    plan = tmp_path / "plan.toml"
+    plan.write_text('models = ["a.model"]\n')
+    outcome = run("validate", str(plan), env=environment())
+
+    assert outcome.exit_code == 2
+    assert outcome.document["files"][0]["problems"] == [
+        "Nothing to open the dialogue with: give prompts or scenarios."
+    ]

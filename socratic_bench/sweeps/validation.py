@@ -6,11 +6,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents.sweep_plan import MODELS, plan_keys
 from socratic_bench.errors import UsageError, Words
 from socratic_bench.ports import Benchmark
 from socratic_bench.pricing.table import load_prices
-from socratic_bench.settings import OFFLINE_REGION, Sources, read_bounded
+from socratic_bench.settings import OFFLINE_REGION, Sources, read_bounded, table
 from socratic_bench.settings.toml_file import UnreadableTomlError, parse_toml
 from socratic_bench.sweeps.asked import NOTHING_KEPT, read_sweep
 from socratic_bench.sweeps.checking import check
@@ -125,8 +126,10 @@ def _sources(plan: PlanFile) -> Sources:
 
 
 def _by_key(name: str) -> str:
-    """How a plan calls a setting."""
-    return next((key.name for key in plan_keys(KINDS).values() if key.setting.name == name), name)
+    """How a plan calls a setting: what is an axis alone by the axis, such as an opening."""
+    called = next((key.name for key in plan_keys(KINDS).values() if key.setting.name == name), None)
+    declared = table(RunConfig).get(name)
+    return called or (declared and declared.setting.axis) or name
 
 
 _READERS: dict[str, tuple[Callable[[str], object], Callable[[str], str]]] = {
