@@ -43,7 +43,9 @@ def test_a_lapse_and_an_unjudged_turn_are_seen_at_a_glance():
     with Emulator(Settings(faults=faults)) as served:
         env = account(served.url, CLAUDE, "emulator.lecturer-v1:0")
         words = ("--model", "emulator.lecturer-v1:0", "--judge-model", CLAUDE, "--turns", "2")
-        outcome, lines = run_in_terminal(*words, "--scenario", "career-change", columns=80, env=env)
+        # A judge's calls are verdicts alone: else the one that is spared may be the closing one.
+        more = ("--scenario", "career-change", "--rubric", "socratic-disposition-1")
+        outcome, lines = run_in_terminal(*words, *more, columns=80, env=env)
     marked = {found[1]: found[2].split()[:2] for line in lines if (found := COLOUR.search(line))}
 
     assert outcome.document["judge"]["unjudged_turns"] == 1
