@@ -6,8 +6,8 @@
 # make docs   writes the tables of flags and variables, in the documents and for --help
 # make torture  kills, storms of failures, odd verdicts by the thousand, and every variant of a fault
 # make reliability  plays every fault for every role, and writes what happens into docs/reliability.md
-# make validity  what the figures withstand (simulated, into docs/benchmark.md), and what the heuristics
-#             reach against people's labels, where those are at hand
+# make validity  what figures and intervals withstand (simulated, into docs/benchmark.md and
+#             docs/statistics.md), and what the heuristics reach against people's labels, where those are at hand
 # make requirements  pins everything anew (UPGRADE= keeps the versions that are pinned already)
 # make bench  measures the program's own speed, and fills in docs/performance.md
 # make bench-peers  plays the same dialogue in other programs, in environments of their own
@@ -96,6 +96,7 @@ bench-peers: $(VENV)/.run
 
 validity: $(VENV)/.dev
 	@$(BIN)/python tools/simulation.py --page docs/benchmark.md
+	@$(BIN)/python tools/coverage.py --page docs/statistics.md
 	@$(BIN)/python tools/validity.py
 
 audit: $(VENV)/.dev

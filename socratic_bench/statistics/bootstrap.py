@@ -1,6 +1,7 @@
 """Intervals of a survival curve's figures by drawing clusters anew; numpy comes with scipy."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import inf
 from random import Random
 from typing import TYPE_CHECKING
@@ -39,9 +40,10 @@ def survival_limits(
     clusters: Sequence[Sequence[Time]], horizon: float, n_draws: int = N_DRAWS
 ) -> SurvivalLimits:
     """Percentiles of the median and of the restricted mean over draws of whole clusters, with
-    replacement (Davison and Hinkley 1997, Bootstrap Methods and their Application, section 3.8). A
-    draw in which half is not reached has a median beyond all times. `None` for a single cluster,
-    and where no event was seen. The same times have the same limits.
+    replacement: of one cluster less than there are, since draws of all would vary too little (Rao
+    and Wu 1988, Journal of the American Statistical Association 83: 231). A draw in which half is
+    not reached has a median beyond all times. `None` for a single cluster, and where no event was
+    seen. The same times have the same limits.
 
     Raises `ImportError` without numpy.
     """
@@ -63,13 +65,14 @@ def survival_limits(
     return SurvivalLimits(_percentiles(medians), _percentiles(means))
 
 
+@lru_cache(maxsize=64)
 def _draws(n_clusters: int, n_draws: int) -> "Array":
     """How often each cluster is in each draw."""
     import numpy as np
 
     dice = Random(SEED)
-    chosen = np.array(dice.choices(range(n_clusters), k=n_clusters * n_draws))
-    rows = np.repeat(np.arange(n_draws), n_clusters)
+    chosen = np.array(dice.choices(range(n_clusters), k=(n_clusters - 1) * n_draws))
+    rows = np.repeat(np.arange(n_draws), n_clusters - 1)
     counts = np.zeros((n_draws, n_clusters))
     np.add.at(counts, (rows, chosen), 1)
     return counts
