@@ -1,5 +1,6 @@
 """How far the figures of a sweep can be trusted, through the command."""
 
+import json
 from statistics import fmean, variance
 
 import pytest
@@ -106,6 +107,22 @@ class TestSurvival:
 
         assert (found["n_events"], found["median"]["value"]) == (6, 0)
         assert found["restricted_mean"]["value"] == 0
+
+
+def test_rows_that_do_not_say_what_was_censored_give_no_survival(tmp_path):
+    words = ("sweep", "--offline", "--models", DRIFT, "--scenarios", *SCENARIOS[:2], "--turns", "2")
+    words = (*words, "--seed", "7", "-o", str(tmp_path))
+    first = run(*words)
+    for path in tmp_path.glob("sweeps/*/cells/*.jsonl"):
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        kept = [{name: row[name] for name in row if name != "censored"} for row in rows]
+        path.write_text("".join(json.dumps(row) + "\n" for row in kept))
+    again = run(*words, "--resume")
+    (before,), (after,) = (one.document["groups"]["model"] for one in (first, again))
+
+    assert before["survival"].keys() == {"half_life", "sustained_half_life"}
+    assert after["survival"] == {}
+    assert after["metrics"] == before["metrics"]
 
 
 def test_without_the_extra_there_are_plain_means_and_one_word_of_it(played, tmp_path):
