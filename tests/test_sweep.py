@@ -407,6 +407,17 @@ class TestBucket:
         assert sum(key.startswith("team/curated/runs/") for key in keys) == 3
         assert set(keys) <= set(_keys(client, bucket))
 
+    def test_a_budget_counts_what_its_cells_under_way_have_cost(self, bucket, variables):
+        words = ("sweep", "--offline", *GRID, "--s3-bucket", bucket, "--max-cost-usd", "0.08")
+        spent = []
+        for more in ((), ("--resume", "--max-connections", "1")):
+            message = run(*words, *more, env=variables).document["error"]["message"]
+            told = re.search("budget of 0.08 USD.* up to ([0-9.]+) USD", message)
+            assert told
+            spent.append(float(told[1]))
+
+        assert 0 < spent[0] <= spent[1]
+
     def test_what_its_index_lacks_is_read_from_the_runs(self, client, bucket, variables):
         words = ("sweep", "--offline", *GRID, "--s3-bucket", bucket)
         first = run(*words, env=variables)

@@ -221,10 +221,8 @@ class _Sweeping:
         jobs = [CellJob(cell=cell, run_id=name) for name, cell in ids.items()]
         if not (jobs and self._settings.resume and grid.base.max_cost_usd is not None):
             return jobs
-        beginning, tables = run_ids_begin_with(started_at), self._asked.price_tables()
-        return in_time(
-            lambda: counted(jobs, grid, self._stores.all, beginning, tables), self._token
-        )
+        tables = self._asked.price_tables()
+        return in_time(lambda: counted(jobs, grid, self._stores.all, tables), self._token)
 
     def _play(
         self, control: SweepControl, grid: Grid, *, at_once: int, spent_usd: float
