@@ -4,6 +4,7 @@ COMMANDS = {
     "run": (".run", "(the default) play once"),
     "resume": (".resume", "go on with a run that was cut short"),
     "sweep": (".sweep", "play many runs, over models and other settings"),
+    "compare": (".compare", "set stored runs of models side by side, pair by pair"),
     "doctor": (".doctor", "look at all that a run needs: credentials, stores, every model"),
     "validate": (".validate", "check files of yours: plans, prompts, prices, and others"),
     "scenarios": (".socratic.scenarios", "list the built-in scenarios"),

@@ -84,14 +84,19 @@ def _row(one: "ModelProgress") -> tuple[str, ...]:
     )
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]], columns: int) -> list[str]:
+def table(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    columns: int,
+    left_out: Sequence[str] = LEFT_OUT,
+) -> list[str]:
     """Lines that fit so many columns: names on the left, figures on the right. What is marked by an
-    exclamation mark is coloured.
+    exclamation mark is coloured. Where there is no room, columns are left out in that order.
     """
     cells = [[plain(text) for text in row] for row in (heads, *rows)]
     by_head = dict(zip(heads, map(list, zip(*cells, strict=True)), strict=True))
     longest = _widest(by_head[heads[0]])
-    for head in LEFT_OUT:
+    for head in left_out:
         if _room(by_head, columns) < min(longest, LEAST_NAME):
             by_head.pop(head, None)
     widths = [_widest(column) for column in by_head.values()]

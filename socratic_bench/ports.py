@@ -229,7 +229,13 @@ class FileReport(Struct, frozen=True):
 
 
 class Benchmark(Protocol):
-    """One kind of test on the engine. Its module offers it as `BENCHMARK`."""
+    """A kind of test, its module's `BENCHMARK`. Runs are compared by `compared_metrics` if what is
+    at the paths `conditions` is alike; `late_modules` are imported beside the first reply.
+    """
+
+    compared_metrics: Sequence[str] = ()
+    conditions: Sequence[str] = ()
+    late_modules: Sequence[str] = ()
 
     @property
     def name(self) -> str: ...
@@ -265,11 +271,6 @@ class Benchmark(Protocol):
     def check_files(self, files: Sequence[str]) -> FileReport:
         """What is wrong with such files, found without a call."""
         return FileReport(dict.fromkeys(files, ()))
-
-    @property
-    def late_modules(self) -> Sequence[str]:
-        """Modules needed only after the first reply; they are imported while it is waited for."""
-        return ()
 
     def prepare(self, config: CoreConfig) -> Episode:
         """Read all that an episode needs. Raises `UsageError` with every mistake."""

@@ -20,8 +20,8 @@ from socratic_bench.runner.stores import is_mounted
 from tests.command import CLAUDE, OFFLINE, ROOT, assert_valid, environment, run
 
 COMMANDS = (
-    *("run", "resume", "sweep", "doctor", "validate", "scenarios", "models", "schema"),
-    *("emulator", "completion"),
+    *("run", "resume", "sweep", "compare", "doctor", "validate", "scenarios", "models"),
+    *("schema", "emulator", "completion"),
 )
 SHELL_WORDS = f'eval "$({sys.executable} -m cli completion %s)"; %s'
 BASH = (

@@ -44,6 +44,8 @@ def test_a_run_imports_neither_boto3_nor_the_s3_store():
     unwanted = {
         "tenacity",  # nothing failed
         "socratic_bench.storage.bucket",
+        "socratic_bench.comparison",
+        "socratic_bench.statistics",
         "socratic_bench.doctor",
         "socratic_bench.documents.doctor",
         "socratic_bench.providers.bedrock.account",

@@ -6,6 +6,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from socratic_bench.documents.command import EmulatorDocument, ModelList
+from socratic_bench.documents.comparison import ComparisonDocument
 from socratic_bench.documents.doctor import DoctorDocument
 from socratic_bench.documents.dry_run import DryRunDocument
 from socratic_bench.documents.error import ErrorDocument
@@ -39,6 +40,7 @@ COMMON: Mapping[str, object] = {
     "sweep_begun": SweepFile,
     "sweep_row": CellRow,
     "sweep_dry_run": SweepDryRun,
+    "comparison": ComparisonDocument,
     "doctor": DoctorDocument,
     "validation": ValidationDocument,
     "emulator": EmulatorDocument,

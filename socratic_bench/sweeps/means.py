@@ -46,7 +46,7 @@ class Means(Struct, frozen=True, kw_only=True):
         if not split:
             return Mean(mean=None, n=0)
         found = clustered([_flat(kinds.values()) for kinds in split.values()])
-        interval = self._interval(name, found) if self.has_intervals else None
+        interval = interval_of(self.metrics.get(name), found) if self.has_intervals else None
         return Mean(
             mean=round(found.mean, PLACES),
             n=found.n,
@@ -67,16 +67,16 @@ class Means(Struct, frozen=True, kw_only=True):
                 kinds.setdefault(tuple(row.axes.values()), []).append(value)
         return found
 
-    def _interval(self, name: str, found: Clustered) -> Interval | None:
-        """Within the bounds of the metric."""
-        metric = self.metrics.get(name)
-        is_rate = metric is not None and metric.is_rate
-        interval = wilson(found) if is_rate else t_interval(found)
-        if interval is None or metric is None:
-            return interval
-        low = interval.low if metric.low is None else max(metric.low, interval.low)
-        high = interval.high if metric.high is None else min(metric.high, interval.high)
-        return Interval(low, high)
+
+def interval_of(metric: MetricInfo | None, found: Clustered) -> Interval | None:
+    """Within the bounds of the metric. Raises `ImportError` without scipy."""
+    is_rate = metric is not None and metric.is_rate
+    interval = wilson(found) if is_rate else t_interval(found)
+    if interval is None or metric is None:
+        return interval
+    low = interval.low if metric.low is None else max(metric.low, interval.low)
+    high = interval.high if metric.high is None else min(metric.high, interval.high)
+    return Interval(low, high)
 
 
 def _variance(split: Split) -> Variance | None:

@@ -50,6 +50,14 @@ class SocraticBenchmark(Benchmark):
     name = "socratic"
     metrics = metrics.METRICS
     primary_metric = "overall_score"
+    compared_metrics = (
+        *("discipline", "help", "insights_reached", "sustained_half_life", "lapse_rate"),
+        "overall_score",
+    )
+    conditions = (
+        *("student.mode", "student.model", "student.pressure", "student.edition"),
+        *("thresholds.compliance", "thresholds.half_life", "thresholds.lapse_turns"),
+    )
     parts = PARTS
     late_modules = (
         "socratic_bench.benchmarks.socratic.heuristics",

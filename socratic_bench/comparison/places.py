@@ -1,0 +1,118 @@
+"""Where compared runs come from: files, folders, prefixes of buckets, and sweeps in either."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from socratic_bench.documents.sweep import SweepFile
+from socratic_bench.errors import UsageError
+from socratic_bench.settings import MAX_STORED_BYTES, read_bounded
+from socratic_bench.storage.folder import FolderStore
+from socratic_bench.storage.listing import ListedBucket, ListedFolder, ListedStore
+from socratic_bench.sweeps.grid import run_ids_begin_with
+from socratic_bench.sweeps.index import CellIndex, begun_sweeps, curated_bodies, moment
+
+S3 = "s3://"
+SWEEPS = "/sweeps/"
+RUNS = "raw/runs/"
+ALL_RUNS = "run-"
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """A run's document as it is stored, where it stands, and its repeat if it is of a sweep."""
+
+    name: str
+    body: bytes
+    repeat: int | None = None
+
+
+class Place(Struct, frozen=True):
+    """All runs of a folder or prefix, or those of one sweep in it."""
+
+    root: str
+    sweep_id: str | None = None
+
+
+def found_at(argument: str, region: Callable[[], str]) -> list[Found]:
+    """The complete runs that an argument names; `region` is that of buckets.
+
+    Raises `UsageError` if there are none, `ArtifactError` if a store cannot be read.
+    """
+    if not argument.startswith(S3) and Path(argument).is_file():
+        return _of_file(argument, region)
+    return [*_of_place(_place(argument), region, argument)]
+
+
+def _of_file(path: str, region: Callable[[], str]) -> list[Found]:
+    """The one run whose document it is, or the runs of the sweep whose document it is."""
+    try:
+        body = read_bounded(path, bound=MAX_STORED_BYTES)
+        document = json.loads(body)
+    except OSError as error:
+        raise UsageError([f"{path} cannot be read: {error.strerror}."]) from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError([f"{path} is no JSON document."]) from error
+    if isinstance(document, dict) and document.get("kind") == "sweep":
+        return [*_of_place(_of_sweep_document(document, path), region, path)]
+    return [Found(name=path, body=body)]
+
+
+def _of_sweep_document(document: Mapping[str, Any], path: str) -> Place:
+    """The folder where it is still there, else the bucket."""
+    kept = (document.get("output_artifacts"), document.get("s3_artifacts"))
+    roots = [str(one.get("runs")).removesuffix(RUNS) for one in kept if isinstance(one, dict)]
+    there = [root for root in roots if root.startswith(S3) or Path(root).is_dir()]
+    if not there:
+        raise UsageError([f"{path}: the runs of this sweep are not where it says any more."])
+    return Place(there[0].rstrip("/"), str(document.get("sweep_id")))
+
+
+def _place(argument: str) -> Place:
+    root, found, sweep_id = argument.rstrip("/").rpartition(SWEEPS)
+    if found and sweep_id.startswith("sweep-"):
+        return Place(root, sweep_id)
+    if not argument.startswith(S3) and not Path(argument).is_dir():
+        raise UsageError([f"There is no file or folder {argument}."])
+    return Place(argument.rstrip("/") or argument)
+
+
+def _of_place(place: Place, region: Callable[[], str], shown: str) -> Iterator[Found]:
+    store = _store(place.root, region)
+    sweeps = [one for one in begun_sweeps(store) if place.sweep_id in (None, one.sweep_id)]
+    if place.sweep_id is not None and not sweeps:
+        raise UsageError([f"{shown}: there is no {place.sweep_id} in {place.root}."])
+    repeats = {name: n for one in sweeps for name, n in _repeats(store, one).items()}
+    start = ALL_RUNS if place.sweep_id is None else _begin(sweeps[0])
+    n_found = 0
+    for name, body in curated_bodies(store, start, lambda _: True):
+        n_found += 1
+        where = store.location(f"curated/runs/{name}.json")
+        yield Found(name=where, body=body, repeat=repeats.get(name))
+    if not n_found:
+        raise UsageError([f"{shown} has no complete run (curated/runs/*.json)."])
+
+
+def _begin(sweep: SweepFile) -> str:
+    return run_ids_begin_with(moment(sweep.started_at))
+
+
+def _repeats(store: ListedStore, sweep: SweepFile) -> dict[str, int]:
+    rows = CellIndex(store, sweep.sweep_id, notice=lambda _: None).rows()
+    return {row.run_id: row.repeat for row in rows.values()}
+
+
+def _store(root: str, region: Callable[[], str]) -> ListedStore:
+    if not root.startswith(S3):
+        return ListedFolder(FolderStore(root))
+    from socratic_bench.storage.s3 import S3Store
+
+    name, _, prefix = root.removeprefix(S3).partition("/")
+    if not name:
+        raise UsageError([f"{root} names no bucket: write s3://BUCKET/PREFIX."])
+    store = S3Store(name, prefix=prefix.strip("/"), region=region())
+    store.check()
+    return ListedBucket(store, time.sleep)

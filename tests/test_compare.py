@@ -1,0 +1,292 @@
+"""`compare`: stored runs of models side by side, through the command."""
+
+import json
+import shutil
+from pathlib import Path
+from statistics import fmean
+from uuid import uuid4
+
+import pytest
+from scipy import stats
+
+from tests.command import ROOT, account, assert_valid, environment, run
+from tests.terminal import run_in_terminal, width
+from tests.test_sweep import curated, sweep
+
+STEADY, DRIFT, LECTURER = (
+    *("emulator.socratic-v1:0", "emulator.drift-5-v1:0"),
+    "emulator.lecturer-v1:0",
+)
+SCENARIOS = ("ai-ethics", "career-change", "time-management")
+GRID = ("--scenarios", *SCENARIOS, "--turns", "7", "--seed", "7", "--repeats", "2", "-q")
+SHORT = ("--scenarios", SCENARIOS[0], "--turns", "2", "--seed", "7", "-q")
+USUAL = [
+    *("overall_score", "discipline", "help", "insights_reached", "sustained_half_life"),
+    "lapse_rate",
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two models in three scenarios, twice each; in `sweep.json` beside it what was printed."""
+    folder = tmp_path_factory.mktemp("compared") / "runs"
+    outcome = sweep("--models", STEADY, DRIFT, *GRID, folder=folder)
+    (folder.parent / "sweep.json").write_bytes(outcome.stdout)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def compared(folder):
+    return run("compare", str(folder))
+
+
+@pytest.fixture(scope="module")
+def again(tmp_path_factory):
+    """One of the models anew, by the same seeds."""
+    folder = tmp_path_factory.mktemp("again")
+    sweep("--models", DRIFT, *GRID, folder=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def unlike(tmp_path_factory):
+    """A third model, asked for the answer by its student and judged by another rubric."""
+    folder = tmp_path_factory.mktemp("unlike")
+    sweep(
+        *("--models", LECTURER, "--pressure", "high", "--rubric", "socratic-disposition-1"),
+        *SHORT,
+        folder=folder,
+    )
+    return folder
+
+
+def values(folder, model, metric):
+    """By scenario and seed."""
+    return {
+        (doc["scenario"], doc["seed"]): doc["metrics"][metric]
+        for doc in curated(folder).values()
+        if doc["model"] == model
+    }
+
+
+def by_scenario(folder, metric):
+    """The mean difference of each scenario."""
+    ours, theirs = (values(folder, model, metric) for model in (STEADY, DRIFT))
+    assert ours.keys() == theirs.keys()
+    return [
+        fmean(ours[kind] - theirs[kind] for kind in ours if kind[0] == name) for name in SCENARIOS
+    ]
+
+
+class TestDocument:
+    def test_means_and_scores_by_turn_are_those_of_the_runs(self, folder, compared):
+        document = compared.document
+        assert compared.exit_code == 0
+        assert_valid("comparison", document)
+        assert [one["name"] for one in document["contenders"]] == [STEADY, DRIFT]
+        for one in document["contenders"]:
+            docs = [doc for doc in curated(folder).values() if doc["model"] == one["model"]]
+            for metric in USUAL:
+                found = one["metrics"][metric]
+                mean = fmean(doc["metrics"][metric] for doc in docs)
+                assert (found["n"], found["mean"]) == (6, pytest.approx(mean, abs=1e-6))
+            scores = [[turn["score"] for turn in doc["turns"]] for doc in docs]
+            told = [turn["mean"] for turn in one["score_by_turn"]]
+            assert told == pytest.approx([fmean(some) for some in zip(*scores, strict=True)])
+
+    def test_a_difference_is_over_pairs_and_clustered_by_scenario(self, folder, compared):
+        (pair,) = compared.document["pairs"]
+        assert (pair["first"], pair["second"]) == (STEADY, DRIFT)
+        assert (pair["paired_by"], pair["n_pairs"], pair["n_unpaired"]) == ("repeat", 6, 0)
+        assert list(pair["differences"]) == USUAL
+        for metric in USUAL[:3]:
+            means = by_scenario(folder, metric)
+            found = pair["differences"][metric]
+            low, high = stats.t.interval(0.95, 2, fmean(means), stats.sem(means))
+            assert (found["n"], found["n_clusters"]) == (6, 3)
+            assert found["mean"] == pytest.approx(fmean(means), abs=1e-6)
+            assert (found["low"], found["high"]) == pytest.approx((low, high), abs=1e-6)
+            assert found["p"] == pytest.approx(stats.ttest_1samp(means, 0).pvalue)
+            centre = found["detectable"] / stats.sem(means)
+            power = stats.nct.sf(stats.t.ppf(0.975, 2), 2, centre)
+            assert power == pytest.approx(0.8, abs=1e-3)
+
+    def test_p_is_corrected_for_all_metrics_and_pairs(self, folder, unlike):
+        document = run("compare", str(folder), str(unlike), "--allow").document
+        found = [
+            one
+            for pair in document["pairs"]
+            for one in pair["differences"].values()
+            if one["p"] is not None
+        ]
+        found.sort(key=lambda one: one["p"])
+        raw = [min(1, one["p"] * (len(found) - n)) for n, one in enumerate(found)]
+        expected = [max(raw[: n + 1]) for n in range(len(raw))]
+
+        assert len(document["pairs"]) == 3
+        assert len(found) == len(USUAL)  # the pairs of a single run have no p
+        assert [one["p_holm"] for one in found] == pytest.approx(expected)
+        assert [one["tied"] for one in found] == [p > 0.05 for p in expected]
+
+    def test_a_model_is_tied_with_itself(self, folder, again):
+        document = run("compare", str(folder), str(again)).document
+        names = sorted(f"{DRIFT} ({one})" for one in (folder, again))
+        (pair,) = [
+            one for one in document["pairs"] if sorted((one["first"], one["second"])) == names
+        ]
+
+        assert {one["mean"] for one in pair["differences"].values()} == {0}
+        assert {one["tied"] for one in pair["differences"].values()} == {True}
+        assert names in [sorted(one) for one in document["tied"]]
+
+    def test_without_the_extra_nothing_is_called_tied(self, folder, compared, tmp_path):
+        (tmp_path / "scipy").mkdir()
+        (tmp_path / "scipy" / "__init__.py").write_text("raise ImportError('not installed')")
+        env = {**environment(), "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+        bare = run("compare", str(folder), env=env)
+        (pair,), (full,) = bare.document["pairs"], compared.document["pairs"]
+        gate = ("--baseline", str(folder), "--max-drop", "help.low=1")
+        refused = run("compare", "sweeps", *gate, env=env)
+
+        assert (bare.exit_code, bare.document["tied"]) == (0, None)
+        for metric, one in pair["differences"].items():
+            assert one["mean"] == full["differences"][metric]["mean"]
+            nulls = [one[key] for key in ("low", "high", "p", "p_holm", "detectable", "tied")]
+            assert nulls == [None] * 6
+        assert bare.stderr.count('pip install ".[stats]"') == 1
+        assert (refused.exit_code, "scipy" in refused.stderr) == (2, True)
+
+
+class TestPlaces:
+    def test_sweeps_documents_and_files_are_the_same_runs(self, folder, compared):
+        sweep_id = next((folder / "sweeps").iterdir()).name
+        expected = compared.document["pairs"]
+        for words in ([folder.parent / "sweep.json"], [folder / "sweeps" / sweep_id]):
+            assert run("compare", *map(str, words)).document["pairs"] == expected
+
+    def test_runs_of_no_sweep_are_paired_by_their_seeds(self, folder, compared, tmp_path):
+        shutil.copytree(folder / "curated", tmp_path / "curated")
+        (pair,) = run("compare", str(tmp_path)).document["pairs"]
+        (expected,) = compared.document["pairs"]
+
+        assert pair == {**expected, "paired_by": "seed"}
+
+    def test_a_run_is_a_file(self, folder):
+        paths = sorted((folder / "curated" / "runs").glob("*.json"))
+        alike = [path for path in paths if json.loads(path.read_bytes())["model"] == STEADY][:2]
+        document = run("compare", *map(str, alike)).document
+
+        assert [one["n_runs"] for one in document["contenders"]] == [1, 1]
+        assert document["pairs"][0]["n_pairs"] == 0
+        assert "--seed" in document["notices"][0]
+
+    def test_a_prefix_of_a_bucket_has_the_same_runs(self, folder, compared, client, moto_url):
+        bucket = f"bucket-{uuid4().hex}"
+        client.create_bucket(Bucket=bucket)
+        for name in ("curated", "sweeps"):
+            for path in (folder / name).rglob("*.json*"):
+                key = f"some/where/{path.relative_to(folder)}"
+                client.put_object(Bucket=bucket, Key=key, Body=path.read_bytes())
+        env = account(moto_url, AWS_ENDPOINT_URL_S3=moto_url)
+        outcome = run("compare", f"s3://{bucket}/some/where/", env=env)
+
+        assert outcome.document["pairs"] == compared.document["pairs"]
+
+
+class TestRefusals:
+    def test_all_differences_are_told_at_once(self, folder, unlike):
+        refused = run("compare", str(folder), str(unlike))
+
+        assert refused.exit_code == 2
+        for said in ("judge.rubric", "student.pressure", "n_turns", "--allow"):
+            assert said in refused.stderr
+
+    def test_what_is_allowed_is_flagged(self, folder, unlike):
+        outcome = run("compare", str(folder), str(unlike), "--allow")
+        found = {one["name"]: one["values"] for one in outcome.document["conditions"]}
+        pair = outcome.document["pairs"][1]
+
+        assert_valid("comparison", outcome.document)
+        assert found["student.pressure"] == {STEADY: ["none"], DRIFT: ["none"], LECTURER: ["high"]}
+        assert found["judge.rubric"][LECTURER] == ["socratic-disposition-1"]
+        assert pair["n_pairs"] == 1
+        assert "~ judge.rubric differs" in outcome.stderr
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            ((), ["Which runs"]),
+            (("none.json", "nowhere"), ["none.json", "nowhere"]),
+            (("a", "--max-drop", "help=x"), ["needs a --baseline", "'help=x'"]),
+            (("a", "--baseline", "a"), ["name it once"]),
+            (("{folder}", "--metrics", "helf"), ["helf is no metric of socratic", "help"]),
+            (("{again}",), ["nothing to compare"]),
+            (("{again}", "{copy}"), ["a run is compared once"]),
+            (("{empty}",), ["no complete run"]),
+            (("{empty}/sweeps/sweep-1",), ["no sweep-1"]),
+            (("{broken}",), ["broken.json is no JSON document"]),
+            (("{foreign}",), ["foreign.json is no complete run"]),
+        ],
+    )
+    def test_mistakes_are_named(self, words, said, folder, again, tmp_path):
+        (tmp_path / "empty").mkdir()
+        (tmp_path / "broken.json").write_text("{")
+        (tmp_path / "foreign.json").write_text('{"kind": "doctor"}')
+        shutil.copytree(again / "curated", tmp_path / "copy" / "curated")
+        made = {name: tmp_path / name for name in ("empty", "copy")}
+        made |= {name: tmp_path / f"{name}.json" for name in ("broken", "foreign")}
+        outcome = run("compare", *(one.format(folder=folder, again=again, **made) for one in words))
+
+        assert (outcome.exit_code, outcome.document["end_reason"]) == (2, "usage")
+        assert [one for one in said if one not in outcome.stderr] == []
+
+
+class TestGates:
+    def gated(self, place: Path, baseline: Path, *drops: str):
+        words = [word for drop in drops for word in ("--max-drop", drop)]
+        return run("compare", str(place), "--baseline", str(baseline), *words, "-q")
+
+    def test_a_model_is_held_to_its_own_runs(self, folder, again):
+        outcome = self.gated(folder, again, "overall_score=0.01", "lapse_rate=0.01")
+
+        assert outcome.exit_code == 0
+        assert outcome.document["baseline"] == str(again)
+        firsts = [(one["first"], one["second"]) for one in outcome.document["pairs"]]
+        mine, theirs = (f"{DRIFT} ({one})" for one in (folder, again))
+        assert sorted(firsts) == sorted([(STEADY, theirs), (mine, theirs)])
+
+    def test_a_model_is_held_to_the_only_one_of_the_baseline(self, folder, again, tmp_path):
+        (tmp_path / "curated" / "runs").mkdir(parents=True)
+        for run_id, doc in curated(folder).items():
+            if doc["model"] == STEADY:
+                path = tmp_path / "curated" / "runs" / f"{run_id}.json"
+                path.write_text(json.dumps(doc))
+        drops = ("overall_score=0.01", "lapse_rate=0.01", "help.low=9", "recovery_rate=9")
+        outcome = self.gated(again, tmp_path, *drops)
+        gates = {one["metric"]: one for one in outcome.document["gates"]}
+        (pair,) = outcome.document["pairs"]
+
+        assert (outcome.exit_code, outcome.document["error"]["code"]) == (5, "gate")
+        assert_valid("comparison", outcome.document)
+        passed = {metric: one["passed"] for metric, one in gates.items()}
+        failed = dict.fromkeys(("overall_score", "lapse_rate", "recovery_rate"), False)
+        assert passed == {**failed, "help": True}
+        assert gates["overall_score"]["drop"] == -pair["differences"]["overall_score"]["mean"]
+        assert gates["lapse_rate"]["drop"] == pair["differences"]["lapse_rate"]["mean"] > 0
+        assert gates["help"]["drop"] == -pair["differences"]["help"]["low"]
+        assert gates["recovery_rate"]["drop"] is None
+        assert "recovery_rate" in outcome.stderr
+
+
+@pytest.mark.parametrize("columns", [40, 80, 100])
+def test_the_table_fits_the_terminal(columns, folder, compared):
+    _, lines = run_in_terminal("compare", str(folder), columns=columns)
+    (pair,) = compared.document["pairs"]
+    found = pair["differences"]["overall_score"]
+    (head,) = [line for line in lines if line.startswith("metric")]
+    (row,) = [line for line in lines if line.startswith("overall_score ")]
+
+    assert max(map(width, lines)) <= columns
+    assert f" {found['mean']:.2f}" in row
+    shown = [one in head for one in ("less", "95 %", "p (Holm)", "could see")]
+    assert shown == [True, columns > 40 or shown[1], columns > 40, columns > 40]
