@@ -45,6 +45,17 @@ OPEN = [
     "And the other jar?",
     "That helps. Imagine the jar were dry.",
     "Put that in your own words.",
+    "May I ask who told you that?",
+    "Would you mind telling me where you saw it?",
+    "Do you have any idea which of them it was?",
+    "Could you point out where it changes?",
+    "Can you figure out why?",
+    "Is there a reason why you chose the small one?",
+    "Do you notice what changes between them?",
+    "Can you predict how it goes on?",
+    "Can you come up with a case in your class?",
+    "Such as?",
+    "Your reason for that?",
 ]
 POLAR = [
     "Is that always so?",
@@ -55,6 +66,11 @@ POLAR = [
     "Have you been to the place where it happened?",
     "And is the other jar dry?",
     "Was it at three o'clock?",
+    "Is that how you see it?",
+    "Does what he says help you?",
+    "Do you always do what they want?",
+    "Is a friend who lies still a friend?",
+    "Do you work best when it is quiet?",
 ]
 NONE = [
     "Imagine six nails. Oxygen joins each of them.",

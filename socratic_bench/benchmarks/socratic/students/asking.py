@@ -52,19 +52,30 @@ _AUXILIARY = re.compile(
     r"|shouldn't)\b",
     re.IGNORECASE,
 )
-# "Can you tell me why" asks why, "is it, and how" asks how, and "is it that on which you rely" may
-# do so, too; "is it hot when it rains" asks for a yes or no.
+# "Can you tell me who" asks who, "is it, and how" asks how, and "is it that on which you rely" may
+# do so, too; "is it hot when it rains" and "is a friend who lies one" ask for a yes or no.
 _TELLS = re.compile(
     r"(?:\b(?:and|but|or|so|then|not|yes|no|about|for|in|of|to|with|from|at|on|by|under)"
     r"|[,;:\u2013\u2014-])\W*$"
-    r"|\b(?:tell|say|said|know|explain|describe|show|think of|think about|name|see|share|remember"
-    r"|imagine|guess|wonder|understand|find|check|test|decide|clear|sure|matter)"
-    r"\W+(?:\w+\W+){0,3}$",
+    r"|\b(?:tell(?:ing)?|told|say(?:ing)?|said|ask(?:ing|ed)?|know(?:ing)?|explain\w*|describ\w+|show"
+    r"|(?:think|thought) (?:of|about)|name|see|shar(?:e|ing)|remember|recall\w*|imagine|guess|wonder"
+    r"|understand|find|check|test|decide|clear|sure|matter|ideas?|clue|notic\w+|consider\w*|list"
+    r"|clarify\w*|picture|predict|identify|pinpoint|pick|(?:spell|point|work|figure|make) out"
+    r"|(?:pin|narrow|write) down)\W+(?:\w+\W+){0,3}$",
+    re.IGNORECASE,
+)
+# What, why and how ask even deep in a sentence, unless they stand for a thing that is talked about:
+# "is that how you see it", "does what he says help", "do you do what they want".
+_OPENS = re.compile(r"what|why|how", re.IGNORECASE)
+_STANDS_FOR = re.compile(
+    _AUXILIARY.pattern + r"\W*$"
+    r"|\b(?:is|are|was|were|be|it|that|this|these|those|do|does|did|doing|done|get|gets|have|has|than"
+    r"|like|believe|trust)(?: (?:just|really|exactly|also|not|only))*\W*$",
     re.IGNORECASE,
 )
 _REQUESTS = re.compile(
     r"\b(?:can|could|would|will) you\W+(?:\w+\W+)?(?:tell|say|describe|explain|give|show|think of"
-    r"|name|share|walk|put|imagine|help|compare|elaborate|expand|recall|find)\b"
+    r"|name|share|walk|put|imagine|help|compare|elaborate|expand|recall|find|come up with|list)\b"
     r"|\b(?:any|an) (?:examples?|other|instances?)\b",
     re.IGNORECASE,
 )
@@ -72,8 +83,10 @@ _CHOICE = re.compile(
     r"\bor\b(?! (?:not|so|less|no)\b)|\boder\b|\bo\b(?!')|\u8fd8\u662f|\u305d\u308c\u3068\u3082",
     re.IGNORECASE,
 )
-# "And the other jar?" asks what is to be said of it.
+# "And the other jar?" asks what is to be said of it; "such as" and "your reason" ask for one.
 _ELLIPTIC = re.compile(
+    r"\W*(?:(?:such as|for example|for instance|like|namely|meaning|and then|and after that)\W*$"
+    r"|your (?:\w+ )?(?:reasons?|evidence|proof|thoughts|examples?|guess)\b(?:\W+\w+){0,4}\W*$)|"
     r"\W*(?:and|but)\W+(?:the|your|his|her|its|their|our|a|an|with|in|on|for)\b"
     r"(?!.*\b(?:is|are|was|were|do|does|did|has|have|had|can|will|would)\b)(?:\W+\w+){1,5}\W*$"
     r"|\W*(?:und|aber) (?:der|die|den|dem|dein\w*|mit|bei|im|am|wenn)(?: \w+){1,3}\W*$"
@@ -184,7 +197,15 @@ def _is_open(question: str, language: str) -> bool:
     found = [*_WH.finditer(question)]
     if not _AUXILIARY.match(question):
         return bool(found)
-    return any(_TELLS.search(question, 0, one.start()) for one in found)
+    return any(_asks(question, one) for one in found)
+
+
+def _asks(question: str, word: re.Match[str]) -> bool:
+    """Whether a question word in a question for a yes or no asks something of its own."""
+    if _TELLS.search(question, 0, word.start()):
+        return True
+    asks = _OPENS.fullmatch(word[0])
+    return bool(asks) and not _STANDS_FOR.search(question, 0, word.start())
 
 
 def refers_to(last: str, tutor: str, asked: Asked) -> bool:
