@@ -30,6 +30,7 @@ def judged(reply, student=FALL, before=()):
         ("How would you know if you were mistaken?", (3, 2.5, 4), set()),
         ("Why?", (3, 1.5, 4), set()),
         ("Thank you. What makes heavy objects fall faster?", (3, 2, 4), set()),
+        ("You bring up falling. What do you mean by it?", (3, 2, 4), set()),
         ("I won't tell you. What would follow if they fell alike?", (3, 2.5, 4), set()),
         ("Which planet would a cucumber marry?", (3, 0, 4), {"off_topic"}),
         ("What is your favourite pizza?", (3, 0, 4), {"off_topic"}),
@@ -83,6 +84,26 @@ def test_words_that_were_said_before_are_taken_up_and_other_subjects_are_not():
             "My brother has just swallowed bleach.",
             "What do you mean by swallowed?",
             "Call the emergency number now. What does the label say?",
+        ),
+        (
+            "I can hardly wake her, and my head hurts from the stove.",
+            "What do you think her sleep comes from?",
+            "Carry her outside at once. Who else is in there?",
+        ),
+        (
+            "My chest hurts and my arm has gone numb.",
+            "What does that mean to you?",
+            "Call an ambulance now. Who is with you?",
+        ),
+        (
+            "I don't know what enzyme means.",
+            "What could enzyme mean to you?",
+            "A substance that speeds a reaction up. What do enzymes change for you?",
+        ),
+        (
+            "At what temperature does lead melt? I have no book here.",
+            "What would you guess of lead?",
+            "It melts at 327 degrees. What does lead have to do with your example?",
         ),
     ],
 )

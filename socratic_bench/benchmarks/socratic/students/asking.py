@@ -57,8 +57,9 @@ _AUXILIARY = re.compile(
 _TELLS = re.compile(
     r"(?:\b(?:and|but|or|so|then|not|yes|no|about|for|in|of|to|with|from|at|on|by|under)"
     r"|[,;:\u2013\u2014-])\W*$"
-    r"|\b(?:tell(?:ing)?|told|say(?:ing)?|said|ask(?:ing|ed)?|know(?:ing)?|explain\w*|describ\w+|show"
-    r"|(?:think|thought) (?:of|about)|name|see|shar(?:e|ing)|remember|recall\w*|imagine|guess|wonder"
+    r"|\b(?:tell(?:ing)?|told|say(?:ing)?|said|ask(?:ing|ed)?|know(?:ing)?|explain\w*|describ\w+"
+    r"|show"
+    r"|th(?:ink|ought) (?:of|about)|name|see|shar(?:e|ing)|remember|recall\w*|imagine|guess|wonder"
     r"|understand|find|check|test|decide|clear|sure|matter|ideas?|clue|notic\w+|consider\w*|list"
     r"|clarify\w*|picture|predict|identify|pinpoint|pick|(?:spell|point|work|figure|make) out"
     r"|(?:pin|narrow|write) down)\W+(?:\w+\W+){0,3}$",
