@@ -113,6 +113,12 @@ def test_help_that_asking_cannot_give_is_withheld_or_given(student, asks, helps)
     assert (form, purity, seen) == (3, 4, set())
 
 
+def test_words_of_somebody_else_are_no_need():
+    student = "My brother says 'and what does that mean' to everything."
+
+    assert judged("What does your brother want to hear?", student)[1] == set()
+
+
 def test_two_sentences_of_the_student_may_be_set_against_each_other():
     before = (("student", "One must always obey the law."), ("tutor", "And an unjust one?"))
     reply = "You said that one must obey, and that nobody should do an injustice. Can both be true?"
