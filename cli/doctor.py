@@ -74,10 +74,10 @@ def is_sweep(words: Sequence[str]) -> bool:
     """Whether a plan comes first, or a flag that no run has."""
     if words[:1] and not words[0].startswith("-"):
         return True
-    from .flags import table_rows
+    from .flags import stored_rows
     from .sweep_flags import build
 
-    of_run = {"-h", "--help"} | {flag for row in table_rows() for flag in row[1].split()}
+    of_run = {"-h", "--help"} | {flag for row in stored_rows() for flag in row[1].split()}
     of_sweep = {name for action in build(USAGE)._actions for name in action.option_strings}  # noqa: SLF001
     return any(word.partition("=")[0] in of_sweep - of_run for word in words)
 

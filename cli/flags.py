@@ -1,7 +1,7 @@
 """The flags of `run` and `resume`, from the table of settings to the parser.
 
-Help reads them from flags.tsv, which `make docs` writes: importing the table would take longer than
-all of help.
+Parser and help read them from flags.tsv, which `make docs` writes: filling the table's texts in
+takes longer than all of help, and a run's first request would wait for it.
 """
 
 import os
@@ -37,9 +37,9 @@ exit codes: 0 complete, 1 defect, 2 usage, 3 credentials or access, 4 service or
 """
 
 
-def build_parser(words: Sequence[str] = ()) -> Parser:
+def build_parser(_words: Sequence[str] = ()) -> Parser:
     """Every flag of the contract; values are read and checked later, all together."""
-    rows = _stored_rows() if {"-h", "--help"} & {*words} else table_rows()
+    rows = stored_rows()
     commands = "".join(f"  {name:10s}  {text}\n" for name, (_, text) in COMMANDS.items())
     parser = Parser(
         prog="socratic-runner",
@@ -94,7 +94,7 @@ def _entries() -> "Sequence[Entry]":
     return listed((RunConfig, Options))
 
 
-def _stored_rows() -> Sequence[Row]:
+def stored_rows() -> Sequence[Row]:
     """The same rows, as stored by `make docs`."""
     with open(STORED, encoding="utf-8") as file:  # noqa: PTH123 -- see above
         return [_row(*line.rstrip("\n").split("\t")) for line in file]
