@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Flags = Mapping[str, str | Sequence[str] | bool]
 STDOUT = 1
 HELP_COLUMNS = 80
+TEXT_COLUMNS = 100
 MISSING = "\0missing"  # no word of a command line can hold a NUL
 # The parser takes time with the square of the number of flags.
 MOST_WORDS = 1000
@@ -29,6 +30,14 @@ class Help(argparse.RawDescriptionHelpFormatter):
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=columns(STDOUT, HELP_COLUMNS) - 2)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Lines as they are, but the longest in several."""
+        from textwrap import fill
+
+        lines = text.splitlines()
+        cut = [fill(line, TEXT_COLUMNS) if len(line) > TEXT_COLUMNS else line for line in lines]
+        return super()._fill_text("\n".join(cut), width, indent)
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         """Between words, so that a name with a hyphen stays whole."""

@@ -15,7 +15,7 @@ TYPE_CHECKING = False  # see cli/process.py
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from socratic_bench.settings import Entry
+    from socratic_bench.settings.listing import Entry
 
 # Group, flag (a short one before it), what it takes (see `ADD`), what stands for that, and the
 # help; under VARIABLES a variable, and what it is if it is required.
@@ -23,7 +23,6 @@ Row = tuple[str, str, str, str, str]
 VARIABLES = "variables"
 # pathlib takes longer to import than help takes.
 STORED = f"{os.path.dirname(__file__)}/flags.tsv"  # noqa: PTH120
-WIDTH = 100
 
 DESCRIPTION = """\
 Plays a benchmark with the model under test, has a judge model score every turn, and prints one JSON
@@ -87,7 +86,7 @@ def offered() -> "Mapping[str, Sequence[str]]":
 
 def _entries() -> "Sequence[Entry]":
     from socratic_bench.benchmarks import RunConfig
-    from socratic_bench.settings import listed
+    from socratic_bench.settings.listing import listed
 
     from .options import Options
 
@@ -106,12 +105,10 @@ def _row(group: str, flag: str, form: str, metavar: str, text: str) -> Row:
 
 def _variables(rows: Sequence[Row]) -> str:
     """All of them, those first that have no flag, and so are required."""
-    from textwrap import fill
-
     told = [(name, text) for group, name, _, _, text in rows if group == VARIABLES]
     required = [f"{name} (required: {text})" for name, text in told if text]
     names = ", ".join([*required, *(name for name, text in told if not text)])
-    return fill(f"variables: {names}. A flag beats its variable.", width=WIDTH)
+    return f"variables: {names}. A flag beats its variable."
 
 
 def _version() -> str:

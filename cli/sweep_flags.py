@@ -40,7 +40,8 @@ def build(usage: str) -> Parser:
 
 def _rows() -> Iterator[Row]:
     from socratic_bench.benchmarks import RunConfig
-    from socratic_bench.settings import listed, table
+    from socratic_bench.settings import table
+    from socratic_bench.settings.listing import listed
     from socratic_bench.sweeps.settings import SweepSettings
 
     from .options import Options

@@ -10,7 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.scenarios import (
+    DATA,
     FAMILIES,
+    FIRST_EDITION,
     Insight,
     Scenario,
     ScenarioError,
@@ -41,6 +43,13 @@ def test_the_scenarios_and_custom_load_and_have_nothing_to_complain_about():
     assert {scenario.age for scenario in scenarios} == {"child", "teenager", "student", "adult"}
     assert len({scenario.subject for scenario in scenarios}) >= 10
     assert sum(scenario.closes_after is not None for scenario in scenarios) == 2
+
+
+@pytest.mark.parametrize("folder", [DATA, FIRST_EDITION])
+def test_the_files_of_the_package_are_read_as_a_teacher_s_are(folder):
+    """A run takes them without looking for mistakes."""
+    for name in builtin_ids(folder):
+        assert load_file(folder / f"{name}.toml") == load_builtin(name, folder)
 
 
 @pytest.mark.parametrize(

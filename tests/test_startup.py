@@ -1,6 +1,7 @@
 """What is imported when, and that the quick loader reads what the SDK's own would."""
 
 import json
+import socket
 import subprocess
 import sys
 
@@ -53,6 +54,64 @@ def test_a_run_imports_neither_boto3_nor_the_s3_store():
         "socratic_bench.benchmarks.socratic.scenarios.lint",
     }
     assert not imported & ((HEAVY | unwanted) - {"ulid"})
+
+
+def _imported_before_the_first_byte(errors):
+    alone = {k: v for k, v in environment().items() if not k.startswith("COVERAGE_")}
+    models = ("--model", "some.tutor-v1:0", "--student-model", "some.student-v1:0")
+    with socket.create_server(("127.0.0.1", 0)) as server, errors.open("w") as written:
+        server.settimeout(60)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        keys = {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x", "AWS_REGION": "us-east-1"}
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-X", "importtime", "-m", "cli", *models, "--quiet"),
+                *("--judge-model", "some.judge-v1:0", "--scenario", "career-change"),
+            ],
+            cwd=ROOT,
+            env={
+                **alone,
+                **keys,
+                "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": url,
+                "BEDROCK_MODEL_IDS": json.dumps([models[1]]),
+            },
+            stdout=subprocess.DEVNULL,
+            stderr=written,
+        )
+        try:
+            connection, _ = server.accept()
+            with connection:
+                connection.settimeout(60)
+                assert connection.recv(1)
+                # What is imported beside the first call comes later by itself.
+                lines = errors.read_text().splitlines()
+        finally:
+            process.kill()
+            process.wait()
+    return {line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:")}
+
+
+def test_the_first_request_waits_for_nothing_that_it_does_not_need(tmp_path):
+    imported = _imported_before_the_first_byte(tmp_path / "errors.txt")
+
+    assert "socratic_bench.providers.bedrock.session" in imported
+    unwanted = {
+        "boto3",
+        "tenacity",
+        "statistics",
+        "fractions",
+        "difflib",
+        "encodings.utf_8_sig",
+        "socratic_bench.calling.rate_window",
+        "socratic_bench.documents.run",
+        "socratic_bench.judging.injection",
+        "socratic_bench.runner.closing",
+        "socratic_bench.settings.listing",  # help's and documents'
+        "socratic_bench.settings.toml_file",  # a teacher's own scenario
+        "socratic_bench.storage.bucket",
+        "socratic_bench.sweeps",
+    }
+    assert not imported & unwanted
 
 
 # In a process of its own: the SDK's clients change in place what their loader has read.

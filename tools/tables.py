@@ -17,7 +17,7 @@ from cli.flags import STORED, table_rows
 from cli.options import Options
 from socratic_bench.benchmarks import BENCHMARKS, RunConfig
 from socratic_bench.providers.bedrock.kinds import ERROR_KINDS
-from socratic_bench.settings import Entry, listed
+from socratic_bench.settings.listing import Entry, listed
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

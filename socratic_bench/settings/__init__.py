@@ -17,7 +17,6 @@ from socratic_bench.settings.files import (
     read_open,
 )
 from socratic_bench.settings.gate import Gate
-from socratic_bench.settings.listing import Entry, listed
 from socratic_bench.settings.loading import read_config
 from socratic_bench.settings.problems import (
     NOTHING_TO_RESUME,
@@ -50,7 +49,6 @@ __all__ = [
     "OFFLINE_REGION",
     "CoreConfig",
     "Declared",
-    "Entry",
     "Gate",
     "Kind",
     "Reader",
@@ -64,7 +62,6 @@ __all__ = [
     "flag_names",
     "foreign",
     "from_stored",
-    "listed",
     "model_problems",
     "open_regular",
     "part_of",

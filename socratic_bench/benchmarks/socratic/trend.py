@@ -4,7 +4,6 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from math import log
-from statistics import median
 from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta, Struct
@@ -85,6 +84,8 @@ def _without_lapses(scores: Sequence[tuple[float, float]]) -> list[tuple[float, 
     """The scores with isolated ones far off at the median around them (Hampel, Journal of the
     American Statistical Association 69, 1974).
     """
+    from statistics import median  # not needed before the first request
+
     values = [score for _, score in scores]
     starts = (max(0, min(at - WINDOW // 2, len(values) - WINDOW)) for at in range(len(values)))
     middles = [median(values[start : start + WINDOW]) for start in starts]
