@@ -102,6 +102,7 @@ def test_the_first_request_waits_for_nothing_that_it_does_not_need(tmp_path):
         "fractions",
         "difflib",
         "encodings.utf_8_sig",
+        "socratic_bench.benchmarks.socratic.metrics",
         "socratic_bench.calling.rate_window",
         "socratic_bench.documents.run",
         "socratic_bench.judging.injection",

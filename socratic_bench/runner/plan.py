@@ -173,7 +173,7 @@ def _gate_problems(
     config: RunConfig, benchmark: Benchmark, episode: Episode | None
 ) -> Iterator[Problem]:
     """Of metrics that are known once items are read nothing is said before they could be."""
-    if episode is None and benchmark.parts.has_item_metrics:
+    if not config.gates or (episode is None and benchmark.parts.has_item_metrics):
         return
     own = episode.opening.metrics if episode else ()
     names = [metric.name for metric in (*benchmark.metrics, *own)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks.socratic import insights, metrics
+from socratic_bench.benchmarks.socratic import insights
 from socratic_bench.benchmarks.socratic.document import PARTS
 from socratic_bench.benchmarks.socratic.episode import SocraticEpisode, schedule_of
 from socratic_bench.benchmarks.socratic.scenarios import (
@@ -36,7 +36,7 @@ from socratic_bench.benchmarks.socratic.transcript import (
 from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.judging import load_rubric
-from socratic_bench.ports import Benchmark, FileReport, Metrics, Sample
+from socratic_bench.ports import Benchmark, FileReport, MetricInfo, Metrics, Sample
 from socratic_bench.settings import CoreConfig, part_of, read_bounded
 from socratic_bench.turns import Measure, Rubric, Turn
 from socratic_bench.types import Role, clean, counted
@@ -48,7 +48,6 @@ class SocraticBenchmark(Benchmark):
     """Does a tutor go on asking instead of telling, turn after turn?"""
 
     name = "socratic"
-    metrics = metrics.METRICS
     primary_metric = "overall_score"
     compared_metrics = (
         *("discipline", "help", "insights_reached", "sustained_half_life", "lapse_rate"),
@@ -60,11 +59,18 @@ class SocraticBenchmark(Benchmark):
     )
     parts = PARTS
     late_modules = (
+        "socratic_bench.benchmarks.socratic.metrics",
         "socratic_bench.benchmarks.socratic.heuristics",
         "socratic_bench.benchmarks.socratic.students.scripted",
         "socratic_bench.benchmarks.socratic.students.stance",
         "socratic_bench.benchmarks.socratic.students.fidelity",
     )
+
+    @property
+    def metrics(self) -> Sequence[MetricInfo]:
+        from socratic_bench.benchmarks.socratic.metrics import METRICS
+
+        return METRICS
 
     @property
     def file_kind(self) -> str:
@@ -132,16 +138,22 @@ class SocraticBenchmark(Benchmark):
         return f"You are a student. To leave, end with {CLOSING_TOKEN}"
 
     def summarise(self, config: CoreConfig, turns: Sequence[Turn]) -> Metrics:
-        return metrics.summarise(part_of(config, Settings), turns)
+        from socratic_bench.benchmarks.socratic.metrics import summarise
+
+        return summarise(part_of(config, Settings), turns)
 
     def closing_metrics(self, findings: Sequence[Mapping[str, Measure]]) -> Metrics:
         return insights.metrics_of(findings)
 
     def falls_short(self, config: CoreConfig, turn: Turn) -> bool:
-        return metrics.is_lapse(part_of(config, Settings), turn)
+        from socratic_bench.benchmarks.socratic.metrics import is_lapse
+
+        return is_lapse(part_of(config, Settings), turn)
 
     def headline(self, found: Metrics) -> tuple[str, ...]:
-        return metrics.headline(found)
+        from socratic_bench.benchmarks.socratic.metrics import headline
+
+        return headline(found)
 
 
 BENCHMARK = SocraticBenchmark()

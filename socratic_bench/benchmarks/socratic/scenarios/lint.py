@@ -23,7 +23,7 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     normal,
     own_sentences,
 )
-from socratic_bench.benchmarks.socratic.scenarios.wording import QUESTION_MARK, n_words, plain
+from socratic_bench.benchmarks.socratic.scenarios.wording import QUESTION_MARKS, n_words, plain
 from socratic_bench.types import counted
 
 _FEWEST_WORDS = {"persona": 15, "belief": 4, "because": 4}
@@ -129,7 +129,7 @@ def _drawn_out(scenario: Scenario) -> Iterator[str]:
     """What is to be drawn out is a thought of the student's, and no question of the tutor's."""
     for position, one in enumerate(scenario.draws_out, start=1):
         text = one.insight
-        if QUESTION_MARK.match(text[-1]):
+        if text[-1] in QUESTION_MARKS:
             yield f"draws_out, item {position}: a question; write what its answer brings to light"
         if n_words(text) < _DRAWN_WORDS:
             yield f"draws_out, item {position}: says too little; write {_DRAWN_WORDS} words or more"

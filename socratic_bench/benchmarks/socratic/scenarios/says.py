@@ -15,7 +15,7 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     own_sentences,
 )
 from socratic_bench.benchmarks.socratic.scenarios.wording import (
-    QUESTION_MARK,
+    QUESTION_MARKS,
     is_unspaced,
     n_words,
     plain,
@@ -84,7 +84,7 @@ def wrong_sentences(scenario: Scenario) -> Iterator[str]:
     for where, text in {**own, **lines}.items():
         if n_words(text) > _MOST_WORDS:
             yield f"{where}: longer than {_MOST_WORDS} words; students say less"
-        if QUESTION_MARK.search(text):
+        if not QUESTION_MARKS.isdisjoint(text):
             yield f"{where}: asks a question; asking is the tutor's part"
         in_order = where.startswith("replies")
         yield from (f"{where}: {found}" for found in _unfit(scenario, text, in_order=in_order))

@@ -15,7 +15,7 @@ _CONTRACTED = {
     "'ll": " will",
     "'d": " would",
 }
-QUESTION_MARK = re.compile("[?\uff1f\u061f\u037e\u055e]")  # full-width, Arabic, Greek, Armenian
+QUESTION_MARKS = frozenset("?\uff1f\u061f\u037e\u055e")  # full-width, Arabic, Greek, Armenian
 _WORD = re.compile(r"[\w']+")
 
 
