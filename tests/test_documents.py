@@ -308,8 +308,9 @@ def test_every_kind_has_a_schema_that_refuses_something(kind):
 UNBOUNDED = {"overhead_ms", "p50", "p90", "p99", "fail_under", "scores", "heuristics", "notes"} | {
     *("findings", "axes", "metrics", "mean", "value")
 }
-# Limits of means.
-UNBOUNDED_OF = {"sweep": {"low", "high"}}
+# Limits of means, and of differences.
+LIMITS = {"low", "high"}
+UNBOUNDED_OF = {"sweep": LIMITS, "comparison": {*LIMITS, "values", "drop"}}
 
 
 def described(node: object, name: str = "") -> Iterator[tuple[str, Any]]:
