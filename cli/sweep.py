@@ -71,7 +71,9 @@ def _asked(flags: Flags, problems: "Sequence[Words]") -> "Asked":
 
 
 def plan_of(flags: Flags, problems: "Sequence[Words]") -> "PlanFile":
-    """The plan that the flags name. Raises `UsageError` with the given problems and its own."""
+    """The plan that the flags name, with its mistakes. Raises `UsageError` with the given problems
+    and its own if none of it can be read.
+    """
     from socratic_bench.errors import UsageError
     from socratic_bench.sweeps.plan_file import NO_PLAN, read_plan_file
 

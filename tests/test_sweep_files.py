@@ -13,7 +13,7 @@ from socratic_bench.pricing.table import builtin_prices
 from socratic_bench.settings import MAX_TEXT_BYTES, flag_names
 from socratic_bench.sweeps.plan_file import PlanFile, read_plan_file
 from socratic_bench.sweeps.prompts import MAX_PROMPTS, Prompt, read_prompts
-from tests.command import ROOT, run
+from tests.command import ROOT, environment, run
 from tests.schemas import breaches
 
 
@@ -30,6 +30,13 @@ def mistakes(read, path: Path) -> list[str]:
     raised.value.call_settings(flag_names(()))
     assert all(one.startswith(f"{path}: ") for one in raised.value.problems)
     return [one.removeprefix(f"{path}: ") for one in raised.value.problems]
+
+
+def read_plan(path: Path) -> PlanFile:
+    plan = read_plan_file(path)
+    if plan.mistakes:
+        raise UsageError(plan.mistakes)
+    return plan
 
 
 class TestPrompts:
@@ -152,7 +159,7 @@ def plan_file(folder: Path, content: str | bytes) -> Path:
 class TestPlan:
     def test_its_keys_are_flags_of_the_command(self, tmp_path):
         path = plan_file(tmp_path, PLAN)
-        plan = read_plan_file(path)
+        plan = read_plan(path)
 
         assert breaches_of_plan(PLAN) == []
         assert plan.flags == {
@@ -175,7 +182,7 @@ class TestPlan:
         }
 
     def test_a_model_has_settings_of_its_own(self, tmp_path):
-        plan = read_plan_file(plan_file(tmp_path, PLAN))
+        plan = read_plan(plan_file(tmp_path, PLAN))
         a, b = plan.models
         prices = plan.prices()
 
@@ -193,7 +200,7 @@ class TestPlan:
     def test_models_may_be_ids_alone(self, tmp_path):
         content = """models = ["a", {id = "b"}]"""
         hyphened = """models = ["a", {id = "b", service-tier = "flex"}]"""
-        plan = read_plan_file(plan_file(tmp_path, content))
+        plan = read_plan(plan_file(tmp_path, content))
 
         assert breaches_of_plan(content) == []
         assert plan == PlanFile(
@@ -202,7 +209,7 @@ class TestPlan:
             models=(ModelPlan(id="a"), ModelPlan(id="b")),
         )
         assert plan.prices() is None
-        plan = read_plan_file(plan_file(tmp_path, hyphened))
+        plan = read_plan(plan_file(tmp_path, hyphened))
         assert plan.by_model == {"a": {}, "b": {"service_tier": "flex"}}
 
     def test_every_mistake_is_told_with_its_place_and_what_to_do(self, tmp_path):
@@ -250,7 +257,7 @@ target_rpm = 0
 [[models]]
 id = "b"
 """
-        assert mistakes(read_plan_file, plan_file(tmp_path, content)) == [
+        assert mistakes(read_plan, plan_file(tmp_path, content)) == [
             "judge-model: the same as judge_model: keep one.",
             "kind: must be 'sweep_plan', not 'plan'.",
             "scenarios: no family is called 'puzzle'; did you mean puzzlement?",
@@ -321,7 +328,7 @@ id = "b"
         ],
     )
     def test_one_mistake_is_told(self, tmp_path, content, said):
-        (mistake,) = mistakes(read_plan_file, plan_file(tmp_path, content))
+        (mistake,) = mistakes(read_plan, plan_file(tmp_path, content))
 
         assert mistake.startswith(said)
 
@@ -336,7 +343,7 @@ id = "b"
         assert len(plans) == 2
         for content in plans:
             assert breaches_of_plan(content) == []
-            assert read_plan_file(plan_file(tmp_path, content)).models
+            assert read_plan(plan_file(tmp_path, content)).models
 
 
 def breaches_of_plan(content: str) -> list[str]:
@@ -409,6 +416,26 @@ class TestSweepOfAPlan:
         message = outcome.document["error"]["message"]
         assert "Unknown flag '--no-such-flag'" in message
         assert f"{path}: models, item 2, turns: belongs above the first table." in message
+
+    @pytest.mark.parametrize("command", ["sweep", "doctor"])
+    def test_all_its_mistakes_are_told_at_once(self, tmp_path, command):
+        """Those of a key by itself, of the files it names, and of the runs that it asks for."""
+        plan = 'models = ["no.model"]\nturns = 0\nprompts = "none.txt"\noutput_dir = 3'
+        path = plan_file(tmp_path, plan)
+        outcome = run(
+            *(command, path),
+            env=environment(AWS_REGION="us-east-1", BEDROCK_MODEL_IDS='["a.model"]'),
+        )
+
+        assert outcome.exit_code == 2
+        told = outcome.stderr.splitlines()[1:5]
+        assert [line.removeprefix("  - ").replace(str(tmp_path), "") for line in told] == [
+            f"/{path.name}: turns is 0, but must lie in 1..500.",
+            f"/{path.name}: output_dir: must be text in quotation marks, not a number.",
+            "/none.txt: it cannot be read: No such file or directory.",
+            "Model not found in BEDROCK_MODEL_IDS: 'no.model' (nearest: a.model).",
+        ]
+        assert "4 mistakes" in outcome.stderr
 
     def test_a_model_s_own_setting_and_several_for_all_contradict(self, tmp_path):
         tiers = ("--service-tier", "default", "flex")

@@ -4,7 +4,9 @@ import json
 
 import pytest
 
+from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.benchmarks.socratic.scenarios import DATA
+from socratic_bench.sweeps.validation import validate
 from tests.command import environment, run
 from tests.terminal import run_in_terminal, width
 
@@ -34,6 +36,13 @@ max_cost_usd = 1.0
 enable_thinking = true
 max_tokens = 100
 """
+# A key that is wrong by itself hides no other mistake.
+EARLY_PLAN = """
+models = ["a.model"]
+turns = 0
+prompts = "none.txt"
+max_cost_usd = 1.0
+"""
 PRICES = {"models": {"a": {"default": {"input": 1, "output": 2}}}}
 
 
@@ -54,6 +63,7 @@ FILES = {
     "prices.json": json.dumps(PRICES),
     "bad_plan.toml": BAD_PLAN,
     "contrary_plan.toml": CONTRARY_PLAN,
+    "early_plan.toml": EARLY_PLAN,
     "bad.jsonl": '{"prompt": "Why?"}\n{"prompt": 3}\nnope\n',
     "bad_prices.json": '{"models": {"a": {"default": {"input": -1}}}}',
     "own.toml": scenario(id="mine", age="old", family="none"),
@@ -94,6 +104,7 @@ def test_every_file_is_told_by_what_it_is(outcome, found):
         "prices.json": "prices",
         "bad_plan.toml": "plan",
         "contrary_plan.toml": "plan",
+        "early_plan.toml": "plan",
         "bad.jsonl": "prompts",
         "bad_prices.json": "prices",
         "own.toml": "scenario",
@@ -126,6 +137,10 @@ def test_every_file_is_told_by_what_it_is(outcome, found):
                 "must be less than max_tokens (100)",
                 "needs the price of",
             ),
+        ),
+        (
+            "early_plan.toml",
+            ("turns is 0", "none.txt: it cannot be read", "needs the price of"),
         ),
         ("bad.jsonl", ("line 2: prompt must be text.", "line 3: it is no JSON")),
         (
@@ -176,3 +191,20 @@ def test_a_plan_is_told_of_its_axes_by_its_own_keys(tmp_path):
     assert outcome.document["files"][0]["problems"] == [
         "Nothing to open the dialogue with: give prompts or scenarios."
     ]
+
+
+@pytest.mark.parametrize(
+    ("plan", "told"),
+    [
+        ('modls = ["a"]\nscenarios = "career-change"', "modls: unknown key; did you mean models?"),
+        ('models = ["a"]\nscenarios = 3', "scenarios: must be text in quotation marks"),
+        ("[[models]]\nid = 'a'\nprompts = 'p.txt'", "models, item 1, prompts: belongs above"),
+        ("scenarios = 'career-change'\n[[models]]\nid = 3", "models, item 1, id: must be text"),
+    ],
+)
+def test_what_is_given_wrongly_is_not_told_as_missing_besides(tmp_path, plan, told):
+    (tmp_path / "plan.toml").write_text(plan)
+    report = validate([str(tmp_path / "plan.toml")], load_benchmark("socratic"))
+
+    (problem,) = report.files[0].problems
+    assert problem.startswith(told)

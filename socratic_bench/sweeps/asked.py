@@ -1,6 +1,6 @@
 """What a command line asks a sweep for: the settings that its runs share, and the axes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -31,7 +31,7 @@ NOTHING_KEPT = Problem.of(
 
 class Asked(Struct, frozen=True, kw_only=True):
     """A sweep as it is asked for; `unread` are axes, by field, of which no value is one, or that
-    are needed and not given.
+    are needed and not given, and settings that the plan gives wrongly.
     """
 
     settings: SweepSettings
@@ -60,6 +60,7 @@ def read_sweep(
     """The sweep that flags ask for, and a plan where there is no flag, as far as they can be read,
     and every mistake in them.
     """
+    misgiven = [*_misgiven(plan, flags)]
     flags = {**plan.flags, **flags}
     problems: list[Words] = []
     own = Reader(SweepSettings, replace(sources, flags=flags))
@@ -77,10 +78,23 @@ def read_sweep(
         repeats=max(1, settings.repeats),
         by_model=plan.by_model,
     )
-    unread = [axis.name for axis in axes if not axis.values]
+    problems = [*plan.mistakes, *(one for one in problems if not names_any(one, misgiven))]
+    unread = [*misgiven, *(axis.name for axis in axes if not axis.values)]
     if not any(axis.name == MODEL for axis in axes):
         unread.append(MODEL)
     return Asked(settings=settings, grid=grid, plan=plan, unread=tuple(unread)), problems
+
+
+def names_any(said: Words, settings: Collection[str]) -> bool:
+    """Whether a mistake is about one of the settings, by field."""
+    return isinstance(said, Problem) and not {*said.settings}.isdisjoint(settings)
+
+
+def _misgiven(plan: PlanFile, flags: Flags) -> Iterator[str]:
+    """What the plan gives wrongly and no flag gives instead, with the axes of such flags."""
+    left = {name: flag for name, flag in plan.misread.items() if flag not in flags}
+    yield from left
+    yield from (one.name for one in axis_settings() if one.setting.axis in left.values())
 
 
 def axis_settings() -> Iterator[Declared]:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from socratic_bench.calling.rate_targets import RateTargets
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.runner import prepare
-from socratic_bench.sweeps.asked import Asked
+from socratic_bench.sweeps.asked import Asked, names_any
 from socratic_bench.sweeps.grid import Cell
 from socratic_bench.sweeps.plan_models import TARGETS
 
@@ -35,7 +35,9 @@ def check(asked: Asked, problems: Sequence[Words], cells: Sequence[Cell]) -> Non
         try:
             called.update(filter(None, prepare(config, price_tables=tables).models.values()))
         except UsageError as error:
-            found.update(dict.fromkeys(said for said in error.said if _counts(said, asked)))
+            # That an axis has no value is said already where none could be read.
+            mistakes = (said for said in error.said if not names_any(said, asked.unread))
+            found.update(dict.fromkeys(mistakes))
         if large := targets.problem(config.model, config.region, config.max_tokens):
             found[large] = None
     # Who else is called is known once all can be.
@@ -62,11 +64,6 @@ def _targets_of_none(asked: Asked, called: Collection[str]) -> list[Problem]:
         )
         for name, model in named
     ]
-
-
-def _counts(said: Words, asked: Asked) -> bool:
-    """That an axis has no value is said already where none could be read."""
-    return isinstance(said, str) or not {*said.settings} & {*asked.unread}
 
 
 def _one_of_each_kind(cells: Sequence[Cell]) -> Sequence[Cell]:

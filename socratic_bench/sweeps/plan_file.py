@@ -1,13 +1,14 @@
 """Reads PLAN.toml: a sweep's flags as keys of a file, and settings of single models."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig
-from socratic_bench.documents.sweep_plan import MODELS, ModelPlan, PlanKey, plan_keys
-from socratic_bench.errors import Problem, UsageError
+from socratic_bench.documents.sweep_plan import MODELS, ModelPlan, PlanKey, key_name, plan_keys
+from socratic_bench.errors import MOST_SHOWN, Problem, UsageError
 from socratic_bench.pricing.table import PriceSource, PriceTable, builtin_prices
 from socratic_bench.settings import Reader, Sources, read_bounded, table
 from socratic_bench.settings.reader import Flags
@@ -19,6 +20,7 @@ from socratic_bench.sweeps.plan_words import (
     Json,
     is_number,
     kind_of,
+    meant,
     named,
     unknown,
 )
@@ -34,11 +36,16 @@ Words = str | list[str] | bool
 class PlanFile(Struct, frozen=True, kw_only=True):
     """What a plan asks for: `flags` as the command has them, files in them as paths from the
     working folder, and `models`, whose ids and targets stand in `flags`, too. `name` is the file's.
+
+    What is wrong in it stands in `mistakes` alone; `misread` are the settings, by field, of which
+    it gives no value that can be used, with their flags.
     """
 
     name: str
     flags: Flags
     models: tuple[ModelPlan, ...] = ()
+    mistakes: tuple[Problem, ...] = ()
+    misread: Mapping[str, str] = {}
 
     @property
     def by_model(self) -> Mapping[str, Mapping[str, str]]:
@@ -64,9 +71,9 @@ NO_PLAN = PlanFile(name="", flags={})
 
 
 def read_plan_file(path: Path | str) -> PlanFile:
-    """The plan in a file. Raises `UsageError` with every mistake that is one by itself.
-
-    Mistakes of several settings together are found when the sweep's cells are prepared.
+    """The plan in a file, with every mistake that is one by itself: those of several settings
+    together are found when the sweep's cells are prepared, and all are told at once. Raises
+    `UsageError` if none of it can be read.
     """
     try:
         found = parse_toml(read_bounded(path))
@@ -75,11 +82,10 @@ def read_plan_file(path: Path | str) -> PlanFile:
         raise UsageError([_told(path, f"it cannot be read: {why}.")]) from error
     except UnreadableTomlError as error:
         raise UsageError([_told(path, f"{error}.")]) from error
-    plan = _PlanReader(Path(path))
-    read = plan.read(found)
-    if plan.mistakes:
-        raise UsageError([_told(path, mistake) for mistake in plan.mistakes])
-    return read
+    reader = _PlanReader(Path(path))
+    plan = reader.read(found)
+    mistakes = [_told(path, mistake) for mistake in reader.mistakes]
+    return replace(plan, mistakes=tuple(mistakes), misread=reader.misread)
 
 
 def _told(path: Path | str, mistake: str) -> Problem:
@@ -87,10 +93,13 @@ def _told(path: Path | str, mistake: str) -> Problem:
 
 
 class _PlanReader:
-    """Reads the parsed file; `mistakes` collects what is wrong, each with its place in the file."""
+    """Reads the parsed file; `mistakes` collects what is wrong, each with its place in the file,
+    and `misread` what was to be given there.
+    """
 
     def __init__(self, path: Path) -> None:
         self.mistakes: list[str] = []
+        self.misread: dict[str, str] = {}
         self._path = path
         self._keys = plan_keys(KINDS)
 
@@ -100,8 +109,7 @@ class _PlanReader:
         models: tuple[ModelPlan, ...] = ()
         for word, value in values.items():
             if word == MODELS:
-                models, wrong = read_models(value, self._keys)
-                self.mistakes += wrong
+                models = self._models(value)
                 flags[MODELS] = [one.id for one in models]
             elif word in ABOUT:
                 if value != ABOUT[word] or isinstance(value, bool):
@@ -110,10 +118,33 @@ class _PlanReader:
                 if words := self._words(key, value):
                     flags[key.flag] = words
             else:
-                known = [*self._keys, MODELS, *ABOUT]
-                self.mistakes.append(unknown(word, known, n_told=len(self.mistakes)))
+                self._unknown(word)
         flags |= self._targets(flags, models)
         return PlanFile(name=str(self._path), flags=flags, models=models)
+
+    def _models(self, value: Json) -> tuple[ModelPlan, ...]:
+        models, wrong = read_models(value, self._keys)
+        self.mistakes += wrong
+        if not models:
+            self._misread([MODELS])
+        if wrong and isinstance(value, list):  # a key below a table is the table's
+            below = (word for row in value if isinstance(row, dict) for word in row)
+            self._misread({key_name(word) for word in below} - {*ModelPlan.__struct_fields__})
+        return models
+
+    def _unknown(self, word: str) -> None:
+        known = [*self._keys, MODELS, *ABOUT]
+        if len(self.mistakes) < MOST_SHOWN:
+            self._misread(meant(word, known))
+        self.mistakes.append(unknown(word, known, n_told=len(self.mistakes)))
+
+    def _misread(self, words: Iterable[str]) -> None:
+        """Note what the keys would have given: that it is missing is no other mistake."""
+        for word in words:
+            if word == MODELS:
+                self.misread["model"] = MODELS
+            elif key := self._keys.get(word):
+                self.misread[key.setting.name] = key.flag
 
     def _targets(
         self, flags: Mapping[str, Words], models: Sequence[ModelPlan]
@@ -128,6 +159,7 @@ class _PlanReader:
             for model in (model for model, target in own.items() if target is not None):
                 if model in others:
                     self.mistakes.append(f"{name}: names {model!r}, which has its own: keep one.")
+                    continue
                 words.append(f"{model}={own[model]}")
             if words:
                 yield flag, words
@@ -138,6 +170,7 @@ class _PlanReader:
         mistakes = [*_mistakes(key, values)]
         self.mistakes += dict.fromkeys(mistakes)
         if mistakes:
+            self._misread([key.name])
             return None
         if key.kind is bool:
             return True if value else None

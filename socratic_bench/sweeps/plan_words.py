@@ -51,6 +51,12 @@ def named(found: Mapping[str, Json], place: str = "") -> tuple[dict[str, Json], 
     return {name: found[word] for name, word in words.items()}, mistakes
 
 
+def meant(word: str, known: Sequence[str]) -> Sequence[str]:
+    """The keys that one which is not known may stand for."""
+    near = get_close_matches(word[:LONGEST_COMPARED], known, n=1)
+    return near or [name for name in known if word in name.split("_")]
+
+
 def unknown(
     word: str, known: Sequence[str], place: str = "", above: Iterable[str] = (), *, n_told: int
 ) -> str:
@@ -59,10 +65,7 @@ def unknown(
     What may have been meant is looked for only as long as not more mistakes are told than are
     shown.
     """
-    compared = known if n_told < MOST_SHOWN else ()
-    near = get_close_matches(word[:LONGEST_COMPARED], compared, n=1)
-    near = near or [name for name in compared if word in name.split("_")]
-    if near:
+    if near := meant(word, known if n_told < MOST_SHOWN else ()):
         return f"{place}{word}: unknown key; did you mean {' or '.join(near)}?"
     if _SECRET.search(word):
         return (

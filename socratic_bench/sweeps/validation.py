@@ -105,7 +105,7 @@ def _read_prices(file: str) -> None:
 
 
 def _read_plan(file: str) -> None:
-    """The plan by itself; once it can be read, the runs that it asks for, too."""
+    """The plan, and the runs that it asks for."""
     plan = read_plan_file(file)
     asked, misread = read_sweep({}, _sources(plan), plan)
     problems: list[Words] = [one for one in misread if one != NOTHING_KEPT]
@@ -114,7 +114,7 @@ def _read_plan(file: str) -> None:
 
 def _sources(plan: PlanFile) -> Sources:
     """The plan alone: what an environment says besides is taken to be as it should."""
-    models = plan.flags.get(MODELS, [])
+    models = plan.flags.get(MODELS) or ["any"]
     allowed = json.dumps(models if isinstance(models, list) else [models])
     return Sources(
         flags=plan.flags,
