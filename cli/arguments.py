@@ -23,6 +23,7 @@ MISSING = "\0missing"  # no word of a command line can hold a NUL
 # The parser takes time with the square of the number of flags.
 MOST_WORDS = 1000
 LONGEST_SHOWN = 60
+PLAN_SUFFIX = ".toml"
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
@@ -92,6 +93,10 @@ class Parser(argparse.ArgumentParser):
         """Note that a flag stands on the command line, however it is written there."""
         self._given[flag] += 1
 
+    def forget(self) -> None:
+        """Begin again, with another reading of the command line."""
+        self._given.clear()
+
     def repeated(self) -> list[str]:
         """A mistake for each flag that stood there more than once."""
         flags = [flag for flag, count in self._given.items() if count > 1]
@@ -149,6 +154,10 @@ def parse(parser: Parser, words: Sequence[str]) -> tuple[Flags, list[str]]:
     if len(words) > MOST_WORDS:
         parser.error(f"the command line has {len(words)} words, but at most {MOST_WORDS} are read")
     found, unknown = parser.parse_known_args(words)
+    if strays := [*_taken_from_unknown(parser, found, words, unknown)]:
+        parser.forget()
+        kept = [word for place, word in enumerate(words) if place not in strays]
+        found, unknown = parser.parse_known_args(kept)
     flags: dict[str, str | list[str] | bool] = {}
     problems = [*_unknown(parser, unknown), *parser.repeated()]
     for name, value in vars(found).items():
@@ -159,6 +168,20 @@ def parse(parser: Parser, words: Sequence[str]) -> tuple[Flags, list[str]]:
         elif value is not None and value is not False:
             flags[flag] = value
     return flags, [*problems, *_undecodable(parser, found)]
+
+
+def _taken_from_unknown(
+    parser: Parser, found: argparse.Namespace, words: Sequence[str], unknown: Sequence[str]
+) -> Iterator[int]:
+    """Where a word that was read as a file was to be taken by an unknown flag before it. A plan
+    behind it is still one: the flag may be a misspelt switch.
+    """
+    places = {action.dest for action in parser._actions if not action.option_strings}  # noqa: SLF001
+    read = {getattr(found, dest, None) for dest in places}
+    for place, (before, word) in enumerate(pairwise(words), start=1):
+        is_of_flag = before.startswith("-") and "=" not in before and before in unknown
+        if is_of_flag and word in read and not word.endswith(PLAN_SUFFIX):
+            yield place
 
 
 def parse_strictly(parser: Parser, words: Sequence[str]) -> argparse.Namespace:

@@ -417,6 +417,25 @@ class TestSweepOfAPlan:
         assert "Unknown flag '--no-such-flag'" in message
         assert f"{path}: models, item 2, turns: belongs above the first table." in message
 
+    def test_the_word_of_an_unknown_flag_is_no_plan(self, tmp_path):
+        words = ("--no-such-flag", "X", plan_file(tmp_path, OWN), "--quite", "-o", str(tmp_path))
+        outcome = run("sweep", *words, "--tuns", "3")
+
+        assert outcome.exit_code == 2
+        assert [line for line in outcome.stderr.splitlines() if line.startswith("  - ")] == [
+            "  - Unknown flag '--no-such-flag'.",
+            "  - Unknown flag '--quite'; did you mean --quiet?",
+            "  - Unknown flag '--tuns'; did you mean --turns?",
+        ]
+
+    def test_a_plan_behind_a_misspelt_switch_is_read(self, tmp_path):
+        outcome = run("sweep", "--quite", plan_file(tmp_path, OWN), "-o", str(tmp_path))
+
+        assert outcome.exit_code == 2
+        assert outcome.document["error"]["message"] == (
+            "Unknown flag '--quite'; did you mean --quiet?"
+        )
+
     @pytest.mark.parametrize("command", ["sweep", "doctor"])
     def test_all_its_mistakes_are_told_at_once(self, tmp_path, command):
         """Those of a key by itself, of the files it names, and of the runs that it asks for."""
