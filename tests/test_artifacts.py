@@ -213,7 +213,7 @@ class TestBucket:
 
         with pytest.raises(UsageError) as refused:
             store.check()
-        assert refused.value.problems == (f"No such bucket: {bucket}-not (RUNNER_S3_BUCKET).",)
+        assert refused.value.problems == (f"No such bucket: {bucket}-not.",)
         assert f"aws s3 mb s3://{bucket}-not --region us-east-1" in (refused.value.hint or "")
 
     @pytest.mark.parametrize(

@@ -365,6 +365,7 @@ def test_missing_bucket_is_found_before_the_first_call(moto_url):
 
     assert (outcome.exit_code, requests) == (2, [])
     assert "No such bucket: no-such-bucket" in outcome.stderr
+    assert "unset RUNNER_S3_BUCKET" in outcome.stderr
 
 
 def test_output_folder_that_cannot_be_written_is_found_before_the_first_call(tmp_path):

@@ -188,6 +188,15 @@ def test_every_object_is_encrypted_with_the_key_that_was_asked_for(client, bucke
     }
 
 
+def test_a_missing_bucket_is_told_by_the_flag_that_named_it(moto_url):
+    env = environment(AWS_ENDPOINT_URL_S3=moto_url, **KEYS)
+    outcome = run(*WORDS, "--s3-bucket", "no-such-bucket", env=env)
+
+    assert outcome.exit_code == 2
+    assert "No such bucket: no-such-bucket (--s3-bucket)." in outcome.stderr
+    assert "or leave out --s3-bucket and unset RUNNER_S3_BUCKET" in outcome.stderr
+
+
 def test_a_bucket_in_another_region_is_used_and_said(client, bucket, moto_url):
     def elsewhere(sent: Sent) -> Said | None:
         if "/eu-west-1/s3/" in sent.headers["Authorization"]:

@@ -88,7 +88,7 @@ class TestArtifacts:
 
         with pytest.raises(UsageError) as refused:
             play(s3_bucket="no-such-bucket")
-        assert refused.value.problems == ("No such bucket: no-such-bucket (RUNNER_S3_BUCKET).",)
+        assert refused.value.problems == ("No such bucket: no-such-bucket (s3_bucket).",)
         assert service.sent == []
 
     @pytest.mark.parametrize("broken", ["raw", "curated"])

@@ -59,6 +59,7 @@ def open_bucket(
         prefix=config.s3_prefix,
         region=config.region or OFFLINE_REGION,
         kms_key_id=config.s3_kms_key_id,
+        setting="s3_bucket",
         notice=notice,
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from botocore.exceptions import ClientError
 
-from socratic_bench.errors import ArtifactError, StoreOutageError, UsageError
+from socratic_bench.errors import ArtifactError, Problem, StoreOutageError, UsageError
 from socratic_bench.storage.bucket import Bucket
 from socratic_bench.storage.bucket_clients import Notice
 from socratic_bench.storage.bucket_faults import SDK_ERRORS
@@ -17,7 +17,8 @@ CHECK_TIMEOUT_S = 2
 class S3Store:
     """Keeps each key as an object under `prefix`, encrypted with the KMS key if one is given.
 
-    `notice` hears, in a sentence, of what goes another way than asked for.
+    `setting` is the one that names the bucket, by its field; `None` if no setting does. `notice`
+    hears, in a sentence, of what goes another way than asked for.
     """
 
     def __init__(
@@ -27,11 +28,13 @@ class S3Store:
         prefix: str,
         region: str,
         kms_key_id: str | None = None,
+        setting: str | None = None,
         notice: Notice = lambda _: None,
     ) -> None:
         self.bucket = Bucket(
             bucket, prefix=prefix, region=region, kms_key_id=kms_key_id, notice=notice
         )
+        self._setting = setting
 
     def check(self) -> None:
         """Raise `UsageError` if the bucket is surely missing; what cannot be told may pass."""
@@ -40,16 +43,27 @@ class S3Store:
             self.bucket.clients.ask(client, "head_bucket", Bucket=self.bucket.name)
         except ClientError as error:
             if error.response.get("Error", {}).get("Code") in MISSING:
-                raise UsageError(
-                    [f"No such bucket: {self.bucket.name} (RUNNER_S3_BUCKET)."],
-                    hint=f"Make it (aws s3 mb s3://{self.bucket.name} --region "
-                    f"{self.bucket.clients.region}) or unset the variable to run without S3.",
-                ) from error
+                raise self._missing_bucket() from error
         except SDK_ERRORS:
             # Best effort: a check that fails by itself decides nothing.
             return
         finally:
             client.close()
+
+    def _missing_bucket(self) -> UsageError:
+        name, said = self.bucket.name, "No such bucket: {bucket}"
+        make = f"Make it (aws s3 mb s3://{name} --region {self.bucket.clients.region})"
+        if self._setting is None:
+            return UsageError([Problem.of(f"{said}.", bucket=name)], hint=f"{make}.")
+        setting = f"{{{self._setting}}}"
+        variable = f"RUNNER_{self._setting.upper()}"
+        return UsageError(
+            [Problem.of(f"{said} ({setting}).", bucket=name)],
+            hint=Problem.of(
+                f"{{make}}, or leave out {setting} and unset {variable} to run without S3.",
+                make=make,
+            ),
+        )
 
     def holds(self, key: str) -> bool:
         """Whether there surely is such an object. Raises `StoreOutageError`."""
