@@ -1,7 +1,6 @@
 """The seam to those who answer: a provider sends one request, and names what went wrong with it."""
 
 import sys
-import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -132,61 +131,19 @@ def common_kind(error: Exception, model_id: str) -> ErrorKind | None:
     )
 
 
-class Sending:
-    """A request under way in some thread, which whoever waits for it can give up."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._closers: set[Callable[[], object]] = set()
-        self._is_given_up = False
-
-    def run(self, send: Callable[[], Answer]) -> Answer:
-        """Send it in this thread."""
-        _here.sending = self
-        try:
-            return send()
-        finally:
-            del _here.sending
-            with self._lock:
-                self._closers.clear()
-
-    def give_up(self) -> None:
-        """Close what it holds open, so that it ends at once; nothing once it has ended."""
-        with self._lock:
-            self._is_given_up = True
-            for close in self._closers:
-                close()
-
-    def hold(self, close: Callable[[], object]) -> None:
-        with self._lock:
-            self._closers.add(close)
-            if self._is_given_up:
-                close()
-
-    def release(self, close: Callable[[], object]) -> None:
-        """From now on it is no longer this request's to close."""
-        with self._lock:
-            self._closers.discard(close)
-
-
-_here = threading.local()
-
-
-def sending_here() -> Sending | None:
-    """The request that this thread sends, for a provider to say what closes it."""
-    return getattr(_here, "sending", None)
-
-
 class Provider(Protocol):
     """Sends requests; knows nothing of retries, pace, money and attempts. Safe to use from several
     threads.
 
     What `send` raises is looked up with `error_kind`; whatever else it raises is a defect. One that
     `tells_when_sent` calls `turnstile.sent` once a request is on its way, or before it waits for
-    anything else: requests of all runs are then put together a few at a time.
+    anything else: requests of all runs are then put together a few at a time. One that
+    `can_be_given_up` does what `socratic_bench.giving_up` asks of it, so that no request needs
+    another thread than its caller's.
     """
 
     tells_when_sent: bool = False
+    can_be_given_up: bool = False
 
     def send(self, model_id: str, request: Request, timeout_s: float) -> Answer:
         """Send one request and read the answer; it may block for longer, since nobody has to wait

@@ -121,11 +121,11 @@ def _done(work: Callable[[], Result]) -> tuple[Result | None, BaseException | No
     try:
         return work(), None
     except BaseException as error:  # noqa: BLE001 -- raised again where it is waited for
-        _let_go(error)
+        let_go(error)
         return None, error
 
 
-def _let_go(error: BaseException) -> None:
+def let_go(error: BaseException) -> None:
     """Of what was read of an answer: an error lives on, and what stands in its frames with it."""
     told: BaseException | None = error
     while told is not None:

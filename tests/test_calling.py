@@ -22,6 +22,7 @@ from socratic_bench.calling.events import (
 )
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.generation import GenerateConfig
+from socratic_bench.giving_up import sending_here
 from socratic_bench.provider_ports import Answer, ErrorKind, Provider, UnreadableAnswerError
 from socratic_bench.threads import RequestThreads
 from socratic_bench.types import CallKey, Message, Request, Usage
@@ -209,6 +210,33 @@ def test_a_call_takes_its_callers_thread_and_one_for_its_requests(played):
     model.complete(REQUEST, KEY)
 
     assert within == [1, 1]
+
+
+def test_a_request_that_can_be_given_up_takes_no_thread_and_ends_with_the_run(played):
+    before = {thread.ident for thread in threading.enumerate()}
+    within: list[set[int | None]] = []
+    asked, given_up = threading.Event(), threading.Event()
+
+    def hang() -> Answer:
+        within.append({thread.ident for thread in threading.enumerate()} - before)
+        sending = sending_here()
+        assert sending is not None
+        sending.hold(given_up.set)
+        asked.set()
+        assert given_up.wait(PATIENCE_S)
+        raise BusyError
+
+    played.provider.can_be_given_up = True
+    played.provider.steps = [hang]
+    with ThreadPoolExecutor(1) as pool:
+        calling = pool.submit(played.model().complete, REQUEST, KEY)
+        assert asked.wait(PATIENCE_S)
+        played.around.cancel_token.interrupt(15)
+        with pytest.raises(Stopped):
+            calling.result(PATIENCE_S)
+
+    assert [len(threads) for threads in within] == [1]  # the caller's
+    assert [one.error for one in played.heard[-1].error.attempts] == ["run_ended"]
 
 
 def test_threads_that_are_free_end_when_nobody_needs_them_any_more():

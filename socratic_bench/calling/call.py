@@ -40,8 +40,8 @@ RETRY_WINDOW_S = 900.0
 
 
 class CalledModel(Struct, frozen=True):
-    """See `socratic_bench.ports.Model`. A call is made in its caller's thread; each of its requests
-    has another one, which is left behind when the run ends.
+    """See `socratic_bench.ports.Model`. A call is made in its caller's thread, and so are its
+    requests, unless the provider cannot give them up.
     """
 
     model_id: str

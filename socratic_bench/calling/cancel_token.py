@@ -49,11 +49,14 @@ class _End(Future[BenchError]):
     def __init__(self) -> None:
         super().__init__()
         self.bells: set[Lock] = set()
+        self.given_up: set[Callable[[], None]] = set()
 
     def set_result(self, result: BenchError) -> None:
         super().set_result(result)
         for bell in tuple(self.bells):
             _ring(bell)
+        for give_up in tuple(self.given_up):
+            give_up()
 
 
 class CancelToken:
@@ -107,6 +110,18 @@ class CancelToken:
         finally:
             self._children.discard(child)
 
+    @contextmanager
+    def giving_up(self, give_up: Callable[[], None]) -> Iterator[None]:
+        """Until the block ends, what ends the run has this done, too, in whichever thread."""
+        self.check()
+        self._ended.given_up.add(give_up)
+        try:
+            if self._ended.done():
+                give_up()
+            yield
+        finally:
+            self._ended.given_up.discard(give_up)
+
     @property
     def error(self) -> BenchError | None:
         """What ended the run, if something did."""
@@ -119,7 +134,7 @@ class CancelToken:
 
     def check(self) -> None:
         """Raise what ended the run, if something did."""
-        remaining = self._remaining_s()
+        remaining = self.remaining_s
         if remaining is not None and remaining <= 0:
             self._end_by_deadline()
         if self._ended.done():
@@ -127,7 +142,7 @@ class CancelToken:
 
     def sleep(self, seconds: float) -> None:
         """Sleep, or raise what ends the run meanwhile."""
-        remaining = self._remaining_s()
+        remaining = self.remaining_s
         if remaining is not None and remaining <= seconds:
             seconds = remaining
         self._wait([self._ended], max(0.0, seconds))
@@ -143,7 +158,7 @@ class CancelToken:
         Raises `TimeoutError` if neither has come about after `timeout_s`.
         """
         self.check()
-        remaining_s = self._remaining_s()
+        remaining_s = self.remaining_s
         bounds = [bound for bound in (remaining_s, timeout_s) if bound is not None]
         self._wait([future, self._ended], min(bounds, default=None))
         if not future.done():
@@ -158,11 +173,13 @@ class CancelToken:
     def wait_for(self, futures: "Sequence[Future[None]]") -> None:
         """Return when all are done, or raise what ends the run before."""
         for future in futures:
-            self._wait([future, self._ended], self._remaining_s())
+            self._wait([future, self._ended], self.remaining_s)
             if not future.done():
                 self.check()
 
-    def _remaining_s(self) -> float | None:
+    @property
+    def remaining_s(self) -> float | None:
+        """Of the deadline; `None` where there is none."""
         if self._deadline_at_s is None:
             return None
         return max(0.0, self._deadline_at_s - self.monotonic_s())

@@ -1,10 +1,16 @@
 """Waits for one request's answer, and gives it up where nobody waits for it any longer."""
 
+import time
+from collections.abc import Callable
 from functools import partial
+from typing import Any
+
+from msgspec import Struct
 
 from socratic_bench.calling.cancel_token import CancelToken
-from socratic_bench.provider_ports import Answer, OverdueError, Provider, Sending
-from socratic_bench.threads import RequestThreads
+from socratic_bench.giving_up import Sending
+from socratic_bench.provider_ports import Answer, OverdueError, Provider
+from socratic_bench.threads import RequestThreads, let_go
 from socratic_bench.turnstile import Pass
 from socratic_bench.types import Request
 
@@ -25,19 +31,65 @@ def sent_in_time(  # noqa: PLR0913 -- what a request is sent with
 ) -> Answer:
     """The answer, or raise what sending raises, `OverdueError`, or what ends the run meanwhile.
 
-    The request has a thread of its own. If it is given up, its connection ends, and so the thread.
-    `turn` is given back once it is on its way.
+    `turn` is given back once the request is on its way. A request that cannot be given up has a
+    thread of its own, which is left behind.
     """
-    under_way = Sending()
-    send = partial(under_way.run, partial(provider.send, model_id, request, timeout_s))
     if not provider.tells_when_sent:
         turn.give_back()
-    sending = threads.submit(partial(turn.run, send))
+    send = partial(provider.send, model_id, request, timeout_s)
+    request_time = _Time(timeout_s + GRACE_S, cancel_token, threads)
+    wait = request_time.sent_here if provider.can_be_given_up else request_time.sent_aside
     try:
-        return cancel_token.result(sending, timeout_s + GRACE_S)
+        return wait(turn, send)
     except TimeoutError as error:
-        if sending.done():
-            return sending.result()
         raise OverdueError(model_id, timeout_s) from error
-    finally:
-        under_way.give_up()
+
+
+class _Time(Struct):
+    """The time that a request has from now on, by the clock that sockets wait by."""
+
+    time_s: float
+    cancel_token: CancelToken
+    threads: RequestThreads
+    monotonic_s: Callable[[], float] = time.monotonic
+    ends_at_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.ends_at_s = self.monotonic_s() + self.time_s
+
+    def sent_here(self, turn: Pass, send: Callable[[], Answer]) -> Answer:
+        """In this thread. Raises `TimeoutError` for an answer that is not there in time."""
+        under_way = Sending(self._aside, self._remaining_s)
+        with self.cancel_token.giving_up(under_way.give_up):
+            try:
+                return turn.run(partial(under_way.run, send))
+            except Exception as error:  # noqa: BLE001 -- raised again, unless there is more to say
+                failed = error
+        let_go(failed)
+        # The end of the run says more than the error of a request that it cut off.
+        self.cancel_token.check()
+        if self._remaining_s() <= 0:
+            raise TimeoutError from failed
+        raise failed
+
+    def sent_aside(self, turn: Pass, send: Callable[[], Answer]) -> Answer:
+        """In another thread, which is left behind if it does not answer in time."""
+        under_way = Sending()
+        sending = self.threads.submit(partial(turn.run, partial(under_way.run, send)))
+        try:
+            return self.cancel_token.result(sending, self.time_s)
+        except TimeoutError:
+            if sending.done():
+                return sending.result()
+            raise
+        finally:
+            under_way.give_up()
+
+    def _aside(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401 -- whatever the work gives
+        return self.cancel_token.result(self.threads.submit(work), self._remaining_s())
+
+    def _remaining_s(self) -> float:
+        """Of the request's time, or of the run's, whichever is over first."""
+        remaining_s = self.ends_at_s - self.monotonic_s()
+        of_run_s = self.cancel_token.remaining_s
+        return remaining_s if of_run_s is None else min(remaining_s, of_run_s)

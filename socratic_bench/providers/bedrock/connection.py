@@ -3,13 +3,15 @@
 import os
 import threading
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from socratic_bench.errors import Words
+from socratic_bench.giving_up import aside
 from socratic_bench.provider_ports import ErrorKind
-from socratic_bench.providers.bedrock.credentials import make_ready
+from socratic_bench.providers.bedrock.credentials import are_at_hand, make_ready
 from socratic_bench.providers.bedrock.session import (
     Endpoint,
     open_session,
@@ -63,9 +65,7 @@ class Connection:
         Raises `ModelError` where there are none any more.
         """
         if self._is_spent:
-            with self._opening:
-                if self._is_spent:
-                    self._open()
+            aside(self._open_again)
         return self.client
 
     def make_ready(self, client: "BedrockRuntimeClient") -> None:
@@ -74,7 +74,12 @@ class Connection:
         Raises `CredentialsError`. A client that signs with an API key needs none.
         """
         if not signs_with_token(client, self._environ):
-            make_ready(self._session, self._endpoint.assume_role_arn)
+            make = partial(make_ready, self._session, self._endpoint.assume_role_arn)
+            make() if are_at_hand(self._session) else aside(make)
+
+    def is_ready(self, client: "BedrockRuntimeClient") -> bool:
+        """Whether the client signs without asking anybody for newer credentials."""
+        return signs_with_token(client, self._environ) or are_at_hand(self._session)
 
     def answered(self, client: "BedrockRuntimeClient") -> None:
         """Marks the client's credentials as good, so that they may be renewed once they expire."""
@@ -115,6 +120,11 @@ class Connection:
 
     def close(self) -> None:
         self.client.close()
+
+    def _open_again(self) -> None:
+        with self._opening:
+            if self._is_spent:
+                self._open()
 
     def _open(self, session: "Session | None" = None) -> None:
         self._session = session or open_session(self._endpoint)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from socratic_bench.errors import ModelError
+from socratic_bench.giving_up import aside
 from socratic_bench.provider_ports import Answer, ErrorKind, OverdueError, Provider
 from socratic_bench.providers.bedrock import answers
 from socratic_bench.providers.bedrock.cache_points import caches_system
@@ -53,6 +54,7 @@ class BedrockProvider(Provider):
     """See `Provider`. What models refuse is left out of what is sent to them from then on."""
 
     tells_when_sent = True
+    can_be_given_up = True
 
     def __init__(
         self,
@@ -84,7 +86,10 @@ class BedrockProvider(Provider):
             sent = WireRequest(
                 client, shaped.arguments, timeout_s=timeout_s, monotonic_s=self._monotonic_s
             )
-            answer = _answer(sent.response(streamed=shaped.is_streamed))
+            respond = partial(sent.response, streamed=shaped.is_streamed)
+            # If they could not be renewed while there is still time, signing tries it again.
+            is_ready = self._connection.is_ready(client)
+            answer = _answer(respond() if is_ready else aside(respond))
         except (*TRANSLATED, ModelError) as error:
             began = sent is not None and sent.began
             raise FailedRequestError(

@@ -24,7 +24,7 @@ from botocore.awsrequest import (
 from botocore.exceptions import BotoCoreError, HTTPClientError, InvalidConfigError
 from urllib3.exceptions import LocationValueError, ProxySchemeUnsupported
 
-from socratic_bench.provider_ports import Sending, sending_here
+from socratic_bench.giving_up import Sending, aside, sending_here, within_time
 from socratic_bench.turnstile import sent
 
 ANSWER_MAX_BYTES = 32_000_000
@@ -105,15 +105,16 @@ class _BoundedConnection(_AnyConnection):  # type: ignore[misc]
 
     _held: tuple[Sending, Callable[[], object]] | None = None
     _pieces: list[bytes] | None = None
+    timeout: float | None
 
     def connect(self) -> None:
-        sent()  # others need not wait for what may take its time
         try:
-            super().connect()
+            aside(super().connect)
         except OSError:
             raise  # also certificates that are not trusted, which are ValueErrors as well
         except _UNSENDABLE as error:
             raise _unsendable(error) from error
+        self._hold()
 
     def request(
         self,
@@ -128,7 +129,10 @@ class _BoundedConnection(_AnyConnection):  # type: ignore[misc]
         _check_headers(headers)
         is_small = isinstance(body, bytes) and len(body) <= SMALL_BYTES
         self._pieces = [] if is_small and "Expect" not in headers else None
+        if vars(self)["sock"] is not None:
+            self._hold()
         try:
+            self.timeout = within_time(self.timeout)
             super().request(method, url, body, headers, *args, **kwargs)
             pieces, self._pieces = self._pieces, None
             if pieces:
@@ -140,7 +144,6 @@ class _BoundedConnection(_AnyConnection):  # type: ignore[misc]
         finally:
             self._pieces = None
         sent()
-        self._hold()
 
     def send(self, data: Any) -> None:  # noqa: ANN401 -- the SDK's own
         """Head and body of a small request go out at once, as the SDK itself means them to."""
@@ -153,6 +156,7 @@ class _BoundedConnection(_AnyConnection):  # type: ignore[misc]
         """Until the answer is read, this connection is that of the request which the thread sends:
         if nobody waits for it any more, the connection ends at once.
         """
+        self._release()
         sending = sending_here()
         if sending:
             self._held = (sending, partial(_shut, vars(self)["sock"]))
@@ -167,6 +171,7 @@ class _BoundedConnection(_AnyConnection):  # type: ignore[misc]
     def getresponse(self) -> Any:  # noqa: ANN401 -- urllib3's
         make = vars(self)["response_class"]  # a response's own, or the SDK's
         self.response_class = partial(_bounded, make, self._release)
+        self.timeout = within_time(self.timeout)
         try:
             return super().getresponse()
         finally:
@@ -185,18 +190,19 @@ def _shut(sock: socket.socket) -> None:
     """Have whoever reads from it read the end."""
     with suppress(OSError):
         # Of the socket itself: TLS has a farewell of its own, which would have to wait.
-        socket.socket.shutdown(sock, socket.SHUT_RDWR)
+        socket.socket.shutdown(getattr(sock, "socket", sock), socket.SHUT_RDWR)
 
 
 def _bounded(
     make: Callable[..., Any],
     on_read: Callable[[], None],
+    sock: socket.socket,
     *args: Any,  # noqa: ANN401
     **kwargs: Any,  # noqa: ANN401
 ) -> Any:  # noqa: ANN401
     """A response that is bounded from its first byte on, the interim ones before it included."""
-    response = make(*args, **kwargs)
-    response.fp = io.BufferedReader(_Bounded(response.fp, on_read))
+    response = make(sock, *args, **kwargs)
+    response.fp = io.BufferedReader(_Bounded(response.fp, sock, on_read))
     next_status = partial(_next_status, type(response), ref(response), count(1))
     response._read_status = next_status  # noqa: SLF001 -- asked for each of them
     return response
@@ -209,14 +215,18 @@ def _next_status(kind: Any, response: "ref[Any]", number: Iterator[int]) -> Any:
 
 
 class _Bounded(io.RawIOBase):
-    """The bytes of one answer, up to the bound, and as long as all of them fit."""
+    """The bytes of one answer, up to the bound, in its time, and as long as all of them fit."""
 
     _lock = threading.Lock()
     _under_way = 0
 
-    def __init__(self, inner: io.BufferedReader, on_read: Callable[[], None]) -> None:
+    def __init__(
+        self, inner: io.BufferedReader, sock: socket.socket, on_read: Callable[[], None]
+    ) -> None:
         super().__init__()
         self._inner = inner
+        self._sock = sock
+        self._timeout_s = sock.gettimeout()
         self._on_read = on_read
         self._n_read = self._n_counted = 0
         self._most = getattr(_allowed, "n_bytes", ANSWER_MAX_BYTES)
@@ -225,6 +235,9 @@ class _Bounded(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any, /) -> int:  # noqa: ANN401 -- any buffer
+        timeout_s = within_time(self._timeout_s)
+        if timeout_s != self._timeout_s:
+            self._sock.settimeout(timeout_s)
         n_new = self._inner.readinto1(buffer)
         self._n_read += n_new
         # A small answer is never refused because of large ones, and a tiny one does not count.

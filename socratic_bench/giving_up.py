@@ -1,0 +1,91 @@
+"""How a request that is under way ends at once when nobody waits for its answer any longer."""
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from socratic_bench.turnstile import sent
+
+Result = TypeVar("Result")
+_here = threading.local()
+
+
+class Sending:
+    """A request under way in some thread, which whoever waits for it can give up.
+
+    `aside` does work in another thread, which is left behind once the request is given up or
+    `remaining_s` have passed; by default, there is nobody who would have to leave it.
+    """
+
+    def __init__(
+        self,
+        aside: Callable[[Callable[[], Any]], Any] | None = None,
+        remaining_s: Callable[[], float] | None = None,
+    ) -> None:
+        self.aside = aside
+        self.remaining_s = remaining_s
+        self._lock = threading.Lock()
+        self._closers: set[Callable[[], object]] = set()
+        self._is_given_up = False
+
+    def run(self, send: Callable[[], Result]) -> Result:
+        """Send it in this thread."""
+        _here.sending = self
+        try:
+            return send()
+        finally:
+            del _here.sending
+            with self._lock:
+                self._closers.clear()
+
+    def give_up(self) -> None:
+        """Close what it holds open, so that it ends at once; nothing once it has ended."""
+        with self._lock:
+            self._is_given_up = True
+            for close in self._closers:
+                close()
+
+    def hold(self, close: Callable[[], object]) -> None:
+        with self._lock:
+            self._closers.add(close)
+            if self._is_given_up:
+                close()
+
+    def release(self, close: Callable[[], object]) -> None:
+        """From now on it is no longer this request's to close."""
+        with self._lock:
+            self._closers.discard(close)
+
+
+def sending_here() -> Sending | None:
+    """The request that this thread sends, for a provider to say what closes it."""
+    return getattr(_here, "sending", None)
+
+
+def aside(work: Callable[[], Result]) -> Result:
+    """Do what may block and what closing nothing would end, such as the lookup of a name, or a
+    program that gives credentials. Others are let through the turnstile before.
+
+    Raises `TimeoutError` once the request's time is over, and what ends the run meanwhile.
+    """
+    sent()
+    sending = sending_here()
+    if sending is None or sending.aside is None:
+        return work()
+    result: Result = sending.aside(work)
+    return result
+
+
+def within_time(timeout_s: float | None) -> float | None:
+    """The timeout, or what remains of the time of the request that this thread sends, if that is
+    shorter: a read that takes longer is in vain.
+
+    Raises `TimeoutError` once nothing remains.
+    """
+    sending = sending_here()
+    if sending is None or sending.remaining_s is None:
+        return timeout_s
+    remaining_s = sending.remaining_s()
+    if remaining_s <= 0:
+        raise TimeoutError("the time of the request is over")
+    return remaining_s if timeout_s is None else min(timeout_s, remaining_s)
