@@ -65,6 +65,8 @@ def _parts(document: SweepDocument) -> Iterator[str]:
     if document.n_missing:
         yield f"{document.n_missing} missing"
     yield "cost unknown" if document.cost_usd is None else f"{usd(document.cost_usd)} USD"
+    if document.n_missing and document.spent_usd is not None:
+        yield f"at most {usd(document.spent_usd)} USD with cells under way"
     seconds = document.timestamps.duration_seconds
     if seconds is not None:
         yield duration(seconds)

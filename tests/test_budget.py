@@ -95,6 +95,17 @@ def test_what_is_read_at_an_unknown_price_counts_as_input_and_not_as_all_it_coul
         cost_limit.reserve(MODEL, REQUEST, TUTOR)
 
 
+def test_what_is_under_way_counts_in_full_in_the_most_that_was_spent():
+    spending = SpendingLimit(2 * WORST_USD)
+    cost_limit = Budget(spending, table=builtin_prices(), region=None, wait=never)
+    first = cost_limit.reserve(MODEL, REQUEST, TUTOR)
+
+    assert spending.spent_usd == 0
+    assert spending.most_usd == pytest.approx(WORST_USD, abs=1e-9)
+    first.answered(USED)
+    assert spending.most_usd == spending.spent_usd == pytest.approx(USED_USD, abs=1e-9)
+
+
 def test_a_request_that_does_not_fit_beside_another_waits_for_it():
     waiting = threading.Event()
 

@@ -255,14 +255,17 @@ class TestLimits:
             "Raise --max-cost-usd. Go on with the same command and --resume."
         )
         assert short.document["cost_usd"] == pytest.approx(spent)
+        assert rest.document["spent_usd"] == pytest.approx(rest.document["cost_usd"])
+        assert "with cells under way" not in rest.stderr
         assert spent <= 0.25
         assert (rest.exit_code, rest.document["n_completed"]) == (0, 12)
         assert repeated_calls(tmp_path) == []
 
     def test_what_earlier_processes_spent_counts(self, tmp_path):
-        sweep(*GRID, folder=tmp_path)
+        without = sweep(*GRID, folder=tmp_path)
         more = sweep(*GRID, "--repeats", "2", "--max-cost-usd", "0.1", "--resume", folder=tmp_path)
 
+        assert without.document["spent_usd"] is None
         assert (more.exit_code, more.document["n_completed"]) == (6, 4)
 
     @pytest.mark.parametrize("processes", ["1", "2"])
@@ -274,6 +277,9 @@ class TestLimits:
         again = sweep(*words, "--max-cost-usd", limit_usd, folder=tmp_path)
 
         assert (first.exit_code, first.document["n_completed"]) == (6, 0)
+        assert spent <= first.document["spent_usd"] <= 0.08
+        assert f"at most {first.document['spent_usd']:.4f} USD with cells under way" in first.stderr
+        assert first.document["spent_usd"] <= again.document["spent_usd"] <= 0.08
         assert (again.exit_code, again.document["end_reason"]) == (6, "budget")
         told = re.search(
             "budget of 0.08 USD.* up to ([0-9.]+) USD", again.document["error"]["message"]

@@ -52,6 +52,13 @@ class SpendingLimit:
         return self._row[SPENT] / NANO
 
     @property
+    def most_usd(self) -> float:
+        """USD that are spent, at most, with those reserved for requests that have not settled."""
+        with self._rows.locked():
+            reserved = sum(self._row[RESERVED : RESERVED + MOST_PROCESSES])
+            return (self._row[SPENT] + reserved) / NANO
+
+    @property
     def moved(self) -> "Future[None]":
         """Done once a request may fit that did not before."""
         return self._moved

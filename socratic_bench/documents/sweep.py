@@ -248,6 +248,13 @@ class SweepDocument(Struct, frozen=True, kw_only=True):
         ActorUsage()
     )
     cost_usd: CostUsd = None
+    spent_usd: Annotated[
+        Amount | None,
+        Meta(
+            description="USD that all of it has cost at most, cells under way included; null "
+            "without a budget"
+        ),
+    ] = None
     failed: Annotated[
         list[FailedCell], Meta(description="cells that could not be played to their end, and why")
     ] = []

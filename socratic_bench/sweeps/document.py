@@ -42,6 +42,7 @@ def document_of(result: SweepResult, *, has_intervals: bool = False) -> SweepDoc
         groups=summary.groups(grid, cells, rows, by, means),
         usage=summary.usage_of(ended),
         cost_usd=summary.cost_of(ended),
+        spent_usd=None if result.spent_usd is None else round(result.spent_usd, summary.USD_PLACES),
         failed=failed,
         cells=complete,
         output_artifacts=in_folder.place() if in_folder else None,

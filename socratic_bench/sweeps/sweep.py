@@ -49,7 +49,8 @@ class SweepDisplay(Protocol):
 
 class SweepResult(Struct, frozen=True, kw_only=True):
     """How a sweep went: `cells` in the order in which they are played, and the rows of those that
-    have ended, by key. `error` is what ended it early, `pace` how fast each model was asked.
+    have ended, by key. `error` is what ended it early, `pace` how fast each model was asked,
+    `spent_usd` what all of it has cost at most, `None` without a budget.
     """
 
     asked: Asked
@@ -60,6 +61,7 @@ class SweepResult(Struct, frozen=True, kw_only=True):
     error: BenchError | None
     indices: tuple[CellIndex | None, CellIndex | None]
     pace: tuple[ModelPace, ...]
+    spent_usd: float | None
     notices: tuple[str, ...]
     started_at: datetime
     completed_at: datetime
@@ -100,6 +102,7 @@ class _Sweeping:
         self._call = call
         self._notices: list[str] = []
         self._pace: tuple[ModelPace, ...] = ()
+        self._spent_usd: float | None = None
         config = asked.grid.base
         self._stores = in_time(lambda: ListedStores(config, cancel_token.sleep), cancel_token)
         self._benchmark = load_benchmark(asked.grid.base.benchmark)
@@ -125,6 +128,7 @@ class _Sweeping:
             error=error and _told(error, is_whole=len(rows) == len(cells)),
             indices=(in_folder, in_bucket),
             pace=self._pace,
+            spent_usd=self._spent_usd,
             notices=tuple(self._notices),
             started_at=started_at,
             completed_at=self._now(),
@@ -162,8 +166,7 @@ class _Sweeping:
         rows: dict[str, CellRow] = {}
         for index in indices:
             rows.update(index.rows())
-        keys = {cell.key for cell in cells}
-        rows = {key: row for key, row in rows.items() if key in keys}
+        rows = {cell.key: rows[cell.key] for cell in cells if cell.key in rows}
         started_at = moment(begun.started_at)
         unknown = {run_id(begun.sweep_id, started_at, one): one for one in cells}
         unknown = {name: one for name, one in unknown.items() if not _is_complete(rows, one)}
@@ -205,6 +208,7 @@ class _Sweeping:
         at_once = min(self._settings.max_connections, len(jobs))
         spent_usd = sum(row.cost_usd or 0.0 for row in rows.values())
         spent_usd += sum(job.counted_usd for job in begun_jobs)
+        self._spent_usd = None if grid.base.max_cost_usd is None else spent_usd
         try:
             if at_once:
                 self._pace = self._play(control, grid, at_once=at_once, spent_usd=spent_usd)
@@ -265,6 +269,8 @@ class _Sweeping:
                     call=self._call,
                 )
                 engine.play(control.take, at_once, self._token)
+            if services.spending:
+                self._spent_usd = services.spending.most_usd
             return targets.report()
 
     def _shared(self, folder: str | None) -> Shared:
