@@ -66,7 +66,7 @@ class Identity(Struct, frozen=True):
             if title == name:
                 yield f"The {name} was {_shown(was)}, but now is {_shown(asked)}."
             elif was is None or asked is None:
-                words = ("had no", "has one") if was is None else ("had a", "has none")
+                words = ("had no", "has one") if was is None else ("had its", "has none")
                 yield f"The run {words[0]} {title}, but now {words[1]}."
             else:
                 yield f"The {title} has other contents than when it began."
