@@ -19,6 +19,7 @@ done
 python -m pip install --quiet --require-hashes --only-binary=:all: --no-deps --no-compile \
     --target "$packages" "$@"
 rm -rf "$packages/bin"
+find "$packages" -type d -name tests -prune -exec rm -rf {} +
 find "$packages" \( -name INSTALLER -o -name RECORD -o -name REQUESTED \) -delete
 python "$here/compile.py" "$root"
 chmod -R u=rwX,go=rX "$root"
