@@ -25,18 +25,28 @@ class Sending:
         self.aside = aside
         self.remaining_s = remaining_s
         self._lock = threading.Lock()
-        self._closers: set[Callable[[], object]] = set()
+        self._closers: dict[Callable[[], object], Callable[[], object]] = {}
         self._is_given_up = False
 
     def run(self, send: Callable[[], Result]) -> Result:
-        """Send it in this thread."""
+        """Send it in this thread. What it holds open when it fails is of no more use."""
         _here.sending = self
         try:
             return send()
+        except BaseException:
+            for end in self._left():
+                end()
+            raise
         finally:
             del _here.sending
-            with self._lock:
-                self._closers.clear()
+            self._left()
+
+    def _left(self) -> list[Callable[[], object]]:
+        """What ends all that is held open, which is nobody's from now on."""
+        with self._lock:
+            ends = [*self._closers.values()]
+            self._closers.clear()
+        return ends
 
     def give_up(self) -> None:
         """Close what it holds open, so that it ends at once; nothing once it has ended."""
@@ -45,16 +55,17 @@ class Sending:
             for close in self._closers:
                 close()
 
-    def hold(self, close: Callable[[], object]) -> None:
+    def hold(self, close: Callable[[], object], end: Callable[[], object]) -> None:
+        """From now on `close` ends it from any thread, and `end` tidies up after it in its own."""
         with self._lock:
-            self._closers.add(close)
+            self._closers[close] = end
             if self._is_given_up:
                 close()
 
     def release(self, close: Callable[[], object]) -> None:
         """From now on it is no longer this request's to close."""
         with self._lock:
-            self._closers.discard(close)
+            self._closers.pop(close, None)
 
 
 def sending_here() -> Sending | None:

@@ -8,9 +8,9 @@ import asyncio
 import os
 import selectors
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from socratic_bench.benchmarks.socratic.document import PARTS
 from socratic_bench.calling.cancel_token import wait_for_first
 from socratic_bench.emulator import Emulator, Settings
+from socratic_bench.errors import Stopped
 from socratic_bench.forecast.latency_models import AT_ONCE, START_MS
 from socratic_bench.runner import CancelToken, run
 from tests.command import account
@@ -70,7 +71,13 @@ class OwnedClock:
 
     def cancel_token(self) -> CancelToken:
         """For one run at that emulator."""
-        return CancelToken(monotonic_s=lambda: self.now_s, wait=self._wait)
+        return _OwnedToken(self, monotonic_s=lambda: self.now_s, wait=self._wait)
+
+    def call_later(self, seconds: float, call: Callable[[], object]) -> None:
+        """Have this called in so many seconds."""
+        loop, due_s = self._loop, self.now_s + seconds
+        assert loop is not None
+        loop.call_soon_threadsafe(lambda: loop.call_at(due_s, call))
 
     def _wait(self, futures: Sequence["Future[Any]"], timeout_s: float | None) -> None:
         if timeout_s is None:
@@ -97,6 +104,23 @@ class OwnedClock:
         loop.call_soon_threadsafe(start)
         yield passed
         loop.call_soon_threadsafe(stop)
+
+
+class _OwnedToken(CancelToken):
+    """Ends the run at its deadline: by a real clock no socket would wait any longer."""
+
+    def __init__(self, clock: OwnedClock, **how: Any) -> None:
+        super().__init__(**how)
+        self._clock = clock
+
+    def start_deadline(self, deadline_s: float | None) -> None:
+        super().start_deadline(deadline_s)
+        if deadline_s is not None:
+            self._clock.call_later(deadline_s, self._pass)
+
+    def _pass(self) -> None:
+        with suppress(Stopped):
+            self.check()
 
 
 class _OwnedLoop(asyncio.SelectorEventLoop):

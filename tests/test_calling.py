@@ -221,7 +221,7 @@ def test_a_request_that_can_be_given_up_takes_no_thread_and_ends_with_the_run(pl
         within.append({thread.ident for thread in threading.enumerate()} - before)
         sending = sending_here()
         assert sending is not None
-        sending.hold(given_up.set)
+        sending.hold(given_up.set, given_up.clear)
         asked.set()
         assert given_up.wait(PATIENCE_S)
         raise BusyError

@@ -62,9 +62,13 @@ class _Time(Struct):
         under_way = Sending(self._aside, self._remaining_s)
         with self.cancel_token.giving_up(under_way.give_up):
             try:
-                return turn.run(partial(under_way.run, send))
+                answer = turn.run(partial(under_way.run, send))
             except Exception as error:  # noqa: BLE001 -- raised again, unless there is more to say
                 failed = error
+            else:
+                if self.cancel_token.remaining_s == 0:
+                    self.cancel_token.check()
+                return answer
         let_go(failed)
         # The end of the run says more than the error of a request that it cut off.
         self.cancel_token.check()

@@ -160,7 +160,7 @@ class _BoundedConnection(_AnyConnection):  # type: ignore[misc]
         sending = sending_here()
         if sending:
             self._held = (sending, partial(_shut, vars(self)["sock"]))
-            sending.hold(self._held[1])
+            sending.hold(self._held[1], self.close)
 
     def _release(self) -> None:
         held, self._held = self._held, None
