@@ -26,7 +26,7 @@ class Sending:
         self.remaining_s = remaining_s
         self._lock = threading.Lock()
         self._closers: dict[Callable[[], object], Callable[[], object]] = {}
-        self._is_given_up = False
+        self.is_given_up = False
 
     def run(self, send: Callable[[], Result]) -> Result:
         """Send it in this thread. What it holds open when it fails is of no more use."""
@@ -34,6 +34,7 @@ class Sending:
         try:
             return send()
         except BaseException:
+            self.is_given_up = True
             for end in self._left():
                 end()
             raise
@@ -51,7 +52,7 @@ class Sending:
     def give_up(self) -> None:
         """Close what it holds open, so that it ends at once; nothing once it has ended."""
         with self._lock:
-            self._is_given_up = True
+            self.is_given_up = True
             for close in self._closers:
                 close()
 
@@ -59,13 +60,17 @@ class Sending:
         """From now on `close` ends it from any thread, and `end` tidies up after it in its own."""
         with self._lock:
             self._closers[close] = end
-            if self._is_given_up:
+            if self.is_given_up:
                 close()
 
     def release(self, close: Callable[[], object]) -> None:
-        """From now on it is no longer this request's to close."""
+        """From now on it is no longer this request's to close; of one that was given up it is of no
+        more use.
+        """
         with self._lock:
-            self._closers.pop(close, None)
+            end = self._closers.pop(close, None)
+        if end and self.is_given_up:
+            end()
 
 
 def sending_here() -> Sending | None:

@@ -109,12 +109,18 @@ class _BoundedConnection(_AnyConnection):  # type: ignore[misc]
 
     def connect(self) -> None:
         try:
-            aside(super().connect)
+            aside(partial(self._connect, sending_here()))
         except OSError:
             raise  # also certificates that are not trusted, which are ValueErrors as well
         except _UNSENDABLE as error:
             raise _unsendable(error) from error
         self._hold()
+
+    def _connect(self, sending: Sending | None) -> None:
+        """In a thread that may have been left behind meanwhile: then nobody else would close it."""
+        super().connect()
+        if sending and sending.is_given_up:
+            self.close()
 
     def request(
         self,
