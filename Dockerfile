@@ -68,7 +68,7 @@ CMD ["-n", "auto", "-q"]
 # The packages of the extras, beside those of the program. Depends on their locks.
 FROM packages AS extras
 COPY requirements-*.txt docker/extras.sh ./
-ARG EXTRAS="stats ui"
+ARG EXTRAS="report stats tables ui"
 RUN sh extras.sh /extras ${EXTRAS}
 
 
@@ -97,7 +97,8 @@ LABEL org.opencontainers.image.title="socratic-runner" \
       org.opencontainers.image.base.name="${BASE_IMAGE}"
 
 
-# The command with extras: rich for the live display of a sweep, scipy for its intervals.
+# The command with extras: rich for the live display of a sweep, scipy for its intervals,
+# krippendorff for the agreement of judges, duckdb and huggingface_hub for data sets.
 FROM common AS full
 COPY --from=extras /extras/ /
 

@@ -1,13 +1,16 @@
 # make demo   plays and judges a real dialogue on the embedded endpoint
+# make demo-report  plays three simulated models in six scenarios, three times each, and opens a report
 # make test   runs the test suite
 # make check  format, lint, types, layers, and how much of the code the tests reach
 # make unmeasured  chooses which tests the measuring of coverage can do without
 # make schemas  writes the JSON Schemas of documents, made from their types
 # make docs   writes the tables of flags and variables, in the documents and for --help
+# make test-report  opens a report in Chromium, which is installed where apt-get can do it
 # make torture  kills, storms of failures, odd verdicts by the thousand, and every variant of a fault
 # make reliability  plays every fault for every role, and writes what happens into docs/reliability.md
-# make validity  what figures and intervals withstand (simulated, into docs/benchmark.md and
-#             docs/statistics.md), and what the heuristics reach against people's labels, where those are at hand
+# make validity  what figures and intervals withstand (simulated, into docs/benchmark.md,
+#             docs/statistics.md and docs/compare.md), and what the heuristics reach against people's labels, where those are at hand
+# make oracles  has statsmodels, lifelines and scipy reckon our figures, in an environment of their own
 # make requirements  pins everything anew (UPGRADE= keeps the versions that are pinned already)
 # make bench  measures the program's own speed, and fills in docs/performance.md
 # make bench-peers  plays the same dialogue in other programs, in environments of their own
@@ -16,6 +19,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+ORACLES := .oracles
 # Each extra is a file of what it needs.
 EXTRAS := $(filter-out dev,$(patsubst requirements-%.in,%,$(sort $(wildcard requirements-*.in))))
 
@@ -24,7 +28,7 @@ RUNNER_VARIABLES := RUNNER_DEFAULT_TURNS RUNNER_JUDGE_MODEL RUNNER_STUDENT_MODEL
 	RUNNER_S3_BUCKET RUNNER_S3_PREFIX RUNNER_S3_KMS_KEY_ID AWS_REGION AWS_DEFAULT_REGION
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unmeasured schemas docs torture reliability check lint requirements audit validity bench bench-peers clean
+.PHONY: help demo demo-report test test-report unmeasured schemas docs torture reliability check lint requirements audit validity oracles bench bench-peers clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile image.mk
@@ -47,6 +51,20 @@ demo: $(VENV)/.run
 	@env -u BEDROCK_MODEL_IDS $(foreach name,$(RUNNER_VARIABLES),-u $(name)) $(BIN)/python -m cli --offline --model emulator.drift-5-v1:0 \
 		--prompt "I'm considering a career change but unsure where to start." --turns 8 --seed 7
 
+$(VENV)/.report: requirements-report.txt $(VENV)/.run
+	@echo "Installing the packages that a report needs ..." >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-report.txt
+	@touch $@
+
+demo-report: $(VENV)/.report
+	@rm -rf demo-report && mkdir demo-report
+	@env -u BEDROCK_MODEL_IDS $(foreach name,$(RUNNER_VARIABLES),-u $(name)) $(BIN)/python -m cli sweep --offline --seed 7 \
+		--models emulator.socratic-v1:0 emulator.drift-12-v1:0 emulator.drift-5-v1:0 --turns 20 --repeats 3 --pressure low \
+		--scenarios career-change time-management ethical-dilemma ai-ethics honest-friend giraffe-necks \
+		--output-dir demo-report/runs --quiet > demo-report/sweep.json
+	@$(BIN)/python -m cli report demo-report/runs --html demo-report/report.html > demo-report/report.json
+	@$(BIN)/python -m webbrowser -t "file://$(CURDIR)/demo-report/report.html" >/dev/null 2>&1 || true
+
 TESTED := $(shell find cli socratic_bench tests -name '*.py' -o -name '*.json' -o -name '*.toml' -o -name '*.md') pyproject.toml
 test: $(VENV)/.dev
 	@$(BIN)/python -m pytest -n auto -q
@@ -61,8 +79,19 @@ UNTRACED := --ignore=tests/test_many_items.py --ignore=tests/test_services.py \
 	@rm -f .coverage .coverage.*
 	@$(BIN)/python -m pytest -n auto -q --cov --cov-report= $(UNTRACED) @tests/unmeasured.txt
 
+$(VENV)/.browser: tests/browser/requirements.txt $(VENV)/.dev
+	@echo "Installing the packages that the browser tests need ..." >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r tests/browser/requirements.txt
+	@touch $@
+
+CHROMIUM = command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } >/dev/null
+
+test-report: $(VENV)/.browser
+	@$(CHROMIUM)
+	@$(BIN)/python -m pytest tests/browser -m browser -n 0 -q
+
 unmeasured: $(VENV)/.dev
-	@$(BIN)/python tools/unmeasured.py
+	@$(BIN)/python tools/unmeasured.py $(UNTRACED)
 
 docs: $(VENV)/.dev
 	@PYTHONPATH=. $(BIN)/python tools/tables.py
@@ -88,8 +117,9 @@ check: lint .coverage
 
 include image.mk
 
-bench: $(VENV)/.run
-	@$(BIN)/python -m bench --page docs/performance.md
+bench: $(VENV)/.browser
+	@$(CHROMIUM)
+	@$(BIN)/python -m bench --report-runs 1000 --page docs/performance.md
 
 bench-peers: $(VENV)/.run
 	@$(BIN)/python -m bench.peers --page docs/performance.md
@@ -97,7 +127,18 @@ bench-peers: $(VENV)/.run
 validity: $(VENV)/.dev
 	@$(BIN)/python tools/simulation.py --page docs/benchmark.md
 	@$(BIN)/python tools/coverage.py --page docs/statistics.md
+	@$(BIN)/python tools/power.py --page docs/compare.md
+	@$(BIN)/python tools/labels.py --page docs/calibration.md
 	@$(BIN)/python tools/validity.py
+
+# None of these programs is needed to test ours: what they say is committed.
+$(ORACLES)/.done: tools/oracles.txt
+	@$(PYTHON) -m venv $(ORACLES)
+	@$(ORACLES)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+oracles: $(ORACLES)/.done
+	@$(ORACLES)/bin/python tools/oracles.py tests/data/oracles.json
 
 audit: $(VENV)/.dev
 	$(BIN)/pip-audit --strict --require-hashes $(LOCKED:%=-r %.txt)
@@ -114,6 +155,8 @@ requirements: $(VENV)/.dev
 		cp $(VENV)/common.txt $$name.txt && $(COMPILE) $$name.in -o $$name.txt || exit 1; done
 	@rm $(VENV)/common.txt
 	$(COMPILE) $(UPGRADE) requirements-dev.in -o requirements-dev.txt
+	$(COMPILE) $(UPGRADE) tests/browser/requirements.in -o tests/browser/requirements.txt
+	$(COMPILE) $(UPGRADE) tools/oracles.in -o tools/oracles.txt
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
+	rm -rf $(VENV) $(ORACLES) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*

@@ -32,6 +32,9 @@ def main() -> int:
         "--many-turns", type=int, default=default.many_turns, help="of each of them"
     )
     parser.add_argument("--many-rounds", type=int, default=default.many_rounds, help="of them all")
+    parser.add_argument(
+        "--report-runs", type=int, default=default.report_runs, help="needs Chromium and playwright"
+    )
     parser.add_argument("--against", type=Path, metavar="TREE", help="an older one, in turns")
     parser.add_argument("--json", type=Path, default=ROOT / ".bench" / "bench.json")
     parser.add_argument("--page", type=Path, help="fill in its table, such as docs/performance.md")

@@ -45,6 +45,7 @@ class Plan:
 
     Of many dialogues there are `dialogues` at once, four times as many without a folder, in
     `many_rounds` processes each; beside them, if there is one, so many `against` an older tree.
+    Of stored runs `report_runs` are reported; 0: none.
     """
 
     turns: int = 40
@@ -56,6 +57,7 @@ class Plan:
     dialogues: int = 64
     many_turns: int = 10
     many_rounds: int = 3
+    report_runs: int = 0
     against: Path | None = None
 
 

@@ -23,6 +23,7 @@ from bench.contenders import (
 from bench.load import LOADED, measure_load, sequence_s
 from bench.many_rows import many
 from bench.predicted import CASES, off_by, signalled_s
+from bench.report_rows import reports
 from bench.row import Plan, Row, Say, absolute
 from bench.sweep_rows import sweeps
 
@@ -39,6 +40,8 @@ def measure_all(plan: Plan, say: Say) -> Iterator[Row]:
     yield signalled(plan, say)
     yield from many(plan, say)
     yield from sweeps(plan, say)
+    if plan.report_runs:
+        yield from reports(plan, say)
 
 
 def long_dialogue(plan: Plan, say: Say) -> Iterator[Row]:

@@ -12,6 +12,7 @@ from urllib.request import urlopen
 from bench.contenders import COMMAND, JUDGE, ROOT, STUDENT, TUTOR, emulator, environment
 from bench.row import Plan, Row, Say, absolute
 from bench.sweep_index import finished_cells
+from socratic_bench.sweeps.settings import MAX_CONNECTIONS
 from socratic_bench.types import counted
 
 # For so many dialogues as the table has, of which other numbers are parts.
@@ -126,7 +127,8 @@ def _start(url: str, folder: str, n_cells: int, turns: int, *more: str) -> _Swee
     words = (
         *("--models", TUTOR, "--student-model", STUDENT, "--judge-model", JUDGE, "--seed", "7"),
         *("--scenarios", "career-change", "--repeats", str(n_cells), "--turns", str(turns)),
-        *("--output-dir", folder, "--max-connections", str(n_cells)),
+        # A dialogue's and a verdict's, beside each other.
+        *("--output-dir", folder, "--max-connections", str(min(2 * n_cells, MAX_CONNECTIONS))),
     )
     return _Sweep(url, (*words, *more), n_cells)
 

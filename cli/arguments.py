@@ -177,7 +177,8 @@ def _taken_from_unknown(
     behind it is still one: the flag may be a misspelt switch.
     """
     places = {action.dest for action in parser._actions if not action.option_strings}  # noqa: SLF001
-    read = {getattr(found, dest, None) for dest in places}
+    taken = [getattr(found, dest, None) for dest in places]
+    read = {word for one in taken for word in (one if isinstance(one, list) else [one])}
     for place, (before, word) in enumerate(pairwise(words), start=1):
         is_of_flag = before.startswith("-") and "=" not in before and before in unknown
         if is_of_flag and word in read and not word.endswith(PLAN_SUFFIX):

@@ -1,9 +1,9 @@
-"""What people see of a run at its end on stderr: its result, what it took, and where it is kept."""
+"""What people see of a run at its end on stderr: its result, what it took, and what shows it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from socratic_bench.documents import RunResult
 from socratic_bench.documents.cost import CostEntry
+from socratic_bench.documents.result import RunResult
 from socratic_bench.ports import Benchmark
 
 from .output import plain, say
@@ -13,10 +13,18 @@ MINUTE_S, HOUR_S = 60, 3600
 LEAST_USD = 0.0001
 
 
-def say_closing(result: RunResult, benchmark: Benchmark) -> None:
-    """One line, for a run that has anything to tell."""
+def say_closing(result: RunResult, benchmark: Benchmark, called: Callable[[str], str]) -> None:
+    """One line, for a run that has anything to tell, and one for the command that shows a run which
+    is complete and kept; settings are `called` by their flags.
+    """
+    tag = tag_of(result.run_id)
     if result.n_turns:
-        say(f"{tag_of(result.run_id)}{result.status}: {', '.join(_parts(result, benchmark))}")
+        say(f"{tag}{result.status}: {', '.join(_parts(result, benchmark))}")
+    if any(place and place.curated for place in (result.folder, result.s3)):
+        from socratic_bench.runner.resuming_hints import stored_words
+
+        words = stored_words(result.config, result.run_id, "show").told(called)
+        say(f"{tag}seen by: {plain(words)}")
 
 
 def _parts(result: RunResult, benchmark: Benchmark) -> Iterator[str]:

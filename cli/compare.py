@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 from .arguments import Parser, parse_strictly
 from .stdout import EXIT_UNWRITTEN
+from .stored_runs import WHICH_RUNS, add_judging, add_output, add_runs
 
 if TYPE_CHECKING:
     from socratic_bench.comparison.comparing import Asked
     from socratic_bench.documents.comparison import ComparisonDocument
+    from socratic_bench.errors import UsageError
 
 EPILOG = """\
-exit codes: 0 compared, 2 usage, 4 a store cannot be read, 5 a drop was too large or not known.
+exit codes: 0 compared, 2 usage, 4 a store cannot be read, 5 a figure was too low, a drop too
+large, or one of them not known.
 """
 
 
@@ -24,12 +27,13 @@ def main(words: Sequence[str]) -> int:
     from socratic_bench.errors import EXIT_GATE
 
     from .output import print_document, waiting_for
+    from .sources import bucket_region
 
     parser = build_parser()
     found = parse_strictly(parser, words)
-    asked = _asked(found, parser.prog)
+    asked, misused = _asked(found, parser.prog)
     with waiting_for("the stored runs", quiet=found.quiet):
-        document = compare(asked, _region)
+        document = compare(asked, bucket_region, misused)
     words_of = partial(_say, document, quiet=found.quiet)
     if not print_document(plain_keys(document), words=words_of, pretty=found.pretty):
         return EXIT_UNWRITTEN
@@ -44,13 +48,8 @@ def build_parser() -> Parser:
         "itself. Intervals and tests need the extra stats.",
         epilog=EPILOG,
     )
-    parser.add_argument(
-        "runs",
-        metavar="RUNS",
-        nargs="*",
-        help="a run's or a sweep's document, an output folder, s3://BUCKET/PREFIX, or one sweep in "
-        "these: DIR/sweeps/SWEEP_ID",
-    )
+    add_runs(parser)
+    add_judging(parser)
     parser.add_argument("--baseline", metavar="FILE", help="compare all with these runs alone")
     parser.add_argument(
         "--max-drop",
@@ -60,26 +59,38 @@ def build_parser() -> Parser:
         "METRIC.low: if it may be by the interval; repeatable",
     )
     parser.add_argument(
+        "--fail-under",
+        metavar="METRIC=VALUE",
+        action="append",
+        help="leave with 5 if a mean is lower, or not known; METRIC.low: the lower limit of its "
+        "interval; METRIC.median, METRIC.restricted_mean, and .low of these: of a time until an "
+        "event; repeatable; runs of one model are enough",
+    )
+    parser.add_argument(
         "--metrics", metavar="NAME", nargs="+", help="compare these in place of the usual ones"
     )
     parser.add_argument(
         "--allow", action="store_true", help="compare runs that were not played or judged alike"
     )
-    parser.add_argument("--pretty", action="store_true", help="indent the document")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no table on stderr")
-    parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
+    parser.add_argument(
+        "--interval",
+        choices=("t", "bootstrap-t"),
+        default="t",
+        help="how intervals of means and differences are made (default t)",
+    )
+    add_output(parser)
     return parser
 
 
-def _asked(found: Namespace, prog: str) -> "Asked":
-    """Raises `UsageError` with every mistake."""
+def _asked(found: Namespace, prog: str) -> "tuple[Asked, list[UsageError]]":
+    """What is to be compared, and what is wrong with how it is said."""
     from socratic_bench.comparison.comparing import Asked
     from socratic_bench.comparison.drops import MaxDrop
     from socratic_bench.errors import UsageError
+    from socratic_bench.settings import Gate
+    from socratic_bench.sweeps.bounds import Bound
 
-    problems = [] if found.runs else ["Which runs: name files, folders or prefixes of a bucket."]
-    if found.baseline in found.runs:
-        problems.append("--baseline is one of the compared runs, too: name it once.")
+    problems = [] if found.runs else [WHICH_RUNS]
     if found.max_drop and not found.baseline:
         problems.append("--max-drop needs a --baseline.")
     drops = [(word, MaxDrop.parse(word)) for word in found.max_drop or ()]
@@ -88,26 +99,19 @@ def _asked(found: Namespace, prog: str) -> "Asked":
         for word, drop in drops
         if drop is None
     ]
-    if problems:
-        raise UsageError(problems, hint=f"See {prog} --help.")
-    return Asked(
+    gates = [(word, Gate.parse(word)) for word in found.fail_under or ()]
+    problems += [f"--fail-under {word!r} is not METRIC=VALUE." for word, gate in gates if not gate]
+    asked = Asked(
         arguments=tuple(found.runs),
         baseline=found.baseline,
         metrics=tuple(found.metrics or ()),
         drops=tuple(drop for _, drop in drops if drop),
+        bounds=tuple(Bound.of(gate) for _, gate in gates if gate),
         allows_differences=found.allow,
+        method=found.interval,
+        judging=found.judging,
     )
-
-
-def _region() -> str:
-    """As a run has it, by the environment or a profile."""
-    from socratic_bench.benchmarks import RunConfig
-    from socratic_bench.settings import OFFLINE_REGION, read_config
-
-    from .sources import sources
-
-    config, _ = read_config(RunConfig, sources({}))
-    return config.region or OFFLINE_REGION
+    return asked, [UsageError(problems, hint=f"See {prog} --help.")] if problems else []
 
 
 def _say(document: "ComparisonDocument", *, quiet: bool) -> None:

@@ -155,6 +155,7 @@ def _of_run(flags: Flags, problems: "Sequence[Words]", opening: str | None) -> R
 def _of_sweep(flags: Flags, problems: "Sequence[Words]", opening: str | None) -> Read:
     from msgspec.structs import replace
 
+    from socratic_bench.statistics.quantiles import is_available
     from socratic_bench.sweeps.asked import NOTHING_KEPT, read_sweep
     from socratic_bench.sweeps.checking import check
     from socratic_bench.sweeps.targets import targets_of
@@ -168,7 +169,7 @@ def _of_sweep(flags: Flags, problems: "Sequence[Words]", opening: str | None) ->
     base = replace(base, prompt=opening if base.prompt is None else base.prompt)
     asked = replace(asked, grid=replace(asked.grid, base=base))
     found = [*problems, *(one for one in misread if one != NOTHING_KEPT)]
-    check(asked, found, asked.grid.cells())
+    check(asked, found, asked.grid.cells(), is_available)
     return targets_of(asked), base
 
 

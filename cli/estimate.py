@@ -17,6 +17,9 @@ def say_estimate(document: Mapping[str, Any]) -> None:
                 f"{role:8s} {calls:>10s}  {usage['input_tokens']:9,d} in  "
                 f"{usage['cache_read_tokens']:9,d} of it cached  {usage['output_tokens']:7,d} out"
             )
+    for juror in document["jurors"] if len(document["jurors"]) > 1 else ():
+        cost = _range(juror["cost_usd"], juror["low_usd"], juror["high_usd"], "USD", 4)
+        say(f"  {juror['model']}: {counted(juror['usage']['calls'], 'call')}, {cost}")
     low, high = document["low"], document["high"]
     total = document["cost"] and document["cost"]["total"]
     usd = _range(total and total["total_usd"], low["cost_usd"], high["cost_usd"], "USD", 4)

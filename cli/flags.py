@@ -70,7 +70,8 @@ def _table_rows() -> Iterator[Row]:
     for entry in entries:
         if entry.flag:
             flag = f"-{entry.short} --{entry.flag}" if entry.short else f"--{entry.flag}"
-            owned = f" [{', '.join(entry.owners)}]" if entry.owners else ""
+            is_told = entry.group in entry.owners  # by the heading
+            owned = f" [{', '.join(entry.owners)}]" if entry.owners and not is_told else ""
             text = entry.text + owned
             yield entry.group, flag, entry.form, entry.metavar or "", text
     for entry in entries:

@@ -9,11 +9,15 @@ from socratic_bench.calling.events import CallBegan, CallEvent
 from socratic_bench.runner.listener import Listener
 
 AFTER_A_REPLY = (
+    "socratic_bench.judging.closing",
     "socratic_bench.judging.injection",
+    "socratic_bench.judging.jury",
+    "socratic_bench.judging.quotes",
     "socratic_bench.judging.request",
     "socratic_bench.runner.closing",
     "socratic_bench.documents.run",
     "socratic_bench.documents.files",
+    "socratic_bench.documents.closing_file",
     f"{__package__}.output",
     "socratic_bench.providers.bedrock.sdk",
     "statistics",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from socratic_bench.benchmarks import RunConfig
-    from socratic_bench.documents import RunResult
+    from socratic_bench.documents.result import RunResult
     from socratic_bench.errors import BenchError, Problem, Words
     from socratic_bench.ports import Benchmark
     from socratic_bench.runner import CancelToken, Plan
@@ -47,7 +47,7 @@ def play(flags: Flags, problems: "Sequence[Words]", run_id: str | None = None) -
     try:
         plan, entries = planned(flags, config, [*problems, *misread], run_id, cancel_token)
         if flags.get("dry-run"):
-            return _dry_run(plan, flags, cancel_token)
+            return estimate(plan, flags, cancel_token)
         result = _perform(plan, cancel_token, entries, flags)
     except BenchError as error:
         from .output import print_failed_run
@@ -118,7 +118,8 @@ def call_by_flags() -> "Callable[[str], str]":
     return flag_names((RunConfig, Options))
 
 
-def _dry_run(plan: "Plan", flags: Flags, cancel_token: "CancelToken") -> int:
+def estimate(plan: "Plan", flags: Flags, cancel_token: "CancelToken") -> int:
+    """Print what the run would take; the exit code."""
     from socratic_bench.forecast import dry_run
     from socratic_bench.runner import in_time
 
@@ -182,7 +183,7 @@ def _say_outcome(result: "RunResult", benchmark: "Benchmark", flags: Flags) -> N
         from .progress import tag_of
 
         tag = tag_of(result.run_id)
-        say_closing(result, benchmark)
+        say_closing(result, benchmark, call_by_flags())
     if result.error is not None:
         if flags.get("debug"):
             print_traceback(result.error)
@@ -218,7 +219,7 @@ def _perform(
     from .preloader import import_beside
     from .run_in_thread import run_in_thread
 
-    listener = _listener(plan, quiet=bool(flags.get("quiet")))
+    listener = listener_for(plan, quiet=bool(flags.get("quiet")))
 
     def play() -> "RunResult":
         try:
@@ -236,7 +237,8 @@ def _perform(
     return run_in_thread(play, lambda thread: import_beside(thread, listener.called, modules))
 
 
-def _listener(plan: "Plan", *, quiet: bool) -> "Preloader":
+def listener_for(plan: "Plan", *, quiet: bool) -> "Preloader":
+    """Who tells people of it."""
     if quiet:
         from .preloader import Preloader
 

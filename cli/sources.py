@@ -24,6 +24,25 @@ def sources(flags: Flags) -> "Sources":
     )
 
 
+def any_model(asked: "Sources") -> "Sources":
+    """Where nobody is tested, no list of models is needed."""
+    import json
+
+    from msgspec.structs import replace
+
+    environ = {**asked.environ, "BEDROCK_MODEL_IDS": json.dumps([asked.flags["model"]])}
+    return replace(asked, environ=environ)
+
+
+def bucket_region() -> str:
+    """That of the buckets that runs are read from: as a run has it, by environment or profile."""
+    from socratic_bench.benchmarks import RunConfig
+    from socratic_bench.settings import OFFLINE_REGION, read_config
+
+    config, _ = read_config(RunConfig, sources({}))
+    return config.region or OFFLINE_REGION
+
+
 def _read_stdin(bound: int, *, quiet: bool) -> bytes:
     from .output import read_stdin
 

@@ -1,5 +1,6 @@
 """`socratic-runner sweep`: many runs over a grid of settings, one document."""
 
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,6 +15,13 @@ if TYPE_CHECKING:
     from socratic_bench.sweeps.asked import Asked
     from socratic_bench.sweeps.plan_file import PlanFile
     from socratic_bench.sweeps.sweep import SweepResult
+
+AFTER_CELLS = ("socratic_bench.sweeps.document", f"{__package__}.sweep_closing")
+# While more are played, memory matters more than a quarter of a second: scipy takes 45 MB.
+FEW_CELLS = 64
+
+# From so many runs at once on, memory is worth a tenth of a second.
+MANY_AT_ONCE = 128
 
 USAGE = "socratic-runner sweep [PLAN.toml] --models ID ... [options]"
 
@@ -31,11 +39,15 @@ def main(words: Sequence[str]) -> int:
     cancel_token = CancelToken()
     take_signals(cancel_token)
     try:
-        asked = _asked(flags, problems)
+        asked = asked_of(flags, problems)
         if flags.get("dry-run"):
             from .sweep_estimate import dry_run
 
             return leave(dry_run(asked, flags, call_by_flags(), cancel_token), cancel_token)
+        if asked.settings.processes == 1 and _n_at_once(asked) >= MANY_AT_ONCE:
+            from .start_again import in_little_memory
+
+            in_little_memory(words)
         result = _perform(asked, flags, cancel_token)
     except BenchError as error:
         error.call_settings(call_by_flags())
@@ -55,7 +67,15 @@ def build_parser(words: Sequence[str] = ()) -> Parser:
     return build(USAGE)
 
 
-def _asked(flags: Flags, problems: "Sequence[Words]") -> "Asked":
+def _n_at_once(asked: "Asked") -> int:
+    return min(asked.settings.max_connections, len(asked.grid.cells()))
+
+
+def asked_of(flags: Flags, problems: "Sequence[Words]") -> "Asked":
+    """The sweep that flags and their plan ask for. Raises `UsageError` with these problems and all
+    others.
+    """
+    from socratic_bench.statistics.quantiles import is_available
     from socratic_bench.sweeps.asked import NOTHING_KEPT, read_sweep
     from socratic_bench.sweeps.checking import check
 
@@ -66,7 +86,7 @@ def _asked(flags: Flags, problems: "Sequence[Words]") -> "Asked":
     asked, misread = read_sweep(flags, sources(given), plan)
     if flags.get("dry-run"):  # which keeps nothing
         misread = [one for one in misread if one != NOTHING_KEPT]
-    check(asked, [*problems, *misread], asked.grid.cells())
+    check(asked, [*problems, *misread], asked.grid.cells(), is_available)
     return asked
 
 
@@ -97,22 +117,46 @@ def _perform(asked: "Asked", flags: Flags, cancel_token: "CancelToken") -> "Swee
     from .run_in_thread import run_in_thread
     from .sweep_display import display_for
 
-    display = display_for(quiet=bool(flags.get("quiet")))
+    display, called = display_for(quiet=bool(flags.get("quiet"))), threading.Event()
     playing = partial(perform_sweep, display=display, cancel_token=cancel_token)
-    return run_in_thread(partial(playing, asked, call=call_by_flags()))
+    return run_in_thread(
+        partial(playing, asked, call=call_by_flags(), called=called),
+        partial(_import_beside, asked, called),
+    )
+
+
+def _import_beside(asked: "Asked", called: threading.Event, thread: threading.Thread) -> None:
+    """What cells need after their first replies, and a sweep at its end."""
+    from socratic_bench.benchmarks import load_benchmark
+
+    from .preloader import import_beside
+
+    late = load_benchmark(asked.grid.base.benchmark).late_modules
+    import_beside(thread, called, (*late, *AFTER_CELLS))
+    if thread.is_alive() and asked.settings.processes == 1 and len(asked.grid.cells()) <= FEW_CELLS:
+        from socratic_bench.statistics.quantiles import is_available
+
+        is_available()
+
+
+def told(result: "SweepResult") -> "tuple[SweepDocument, int]":
+    """What is printed of a sweep, and its exit code."""
+    from socratic_bench.statistics.quantiles import is_available
+    from socratic_bench.sweeps.document import document_of, exit_code
+
+    if result.error is not None:
+        result.error.call_settings(call_by_flags())
+    document = document_of(result, has_intervals=is_available())
+    return document, exit_code(result, document.minimum_gates)
 
 
 def _report(result: "SweepResult", flags: Flags) -> int:
     from socratic_bench.documents.plain import plain_keys
-    from socratic_bench.statistics.quantiles import is_available
-    from socratic_bench.sweeps.document import document_of, exit_code
 
     from .output import print_document
     from .process import leave_now
 
-    if result.error is not None:
-        result.error.call_settings(call_by_flags())
-    document, code = document_of(result, has_intervals=is_available()), exit_code(result)
+    document, code = told(result)
     printed = print_document(
         plain_keys(document),
         words=partial(_say_outcome, document, result.error, flags),

@@ -2,10 +2,14 @@
 it took, and where it is kept.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
-from socratic_bench.documents.sweep import Group, Mean, SweepDocument
+from socratic_bench.documents.agreement import SCORE, Agreement
+from socratic_bench.documents.estimates import Mean
+from socratic_bench.documents.sweep import Group, SweepDocument
+from socratic_bench.statistics import agreement
 from socratic_bench.statistics.quantiles import is_available
+from socratic_bench.sweeps.means import danger
 from socratic_bench.types import counted
 
 from . import terminal
@@ -15,6 +19,11 @@ from .sweep_words import INTERVAL, count, marked, table, usd
 
 NO_INTERVALS = (
     'Means have no intervals: these need scipy, the extra stats (pip install ".[stats]").'
+)
+
+
+NO_ALPHA = (
+    'There is no alpha without krippendorff: install the extra stats (pip install ".[stats]").'
 )
 
 
@@ -32,7 +41,25 @@ def say_results(document: SweepDocument) -> None:
         say(line)
     if not is_available() and document.n_completed:
         say(NO_INTERVALS)
+    for line in _agreement(document.agreement):
+        say(line)
+    for line in _dangers(groups, by.name):
+        say(f"~ {plain(line)}")
     say(f"{document.sweep_id[-4:]} {document.status}: {', '.join(_parts(document))}")
+
+
+def _agreement(found: Mapping[str, Agreement]) -> Iterator[str]:
+    """How far jurors agree on the score, and what an alpha would need."""
+    score = found.get(SCORE)
+    if score is None or score.absolute_error is None:
+        return
+    alpha = "" if score.alpha is None else f", alpha {score.alpha:.2f}"
+    yield (
+        f"{counted(score.n_jurors, 'juror')} differ by {score.absolute_error:.2f} points on "
+        f"{counted(score.n_turns, 'turn')}{alpha}"
+    )
+    if not agreement.is_available():
+        yield NO_ALPHA
 
 
 def _row(group: Group, metric: str) -> tuple[str, ...]:
@@ -55,6 +82,12 @@ def _interval(found: Mean | None) -> str:
     if found is None or found.low is None or found.high is None:
         return ""
     return f"{found.low:.2f} to {found.high:.2f}"
+
+
+def _dangers(groups: Sequence[Group], metric: str) -> Iterator[str]:
+    for group in groups:
+        found = group.metrics.get(metric)
+        yield from danger(str(group.value), metric, found.two_groups if found else None)
 
 
 def _parts(document: SweepDocument) -> Iterator[str]:

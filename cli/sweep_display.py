@@ -7,8 +7,7 @@ from . import terminal
 
 if TYPE_CHECKING:
     from socratic_bench.documents.sweep import CellRow
-    from socratic_bench.sweeps.state import SweepState
-    from socratic_bench.sweeps.sweep import SweepDisplay
+    from socratic_bench.sweeps.state import SweepDisplay, SweepState
 
 TICK_S = 1.0
 

@@ -1,6 +1,7 @@
 """The dry run of a sweep: its document, and what people see of it on stderr."""
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
@@ -10,7 +11,7 @@ from socratic_bench.errors import ENDINGS, BenchError
 from socratic_bench.runner import CancelToken, in_time
 from socratic_bench.sweeps.asked import Asked
 from socratic_bench.sweeps.forecast import forecast_sweep
-from socratic_bench.types import counted
+from socratic_bench.types import JUDGE, counted
 
 from . import terminal
 from .arguments import Flags
@@ -63,17 +64,26 @@ def say_estimate(document: SweepDryRun) -> None:
     ]
     for line in table(heads, rows, terminal.columns()):
         say(line)
+    _say_jurors(document)
     _say_paces(document)
     _say_savings(document)
     _say_total(document)
 
 
+def _say_jurors(document: SweepDryRun) -> None:
+    jurors = document.cost_by_model.get(JUDGE, {})
+    for model, cost_usd in jurors.items() if len(jurors) > 1 else ():
+        say(f"{model}: {_usd(cost_usd)} USD as a juror")
+
+
 def _say_paces(document: SweepDryRun) -> None:
+    called = Counter(one.model for one in document.models)
     for one in document.models:
         if one.seconds_at_targets is not None:
+            name = f"{one.model} in {one.region}" if called[one.model] > 1 else one.model
             told = [(one.target_rpm, "requests"), (one.target_tpm, "tokens")]
             targets = " and ".join(f"{n:,d} {what}" for n, what in told if n)
-            say(f"{one.model}: {duration(one.seconds_at_targets)} at {targets} a minute")
+            say(f"{name}: {duration(one.seconds_at_targets)} at {targets} a minute")
 
 
 def _say_savings(document: SweepDryRun) -> None:

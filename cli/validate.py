@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from .arguments import Parser, parse_strictly
 from .stdout import EXIT_UNWRITTEN
+from .stored_runs import add_output
 
 if TYPE_CHECKING:
     from socratic_bench.documents.validation import FileEntry, ValidationDocument
@@ -38,9 +39,7 @@ def build_parser() -> Parser:
     )
     parser.add_argument("files", metavar="FILE", nargs="*", help="a file of your own")
     parser.add_argument("--benchmark", metavar="NAME", help="whose files they are")
-    parser.add_argument("--pretty", action="store_true", help="indent the document")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no table on stderr")
-    parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
+    add_output(parser)
     return parser
 
 

@@ -3,6 +3,7 @@
 
     python docker/compile.py ROOT        everything under ROOT, as it will lie under /
     python docker/compile.py ROOT stdlib the standard library, its bytecode written under ROOT
+    python docker/compile.py ROOT stdlib NAME...    of what is left out there, these
 
 Bytecode is found unchecked: the image is read-only, so that no source changes under it.
 """
@@ -10,30 +11,45 @@ Bytecode is found unchecked: the image is read-only, so that no source changes u
 import os
 import sys
 import sysconfig
+from collections.abc import Sequence
 from pathlib import Path
 from py_compile import PycInvalidationMode, compile  # noqa: A004 -- its name
 
 # Folders and modules that no run comes near; what is left out is compiled when it is imported.
 SKIPPED = {
-    "_pydatetime", "_pydecimal", "_pyio", "aifc", "bdb", "cgi", "config", "ctypes", "curses",
-    "dbm", "distutils", "doctest", "dom", "ensurepip", "ftplib", "idlelib", "imaplib",
-    "lib2to3", "mailbox", "modulefinder", "msilib", "nntplib", "optparse", "pdb", "pickletools",
-    "pstats", "pydoc", "pydoc_data", "sax", "site-packages", "smtplib", "sqlite3", "telnetlib",
-    "test", "tests", "tkinter", "trace", "turtle", "turtledemo", "unittest", "venv", "wave",
-    "webbrowser", "wsgiref", "xmlrpc",
+    "_osx_support", "_pydatetime", "_pydecimal", "_pyio", "aifc", "bdb", "cgi", "cgitb", "config",
+    "ctypes", "curses", "dbm", "distutils", "doctest", "dom", "ensurepip", "filecmp",
+    "ftplib", "handlers", "idlelib", "imaplib", "lib2to3", "mailbox", "mailcap", "modulefinder",
+    "msilib", "nntplib", "optparse", "pdb", "pickletools", "plistlib", "poplib",
+    "proactor_events", "profile", "pstats", "pyclbr", "pydoc", "pydoc_data", "robotparser", "sax",
+    "shelve", "site-packages", "smtplib", "sndhdr", "sqlite3", "sunau", "symtable", "tabnanny",
+    "tarfile", "telnetlib", "test", "tests", "timeit", "tkinter", "trace", "turtle", "turtledemo",
+    "unittest", "venv", "wave", "webbrowser", "windows_events", "windows_utils", "wsgiref",
+    "xmlrpc",
+}  # fmt: skip
+# Of a hundred character sets, those that messages, files and addresses come in.
+ENCODINGS = {
+    "__init__", "aliases", "ascii", "cp1252", "idna", "iso8859_1", "latin_1", "punycode",
+    "raw_unicode_escape", "unicode_escape", "utf_16", "utf_16_be", "utf_16_le", "utf_8",
+    "utf_8_sig",
 }  # fmt: skip
 
 
-def main(root: Path, *, stdlib: bool) -> None:
+def main(root: Path, *, stdlib: bool, names: Sequence[str] = ()) -> None:
     if os.environ.get("PYTHONHASHSEED") != "0":
         sys.exit("PYTHONHASHSEED=0 is needed: the order inside sets goes into the bytecode.")
     top = Path(sysconfig.get_path("stdlib")) if stdlib else root
     for source in sorted(top.rglob("*.py")):
         parts = source.relative_to(top).with_suffix("").parts
-        if stdlib and SKIPPED.intersection(parts):
+        if stdlib and (parts[0] not in names if names else _is_seldom(parts)):
             continue
         place = source if stdlib else Path("/", source.relative_to(root))
         _compile(source, place, root)
+
+
+def _is_seldom(parts: Sequence[str]) -> bool:
+    is_rare_encoding = parts[0] == "encodings" and parts[-1] not in ENCODINGS
+    return is_rare_encoding or not SKIPPED.isdisjoint(parts)
 
 
 def _compile(source: Path, place: Path, root: Path) -> None:
@@ -52,4 +68,4 @@ def _tag() -> str:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), stdlib=sys.argv[2:] == ["stdlib"])
+    main(Path(sys.argv[1]), stdlib=sys.argv[2:3] == ["stdlib"], names=sys.argv[3:])

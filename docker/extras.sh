@@ -22,5 +22,7 @@ rm -rf "$packages/bin"
 find "$packages" -type d -name tests -prune -exec rm -rf {} +
 find "$packages" \( -name INSTALLER -o -name RECORD -o -name REQUESTED \) -delete
 python "$here/compile.py" "$root"
+# What scipy loads of the standard library beside what a run does.
+python "$here/compile.py" "$root" stdlib ctypes pydoc unittest
 chmod -R u=rwX,go=rX "$root"
 find "$root" -exec touch -h -d @315532800 {} +

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.calling.rate_targets import RateTargets
     from socratic_bench.calling.rate_window import RateTarget
-    from socratic_bench.documents import RunResult
+    from socratic_bench.documents.result import RunResult
     from socratic_bench.errors import BenchError, UsageError
     from socratic_bench.runner import CancelToken, run
     from socratic_bench.services import Services
@@ -39,7 +39,7 @@ _HOMES = {
     "RateTarget": "socratic_bench.calling.rate_window",
     "RateTargets": "socratic_bench.calling.rate_targets",
     "RunConfig": "socratic_bench.benchmarks",
-    "RunResult": "socratic_bench.documents",
+    "RunResult": "socratic_bench.documents.result",
     "Services": "socratic_bench.services",
     "UsageError": "socratic_bench.errors",
     "run": "socratic_bench.runner",

@@ -14,6 +14,14 @@ import msgspec.json
 
 T = TypeVar("T")
 
+_KINDS: tuple[tuple[type, str], ...] = (
+    (bool, "true or false"),
+    (int, "a number"),
+    (float, "a number"),
+    (str, "text"),
+    (list, "a list"),
+    (dict, "a table"),
+)
 _lock = threading.Lock()
 _read: set[object] = set()
 
@@ -30,6 +38,11 @@ def convert(value: object, kind: Any) -> Any:
 def decode(body: bytes, kind: type[T]) -> T:
     """See `msgspec.json.decode`. Raises `ValueError`, such as `msgspec.DecodeError`."""
     return cast("T", _alone_at_first(msgspec.json.decode, body, kind))
+
+
+def kind_of(value: object) -> str:
+    """What a value from a TOML file is, in words."""
+    return next((word for kind, word in _KINDS if isinstance(value, kind)), "a date or time")
 
 
 def _alone_at_first(read: Callable[..., Any], value: object, kind: object) -> Any:  # noqa: ANN401

@@ -9,7 +9,7 @@ BenchError
 └── InternalError     a defect in this program
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from signal import Signals
 from string import Formatter
 from typing import Any, Literal, Self
@@ -157,10 +157,7 @@ class BenchError(Exception):
 
 
 class UsageError(BenchError):
-    """The command, the environment or a file is wrong; `problems` has a sentence per mistake.
-
-    Only those that are shown are free of secrets.
-    """
+    """What is asked for is wrong; `problems` has a sentence each, those shown without secrets."""
 
     code = "usage"
     end_reason: EndReason = "usage"
@@ -184,6 +181,30 @@ def in_short(problems: Sequence[str]) -> tuple[str, ...]:
 def _one_shown(problem: str) -> str:
     text = redact(problem[:SEARCHED])
     return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
+
+
+class Mistakes:
+    """Gathers what is wrong: a `UsageError` raised in `with mistakes:` ends nothing else."""
+
+    def __init__(self, said: Iterable[Words] = ()) -> None:
+        self.said = [*said]
+        self._hints: list[Words] = []
+
+    def __enter__(self) -> None:
+        """Raises nothing."""
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
+        if not isinstance(error, UsageError):
+            return False
+        self.said += (one for one in error.said if one not in self.said)
+        self._hints += [one for one in error.hints if one not in self._hints]
+        return True
+
+    def error(self, usual: Words | None = None) -> UsageError:
+        """With every mistake, and with the hints that came with them, or else the `usual`."""
+        error = UsageError(self.said, hint=usual)
+        error.hints = (*self._hints,) or error.hints
+        return error
 
 
 class DamagedJournalError(UsageError):

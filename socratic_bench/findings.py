@@ -1,5 +1,6 @@
 """What a look at something beforehand has found: a place, a right, a model."""
 
+from collections.abc import Mapping, Sequence
 from typing import Literal, Self
 
 from msgspec import Struct
@@ -57,3 +58,10 @@ class Quota(Struct, frozen=True, kw_only=True):
 
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
+
+
+class FileReport(Struct, frozen=True):
+    """What is wrong with files of a benchmark's own: by file, and with several of them together."""
+
+    problems: Mapping[str, Sequence[str]]
+    together: Sequence[str] = ()

@@ -4,14 +4,14 @@ from typing import Annotated, Literal, get_args
 
 from msgspec import Struct
 
-from socratic_bench.setting import Group, Setting, Switch
+from socratic_bench.setting import Setting, Switch
 
 ServiceTier = Literal["default", "priority", "flex"]
 SERVICE_TIERS: tuple[ServiceTier, ...] = get_args(ServiceTier)
 
 MIN_THINKING_TOKENS = 1024
 
-_MODEL: Group = "settings of the model under test"
+_MODEL = "settings of the model under test"
 
 
 class Guardrail(Struct, frozen=True):

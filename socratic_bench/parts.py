@@ -1,5 +1,6 @@
 """What a benchmark adds to documents: types whose keys are added to those of the core."""
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from msgspec import Meta, Struct
@@ -9,6 +10,7 @@ from socratic_bench.types import JUDGE, Role
 
 if TYPE_CHECKING:
     from socratic_bench.pricing.rates import PricingTier
+    from socratic_bench.statistics.survival import Time
 
 
 class Actor(Struct, frozen=True):
@@ -56,8 +58,8 @@ class PromptKeys(Part, frozen=True, kw_only=True):
         return cls(prompt=source.prompt)
 
 
-class Parts(Struct, frozen=True, kw_only=True):
-    """A benchmark's part of the documents: a type for each place where it adds keys.
+class Cast(Struct, frozen=True, kw_only=True):
+    """What an engine knows of a benchmark before anything is said.
 
     Attributes:
         actors: who takes part, the model under test first; a judge is not among them.
@@ -65,30 +67,12 @@ class Parts(Struct, frozen=True, kw_only=True):
         max_turns: how many turns, or items, a run of it may have at most.
         sample: beside the model in the documents of a run, of a dry run and of a turn, and in what
             makes a run the same run, from its `Sample`.
-        metrics: `metrics` of a run, from what the benchmark has summed up.
-        headline: beside the core's keys of a run and in its short form, from the same.
-        run: beside the core's keys of a run, from its `RunResult`.
-        thresholds: beside the core's thresholds, from the configuration.
-        scores: beside a turn's `scores`, from the same mapping, empty without a verdict.
-        turn: beside the core's keys of a turn in the run's document, from the `Turn`.
-        turn_prompt: what was said to the model under test, in a turn's file, from the `Turn`.
-        turn_calls: calls of others in a turn's file, from the `Turn`.
-        turn_file: beside the core's keys of a turn's file, from the `Turn`.
     """
 
     actors: tuple[Actor, ...] = (Actor("model", "model"),)
     has_item_metrics: bool = False
     max_turns: Annotated[int, Meta(ge=1, le=MOST_TURNS)] = MAX_TURNS
     sample: type[Part] = SampleKeys
-    metrics: type[Part] = Part
-    headline: type[Part] = Part
-    run: type[Part] = Part
-    thresholds: type[Part] = Part
-    scores: type[Part] = Part
-    turn: type[Part] = Part
-    turn_prompt: type[Part] = PromptKeys
-    turn_calls: type[Part] = Part
-    turn_file: type[Part] = Part
 
     def __post_init__(self) -> None:
         names = [*self.roles, "total"]
@@ -111,9 +95,17 @@ class Parts(Struct, frozen=True, kw_only=True):
         return tuple(actor.name for actor in self.everyone)
 
     def models(self, config: CoreConfig, *, is_judged: bool) -> dict[Role, str | None]:
-        """The model that is asked for, by role; `None` where none takes part."""
-        models = {actor.name: getattr(config, actor.setting, None) for actor in self.everyone}
-        return models if is_judged else {**models, JUDGE: None}
+        """The model that is asked for, by role; `None` where none takes part. A jury's ids are
+        joined by "+".
+        """
+        asked = self.asked_models(config, is_judged=is_judged)
+        return {role: "+".join(models) or None for role, models in asked.items()}
+
+    def asked_models(self, config: CoreConfig, *, is_judged: bool) -> dict[Role, tuple[str, ...]]:
+        """The ids that are asked for, by role: none, one, or those of all jurors."""
+        named = {actor.name: getattr(config, actor.setting, None) for actor in self.actors}
+        models = {role: (model,) if model else () for role, model in named.items()}
+        return {**models, JUDGE: config.jurors if is_judged else ()}
 
     def tier(self, role: Role, config: CoreConfig) -> "PricingTier":
         """The tier in which a role's calls are asked for: that of the settings is for the model
@@ -124,3 +116,33 @@ class Parts(Struct, frozen=True, kw_only=True):
         if role != self.tested:
             return PricingTier()
         return PricingTier(config.service_tier, config.latency_profile)
+
+
+class Parts(Cast, frozen=True, kw_only=True):
+    """A benchmark's part of the documents: a type for each place where it adds keys.
+
+    Attributes:
+        metrics: `metrics` of a run, from what the benchmark has summed up.
+        headline: beside the core's keys of a run and in its short form, from the same.
+        run: beside the core's keys of a run, from its `RunResult`.
+        thresholds: beside the core's thresholds, from the configuration.
+        scores: beside a turn's `scores`, from the same mapping, empty without a verdict.
+        turn: beside the core's keys of a turn in the run's document, from the `Turn`.
+        prompt_key: the key there of what was said to the model under test.
+        times: times to an event, by name, of a run's document and scores of all of its turns.
+        turn_prompt: what was said to the model under test, in a turn's file, from the `Turn`.
+        turn_calls: calls of others in a turn's file, from the `Turn`.
+        turn_file: beside the core's keys of a turn's file, from the `Turn`.
+    """
+
+    metrics: type[Part] = Part
+    headline: type[Part] = Part
+    run: type[Part] = Part
+    thresholds: type[Part] = Part
+    scores: type[Part] = Part
+    turn: type[Part] = Part
+    prompt_key: str = "prompt"
+    times: "Callable[[Mapping[str, Any], Sequence[float]], Mapping[str, Time]] | None" = None
+    turn_prompt: type[Part] = PromptKeys
+    turn_calls: type[Part] = Part
+    turn_file: type[Part] = Part

@@ -3,23 +3,19 @@
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from msgspec import Struct, StructMeta, field
 
-from socratic_bench.parts import Parts
+from socratic_bench.errors import UsageError
+from socratic_bench.parts import Cast, Parts
 from socratic_bench.settings import CoreConfig
-from socratic_bench.turns import Measure, Rubric, Turn
-from socratic_bench.types import (
-    Attempt,
-    CallKey,
-    Completion,
-    EndReason,
-    Json,
-    Request,
-    Role,
-    Tool,
-)
+from socratic_bench.turns import Findings, Measure, Rubric, Turn
+from socratic_bench.types import Attempt, CallKey, Completion, EndReason, Json, Request, Role, Tool
+
+if TYPE_CHECKING:
+    from socratic_bench.findings import FileReport
+    from socratic_bench.views import Views
 
 
 class Model(Protocol):
@@ -71,15 +67,15 @@ class MetricInfo(Struct, frozen=True, kw_only=True):
 
 
 class Sample(Struct, frozen=True, kw_only=True):
-    """What a benchmark made of the configuration: where the episode starts, and its pinned inputs.
+    """What a benchmark made of the configuration: where it starts, and its pinned inputs.
 
-    `hashes` names the sha256 of every text that the outcome depends on. `notices` is what people
-    should know of this configuration before they read its result, `label` what is played in a few
-    words of theirs.
+    `hashes` has the sha256 of each text that the outcome depends on, `notices` what people should
+    know of this configuration before they read its result, `label` what is played in a few words.
 
     What is known only once items are read: `n_items`, how many there are, `None` in a dialogue,
-    which ends by itself; `rubrics` of those that have their own, by index; and `metrics` beside
-    those that the benchmark always has.
+    which ends by itself; `rubrics` of those that have their own, by index; `metrics` beside those
+    that the benchmark always has; `n_parts`, by metric, of how many `Views.parts` it can be, 0 if
+    it will be null whatever is said: one that is not named is of the sample as a whole.
     """
 
     id: str
@@ -90,6 +86,7 @@ class Sample(Struct, frozen=True, kw_only=True):
     n_items: int | None = None
     rubrics: Mapping[int, Rubric] = field(default_factory=dict)
     metrics: Sequence[MetricInfo] = ()
+    n_parts: Mapping[str, int] = field(default_factory=dict)
 
 
 class JudgeInput(Struct, frozen=True):
@@ -105,7 +102,7 @@ class ClosingQuestion(Struct, frozen=True, kw_only=True):
     `instructions` are the same for all episodes, `asked` is what is asked of this one. `lines` are
     its words, as (speaker with place, text), and `index` is of the last turn that is among them.
     `read` makes findings of the arguments with which the judge calls `tool`; it raises `ValueError`
-    that says, in a sentence, what is wrong with them.
+    that says, in a sentence, what is wrong with them. `merge` makes those of a jury of its jurors'.
     """
 
     instructions: str
@@ -113,7 +110,8 @@ class ClosingQuestion(Struct, frozen=True, kw_only=True):
     lines: tuple[tuple[str, str], ...]
     index: int
     tool: Tool
-    read: Callable[[Mapping[str, Json]], tuple[Mapping[str, Measure], ...]]
+    read: Callable[[Mapping[str, Json]], Findings]
+    merge: Callable[[Sequence[Findings]], Findings] = lambda votes: votes[0]
 
 
 Metric = float | int | bool | Mapping[str, float | None] | Sequence[float | None] | None
@@ -126,17 +124,14 @@ class EpisodeContext(Protocol):
     @property
     def tested(self) -> Model:
         """The model under test."""
-        ...
 
     def model(self, actor: Role, model_id: str | None = None) -> Model | None:
         """The model of an actor; `None` if none was asked for. An actor may ask another one, by its
         id, too: what that costs is reckoned by its own price.
         """
-        ...
 
     def publish(self, turn: Turn) -> None:
         """Hand over a finished turn, in any order, each index once; it is judged meanwhile."""
-        ...
 
     def play_items(self, play: "PlayItem") -> None:
         """Play the sample's `n_items`, many at once, and publish each as it ends.
@@ -145,7 +140,6 @@ class EpisodeContext(Protocol):
         `ModelError` that this raises in the end says how many are. What would befall all others,
         too, ends them at once.
         """
-        ...
 
 
 PlayItem = Callable[[EpisodeContext, int], Turn]
@@ -156,10 +150,8 @@ it: a request that is refused for its length has a reply without words there.
 
 class EpisodeResult(Struct, frozen=True, kw_only=True):
     """How an episode ended by itself; `closing` is what the other speaker said last, if it had no
-    reply.
-
-    `closing_flags` names what was wrong with them; `None` if they were not checked. `notices` is
-    what people should know of how it was played.
+    reply. `closing_flags` names what was wrong with them; `None` if they were not checked.
+    `notices` is what people should know of how it was played.
     """
 
     end_reason: EndReason
@@ -171,8 +163,7 @@ class EpisodeResult(Struct, frozen=True, kw_only=True):
 Length = Literal["short", "likely", "long"]
 
 
-class _AbstractStruct(StructMeta, ABCMeta):
-    """Of structs that lack methods: none of them is made."""
+class _AbstractStruct(StructMeta, ABCMeta): ...  # structs that lack methods are not made
 
 
 class Episode(Struct, metaclass=_AbstractStruct, frozen=True, kw_only=True):
@@ -189,10 +180,8 @@ class Episode(Struct, metaclass=_AbstractStruct, frozen=True, kw_only=True):
         """Play to the end. `ModelError` and `Stopped` are not caught."""
 
     def measured(self, turns: Sequence[Turn], index: int) -> Turn:
-        """Turn `index` with what can be told of it without a model; `turns` are all up to it.
-
-        Called in another thread, in the order of the turns.
-        Where items come in any order, `turns` has gaps.
+        """Turn `index` with what can be told of it without a model; `turns` are all up to it, with
+        gaps where items come in any order. Called in another thread, in order.
         """
         return turns[index]
 
@@ -208,24 +197,21 @@ class Episode(Struct, metaclass=_AbstractStruct, frozen=True, kw_only=True):
     ) -> ClosingQuestion | None:
         """What a judge is asked of the whole episode once it has ended; `None`: nothing.
 
-        `turns` are all of it, at least one of them played, and `closing` is what the other speaker
-        said last, without a reply.
+        At least one of the `turns` was played; `closing` has no reply.
         """
         return None
 
     @abstractmethod
     def expected_reply(self, role: Role, length: Length) -> str:
-        """A reply such as an actor's model may give, or a judge's reason for a score.
-
-        An estimate plays the episode with models that always say this.
-        """
+        """What an actor's model may reply, or a judge give as a reason: estimates play with it."""
 
 
-class FileReport(Struct, frozen=True):
-    """What is wrong with files of a benchmark's own: by file, and with several of them together."""
+class Recorded(Struct, frozen=True, kw_only=True):
+    """A stored episode: what `settings` prepare it again, its turns, and how it ended."""
 
-    problems: Mapping[str, Sequence[str]]
-    together: Sequence[str] = ()
+    settings: Mapping[str, object]
+    turns: tuple[Turn, ...]
+    ended: EpisodeResult
 
 
 class Benchmark(Protocol):
@@ -236,6 +222,7 @@ class Benchmark(Protocol):
     compared_metrics: Sequence[str] = ()
     conditions: Sequence[str] = ()
     late_modules: Sequence[str] = ()
+    shorter: str = "play fewer {turns}"  # how there is less to play
 
     @property
     def name(self) -> str: ...
@@ -244,14 +231,15 @@ class Benchmark(Protocol):
     def metrics(self) -> Sequence[MetricInfo]: ...
 
     @property
-    def primary_metric(self) -> str:
-        """The name of the metric by which runs are ordered; its `higher_is_better` says how."""
-        ...
+    def primary_metric(self) -> str: ...  # runs are ordered by it
 
     @property
-    def parts(self) -> Parts:
-        """Its actors, and its own keys of the documents."""
-        ...
+    def parts(self) -> Parts: ...  # its actors, and its own keys of the documents
+
+    @property
+    def cast(self) -> Cast:
+        """What `parts` begins with, as far as that is to be had without the types of the rest."""
+        return self.parts
 
     @property
     def documents(self) -> Mapping[str, type[Struct]]:
@@ -268,23 +256,35 @@ class Benchmark(Protocol):
         """The keys at the top of such a file."""
         return frozenset()
 
-    def check_files(self, files: Sequence[str]) -> FileReport:
-        """What is wrong with such files, found without a call."""
+    @property
+    def views(self) -> "Views":
+        """What reports show beside single metrics."""
+        from socratic_bench.views import Views
+
+        return Views()
+
+    def check_files(self, files: Sequence[str]) -> "FileReport":  # without a call
+        from socratic_bench.findings import FileReport
+
         return FileReport(dict.fromkeys(files, ()))
 
     def prepare(self, config: CoreConfig) -> Episode:
         """Read all that an episode needs. Raises `UsageError` with every mistake."""
-        ...
+
+    def rubric_named(self, name: str) -> Rubric:
+        """One that judges can be held to, by its edition or file. Raises `UsageError`."""
+        raise UsageError([f"The benchmark {self.name} has no rubric {name!r}."])
+
+    def recorded(self, document: Mapping[str, Any]) -> Recorded:  # noqa: ARG002
+        """The episode of a run's document, to be judged again. Raises `UsageError` if it cannot."""
+        raise UsageError([f"Runs of {self.name} cannot be judged again."])
 
     def trial_prompt(self, role: Role) -> str:  # noqa: ARG002
-        """The system prompt of a short request in an actor's role, which shows that its model can
-        be called.
-        """
+        """The system prompt of a short trial request in an actor's role."""
         return "Answer in one word."
 
     def summarise(self, config: CoreConfig, turns: Sequence[Turn]) -> Metrics:
         """The metrics over the judged turns: every name of `metrics`, unknown ones null."""
-        ...
 
     def closing_metrics(self, findings: Sequence[Mapping[str, Measure]]) -> Metrics:  # noqa: ARG002
         """The metrics that the findings of a closing verdict give; without any they are null."""
@@ -295,6 +295,6 @@ class Benchmark(Protocol):
         return False
 
     def headline(self, metrics: Metrics) -> Sequence[str]:
-        """What people are told of the metrics in one line, the primary one first."""
+        """What people are told of metrics, also stored ones, in one line, the primary one first."""
         value = metrics.get(self.primary_metric)
         return (f"{self.primary_metric} {'unknown' if value is None else value}",)

@@ -159,7 +159,7 @@ class Provider(Protocol):
         """About how many tokens each block of the request has, in the order of reading."""
         ...
 
-    def cached_prefix(self, model_id: str, request: Request) -> str | None:
+    def cached_prefix(self, model_id: str, request: Request) -> Hashable | None:
         """What the request has a prompt cache keep for other requests that begin so."""
         del model_id, request
         return None

@@ -13,9 +13,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-Group = Literal[
-    "sweep", "dialogue", "settings of the model under test", "judging", "service", "output"
-]
+# Where settings of every run are listed; a benchmark may have one more, of its own name.
+GROUPS = ("sweep", "dialogue", "settings of the model under test", "judging", "service", "output")
 
 
 class Switch(Struct, frozen=True):
@@ -38,7 +37,7 @@ class Setting(Struct, frozen=True):
     """How a field is given from outside.
 
     Attributes:
-        group: where help and documents list it.
+        group: where help and documents list it: one of `GROUPS`, or its benchmark's name.
         metavar: what stands for its word; `None` for a switch, which sets what is not the default.
         text: what help says. `{low}`, `{high}`, `{choices}` and `{default}` stand for the values,
             `{benchmarks}` for the names of all. Without any text it has no flag.
@@ -66,7 +65,7 @@ class Setting(Struct, frozen=True):
         absolute form. is_input: stands in the document's `inputs`.
     """
 
-    group: Group
+    group: str
     metavar: str | None
     text: str
     meaning: str = ""

@@ -10,11 +10,15 @@ from traceback import clear_frames
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
+# After so much work a thread ends: what it frees, the C library keeps for this thread alone, which
+# grows to 60 KB.
+MOST_WORK = 12
 _Work = tuple[Callable[[], Any], "Future[Any]"]
+_here = threading.local()
 
 
 class RequestThreads:
-    """As many threads as there is work under way; one that is free takes the next.
+    """As many threads as there is work under way; one that is free takes the next, a dozen times.
 
     They end with the process, whatever they do; those that are free end with `close`. Each lives in
     what `around` makes. There is no lock, for which hundreds of threads would wait in turn, each
@@ -44,18 +48,20 @@ class RequestThreads:
 
     def _serve(self, inbox: "SimpleQueue[_Work | None]") -> None:
         with self._around():
-            while self._does_next(inbox):
-                pass
+            for n_more in reversed(range(MOST_WORK)):
+                if not self._does_next(inbox, is_last=not n_more):
+                    break
 
-    def _does_next(self, inbox: "SimpleQueue[_Work | None]") -> bool:
+    def _does_next(self, inbox: "SimpleQueue[_Work | None]", *, is_last: bool) -> bool:
         """Whether there may be more to do. Nothing of what was done is held on to."""
         given = inbox.get()
         if given is None:
             return False
         work, future = given
         result, error = _done(work)
-        # Free before whoever waits can ask for the next.
-        self._free.append(inbox)
+        if not is_last:
+            # Free before whoever waits can ask for the next.
+            self._free.append(inbox)
         if not self._is_open:
             self.close()
         _settle(future, result, error)
@@ -63,11 +69,16 @@ class RequestThreads:
 
 
 class Workers:
-    """So many pieces of work at once at most, begun in the order in which they came."""
+    """So many pieces of work at once at most, begun in the order in which they came.
 
-    def __init__(self, threads: RequestThreads, most: int) -> None:
+    Work that `is_brief`, and comes from other workers, has no thread of its own: theirs does it
+    next, since to wake another one would take longer. So no worker must wait for such work.
+    """
+
+    def __init__(self, threads: RequestThreads, most: int, *, is_brief: bool = False) -> None:
         self._threads = threads
         self._most = most
+        self._is_brief = is_brief
         self._lock = threading.Lock()
         self._waiting: deque[_Work] = deque()
         self._n_busy = 0
@@ -84,7 +95,11 @@ class Workers:
             is_busy = self._n_busy >= self._most
             self._n_busy += not is_busy
         if not is_busy:
-            self._threads.submit(self._work)
+            following: list[Callable[[], None]] | None = getattr(_here, "following", None)
+            if self._is_brief and following is not None:
+                following.append(self._work)
+            else:
+                self._threads.submit(self._work)
         return future
 
     def close(self) -> None:
@@ -99,8 +114,13 @@ class Workers:
         while given := self._next():
             work, future = given
             if future.set_running_or_notify_cancel():
+                following: list[Callable[[], None]] = []
+                _here.following = following
                 result, error = _done(work)
+                _here.following = None
                 _settle(future, result, error)
+                for work_on in following:
+                    work_on()
 
     def _next(self) -> _Work | None:
         with self._lock:

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from socratic_bench.errors import Words
 from socratic_bench.types import (
@@ -13,10 +14,15 @@ from socratic_bench.types import (
     MALFORMED_STOPS,
     REFUSED_STOPS,
     Completion,
+    Message,
     Role,
 )
 
 Measure = bool | int | float | str | None
+# How the verdicts of jurors become one, dimension by dimension.
+JuryRule = Literal["mean", "median"]
+SUM_PLACES = 6
+Findings = tuple[Mapping[str, Measure], ...]
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -37,42 +43,92 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
     @property
     def overall_score(self) -> float:
-        return sum(self.scores.values())
+        """The sum, without what thirds lose on the way: three thirds of 8 reach 8."""
+        return round(sum(self.scores.values()), SUM_PLACES)
 
 
 class Unscored(Struct, frozen=True, kw_only=True):
     """Why a turn has no verdict: `reason` is a word for machines, `message` is for people.
 
-    `hints` say what to do about a judge that could not be reached.
+    `hints` say what to do about a judge that could not be reached. `causes` are the reasons of the
+    jurors that gave no verdict, where too few were left.
     """
 
     reason: str
     message: str
     raw_reply: str | None = None
     hints: tuple[Words, ...] = ()
+    causes: tuple[str, ...] = ()
+
+
+class Vote(Struct, frozen=True, kw_only=True):
+    """What one juror makes of a reply: each of its `samples`, and their mean as its `outcome`."""
+
+    judge_model: str
+    samples: tuple[Verdict | Unscored, ...]
+    outcome: Verdict | Unscored
+
+    @property
+    def spread(self) -> Mapping[str, float] | None:
+        """How far its samples differ; see `deviations`."""
+        return deviations([one for one in self.samples if isinstance(one, Verdict)])
+
+
+def deviations(verdicts: Sequence[Verdict]) -> Mapping[str, float] | None:
+    """The deviation of verdicts on one reply (with n - 1) by dimension, and of `overall_score`;
+    `None` with fewer than two.
+    """
+    if len(verdicts) < 2:  # noqa: PLR2004 -- one does not scatter
+        return None
+    # Not needed before a jury has voted.
+    from statistics import stdev
+
+    found = {name: stdev(one.scores[name] for one in verdicts) for name in verdicts[0].scores}
+    return {**found, "overall_score": stdev(one.overall_score for one in verdicts)}
 
 
 class Judged(Struct, frozen=True, kw_only=True):
-    """The outcome of judging one turn and what it took: one call, or two after a repair."""
+    """The outcome of judging one turn and what it took: one call, or two after a repair.
+
+    `votes` are those of which the outcome is made, each with its samples; empty of a single verdict
+    of a single judge. `rule` is how several jurors' votes became one.
+    """
 
     outcome: Verdict | Unscored
     calls: tuple[Completion, ...]
     finished_at: datetime
+    votes: tuple[Vote, ...] = ()
+    rule: JuryRule | None = None
+
+
+def without_words(call: Completion) -> Completion:
+    """What a call took, without what was said: of an answer whose words stand elsewhere."""
+    return replace(call, message=Message(call.message.role, ()))
 
 
 class ClosingVerdict(Struct, frozen=True, kw_only=True):
     """What a judge makes of an episode as a whole: `findings`, by names of the benchmark's own."""
 
-    findings: tuple[Mapping[str, Measure], ...]
+    findings: Findings
     judge_model: str
 
 
+class ClosingVote(Struct, frozen=True, kw_only=True):
+    """What one juror makes of an episode as a whole."""
+
+    judge_model: str
+    outcome: ClosingVerdict | Unscored
+
+
 class Concluded(Struct, frozen=True, kw_only=True):
-    """The outcome of asking a judge about an episode as a whole, and the calls that it took."""
+    """The outcome of asking a judge about an episode as a whole, and the calls that it took; with a
+    jury, the `votes` of which it is made.
+    """
 
     outcome: ClosingVerdict | Unscored
     calls: tuple[Completion, ...]
     finished_at: datetime
+    votes: tuple[ClosingVote, ...] = ()
 
     @property
     def verdict(self) -> ClosingVerdict | None:
@@ -116,7 +172,8 @@ class Rubric(Struct, frozen=True, kw_only=True):
     last. `is_dialogue`: what they said before it is shown, too; else the reply stands alone.
     `events` are what a judge looks for beside the dimensions. `has_quotes`: a verdict quotes the
     words of the reply that each score and event rests on. `temperature` is what judges are asked
-    at, where their model takes one; `None` leaves it to the model. Raises `ValueError` for a
+    at, where their model takes one; `None` leaves it to the model. `references` are what others
+    reached by it: by dimension, who, and their macro F1. Raises `ValueError` for a
     dimension by whose name verdict or example have something else.
     """
 
@@ -131,6 +188,7 @@ class Rubric(Struct, frozen=True, kw_only=True):
     is_dialogue: bool = False
     has_quotes: bool = False
     temperature: float | None = None
+    references: Mapping[str, tuple[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         taken = {"rationale", "quotes", "events", "before", "reply", "why", self.speakers[0]}

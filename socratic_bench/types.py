@@ -16,7 +16,7 @@ from socratic_bench.generation import GenerateConfig
 # Who is called: an actor of the benchmark by its name, or the judge.
 Role = str
 JUDGE: Role = "judge"
-# The part of a call that asks the judge about an episode as a whole.
+# The part of a call that asks about an episode as a whole; in a jury, a juror's id follows.
 CLOSING = "closing"
 
 EndReason = Literal[
@@ -71,12 +71,8 @@ Milliseconds = Annotated[float, Meta(ge=0, le=MOST)]
 Moment = Annotated[datetime, Meta(tz=True)]
 Words = Annotated[str, Meta(description="the text of the block")]
 ToolCallId = Annotated[str, Meta(description="the id that the model gave to its call of the tool")]
-ProviderStopReason = Annotated[
-    str | None, Meta(description="the provider's own word for why the model stopped")
-]
-AskedModel = Annotated[
-    str | None, Meta(description="the model that was asked; null in what older versions wrote")
-]
+ProviderStopReason = Annotated[str | None, Meta(description="the provider's own word for why")]
+AskedModel = Annotated[str | None, Meta(description="the model that was asked; null: not noted")]
 # What a request that failed, or whose end is unknown, can be billed for.
 InputAtMost = Annotated[
     Tokens | None, Meta(description="the most input tokens it may have used; null: no known bound")
@@ -196,7 +192,11 @@ class CallKey(Struct, frozen=True, kw_only=True):
         str,
         Meta(description="tells several calls of a role for a turn apart, by a juror's id, say"),
     ] = ""
-    repeat: Annotated[int, Meta(ge=0, description="how often it was asked before")] = 0
+    repeat: Annotated[int, Meta(ge=0, description="its place among tries; a sample has two")] = 0
+
+    @property
+    def is_closing(self) -> bool:
+        return self.part.partition(" ")[0] == CLOSING
 
 
 class Usage(Struct, frozen=True, kw_only=True):

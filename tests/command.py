@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,6 +11,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from tests.forked import COMMAND, Process, can_fork
 from tests.schemas import breaches
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -61,6 +61,13 @@ def environment(**variables: str) -> dict[str, str]:
     }
 
 
+def without_scipy(folder: Path) -> dict[str, str]:
+    """An environment in which scipy is not installed, as the folder stands before it."""
+    (folder / "scipy").mkdir()
+    (folder / "scipy" / "__init__.py").write_text("raise ImportError('not installed')")
+    return environment(PYTHONPATH=f"{folder}:{ROOT}")
+
+
 def account(url: str, *models: str, **variables: str) -> dict[str, str]:
     """An environment with dummy keys whose Bedrock endpoint is `url`."""
     return environment(
@@ -73,14 +80,31 @@ def account(url: str, *models: str, **variables: str) -> dict[str, str]:
     )
 
 
+def begin(
+    *words: str, env: Mapping[str, str] | None = None, **streams: Any
+) -> "Process | subprocess.Popen[bytes]":
+    """Start the command, with pipes for what it says unless told otherwise."""
+    env = environment() if env is None else env
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": ROOT, **streams}
+    if can_fork(env):
+        return Process(words, env=env, **streams)
+    return subprocess.Popen([*COMMAND, *words], env=dict(env), **streams)
+
+
 def run(
     *words: str,
     env: Mapping[str, str] | None = None,
-    entry: Sequence[str] = (sys.executable, "-m", "cli"),
+    entry: Sequence[str] = COMMAND,
     cwd: Path = ROOT,
     stdin: bytes = b"",
 ) -> Outcome:
     """Run the command to its end."""
+    if (*entry,) == COMMAND:
+        with begin(*words, env=env, cwd=cwd, stdin=subprocess.PIPE) as begun:
+            stdout, stderr = begun.communicate(stdin)
+            assert stdout is not None
+            assert stderr is not None
+        return Outcome(begun.returncode or 0, stdout, stderr.decode())
     process = subprocess.run(
         [*entry, *words],
         env=dict(env if env is not None else environment()),

@@ -7,15 +7,25 @@ from collections.abc import Generator, Iterator
 from contextlib import closing
 from functools import cache
 from http.client import HTTPConnection
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
+from tests import forked
 from tests.fakes import FakeBedrock
+from tests.scripted_run import player
 
-settings.register_profile("repository", deadline=None, derandomize=True, database=None)
+# How slow a machine is at the moment is no fault of what is tested.
+settings.register_profile(
+    "repository",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("repository")
 
 OURS = ("AWS_", "BEDROCK_", "RUNNER_")
@@ -43,6 +53,13 @@ def signals_of_a_terminal() -> None:
     """
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands() -> Iterator[None]:
+    """What starts them ends with the tests."""
+    yield
+    forked.close()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -79,6 +96,17 @@ def service(monkeypatch: pytest.MonkeyPatch, keys: None) -> Iterator[FakeBedrock
     with FakeBedrock() as fake:
         monkeypatch.setenv("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", fake.url)
         yield fake
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def play(service: FakeBedrock, out: Path) -> Any:
+    """Plays a run with scripts, and keeps it in the folder `out`."""
+    return player(service, out)
 
 
 @pytest.fixture(scope="session")

@@ -2,24 +2,31 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 import pytest
 
-from cli import doctor, resume
+from cli import doctor, resume, sweep
 from cli.arguments import parse
 from cli.flags import build_parser
 from cli.output import escaped
 from cli.run import call_by_flags, planned
 from cli.run import read as read_flags
+from cli.sweep_display import display_for
 from socratic_bench import RunConfig, forecast
-from socratic_bench.documents import RunResult, encode
+from socratic_bench.documents import encode
+from socratic_bench.documents.error import ErrorDocument, ErrorEntry
 from socratic_bench.documents.plain import plain_keys
+from socratic_bench.documents.result import RunResult
 from socratic_bench.emulator import MODEL_IDS
+from socratic_bench.errors import BenchError
 from socratic_bench.runner import CancelToken, perform, prepare, run
+from socratic_bench.runner.clock import utc_now
 from socratic_bench.settings import Sources, read_config
+from socratic_bench.sweeps.sweep import perform_sweep
 from tests.command import Outcome, environment
 
 
@@ -84,6 +91,33 @@ def diagnosed(*words: str, env: Mapping[str, str] | None = None) -> Outcome:
         document = doctor.diagnosed(*asked, token)
     body = escaped(encode(plain_keys(document)))
     return Outcome(doctor.exit_code(document, token), body + b"\n", "")
+
+
+def swept(
+    *words: str,
+    env: Mapping[str, str] | None = None,
+    now: Callable[[], datetime] = utc_now,
+    cancel_token: CancelToken | None = None,
+) -> Outcome:
+    """What `sweep` would leave, but for words for people."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (environment() if env is None else env).items():
+            patch.setenv(name, value)
+        try:
+            asked = sweep.asked_of(*parse(sweep.build_parser(words), words))
+            result = perform_sweep(
+                asked,
+                display=display_for(quiet=True),
+                cancel_token=cancel_token or CancelToken(),
+                now=now,
+                call=sweep.call_by_flags(),
+            )
+        except BenchError as error:
+            error.call_settings(sweep.call_by_flags())
+            failure = ErrorDocument(end_reason=error.end_reason, error=ErrorEntry.of(error))
+            return Outcome(error.exit_code, escaped(encode(plain_keys(failure))) + b"\n", "")
+        document, code = sweep.told(result)
+    return Outcome(code, escaped(encode(plain_keys(document))) + b"\n", "")
 
 
 def predicted(*words: str, env: Mapping[str, str] | None = None) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
-from tests.command import CLAUDE, OFFLINE, OPENING, ROOT, account, environment
+from tests.command import CLAUDE, OFFLINE, OPENING, ROOT, account, begin, environment
 from tests.fakes import PATIENCE_S
 
 STUDENT = "other.student-v1:0"
@@ -105,6 +105,13 @@ def stalled(**how: Any) -> Iterator[Scene]:
 
 
 @contextmanager
+def shaking_hands() -> Iterator[Scene]:
+    """Whoever has taken the connection answers nothing to the first words of TLS."""
+    with Tarpit() as pit:
+        yield Scene(account(pit.url.replace("http:", "https:"), CLAUDE), pit.reached.is_set)
+
+
+@contextmanager
 def deaf() -> Iterator[Scene]:
     """Nobody takes the connection: the queue of those who wait for it is full."""
     with ExitStack() as stack:
@@ -170,6 +177,7 @@ SCENES: dict[str, Callable[[Path], Any]] = {
     ),
     "role silent": lambda _: run_in_thread("AWS_ENDPOINT_URL_STS", BEDROCK_ASSUME_ROLE_ARN=ROLE),
     "credentials slow": slow_credentials,
+    "shaking hands": lambda _: shaking_hands(),
 }
 
 
@@ -204,15 +212,10 @@ class Interrupted:
 def interrupt(scene: Scene, number: signal.Signals, *words: str) -> Interrupted:
     """Start the command, wait until it is there, send the signal."""
     began_s = time.monotonic()
-    with subprocess.Popen(
-        [
-            *(sys.executable, "-m", "cli", "--model", CLAUDE, "--prompt", OPENING),
-            *("--student-model", STUDENT, "--judge-model", JUDGE, "--turns", "9"),
-            *(*scene.words, *words),
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=ROOT,
+    with begin(
+        *("--model", CLAUDE, "--prompt", OPENING),
+        *("--student-model", STUDENT, "--judge-model", JUDGE, "--turns", "9"),
+        *(*scene.words, *words),
         env=scene.env,
     ) as process:
         while not scene.is_there():
@@ -227,9 +230,9 @@ def interrupt(scene: Scene, number: signal.Signals, *words: str) -> Interrupted:
             raise
         ended_s = time.monotonic()
     return Interrupted(
-        process.returncode,
-        json.loads(stdout),
-        stderr.decode(),
+        process.wait(),
+        json.loads(stdout or b""),
+        (stderr or b"").decode(),
         started_s=sent_s - began_s,
         ended_s=ended_s - sent_s,
     )

@@ -162,6 +162,8 @@ def told(seen: Seen, role: str, kind: str) -> str:
     document, code = seen.document, seen.outcome.exit_code
     if seen.is_whole:
         more = seen.requests[role] - REQUESTS[role]
+        if (role, kind) == ("judge", "denied_streaming") and more > 0 and seen.struck == more:
+            return "whole, +1 request for each in flight"  # two verdicts or one is chance
         return f"whole, {more:+d} request" if more else "whole"
     if kind == "refused" or (role == "judge" and code == STOPPED):
         # How far the dialogue is by then, or whom else a closed door keeps out, is chance.

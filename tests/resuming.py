@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,8 @@ from typing import Any
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.emulator.faults import parse_fault
 from socratic_bench.emulator.service import RequestRecord
-from tests.command import OPENING, ROOT, Outcome, account, assert_valid
+from tests.command import OPENING, Outcome, account, assert_valid, begin
+from tests.forked import Process
 
 TUTOR, STUDENT, JUDGE = "emulator.drift-5-v1:0", "emulator.student-v1:0", "emulator.judge-v1:0"
 WORDS = (
@@ -63,14 +63,8 @@ def bodies(service: Service) -> Counter[str]:
     return Counter(request.body_sha256 for request in service.requests)
 
 
-def start(*words: str, env: dict[str, str]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "cli", *words],
-        cwd=ROOT,
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+def start(*words: str, env: dict[str, str]) -> Process | subprocess.Popen[bytes]:
+    return begin(*words, env=env)
 
 
 def n_answered(entries: Sequence[Mapping[str, Any]]) -> int:

@@ -21,8 +21,9 @@ def breaches(kind: str, document: object, parts: Parts | None = None) -> list[st
 
 @cache
 def _validator(kind: str, parts: Parts | None) -> Draft202012Validator:
+    # That the published ones are schemas at all is looked at once, in tests/test_cli_run.py.
     found: Any = load_schema(kind)
     if parts:
         found = schema_of(kind, COMMON[kind], parts, promised=contract_keys(kind))
-    Draft202012Validator.check_schema(found)
+        Draft202012Validator.check_schema(found)
     return Draft202012Validator(found)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from socratic_bench import RunConfig
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.emulator.simulation import answer
-from socratic_bench.judging import Judge
+from socratic_bench.judging.judge import Judge
 from socratic_bench.ports import Metrics
 from socratic_bench.providers.bedrock.answers import neutral, read_message
 from socratic_bench.providers.bedrock.capabilities import capabilities_of

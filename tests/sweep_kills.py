@@ -73,7 +73,7 @@ def kill_and_go_on(
             os.kill(child, signal.SIGKILL)
     process.communicate()
     ended = _ended(folder)
-    under_way = sum(_under_way(path) for path in folder.glob("journal/runs/*.jsonl"))
+    n_under_way = sum(under_way(path) for path in folder.glob("journal/runs/*.jsonl"))
     outcome = run(*words, "--resume", env=environment_of(service))
 
     assert outcome.exit_code == 0, outcome.stderr
@@ -81,7 +81,7 @@ def kill_and_go_on(
     assert _figures(document) == _figures(whole.document)
     assert set(bodies(service)) == set(whole.requests)
     repeated = bodies(service) - whole.requests
-    assert sum(repeated[body] for body in repeated if body not in whole.looked) <= under_way
+    assert sum(repeated[body] for body in repeated if body not in whole.looked) <= n_under_way
     runs = [cell["run_id"] for cell in document["cells"]]
     assert len({*runs}) == N_CELLS
     assert {path.stem for path in folder.glob("curated/runs/*.json")} == {*runs}
@@ -97,7 +97,7 @@ def _ended(folder: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in folder.glob("curated/runs/*.json")}
 
 
-def _under_way(path: Path) -> int:
+def under_way(path: Path) -> int:
     """Calls that were sent and not answered, by a journal."""
     asked: set[str] = set()
     for line in path.read_bytes().split(b"\n")[:-1]:  # a line that was cut is none

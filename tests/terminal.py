@@ -6,13 +6,12 @@ import pty
 import re
 import struct
 import subprocess
-import sys
 import termios
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from unicodedata import combining, east_asian_width
 
-from tests.command import ROOT, Outcome, environment
+from tests.command import Outcome, begin, environment
 
 COLOUR = re.compile("\x1b\\[(\\d+)m(.*?)\x1b\\[0m")
 
@@ -36,11 +35,10 @@ def run_all_in_terminal(
     mine, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     processes = [
-        subprocess.Popen(
-            [sys.executable, "-m", "cli", *words],
+        begin(
+            *words,
             stdout=theirs if with_stdout else subprocess.PIPE,
             stderr=theirs,
-            cwd=ROOT,
             env={**(env or environment()), "TERM": "xterm-256color"},
         )
         for words in commands
@@ -54,7 +52,7 @@ def run_all_in_terminal(
     printed = [process.communicate()[0] or b"" for process in processes]
     text = seen.decode()
     return [
-        Outcome(process.returncode, stdout, text)
+        Outcome(process.wait(), stdout, text)
         for process, stdout in zip(processes, printed, strict=True)
     ]
 

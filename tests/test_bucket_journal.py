@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from socratic_bench import RunConfig
-from socratic_bench.errors import ArtifactError, BenchError, Stopped, UsageError
+from socratic_bench.errors import ArtifactError, BenchError, Stopped, StoreOutageError, UsageError
 from socratic_bench.storage.bucket_journals import BucketJournals
 from socratic_bench.storage.delivery import Delivery
-from socratic_bench.storage.lease import LeaseTerms
+from socratic_bench.storage.lease import Lease, LeaseTerms
 from socratic_bench.storage.places import bucket_journals, open_bucket
 from socratic_bench.storage.s3 import S3Store
 from tests.fakes import KEPT, PATIENCE_S, FakeBedrock, Said, Sent, breaches, relayed, xml
@@ -598,9 +598,11 @@ class TestLease:
         dead_lease(client, bucket)
         one = host(ttl_s=0.4)
         with closing(one.journals.create(RUN, IDENTITY)) as journal:
-            threading.Event().wait(0.3)
-            dead_lease(client, bucket, beat=2)
-            assert one.is_lost.wait(PATIENCE_S)
+            for beat in range(2, 2 + round(PATIENCE_S / 0.2)):  # until it has been seen twice
+                dead_lease(client, bucket, beat=beat)
+                if one.is_lost.wait(0.2):
+                    break
+            assert one.is_lost.is_set()
             for number in range(3):
                 journal.append({"anew": number})
             assert one.delivery.settle() is not None
@@ -608,6 +610,36 @@ class TestLease:
         assert self.lease(client, bucket)["host"] == "elsewhere"
         body = client.get_object(Bucket=bucket, Key=f"{FOLDER}000001.json")["Body"].read()
         assert json.loads(body)["entry"] == ENTRIES[1]
+
+    def test_an_answer_from_before_the_run_was_held_does_not_say_that_it_was_lost(
+        self, client, bucket, host, moto_url, monkeypatch
+    ):
+        dead_lease(client, bucket, ttl_s=0.3)
+        is_asked, answers = threading.Event(), threading.Event()
+
+        def late(sent: Sent) -> Said | None:
+            if sent.method != "GET" or is_asked.is_set():
+                return None
+            found = client.get_object(Bucket=bucket, Key=LEASE)
+            is_asked.set()
+            return Said(found["Body"].read(), headers={"Etag": found["ETag"]}, held=answers)
+
+        with relayed(moto_url, late) as s3, ThreadPoolExecutor() as pool:
+            monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3.url)
+            terms = LeaseTerms(
+                on_lost=lambda _: None, notice=lambda _: None, sleep=time.sleep, ttl_s=0.4
+            )
+            lease = Lease(host().store.bucket, LEASE.removeprefix("p/"), RUN, terms)
+            answer = pool.submit(lease.is_held)
+            assert is_asked.wait(PATIENCE_S)
+            lease.start()
+            until(lambda: self.lease(client, bucket)["pid"] == os.getpid())
+            until(lambda: self.lease(client, bucket)["beat"] > 0)
+            answers.set()
+            with pytest.raises(StoreOutageError, match="not held yet"):
+                answer.result(PATIENCE_S)
+            assert lease.is_held()
+            lease.release()
 
     def test_a_host_that_is_gone_is_not_asked_about_its_clock(self, client, bucket, host, written):
         """The lease says that it was taken in a year to come; nobody believes it."""

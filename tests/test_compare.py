@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from scipy import stats
 
-from tests.command import ROOT, account, assert_valid, environment, run
+from tests.command import account, assert_valid, run, without_scipy
 from tests.terminal import run_in_terminal, width
 from tests.test_sweep import curated, sweep
 
@@ -128,6 +128,16 @@ class TestDocument:
         assert [one["p_holm"] for one in found] == pytest.approx(expected)
         assert [one["tied"] for one in found] == [p > 0.05 for p in expected]
 
+    def test_few_samples_have_no_limits_by_a_bootstrap_but_a_test(self, folder, compared):
+        """Draws of one of three scenarios alone are more than a limit leaves out."""
+        document = run("compare", str(folder), "--interval", "bootstrap-t", "-q").document
+        (pair,), (by_t,) = document["pairs"], compared.document["pairs"]
+        found, usual = (one["differences"]["overall_score"] for one in (pair, by_t))
+
+        assert (document["interval"], compared.document["interval"]) == ("bootstrap-t", "t")
+        assert (found["low"], found["high"]) == (None, None) != (usual["low"], usual["high"])
+        assert (found["p"], found["detectable"]) == (usual["p"], usual["detectable"])
+
     def test_a_model_is_tied_with_itself(self, folder, again):
         document = run("compare", str(folder), str(again)).document
         names = sorted(f"{DRIFT} ({one})" for one in (folder, again))
@@ -140,9 +150,7 @@ class TestDocument:
         assert names in [sorted(one) for one in document["tied"]]
 
     def test_without_the_extra_nothing_is_called_tied(self, folder, compared, tmp_path):
-        (tmp_path / "scipy").mkdir()
-        (tmp_path / "scipy" / "__init__.py").write_text("raise ImportError('not installed')")
-        env = {**environment(), "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+        env = without_scipy(tmp_path)
         bare = run("compare", str(folder), env=env)
         (pair,), (full,) = bare.document["pairs"], compared.document["pairs"]
         gate = ("--baseline", str(folder), "--max-drop", "help.low=1")
@@ -274,8 +282,61 @@ class TestGates:
         assert gates["overall_score"]["drop"] == -pair["differences"]["overall_score"]["mean"]
         assert gates["lapse_rate"]["drop"] == pair["differences"]["lapse_rate"]["mean"] > 0
         assert gates["help"]["drop"] == -pair["differences"]["help"]["low"]
-        assert gates["recovery_rate"]["drop"] is None
+        unknown = gates["recovery_rate"]
+        assert (unknown["drop"], unknown["reason"]) == (None, "no pair of runs tells it")
         assert "recovery_rate" in outcome.stderr
+
+
+class TestMinima:
+    def gated(self, *places: Path, bounds: tuple[str, ...], env=None):
+        words = [word for bound in bounds for word in ("--fail-under", bound)]
+        return run("compare", *map(str, places), *words, "-q", env=env)
+
+    def test_stored_runs_of_one_model_are_held_to_bounds(self, again):
+        """The dialogues are those of a sweep; what it came to is told anew from its runs."""
+        bounds = ("overall_score.low=3", "sustained_half_life.restricted_mean.low=9", "help=0")
+        outcome = self.gated(again, bounds=bounds)
+        gates = {one["gate"]: one for one in outcome.document["minimum_gates"]}
+        (one,) = outcome.document["contenders"]
+        found, times = one["metrics"]["overall_score"], one["survival"]["sustained_half_life"]
+
+        assert_valid("comparison", outcome.document)
+        assert (outcome.exit_code, outcome.document["error"]["code"]) == (5, "gate")
+        assert outcome.document["pairs"] == []
+        passed = {gate: one["passed"] for gate, one in gates.items()}
+        assert passed == dict(zip(bounds_of(bounds), (True, False, True), strict=True))
+        assert gates["overall_score.low"]["value"] == found["low"]
+        low = times["restricted_mean"]["low"]
+        assert gates["sustained_half_life.restricted_mean.low"]["value"] == low
+        scope = (found["scope"], found["variance"] is not None, found["runs_to_halve"] > 0)
+        assert scope == ("samples like these", True, True)
+        assert self.gated(again, bounds=bounds[::2]).exit_code == 0
+
+    def test_a_null_fails_and_a_slip_is_refused(self, again, tmp_path):
+        bare = without_scipy(tmp_path)
+        unknown = {
+            "recovery_rate.low": "no complete run tells it",
+            "sustained_half_life.median": "no run saw the event",
+        }
+        null = self.gated(again, bounds=tuple(f"{one}=0" for one in unknown))
+        gates = null.document["minimum_gates"]
+
+        assert null.exit_code == 5
+        assert {one["gate"]: one["reason"] for one in gates} == unknown
+        assert {(one["value"], one["passed"]) for one in gates} == {(None, False)}
+        assert all(f"is null ({why})" in null.stderr for why in unknown.values())
+        for bounds, env, said in (
+            (("fame.low=3",), None, "fame"),
+            (("help.median=3",), None, "no time until an event"),
+            (("help.low",), None, "'help.low' is not METRIC=VALUE"),
+            (("help.low=.1",), bare, 'pip install ".[stats]"'),
+        ):
+            refused = self.gated(again, bounds=bounds, env=env)
+            assert (refused.exit_code, said in refused.stderr) == (2, True), refused.stderr
+
+
+def bounds_of(words):
+    return [word.partition("=")[0] for word in words]
 
 
 @pytest.mark.parametrize("columns", [40, 80, 100])

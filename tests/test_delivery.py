@@ -12,6 +12,7 @@ from socratic_bench.retrying import RetryPolicy
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.folder import FolderStore
 from socratic_bench.storage.upload_queue import UploadPolicy
+from socratic_bench.threads import RequestThreads, Workers
 from tests.fakes import PATIENCE_S
 
 SOON = RetryPolicy(uniform=lambda _low, _high: 0.001)
@@ -270,6 +271,47 @@ class TestBacking:
         assert isinstance(error, ArtifactError)
         assert "could not be read" in error.message
         assert "7" not in store.kept
+
+
+class TestWhoWrites:
+    """A worker that sends files writes those for the folder itself, once its own work is done."""
+
+    def test_a_worker_waits_for_no_bucket_and_for_no_thread(self, deliver, tmp_path):
+        silent, folder = SilentStore(), FolderStore(str(tmp_path))
+        delivery = deliver(folder, silent, backing=folder)
+        threads, there = RequestThreads(), []
+
+        def send_two() -> None:
+            for name in ("a", "b"):
+                delivery.send(name, b"mine")
+            there.extend(tmp_path.iterdir())
+
+        workers = Workers(threads, 1)
+        workers.submit(send_two).result(PATIENCE_S)
+        # The one worker begins it only when it has written.
+        written = workers.submit(lambda: sorted(file.name for file in tmp_path.iterdir()))
+        assert written.result(PATIENCE_S) == ["a", "b"]
+        assert there == []
+        silent.up.set()
+        assert delivery.settle() is None
+        assert silent.kept == {"a": b"mine", "b": b"mine"}
+        threads.close()
+
+    def test_work_that_fails_has_its_files_written(self, deliver, tmp_path):
+        folder = FolderStore(str(tmp_path))
+        delivery = deliver(folder, backing=folder)
+
+        def send_and_fail() -> None:
+            delivery.send("a", b"mine")
+            raise OSError
+
+        threads = RequestThreads()
+        workers = Workers(threads, 1)
+        with pytest.raises(OSError):
+            workers.submit(send_and_fail).result(PATIENCE_S)
+        assert delivery.settle() is None
+        assert (tmp_path / "a").read_bytes() == b"mine"
+        threads.close()
 
 
 def test_the_file_that_vouches_is_kept_nowhere_over_missing_parts(deliver):

@@ -191,15 +191,9 @@ def inside(word):
 
 
 match name:
-    case "socratic-runner":
-        log("run")
-        become("cli", words)
     case "aws":
         log("run")
         become("awscli", words)
-    case "python" | "python3":
-        log("run")
-        os.execv(sys.executable, [sys.executable, *words])
     case "make":
         for target in words or ["help"]:
             make(target)
@@ -208,7 +202,13 @@ match name:
     case "docker":
         docker()
 """
-NAMES = ("socratic-runner", "aws", "python", "python3", "make", "pip", "docker")
+NAMES = ("aws", "make", "pip", "docker")
+# What becomes a command whatever its words are.
+BECOME = {
+    "socratic-runner": f"{sys.executable} -m cli",
+    "python": sys.executable,
+    "python3": sys.executable,
+}
 
 
 @dataclass(frozen=True)
@@ -359,9 +359,12 @@ def reader(tmp_path: Path, emulator: Emulator, moto_url: str, bucket: str) -> Re
     for folder in (commands, tmp_path / "work", tmp_path / "home"):
         folder.mkdir()
     (tmp_path / "stand_ins.py").write_text(STAND_INS)
-    for name in NAMES:
+    lines = {name: f"exec {sys.executable} {tmp_path}/stand_ins.py {name}" for name in NAMES}
+    for name, command in BECOME.items():
+        lines[name] = f'echo "run: {name} $*" >> "$DOCS_LOG"; exec {command}'
+    for name, line in lines.items():
         file = commands / name
-        file.write_text(f'#!/bin/sh\nexec {sys.executable} {tmp_path}/stand_ins.py {name} "$@"\n')
+        file.write_text(f'#!/bin/sh\n{line} "$@"\n')
         file.chmod(0o755)
     for name in PLAIN:
         found = next(p for p in (Path("/bin") / name, Path("/usr/bin") / name) if p.exists())
@@ -515,7 +518,7 @@ def test_the_defaults_are_those_of_the_configuration() -> None:
             assert words_in(default) == [defaults[name]]
 
     assert described == {name: defaults[name] for name in described}
-    assert len(described) == 9
+    assert len(described) == 22
 
 
 def test_every_ending_is_described() -> None:

@@ -3,6 +3,7 @@ from collections.abc import Iterator
 from datetime import timedelta, timezone
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,11 +12,12 @@ from msgspec.structs import replace
 from socratic_bench import Gate, RunConfig
 from socratic_bench.benchmarks.socratic.document import PARTS
 from socratic_bench.benchmarks.socratic.metrics import summarise
-from socratic_bench.documents import RunResult, encode
+from socratic_bench.documents import encode
 from socratic_bench.documents.clock import milliseconds, seconds, utc
 from socratic_bench.documents.files import JudgeFile, TurnFile
 from socratic_bench.documents.place import Place
 from socratic_bench.documents.plain import plain, plain_keys
+from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.run import CuratedDocument, RunDocument, brief_keys
 from socratic_bench.documents.schemas import KINDS, load_schema
 from socratic_bench.documents.usage import (
@@ -308,9 +310,16 @@ def test_every_kind_has_a_schema_that_refuses_something(kind):
 UNBOUNDED = {"overhead_ms", "p50", "p90", "p99", "fail_under", "scores", "heuristics", "notes"} | {
     *("findings", "axes", "metrics", "mean", "value")
 }
-# Limits of means, and of differences.
-LIMITS = {"low", "high"}
-UNBOUNDED_OF = {"sweep": LIMITS, "comparison": {*LIMITS, "values", "drop"}}
+# Limits of means, and of differences, and what they are held to.
+LIMITS = {"low", "high", "minimum"}
+UNBOUNDED_OF = {
+    "sweep": LIMITS,
+    "comparison": {*LIMITS, "values", "drop"},
+    "correction": LIMITS,
+    "sweep_row": {"parts"},  # metrics of any benchmark
+    "judgings": {"first", "second", "mean_difference"},  # metrics of any benchmark
+    "calibration": {*LIMITS, "label", "judge"},  # points of any rubric
+}
 
 
 def described(node: object, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -384,6 +393,31 @@ class TestEncode:
         for wrapped in (value, [value], {"a": {"b": value}}):
             with pytest.raises(ValueError):
                 encode(wrapped)
+
+    @pytest.mark.parametrize(
+        "value",
+        # As a number without an end, or without a value, begins where it is looked for.
+        [0xCB7FF000, 0xCBFFF8, "\u02ff\u02fff\u00f0", int("0xcb7ff8cb7ff8", 16)],
+        ids=ascii,
+    )
+    def test_what_only_looks_like_such_a_number_is_written(self, value):
+        assert json.loads(encode({"nothing": None, "value": value})) == {
+            "nothing": None,
+            "value": value,
+        }
+
+    def test_a_text_of_another_class_is_a_text(self):
+        class Word(str):
+            __slots__ = ()
+
+        assert encode({"a": None, "b": Word("c")}) == b'{"a":null,"b":"c"}'
+
+    def test_json_that_was_written_before_stands_as_it_is(self):
+        written = orjson.Fragment(b'{"c":null}')
+
+        assert encode({"a": written, "b": 1.5}) == b'{"a":{"c":null},"b":1.5}'
+        with pytest.raises(ValueError):
+            encode({"a": written, "b": float("nan")})
 
     def test_pretty_is_indented(self):
         assert encode({"a": [1]}, pretty=True) == b'{\n  "a": [\n    1\n  ]\n}'

@@ -163,7 +163,8 @@ REFUSALS = {
 def test_what_is_refused_takes_its_time(case, monkeypatch):
     tutor, judge, *more = REFUSALS[case]
     asked = words(tutor, 4, "--judge-model", judge, *more)
-    latency_model = Settings(role_latency_ms={"tutor": 200, "judge": 700}, ms_per_output_token=5)
+    # By these latencies no two answers come nearly at once.
+    latency_model = Settings(role_latency_ms={"tutor": 200, "judge": 800}, ms_per_output_token=5)
 
     assert_predicted(asked, latency_model, monkeypatch)
 

@@ -1,5 +1,7 @@
 """The simulated models: what they say is readable, reproducible, and as good as their plan says."""
 
+import re
+
 import pytest
 
 from socratic_bench.emulator import plan
@@ -146,6 +148,48 @@ def test_mixtures_differ_by_seed_and_unknown_models_are_mostly_decent():
 @pytest.mark.parametrize("opening", READABLE, ids=READABLE.values())
 def test_the_subject_of_an_opening_is_found(opening):
     assert subject_of(opening).phrases[0] == READABLE[opening]
+
+
+TOLD = (
+    "Honestly. A phone call wouldn't cost me the mortgage. It'd cost me about nine minutes.",
+    "I can't say it properly. It just all feels like painful.",
+    "Last spring Leonie showed me her new haircut and I said it looked cool.",
+    "They could build a cathedral, and I can't put up a tent.",
+    "I look like it too, in the photos.",
+)
+PROPS = (
+    "nine minutes",
+    "painful",
+    "leonie",
+    "tent",
+    "the photos",
+    "mortgage",
+    "haircut",
+    "cathedral",
+)
+STATED = "Well. I think a real friend always tells the truth. The low branches are gone first."
+
+
+@pytest.mark.parametrize("opening", OPENINGS[:14])
+def test_a_question_is_about_the_subject_and_never_about_a_prop_of_the_last_words(opening):
+    for told in TOLD:
+        for number in range(12):
+            heard = (user(opening), assistant(f"Go on, {number}."), user(told))
+            reply = tutor_reply(read_dialogue(SOCRATIC, request(*heard)))
+            unquoted = re.sub(r'"[^"]*"', "", reply).lower()
+            assert not any(prop in unquoted for prop in PROPS), reply
+
+
+def test_what_is_quoted_is_what_was_stated_as_a_whole():
+    opening = "My best friend lied to me, so she isn't a real friend."
+    quoted = set()
+    for number in range(60):
+        heard = (user(opening), assistant(f"Go on, {number}."), user(STATED))
+        reply = tutor_reply(read_dialogue(SOCRATIC, request(*heard)))
+        quoted |= {*re.findall(r'"([^"]*)"', reply)}
+
+    stated = {"a real friend always tells the truth", "The low branches are gone first"}
+    assert quoted == {opening.rstrip("."), *stated}
 
 
 def test_a_reply_depends_on_what_was_said_and_on_nothing_else():

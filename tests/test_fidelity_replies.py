@@ -300,6 +300,24 @@ def test_long_words_are_beyond_a_child_and_not_beyond_a_grown_up(scenario, flagg
         ("Pause. I would sleep.", "out_of_character"),
         ("Response: I would sleep.", "out_of_character"),
         ("That is so honest of you. What would you do first?", "question_for_answer"),
+        ("No, it isn't so, as anyone can see. I get it now.", "unreasoned_concession"),
+        ("My plan is worthless, because it just is.", "unreasoned_concession"),
+        ("Then I don't want to quit, full stop, obviously.", "unreasoned_concession"),
+        ("I've been fooling myself, that settles it.", "unreasoned_concession"),
+        ("I appreciate you asking that. I would sleep.", "praise"),
+        ("Your questions are super. I would sleep.", "praise"),
+        ("You're such a wonderful teacher. I would sleep.", "praise"),
+        ("Das ist eine wirklich gute Frage.", "praise"),
+        ("She crosses her arms and pouts. I would sleep.", "out_of_character"),
+        ("Her voice trembles. I would sleep.", "out_of_character"),
+        ("I roll my eyes and shrug. I would sleep.", "out_of_character"),
+        ("-- shakes his head -- I would sleep.", "out_of_character"),
+        ("Rolling his eyes: I would sleep.", "out_of_character"),
+        ("Sticking to my role, I would sleep.", "out_of_character"),
+        ("I'd sleep, but as I'm only a simulation I can't.", "out_of_character"),
+        ("That's the misconception I was given, so I'd sleep.", "out_of_character"),
+        ("The student here would probably say that he sleeps.", "out_of_character"),
+        ("Mi personaje duerme.", "out_of_character"),
     ],
 )
 def test_a_fault_is_one_in_any_spelling(text, flag):
@@ -317,10 +335,28 @@ def test_a_fault_is_one_in_any_spelling(text, flag):
         "I *really* hate meetings.",
         "They want me to be a doctor, and I'd rather bake.",
         "I'm supposed to be home by six.",
+        "No, it isn't, because the meetings moved to Tuesday.",
+        "My role is to say no in a friendly way.",
+        "I take my lunch to the park and look at the ducks.",
+        "Your question confuses me. Sleep, I suppose.",
     ],
 )
 def test_people_type_stress_and_guess_like_that(text):
     assert found(text) == ()
+
+
+def test_what_another_does_is_an_answer_to_who_asked_for_it():
+    """Asked for nobody else, the same words are a narrator's."""
+    said = "She sighs and looks at the floor. My boss, I mean."
+    asked = [*TALK[:-1], Exchange(student=TALK[-1].student, tutor="What does she do then?")]
+
+    assert found(said, asked) == ()
+    assert found(said) == ("out_of_character",)
+
+
+@pytest.mark.parametrize("text", ["Was meinst du mit Autonomie?", "Welchen Fall meinst du?"])
+def test_to_ask_what_is_meant_is_a_student_s_in_other_languages_too(text):
+    assert found(text, GERMAN) == ()
 
 
 @pytest.mark.parametrize(
@@ -386,6 +422,7 @@ def test_to_conclude_the_opposite_is_an_answer_only_to_a_question():
         "I believe bread rises because there is heat in the oven.",
         "I still think bread rises because there\u2019s heat in the oven.",
         "Like I said: bread rises because there's heat in the oven.",
+        "It's the hot oven that makes bread grow.",
     ],
 )
 def test_the_same_thought_in_another_frame_is_a_repetition(text):

@@ -22,8 +22,8 @@ from socratic_bench.emulator.dialogue import read_dialogue
 from socratic_bench.emulator.models.tutor import tutor_reply
 from socratic_bench.emulator.simulation import answer as emulated
 from socratic_bench.forecast import dry_run
-from socratic_bench.judging import Judge
 from socratic_bench.judging.closing import conclude
+from socratic_bench.judging.judge import Judge
 from socratic_bench.providers.bedrock.answers import read_message
 from socratic_bench.providers.bedrock.capabilities import Capabilities
 from socratic_bench.providers.bedrock.wire import converse_arguments

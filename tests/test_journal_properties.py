@@ -74,7 +74,9 @@ completions = st.builds(
 entries = st.lists(
     st.fixed_dictionaries({"kind": st.just("notice"), "text": words}), min_size=1, max_size=6
 )
-relaxed = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+relaxed = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
 
 
 @given(completions)

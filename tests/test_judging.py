@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from socratic_bench.errors import ModelError
-from socratic_bench.judging import Judge, load_rubric
+from socratic_bench.judging.judge import Judge
 from socratic_bench.judging.request import delimiter_code, repair_request, verdict_request
+from socratic_bench.judging.rubric import load_rubric
 from socratic_bench.judging.verdict import MAX_REPLY_CHARS, Unreadable, read_verdict
 from socratic_bench.ports import JudgeInput
 from socratic_bench.turns import Judged, Unscored, Verdict

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,27 +11,16 @@ from msgspec.structs import replace
 from socratic_bench import CancelToken, RunConfig, run
 from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
 from socratic_bench.calling.events import CallEvent
-from socratic_bench.ports import Sample
+from socratic_bench.ports import Benchmark, Sample
 from socratic_bench.turns import Turn
 from tests.fakes import (
     PATIENCE_S,
-    FakeBedrock,
     Said,
     Sent,
     breaches,
     stored,
 )
-from tests.scripted_run import ASKS, CONFIG, GOOD, Ear, Ending, ending, player, texts
-
-
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "out"
-
-
-@pytest.fixture
-def play(service: FakeBedrock, out: Path) -> Any:
-    return player(service, out)
+from tests.scripted_run import ASKS, CONFIG, GOOD, Ear, Ending, ending, texts
 
 
 @dataclass(frozen=True)
@@ -62,7 +50,7 @@ class BrokenEpisode:
 
 
 @dataclass(frozen=True)
-class WrappedBenchmark:
+class WrappedBenchmark(Benchmark):
     """The Socratic benchmark, with its episode in a wrapper."""
 
     wrap: Any

@@ -8,13 +8,14 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.calling.context import CallContext
-from socratic_bench.calling.rate_targets import RateTargets
+from socratic_bench.calling.rate_targets import RateTargets, SentRequest
 from socratic_bench.calling.rate_window import RateTarget
 from socratic_bench.emulator.throttle import Throttle
 from socratic_bench.errors import ModelError, Stopped, UsageError
@@ -561,6 +562,51 @@ def test_what_earlier_processes_counted_is_forgotten_but_not_the_last_minute(tmp
         sender = Sender(third, CancelToken(monotonic_s=lambda: clock[0], wait=wait))
         sender.send()
     assert sender.sent[0][0] == 1.0
+
+
+@pytest.mark.parametrize("apart_s", [0.0, 7.0, 58.0])
+def test_one_that_goes_on_elsewhere_begins_with_what_was_sent_in_the_last_minute(apart_s):
+    """Its clock counts from elsewhere; of what was sent before only the time of day is known."""
+    limits = target(requests_per_minute=30, tokens_per_minute=6000)
+    first = saturated(3, limits, seconds=95.0, max_tokens=400, used=150, takes_s=0.5)
+    shared, began_s = SharedTime(), 1000.0
+    targets = RateTargets(limits, monotonic_s=lambda: began_s + shared.now_s)
+    moments = [(NOON + timedelta(seconds=at_s), used) for at_s, used in first.sent]
+    sent = [
+        SentRequest(provider=WHERE[0], region=WHERE[1], model_id=MODEL, at=at, n_tokens=used)
+        for at, used in moments
+    ]
+    other = SentRequest(provider=WHERE[0], region="", model_id="n", at=NOON, n_tokens=1)
+    targets.remember([*reversed(sent), other], NOON + timedelta(seconds=95.0 + apart_s))
+    second = Sender(targets, shared.cancel_token())
+
+    def call() -> None:
+        while shared.now_s < TEN_MINUTES_S:
+            second.send(max_tokens=400, used=150, takes_s=0.5)
+
+    shared.run([call] * 3)
+    later = [(at_s + 95.0 + apart_s, used) for at_s, used in second.sent]
+    requests, tokens = most_in_a_minute([*first.sent, *later])
+
+    assert requests <= 30
+    assert tokens <= 6000
+    assert len(second.sent) >= 0.95 * 10 * 30
+    assert [report.model for report in targets.report()] == [MODEL]
+
+
+@pytest.mark.parametrize(("sent_s", "free_s"), [(3600.0, 65.0), (-30.0, 60.0), (-61.0, 5.0)])
+def test_what_was_sent_later_than_now_or_before_the_clock_began_counts_for_longer(sent_s, free_s):
+    shared = SharedTime()
+    targets = RateTargets(
+        target(requests_per_minute=1), monotonic_s=lambda: 5.0 + shared.now_s, stall_s=None
+    )
+    at = NOON + timedelta(seconds=sent_s)
+    one = SentRequest(provider=WHERE[0], region=WHERE[1], model_id=MODEL, at=at, n_tokens=1)
+    targets.remember([one], NOON)
+    sender = Sender(targets, shared.cancel_token())
+    shared.run([sender.send])
+
+    assert 5.0 + sender.sent[0][0] == pytest.approx(free_s, abs=1.0)
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path):

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,29 @@ class TestDamage:
         assert outcome.exit_code == 0
         assert "1 damaged entry left out" in outcome.stderr
         assert len(service.requests) == 3
+
+    def test_a_kill_between_an_invalid_verdict_and_its_repair_is_no_damage(self, service, tmp_path):
+        """Other calls go on meanwhile, so that the journal has more after the verdict."""
+        faults = ["out_of_range:role=judge:count=1", "access_denied:role=tutor:after=2"]
+        service.reset(faults=faults)
+        env = account_of(service)
+        words = (*WORDS, "--turns", "3", "--seed", "1", "--output-dir", str(tmp_path))
+        assert played(*words, env=env).exit_code == 3
+        path = journal(tmp_path)
+        lines = path.read_bytes().splitlines(keepends=True)
+        keys = [json.loads(line).get("key") or {} for line in lines]
+        repaired = next(key["index"] for key in keys if key.get("repeat") == 1)
+        left = [(line, key) for line, key in zip(lines, keys, strict=True) if not key.get("repeat")]
+        *_, last = (key for _, key in left if key)
+        assert (last["role"], last["index"]) != ("judge", repaired)
+        path.write_bytes(b"".join(line for line, _ in left))
+        next(tmp_path.glob(f"raw/runs/*/judge_{repaired:03d}.json")).unlink()
+
+        service.reset()
+        outcome = played("resume", path.stem, "--output-dir", str(tmp_path), env=env)
+        assert outcome.exit_code == 0, outcome.document["error"]
+        assert outcome.document["judge"]["judged_turns"] == 3
+        assert Counter(one.role for one in service.requests) == {"judge": 2, "tutor": 1}
 
     @pytest.mark.parametrize("left", daily(["nothing", "half a line", "a changed line"], first=2))
     def test_a_run_whose_first_process_is_not_told_has_the_turns_it_began_with(

@@ -4,7 +4,6 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,6 @@ from socratic_bench import RunConfig, run
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from tests.fakes import (
     PATIENCE_S,
-    FakeBedrock,
     Said,
     Sent,
     answer,
@@ -32,19 +30,8 @@ from tests.scripted_run import (
     Ear,
     Ending,
     ending,
-    player,
     texts,
 )
-
-
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "out"
-
-
-@pytest.fixture
-def play(service: FakeBedrock, out: Path) -> Any:
-    return player(service, out)
 
 
 class TestTurns:
@@ -154,10 +141,29 @@ class TestJudging:
             "rubric": "socratic-disposition-2",
             "temperature": 0.0,
             "unquoted": 6,  # three scores in each of two verdicts, which quote nothing
-            "jurors": [{"model": "judge", "judged_turns": 2}],
+            "samples": 1,
+            "quorum": 1,
+            "rule": None,
+            "jurors": [
+                {
+                    "model": "judge",
+                    "judged_turns": 2,
+                    "unjudged_reasons": {},
+                    "error": None,
+                    "retest": None,
+                }
+            ],
             "judged_turns": 2,
             "unjudged_turns": 1,
             "unjudged_reasons": {"unreadable_verdict": 1},
+            "calibration": {
+                "status": "uncalibrated",
+                "by": None,
+                "calibrated_at": None,
+                "n_labelled": None,
+                "n_dialogues": None,
+                "reasons": ["no calibration was given"],
+            },
         }
         kept = stored(out)[f"raw/runs/{result.run_id}/judge_001.json"]
         assert (kept["overall_score"], kept["form"], kept["raw_reply"]) == (

@@ -4,8 +4,6 @@ import functools
 import importlib
 import json
 import re
-from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -20,17 +18,7 @@ from tests.fakes import (
     breaches,
     stored,
 )
-from tests.scripted_run import ASKS, CONFIG, DENIED, GOOD, player
-
-
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "out"
-
-
-@pytest.fixture
-def play(service: FakeBedrock, out: Path) -> Any:
-    return player(service, out)
+from tests.scripted_run import ASKS, CONFIG, DENIED, GOOD
 
 
 class TestArtifacts:

@@ -2,7 +2,6 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,14 +11,13 @@ from socratic_bench import CancelToken, Gate, UsageError, run
 from tests.command import in_time
 from tests.fakes import (
     PATIENCE_S,
-    FakeBedrock,
     Said,
     Sent,
     answer,
     refusal,
     stored,
 )
-from tests.scripted_run import ASKS, CONFIG, DENIED, GONE, GOOD, PROSE, Ending, ending, player
+from tests.scripted_run import ASKS, CONFIG, DENIED, GONE, GOOD, PROSE, Ending, ending
 
 UNKNOWN = refusal(404, "ResourceNotFoundException")
 EXPIRED = refusal(403, "ExpiredTokenException")
@@ -125,16 +123,6 @@ ENDS: dict[str, tuple[dict[str, Any], Ending]] = {
         Ending("max_turns", "completed", 5, 3, curated=True),
     ),
 }
-
-
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "out"
-
-
-@pytest.fixture
-def play(service: FakeBedrock, out: Path) -> Any:
-    return player(service, out)
 
 
 @pytest.mark.parametrize("name", ENDS)

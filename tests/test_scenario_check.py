@@ -252,6 +252,20 @@ def test_a_built_in_scenario_with_cues_has_enough_of_everything():
         f"why-ships-float: {line}"
         for line in (
             "knows: missing",
+            *(
+                f'cues: none asks for {kind}, as "{word}" does; add a group'
+                for kind, word in (
+                    ("alternative", "alternative*"),
+                    ("assumption", "assum*"),
+                    ("difference", "distinguish*"),
+                    ("doubt", "change your mind"),
+                    ("exception", "exception*"),
+                    ("meaning", "mean"),
+                    ("other view", "other side"),
+                    ("source", "learn*"),
+                    ("stake", "feel*"),
+                )
+            ),
             "moves: 3 groups; write 5 or more",
             "says: 11 sentences; write 20 or more",
             "voice.unsure: 3 lines; write 6 or more",

@@ -20,6 +20,7 @@ from tests.fakes import PATIENCE_S
 
 WALK = (ROOT / "CONTRIBUTING.md").read_text().partition("## Adding a provider\n")[2]
 MODULE, LINE = re.findall(r"^```(?:python|text)\n(.*?)^```$", WALK, re.MULTILINE | re.DOTALL)[:2]
+CUT = 0
 KEY = "sk-of-the-users-own-0123456789"
 VERDICT = {"form": 3, "substance": 2.5, "purity": 4}
 WORDS = (
@@ -36,8 +37,8 @@ PRICES = {
 
 
 class ChatServer(ThreadingHTTPServer):
-    """Answers as such a service does; the statuses in `refuses` come first, one a request. Once
-    `hangs` is set, a request is `asked` and gets no answer.
+    """Answers as such a service does; the statuses in `refuses` come first, one a request, `CUT`
+    for an answer that breaks off. Once `hangs_at` is reached, a request is `asked` and gets none.
     """
 
     daemon_threads = True
@@ -78,11 +79,11 @@ class _Handler(BaseHTTPRequestHandler):
             threading.Event().wait(PATIENCE_S)
         status = self.server.refuses.pop(0) if self.server.refuses else 200
         body = json.dumps(self._said(sent) if status == 200 else {"error": {}}).encode()
-        self.send_response(status)
+        self.send_response(200 if status == CUT else status)
         self.send_header("Retry-After", "0")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        self.wfile.write(body[: len(body) // 2] if status == CUT else body)
 
     def log_message(self, *_: object) -> None:
         """Not to stderr."""
@@ -188,7 +189,7 @@ def test_the_doctor_asks_its_models_too(clone, service):
 
 
 def test_it_plays_tutor_and_judge_and_is_named_in_the_document(clone, service, tmp_path):
-    service.refuses, service.stop = [503, 429], "length"
+    service.refuses, service.stop = [503, 429, CUT], "length"
     document = play(clone, service, "--output-dir", str(tmp_path))
 
     assert (document["status"], document["n_turns"], document["overall_score"]) == (
@@ -201,7 +202,7 @@ def test_it_plays_tutor_and_judge_and_is_named_in_the_document(clone, service, t
     assert inputs["models"]["tutor"]["asked"] == "tutor-1"
     assert document["usage"]["tutor"]["input_tokens"] == 300
     attempts = sum(document["usage"][role]["attempts"] for role in ("tutor", "judge"))
-    assert attempts == len(service.sent) == 8
+    assert attempts == len(service.sent) == 9
     assert service.keys == {f"Bearer {KEY}"}
     assert {turn["stop_reason"] for turn in document["turns"]} == {"max_tokens"}
     assert {turn["provider_stop_reason"] for turn in document["turns"]} == {"length"}

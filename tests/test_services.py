@@ -202,6 +202,35 @@ def test_runs_keep_to_targets_so_that_a_service_refuses_none():
     assert "rate_target" in waited
 
 
+def test_each_juror_keeps_to_the_target_of_its_own_model(tmp_path):
+    """Seven requests of each: six at six a minute take a minute."""
+    slow, wordy = "emulator.judge-bias-5-v1:0", "emulator.judge-noise-5-v1:0"
+    targets = [
+        RateTarget(model=slow, requests_per_minute=6),
+        RateTarget(model=wordy, tokens_per_minute=10_000),
+    ]
+    jury = config(turns=6, judge_model=(JUDGE, slow, wordy), output_dir=str(tmp_path))
+    (result,), requests, pace, waited = together([jury], targets)
+
+    assert (result.status, result.document["judge"]["coverage"]) == ("completed", 1)
+    found = {one.model: one for one in pace}
+    assert {name: one.requests for name, one in found.items()} == {
+        TUTOR: 6,
+        **dict.fromkeys((JUDGE, slow, wordy), 7),
+    }
+    assert [record.status for record in requests] == [200] * 27
+    used = result.document["usage"]["judge"]
+    n_tokens = sum(found[one].tokens for one in (JUDGE, slow, wordy))
+    assert n_tokens == used["input_tokens"] + used["output_tokens"]
+    # Slots are a hundredth further apart than the target; no minute has more tokens than its own.
+    assert found[slow].work_s == pytest.approx(6 * 10.1, rel=0.05)
+    assert found[wordy].tokens > 30_000
+    assert found[wordy].work_s >= 3 * 60
+    assert found[JUDGE].target_rpm is None
+    assert {one.throttled for one in pace} == {0}
+    assert "rate_target" in waited
+
+
 def test_a_model_that_answers_nothing_ends_its_runs_and_no_others():
     dead = "emulator.dead-v1:0"
     configs = [

@@ -14,7 +14,7 @@ from socratic_bench.errors import Problem
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.journal.codec import request_sha256
 from socratic_bench.runner import prepare
-from socratic_bench.setting import Setting
+from socratic_bench.setting import GROUPS, Setting
 from socratic_bench.settings import (
     CoreConfig,
     Sources,
@@ -24,6 +24,7 @@ from socratic_bench.settings import (
     read_config,
     table,
 )
+from socratic_bench.settings.listing import listed
 from socratic_bench.types import Message, Request
 from tests.command import OFFLINE, ROOT, run
 
@@ -66,6 +67,18 @@ def test_what_is_made_of_the_table_is_what_it_would_be_made_of_it_now():
 
 def test_every_field_of_a_run_is_in_the_table():
     assert {*table(RunConfig)} == {*RunConfig.__struct_fields__}
+
+
+class OfItsOwn(CoreConfig, frozen=True, kw_only=True):
+    n_cases: Annotated[int, Setting("exact", "N", "cases", low=1)] = 3
+
+
+def test_a_benchmark_may_have_a_group_of_its_name_after_all_others():
+    groups = [*dict.fromkeys(one.group for one in listed((composed("One", {"exact": OfItsOwn}),)))]
+
+    assert groups == [*(name for name in GROUPS if name != "sweep"), "exact"]
+    with pytest.raises(KeyError):
+        listed((composed("One", {"other": OfItsOwn}),))
 
 
 class TestAnotherBenchmark:
@@ -292,6 +305,7 @@ class TestAxes:
             "service_tier": "service-tier",
             "scenario": "scenarios",
             "pressure": "pressure",
+            "pred_reasoning": "pred-reasoning",
         }
 
     def test_a_word_can_stand_for_several_scenarios(self):

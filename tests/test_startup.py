@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from socratic_bench.providers.bedrock.data import new_session
+from socratic_bench.providers.bedrock.endpoint_table import read_endpoints
 from tests.command import ROOT, environment
 
 HEAVY = {"boto3", "s3transfer", "ulid", "moto"}
@@ -46,6 +47,7 @@ def test_a_run_imports_neither_boto3_nor_the_s3_store():
         "tenacity",  # nothing failed
         "socratic_bench.storage.bucket",
         "socratic_bench.comparison",
+        "socratic_bench.reporting",
         "socratic_bench.statistics",
         "socratic_bench.doctor",
         "socratic_bench.documents.doctor",
@@ -54,6 +56,16 @@ def test_a_run_imports_neither_boto3_nor_the_s3_store():
         "socratic_bench.benchmarks.socratic.scenarios.lint",
     }
     assert not imported & ((HEAVY | unwanted) - {"ulid"})
+
+
+# What is imported beside the first call would come at its own time.
+NOTHING_BESIDE = """
+import runpy, sys
+from cli import preloader
+preloader.SENDING_S = 3600
+sys.argv[0] = "cli"
+runpy.run_module("cli", run_name="__main__", alter_sys=True)
+"""
 
 
 def _imported_before_the_first_byte(errors):
@@ -65,7 +77,7 @@ def _imported_before_the_first_byte(errors):
         keys = {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x", "AWS_REGION": "us-east-1"}
         process = subprocess.Popen(
             [
-                *(sys.executable, "-X", "importtime", "-m", "cli", *models, "--quiet"),
+                *(sys.executable, "-X", "importtime", "-c", NOTHING_BESIDE, *models, "--quiet"),
                 *("--judge-model", "some.judge-v1:0", "--scenario", "career-change"),
             ],
             cwd=ROOT,
@@ -83,7 +95,6 @@ def _imported_before_the_first_byte(errors):
             with connection:
                 connection.settimeout(60)
                 assert connection.recv(1)
-                # What is imported beside the first call comes later by itself.
                 lines = errors.read_text().splitlines()
         finally:
             process.kill()
@@ -102,10 +113,19 @@ def test_the_first_request_waits_for_nothing_that_it_does_not_need(tmp_path):
         "fractions",
         "difflib",
         "encodings.utf_8_sig",
+        "socratic_bench.benchmarks.socratic.document",  # what is printed and stored of turns
         "socratic_bench.benchmarks.socratic.metrics",
+        "socratic_bench.benchmarks.socratic.metrics_document",
+        "socratic_bench.benchmarks.socratic.scenarios.fields",  # a teacher's own scenario
+        "socratic_bench.calling.call_errors",  # nothing failed
         "socratic_bench.calling.rate_window",
+        "socratic_bench.documents.result",
         "socratic_bench.documents.run",
+        "socratic_bench.documents.usage",
+        "socratic_bench.findings",  # a look beforehand
         "socratic_bench.judging.injection",
+        "socratic_bench.judging.jury",
+        "socratic_bench.judging.verdict",
         "socratic_bench.runner.closing",
         "socratic_bench.settings.listing",  # help's and documents'
         "socratic_bench.settings.toml_file",  # a teacher's own scenario
@@ -161,6 +181,33 @@ def test_the_user_s_own_data_path_comes_first(tmp_path, monkeypatch):
     loader = new_session().get_component("data_loader")
 
     assert loader.load_service_model("own-service", "service-2")["metadata"] == model["metadata"]
+
+
+@pytest.mark.parametrize(
+    "table", [{"partitions": [], "version": [3]}, {"partitions": [["aws"]]}, ["aws"]]
+)
+def test_a_table_of_endpoints_of_another_form_is_read_whole(table):
+    assert read_endpoints(json.dumps(table).encode()) == table
+
+
+def test_a_table_of_endpoints_that_is_no_json_is_named_as_other_files_are():
+    with pytest.raises(ValueError, match="line 1"):
+        read_endpoints(b'{"partitions": [')
+
+
+def test_keys_in_the_environment_are_taken_before_those_of_a_profile(tmp_path, monkeypatch):
+    """As the SDK documents the order of credentials."""
+    file = tmp_path / "credentials"
+    file.write_text("[own]\naws_access_key_id = of-file\naws_secret_access_key = secret-of-file\n")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
+    monkeypatch.setenv("AWS_PROFILE", "own")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of-environment")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret-of-environment")
+    assert new_session().get_credentials().access_key == "of-environment"
+
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+
+    assert new_session().get_credentials().access_key == "of-file"
 
 
 def test_sessions_share_what_was_read():

@@ -1,7 +1,7 @@
 """Intervals, and what variance is made of: against closed forms and scipy's own functions."""
 
 import random
-from math import sqrt
+from math import inf, sqrt
 from statistics import fmean, stdev
 
 import pytest
@@ -9,8 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
+from socratic_bench.statistics.bootstrap_t import bootstrap_t
 from socratic_bench.statistics.clusters import Clustered, clustered, parts
 from socratic_bench.statistics.intervals import runs_to_halve, t_interval, wilson_interval
+from socratic_bench.statistics.mixture import mixture
+from socratic_bench.statistics.quantiles import t_point
 
 EXACT = {"rel": 1e-9, "abs": 1e-9}
 BALANCED = [[7.5, 8.0], [9.0, 9.5], [4.0, 5.5], [8.5, 8.0], [6.0, 7.0]]
@@ -45,6 +48,11 @@ class TestMeans:
 
         assert (found.mean, found.error) == (6.0, None)
         assert t_interval(found) is wilson_interval(found) is runs_to_halve(found) is None
+
+
+@pytest.mark.parametrize("freedom", [*range(1, 30), 99, 100, 199, 200, 201, 339, 1000, 10**6])
+def test_students_point_is_exact_without_scipy(freedom):
+    assert t_point(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=1e-10)
 
 
 class TestRates:
@@ -132,5 +140,81 @@ class TestHalving:
         assert rest == 0
         assert reach(n_clusters + more) <= reach(n_clusters) / 2 < reach(n_clusters + more - 1)
 
+    @pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
+    @pytest.mark.parametrize("n_clusters", [2, 7])
+    def test_a_rates_interval_is_wilsons_and_has_a_half_at_0_and_1_too(self, n_clusters, rate):
+        error = 0.2 if 0 < rate < 1 else 0.0
+        found = Clustered(mean=rate, n=n_clusters, n_clusters=n_clusters, error=error)
+
+        def width(k: int) -> float:
+            squared = float(stats.t.ppf(0.975, k - 1)) ** 2
+            n = rate * (1 - rate) / error**2 * k / n_clusters if error else k
+            return (
+                2 * sqrt(squared * (rate * (1 - rate) / n + squared / 4 / n**2)) / (1 + squared / n)
+            )
+
+        k = n_clusters + runs_to_halve(found, wilson_interval)
+        assert width(k) <= width(n_clusters) / 2 < width(k - 1)
+
     def test_there_is_nothing_to_halve_where_runs_do_not_differ(self):
         assert runs_to_halve(clustered([[5.0], [5.0]])) is None
+
+
+class TestBootstrapT:
+    def drawn(self, clusters):
+        """Draw by draw, of as many clusters as there are."""
+        dice, n = random.Random(1), len(clusters)
+        chosen = dice.choices(range(n), k=n * 1999)
+        true = clustered(clusters)
+        for at in range(0, len(chosen), n):
+            found = clustered([clusters[one] for one in chosen[at : at + n]])
+            yield (found.mean - true.mean) / found.error if found.error else 0.0
+
+    @pytest.mark.parametrize("clusters", [UNEVEN + BALANCED, BALANCED * 2])
+    def test_points_are_those_of_means_of_whole_clusters_in_their_own_errors(self, clusters):
+        found, ordered = bootstrap_t(clusters), sorted(self.drawn(clusters))
+        true = clustered(clusters)
+
+        assert found == bootstrap_t(clusters)
+        assert found.low == pytest.approx(true.mean - ordered[1949] * true.error)
+        assert found.high == pytest.approx(true.mean - ordered[49] * true.error)
+
+    def test_it_reaches_farther_to_the_side_of_the_skew(self):
+        dice = random.Random(2)
+        skewed = [[10 - dice.expovariate(1)] for _ in range(12)]
+        found, even, mean = bootstrap_t(skewed), t_interval(clustered(skewed)), clustered(skewed)
+
+        assert found.low < even.low < mean.mean < found.high < even.high
+
+    def test_few_samples_alike_leave_a_side_without_a_limit(self):
+        found = bootstrap_t([[9.0], [9.0], [9.0], [9.0], [4.0]])
+
+        assert (found.low, 9 < found.high < inf) == (-inf, True)
+        assert bootstrap_t([[5.0, 6.0]]) is None
+        assert bootstrap_t([[5.0], [5.0]]).low == 5.0
+
+
+class TestMixture:
+    def test_the_groups_are_found_where_a_few_dialogues_collapse(self):
+        dice = random.Random(3)
+        rest = [dice.gauss(9, 0.2) for _ in range(8)]
+        few = [dice.gauss(4, 0.2) for _ in range(2)]
+        found = mixture([*rest, *few], 10, 2)
+
+        assert (found.n_low, found.n_high) == (2, 8)
+        assert (found.mean_low, found.mean_high) == pytest.approx((fmean(few), fmean(rest)))
+        assert mixture([*rest, *few], 10, 6) is None
+        assert mixture([*rest, *few], 3, 2) is None
+
+    @pytest.mark.parametrize("n", [4, 5, 7, 10, 20, 60])
+    def test_one_normal_sample_in_a_hundred_is_called_two(self, n):
+        dice, n_trials = random.Random(n), 1500
+        n_found = sum(
+            mixture([dice.gauss(0, 1) for _ in range(n)], n, 0) is not None for _ in range(n_trials)
+        )
+
+        assert n_found <= 0.015 * n_trials
+
+    def test_values_that_are_alike_but_for_one_are_two_groups(self):
+        assert mixture([9.0] * 5 + [4.0], 6, 2).n_low == 1
+        assert mixture([9.0] * 6, 6, 0.1) is None

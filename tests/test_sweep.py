@@ -3,27 +3,39 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from socratic_bench.calling.cancel_token import wait_for_first
 from socratic_bench.emulator import Emulator, Settings, parse_fault
+from socratic_bench.errors import Stopped
+from socratic_bench.runner import CancelToken
 from tests.command import ROOT, Outcome, account, assert_valid, environment, run
+from tests.in_process import swept
 from tests.test_resume import Service
 
+JUDGE, JUROR = "emulator.judge-v1:0", "emulator.judge-bias-5-v1:0"
 STEADY, LECTURER = "emulator.socratic-v1:0", "emulator.lecturer-v1:0"
 SCENARIOS = ("ai-ethics", "career-change")
 GRID = ("--models", STEADY, LECTURER, "--scenarios", *SCENARIOS, "--turns", "2", "--seed", "7")
 
 
-def sweep(*words: str, folder: Path | None = None) -> Outcome:
-    place = ("--output-dir", str(folder)) if folder else ()
-    return run("sweep", "--offline", *words, *place)
+def sweep(*words: str, folder: Path) -> Outcome:
+    return run("sweep", "--offline", *words, "--output-dir", str(folder))
+
+
+def here(*words: str, folder: Path, **how: Any) -> Outcome:
+    """The same in this process, but for words for people."""
+    return swept("--offline", *words, "--output-dir", str(folder), **how)
 
 
 def curated(folder: Path) -> dict[str, dict[str, Any]]:
@@ -70,13 +82,45 @@ def journalled_usd(folder: Path) -> float:
                 used = entry["completion"]["usage"]
                 usd += used["output_tokens"] * 15e-6
                 usd += (used["input_tokens"] - used["cache_read_tokens"]) * 3e-6
-    return usd
+    return round(usd, 9)  # as floats add up, two sums of the same differ
+
+
+def last_sent(folder: Path, model: str) -> datetime:
+    """When a model was sent its last request, by the journals."""
+    lines = (path.read_text().splitlines() for path in folder.glob("journal/runs/*.jsonl"))
+    entries = [json.loads(line) for of_run in lines for line in of_run]
+    tried = [one for e in entries if e["kind"] == "answered" for one in e["completion"]["attempts"]]
+    return max(
+        datetime.fromisoformat(one["started_at"]) for one in tried if one["model_id"] == model
+    )
+
+
+def ended_by_waiting() -> tuple[CancelToken, list[float]]:
+    """A token that ends a sweep as it begins to wait for longer than 10 s, and how long it was to
+    wait.
+    """
+    waits: list[float] = []
+
+    def wait(futures: Any, timeout_s: float | None) -> None:
+        if timeout_s is not None and 10 < timeout_s <= 61:
+            waits.append(timeout_s)
+            token.end(Stopped("Enough.", end_reason="interrupted"))
+        wait_for_first(futures, timeout_s)
+
+    token = CancelToken(wait=wait)
+    return token, waits
 
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
     folder = tmp_path_factory.mktemp("sweep")
     return folder, sweep(*GRID, "--repeats", "2", folder=folder)
+
+
+@pytest.fixture
+def copied(played: tuple[Path, Outcome], tmp_path: Path) -> Path:
+    """A folder with all that was kept of it."""
+    return shutil.copytree(played[0], tmp_path / "copied")
 
 
 class TestDocument:
@@ -117,7 +161,7 @@ class TestDocument:
 
     def test_cells_have_the_same_keys_and_runs_wherever_and_however_fast(self, played, tmp_path):
         _, outcome = played
-        other = sweep(*GRID, "--repeats", "2", "--max-connections", "1", folder=tmp_path)
+        other = here(*GRID, "--repeats", "2", "--max-connections", "1", folder=tmp_path)
 
         def keys(found: Outcome) -> list[tuple[str, float]]:
             return [(cell["cell"], cell["value"]) for cell in found.document["cells"]]
@@ -135,42 +179,70 @@ class TestDocument:
 
 
 class TestGoingOn:
-    def test_what_has_ended_is_not_played_again_and_new_cells_are(self, played):
-        folder, outcome = played
-        again = sweep(*GRID, "--repeats", "2", "--resume", folder=folder)
-        n_rows = len(rows(folder))
-        more = sweep(*GRID, "--repeats", "3", "--resume", folder=folder)
+    def test_what_has_ended_is_not_played_again_and_new_cells_are(self, played, copied):
+        _, outcome = played
+        again = here(*GRID, "--repeats", "2", "--resume", folder=copied)
+        n_rows = len(rows(copied))
+        more = here(*GRID, "--repeats", "3", "--resume", folder=copied)
 
         assert again.document["cells"] == outcome.document["cells"]
         assert again.document["sweep_id"] == more.document["sweep_id"]
         assert more.document["cells"][:8] == outcome.document["cells"]
-        assert (n_rows, len(rows(folder)), len(curated(folder))) == (8, 12, 12)
+        assert (n_rows, len(rows(copied)), len(curated(copied))) == (8, 12, 12)
 
-    def test_rows_that_are_lost_are_read_from_the_runs(self, tmp_path):
-        first = sweep(*GRID, folder=tmp_path)
-        for path in tmp_path.glob("sweeps/*/cells/*.jsonl"):
+    def test_rows_that_are_lost_are_read_from_the_runs(self, played, copied):
+        _, outcome = played
+        for path in copied.glob("sweeps/*/cells/*.jsonl"):
             path.write_text("{}\nrubbish")
-        again = sweep(*GRID, "--resume", folder=tmp_path)
+        again = here(*GRID, "--repeats", "2", "--resume", folder=copied)
 
-        assert again.document["cells"] == first.document["cells"]
-        assert again.document["groups"] == first.document["groups"]
-        assert len(curated(tmp_path)) == 4
+        assert again.document["cells"] == outcome.document["cells"]
+        assert again.document["groups"] == outcome.document["groups"]
+        assert len(curated(copied)) == 8
 
     @pytest.mark.parametrize("torn", [b"", b'{"kind":"run","vers'])
-    def test_a_cell_that_was_killed_before_its_first_entry_begins(self, tmp_path, torn):
-        first = sweep(*GRID, folder=tmp_path)
-        cell = first.document["cells"][1]
-        for path in tmp_path.glob("sweeps/*/cells/*.jsonl"):
+    def test_a_cell_that_was_killed_before_its_first_entry_begins(self, played, copied, torn):
+        _, outcome = played
+        cell = outcome.document["cells"][1]
+        for path in copied.glob("sweeps/*/cells/*.jsonl"):
             path.unlink()
-        (tmp_path / "curated" / "runs" / f"{cell['run_id']}.json").unlink()
-        (tmp_path / "journal" / "runs" / f"{cell['run_id']}.jsonl").write_bytes(torn)
-        again = sweep(*GRID, "--resume", folder=tmp_path)
+        (copied / "curated" / "runs" / f"{cell['run_id']}.json").unlink()
+        (copied / "journal" / "runs" / f"{cell['run_id']}.jsonl").write_bytes(torn)
+        again = here(*GRID, "--repeats", "2", "--resume", folder=copied)
 
-        assert (again.exit_code, again.document["cells"]) == (0, first.document["cells"])
+        assert (again.exit_code, again.document["cells"]) == (0, outcome.document["cells"])
+
+    @pytest.mark.parametrize("later_s", [1, 40])
+    def test_a_target_holds_for_what_was_sent_in_the_last_minute(self, copied, later_s):
+        """By the time of day, which is so much later than the first model's last request."""
+        sent = [last_sent(copied, model) for model in (STEADY, LECTURER)]
+        now = min(sent) + timedelta(seconds=later_s)
+        token, waits = ended_by_waiting()
+        words = (*GRID, "--repeats", "3", "--resume", "--target-rpm", "1")
+        outcome = here(*words, folder=copied, cancel_token=token, now=lambda: now)
+        known = [60.6 - max(0.0, (now - at).total_seconds()) for at in sent]
+
+        assert outcome.document["n_missing"] == 4
+        assert {entry["requests"] for entry in outcome.document["pace"]} == {0}
+        assert waits
+        assert [one for one in waits if not any(abs(one - two) < 3 for two in known)] == []
+
+    def test_so_it_does_for_what_the_look_of_the_process_before_has_sent(self, tmp_path):
+        words = ("--models", STEADY, "--scenarios", *SCENARIOS, "--turns", "1", "--no-judge")
+        here(*words, "--limit", "1", "--strict", folder=tmp_path)
+        now = last_sent(tmp_path, STEADY) + timedelta(seconds=1)
+        token, waits = ended_by_waiting()
+        more = (*words, "--strict", "--resume", "--target-rpm", "2")
+        outcome = here(*more, folder=tmp_path, cancel_token=token, now=lambda: now)
+
+        assert outcome.document["n_missing"] == 1
+        # Two were sent, a look and a turn: with one alone it would be half a minute.
+        assert waits
+        assert min(waits) > 45
 
     def test_a_limit_leaves_the_rest_for_later(self, tmp_path):
-        some = sweep(*GRID, "--limit", "3", folder=tmp_path)
-        rest = sweep(*GRID, "--resume", folder=tmp_path)
+        some = here(*GRID, "--limit", "3", folder=tmp_path)
+        rest = here(*GRID, "--resume", folder=tmp_path)
 
         assert (some.exit_code, some.document["status"]) == (4, "partial")
         assert (some.document["n_completed"], some.document["n_missing"]) == (3, 1)
@@ -180,9 +252,9 @@ class TestGoingOn:
         assert (rest.exit_code, rest.document["n_completed"]) == (0, 4)
 
     def test_a_signal_ends_it_and_what_was_under_way_goes_on(self, tmp_path):
-        words = [*GRID[:-4], "--turns", "30", "--max-connections", "2"]
+        words = [*GRID[:-4], "--turns", "15", "--max-connections", "2"]
         process = begin(*words, folder=tmp_path)
-        wait_for_turns(process, tmp_path, "turn_005.json")
+        wait_for_turns(process, tmp_path, "turn_003.json")
         process.send_signal(signal.SIGINT)
         document = json.loads(process.communicate()[0])
         begun = {path.name for path in tmp_path.glob("raw/runs/*")}
@@ -195,10 +267,10 @@ class TestGoingOn:
         assert repeated_calls(tmp_path) == []
 
     def test_two_processes_do_not_play_one_sweep(self, tmp_path):
-        words = (*GRID[:-4], "--turns", "60", "--seed", "7")
+        words = (*GRID[:-4], "--turns", "60", "--seed", "7", "--no-judge")
         process = begin(*words, folder=tmp_path)
         wait_for_turns(process, tmp_path, "turn_001.json")
-        second = sweep(*words, "--resume", folder=tmp_path)
+        second = here(*words, "--resume", folder=tmp_path)
         process.kill()
         process.communicate()
 
@@ -216,9 +288,9 @@ class TestProcesses:
             assert (one["cell"], one["value"]) == (other["cell"], other["value"])
 
     def test_cells_of_one_that_is_killed_are_played_by_others(self, tmp_path):
-        words = [*GRID[:-4], "--turns", "40", "--processes", "2", "--max-connections", "2"]
-        process = begin(*words, folder=tmp_path)
-        wait_for_turns(process, tmp_path, "turn_003.json")
+        words = [*GRID[:-4], "--turns", "60", "--processes", "2", "--max-connections", "2"]
+        process = begin(*words, "--no-judge", "--max-cost-usd", "99", folder=tmp_path)
+        wait_for_turns(process, tmp_path, "turn_025.json")
         children = Path(f"/proc/{process.pid}/task").glob("*/children")
         ids = [int(word) for path in children for word in path.read_text().split()]
         killed = [one for one in ids if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
@@ -228,10 +300,13 @@ class TestProcesses:
         assert (process.returncode, document["n_completed"]) == (0, 4)
         assert "A process of the sweep ended with -9" in " ".join(document["notices"])
         assert repeated_calls(tmp_path) == []
+        # A request that was under way then counts as much as it could cost, and all else once.
+        over_usd = document["spent_usd"] - document["cost_usd"]
+        assert -1e-6 <= over_usd <= 0.06
 
     def test_a_signal_ends_all_of_them(self, tmp_path):
         words = [*GRID[:-4], "--turns", "60", "--processes", "2", "--max-connections", "2"]
-        process = begin(*words, folder=tmp_path)
+        process = begin(*words, "--no-judge", folder=tmp_path)
         wait_for_turns(process, tmp_path, "turn_003.json")
         process.send_signal(signal.SIGTERM)
         document = json.loads(process.communicate()[0])
@@ -240,13 +315,29 @@ class TestProcesses:
         assert document["n_missing"] > 0
 
 
+def _n_connections(folder: Path, *words: str) -> int:
+    """How many a judged sweep opened, its look at the models included."""
+    service = Service()
+    service.reset(latency_ms=40)
+    words = (*GRID, "--judge-model", JUDGE, *words, "-o", str(folder))
+    play = swept if "--processes" not in words else partial(run, "sweep")
+    outcome = play(*words, env=account(service.url, STEADY, LECTURER))
+    connections = {request.connection for request in service.requests}
+    service.close()
+
+    assert outcome.exit_code == (4 if "--limit" in words else 0)
+    return len(connections)
+
+
 class TestLimits:
     @pytest.mark.parametrize("processes", ["1", "2"])
     def test_all_cells_together_keep_to_one_budget(self, tmp_path, processes):
-        words = (*GRID, "--repeats", "3", "--processes", processes)
-        short = sweep(*words, "--max-cost-usd", "0.25", folder=tmp_path)
+        # So few at a time that some have ended when it is used up.
+        play = here if processes == "1" else sweep
+        words = (*GRID, "--repeats", "3", "--processes", processes, "--max-connections", "5")
+        short = play(*words, "--max-cost-usd", "0.25", folder=tmp_path)
         spent = sum(row["cost_usd"] for row in rows(tmp_path))
-        rest = sweep(*words, "--max-cost-usd", "9", "--resume", folder=tmp_path)
+        rest = play(*words, "--max-cost-usd", "9", "--resume", folder=tmp_path)
 
         assert (short.exit_code, short.document["end_reason"]) == (6, "budget")
         assert 0 < short.document["n_completed"] < 12
@@ -261,24 +352,27 @@ class TestLimits:
         assert (rest.exit_code, rest.document["n_completed"]) == (0, 12)
         assert repeated_calls(tmp_path) == []
 
-    def test_what_earlier_processes_spent_counts(self, tmp_path):
-        without = sweep(*GRID, folder=tmp_path)
-        more = sweep(*GRID, "--repeats", "2", "--max-cost-usd", "0.1", "--resume", folder=tmp_path)
+    def test_what_earlier_processes_spent_counts(self, played, copied):
+        _, without = played
+        more = here(*GRID, "--repeats", "3", "--max-cost-usd", "0.1", "--resume", folder=copied)
 
         assert without.document["spent_usd"] is None
-        assert (more.exit_code, more.document["n_completed"]) == (6, 4)
+        assert (more.exit_code, more.document["n_completed"]) == (6, 8)
 
     @pytest.mark.parametrize("processes", ["1", "2"])
     def test_so_does_what_cells_cost_that_were_under_way_then(self, tmp_path, processes):
+        play = here if processes == "1" else sweep
         limit_usd, grid = "0.08", (*GRID, "--repeats", "6", "--processes", processes)
-        first = sweep(*grid, "--max-cost-usd", limit_usd, folder=tmp_path)
+        first = play(*grid, "--max-cost-usd", limit_usd, folder=tmp_path)
         spent = journalled_usd(tmp_path)
         words = (*grid, "--max-connections", processes, "--resume")
-        again = sweep(*words, "--max-cost-usd", limit_usd, folder=tmp_path)
+        again = play(*words, "--max-cost-usd", limit_usd, folder=tmp_path)
 
         assert (first.exit_code, first.document["n_completed"]) == (6, 0)
         assert spent <= first.document["spent_usd"] <= 0.08
-        assert f"at most {first.document['spent_usd']:.4f} USD with cells under way" in first.stderr
+        if play is sweep:
+            told = f"at most {first.document['spent_usd']:.4f} USD with cells under way"
+            assert told in first.stderr
         assert first.document["spent_usd"] <= again.document["spent_usd"] <= 0.08
         assert (again.exit_code, again.document["end_reason"]) == (6, "budget")
         told = re.search(
@@ -289,33 +383,30 @@ class TestLimits:
         assert spent <= journalled_usd(tmp_path) <= 0.08
 
     def test_no_more_requests_are_under_way_than_connections(self, tmp_path):
-        service = Service()
-        service.reset(latency_ms=40)
-        words = ("sweep", *GRID, "--judge-model", "emulator.judge-v1:0", "--max-connections", "3")
-        outcome = run(*words, "-o", str(tmp_path), env=account(service.url, STEADY, LECTURER))
-        connections = {request.connection for request in service.requests}
-        service.close()
+        assert _n_connections(tmp_path, "--max-connections", "3") == 3
 
-        assert outcome.exit_code == 0
-        assert len(connections) == 3
+    @pytest.mark.parametrize("processes", ["1", "2"])
+    def test_fewer_runs_than_connections_have_all_of_them(self, tmp_path, processes):
+        """A judge's request takes none of those that its dialogue needs."""
+        assert _n_connections(tmp_path, "--limit", "1", "--processes", processes) > int(processes)
 
     def test_targets_stand_beside_what_was_reached(self, tmp_path):
         words = ("--target-rpm", "6000", "--target-rpm", f"{LECTURER}=9000")
-        outcome = sweep(*GRID, *words, "--target-tpm", "9000000", folder=tmp_path)
+        outcome = here(*GRID, *words, "--target-tpm", "9000000", folder=tmp_path)
         pace = {entry["model"]: entry for entry in outcome.document["pace"]}
         usage = outcome.document["usage"]
 
         assert pace[STEADY]["target_rpm"] == 6000
         assert pace[LECTURER]["target_rpm"] == 9000
         assert pace[LECTURER]["target_tpm"] == 9000000
-        assert pace["emulator.judge-v1:0"]["target_rpm"] == 6000
+        assert pace[JUDGE]["target_rpm"] == 6000
         assert sum(entry["requests"] for entry in pace.values()) == usage["attempts"]
 
     def test_a_model_that_answers_nothing_is_stopped_and_the_others_go_on(self, tmp_path):
         faults = (parse_fault(f"unavailable:model={LECTURER}"),)
         with Emulator(Settings(faults=faults)) as emulator:
             outcome = run(
-                *("sweep", *GRID, "--judge-model", "emulator.judge-v1:0", "--stall", "0.02"),
+                *("sweep", *GRID, "--judge-model", JUDGE, "--stall", "0.02"),
                 *("--output-dir", str(tmp_path)),
                 env=account(emulator.url, STEADY, LECTURER),
             )
@@ -324,11 +415,15 @@ class TestLimits:
         assert (outcome.exit_code, document["n_completed"]) == (4, 2)
         assert {one["error"]["code"] for one in document["failed"]} == {"stalled"}
         assert f"{LECTURER} in us-east-1 was stopped" in outcome.stderr
+        untested = document["groups"]["model"][-1]
+        assert untested["value"] == LECTURER
+        assert untested["metrics"].keys() == document["groups"]["model"][0]["metrics"].keys()
+        assert {metric["mean"] for metric in untested["metrics"].values()} == {None}
         pace = {entry["model"]: entry["stalled"] for entry in document["pace"]}
-        assert pace == {STEADY: False, LECTURER: True, "emulator.judge-v1:0": False}
+        assert pace == {STEADY: False, LECTURER: True, JUDGE: False}
 
     def test_a_reply_that_no_minute_has_room_for_is_a_mistake(self, tmp_path):
-        outcome = sweep(*GRID, "--target-tpm", "1000", "--target-rpm", "0", folder=tmp_path)
+        outcome = here(*GRID, "--target-tpm", "1000", "--target-rpm", "0", folder=tmp_path)
 
         assert outcome.exit_code == 2
         assert "--max-tokens of 1024 is more than" in outcome.document["error"]["message"]
@@ -340,6 +435,8 @@ class TestMistakes:
         outcome = sweep(
             *("--models", STEADY, "no-such-model", "--scenarios", "carer-change", "--turns", "x"),
             *("--temperatures", "0.5", "warm", "7", "--repeats", "0", "--retry-failed"),
+            *("--judge-model", JUDGE, "--judge-model", JUROR, "--target-rpm", f"{JUROR}=60"),
+            *("--target-rpm", "nobody=60"),
             folder=tmp_path,
         )
         message = outcome.document["error"]["message"]
@@ -353,26 +450,45 @@ class TestMistakes:
             "--temperatures is 7",
             "--repeats is 0",
             "--retry-failed is given without --resume.",
+            f"--target-rpm names 'nobody', which no cell calls. They call {JUROR}, {JUDGE}, ",
         ):
             assert part in message
+        assert JUROR not in message.replace(f"call {JUROR}", "")
         assert list(tmp_path.iterdir()) == []
 
+    @pytest.mark.parametrize(
+        ("words", "told"),
+        [
+            (("--benchmark", "no"), "No benchmark 'no': there is execution, socratic."),
+            (("--no-judge", "--judge-model", JUDGE), "are both given: keep one."),
+        ],
+    )
+    def test_of_whom_nobody_knows_whether_cells_call_it_nothing_is_told(
+        self, tmp_path, words, told
+    ):
+        message = here(*GRID, *words, "--target-rpm", "nobody=6", folder=tmp_path).document[
+            "error"
+        ]["message"]
+
+        assert told in message
+        assert "nobody" not in message
+
     def test_a_sweep_is_kept_somewhere(self):
-        outcome = sweep(*GRID)
+        outcome = swept("--offline", *GRID)
 
         assert outcome.exit_code == 2
         assert "give --output-dir or --s3-bucket" in outcome.document["error"]["message"]
 
     def test_a_value_twice_is_a_mistake(self, tmp_path):
-        outcome = sweep("--models", STEADY, STEADY, "--scenarios", "ai-ethics", folder=tmp_path)
+        outcome = here("--models", STEADY, STEADY, "--scenarios", "ai-ethics", folder=tmp_path)
 
         assert "--models names" in outcome.document["error"]["message"]
 
     def test_a_limit_that_would_hold_nothing_or_two_of_the_same_are_mistakes(self, tmp_path):
         words = (*GRID, "--target-rpm", "60", "--target-tpm", f"{STEADY}=90000")
-        judge, twice = "emulator.judge-v1:0=60", ("--target-rpm", "90")
-        typo = sweep(*words, "--target-rpm", "emulator.socratic=60", "--dry-run", folder=tmp_path)
-        both = sweep(*words, *twice, "--target-rpm", judge, "--dry-run", folder=tmp_path)
+        judge, twice = f"{JUDGE}=60", ("--target-rpm", "90")
+        typo = here(*words, "--target-rpm", "emulator.socratic=60", folder=tmp_path)
+        both = here(*words, *twice, "--target-rpm", judge, folder=tmp_path)
 
         assert (typo.exit_code, both.exit_code) == (2, 2)
         assert typo.document["error"]["message"] == (
@@ -384,7 +500,7 @@ class TestMistakes:
         )
 
     def test_that_no_model_is_named_is_told_once(self, tmp_path):
-        outcome = sweep("--scenarios", "ai-ethics", folder=tmp_path)
+        outcome = here("--scenarios", "ai-ethics", folder=tmp_path)
 
         assert outcome.document["error"]["message"] == (
             "No models to test: give --models with one Bedrock model id or more."
@@ -400,10 +516,10 @@ class TestBucket:
         return environment(AWS_ENDPOINT_URL_S3=moto_url, **keys)
 
     def test_it_goes_on_from_there(self, client, bucket, variables):
-        words = ("sweep", "--offline", *GRID, "--s3-bucket", bucket, "--s3-prefix", "team")
-        some = run(*words, "--limit", "3", env=variables)
+        words = ("--offline", *GRID, "--s3-bucket", bucket, "--s3-prefix", "team")
+        some = swept(*words, "--limit", "3", env=variables)
         keys = _keys(client, bucket)
-        rest = run(*words, "--resume", env=variables)
+        rest = swept(*words, "--resume", env=variables)
 
         assert (some.exit_code, some.document["n_missing"]) == (4, 1)
         assert (rest.exit_code, rest.document["n_completed"]) == (0, 4)
@@ -414,10 +530,10 @@ class TestBucket:
         assert set(keys) <= set(_keys(client, bucket))
 
     def test_a_budget_counts_what_its_cells_under_way_have_cost(self, bucket, variables):
-        words = ("sweep", "--offline", *GRID, "--s3-bucket", bucket, "--max-cost-usd", "0.08")
+        words = ("--offline", *GRID, "--s3-bucket", bucket, "--max-cost-usd", "0.08")
         spent = []
         for more in ((), ("--resume", "--max-connections", "1")):
-            message = run(*words, *more, env=variables).document["error"]["message"]
+            message = swept(*words, *more, env=variables).document["error"]["message"]
             told = re.search("budget of 0.08 USD.* up to ([0-9.]+) USD", message)
             assert told
             spent.append(float(told[1]))
@@ -425,20 +541,21 @@ class TestBucket:
         assert 0 < spent[0] <= spent[1]
 
     def test_what_its_index_lacks_is_read_from_the_runs(self, client, bucket, variables):
-        words = ("sweep", "--offline", *GRID, "--s3-bucket", bucket)
-        first = run(*words, env=variables)
+        words = ("--offline", *GRID, "--s3-bucket", bucket)
+        first = swept(*words, env=variables)
         for key in _keys(client, bucket):
             if "/cells/" in key:
                 client.delete_object(Bucket=bucket, Key=key)
         curated_keys = [key for key in _keys(client, bucket) if key.startswith("curated/")]
-        again = run(*words, "--resume", env=variables)
+        again = swept(*words, "--resume", env=variables)
 
         assert again.document["cells"] == first.document["cells"]
         assert len(curated_keys) == 4
         assert any("/cells/" in key for key in _keys(client, bucket))
 
     def test_one_under_way_goes_on_by_the_call(self, client, bucket, variables):
-        words = [*GRID[:-4], "--turns", "25", "--max-connections", "2", "--s3-bucket", bucket]
+        words = [*GRID[:-4], "--turns", "25", "--no-judge", "--max-connections", "2"]
+        words += ["--s3-bucket", bucket]
         process = subprocess.Popen(
             [sys.executable, "-m", "cli", "sweep", "--offline", *words],
             cwd=ROOT,
@@ -451,7 +568,7 @@ class TestBucket:
         process.send_signal(signal.SIGTERM)
         process.communicate()
         before = {key.split("/")[2] for key in _keys(client, bucket) if key.startswith("raw/")}
-        again = run("sweep", "--offline", *words, "--resume", env=variables)
+        again = swept("--offline", *words, "--resume", env=variables)
         after = {key.split("/")[2] for key in _keys(client, bucket) if key.startswith("raw/")}
 
         assert (again.exit_code, again.document["n_completed"]) == (0, 4)

@@ -1,6 +1,7 @@
 """What a sweep's dry run predicts is what the sweep then takes, and nothing is called for it."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,7 @@ offline = true
 
 [[models]]
 id = "{STEADY}"
+region = "eu-west-1"
 prices.default = {{input = 1000, output = 0}}
 prices.flex = {{input = 500, output = 0}}
 
@@ -125,7 +127,7 @@ prices.default = {{input = 100, output = 0}}
 def test_it_says_what_caching_and_flex_would_make_of_it(told, tmp_path):
     (tmp_path / "plan.toml").write_text(PLAN)
     plan = str(tmp_path / "plan.toml")
-    both = predicted(plan, folder=tmp_path)
+    both = predicted(plan, "--target-rpm", "6000", folder=tmp_path)
     one = predicted(plan, "--models", STEADY, "--no-prompt-cache", folder=tmp_path)
 
     caching = told.document["caching"]
@@ -147,6 +149,10 @@ def test_it_says_what_caching_and_flex_would_make_of_it(told, tmp_path):
     assert saved == pytest.approx(n_input / 2000)
     assert flex["unpriced"] == [DRIFTING]
     assert f" USD (no price for {DRIFTING}), perhaps slower" in both.stderr
+    for region in ("eu-west-1", "us-east-1"):  # what has a limit of its own in each
+        assert re.search(
+            f"^{JUDGE} in {region}: [0-9.]+ s at 6,000 requests", both.stderr, re.MULTILINE
+        )
 
 
 def test_a_limit_bounds_what_is_forecast_and_no_store_is_needed_for_it():

@@ -207,6 +207,7 @@ class TestPlan:
             name=str(tmp_path / "plan.toml"),
             flags={"models": ["a", "b"]},
             models=(ModelPlan(id="a"), ModelPlan(id="b")),
+            ids=("a", "b"),
         )
         assert plan.prices() is None
         plan = read_plan(plan_file(tmp_path, hyphened))
@@ -265,7 +266,7 @@ id = "b"
             "repeats is 0, but must lie in 1..1000.",
             "turns: must be a whole number, not text.",
             "seed: must be a whole number, not true or false.",
-            "judge_model: must be text in quotation marks, not a number.",
+            "judge_model: must be text in quotation marks, or a list of such, not a number.",
             "temperatures is 2.0, but must lie in 0..1.",
             "regions: must be text in quotation marks, or a list of such, not a number.",
             "no_stream: must be true or false, not a number.",

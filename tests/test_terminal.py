@@ -71,19 +71,24 @@ def test_the_marks_are_there_without_colour(variables):
 def test_a_closing_line_tells_the_result(tmp_path):
     outcome = run(*DRIFT, "--output-dir", str(tmp_path))
     document = outcome.document
-    last = outcome.stderr.splitlines()[-1]
+    last, command = outcome.stderr.splitlines()[-2:]
     cost, score = document["cost"]["total"]["total_usd"], document["metrics"]["overall_score"]
     trend = document["metrics"]["trend"]
 
     assert last == (
         f"{document['run_id'][-4:]} completed: score {score:g} of 10 (8 of 8 judged), "
         f"discipline {document['metrics']['discipline']:.2f}, "
-        f"help {document['metrics']['help']:.2f}, insights reached 0.00, "
+        f"help {document['metrics']['help']:.2f}, "
+        f"insights reached {document['metrics']['insights_reached']:.2f}, "
         f"it falls from {trend['before']:.1f} to {trend['after']:.1f} at turn 5, "
         "no lasting lapse, half-life 5, "
         f"{cost:.4f} USD (not billed), "
         f"{document['timestamps']['duration_seconds']:.1f} s, "
         f"kept in {document['output_artifacts']['curated']}"
+    )
+    assert command == (
+        f"{document['run_id'][-4:]} seen by: socratic-runner show {document['run_id']} "
+        f"--output-dir {tmp_path}"
     )
     assert "completed" not in run(*DRIFT, "--quiet").stderr
 

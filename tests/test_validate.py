@@ -15,6 +15,7 @@ GOOD_PLAN = f"""
 scenarios = ["career-change", "time-management"]
 repeats = 2
 prices = "prices.json"
+target_rpm = ["a.judge.by.a.variable=60"]
 
 [[models]]
 id = "{MODEL}"
@@ -42,6 +43,8 @@ models = ["a.model"]
 turns = 0
 prompts = "none.txt"
 max_cost_usd = 1.0
+judge_model = "a.judge"
+target_rpm = ["a.judge=60", "a.modl=60"]
 """
 PRICES = {"models": {"a": {"default": {"input": 1, "output": 2}}}}
 
@@ -140,7 +143,13 @@ def test_every_file_is_told_by_what_it_is(outcome, found):
         ),
         (
             "early_plan.toml",
-            ("turns is 0", "none.txt: it cannot be read", "needs the price of"),
+            (
+                "turns is 0",
+                "none.txt: it cannot be read",
+                "needs the price of models a.model",
+                "needs the price of judge_model a.judge",
+                "target_rpm names 'a.modl', which no cell calls. They call a.judge, a.model.",
+            ),
         ),
         ("bad.jsonl", ("line 2: prompt must be text.", "line 3: it is no JSON")),
         (

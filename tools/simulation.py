@@ -16,6 +16,8 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
+from pages import tell
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
@@ -27,7 +29,6 @@ N_TURNS, N_DIALOGUES, REPEATS = 40, 1000, 10
 ISOLATED = 0.05  # of the turns
 LONGEST = 5
 MOST_BIAS, MOST_SPREAD, LEAST_RIGHT, LEAST_NAMED = 1.0, 2.0, 0.95, 0.90
-BEGIN, END = "<!-- simulation -->", "<!-- end of simulation -->"
 DEVIATIONS = (0.0, 0.5, 1.0, 1.5)
 THRESHOLD, COMPLIANCE = 8.0, 3.0
 LAPSE_TURNS = RunConfig(model="m", prompt="p", region="r").lapse_turns
@@ -193,7 +194,7 @@ def missed(dice: random.Random) -> Iterator[str]:
         "a stable dialogue is called a change in 5 %": min(stable) >= LEAST_RIGHT,
         "isolated lapses are called a change in 5 %": min(alone) >= LEAST_RIGHT,
     }
-    yield from (f"MISSED: {promise}" for promise, holds in promises.items() if not holds)
+    yield from (promise for promise, holds in promises.items() if not holds)
 
 
 def tables(dice: random.Random) -> str:
@@ -203,15 +204,7 @@ def tables(dice: random.Random) -> str:
 def main() -> int:
     dice = random.Random(20261122)
     failures = [*missed(dice)]
-    if "--page" in sys.argv:
-        page = Path(sys.argv[sys.argv.index("--page") + 1])
-        before, _, rest = page.read_text().partition(BEGIN)
-        after = rest.partition(END)[2]
-        page.write_text(f"{before}{BEGIN}\n{tables(dice)}\n{END}{after}")
-    elif "--check" not in sys.argv:
-        sys.stdout.write(tables(dice) + "\n")
-    sys.stdout.write("".join(f"{line}\n" for line in failures))
-    return bool(failures)
+    return tell("simulation", lambda: tables(dice), failures)
 
 
 if __name__ == "__main__":

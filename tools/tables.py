@@ -11,18 +11,23 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 from bench.report import filled_in
 from cli.flags import STORED, table_rows
 from cli.options import Options
 from socratic_bench.benchmarks import BENCHMARKS, RunConfig
+from socratic_bench.documents.report_rows import RunRecord, TurnRecord, VerdictRecord
 from socratic_bench.providers.bedrock.kinds import ERROR_KINDS
+from socratic_bench.reporting.tables import FURTHER, kind_of
+from socratic_bench.setting import GROUPS
 from socratic_bench.settings.listing import Entry, listed
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PAGE = DOCS / "runner.md"
 BEDROCK = DOCS / "bedrock.md"
+REPORT = DOCS / "report.md"
 HEAD = ("| flag | variable | default | meaning |", "|---|---|---|---|")
 ERRORS_HEAD = (
     "| code | what happened | retried | may be billed | end reason |",
@@ -45,13 +50,39 @@ PLAIN_TEXT = "| `--version`, `-V`, `--help`, `-h` | | | plain text on stdout |"
 def made() -> dict[Path, str]:
     """Each file with the content that it should have."""
     page = PAGE.read_text(encoding="utf-8")
+    own: list[str] = []
     for group, entries in groupby(listed((RunConfig, Options)), lambda entry: entry.group):
-        page = filled_in(page, f"settings: {group}", "\n".join(_table(group, [*entries])))
+        rows = [*_table(group, [*entries])]
+        if group in GROUPS:
+            page = filled_in(page, f"settings: {group}", "\n".join(rows))
+        else:
+            own += [f"### {group.capitalize()}", "", *rows, ""]
+    page = filled_in(page, "settings of benchmarks", "\n".join(own))
     flags = "".join("\t".join(row) + "\n" for row in table_rows())
     bedrock = filled_in(
         BEDROCK.read_text(encoding="utf-8"), "error kinds", "\n".join(_kinds_of_errors())
     )
-    return {PAGE: page, BEDROCK: bedrock, Path(STORED): flags, STUB: _stub()}
+    report = filled_in(REPORT.read_text(encoding="utf-8"), "columns", "\n".join(_columns()))
+    return {PAGE: page, BEDROCK: bedrock, REPORT: report, Path(STORED): flags, STUB: _stub()}
+
+
+def _columns() -> Iterator[str]:
+    """The columns of each table of rows, and what further ones are called."""
+    yield from ("| table | column | type | meaning |", "|---|---|---|---|")
+    records = (("runs", RunRecord), ("turns", TurnRecord), ("verdicts", VerdictRecord))
+    for table, record in records:
+        plain = get_type_hints(record)
+        for name, hint in get_type_hints(record, include_extras=True).items():
+            yield f"| {table} | `{name}` | {kind_of(plain[name])} | {_meaning(hint)} |"
+    for start, tables, meaning in FURTHER:
+        yield f"| {tables} | `{start}…` | by column | {meaning} |"
+
+
+def _meaning(hint: object) -> str:
+    """The description beside a field's type, or else within it."""
+    known = [one.description for one in getattr(hint, "__metadata__", ()) if one.description]
+    inner = (_meaning(one) for one in get_args(hint))
+    return known[-1] if known else next(filter(None, inner), "")
 
 
 def _stub() -> str:
@@ -78,7 +109,8 @@ def _table(group: str, entries: Sequence[Entry]) -> Iterator[str]:
         flag = f"`{' '.join(filter(None, (f'--{one.flag}', one.metavar)))}`" if one.flag else ""
         flag += f", `-{one.short}`" if one.short else ""
         variables = ", ".join(f"`{name}`" for name in one.variables)
-        owned = f" (`{'`, `'.join(one.owners)}` alone)" if one.owners else ""
+        is_told = one.group in one.owners  # by the heading
+        owned = f" (`{'`, `'.join(one.owners)}` alone)" if one.owners and not is_told else ""
         cells = (flag, variables, one.default, one.meaning + owned)
         yield "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|"
     if group == "output":

@@ -48,12 +48,12 @@ def _cpu_s() -> float:
 
 
 def main() -> None:
-    """Play everything, and write the list."""
+    """Play everything but what the arguments leave out, and write the list."""
     with TemporaryDirectory() as folder:
         data, costs = Path(folder, ".coverage"), Path(folder, "costs")
         words = ["-n", "auto", "-q", "-p", "tools.unmeasured", "--cov", "--cov-report="]
         subprocess.run(
-            [sys.executable, "-m", "pytest", *words, "--cov-context=test"],
+            [sys.executable, "-m", "pytest", *words, "--cov-context=test", *sys.argv[1:]],
             env={**os.environ, "PYTHONPATH": ".", "COVERAGE_FILE": str(data), COSTS: str(costs)},
             cwd=ROOT,
             check=True,

@@ -4,7 +4,6 @@
 """
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from socratic_bench.errors import UsageError
@@ -15,15 +14,19 @@ if TYPE_CHECKING:
     from socratic_bench.ports import Benchmark
 
 BENCHMARKS = {
+    "execution": "socratic_bench.benchmarks.execution",
     "socratic": "socratic_bench.benchmarks.socratic",
 }
 
 
 def _settings(module: str) -> type[CoreConfig]:
     """The core's and a benchmark's own, if it has any."""
-    if find_spec(module) is None:
+    try:
+        settings: type[CoreConfig] = import_module(module).Settings
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
         return CoreConfig
-    settings: type[CoreConfig] = import_module(module).Settings
     return settings
 
 

@@ -9,7 +9,7 @@ from socratic_bench.calling.events import AttemptFailed, CallAnswered, CallEvent
 from socratic_bench.calling.spending import SpendingLimit
 from socratic_bench.documents.cost import attempt_usd, call_cost, served
 from socratic_bench.errors import Problem, Stopped
-from socratic_bench.ports import Reservation
+from socratic_bench.ports import Benchmark, Reservation
 from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.pricing.rates import ModelPrices, PricingTier, dearest_usd
 from socratic_bench.pricing.table import PriceTable
@@ -17,8 +17,8 @@ from socratic_bench.types import JUDGE, Attempt, CallKey, Completion, Request, i
 
 PLACES = 6
 USED_UP = (
-    "Raise {max_cost_usd}, play fewer {turns}, or lower {max_tokens}, which bounds what a reply "
-    "can cost."
+    "Raise {{max_cost_usd}}, {shorter}, or lower {{max_tokens}}, which bounds what a reply can "
+    "cost."
 )
 
 
@@ -28,7 +28,8 @@ class Budget:
     A request that may fit once calls under way turn out cheaper waits for them, and later requests
     wait behind it. So the dialogue cannot overtake a verdict, and the outcome does not depend on a
     race. The first request that does not fit for good ends the dialogue; verdicts on what was
-    played are still asked for as far as they fit. Several runs may spend from one limit.
+    played are still asked for as far as they fit. Several runs may spend from one limit. `shorter`
+    is a benchmark's: see `Benchmark`.
     """
 
     def __init__(
@@ -38,11 +39,13 @@ class Budget:
         table: PriceTable,
         region: str | None,
         wait: Callable[["Future[None]"], None],
+        shorter: str = Benchmark.shorter,
     ) -> None:
         self._limit = limit
         self._table = table
         self._region = region
         self._wait = wait
+        self._hint = USED_UP.format(shorter=shorter)
         self._refused: str | None = None
         self._reservations: dict[CallKey, _Reservation] = {}
 
@@ -87,7 +90,7 @@ class Budget:
                     return reservation
                 if answer == "never":
                     self._refused = self._refused or self._why_not(worst_usd, key)
-                    raise _refused(self._refused, USED_UP)
+                    raise _refused(self._refused, self._hint)
                 self._wait(moved)
 
     def hear(self, event: CallEvent) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from socratic_bench.calling.call_errors import kind_of, told_of
 from socratic_bench.calling.context import CallContext, CallServices
 from socratic_bench.calling.events import (
     AttemptBegan,
@@ -23,7 +22,6 @@ from socratic_bench.calling.events import (
     CallWaits,
     WaitCause,
 )
-from socratic_bench.calling.prompt_cache_gate import key_of
 from socratic_bench.calling.sending import sent_in_time
 from socratic_bench.errors import BenchError, InternalError, ModelError
 from socratic_bench.journal.codec import completion_of, request_sha256, stored_json
@@ -54,9 +52,8 @@ class CalledModel(Struct, frozen=True):
 
 
 class _Call(Struct):
-    """A call under way: the requests sent, the tries begun, the wait since the last request.
-
-    `kind` is that of the last request's error; `mended`: what the provider does otherwise for it.
+    """A call under way: the requests sent, the tries begun, the wait since the last request; `kind`
+    is that of the last one's error, `mended` what the provider does otherwise for it.
     """
 
     model_id: str
@@ -146,7 +143,7 @@ class _Call(Struct):
 
     def _through_cache_gate(self, provider: Provider) -> Completion:
         """Not while another request writes the same prefix to the model's cache."""
-        prefix = key_of(provider.cached_prefix(self.model_id, self.request))
+        prefix = provider.cached_prefix(self.model_id, self.request)
         if prefix is None:
             return self._within_limits(provider)
         token, gate = self.context.cancel_token, self.services.cache_gate
@@ -160,8 +157,8 @@ class _Call(Struct):
             return completion
         finally:
             # Nobody waits for a cache that was refused.
-            wanted = completion is None and provider.cached_prefix(self.model_id, self.request)
-            gate.leave(prefix, is_done=not wanted)
+            still = provider.cached_prefix(self.model_id, self.request)
+            gate.leave(prefix, is_done=completion is not None or still is None)
 
     def _within_limits(self, provider: Provider) -> Completion:
         if self.context.cost_limit:
@@ -223,6 +220,8 @@ class _Call(Struct):
             if error is self.context.cancel_token.error:
                 self._lost(started_at, started_s, RUN_ENDED, maybe_billed=True)
                 raise
+            from socratic_bench.calling.call_errors import kind_of
+
             kind = kind_of(error, provider, self.model_id)
             if kind is None:  # a defect
                 self._lost(started_at, started_s, InternalError.code, maybe_billed=True)
@@ -278,6 +277,9 @@ class _Call(Struct):
         return attempt
 
     def _told(self, error: Exception) -> BenchError:
+        # Not needed unless a call fails.
+        from socratic_bench.calling.call_errors import told_of
+
         is_tested, threads = self.key.role == self.context.tested, self.services.threads
         told = told_of(error, self.kind, self.request, self.context, threads, is_tested=is_tested)
         told.attempts = tuple(self.attempts)

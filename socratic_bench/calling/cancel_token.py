@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from socratic_bench.errors import BenchError, Problem, Stopped
+from socratic_bench.ports import Benchmark
 from socratic_bench.threads import RequestThreads
 
 Result = TypeVar("Result")
@@ -78,6 +79,11 @@ class CancelToken:
         self._children: set[CancelToken] = set()
         self._deadline_at_s: float | None = None
         self._deadline_s = 0.0
+        self._shorter = Benchmark.shorter
+
+    def alike(self) -> "CancelToken":
+        """Another one, which waits by the same clock and has no deadline."""
+        return CancelToken(monotonic_s=self.monotonic_s, wait=self._wait)
 
     def interrupt(self, signal_number: int) -> None:
         """End the run as a signal would."""
@@ -127,7 +133,9 @@ class CancelToken:
         """What ended the run, if something did."""
         return self._ended.result() if self._ended.done() else None
 
-    def start_deadline(self, deadline_s: float | None) -> None:
+    def start_deadline(self, deadline_s: float | None, shorter: str = Benchmark.shorter) -> None:
+        """`shorter` is a benchmark's: see `Benchmark`."""
+        self._shorter = shorter
         if deadline_s is not None:
             self._deadline_s = deadline_s
             self._deadline_at_s = self.monotonic_s() + deadline_s
@@ -189,7 +197,7 @@ class CancelToken:
             Stopped(
                 f"The deadline of {self._deadline_s:g} s passed before the run was complete.",
                 end_reason="deadline",
-                hint=Problem.of("Raise {deadline_s} or play fewer {turns}."),
+                hint=Problem.of(f"Raise {{deadline_s}} or {self._shorter}."),
             )
         )
 

@@ -223,6 +223,11 @@ class ModelPacer:
             self._watch.failed()
         self._watch.end_if_stalled()
 
+    def remember(self, age_s: float, n_tokens: int) -> None:
+        """Count a request that was sent so long ago; one of before the clock began, as of then."""
+        with self._rows.locked():
+            self._window.remember(max(0, self._now_us() - round(age_s * US)), n_tokens)
+
     def report(self) -> ModelPace:
         """What it came to so far, in all processes."""
         with self._rows.locked():

@@ -7,7 +7,6 @@ write, and pay for, the same prefix.
 import threading
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
-from hashlib import sha256
 from typing import Protocol
 
 # So long an entry stays without being read.
@@ -69,8 +68,3 @@ class PromptCacheGate:
     def _forget_cold(self) -> None:
         since_s = self._monotonic_s() - KEPT_S
         self._read_at_s = {one: at_s for one, at_s in [*self._read_at_s.items()] if at_s > since_s}
-
-
-def key_of(prefix: str | None) -> bytes | None:
-    """What a gate knows a prefix by, which is far shorter; `None` where there is none."""
-    return None if prefix is None else sha256(prefix.encode("utf-8", "surrogatepass")).digest()

@@ -1,14 +1,19 @@
 """Targets of requests and tokens a minute: true limits for all that is sent to a model."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Self
+
+from msgspec import Struct
 
 from socratic_bench.calling.model_pace import ModelPacer
 from socratic_bench.calling.rate_window import (
     ACTIVE,
     ASKED_US,
+    BUCKET_US,
+    COUNTED,
     REQUESTS,
     STALLED,
     TOUCHED_US,
@@ -21,6 +26,19 @@ from socratic_bench.calling.shared_rows import KEY, Rows, SharedRows
 from socratic_bench.calling.stall_watch import STALL_S
 from socratic_bench.documents.pace import ModelPace
 from socratic_bench.errors import Problem
+
+# Older requests count in no minute that is yet to end.
+REMEMBERED_S = COUNTED * BUCKET_US / US
+
+
+class SentRequest(Struct, frozen=True, kw_only=True):
+    """A request that an earlier process sent, and how many tokens it took at most."""
+
+    provider: str
+    region: str
+    model_id: str
+    at: datetime
+    n_tokens: int
 
 
 class RateTargets:
@@ -74,6 +92,16 @@ class RateTargets:
         """What the models came to that this process has asked `of`, in all processes together."""
         reports = (pacer.report() for pacer in tuple(self._pacers.values()))
         return tuple(sorted(reports, key=lambda one: (one.model, one.region or "")))
+
+    def remember(self, sent: Iterable[SentRequest], now: datetime) -> None:
+        """Begin with what earlier processes have sent in the last minute, by the time of day: no
+        minute is over a target by it. What was sent later than now counts as sent now.
+        """
+        for one in sent:
+            age_s = max(0.0, (now - one.at).total_seconds())
+            if age_s < REMEMBERED_S and self._target(one.model_id, one.region).is_limit:
+                pacer = self.of(one.provider, one.region, one.model_id)
+                pacer.remember(age_s, one.n_tokens)
 
     def restart(self) -> None:
         """Forget what processes that are gone counted, but not the last minute: it still binds."""

@@ -104,6 +104,12 @@ class RateWindow(Struct, frozen=True):
         self.add(bucket, 1, n_tokens)
         return bucket
 
+    def remember(self, sent_us: int, n_tokens: int) -> None:
+        """Count a request that was sent earlier: the next one keeps its distance from it."""
+        if self.target.requests_per_minute:
+            self.row[PACE_US] = max(self.row[PACE_US], sent_us + self.target.slot_us)
+        self.add(sent_us // BUCKET_US, 1, n_tokens)
+
     def add(self, bucket: int, n_requests: int, n_tokens: int) -> None:
         """Count more, or less, in a bucket; nothing in one that is over."""
         row, at = self.row, bucket % N_BUCKETS

@@ -90,7 +90,13 @@ class _Time(Struct):
             under_way.give_up()
 
     def _aside(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401 -- whatever the work gives
-        return self.cancel_token.result(self.threads.submit(work), self._remaining_s())
+        """What it asks for meanwhile, such as credentials of STS, is given up with the request."""
+        under_way = Sending()
+        doing = self.threads.submit(partial(under_way.run, work))
+        try:
+            return self.cancel_token.result(doing, self._remaining_s())
+        finally:
+            under_way.give_up()
 
     def _remaining_s(self) -> float:
         """Of the request's time, or of the run's, whichever is over first."""

@@ -44,7 +44,7 @@ class SpendingLimit:
         self._line: deque[object] = deque()
         self._moved: Future[None] = Future()
         with self._rows.locked():
-            self._row[PROCESS + self._rows.place] = os.getpid()
+            self._take_place()
 
     @property
     def spent_usd(self) -> float:
@@ -109,6 +109,14 @@ class SpendingLimit:
     def close(self) -> None:
         """Let go of what is shared."""
         self._rows.close()
+
+    def _take_place(self) -> None:
+        """What a process that was killed had reserved in this place is spent for good."""
+        row, own = self._row, self._rows.place
+        if not is_alive(row[PROCESS + own]):
+            row[SPENT] += row[RESERVED + own]
+            row[RESERVED + own] = row[UNDER_WAY + own] = 0
+        row[PROCESS + own] = os.getpid()
 
     def _reserved(self, worst_nano: int) -> Answer:
         row, own = self._row, self._rows.place

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from socratic_bench.calling.events import (
     CallAnswered,
@@ -10,10 +11,13 @@ from socratic_bench.calling.events import (
     CallFailed,
     CallReplayed,
 )
-from socratic_bench.documents.usage import RoleUsage
 from socratic_bench.errors import ModelError
 from socratic_bench.journal import ReplayLog
-from socratic_bench.types import CLOSING, Attempt, Completion, Role
+from socratic_bench.turns import without_words
+from socratic_bench.types import JUDGE, Attempt, Completion, Role
+
+if TYPE_CHECKING:
+    from socratic_bench.documents.usage import RoleUsage
 
 
 class UsageTracker:
@@ -45,7 +49,10 @@ class UsageTracker:
             for key, outcome in replay_log.closing():
                 self._count(key.role, outcome)
 
-    def tallies(self) -> Mapping[Role, RoleUsage]:
+    def tallies(self) -> "Mapping[Role, RoleUsage]":
+        # Not needed before the last reply is there.
+        from socratic_bench.documents.usage import RoleUsage
+
         with self._lock:
             return {
                 role: RoleUsage(completions=tuple(answered), failed=tuple(self._failed[role]))
@@ -57,10 +64,10 @@ class UsageTracker:
             case CallBegan():
                 self._under_way += 1
             case CallReplayed():
-                if event.key.part != CLOSING:
+                if not event.key.is_closing:
                     self._count(event.key.role, event.outcome)
             case CallAnswered():
-                self._completions[event.key.role].append(event.completion)
+                self._count(event.key.role, event.completion)
                 self._end()
             case CallFailed():
                 self._failed[event.key.role].extend(event.error.attempts)
@@ -70,7 +77,9 @@ class UsageTracker:
 
     def _count(self, role: Role, outcome: Completion | ModelError) -> None:
         if isinstance(outcome, Completion):
-            self._completions[role].append(outcome)
+            # A turn has the words of its actors; a verdict has what is wanted of the judge's.
+            kept = without_words(outcome) if role == JUDGE else outcome
+            self._completions[role].append(kept)
         else:
             self._failed[role].extend(outcome.attempts)
 

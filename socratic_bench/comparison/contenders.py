@@ -1,7 +1,8 @@
 """The runs by model, and by argument where several arguments have the model."""
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 from msgspec import Struct
@@ -11,6 +12,8 @@ from socratic_bench.errors import UsageError
 
 Runs = Sequence[StoredRun]
 ClusterOf = Callable[[StoredRun], Hashable]
+# By path, the values of each group.
+Unlike = Mapping[str, Mapping[str, Sequence[Any]]]
 
 
 class Group(Struct, frozen=True, kw_only=True):
@@ -23,14 +26,14 @@ class Group(Struct, frozen=True, kw_only=True):
 
 
 def groups_of(runs: Runs, baseline: str | None) -> list[Group]:
-    """Raises `UsageError` if a run was found twice, or if there is nothing to compare."""
+    """In the order in which they were found."""
     sources: dict[str, set[str]] = defaultdict(set)
     for run in runs:
         sources[run.keys.model].add(run.source)
     by_name: dict[str, list[StoredRun]] = defaultdict(list)
     for run in runs:
         by_name[_name(run, sources)].append(run)
-    groups = [
+    return [
         Group(
             name=name,
             model=some[0].keys.model,
@@ -39,12 +42,6 @@ def groups_of(runs: Runs, baseline: str | None) -> list[Group]:
         )
         for name, some in by_name.items()
     ]
-    if problems := [*_twice(runs), *_too_few(groups)]:
-        raise UsageError(problems, hint=HINT)
-    return groups
-
-
-HINT = "Give runs of two models, or two places that have runs of one."
 
 
 def _name(run: StoredRun, sources: Mapping[str, set[str]]) -> str:
@@ -52,17 +49,48 @@ def _name(run: StoredRun, sources: Mapping[str, set[str]]) -> str:
     return model if len(sources[model]) == 1 else f"{model} ({run.source})"
 
 
-def _twice(runs: Runs) -> Iterator[str]:
+def twice(runs: Runs) -> Iterator[UsageError]:
+    """A mistake for each two arguments that have runs in common."""
     seen: dict[str, str] = {}
+    common: dict[tuple[str, str], list[str]] = defaultdict(list)
     for run in runs:
-        run_id, before = run.keys.run_id, seen.setdefault(run.keys.run_id, run.source)
+        before = seen.setdefault(run.keys.run_id, run.source)
         if before != run.source:
-            yield f"{run_id} is in {before} and in {run.source}: a run is compared once."
+            common[before, run.source].append(run.keys.run_id)
+    for (one, other), run_ids in common.items():
+        what = run_ids[0] if len(run_ids) == 1 else f"{run_ids[0]} and {len(run_ids) - 1} more"
+        verb = "is" if len(run_ids) == 1 else "are"
+        yield UsageError([f"{what} {verb} in {one} and in {other}: a run is compared once."])
 
 
-def _too_few(groups: Sequence[Group]) -> Iterator[str]:
-    if len(groups) == 1:
-        yield f"There is nothing to compare {groups[0].name} with."
+def pairs_of(groups: Sequence[Group], failed: Collection[str]) -> list[tuple[Group, Group | None]]:
+    """Each with each; or, where there is a baseline, each with its runs of the same model, or with
+    the only model that it has. `failed` are models of which cells failed there.
+    """
+    bases = [one for one in groups if one.is_baseline]
+    if not bases:
+        return [*combinations(groups, 2)]
+    only = bases[0] if len({*failed, *(one.model for one in bases)}) == 1 else None
+    return [
+        (one, next((base for base in bases if base.model == one.model), only))
+        for one in groups
+        if not one.is_baseline
+    ]
+
+
+def too_few(
+    groups: Sequence[Group], pairs: Sequence[tuple[Group, Group | None]]
+) -> Iterator[UsageError]:
+    """What has nothing to be compared with."""
+    if not pairs:
+        names = ", ".join(one.name for one in groups)
+        yield UsageError([f"There is nothing to compare {names} with."], hint=HINT)
+    for one, base in pairs:
+        if base is None:
+            yield UsageError([f"The baseline has no runs of {one.model}, but of others."])
+
+
+HINT = "Give runs of two models, or two places that have runs of one."
 
 
 def differing(groups: Sequence[Group]) -> dict[str, dict[str, list[Any]]]:

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from socratic_bench.documents.comparison import ComparedPair, DropGate
+from socratic_bench.documents.comparison import ComparedPair, Difference, DropGate, FailedContender
 from socratic_bench.ports import MetricInfo
 from socratic_bench.settings import Gate
+from socratic_bench.statistics.clusters import FEWEST
 
 LOW = ".low"
 
@@ -44,8 +45,33 @@ def held(
                 of="low" if one.is_of_limit else "mean",
                 max_drop=one.max_drop,
                 drop=drop,
+                reason=_reason(pair.differences[one.metric]) if drop is None else None,
                 passed=drop is not None and drop <= one.max_drop,
             )
+
+
+def of_failed(drops: Sequence[MaxDrop], failed: Iterable[FailedContender]) -> Iterator[DropGate]:
+    """Each bound for what has no complete run, so that no drop of it is known."""
+    for gone in failed:
+        for one in drops:
+            yield DropGate(
+                name=gone.model,
+                metric=one.metric,
+                of="low" if one.is_of_limit else "mean",
+                max_drop=one.max_drop,
+                drop=None,
+                reason="no complete run tells it",
+                passed=False,
+            )
+
+
+def _reason(found: Difference) -> str:
+    """Why a drop is not known."""
+    if not found.n:
+        return "no pair of runs tells it"
+    if found.n_clusters < FEWEST:
+        return "one sample has no interval"
+    return "its interval has no limit"
 
 
 def _drop(one: MaxDrop, pair: ComparedPair, *, is_higher_better: bool) -> float | None:
@@ -66,5 +92,7 @@ def missed(gates: Iterable[DropGate]) -> list[str]:
 def _sentence(one: DropGate) -> str:
     what = f"{one.metric}{LOW if one.of == 'low' else ''} of {one.name}"
     if one.drop is None:
-        return f"The drop of {what} is null, so it does not keep to {one.max_drop:g}."
+        return (
+            f"The drop of {what} is null ({one.reason}), so it does not keep to {one.max_drop:g}."
+        )
     return f"{what} is {one.drop:.4g} worse than the baseline, over {one.max_drop:g}."

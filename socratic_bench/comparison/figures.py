@@ -1,26 +1,28 @@
 """Means of contenders and differences of pairs, with intervals where the extra `stats` is there."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from math import fsum
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.comparison.contenders import ClusterOf, Group
-from socratic_bench.comparison.pairing import Pairing
+from socratic_bench.comparison.pairing import Pairing, kind_of
+from socratic_bench.comparison.stored_run import StoredRun
+from socratic_bench.comparison.times import Times
 from socratic_bench.documents.comparison import (
-    ComparedMean,
     ComparedPair,
     Contender,
     Difference,
     TurnScore,
 )
+from socratic_bench.documents.estimates import Mean
 from socratic_bench.ports import MetricInfo
+from socratic_bench.statistics.bootstrap_t import Method
 from socratic_bench.statistics.clusters import Clusters, clustered
 from socratic_bench.statistics.differences import ALPHA, holm, paired_p, smallest_seen
-from socratic_bench.statistics.intervals import t_interval
-from socratic_bench.sweeps.means import interval_of
+from socratic_bench.sweeps.means import Kind, Split, interval_of, judge_part, mean_of
 
 PLACES = 6
 
@@ -31,6 +33,8 @@ class Figures(Struct, frozen=True, kw_only=True):
     metrics: Sequence[MetricInfo]
     cluster_of: ClusterOf
     has_intervals: bool
+    times: Times
+    method: Method = "t"
 
     def contender(self, group: Group) -> Contender:
         """Its means, and its score turn by turn."""
@@ -41,6 +45,7 @@ class Figures(Struct, frozen=True, kw_only=True):
             n_runs=len(group.runs),
             metrics={one.name: self._mean(one, group) for one in self.metrics},
             score_by_turn=_score_by_turn(group),
+            survival=self.times.of(group),
         )
 
     def pair(self, first: Group, second: Group, pairing: Pairing) -> ComparedPair:
@@ -54,25 +59,16 @@ class Figures(Struct, frozen=True, kw_only=True):
             differences={
                 one.name: self._difference(pairing.differences(one.name)) for one in self.metrics
             },
+            survival=self.times.differences(pairing),
         )
 
-    def _mean(self, metric: MetricInfo, group: Group) -> ComparedMean:
-        clusters: dict[Hashable, list[float]] = defaultdict(list)
-        for run in group.runs:
-            value = run.metrics[metric.name]
-            if value is not None:
-                clusters[self.cluster_of(run)].append(value)
-        if not clusters:
-            return ComparedMean(mean=None, n=0, n_clusters=0, low=None, high=None)
-        found = clustered([*clusters.values()])
-        interval = interval_of(metric, found) if self.has_intervals else None
-        return ComparedMean(
-            mean=_rounded(found.mean),
-            n=found.n,
-            n_clusters=found.n_clusters,
-            low=_rounded(interval.low if interval else None),
-            high=_rounded(interval.high if interval else None),
-        )
+    def _mean(self, metric: MetricInfo, group: Group) -> Mean:
+        split = split_of(group.runs, metric, self.cluster_of)
+        known = [run for run in group.runs if run.metrics[metric.name] is not None]
+        judge = judge_part(run.judge_variance.get(metric.name) for run in known)
+        is_of_parts = any(run.parts.get(metric.name) for run in group.runs)
+        method = self.method if self.has_intervals else None
+        return mean_of(metric, split, method, judge, is_of_parts=is_of_parts)
 
     def _difference(self, clusters: Clusters) -> Difference:
         if not clusters:
@@ -81,16 +77,28 @@ class Figures(Struct, frozen=True, kw_only=True):
         told = Difference(
             mean=_rounded(found.mean), n=found.n, n_clusters=found.n_clusters, **_UNKNOWN
         )
-        interval = t_interval(found) if self.has_intervals else None
-        if interval is None:
+        if not self.has_intervals or found.error is None:
             return told
+        p = paired_p(found)
+        interval = interval_of(None, clusters, self.method)
+        if not found.error and found.mean and p is not None and p > ALPHA:
+            interval = None  # a test that cannot tell it from 0 rules no other difference out
         return replace(
             told,
-            low=_rounded(interval.low),
-            high=_rounded(interval.high),
-            p=paired_p(found),
+            low=_rounded(interval.low if interval else None),
+            high=_rounded(interval.high if interval else None),
+            p=p,
             detectable=_rounded(smallest_seen(found)),
         )
+
+
+def split_of(runs: Iterable[StoredRun], metric: MetricInfo, cluster_of: ClusterOf) -> Split:
+    """The values of a metric, by cluster and by how runs were played."""
+    split: dict[Hashable, dict[Kind, list[float]]] = defaultdict(dict)
+    for run in runs:
+        for key, value in run.values(metric.name, cluster_of(run)).items():
+            split[key].setdefault(kind_of(run), []).append(value)
+    return split
 
 
 _UNKNOWN = dict.fromkeys(("low", "high", "p", "p_holm", "detectable", "tied"))

@@ -22,9 +22,9 @@ class Pairing(Struct, frozen=True, kw_only=True):
         """The first less the second where both are known, by cluster."""
         found: dict[Hashable, list[float]] = {}
         for cluster, first, second in self.pairs:
-            one, other = first.metrics[metric], second.metrics[metric]
-            if one is not None and other is not None:
-                found.setdefault(cluster, []).append(one - other)
+            ours, theirs = first.values(metric, cluster), second.values(metric, cluster)
+            for key in (one for one in ours if one in theirs):
+                found.setdefault(key, []).append(ours[key] - theirs[key])
         return [*found.values()]
 
 
@@ -46,10 +46,17 @@ def _by_kind(
     found: dict[Hashable, StoredRun] = {}
     seen: Counter[Hashable] = Counter()
     for run in sorted(runs, key=lambda one: one.keys.run_id):
-        alike = {path: run.conditions[path] for path in run.conditions if path not in unlike}
-        alike.pop(N_TURNS, None)  # what a run's length was may depend on what it said
         repeat = run.repeat if by == "repeat" else run.keys.seed
-        kind = (run.sample, run.keys.prompt, tuple(sorted(alike.items())), repeat)
+        kind = (run.sample, kind_of(run, unlike), repeat)
         seen[kind] += 1
         found[kind, seen[kind]] = run
     return found
+
+
+def kind_of(run: StoredRun, unlike: Collection[str] = ()) -> tuple[Hashable, Hashable]:
+    """Runs of one sample and kind, which is how they began and all else, are repeats. What a run's
+    length was may depend on what it said, so that is no part of it, and nor is what is `unlike`.
+    """
+    alike = {path: run.conditions[path] for path in run.conditions if path not in unlike}
+    alike.pop(N_TURNS, None)
+    return run.keys.prompt, tuple(sorted(alike.items()))

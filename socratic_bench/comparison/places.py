@@ -1,33 +1,33 @@
 """Where compared runs come from: files, folders, prefixes of buckets, and sweeps in either."""
 
 import json
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from socratic_bench.documents.sweep import SweepFile
+from socratic_bench.documents.sweep import CellRow, SweepFile
 from socratic_bench.errors import UsageError
-from socratic_bench.settings import MAX_STORED_BYTES, read_bounded
-from socratic_bench.storage.folder import FolderStore
-from socratic_bench.storage.listing import ListedBucket, ListedFolder, ListedStore
+from socratic_bench.settings import MAX_STORED_BYTES, S3, read_bounded
+from socratic_bench.storage.listing import ListedStore, store_at
 from socratic_bench.sweeps.grid import run_ids_begin_with
 from socratic_bench.sweeps.index import CellIndex, begun_sweeps, curated_bodies, moment
 
-S3 = "s3://"
 SWEEPS = "/sweeps/"
 RUNS = "raw/runs/"
 ALL_RUNS = "run-"
 
 
 class Found(Struct, frozen=True, kw_only=True):
-    """A run's document as it is stored, where it stands, and its repeat if it is of a sweep."""
+    """A run's document as it is stored, where it stands, and its repeat if it is of a sweep;
+    `store` is where it was found, `None` of a document that was given by itself.
+    """
 
     name: str
     body: bytes
     repeat: int | None = None
+    store: ListedStore | None = None
 
 
 class Place(Struct, frozen=True):
@@ -72,6 +72,10 @@ def _of_sweep_document(document: Mapping[str, Any], path: str) -> Place:
 
 
 def _place(argument: str) -> Place:
+    if not argument.strip():
+        raise UsageError(["An argument is empty: name a file, a folder or a prefix of a bucket."])
+    if argument.startswith(S3) and not argument.removeprefix(S3).strip("/"):
+        raise UsageError([f"{argument} names no bucket: write s3://BUCKET/PREFIX."])
     root, found, sweep_id = argument.rstrip("/").rpartition(SWEEPS)
     if found and sweep_id.startswith("sweep-"):
         return Place(root, sweep_id)
@@ -81,7 +85,7 @@ def _place(argument: str) -> Place:
 
 
 def _of_place(place: Place, region: Callable[[], str], shown: str) -> Iterator[Found]:
-    store = _store(place.root, region)
+    store = store_at(place.root, region)
     sweeps = [one for one in begun_sweeps(store) if place.sweep_id in (None, one.sweep_id)]
     if place.sweep_id is not None and not sweeps:
         raise UsageError([f"{shown}: there is no {place.sweep_id} in {place.root}."])
@@ -91,9 +95,24 @@ def _of_place(place: Place, region: Callable[[], str], shown: str) -> Iterator[F
     for name, body in curated_bodies(store, start, lambda _: True):
         n_found += 1
         where = store.location(f"curated/runs/{name}.json")
-        yield Found(name=where, body=body, repeat=repeats.get(name))
+        yield Found(name=where, body=body, repeat=repeats.get(name), store=store)
     if not n_found:
         raise UsageError([f"{shown} has no complete run (curated/runs/*.json)."])
+
+
+def failed_cells_at(argument: str, region: Callable[[], str]) -> list[CellRow]:
+    """The cells of an argument's sweeps that could not be played to their end."""
+    if not argument.startswith(S3) and Path(argument).is_file():
+        document = json.loads(read_bounded(argument, bound=MAX_STORED_BYTES))
+        if not isinstance(document, dict) or document.get("kind") != "sweep":
+            return []
+        place = _of_sweep_document(document, argument)
+    else:
+        place = _place(argument)
+    store = store_at(place.root, region)
+    sweeps = [one for one in begun_sweeps(store) if place.sweep_id in (None, one.sweep_id)]
+    rows = [row for one in sweeps for row in _rows(store, one).values()]
+    return [row for row in rows if row.status != "completed"]
 
 
 def _begin(sweep: SweepFile) -> str:
@@ -101,18 +120,8 @@ def _begin(sweep: SweepFile) -> str:
 
 
 def _repeats(store: ListedStore, sweep: SweepFile) -> dict[str, int]:
-    rows = CellIndex(store, sweep.sweep_id, notice=lambda _: None).rows()
-    return {row.run_id: row.repeat for row in rows.values()}
+    return {row.run_id: row.repeat for row in _rows(store, sweep).values()}
 
 
-def _store(root: str, region: Callable[[], str]) -> ListedStore:
-    if not root.startswith(S3):
-        return ListedFolder(FolderStore(root))
-    from socratic_bench.storage.s3 import S3Store
-
-    name, _, prefix = root.removeprefix(S3).partition("/")
-    if not name:
-        raise UsageError([f"{root} names no bucket: write s3://BUCKET/PREFIX."])
-    store = S3Store(name, prefix=prefix.strip("/"), region=region())
-    store.check()
-    return ListedBucket(store, time.sleep)
+def _rows(store: ListedStore, sweep: SweepFile) -> Mapping[str, CellRow]:
+    return CellIndex(store, sweep.sweep_id, notice=lambda _: None).rows()

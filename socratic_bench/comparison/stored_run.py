@@ -1,21 +1,26 @@
 """A complete run as a comparison needs it, by its curated file or its document."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import msgspec
 import orjson
-from msgspec import Struct
+from msgspec import Struct, field
 
 from socratic_bench.converting import convert
 from socratic_bench.documents.plain import reason
 from socratic_bench.errors import UsageError
-from socratic_bench.ports import Benchmark
+from socratic_bench.ports import Benchmark, MetricInfo
 from socratic_bench.runner.gates import metric_at
+from socratic_bench.statistics.survival import Time
+from socratic_bench.sweeps.judge_variance import judge_variances
 
-JUDGE_PATHS = ("judge.model", "judge.temperature")
+JUDGES = "judge.model"
+TEMPERATURE = "judge.temperature"
 N_TURNS = "n_turns"
-RUBRIC = "judge.rubric"
+# How several verdicts become one; runs that do not tell had one judge, asked once.
+ALONE = {"samples": 1, "quorum": 1, "rule": None}
+RUBRIC, RUBRIC_TEXT = "judge.rubric", "judge.rubric_sha256"
 
 
 class ScoredTurn(Struct, frozen=True, kw_only=True):
@@ -41,7 +46,10 @@ class RunKeys(Struct, frozen=True, kw_only=True):
 
 class StoredRun(Struct, frozen=True, kw_only=True):
     """`sample` is what was played, by the benchmark's own keys, `conditions` what must be alike in
-    runs that are compared, by path; `repeat` is that of the sweep which it is of.
+    runs that are compared, by path; `times` are the metrics that are times until an event, as far
+    as they are known; `judge_variance` is what the judge's own scatter adds to metrics; `repeat` is
+    that of the sweep which it is of. `parts` has metrics of a run of many items by what these are
+    of.
     """
 
     keys: RunKeys
@@ -49,7 +57,19 @@ class StoredRun(Struct, frozen=True, kw_only=True):
     sample: tuple[Any, ...]
     conditions: Mapping[str, Any]
     metrics: Mapping[str, float | None]
+    times: Mapping[str, Time]
+    judge_variance: Mapping[str, float] = {}
     repeat: int | None = None
+    parts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def values(self, metric: str, cluster: Hashable) -> Mapping[Hashable, float]:
+        """A metric, where it is known, by what it is clustered by: its parts, or else the run's own
+        `cluster`.
+        """
+        if parts := self.parts.get(metric):
+            return {(self.sample, name): value for name, value in parts.items()}
+        value = self.metrics[metric]
+        return {} if value is None else {cluster: value}
 
 
 def benchmark_of(body: bytes, name: str) -> str:
@@ -70,8 +90,23 @@ def read_run(
         sample=tuple(document.get(key) for key in sample),
         conditions=_conditions(document, keys, benchmark),
         metrics={one.name: metric_at(one.name, keys.metrics) for one in benchmark.metrics},
+        times={
+            one.name: time
+            for one in benchmark.metrics
+            if (time := _time(one, keys.metrics)) is not None
+        },
+        judge_variance=judge_variances(document, benchmark.views),
         repeat=repeat,
+        parts=benchmark.views.parts(document),
     )
+
+
+def _time(metric: MetricInfo, metrics: Mapping[str, Any]) -> Time | None:
+    """`None`: it is no time, or it is not known until when the event was looked for."""
+    if metric.censored_by is None:
+        return None
+    at, is_censored = (metric_at(path, metrics) for path in (metric.name, metric.censored_by))
+    return None if at is None or is_censored is None else Time(at, is_event=not is_censored)
 
 
 def _loaded(body: bytes, name: str) -> Mapping[str, Any]:
@@ -95,13 +130,25 @@ def _keys(document: Mapping[str, Any], name: str) -> RunKeys:
 def _conditions(
     document: Mapping[str, Any], keys: RunKeys, benchmark: Benchmark
 ) -> Mapping[str, Any]:
-    """A run that ended by itself could have been of any length."""
+    """A run that ended by itself could have been of any length. An edition of a rubric whose text
+    is another one is another rubric.
+    """
     judge = document.get("judge") or {}
+    rubric, text = judge.get("rubric"), judge.get("rubric_sha256")
     return {
-        RUBRIC: judge.get("rubric") or judge.get("rubric_sha256"),
-        **{path: _at(document, path) for path in (*JUDGE_PATHS, *benchmark.conditions)},
+        RUBRIC: rubric or text,
+        **({RUBRIC_TEXT: text} if rubric and text else {}),
+        JUDGES: _judges(judge),
+        **{f"judge.{name}": judge.get(name, alone) for name, alone in ALONE.items()},
+        **{path: _at(document, path) for path in (TEMPERATURE, *benchmark.conditions)},
         **({N_TURNS: keys.n_turns} if keys.end_reason == "max_turns" else {}),
     }
+
+
+def _judges(judge: Mapping[str, Any]) -> str | None:
+    """The models of all jurors; of runs that tell of none, the judge's."""
+    jurors = sorted(str(one.get("model")) for one in judge.get("jurors") or ())
+    return ", ".join(jurors) or judge.get("model")
 
 
 def _at(document: object, path: str) -> Any:  # noqa: ANN401 -- any value of a document

@@ -63,7 +63,7 @@ def ask(
     limit: SpendingLimit | None,
 ) -> Asked:
     """Call the model; whatever comes of it is told by the result. A defect is raised."""
-    own = CancelToken(monotonic_s=cancel_token.monotonic_s)
+    own = cancel_token.alike()
     own.start_deadline(PATIENCE_S)
     notices: list[str] = []
     failed: list[Attempt] = []

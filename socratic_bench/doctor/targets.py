@@ -82,8 +82,8 @@ def targets_of(plan: Plan) -> list[Target]:
             request=_request(plan.benchmark, role, plan.config),
             prices=plan.prices,
         )
-        for role, model_id in plan.models.items()
-        if model_id
+        for role, asked in plan.asked_models.items()
+        for model_id in asked
     ]
 
 

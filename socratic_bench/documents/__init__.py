@@ -1,6 +1,5 @@
 """What a run prints and stores, as plain JSON values, and the schemas that describe them."""
 
 from socratic_bench.documents.encoding import encode
-from socratic_bench.documents.result import RunResult
 
-__all__ = ["RunResult", "encode"]
+__all__ = ["encode"]

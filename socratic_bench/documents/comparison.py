@@ -5,8 +5,10 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from socratic_bench.documents.error import ErrorEntry
+from socratic_bench.documents.estimates import Mean, MinimumGate, Survival
 from socratic_bench.documents.scalars import (
     SCHEMA_VERSION,
+    Amount,
     BenchmarkName,
     Count,
     Model,
@@ -21,22 +23,19 @@ Name = Annotated[
 Limit = Annotated[
     float | None,
     Meta(
-        description="of the 95 % interval, clustered by sample; null with one cluster or without "
-        "the extra stats"
+        description="of the 95 % interval, clustered by sample; null with one cluster, without the "
+        "extra stats, where bootstrap-t finds none, or where differences are alike in under six "
+        "clusters"
     ),
 ]
-Clusters = Annotated[Count, Meta(description="samples among them, in which runs are clustered")]
+Clusters = Annotated[
+    Count,
+    Meta(
+        description="samples among them, in which runs are clustered; of many items, what these "
+        "are of, such as problems"
+    ),
+]
 Value = bool | float | str | None
-
-
-class ComparedMean(Struct, frozen=True, kw_only=True):
-    """A metric over the runs of one contender."""
-
-    mean: Annotated[float | None, Meta(description="over runs in which it is known; null: none")]
-    n: Annotated[Count, Meta(description="runs in which it is known")]
-    n_clusters: Clusters
-    low: Limit
-    high: Limit
 
 
 class TurnScore(Struct, frozen=True, kw_only=True):
@@ -47,6 +46,36 @@ class TurnScore(Struct, frozen=True, kw_only=True):
     n: Annotated[int, Meta(ge=1, description="runs in which the turn was judged")]
 
 
+class SurvivalStep(Struct, frozen=True, kw_only=True):
+    """The curve from one time at which events came."""
+
+    at: Annotated[Amount, Meta(description="the time, in the metric's unit")]
+    share: Annotated[Share, Meta(description="to which the event has not come once it is over")]
+    error: Annotated[
+        Amount | None,
+        Meta(
+            description="standard error, clustered by sample: Greenwood's where each run is of a "
+            "sample of its own; null with one cluster"
+        ),
+    ]
+    low: Annotated[
+        Share | None,
+        Meta(
+            description="of the 95 % interval (log-log); null where there is none: with one "
+            "cluster, without scatter, once the curve is at 0, or without the extra stats"
+        ),
+    ]
+    high: Annotated[Share | None, Meta(description="of the same; null as low is")]
+
+
+class ComparedSurvival(Survival, frozen=True, kw_only=True):
+    """A metric that is a time until an event, over the runs of one contender (Kaplan-Meier); its
+    horizon is that of all contenders: the longest time up to which each curve is known.
+    """
+
+    curve: Annotated[list[SurvivalStep], Meta(description="in order; before the first, it is 1")]
+
+
 class Contender(Struct, frozen=True, kw_only=True):
     """The runs of one model."""
 
@@ -54,10 +83,25 @@ class Contender(Struct, frozen=True, kw_only=True):
     model: Model
     sources: Annotated[list[str], Meta(description="the arguments that its runs came from")]
     n_runs: Annotated[int, Meta(ge=1, description="complete runs")]
-    metrics: Annotated[dict[str, ComparedMean], Meta(description="by path below a run's metrics")]
+    n_failed: Annotated[
+        Count, Meta(description="cells of its sweeps that failed; they count in no figure")
+    ] = 0
+    metrics: Annotated[dict[str, Mean], Meta(description="by path below a run's metrics")]
     score_by_turn: Annotated[
         list[TurnScore], Meta(description="turns that were judged in any of its runs")
     ]
+    survival: Annotated[
+        dict[str, ComparedSurvival],
+        Meta(description="by path, the benchmark's metrics that are times until an event"),
+    ]
+
+
+class FailedContender(Struct, frozen=True, kw_only=True):
+    """A model of which an argument has no complete run."""
+
+    model: Model
+    source: Annotated[str, Meta(description="the argument")]
+    n_failed: Annotated[int, Meta(ge=1, description="cells of its sweeps that failed")]
 
 
 class Difference(Struct, frozen=True, kw_only=True):
@@ -66,11 +110,20 @@ class Difference(Struct, frozen=True, kw_only=True):
     mean: Annotated[
         float | None, Meta(description="over pairs in which both have it; null: no pair has")
     ]
-    n: Annotated[Count, Meta(description="pairs in which both have it")]
+    n: Annotated[
+        Count,
+        Meta(description="pairs in which both have it; of many items, what they are of in each"),
+    ]
     n_clusters: Clusters
     low: Limit
     high: Limit
-    p: Annotated[Share | None, Meta(description="of the paired test, two-sided; null where low is")]
+    p: Annotated[
+        Share | None,
+        Meta(
+            description="of the paired t test, two-sided; null with one cluster or "
+            "without the extra stats"
+        ),
+    ]
     p_holm: Annotated[
         Share | None,
         Meta(description="the same, corrected for all metrics and pairs by Holm's method"),
@@ -79,13 +132,39 @@ class Difference(Struct, frozen=True, kw_only=True):
         Annotated[float, Meta(ge=0)] | None,
         Meta(
             description="true difference that would have been found in 80 % of such samples; null "
-            "where low is, or where differences do not scatter"
+            "where p is, or where differences do not scatter"
         ),
     ]
     tied: Annotated[
         bool | None,
         Meta(description="whether p_holm is over .05, so that they cannot be told apart; or null"),
     ]
+
+
+class Shift(Struct, frozen=True, kw_only=True):
+    """A figure of the first less that of the second, with a 95 % interval from draws of samples."""
+
+    value: Annotated[
+        float | None, Meta(description="in the metric's unit; null: not reached in one of them")
+    ]
+    low: Annotated[
+        float | None,
+        Meta(description="null: no limit, one cluster, no event in one of them, or no extra stats"),
+    ]
+    high: Annotated[float | None, Meta(description="null: as of low")]
+
+
+class SurvivalDifference(Struct, frozen=True, kw_only=True):
+    """How the times until an event differ, over pairs of runs."""
+
+    n: Annotated[
+        Count,
+        Meta(description="pairs in which both have it; of many items, what they are of in each"),
+    ]
+    n_clusters: Clusters
+    median: Annotated[Shift, Meta(description="by when it came to half")]
+    restricted_mean: Annotated[Shift, Meta(description="mean time without it, up to the horizon")]
+    horizon: Annotated[Amount, Meta(description="the longest time up to which both are known")]
 
 
 class ComparedPair(Struct, frozen=True, kw_only=True):
@@ -99,6 +178,10 @@ class ComparedPair(Struct, frozen=True, kw_only=True):
     n_pairs: Annotated[Count, Meta(description="runs of the first with a run of the second")]
     n_unpaired: Annotated[Count, Meta(description="runs of both that have none")]
     differences: Annotated[dict[str, Difference], Meta(description="by path of the metric")]
+    survival: Annotated[
+        dict[str, SurvivalDifference],
+        Meta(description="by path of the metric, those that are times until an event"),
+    ]
 
 
 class Condition(Struct, frozen=True, kw_only=True):
@@ -118,6 +201,7 @@ class DropGate(Struct, frozen=True, kw_only=True):
     drop: Annotated[
         float | None, Meta(description="how much worse it is; below 0: better; null: not known")
     ]
+    reason: Annotated[str | None, Meta(description="why it is not known; null: it is")] = None
     passed: Annotated[bool, Meta(description="whether the drop is known, and no larger")]
 
 
@@ -131,9 +215,17 @@ class ComparisonDocument(Struct, frozen=True, kw_only=True):
         PrimaryMetric, Meta(description="by which contenders are ordered and called tied")
     ]
     baseline: Annotated[str | None, Meta(description="what all are compared with; null: none")]
+    interval: Annotated[
+        Literal["t", "bootstrap-t"] | None,
+        Meta(description="how intervals are made; null: without the extra stats, not"),
+    ]
     n_runs: Annotated[Count, Meta(description="runs in all")]
     contenders: Annotated[
         list[Contender], Meta(description="best first by the mean, unknown last; a baseline last")
+    ]
+    failed: Annotated[
+        list[FailedContender],
+        Meta(description="what could not be compared; with --max-drop it passes no gate"),
     ]
     pairs: Annotated[list[ComparedPair], Meta(description="each with each, or with the baseline")]
     tied: Annotated[
@@ -147,5 +239,8 @@ class ComparisonDocument(Struct, frozen=True, kw_only=True):
         list[Condition], Meta(description="in which contenders were not alike (--allow)")
     ]
     gates: Annotated[list[DropGate], Meta(description="each --max-drop for each contender")]
+    minimum_gates: Annotated[
+        list[MinimumGate], Meta(description="each --fail-under for each contender")
+    ]
     notices: Annotated[list[str], Meta(description="what a reader should know")]
     error: Annotated[ErrorEntry | None, Meta(description="which gate was missed; null: none")]

@@ -14,7 +14,7 @@ from socratic_bench.parts import Parts
 from socratic_bench.pricing.rates import Cost, ModelPrices, PricingTier, dearest_usd, price
 from socratic_bench.pricing.table import PriceSource, PriceTable, builtin_prices
 from socratic_bench.settings import CoreConfig
-from socratic_bench.types import Attempt, Completion, Role, Usage
+from socratic_bench.types import JUDGE, Attempt, Completion, Role, Usage
 
 PLACES = 8
 
@@ -29,6 +29,7 @@ class Billing(Struct, frozen=True, kw_only=True):
     region: str | None
     offline: bool = False
     tiers: Mapping[Role, PricingTier] = field(default_factory=dict)
+    jurors: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -45,12 +46,19 @@ class Billing(Struct, frozen=True, kw_only=True):
             region=config.region,
             offline=config.offline,
             tiers={role: parts.tier(role, config) for role in models},
+            jurors=config.jurors,
         )
 
     def prices(self, role: Role, call: Completion | Attempt | None = None) -> ModelPrices | None:
-        """Of the model that was asked; that of the role, where a call does not tell."""
+        """Of the model that was asked; that of the role, where a call does not tell; of a jury
+        those of its first, if all are known.
+        """
         model = (call.model_id if call else None) or self.models[role]
-        return self.table.of(model, self.region) if model else None
+        if model is None:
+            return None
+        of_jury = self.jurors if role == JUDGE and call is None else (model,)
+        found = [self.table.of(one, self.region) for one in of_jury or (model,)]
+        return found[0] if all(found) else None
 
     def tier(self, role: Role) -> PricingTier:
         """How the role's calls were asked for."""
@@ -161,7 +169,7 @@ def _by_model(
     made: dict[str, list[Completion]] = {}
     for call in calls:
         made.setdefault(call.model_id or billing.models[role] or "", []).append(call)
-    return {model: _fields(role_cost(billing, role, some)) for model, some in made.items()}
+    return {model: _fields(role_cost(billing, role, some)) for model, some in sorted(made.items())}
 
 
 def call_cost(prices: ModelPrices | None, usage: Usage | None, terms: PricingTier) -> Cost | None:

@@ -8,6 +8,7 @@ from msgspec import Meta, Struct, field
 from socratic_bench.documents.clock import seconds
 from socratic_bench.documents.cost import Billing, CostEntry
 from socratic_bench.documents.error import ErrorEntry
+from socratic_bench.documents.expected_jurors import ExpectedJuror
 from socratic_bench.documents.scalars import (
     SCHEMA_VERSION,
     Amount,
@@ -171,7 +172,7 @@ class Assumptions(Struct, frozen=True, kw_only=True):
         return cls(
             replies={role: Replies.of(role, forecast) for role in used},
             token_counts={
-                role: "counted" if model in forecast.counted else "estimated"
+                role: "counted" if {*model.split("+")} <= {*forecast.counted} else "estimated"
                 for role, model in used.items()
             },
             notes=list(NOTES),
@@ -197,6 +198,7 @@ class DryRunDocument(Struct, frozen=True, kw_only=True):
         keys("settings of others"),
     ] = field(name="*others", default_factory=dict)
     judge_model: Annotated[str | None, Meta(description="the judge model; null without one")]
+    jurors: Annotated[list[ExpectedJuror], Meta(description="what each judge model would take")]
     seed: SeedEntry
     n_turns: Annotated[Count, Meta(description="turns that are expected to be played")]
     end_reason: Annotated[str, Meta(description="how the run is expected to end")]
@@ -245,6 +247,7 @@ class DryRunDocument(Struct, frozen=True, kw_only=True):
         billing = Billing.of(config, parts, models, prices)
         likely = forecast.expected["likely"]
         tallies = likely.tallies
+        judging = {length: one.calls[JUDGE] for length, one in forecast.expected.items()}
         return cls(
             benchmark=benchmark.name,
             model=config.model,
@@ -252,6 +255,9 @@ class DryRunDocument(Struct, frozen=True, kw_only=True):
             prompt=episode.opening.prompt,
             others={one.setting: models[one.name] for one in parts.actors[1:]},
             judge_model=models[JUDGE],
+            jurors=[
+                ExpectedJuror.of(one, billing, judging) for one in config.jurors if models[JUDGE]
+            ],
             seed=config.seed,
             n_turns=sum(not turn.replayed for turn in likely.turns),
             end_reason=likely.episode_result.end_reason,
@@ -272,7 +278,6 @@ class DryRunDocument(Struct, frozen=True, kw_only=True):
 
     @property
     def printed(self) -> dict[str, Json]:
-        """As it is printed."""
         return whole(self, "dry_run")
 
 

@@ -1,15 +1,18 @@
 """One JSON document as bytes, from values that were cleaned of what JSON cannot carry."""
 
+import re
 from collections.abc import Callable
 
 import orjson
+from msgspec.msgpack import Encoder
 
 from socratic_bench.redaction import known_secrets
 from socratic_bench.types import Json, clean
 
 _SAFE_INTEGER = 2**63
-# As they stand in lists and dictionaries that are shown, and seldom in texts there.
-_ODD_NUMBERS = [f"{before}{odd}" for before in ("[", ", ", ": ") for odd in ("nan", "inf", "-inf")]
+# A float in MessagePack whose exponent is all ones, as it is of NaN and infinities:
+# https://github.com/msgpack/msgpack/blob/master/spec.md#float-format-family
+_ODD_NUMBER = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]")
 
 
 def encode(value: Json, *, pretty: bool = False) -> bytes:
@@ -38,8 +41,20 @@ def _at_once(value: Json, option: int) -> bytes | None:
 
 
 def _may_have_odd(value: Json) -> bool:
-    shown = f"[{value!r}]"
-    return ("nan" in shown or "inf" in shown) and any(odd in shown for odd in _ODD_NUMBERS)
+    """Never wrong if it says no. Texts and numbers may hold such bytes, too."""
+    try:
+        return _ODD_NUMBER.search(_PACKING.encode(value)) is not None
+    except TypeError:
+        return True
+
+
+def _packed(value: object) -> None:
+    """JSON that was written before stands for itself, and holds none."""
+    if not isinstance(value, orjson.Fragment):
+        raise TypeError(type(value))
+
+
+_PACKING = Encoder(enc_hook=_packed)
 
 
 def _mapped(value: Json, change: Callable[[str], str]) -> Json:

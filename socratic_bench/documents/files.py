@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 from msgspec.structs import asdict
 
 from socratic_bench.documents.clock import milliseconds, utc
-from socratic_bench.documents.plain import plain_keys
+from socratic_bench.documents.jury import (
+    InWords,
+    JurorEntry,
+    RawReply,
+    Reason,
+    rounded,
+)
 from socratic_bench.documents.scalars import (
     SCHEMA_VERSION,
     Amount,
@@ -49,7 +55,7 @@ from socratic_bench.documents.usage import (
 )
 from socratic_bench.parts import Part, Parts
 from socratic_bench.ports import Sample
-from socratic_bench.turns import Concluded, Rubric, Turn, Unscored
+from socratic_bench.turns import JuryRule, Rubric, Turn, Unscored
 from socratic_bench.types import Completion, Json, ProviderStopReason, Reasoning
 
 
@@ -190,13 +196,15 @@ class JudgeFile(Struct, frozen=True, kw_only=True):
     quotes: Quotes = None
     unquoted: Unquoted = None
     rubric: Annotated[str | None, Meta(description="edition of the rubric")] = None
-    unjudged_reason: Annotated[str | None, Meta(description="why there are no scores")]
-    unjudged_message: Annotated[str | None, Meta(description="the same in a sentence")]
-    raw_reply: Annotated[
-        str | None, Meta(description="what the judge said, if it could not be used")
-    ]
+    unjudged_reason: Reason
+    unjudged_message: InWords
+    raw_reply: RawReply
+    jury_rule: Annotated[
+        JuryRule | None, Meta(description="how jurors' scores became one; null with one judge")
+    ] = None
     jurors: Annotated[
-        list[dict[str, Any]], Meta(description="the verdicts of several judges; empty with one")
+        list[JurorEntry],
+        Meta(description="each juror's verdict; empty with one verdict of one judge"),
     ] = field(default_factory=list)
     usage: Annotated[
         Tokens | None, Meta(description="tokens of the judge's calls; null if there were none")
@@ -216,11 +224,12 @@ class JudgeFile(Struct, frozen=True, kw_only=True):
         verdict, outcome = turn.verdict, turn.outcome
         unjudged = outcome if isinstance(outcome, Unscored) else None
         calls = turn.judged.calls if turn.judged else ()
+        votes = turn.judged.votes if turn.judged else ()
         scores = scores_of(turn, rubric)
         return cls(
             run_id=run_id,
             turn=turn.index,
-            overall_score=verdict.overall_score if verdict else None,
+            overall_score=rounded(verdict.overall_score) if verdict else None,
             flat=parts.scores.of(scores),
             heuristics=dict(turn.measures),
             rationale=dict(verdict.rationale) if verdict else None,
@@ -232,53 +241,10 @@ class JudgeFile(Struct, frozen=True, kw_only=True):
             unjudged_reason=unjudged.reason if unjudged else None,
             unjudged_message=unjudged.message if unjudged else None,
             raw_reply=unjudged.raw_reply if unjudged else None,
+            jury_rule=turn.judged.rule if turn.judged else None,
+            jurors=[JurorEntry.voted(one) for one in votes],
             usage=tokens_of(calls),
             calls=[JudgeCall.of(call) for call in calls],
-        )
-
-
-class ClosingFile(Struct, frozen=True, kw_only=True):
-    """What the judge said of the episode as a whole (closing_verdict.json)."""
-
-    run_id: RunId
-    kind: Literal["closing_verdict"] = "closing_verdict"
-    schema_version: Version = SCHEMA_VERSION
-    findings: Annotated[
-        list[Scalars] | None,
-        Meta(description="what it found, by names of the benchmark's own; null: nothing is known"),
-    ]
-    unjudged_reason: Annotated[str | None, Meta(description="why nothing is known, in a word")]
-    unjudged_message: Annotated[str | None, Meta(description="the same in a sentence")]
-    raw_reply: Annotated[
-        str | None, Meta(description="what the judge said, if it could not be used")
-    ]
-    judge_model: Annotated[str, Meta(description="the judge model, as asked for")]
-    timestamp: Annotated[Timestamp, Meta(description="when the verdict was there, UTC")]
-    usage: Annotated[
-        Tokens | None, Meta(description="tokens of the judge's calls; null if there were none")
-    ]
-    calls: Annotated[list[JudgeCall], Meta(description="the judge's calls for it")]
-
-    @property
-    def printed(self) -> dict[str, Json]:
-        """As it is stored."""
-        return plain_keys(self)
-
-    @classmethod
-    def of(cls, concluded: Concluded, *, run_id: str, judge_model: str) -> ClosingFile:
-        """The verdict, or the reason why there is none, with the raw reply."""
-        verdict, outcome = concluded.verdict, concluded.outcome
-        unjudged = outcome if isinstance(outcome, Unscored) else None
-        return cls(
-            run_id=run_id,
-            findings=[dict(one) for one in verdict.findings] if verdict else None,
-            unjudged_reason=unjudged.reason if unjudged else None,
-            unjudged_message=unjudged.message if unjudged else None,
-            raw_reply=unjudged.raw_reply if unjudged else None,
-            judge_model=judge_model,
-            timestamp=utc(concluded.finished_at),
-            usage=tokens_of(concluded.calls),
-            calls=[JudgeCall.of(call) for call in concluded.calls],
         )
 
 

@@ -5,17 +5,25 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from socratic_bench.documents.calibration import CalibrationDocument
+from socratic_bench.documents.closing_file import ClosingFile
 from socratic_bench.documents.command import EmulatorDocument, ModelList
 from socratic_bench.documents.comparison import ComparisonDocument
+from socratic_bench.documents.correction import CorrectionDocument
 from socratic_bench.documents.doctor import DoctorDocument
 from socratic_bench.documents.dry_run import DryRunDocument
 from socratic_bench.documents.error import ErrorDocument
-from socratic_bench.documents.files import ClosingFile, JudgeFile, TurnFile
+from socratic_bench.documents.files import JudgeFile, TurnFile
 from socratic_bench.documents.generation import Node, schema_of
 from socratic_bench.documents.inputs import own_inputs
+from socratic_bench.documents.judgings import JudgingsDocument, JudgingsDryRun
+from socratic_bench.documents.label import Label
+from socratic_bench.documents.labelling import LabellingDocument
 from socratic_bench.documents.prompts import PromptLine
+from socratic_bench.documents.report import ReportDocument
 from socratic_bench.documents.run import Brief, CuratedDocument, RunDocument
 from socratic_bench.documents.schemas import contract_keys
+from socratic_bench.documents.shown import ShownDocument
 from socratic_bench.documents.sweep import CellRow, SweepDocument, SweepFile
 from socratic_bench.documents.sweep_dry_run import SweepDryRun
 from socratic_bench.documents.sweep_plan import plan_type
@@ -41,6 +49,14 @@ COMMON: Mapping[str, object] = {
     "sweep_row": CellRow,
     "sweep_dry_run": SweepDryRun,
     "comparison": ComparisonDocument,
+    "judgings": JudgingsDocument,
+    "judgings_dry_run": JudgingsDryRun,
+    "calibration": CalibrationDocument,
+    "correction": CorrectionDocument,
+    "label": Label,
+    "labelling": LabellingDocument,
+    "report": ReportDocument,
+    "shown": ShownDocument,
     "doctor": DoctorDocument,
     "validation": ValidationDocument,
     "emulator": EmulatorDocument,

@@ -1,6 +1,6 @@
 """The outcome of one run, typed; `document` turns it into what is printed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from socratic_bench.types import EndReason, Json, Role
 
 if TYPE_CHECKING:
     from socratic_bench.documents.cost import CostEntry
+    from socratic_bench.documents.judge_status import Held
     from socratic_bench.documents.usage import RoleUsage
     from socratic_bench.pricing.table import PriceTable
 
@@ -25,7 +26,8 @@ class RunResult(Struct, frozen=True, kw_only=True):
 
     `shortfalls` are sentences on gates and coverage that a completed run missed. `tallies` count
     what each role's calls took. `error` is what ended the run early, `None` if nothing did.
-    `prices` are those of the user; `None` takes the built-in ones.
+    `prices` are those of the user; `None` takes the built-in ones. `held_judges` are the
+    calibrations that were given.
     `closing` is what the other speaker said last, without a reply; `closing_flags` what was wrong
     with it, `None` if not checked. `journal` is what a run that no store keeps is resumed from.
     `parts` are the benchmark's own keys of the document. `concluded` is what a judge said of the
@@ -52,6 +54,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
     completed_at: datetime
     duration_s: float
     prices: "PriceTable | None" = None
+    held_judges: "Sequence[Held]" = ()
     closing_flags: tuple[str, ...] | None = None
     parts: Parts = Parts()
     concluded: Concluded | None = None
@@ -74,7 +77,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
     def is_judged(self) -> bool:
         """Whether a judge was asked at all."""
         has_rubric = self.rubric is not None or bool(self.opening.rubrics)
-        return has_rubric and self.config.judge_model is not None
+        return has_rubric and bool(self.config.jurors)
 
     def rubric_of(self, turn: Turn) -> Rubric | None:
         """How a turn is judged: by its own rubric, or by the usual one."""

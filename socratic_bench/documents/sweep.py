@@ -6,7 +6,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from socratic_bench.documents.agreement import Agreement
 from socratic_bench.documents.error import ErrorEntry
+from socratic_bench.documents.estimates import Hazards, Mean, MinimumGate, Survival
 from socratic_bench.documents.pace import ModelPace
 from socratic_bench.documents.run import Timestamps
 from socratic_bench.documents.scalars import (
@@ -22,6 +24,7 @@ from socratic_bench.documents.scalars import (
 from socratic_bench.documents.usage import ActorUsage
 from socratic_bench.errors import Status
 from socratic_bench.types import EndReason
+from socratic_bench.views import Exposure
 
 SweepId = Annotated[
     str, Meta(pattern="^sweep-[0-9A-HJKMNP-TV-Z]{26}$", description="sweep- and a ULID")
@@ -58,6 +61,28 @@ class CellRow(Struct, frozen=True, kw_only=True):
         list[str] | None,
         Meta(description="metrics whose event had not come by the run's end; null: not known"),
     ] = None
+    judge_variance: Annotated[
+        dict[str, Amount],
+        Meta(
+            description="by metric, what the judge's own scatter adds to its variance, in its unit "
+            "squared; nothing where single verdicts do not tell"
+        ),
+    ] = {}
+    exposures: Annotated[
+        dict[str, Exposure] | None,
+        Meta(description="turns in which events could come, by event; null: not known"),
+    ] = None
+    parts: Annotated[
+        dict[str, dict[str, float]] | None,
+        Meta(
+            description="of a run of many items, metrics by what these are of, such as a problem; "
+            "null: not known"
+        ),
+    ] = None
+    votes: Annotated[
+        list[dict[str, dict[str, Amount] | None]] | None,
+        Meta(description="by turn and juror, each juror's scores; null without a jury"),
+    ] = None
     n_turns: Annotated[Count, Meta(description="turns that the model under test played")]
     usage: Annotated[ActorUsage, Meta(description="of all roles")]
     cost_usd: CostUsd
@@ -92,76 +117,6 @@ class SweepFile(Struct, frozen=True, kw_only=True):
     runner_version: Annotated[str, Meta(description="of the program that began it")]
 
 
-class Variance(Struct, frozen=True, kw_only=True):
-    """What the variance of a metric over runs is made of, in its unit squared."""
-
-    sample: Annotated[Amount, Meta(description="between samples; 0: no more than repeats explain")]
-    repeat: Annotated[Amount, Meta(description="between repeats of a sample")]
-    judge: Annotated[
-        Amount | None, Meta(description="of the judge alone; null: not known, and part of the rest")
-    ] = None
-
-
-class Mean(Struct, frozen=True, kw_only=True):
-    """A metric over the cells of a group."""
-
-    mean: Annotated[float | None, Meta(description="over cells in which it is known; null: none")]
-    n: Annotated[Count, Meta(description="complete cells in which it is known")]
-    n_clusters: Annotated[Count, Meta(description="samples of which these cells are")] = 0
-    scope: Annotated[
-        Literal["these samples", "samples like these"],
-        Meta(
-            description="for what the figures hold: an interval for samples like these, a mean "
-            "without one for these alone"
-        ),
-    ] = "these samples"
-    low: Annotated[
-        float | None,
-        Meta(
-            description="of the mean's 95 % interval, clustered by sample; null: one sample, or "
-            "the extra stats is not installed"
-        ),
-    ] = None
-    high: Annotated[float | None, Meta(description="of the same; null as low is")] = None
-    variance: Annotated[
-        Variance | None,
-        Meta(description="of single runs; null without two samples, or without repeats"),
-    ] = None
-    runs_to_halve: Annotated[
-        Count | None,
-        Meta(
-            description="further runs, of new samples, that would halve the interval if they vary "
-            "as these do; null: no interval, or none to halve"
-        ),
-    ] = None
-
-
-class Estimate(Struct, frozen=True, kw_only=True):
-    """A figure with the limits of its 95 % interval, from draws of samples."""
-
-    value: Annotated[Amount | None, Meta(description="null: so few events that it is not reached")]
-    low: Annotated[
-        Amount | None,
-        Meta(description="null: no limit, one sample, or the extra stats is not installed"),
-    ] = None
-    high: Annotated[
-        Amount | None, Meta(description="null: as of low, or beyond what was played")
-    ] = None
-
-
-class Survival(Struct, frozen=True, kw_only=True):
-    """How long it takes until an event which some runs did not see (Kaplan-Meier)."""
-
-    n: Annotated[Count, Meta(description="complete cells in which the metric is known")]
-    n_events: Annotated[Count, Meta(description="of these, in how many the event came")]
-    n_clusters: Annotated[Count, Meta(description="samples of which these cells are")]
-    median: Annotated[Estimate, Meta(description="by when it came to half, in the metric's unit")]
-    restricted_mean: Annotated[
-        Estimate, Meta(description="mean time without it, up to the horizon, in the metric's unit")
-    ]
-    horizon: Annotated[Amount, Meta(description="the longest time that was seen, in that unit")]
-
-
 class Group(Struct, frozen=True, kw_only=True):
     """The cells that have one value of an axis."""
 
@@ -178,6 +133,10 @@ class Group(Struct, frozen=True, kw_only=True):
     survival: Annotated[
         dict[str, Survival],
         Meta(description="by path, the metrics that are times until an event, over complete cells"),
+    ] = {}
+    hazards: Annotated[
+        dict[str, Hazards],
+        Meta(description="by the benchmark's events: how likely each is in a turn"),
     ] = {}
 
 
@@ -236,6 +195,10 @@ class SweepDocument(Struct, frozen=True, kw_only=True):
     seed: Annotated[Seed | None, Meta(description="from which the seeds of all cells follow")] = (
         None
     )
+    interval: Annotated[
+        Literal["t", "bootstrap-t"] | None,
+        Meta(description="how intervals of means are made; null: without the extra stats, not"),
+    ] = None
     n_cells: Annotated[Count, Meta(description="cells that there are")] = 0
     n_completed: Annotated[Count, Meta(description="cells that were played to their end")] = 0
     n_failed: Annotated[Count, Meta(description="cells that could not be")] = 0
@@ -244,6 +207,17 @@ class SweepDocument(Struct, frozen=True, kw_only=True):
         dict[str, list[Group]],
         Meta(description="by axis: the cells of each of its values, best first, unknown last"),
     ] = {}
+    agreement: Annotated[
+        dict[str, Agreement],
+        Meta(
+            description="by dimension, and overall_score: how far jurors agree on the turns of all "
+            "complete cells; empty without a jury"
+        ),
+    ] = {}
+    minimum_gates: Annotated[
+        list[MinimumGate],
+        Meta(description="each --fail-under on a limit of an interval, or on a time, by model"),
+    ] = []
     usage: Annotated[ActorUsage, Meta(description="of all roles of all cells that ended")] = (
         ActorUsage()
     )

@@ -147,6 +147,11 @@ class SweepDryRun(Struct, frozen=True, kw_only=True):
         keys("roles and total"),
         Meta(description="USD that are expected, by role and in total"),
     ]
+    cost_by_model: Annotated[
+        dict[str, Annotated[dict[str, CostUsd], Meta(description="USD by the model's id")]],
+        keys("roles"),
+        Meta(description="USD that are expected, by role and by the model that is asked"),
+    ]
     duration_seconds: Annotated[Amount, Meta(description="seconds that are expected")]
     bound_by: Annotated[BoundBy, Meta(description="what the expected time depends on most")]
     low: Annotated[Extent, Meta(description="if replies are short and models quick")]

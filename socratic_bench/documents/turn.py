@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct, field
 
+from socratic_bench.documents.jury import Spread, rounded, spread_of
 from socratic_bench.documents.scalars import (
     SCALAR,
     Amount,
@@ -17,7 +18,7 @@ from socratic_bench.documents.scalars import (
 )
 from socratic_bench.documents.usage import CallLatency, Tokens, sum_usage
 from socratic_bench.parts import Part, Parts
-from socratic_bench.turns import Outcome, Rubric, Turn, Unscored
+from socratic_bench.turns import Outcome, Rubric, Turn, Unscored, Verdict, deviations
 from socratic_bench.types import Completion, ProviderStopReason
 
 if TYPE_CHECKING:
@@ -98,11 +99,28 @@ class TurnLatency(Struct, frozen=True, kw_only=True):
         answers = turn.others if turn.replayed else {**turn.others, parts.tested: turn.reply}
         return cls(
             actors={
-                one.name: CallLatency.of(answers[one.name]) if one.name in answers else None
+                one.name: CallLatency.of(answer)
+                if (answer := answers.get(one.name)) and answer.attempts
+                else None
                 for one in parts.actors
             },
             judge=[CallLatency.of(call) for call in turn.judged.calls] if turn.judged else None,
         )
+
+
+class Votes(Struct, frozen=True, kw_only=True):
+    """How many jurors voted on a turn, and how far they differ; their verdicts are in its file."""
+
+    n_jurors: Annotated[Count, Meta(description="jurors that were asked")]
+    n_votes: Annotated[Count, Meta(description="jurors that gave a verdict")]
+    scores: Annotated[
+        dict[str, dict[str, float] | None],
+        Meta(description="by juror, its score of each dimension; null if it gave no verdict"),
+    ] = field(default_factory=dict)
+    between_jurors: Spread
+    within_jurors: Annotated[
+        dict[str, Spread], Meta(description="by juror, the deviation of its samples")
+    ]
 
 
 class TurnEntry(Struct, frozen=True, kw_only=True):
@@ -110,6 +128,10 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
 
     turn: Index
     score: Sum
+    votes: Annotated[
+        Votes | None,
+        Meta(description="the jury's votes; null with one verdict of one judge, or if unjudged"),
+    ] = None
     scores: Scores = field(default_factory=dict)
     flat: Annotated[Part, part("scores")] = field(name="*scores", default_factory=Part)
     events: Events = None
@@ -148,7 +170,8 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
         parts, scores = result.parts, scores_of(turn, result.rubric_of(turn))
         return cls(
             turn=turn.index,
-            score=turn.verdict.overall_score if turn.verdict else None,
+            score=rounded(turn.verdict.overall_score) if turn.verdict else None,
+            votes=votes_of(turn),
             scores=scores,
             flat=parts.scores.of(scores),
             **evidence_of(turn),
@@ -183,7 +206,31 @@ def scores_of(turn: Turn, rubric: Rubric | None) -> dict[str, float | None]:
     """The score of each dimension of the rubric; without a rubric there are none."""
     scores = turn.verdict.scores if turn.verdict else {}
     names = [dimension.name for dimension in rubric.dimensions] if rubric else []
-    return {name: scores.get(name) for name in dict.fromkeys([*names, *scores])}
+    found = {name: scores.get(name) for name in dict.fromkeys([*names, *scores])}
+    return {name: None if score is None else rounded(score) for name, score in found.items()}
+
+
+def votes_of(turn: Turn) -> Votes | None:
+    """Of a turn that several jurors judged, or one several times."""
+    votes = turn.judged.votes if turn.judged else ()
+    if not votes:
+        return None
+    given = [vote.outcome for vote in votes if isinstance(vote.outcome, Verdict)]
+    spread = deviations(given)
+    return Votes(
+        n_jurors=len(votes),
+        n_votes=len(given),
+        scores={
+            vote.judge_model: (
+                {name: rounded(score) for name, score in vote.outcome.scores.items()}
+                if isinstance(vote.outcome, Verdict)
+                else None
+            )
+            for vote in votes
+        },
+        between_jurors=spread_of(spread),
+        within_jurors={vote.judge_model: spread_of(vote.spread) for vote in votes},
+    )
 
 
 def evidence_of(turn: Turn) -> dict[str, Any]:

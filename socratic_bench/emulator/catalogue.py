@@ -16,8 +16,9 @@ from socratic_bench.emulator.model_ids import MODEL_IDS
 OWN = "emulator."
 # Models of the emulator's own that no listing names, since there are too many of them.
 _FAMILIES = re.compile(
-    r"emulator\.(?:(?:drift|tells|recovers)-\d+|mixture--?\d+|whole|whole-tools|uncached|student-(?:swap|swap-once"
-    r"|repeat|long|question|french|tutoring|empty|yields|needs|praising|acting|learned|closing-\d+))-v1:0"
+    r"emulator\.(?:(?:drift|tells|recovers|recalls)-\d+|mixture--?\d+|whole|whole-tools|uncached|student-(?:swap|swap-once"
+    r"|repeat|long|question|french|tutoring|empty|yields|needs|praising|acting|learned|closing-\d+)"
+    r"|judge(?:-bias--?\d+)?(?:-noise-\d+)?(?:-quirk-\d+)?(?:-prefers-lecturer)?(?:-refuses)?)-v1:0"
 )
 _ARN = re.compile(
     r"arn:aws[a-z-]*:bedrock:[a-z0-9-]*:\d*:(foundation-model|inference-profile)/([^/]+)"

@@ -27,4 +27,10 @@ MODEL_IDS: tuple[str, ...] = (
     "emulator.yields-to-false-agreement-v1:0",
     "emulator.student-v1:0",
     "emulator.judge-v1:0",
+    "emulator.executes-v1:0",
+    "emulator.recalls-v1:0",
+    "emulator.recalls-25-v1:0",
+    "emulator.hasty-v1:0",
+    "emulator.picks-a-v1:0",
+    "emulator.truncates-v1:0",
 )

@@ -11,7 +11,7 @@ from socratic_bench.emulator.dialogue import JsonObject, read_dialogue
 from socratic_bench.emulator.errors import ServiceError, invalid
 from socratic_bench.emulator.fault_replies import altered, error_of, guarded, throttling
 from socratic_bench.emulator.faults import FaultBox
-from socratic_bench.emulator.models.reply import Reply, compose, limited
+from socratic_bench.emulator.models.reply import Reply, compose, limited, spoken_by
 from socratic_bench.emulator.settings import Settings
 from socratic_bench.emulator.stream import reply_events
 from socratic_bench.emulator.throttle import Quotas
@@ -69,12 +69,17 @@ class Runtime:
         if outcome.send_without_body():
             return
         traits = traits_of(model_id)
-        check_request(model_id, traits, body, any_model=self._settings.any_model)
+        speaker = self._settings.speakers.get(model_id)
+        any_model = self._settings.any_model or speaker is not None
+        check_request(model_id, traits, body, any_model=any_model)
         if outcome.operation == "ConverseStream":
             check_streaming(traits, body)
         n_in = input_tokens(body)
         check_window(n_in, self._settings.context_window_tokens or traits.context_window)
-        reply = guarded(limited(compose(dialogue, body, traits), body, traits), body)
+        composed = (
+            spoken_by(speaker, dialogue, body) if speaker else compose(dialogue, body, traits)
+        )
+        reply = guarded(limited(composed, body, traits), body)
         reply = altered(reply, outcome.fault)
         self._send(outcome, body, reply, n_in)
 

@@ -1,16 +1,18 @@
 """How an emulator is set up."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import get_args
 
 from msgspec import Struct, field
 
-from socratic_bench.emulator.dialogue import Role
+from socratic_bench.emulator.dialogue import JsonObject, Role
 from socratic_bench.emulator.faults import Fault
 
 # This word in its answer is how an emulator is recognised.
 EMULATOR = "socratic-runner"
+# What a model says to the body of a request: text, or the input of the tool that it is to call.
+Speaker = Callable[[JsonObject], str | JsonObject]
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -22,7 +24,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     knows are answered, too. `allowed_hosts` are names, each perhaps with its port, by which clients
     may call the endpoint beside its address and those of the loopback device. `read_timeout_s` is
     the time for a request to arrive, and for an answer to be taken. `requests_per_minute` is each
-    model's own quota; who exceeds it is refused at once.
+    model's own quota; who exceeds it is refused at once. `speakers` are models of the caller's own
+    by id, such as a judge whose verdicts a test knows; several requests may be answered at a time.
     """
 
     seed: int = 0
@@ -39,6 +42,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_connections: int = 2000
     keep_bodies: bool = False
     keep_requests: int = 100_000
+    speakers: Mapping[str, Speaker] = field(default_factory=lambda: MappingProxyType({}))
 
     def pace(self) -> dict[str, object]:
         """How long answers take, by role, and what is refused: for dry runs."""

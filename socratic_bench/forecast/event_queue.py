@@ -3,10 +3,11 @@
 import heapq
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 from socratic_bench.errors import ModelError, Stopped
 
@@ -63,6 +64,17 @@ class EventQueue:
         finally:
             ends_ms, self._aside_ms = max(self._aside_ms, self.now_ms), None
         self._plan(ends_ms, ended)
+
+    def at_once(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Several within `aside`, all begun at once; the block goes on after the last to end."""
+        begin_ms = ends_ms = self._aside_ms
+        found = []
+        for work in works:
+            self._aside_ms = begin_ms
+            found.append(work())
+            ends_ms = max(ends_ms or 0.0, self._aside_ms or 0.0)
+        self._aside_ms = ends_ms
+        return found
 
     def later(self, delay_ms: float, then: Then) -> None:
         """Call something so much later, or at once when delays are cut short."""

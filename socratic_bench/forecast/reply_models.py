@@ -14,7 +14,7 @@ from socratic_bench.providers.bedrock.observed import Shaped
 from socratic_bench.providers.bedrock.sizes import CHARACTERS, text_tokens
 from socratic_bench.providers.bedrock.wire import Wire
 from socratic_bench.runner.plan import Plan
-from socratic_bench.types import CLOSING, JUDGE, CallKey, Message, Request, ToolUse
+from socratic_bench.types import JUDGE, CallKey, Message, Request, ToolUse
 
 # The share of a thinking budget that a reply uses.
 THINKING_SHARE = {"short": 0.1, "likely": 0.4, "long": 1.0}
@@ -89,7 +89,7 @@ class Expected(Struct, frozen=True):
 
     def _verdict(self, arguments: Wire, request: Request, key: CallKey) -> ExpectedReply:
         reason, rubric = self.plan.episode.expected_reply(JUDGE, self.length), None
-        if key.part == CLOSING and request.tool:
+        if key.is_closing and request.tool:
             verdict = expected_arguments(dict(request.tool.input_schema), reason)
         else:
             rubric = self.plan.rubric_of(key.index)

@@ -2,9 +2,9 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from socratic_bench.calling.budget import Budget
 from socratic_bench.calling.spending import SpendingLimit
@@ -13,8 +13,8 @@ from socratic_bench.forecast.event_queue import EventQueue
 from socratic_bench.forecast.latency_models import ASSUMED, OFFLINE_START_MS, START_MS, Emulation
 from socratic_bench.forecast.models import SimulatedModel, Sizes
 from socratic_bench.forecast.reply_models import Emulated, Expected
-from socratic_bench.judging import Judge
-from socratic_bench.judging.closing import conclude
+from socratic_bench.judging.judge import Judge
+from socratic_bench.judging.jury import Jury, jury_of
 from socratic_bench.ports import CostLimit, EpisodeResult, Length, Model, PlayItem
 from socratic_bench.pricing.table import builtin_prices
 from socratic_bench.providers.bedrock.options import Options
@@ -108,8 +108,8 @@ class _Bench(Struct):
     played, several at once, but only one until the judge's prefix is in the cache.
     """
 
-    judge: Judge
-    model: SimulatedModel
+    judge: Jury
+    models: Sequence[SimulatedModel]
     plan: Plan
     event_queue: EventQueue
     is_over_budget: bool = False
@@ -145,7 +145,7 @@ class _Bench(Struct):
         if self.plan.config.max_cost_usd is not None:
             self.event_queue.finish()
         with self.event_queue.aside(lambda: None):
-            concluded = conclude(self.judge, question)
+            concluded = self.judge.conclude(question)
         outcome = concluded.outcome
         self.lacks_closing = isinstance(outcome, Unscored) and outcome.reason == "budget"
 
@@ -153,12 +153,13 @@ class _Bench(Struct):
         rubric = self.plan.rubric_of(index)
         assert rubric is not None  # noqa: S101 -- only what has one is taken
         shown = self.plan.episode.judge_input(turns, index)
-        judged = replace(self.judge, rubric=rubric).judge(shown, index)
-        if isinstance(judged.outcome, Unscored) and judged.outcome.reason == "budget":
+        outcome = self.judge.by(rubric).judge(shown, index).outcome
+        if isinstance(outcome, Unscored) and "budget" in (outcome.reason, *outcome.causes):
             self.is_over_budget = True
 
     def _fill(self) -> None:
-        at_once = 1 if self.model.warms and not self._n_done else self.plan.judges_at_once
+        is_warming = any(model.warms for model in self.models) and not self._n_done
+        at_once = 1 if is_warming else self.plan.judges_at_once
         while self._waiting and self._n_busy < at_once:
             self._n_busy += 1
             self._asking.append((self.event_queue.n_ended, self._waiting.popleft()))
@@ -257,12 +258,12 @@ def _emulated_minimum(model_id: str) -> int:
 def _bench(
     plan: Plan, event_queue: EventQueue, model: Callable[[str], SimulatedModel]
 ) -> _Bench | None:
-    rubric, judge_model = plan.rubric, plan.config.judge_model
-    if rubric is None or judge_model is None:
+    rubric, jurors = plan.rubric, plan.config.jurors
+    if rubric is None or not jurors:
         return None
-    asked = model(judge_model)
-    judge = Judge(model=asked, rubric=rubric, seed=plan.config.seed or 0, now=utc_now)
-    bench = _Bench(judge, asked, plan, event_queue)
+    judge = partial(Judge, rubric=rubric, seed=plan.config.seed or 0, now=utc_now)
+    jury = jury_of(plan.config, judge, model, at_once=event_queue.at_once)
+    bench = _Bench(jury, [*map(model, jurors)], plan, event_queue)
     event_queue.beside = bench.judge_next
     return bench
 
@@ -276,4 +277,5 @@ def _cost_limit(plan: Plan, event_queue: EventQueue) -> CostLimit | None:
         table=plan.prices or builtin_prices(),
         region=plan.config.region,
         wait=event_queue.end_next,
+        shorter=plan.benchmark.shorter,
     )

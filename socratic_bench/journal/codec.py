@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
+from sys import intern
 from typing import Annotated, Any
 
 import orjson
@@ -39,6 +40,9 @@ _FIRST = (
     "thinking_budget_tokens",
     "guardrail",
 )
+# For more at a time the interpreter is let go of, for which the threads of many runs wait.
+HASHED_BYTES = 2000
+_REPEATED = ("stop_reason", "provider_stop_reason", "model_id")
 TOO_DEEP = "(nested too deeply to be kept)"
 
 
@@ -97,7 +101,10 @@ class StoredCompletion(Completion, frozen=True, kw_only=True):
     def completion(self) -> Completion:
         """The answer as it was made. Raises `ValueError` if a tool's arguments are damaged."""
         blocks = tuple(_block(block) for block in self.message.content)
-        return Completion(**{**asdict(self), "message": Message(self.message.role, blocks)})
+        values = asdict(self) | {"message": Message(self.message.role, blocks)}
+        # The same words in each answer, of which there are many in memory.
+        values |= {name: intern(values[name]) for name in _REPEATED if values[name]}
+        return Completion(**values)
 
 
 def stored_json(completion: Completion) -> bytes:
@@ -127,7 +134,10 @@ def request_sha256(request: Request) -> str:
     if known_secrets().may_be_in(written.decode()):
         # Masked text by text, as answers are.
         written = encode(orjson.loads(written))
-    return sha256(written).hexdigest()
+    digest = sha256()
+    for at in range(0, len(written), HASHED_BYTES):
+        digest.update(written[at : at + HASHED_BYTES])
+    return digest.hexdigest()
 
 
 def _without_unset(asked: dict[str, Any], config: GenerateConfig) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from socratic_bench.journal.entries import (
     Tried,
 )
 from socratic_bench.journal.times import LAST_YEAR, Times, check_moments, possible_s
-from socratic_bench.types import CLOSING, Attempt, CallKey, Completion, EndReason, Role
+from socratic_bench.types import Attempt, CallKey, Completion, EndReason, Role
 
 # A call refused for its content would be refused again; others may be answered later.
 LASTING: tuple[EndReason, ...] = ("context_window",)
@@ -58,13 +58,12 @@ class ReplayLog:
         self.notices: list[str] = []
         self._answers: dict[CallKey, _Answer] = {}
         self._failures: list[tuple[Role, Attempt]] = []
+        self._failed: dict[CallKey, ModelError] = {}
         self.end: Ended | None = None
         self.times = Times(self.header.started_at)
         self._pending: dict[CallKey, list[Attempt]] = {}
         self.unreadable: tuple[str, ...] = ()
         self._named: set[CallKey] = set()
-        self._last_of_processes: set[CallKey] = set()
-        self._last: CallKey | None = None
         for number, entry in enumerate(entries[1:], start=1):
             try:
                 self._read(entry)
@@ -104,19 +103,17 @@ class ReplayLog:
         return tuple(answer for answer in answers if isinstance(answer, Completion))
 
     def unrepeated(self, role: Role) -> Iterator[tuple[CallKey, Completion]]:
-        """First answers to a role's calls that were not followed by a second one, although the
-        process that got them went on.
-        """
+        """First answers to a role's calls that were not followed by a second one."""
         for key, answer in self._answers.items():
-            followed = replace(key, repeat=1) in self._named or key in self._last_of_processes
-            is_first = key.role == role and not key.repeat
+            followed = replace(key, repeat=key.repeat + 1) in self._named
+            is_first = key.role == role and key.repeat % 2 == 0
             if is_first and not followed and isinstance(answer.outcome, Completion):
                 yield key, answer.outcome
 
     def closing(self) -> Iterator[tuple[CallKey, Completion | ModelError]]:
         """How calls about the episode as a whole ended, wherever it ended when they were made."""
         for key, answer in self._answers.items():
-            if key.part == CLOSING:
+            if key.is_closing:
                 yield key, answer.outcome
 
     def n_closing(self, key: CallKey) -> int:
@@ -126,15 +123,28 @@ class ReplayLog:
             for asked, outcome in self.closing()
         )
 
+    def failure(self, key: CallKey) -> ModelError | None:
+        """How a call failed that may be made again, if it was not answered since."""
+        return self._failed.get(key)
+
     def failed(self, role: Role) -> tuple[Attempt, ...]:
         """Requests of earlier processes to a role that got no answer."""
         return tuple(attempt for whose, attempt in self._failures if whose == role)
+
+    def requests(self) -> Iterator[tuple[Attempt, Completion | None]]:
+        """Every request of earlier processes, with the answer that it got."""
+        for _, attempt in self._failures:
+            yield attempt, None
+        for answer in self._answers.values():
+            outcome = answer.outcome
+            got = outcome if isinstance(outcome, Completion) else None
+            for attempt in outcome.attempts:
+                yield attempt, got if attempt.error is None else None
 
     def _read(self, entry: Mapping[str, Any]) -> None:
         if entry.get("kind") not in KINDS:
             return
         if key := convert(entry, Keyed).key:
-            self._last = key
             self._named.add(key)
         found = convert(entry, JournalEntry)
         check_moments(found)
@@ -180,8 +190,6 @@ class ReplayLog:
 
     def _end_process(self) -> None:
         """The process that sent these requests is gone, so they will never be answered."""
-        if self._last:
-            self._last_of_processes.add(self._last)
         for key, attempts in self._pending.items():
             self._failures += [(key.role, attempt) for attempt in attempts]
         self._pending.clear()
@@ -196,7 +204,9 @@ class ReplayLog:
             outcome = _error(entry)
             if outcome.end_reason not in LASTING:
                 self._failures += [(key.role, attempt) for attempt in outcome.attempts]
+                self._failed[key] = outcome
                 return
+        self._failed.pop(key, None)
         self._answers[key] = _Answer(request_sha256=entry.request_sha256, outcome=outcome)
 
 

@@ -7,6 +7,7 @@ import orjson
 
 from socratic_bench.documents import encode
 from socratic_bench.errors import ArtifactError
+from socratic_bench.packed_lines import PackedLines
 from socratic_bench.store_ports import Entry, Journal
 
 
@@ -18,7 +19,7 @@ class ReplicatedJournal:
         self._has_failed = False
         known = distinct([*entries, *(entry for journal in journals for entry in journal.entries)])
         self.was_there = bool(known)
-        self._entries = [encode(dict(entry)) for entry in known.values()]
+        self._entries = PackedLines(map(_line, known.values()))
         self.repairs = tuple(repair for journal in journals for repair in journal.repairs)
         self.lagged = False
         for journal in journals:
@@ -31,11 +32,11 @@ class ReplicatedJournal:
     @property
     def entries(self) -> Sequence[Entry]:
         """All of them, oldest first, as they would be read from a store."""
-        return [orjson.loads(entry) for entry in self._entries]
+        return [orjson.loads(line) for line in self._entries.joined().splitlines()]
 
     def append(self, entry: Entry, *, durable: bool = True) -> None:
         """Keep an entry in memory, then in every store. Raises `ArtifactError` if a store fails."""
-        self._entries.append(encode(dict(entry)))
+        self._entries.append(_line(entry))
         for journal in self._journals:
             try:
                 journal.append(entry, durable=durable)
@@ -70,6 +71,10 @@ class ReplicatedJournal:
     def close(self) -> None:
         for journal in self._journals:
             journal.close()
+
+
+def _line(entry: Entry) -> bytes:
+    return encode(dict(entry)) + b"\n"
 
 
 def distinct(entries: Sequence[Entry]) -> dict[bytes, Entry]:

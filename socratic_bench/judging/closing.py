@@ -25,9 +25,9 @@ the material."""
 _Findings = tuple[Mapping[str, Measure], ...]
 
 
-def closing_key(question: ClosingQuestion) -> CallKey:
+def closing_key(question: ClosingQuestion, juror: str = "") -> CallKey:
     """The name of the call. If the episode goes on later, another one asks about the longer one."""
-    return CallKey(role=JUDGE, index=question.index, part=CLOSING)
+    return CallKey(role=JUDGE, index=question.index, part=f"{CLOSING} {juror}".rstrip())
 
 
 def conclude(judge: Judge, question: ClosingQuestion) -> Concluded:
@@ -37,8 +37,8 @@ def conclude(judge: Judge, question: ClosingQuestion) -> Concluded:
     processes were answered can be used, the judge is asked afresh. A call that fails leaves the
     question open, whatever the reason. Raises `Stopped` for what ends the run, a budget aside.
     """
-    key = closing_key(question)
-    request = closing_request(question, seed=judge.seed, temperature=judge.rubric.temperature)
+    key = closing_key(question, judge.juror)
+    request = closing_request(question, key, seed=judge.seed, temperature=judge.rubric.temperature)
     calls: list[Completion] = []
     try:
         found = _asked(judge, question, request, key, calls)
@@ -55,9 +55,11 @@ def conclude(judge: Judge, question: ClosingQuestion) -> Concluded:
     return _concluded(judge, verdict, calls)
 
 
-def closing_request(question: ClosingQuestion, *, seed: int, temperature: float | None) -> Request:
+def closing_request(
+    question: ClosingQuestion, key: CallKey, *, seed: int, temperature: float | None
+) -> Request:
     """What is asked, then the episode's words as data, between delimiters as around a reply."""
-    code = delimiter_code(seed, closing_key(question), JudgeInput(question.lines, question.asked))
+    code = delimiter_code(seed, key, JudgeInput(question.lines, question.asked))
     code = unsaid_code(code, [text for _, text in question.lines])
     record = "\n\n".join(f"[{mark}-{code}]\n{text}" for mark, text in question.lines)
     material = (

@@ -116,6 +116,8 @@ _PATTERNS = (
         rf"[^.?!\n]{{0,40}}?\b{_MARK}"
     ),
 )
+# Looked for once, for all patterns that begin with it.
+_EDGE = r"\b"
 # As JSON writes any character.
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 
@@ -133,7 +135,9 @@ def suspects_injection(reply: str, rubric: Rubric) -> bool:
 def _pattern(dimensions: tuple[str, ...], speakers: tuple[str, str]) -> re.Pattern[str]:
     names = "|".join(map(_escaped, (*dimensions, "overall_score")))
     asking, tested = map(_escaped, speakers)
-    general = "|".join(_PATTERNS).replace("@asking", asking).replace("@tested", tested)
+    words = "|".join(one[len(_EDGE) :] for one in _PATTERNS if one.startswith(_EDGE))
+    others = "|".join(one for one in _PATTERNS if not one.startswith(_EDGE))
+    general = rf"{_EDGE}(?:{words})|{others}".replace("@asking", asking).replace("@tested", tested)
     # One in quotes, as in JSON, or in an order; two in quotes whatever they are, and two without,
     # as a list or a table has them.
     name = rf"[\"'](?:{names})[\"']\s*[:=]"

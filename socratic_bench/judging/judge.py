@@ -20,6 +20,10 @@ class Judge(Struct, frozen=True, kw_only=True):
     """Scores replies by `rubric`. The delimiters around a reply are derived from `seed` and the
     judge's input; `seed_alone`: from the seed alone, as in version-1 journals. `n_answered` tells
     how often earlier processes were answered what is asked of the episode as a whole.
+
+    `juror` is its id as one of a jury, empty for a judge alone. `sample` counts the verdicts that
+    it is asked for on one reply; where there are several (`is_sampled`), its model's own
+    temperature leaves room for them to differ.
     """
 
     model: Model
@@ -28,6 +32,9 @@ class Judge(Struct, frozen=True, kw_only=True):
     now: Callable[[], datetime]
     seed_alone: bool = False
     n_answered: Callable[[CallKey], int] = lambda _: 0
+    juror: str = ""
+    sample: int = 0
+    is_sampled: bool = False
 
     def judge(self, judge_input: JudgeInput, index: int) -> Judged:
         """The verdict on turn `index`, or why there is none.
@@ -39,9 +46,11 @@ class Judge(Struct, frozen=True, kw_only=True):
         # Not needed before the first reply is there.
         from socratic_bench.judging.request import delimiter_code, repair_request, verdict_request
 
-        key = CallKey(role=JUDGE, index=index)
+        key = CallKey(role=JUDGE, index=index, part=self.juror, repeat=2 * self.sample)
         code = delimiter_code(self.seed, key, None if self.seed_alone else judge_input)
         request = verdict_request(self.rubric, judge_input, code=code)
+        if self.is_sampled:
+            request = replace(request, temperature_if_taken=None)
         calls: list[Completion] = []
         try:
             first = self.model.complete(request, key)
@@ -49,7 +58,7 @@ class Judge(Struct, frozen=True, kw_only=True):
             found = self._read(first, judge_input)
             if isinstance(found, Unreadable):
                 again = repair_request(request, first, found.problem)
-                calls.append(self.model.complete(again, replace(key, repeat=1)))
+                calls.append(self.model.complete(again, replace(key, repeat=key.repeat + 1)))
                 found = self._read(calls[-1], judge_input)
         except (ModelError, Stopped) as error:
             if error.end_reason not in _TURN_REASONS:

@@ -133,7 +133,7 @@ def delimiter_code(seed: int, key: CallKey, judge_input: JudgeInput | None = Non
     Since a text cannot hold a digest of itself, not even a model that knows the seed can predict
     them. Without a `judge_input`: the version-1 form.
     """
-    named = f"{seed}/{key.role}/{key.part}/{key.index}"
+    named = f"{seed}/{key.role}/{key.part}/{key.index}" + (f"/{key.repeat}" if key.repeat else "")
     if judge_input is not None:
         # Masked as in a journal, so that a resumed run asks the same.
         masked = known_secrets().masked

@@ -35,6 +35,9 @@ def load_rubric(file: Path, *, speakers: tuple[str, str], is_dialogue: bool = Fa
         is_dialogue=is_dialogue,
         has_quotes=data.get("quotes", False),
         temperature=data.get("temperature"),
+        references={
+            name: (one["name"], one["macro_f1"]) for name, one in data.get("references", {}).items()
+        },
         examples=_Examples(
             lambda: tuple(
                 _example(entry, dimensions, speakers[0], has_events=bool(events))

@@ -1,5 +1,6 @@
 """The table of models, which tools/models.py makes: families with what they take, and prices."""
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -39,6 +40,13 @@ def family_of(model_id: str) -> Family | None:
     starts = ((start, row) for row in _table()["families"] for start in row["starts"])
     known = [(len(start), row) for start, row in starts if name.startswith(start)]
     return _family(max(known, key=lambda found: found[0])[1]) if known else None
+
+
+def line_of(model_id: str) -> str | None:
+    """The line of models that a model is of, such as claude or nova; `None` for an unknown one."""
+    family = family_of(model_id)
+    found = re.match(r"\w+", family.name) if family else None
+    return found[0].casefold() if found else None
 
 
 def price_rows() -> Mapping[str, Any]:

@@ -1,13 +1,12 @@
 """The models of one run: those of an episode's actors, and the judge's."""
 
-import random
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from socratic_bench.calling.call import RETRY_WINDOW_S, CalledModel
 from socratic_bench.calling.context import CallContext
 from socratic_bench.calling.journaling import JournalListener
-from socratic_bench.judging import Judge
 from socratic_bench.ports import Model
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.runner.items import LiveEpisodeContext
@@ -16,6 +15,7 @@ from socratic_bench.turns import Turn
 
 if TYPE_CHECKING:
     from socratic_bench.calling.budget import Budget
+    from socratic_bench.judging.jury import Jury
 
 
 class Actors:
@@ -34,31 +34,50 @@ class Actors:
     def model(self, model_id: str) -> Model:
         return CalledModel(model_id, self._services, self._context)
 
-    def judge(self) -> Judge | None:
+    def jury(self) -> "Jury | None":
         """Who scores the turns; `None` where nobody does."""
+        # Not needed before the first reply is there.
+        from socratic_bench.judging.judge import Judge
+        from socratic_bench.judging.jury import jury_of
+
         config, rubric = self._scope.config, self._scope.plan.rubric
-        if not (rubric and config.judge_model):
+        if not (rubric and config.jurors):
             return None
-        return Judge(
-            model=self.model(config.judge_model),
+        replay_log = self._acquired.replay_log
+        judge = partial(
+            Judge,
             rubric=rubric,
             seed=config.seed or 0,
             now=self._scope.now,
-            seed_alone=self._acquired.replay_log.header.version == 1,
-            n_answered=self._acquired.replay_log.n_closing,
+            seed_alone=replay_log.header.version == 1,
+            n_answered=replay_log.n_closing,
         )
+        return jury_of(
+            config,
+            judge,
+            self.model,
+            at_once=self._at_once,
+            failure=replay_log.failure,
+            notice=self._scope.notice,
+        )
+
+    def _at_once(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+        """All but the first in threads of their own."""
+        first, *others = works
+        submitted = [self._scope.services.threads.submit(work) for work in others]
+        return [first(), *map(self._scope.cancel_token.result, submitted)]
 
     def context(self, on_turn: Callable[[Turn], None]) -> LiveEpisodeContext:
         """What an episode is played with."""
         scope, plan = self._scope, self._scope.plan
         models = {role: self.model(model_id) for role, model_id in plan.speakers.items()}
         return LiveEpisodeContext(
-            tested=models[plan.benchmark.parts.tested],
+            tested=models[plan.benchmark.cast.tested],
             models=models,
             model_of=self.model,
             on_turn=on_turn,
             sample=plan.episode.opening,
-            is_judged=bool(plan.rubric and plan.config.judge_model),
+            is_judged=bool(plan.rubric and plan.config.jurors),
             at_once=plan.config.max_concurrency,
             cancel_token=scope.cancel_token,
             threads=scope.services.threads,
@@ -72,17 +91,13 @@ class Actors:
         return CallContext(
             now=scope.now,
             cancel_token=scope.cancel_token,
-            retry_policy=RetryPolicy(
-                max_attempts=config.max_attempts,
-                window_s=RETRY_WINDOW_S,
-                uniform=random.Random().uniform,
-            ),
+            retry_policy=RetryPolicy(max_attempts=config.max_attempts, window_s=RETRY_WINDOW_S),
             timeout_s=config.call_timeout_s,
             notice=scope.notice,
             listeners=(*listeners, scope.usage_tracker.hear, scope.listener.on_call),
             replay_log=self._acquired.replay_log,
             cost_limit=budget,
-            tested=scope.plan.benchmark.parts.tested,
+            tested=scope.plan.benchmark.cast.tested,
             has_metadata=bool(config.request_metadata),
         )
 
@@ -99,6 +114,7 @@ class Actors:
             table=plan.prices or builtin_prices(),
             region=config.region,
             wait=self._scope.cancel_token.result,
+            shorter=plan.benchmark.shorter,
         )
         from socratic_bench.runner.earlier_spending import earlier_usd
 

@@ -162,6 +162,7 @@ class Closing(Struct, frozen=True):
             folder=self._place(self.stores.folder, complete=complete),
             notices=tuple(scope.notices),
             prices=plan.prices,
+            held_judges=plan.held_judges,
             journal=tuple(acquired.journal.entries) if acquired and is_carried else None,
             started_at=scope.started_at,
             completed_at=completed_at,

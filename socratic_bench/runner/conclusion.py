@@ -3,16 +3,17 @@
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from socratic_bench.errors import ENDINGS, BenchError
-from socratic_bench.judging import Judge
 from socratic_bench.ports import ClosingQuestion, EpisodeResult, Metrics
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.scope import RunScope
 from socratic_bench.turns import Concluded, Turn, Unscored
 from socratic_bench.types import CONTEXT_WINDOW
+
+if TYPE_CHECKING:
+    from socratic_bench.judging.jury import Jury
 
 Outcome = EpisodeResult | BenchError  # a run ends by itself, or by an error
 AGAIN = "Resume the run to have it asked again."
@@ -58,11 +59,11 @@ class Conclusion:
     """Has the judge asked once the episode has ended, beside the verdicts on its last turns.
 
     `keep` stores what came of it. Under a budget it is asked after the verdicts, which so come
-    first, whoever is quicker. `judge` is `None` where nobody judges.
+    first, whoever is quicker. `judge` tells who judges, `None` where nobody does.
     """
 
     def __init__(self, scope: RunScope, keep: Callable[[Concluded], None]) -> None:
-        self.judge: Judge | None = None
+        self.judge: Callable[[], Jury | None] = lambda: None
         self._scope = scope
         self._keep = keep
         self._lock = threading.Lock()
@@ -71,14 +72,14 @@ class Conclusion:
 
     def wait(self, turns: Sequence[Turn], outcome: Outcome, beside: Sequence[Future[Any]]) -> None:
         """Have it asked, and wait for it and all that is `beside` it. Raises what ends the run."""
-        asking, plan = None, self._scope.plan
-        question = closing_question(plan, turns, outcome) if self.judge else None
-        if self.judge and question:
-            ask = partial(self._ask, self.judge, question)
+        plan = self._scope.plan
+        judge = self.judge()
+        question = closing_question(plan, turns, outcome) if judge else None
+        if judge and question:
             if plan.config.max_cost_usd is not None:
                 self._wait(beside)
-            asking = self._scope.services.threads.submit(ask)
-        self._wait([*beside, *([asking] if asking else [])])
+            self._ask(judge, question)
+        self._wait(beside)
 
     def final(self) -> Concluded | None:
         """What came of it; what comes later is dropped, so that document and files agree."""
@@ -86,11 +87,9 @@ class Conclusion:
             self._is_final = True
             return self._concluded
 
-    def _ask(self, judge: Judge, question: ClosingQuestion) -> None:
-        from socratic_bench.judging.closing import conclude
-
+    def _ask(self, judge: "Jury", question: ClosingQuestion) -> None:
         try:
-            concluded = conclude(judge, question)
+            concluded = judge.conclude(question)
         except BenchError as error:
             self._scope.cancel_token.end(error)
             raise

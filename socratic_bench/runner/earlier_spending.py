@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 def earlier_usd(budget: "Budget", plan: Plan, replay_log: ReplayLog) -> float:
     """USD at most for all that its journal tells, by the prices of the budget."""
-    parts = plan.benchmark.parts
+    cast = plan.benchmark.cast
     return sum(
         budget.earlier_usd(
             model_id,
             replay_log.completions(role),
             replay_log.failed(role),
-            asked=parts.tier(role, plan.config),
+            asked=cast.tier(role, plan.config),
         )
         for role, model_id in plan.models.items()
     )

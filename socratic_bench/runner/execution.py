@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from contextlib import closing
+from typing import TYPE_CHECKING
 
-from socratic_bench.documents.result import RunResult
 from socratic_bench.errors import BenchError, InternalError, ModelError, Stopped, UsageError
 from socratic_bench.runner.actors import Actors
 from socratic_bench.runner.conclusion import Outcome
@@ -14,13 +14,16 @@ from socratic_bench.runner.stores import RunStores
 from socratic_bench.storage.places import owner
 from socratic_bench.store_ports import Entry
 
+if TYPE_CHECKING:
+    from socratic_bench.documents.result import RunResult
 
-def execute(scope: RunScope, entries: Sequence[Entry]) -> RunResult:
+
+def execute(scope: RunScope, entries: Sequence[Entry]) -> "RunResult":
     """Play a run, and tell all of it that was finished, whatever ended it.
 
     Raises `UsageError` if a store is sure to be unusable, or the run cannot go on as asked.
     """
-    scope.cancel_token.start_deadline(scope.config.deadline_s)
+    scope.cancel_token.start_deadline(scope.config.deadline_s, scope.plan.benchmark.shorter)
     with closing(scope), closing(RunStores(scope)) as stores:
         record = Record(scope, stores)
         try:
@@ -49,7 +52,7 @@ def _played(
     scope.tell_start(stores.warnings())
     actors = Actors(scope)
     scope.listener.on_wait("")
-    record.judge_by(actors.judge())
+    record.judge_by(actors.jury)
     try:
         ended = scope.plan.episode.play(actors.context(record.add))
         outcome: Outcome = ended
@@ -70,6 +73,7 @@ def _begun_or_resumed(scope: RunScope, stores: RunStores, entries: Sequence[Entr
         scope.prepared = scope.services.prepare(scope.config)
     acquired = RunAcquisition(
         stores=journals,
+        is_kept=stores.folder.holds if stores.folder else lambda _: False,
         new_run_id=scope.keys.run_id,
         now=scope.started_at,
         owner=owner(),

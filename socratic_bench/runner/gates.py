@@ -33,7 +33,7 @@ def shortfalls(
         _missed(gate, metrics, "no closing verdict" if gate.metric in closing else why)
         for gate in config.gates
     ]
-    if rubric and config.judge_model:
+    if rubric and config.jurors:
         missed.append(_coverage(config.min_judge_coverage, n_turns=n_turns, n_judged=n_judged))
     return tuple(sentence for sentence in missed if sentence)
 
@@ -43,7 +43,7 @@ def missing_verdicts(turns: Sequence[Turn]) -> BenchError | None:
     unavailable, or verdicts did not fit the budget.
     """
     unscored = [turn.outcome for turn in turns if isinstance(turn.outcome, Unscored)]
-    if unavailable := [outcome for outcome in unscored if outcome.reason == "unavailable"]:
+    if unavailable := [one for one in unscored if "unavailable" in (one.reason, *one.causes)]:
         error: BenchError = ModelError(
             _not_judged(unavailable),
             code="judge_unavailable",
@@ -53,7 +53,7 @@ def missing_verdicts(turns: Sequence[Turn]) -> BenchError | None:
         again = Problem.of("Run again later, or raise {max_attempts}.")
         error.hints = unavailable[0].hints or (again,)
         return error
-    if unaffordable := [outcome for outcome in unscored if outcome.reason == "budget"]:
+    if unaffordable := [one for one in unscored if "budget" in (one.reason, *one.causes)]:
         hint = Problem.of("Raise {max_cost_usd}.")
         error = Stopped(_not_judged(unaffordable), end_reason="budget", hint=hint)
         error.retryable = False

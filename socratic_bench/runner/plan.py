@@ -10,39 +10,55 @@ from msgspec.structs import replace
 from socratic_bench.benchmarks import RunConfig, load_benchmark
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.journal import Identity
-from socratic_bench.parts import Parts
+from socratic_bench.parts import Cast
 from socratic_bench.ports import Benchmark, Episode
 from socratic_bench.providers import load_provider
 from socratic_bench.redaction import look_again
 from socratic_bench.runner.prices import read_prices, unknown_prices
 from socratic_bench.settings import MAX_TURNS, before, typed
+from socratic_bench.storage.keys import JudgingKeys, RunKeys
 from socratic_bench.turns import Rubric
 from socratic_bench.types import JUDGE, Role
 
 if TYPE_CHECKING:
+    from socratic_bench.documents.judge_status import Held
     from socratic_bench.pricing.table import PriceTable
 
 SEED_BITS = 32
+LIMIT = ".low"
+NO_LIMIT = (
+    "{gates} {word} is on a limit of an interval, which one run does not have. Bound the metric "
+    "itself, or bound the limit in socratic-runner sweep or compare."
+)
 JUDGES_AT_ONCE = 4
-JUDGES_OWN = ("judge_model", "min_judge_coverage")  # settings of the judge alone
+# Settings of the judge alone.
+JUDGES_OWN = ("judge_model", "min_judge_coverage", "judge_samples", "quorum", "jury_rule")
 
 
 class Plan(Struct, frozen=True):
     """A run that may start: its configuration is whole and its episode is read.
 
-    `prices` are the user's own; `None` leaves the built-in ones.
+    `prices` are the user's own; `None` leaves the built-in ones. `held_judges` are the
+    calibrations that were given.
     `seed_given` tells a seed that was asked for from one that was drawn. `earlier` is the run that
     the same was before what runs do by default changed; `None` if it is no other, or not wanted.
     `run_id` names the run, which is gone on with where a store has it; `None` draws a new name.
+    `is_rejudged`: its turns were played before, and its store is the folder of a judging.
     """
 
     config: RunConfig
     benchmark: Benchmark
     episode: Episode
     prices: "PriceTable | None" = None
+    held_judges: "Sequence[Held]" = ()
     seed_given: bool = True
     earlier: "Plan | None" = None
     run_id: str | None = None
+    is_rejudged: bool = False
+
+    def keys(self, run_id: str) -> RunKeys:
+        """Where its files are."""
+        return JudgingKeys(run_id) if self.is_rejudged else RunKeys(run_id)
 
     @property
     def seed(self) -> int:
@@ -53,7 +69,12 @@ class Plan(Struct, frozen=True):
     @property
     def models(self) -> Mapping[Role, str | None]:
         """The model of each role; `None` where none takes part."""
-        return self.benchmark.parts.models(self.config, is_judged=self.rubric is not None)
+        return self.benchmark.cast.models(self.config, is_judged=self.rubric is not None)
+
+    @property
+    def asked_models(self) -> Mapping[Role, tuple[str, ...]]:
+        """The models of each role: none, one, or a jury's."""
+        return self.benchmark.cast.asked_models(self.config, is_judged=self.rubric is not None)
 
     @property
     def rubric(self) -> Rubric | None:
@@ -67,7 +88,7 @@ class Plan(Struct, frozen=True):
     @property
     def judges_at_once(self) -> int:
         """A dialogue has a verdict asked for now and then, many items as often as an answer."""
-        many = self.episode.opening.n_items is not None
+        many = self.is_rejudged or self.episode.opening.n_items is not None
         return max(JUDGES_AT_ONCE, self.config.max_concurrency) if many else JUDGES_AT_ONCE
 
     @property
@@ -76,8 +97,24 @@ class Plan(Struct, frozen=True):
         return {role: model for role, model in self.models.items() if model and role != JUDGE}
 
     @property
+    def kinship(self) -> Iterator[str]:
+        """What people should know of a jury that has the model under test judged by its own."""
+        config = self.config
+        if self.rubric is None or len(config.jurors) == 1 or config.model == self.models[JUDGE]:
+            return  # nobody is tested where the jury itself is
+        # Not needed for a run of one judge.
+        from socratic_bench.models.table import line_of
+
+        line = line_of(config.model)
+        if line and (kin := [juror for juror in config.jurors if line_of(juror) == line]):
+            yield (
+                f"Of the family of {config.model} are these jurors, too: {', '.join(kin)}. Models "
+                "tend to prefer what their own kind has written."
+            )
+
+    @property
     def identity(self) -> Identity:
-        played = self.benchmark.parts.sample.of(self.episode.opening)
+        played = self.benchmark.cast.sample.of(self.episode.opening)
         return Identity.of(self.config, self.episode.opening, played, seed_given=self.seed_given)
 
     def going_on(self, seed: int, turns: int) -> "Plan":
@@ -118,11 +155,10 @@ def prepare(
         misread: Sequence[Words] = ()
     except UsageError as error:
         misread = error.said
-    max_turns = chosen.parts.max_turns if chosen else MAX_TURNS
     found: list[Words] = [
         *problems,
         *mistyped,
-        *config.problems(max_turns),
+        *config.problems(chosen.cast.max_turns if chosen else MAX_TURNS),
         *_provider_problems(config),
     ]
     if chosen:
@@ -131,16 +167,29 @@ def prepare(
     is_judged = episode is None or _rubric_of(episode) is not None
     if not is_judged and config.judge_model is not None:
         found.extend(_useless(name, config) for name in JUDGES_OWN if name in flagged)
+    held_judges = _held_judges(config, found)
     try:
         prices = read_prices(config, price_tables)
-        parts = chosen.parts if chosen else Parts()
-        found.extend(unknown_prices(config, prices, parts, is_judged=is_judged))
+        cast = chosen.cast if chosen else Cast()
+        found.extend(unknown_prices(config, prices, cast, is_judged=is_judged))
     except UsageError as error:
         found.extend(error.said)
     if found or chosen is None or episode is None:
         raise UsageError(found, hint="socratic-runner --help lists every flag and variable.")
-    plan = Plan(config, chosen, episode, prices, seed_given)
+    plan = Plan(config, chosen, episode, prices, held_judges, seed_given)
     return replace(plan, earlier=_earlier(plan, flagged)) if config.resume else plan
+
+
+def _held_judges(config: RunConfig, found: list[Words]) -> "Sequence[Held]":
+    if config.calibration is None:
+        return ()
+    from socratic_bench.runner.held_judge import read_calibrations
+
+    try:
+        return read_calibrations(config)
+    except UsageError as error:
+        found.extend(error.said)
+        return ()
 
 
 def _earlier(plan: Plan, flagged: Collection[str]) -> Plan | None:
@@ -173,12 +222,14 @@ def _gate_problems(
     config: RunConfig, benchmark: Benchmark, episode: Episode | None
 ) -> Iterator[Problem]:
     """Of metrics that are known once items are read nothing is said before they could be."""
-    if not config.gates or (episode is None and benchmark.parts.has_item_metrics):
+    if not config.gates or (episode is None and benchmark.cast.has_item_metrics):
         return
     own = episode.opening.metrics if episode else ()
     names = [metric.name for metric in (*benchmark.metrics, *own)]
     for gate in config.gates:
-        if gate.metric not in names:
+        if gate.metric.endswith(LIMIT) and gate.metric.removesuffix(LIMIT) in names:
+            yield Problem.of(NO_LIMIT, word=gate.metric)
+        elif gate.metric not in names:
             yield Problem.of(
                 "{gates} names no metric: {metric!r}. There is {known}.",
                 metric=gate.metric,

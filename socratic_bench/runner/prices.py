@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.errors import Problem, UsageError
-from socratic_bench.parts import Parts
+from socratic_bench.parts import Cast
 from socratic_bench.settings import read_bounded
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _read(name: str) -> "PriceTable":
 def unknown_prices(
     config: RunConfig,
     table: "PriceTable | None",
-    parts: Parts,
+    cast: Cast,
     *,
     is_judged: bool,
 ) -> Iterator[Problem]:
@@ -62,13 +62,12 @@ def unknown_prices(
     from socratic_bench.pricing.table import builtin_prices
 
     table = table or builtin_prices()
-    models = parts.models(config, is_judged=is_judged)
-    for actor in parts.everyone:
-        model = models[actor.name]
-        prices = table.of(model, config.region) if model else None
-        names = parts.tier(actor.name, config).names
+    models = cast.asked_models(config, is_judged=is_judged)
+    for actor, model in ((one, model) for one in cast.everyone for model in models[one.name]):
+        prices = table.of(model, config.region)
+        names = cast.tier(actor.name, config).names
         missing = names if prices is None else names - prices.tiers.keys()
-        if model and missing:
+        if missing:
             yield Problem.of(
                 f"{{max_cost_usd}} needs the price of {{{actor.setting}}} {{id}}{_at(missing)}, "
                 "which is not known: give it with {prices_file}, whose form socratic-runner schema "

@@ -1,21 +1,24 @@
 """The turns of a run: stored and judged while the dialogue goes on."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, InvalidStateError, wait
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cache, partial
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from socratic_bench.errors import BenchError, InternalError
-from socratic_bench.judging import Judge
 from socratic_bench.runner.conclusion import Conclusion, Outcome
 from socratic_bench.runner.items import TurnsSoFar
 from socratic_bench.runner.scope import RunScope
 from socratic_bench.runner.stores import Document, RunStores
 from socratic_bench.threads import Workers
-from socratic_bench.turns import Concluded, Judged, Turn
+from socratic_bench.turns import Concluded, Turn, without_words
+
+if TYPE_CHECKING:
+    from socratic_bench.judging.jury import Jury
 
 # The dialogue's next request goes out first, since the interpreter puts one together at a time; and
 # where a judge is as quick as the speakers, its answer need not come together with theirs.
@@ -34,7 +37,7 @@ class Record:
     def __init__(self, scope: RunScope, stores: RunStores) -> None:
         self._scope = scope
         self._stores = stores
-        self._judge: Judge | None = None
+        self._judge: Callable[[], Jury | None] = lambda: None
         self._lock = threading.Lock()
         # Held so that a turn's file is sent and the listener told either both or not at all.
         self._keeping = threading.Lock()
@@ -44,13 +47,15 @@ class Record:
         self._is_final = False
         self._played: Future[None] = Future()
         self._entering: dict[int, Future[None]] = {}
-        self._judging: dict[int, Future[Judged]] = {}
+        self._judging: dict[int, Future[None]] = {}
         self._desk = self._pool = Workers(scope.services.threads, 1)
         self._conclusion = Conclusion(scope, self._keep_conclusion)
 
-    def judge_by(self, judge: Judge | None) -> None:
-        """Before the first turn: who judges; `None` where nobody does."""
-        self._judge = self._conclusion.judge = judge
+    def judge_by(self, judge: "Callable[[], Jury | None]") -> None:
+        """Before the first turn: what tells, once there is something to judge, who judges; `None`
+        where nobody does.
+        """
+        self._judge = self._conclusion.judge = cache(judge)
         self._pool = Workers(self._scope.services.threads, self._scope.plan.judges_at_once)
 
     def add(self, turn: Turn) -> None:
@@ -98,8 +103,8 @@ class Record:
         with self._keeping, self._lock:
             self._is_final = True
             turns = sorted(self._turns.items())
-        entered = {index for index, entering in self._entering.items() if _is_done(entering)}
-        return tuple(turn if at in entered else self._measured(at) for at, turn in turns)
+        left = {at for at, entering in [*self._entering.items()] if not _is_done(entering)}
+        return tuple(self._measured(at) if at in left else turn for at, turn in turns)
 
     def concluded(self) -> Concluded | None:
         """What came of asking about the episode as a whole, frozen like the turns."""
@@ -110,7 +115,7 @@ class Record:
         self._end_play()
         with self._lock:
             self._is_closed = True
-        wait(self._entering.values(), timeout=LAST_TURNS_S)
+        wait([*self._entering.values()], timeout=LAST_TURNS_S)
         self._desk.close()
         self._pool.close()
 
@@ -121,6 +126,8 @@ class Record:
     def _enter(self, index: int) -> None:
         with self._or_end():
             self._take_in(index)
+        with self._lock:
+            del self._entering[index]  # which would be kept for each turn
 
     @contextmanager
     def _or_end(self) -> Iterator[None]:
@@ -149,11 +156,13 @@ class Record:
             return
         self._scope.listener.on_turn(turn)
         rubric = self._scope.plan.rubric_of(index)
-        if self._judge is None or rubric is None or turn.replayed:
+        jury = self._judge()
+        if jury is None or rubric is None or turn.replayed:
             self._scope.listener.on_judged(turn)
         elif turn.unscorable is None:
-            judge = replace(self._judge, rubric=rubric)
-            self._judging[index] = self._pool.submit(partial(self._have_judged, judge, index))
+            judge = jury.by(rubric)
+            with self._lock:
+                self._judging[index] = self._pool.submit(partial(self._have_judged, judge, index))
         else:
             self._keep_verdict(turn)
 
@@ -168,17 +177,20 @@ class Record:
         suspected = suspects_injection(turn.reply.message.text, rubric)
         return replace(turn, injection_suspected=suspected)
 
-    def _have_judged(self, judge: Judge, index: int) -> Judged:
+    def _have_judged(self, judge: "Jury", index: int) -> None:
         turns = TurnsSoFar(self._turns, index)
         with self._or_end():
             judged = judge.judge(self._scope.plan.episode.judge_input(turns, index), index)
+        # The outcome has what is wanted of the judge's words.
+        judged = replace(judged, calls=tuple(map(without_words, judged.calls)))
         self._keep_verdict(replace(turns[index], judged=judged))
-        return judged
+        with self._lock:
+            del self._judging[index]
 
     def _keep_verdict(self, turn: Turn) -> None:
         from socratic_bench.documents.files import JudgeFile
 
-        rubric, judge = self._scope.plan.rubric_of(turn.index), self._judge
+        rubric, judge = self._scope.plan.rubric_of(turn.index), self._judge()
         assert rubric is not None and judge is not None  # noqa: S101, PT018 -- by whom it is
         if self._kept(
             turn,
@@ -187,7 +199,7 @@ class Record:
                 JudgeFile.of(
                     turn,
                     run_id=self._scope.keys.run_id,
-                    judge_model=judge.model.model_id,
+                    judge_model=judge.model_id,
                     rubric=rubric,
                     parts=self._scope.plan.benchmark.parts,
                 ).printed
@@ -196,15 +208,13 @@ class Record:
             self._scope.listener.on_judged(turn)
 
     def _keep_conclusion(self, concluded: Concluded) -> None:
-        from socratic_bench.documents.files import ClosingFile
+        from socratic_bench.documents.closing_file import ClosingFile
 
-        run_id, judge = self._scope.keys.run_id, self._judge
+        run_id, judge = self._scope.keys.run_id, self._judge()
         assert judge is not None  # noqa: S101 -- by whom it is
         self._stores.send(
             self._scope.keys.closing_verdict,
-            lambda: (
-                ClosingFile.of(concluded, run_id=run_id, judge_model=judge.model.model_id).printed
-            ),
+            lambda: ClosingFile.of(concluded, run_id=run_id, judge_model=judge.model_id).printed,
         )
 
     def _kept(self, turn: Turn, key: str, document: Document) -> bool:

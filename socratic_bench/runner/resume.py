@@ -16,7 +16,6 @@ from socratic_bench.journal import Identity, ReplayLog
 from socratic_bench.journal.entries import VERSION, Begun, Process
 from socratic_bench.journal.replay_log import impossible, read_header
 from socratic_bench.journal.replicated_journal import ReplicatedJournal, distinct
-from socratic_bench.judging.verdict import Unreadable, read_verdict
 from socratic_bench.runner.plan import Plan
 from socratic_bench.settings import editions, from_stored, to_stored
 from socratic_bench.storage.delivery import Delivery
@@ -101,9 +100,13 @@ def document_entries(document: object) -> Sequence[Entry]:
 
 
 class RunAcquisition(Struct, frozen=True, kw_only=True):
-    """What it takes to begin or resume a run: stores, an id for a new run, process and time."""
+    """What it takes to begin or resume a run: stores, an id for a new run, process and time.
+
+    `is_kept` says whether a file of the run is surely in its folder.
+    """
 
     stores: Sequence[Journals]
+    is_kept: Callable[[str], bool] = lambda _: False
     new_run_id: str
     now: datetime
     owner: Mapping[str, Any]
@@ -182,7 +185,7 @@ class RunAcquisition(Struct, frozen=True, kw_only=True):
                 stack.callback(opened[store].close)
             known = [*entries, *(e for journal in opened.values() for e in journal.entries)]
             replay_log = ReplayLog([*distinct(known).values()])
-            _refuse_impossible_scores(replay_log, plan)
+            _refuse_impossible_scores(replay_log, plan, self.is_kept)
             for store in self.stores:
                 if store not in opened:
                     opened[store] = store.create(run_id, str(known[0].get("digest")))
@@ -211,7 +214,7 @@ class RunAcquisition(Struct, frozen=True, kw_only=True):
                 seed=plan.seed,
                 started_at=self.now,
                 runner_version=RUNNER_VERSION,
-                max_turns=plan.benchmark.parts.max_turns,
+                max_turns=plan.benchmark.cast.max_turns,
             )
         )
         journal = ReplicatedJournal(
@@ -247,13 +250,24 @@ def _is_begun(store: Journals, run_id: str) -> bool:
     return True
 
 
-def _refuse_impossible_scores(replay_log: ReplayLog, plan: Plan) -> None:
-    """Raise for an invalid verdict that was not followed by a repair: no run leaves one."""
+def _refuse_impossible_scores(
+    replay_log: ReplayLog, plan: Plan, is_kept: Callable[[str], bool]
+) -> None:
+    """Raise for an invalid verdict that was not followed by a repair, although its turn's file is
+    kept or the run has ended: no run leaves one. A process may be killed between the two, and other
+    calls may be answered meanwhile.
+    """
+    run_id = replay_log.header.run_id
     for key, answer in replay_log.unrepeated(JUDGE):
         rubric = plan.rubric_of(key.index)
-        if rubric is None or key.part:
+        if rubric is None or key.is_closing:
             continue
+        # Not needed for a run that begins.
+        from socratic_bench.judging.verdict import Unreadable, read_verdict
+
         found = read_verdict(answer, rubric, judge_model="")
-        if isinstance(found, Unreadable) and found.reason == "invalid_verdict":
+        if not isinstance(found, Unreadable) or found.reason != "invalid_verdict":
+            continue
+        if replay_log.end is not None or is_kept(plan.keys(run_id).judge(key.index)):
             what = f"a verdict on turn {key.index} that the rubric does not allow"
-            raise impossible(replay_log.header.run_id, f"{what} ({found.problem.rstrip('.')})")
+            raise impossible(run_id, f"{what} ({found.problem.rstrip('.')})")

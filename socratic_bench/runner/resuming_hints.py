@@ -17,6 +17,7 @@ FROM_DOCUMENT = Problem.of(
 )
 GO_ON = Problem.of("Go on with it:")
 GO_ON_AS_STORED = Problem.of("Or go on with what the store has:")
+GIVE_AGAIN = "Give the same command again: it goes on where it was cut short."
 STORED = ("output_dir", "s3_bucket", "s3_prefix", "s3_kms_key_id")
 
 
@@ -29,6 +30,9 @@ def say_how_to_go_on(
     if isinstance(error, TakenOverError):
         return
     if not any(entry.get("kind") == "answered" for entry in acquired.journal.entries):
+        return
+    if plan.is_rejudged:
+        error.hints = tuple(dict.fromkeys((*error.hints, GIVE_AGAIN)))
         return
     is_kept = acquired.journal.is_kept
     first = () if is_kept else (FROM_DOCUMENT if is_journal_shown else NOT_FROM_BRIEF,)
@@ -52,9 +56,11 @@ def of_no_run(error: BenchError) -> BenchError:
     return told
 
 
-def stored_words(config: CoreConfig, run_id: str) -> Problem:
-    """The command line that goes on with a run of a store; one that is complete is printed."""
+def stored_words(config: CoreConfig, run_id: str, command: str = "resume") -> Problem:
+    """The command line that goes on with a run of a store; one that is complete is printed. Another
+    `command` takes the same words.
+    """
     values = {name: getattr(config, name) for name in STORED}
     words = "".join(f" {{{name}}} {{of_{name}}}" for name, value in values.items() if value)
     quoted = {f"of_{name}": shlex.quote(value) for name, value in values.items() if value}
-    return Problem.of(f"socratic-runner resume {run_id}{words}", **quoted)
+    return Problem.of(f"socratic-runner {command} {run_id}{words}", **quoted)

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.calling.cancel_token import CancelToken
-from socratic_bench.documents.result import RunResult
 from socratic_bench.ports import Benchmark
 from socratic_bench.runner.execution import execute
 from socratic_bench.runner.listener import Listener
@@ -16,6 +16,9 @@ from socratic_bench.services import Services
 from socratic_bench.store_ports import Entry
 from socratic_bench.types import Json
 
+if TYPE_CHECKING:
+    from socratic_bench.documents.result import RunResult
+
 
 def run(
     config: RunConfig,
@@ -25,7 +28,7 @@ def run(
     cancel_token: CancelToken | None = None,
     document: Mapping[str, Json] | None = None,
     services: Services | None = None,
-) -> RunResult:
+) -> "RunResult":
     """Play one run, from any thread, without argv, signals, exit or stdout.
 
     Raises `UsageError` for a configuration that cannot be run; whatever happens later is told by
@@ -49,7 +52,7 @@ def perform(
     entries: Sequence[Entry] = (),
     is_journal_shown: bool = True,
     services: Services | None = None,
-) -> RunResult:
+) -> "RunResult":
     """Play a prepared run; with the `entries` of a journal, go on with that one.
 
     `is_journal_shown`: the caller sees the journal, from which a run without a store is resumed, so

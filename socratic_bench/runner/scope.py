@@ -1,5 +1,6 @@
 """What all rooms of one run share: its plan, clock, notices, usage and journal."""
 
+import threading
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import TypeVar
@@ -14,7 +15,6 @@ from socratic_bench.runner.listener import Listener
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.resume import AcquiredRun
 from socratic_bench.services import Prepared, Services
-from socratic_bench.storage.keys import RunKeys
 from socratic_bench.types import counted
 
 Result = TypeVar("Result")
@@ -46,9 +46,10 @@ class RunScope:
         self.cancel_token = cancel_token
         self.services = services
         self.is_journal_shown = is_journal_shown
-        self.keys = RunKeys(plan.run_id or _new_run_id())
-        self.usage_tracker = UsageTracker(plan.benchmark.parts.roles)
+        self.keys = plan.keys(plan.run_id or _new_run_id())
+        self.usage_tracker = UsageTracker(plan.benchmark.cast.roles)
         self.notices: list[str] = []
+        self._noticing = threading.RLock()
         self.now = SteadyClock(monotonic_s=cancel_token.monotonic_s)
         self.started_at: datetime = self.now()
         self._started_s = cancel_token.monotonic_s()
@@ -75,7 +76,11 @@ class RunScope:
 
     def take_up(self, acquired: AcquiredRun) -> None:
         """From here on this is the acquired run, which an earlier process may have begun."""
-        self.acquired, self.plan, self.keys = acquired, acquired.plan, RunKeys(acquired.run_id)
+        self.acquired, self.plan, self.keys = (
+            acquired,
+            acquired.plan,
+            self.plan.keys(acquired.run_id),
+        )
         self.started_at = acquired.started_at
         replay_log = acquired.replay_log
         self.notices.extend(replay_log.notices)
@@ -102,18 +107,20 @@ class RunScope:
         """Tell what is played, and what people should know of it beforehand."""
         opening = self.plan.episode.opening
         self.listener.on_start(self.keys.run_id, self.config, opening)
-        for text in (*opening.notices, *load_provider(self.config.provider).notices(self.config)):
+        of_provider = load_provider(self.config.provider).notices(self.config)
+        for text in (*opening.notices, *of_provider, *self.plan.kinship):
             self.notice(text)
         for text in passing:
             self.passing_notice(text)
 
     def notice(self, text: str) -> None:
         """A notice that is shown again whenever the run is resumed or printed again."""
-        if text in self.notices:
-            return  # an earlier process has said so
-        if self.log:
-            self.log.notice(text)
-        self.passing_notice(text)
+        with self._noticing:
+            if text in self.notices:
+                return  # an earlier process has said so, or another call of this one
+            if self.log:
+                self.log.notice(text)
+            self.passing_notice(text)
 
     def passing_notice(self, text: str) -> None:
         """A notice for this process only."""

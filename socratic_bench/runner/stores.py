@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from socratic_bench.documents import encode
 from socratic_bench.runner.scope import RunScope
 from socratic_bench.storage.delivery import Delivery
-from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.places import (
     bucket_journals,
     check_stores,
@@ -66,12 +65,13 @@ class RunStores:
         """Send the files of this run; of one that is complete and delivered only to the folder,
         which is cheap to look through and to mend: a bucket's files are never half there.
         """
-        if is_complete and (not self.bucket or self.bucket.holds(RunKeys(run_id).curated)):
+        curated = self._scope.plan.keys(run_id).curated
+        if is_complete and (not self.bucket or self.bucket.holds(curated)):
             self.files = self._delivery(self.folder)
 
     def send(self, key: str, document: Document) -> None:
-        """Start keeping a file."""
-        if self.files.has_stores:
+        """Start keeping a file; one without a key is not kept."""
+        if key and self.files.has_stores:
             self._documents[key] = document
             self.files.send(key, encode(document()))
 

@@ -12,11 +12,14 @@ from socratic_bench.settings.core import (
 from socratic_bench.settings.files import (
     MAX_STORED_BYTES,
     MAX_TEXT_BYTES,
+    S3,
+    absolute,
     open_regular,
     read_bounded,
     read_open,
 )
 from socratic_bench.settings.gate import Gate
+from socratic_bench.settings.judging import JudgingConfig
 from socratic_bench.settings.loading import read_config
 from socratic_bench.settings.problems import (
     NOTHING_TO_RESUME,
@@ -24,6 +27,7 @@ from socratic_bench.settings.problems import (
     prefix_problems,
     typed,
 )
+from socratic_bench.settings.prompt_file import read_system_prompt
 from socratic_bench.settings.reader import Reader, Sources
 from socratic_bench.settings.readers import BEDROCK, OFFLINE_REGION
 from socratic_bench.settings.stored import (
@@ -47,13 +51,16 @@ __all__ = [
     "MOST_TURNS",
     "NOTHING_TO_RESUME",
     "OFFLINE_REGION",
+    "S3",
     "CoreConfig",
     "Declared",
     "Gate",
+    "JudgingConfig",
     "Kind",
     "Reader",
     "Sources",
     "WholeConfig",
+    "absolute",
     "before",
     "composed",
     "continued",
@@ -69,6 +76,7 @@ __all__ = [
     "read_bounded",
     "read_config",
     "read_open",
+    "read_system_prompt",
     "table",
     "to_plain",
     "to_stored",

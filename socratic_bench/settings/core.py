@@ -4,11 +4,10 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar
 
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.setting import Setting, Switch
-from socratic_bench.settings.gate import Gate
+from socratic_bench.setting import Setting
+from socratic_bench.settings.judging import JudgingConfig
 from socratic_bench.settings.reader import Reader
 from socratic_bench.settings.readers import BEDROCK, READERS
-from socratic_bench.settings.storage import StorageConfig
 
 MAX_TURNS = 500  # of a benchmark that has no bound of its own
 MOST_TURNS = 1_000_000  # of any benchmark
@@ -22,7 +21,7 @@ def _pair(word: str) -> tuple[str, str] | None:
     return (key, value) if is_pair else None
 
 
-class CoreConfig(StorageConfig, frozen=True, kw_only=True):
+class CoreConfig(JudgingConfig, frozen=True, kw_only=True):
     """Everything that one run depends on but for what its benchmark asks for by itself.
 
     Each field says what it means. `None`: not sent, so that the model's or service's own default
@@ -125,41 +124,6 @@ class CoreConfig(StorageConfig, frozen=True, kw_only=True):
             is_input=True,
         ),
     ] = True
-    judge_model: Annotated[
-        str | None,
-        Setting(
-            "judging",
-            "ID",
-            "the model that scores each turn",
-            "the model that scores each turn; need not be in `BEDROCK_MODEL_IDS`",
-            variables=("RUNNER_JUDGE_MODEL",),
-            steered_by=Switch(
-                "no-judge", None, "leave judging out; scores are null", comes_after=True
-            ),
-            identity="always",
-        ),
-    ] = "anthropic.claude-3-5-sonnet-20241022-v1:0"
-    gates: Annotated[
-        tuple[Gate, ...],
-        Setting(
-            "judging",
-            "METRIC=VALUE",
-            "exit 5 if a metric is lower; repeatable",
-            flag="fail-under",
-            form="METRIC=VALUE, such as overall_score=7",
-            parse=Gate.parse,
-        ),
-    ] = ()
-    min_judge_coverage: Annotated[
-        float,
-        Setting(
-            "judging",
-            "SHARE",
-            "exit 5 if fewer turns are judged (default {default})",
-            low=0,
-            high=1,
-        ),
-    ] = 0.9
     provider: Annotated[
         str,
         Setting(

@@ -9,6 +9,12 @@ MAX_TEXT_BYTES = 1_000_000
 # Bound for files that runs write and read back: far more than the longest run writes.
 MAX_STORED_BYTES = 256 * 2**20
 _PIECE_BYTES = 4096
+S3 = "s3://"  # what the name of a place in a bucket begins with
+
+
+def absolute(name: str) -> str:
+    """A file's or folder's name in any working folder; a place in a bucket has its own."""
+    return name if name.startswith(S3) else str(Path(name).absolute())
 
 
 def read_bounded(path: Path | str, *, bound: int = MAX_TEXT_BYTES) -> bytes:

@@ -1,11 +1,10 @@
 """The settings in the order and the words in which people read them: in help and documents."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import get_args
 
 from msgspec import Struct
 
-from socratic_bench.setting import Group, Switch
+from socratic_bench.setting import GROUPS, Switch
 from socratic_bench.settings.table import Declared, Kind, shown, table
 
 
@@ -14,7 +13,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     words for it, `owners` the benchmarks whose own it is, none for one of every run.
     """
 
-    group: Group
+    group: str
     flag: str | None
     short: str = ""
     offers: Callable[[], Sequence[str]] = tuple
@@ -28,12 +27,14 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 
 def listed(kinds: Sequence[Kind]) -> tuple[Entry, ...]:
-    """Every setting of these classes, group by group.
+    """Every setting of these classes, group by group, those of benchmarks last.
 
     One follows the flag that it says it does, or what its class declares before it in its group.
     """
-    placed: dict[Group, list[Entry]] = {group: [] for group in get_args(Group)}
     waiting = [*_units(kinds)]
+    found = [unit.entries[0] for unit in waiting]
+    own = {entry.group for entry in found if entry.group in entry.owners}
+    placed: dict[str, list[Entry]] = {group: [] for group in (*GROUPS, *sorted(own))}
     while waiting:
         late = [unit for unit in waiting if not _place(placed[unit.entries[0].group], unit)]
         if len(late) == len(waiting):
@@ -50,7 +51,7 @@ class _Unit(Struct, frozen=True):
 
 
 def _units(kinds: Sequence[Kind]) -> Iterator[_Unit]:
-    last: dict[tuple[str, Group], str] = {}
+    last: dict[tuple[str, str], str] = {}
     for one in (one for kind in kinds for one in table(kind).values()):
         entries = _entries(one)
         if not entries:
@@ -108,7 +109,7 @@ def _without_default(text: str) -> str:
     return text.partition(" (default")[0]
 
 
-def _steering(group: Group, switch: Switch, owners: tuple[str, ...]) -> Entry:
+def _steering(group: str, switch: Switch, owners: tuple[str, ...]) -> Entry:
     return Entry(
         group=group,
         flag=switch.name,

@@ -12,6 +12,7 @@ from socratic_bench.settings.core import CoreConfig
 from socratic_bench.settings.files import MAX_TEXT_BYTES
 from socratic_bench.settings.readers import BEDROCK
 from socratic_bench.settings.table import foreign, table
+from socratic_bench.types import counted
 
 Config = TypeVar("Config", bound=CoreConfig)
 
@@ -75,7 +76,7 @@ def problems_of(config: CoreConfig, max_turns: int) -> tuple[Problem, ...]:
         *_foreign_problems(config),
         *_tested_problems(config),
         *model_problems(config, "model"),
-        *model_problems(config, "judge_model"),
+        *jury_problems(config),
         *_prompt_problems(config),
         *(problem for problem in alone if problem),
         *_thinking_problems(config),
@@ -140,9 +141,27 @@ def _nearest(model: str, allowed: tuple[str, ...]) -> str:
     return f" (allowed: {', '.join(allowed[:MOST_NAMED])}{more})"
 
 
-def model_problems(config: CoreConfig, name: str) -> Iterator[Problem]:
-    """What is wrong with the setting `name`, which names a model."""
-    model: str | None = getattr(config, name)
+def jury_problems(config: CoreConfig) -> Iterator[Problem]:
+    """What is wrong with the ids of those who judge, and with the votes that they need."""
+    jurors = config.jurors
+    for juror in dict.fromkeys(jurors):
+        yield from model_problems(config, "judge_model", juror)
+        if jurors.count(juror) > 1:
+            yield Problem.of("{judge_model} names {id} twice: a juror has one vote.", id=juror)
+    if isinstance(config.judge_model, tuple) and len(jurors) == 1:
+        yield Problem.of("A jury has two jurors or more: give one judge as its id alone.")
+    if isinstance(config.judge_model, tuple) and not jurors:
+        yield Problem.of("{judge_model} names nobody: leave it out with {no_judge}.")
+    if config.quorum is not None and config.quorum > len(jurors):
+        size = counted(len(jurors), "juror") if jurors else "nobody"
+        yield Problem.of(
+            "{quorum} is {needed}, but {size} could vote.", needed=config.quorum, size=size
+        )
+
+
+def model_problems(config: CoreConfig, name: str, model_id: str | None = None) -> Iterator[Problem]:
+    """What is wrong with the setting `name`, which names a model, or several."""
+    model: str | None = model_id or getattr(config, name)
     if not model:
         return
     if model.startswith("arn:"):

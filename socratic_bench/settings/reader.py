@@ -78,9 +78,15 @@ class Reader:
         value = None if word is None else self._parsed(one, word, called)
         return one.default if value is None else value
 
+    def default(self, name: str) -> Any:  # noqa: ANN401 -- any field's
+        """What the field is where nothing is given."""
+        return self._table[name].default
+
     def _words(self, one: Declared) -> Sequence[str]:
         value = self.sources.flags.get(one.flag or "", ())
-        return () if isinstance(value, str | bool) else value
+        if isinstance(value, bool):
+            return ()
+        return (value,) if isinstance(value, str) else value
 
     def _find(self, one: Declared) -> tuple[str, str | None]:
         """The flag or variable that gives the setting, and its word."""

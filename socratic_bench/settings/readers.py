@@ -42,16 +42,33 @@ def _piped_prompt(reader: Reader) -> str:
     return text[:-1].removesuffix("\r") if text.endswith("\n") else text
 
 
-def _judge_model(reader: Reader) -> str | None:
+def _judge_model(reader: Reader) -> str | tuple[str, ...] | None:
     if reader.given("no-judge"):
         if reader.given("judge-model"):
             reader.note("{no_judge} and {judge_model} are both given: keep one.")
         return None
-    is_given = reader.given("judge-model") or reader.sources.environ.get("RUNNER_JUDGE_MODEL")
-    if reader.given("offline") and not is_given:
+    named: tuple[str, ...] = reader.read("judge_model")
+    found = named if reader.given("judge-model") else _by_variables(reader)
+    if found:
+        return found[0] if len(found) == 1 else found
+    if reader.given("offline"):
         return next((id_ for id_ in reader.sources.offline_models() if "judge" in id_), None)
-    model: str | None = reader.read("judge_model")
-    return model
+    default: str = reader.default("judge_model")
+    return default
+
+
+def _by_variables(reader: Reader) -> tuple[str, ...]:
+    judge = reader.sources.environ.get("RUNNER_JUDGE_MODEL")
+    jury = reader.sources.environ.get("RUNNER_JURY_MODELS", "")
+    if jury.strip():
+        named = model_ids_of(reader, jury, "RUNNER_JURY_MODELS") or ()
+        found = tuple(dict.fromkeys(named))
+        for juror in found:
+            if named.count(juror) > 1:
+                said = "RUNNER_JURY_MODELS names {id} twice: a juror has one vote."
+                reader.note(said, id=juror)
+        return found
+    return (judge,) if judge else ()
 
 
 def _model_ids(reader: Reader) -> tuple[str, ...] | None:
@@ -63,17 +80,22 @@ def _model_ids(reader: Reader) -> tuple[str, ...] | None:
             return None
         reader.note("{model_ids} is not set: it takes {form}.", form=MODEL_IDS_FORM)
         return None
+    return model_ids_of(reader, text, "{model_ids}")
+
+
+def model_ids_of(reader: Reader, text: str, called: str) -> tuple[str, ...] | None:
+    """The ids in a JSON array; `None`, and a note, for anything else."""
     try:
         ids = json.loads(text)
     except (ValueError, RecursionError) as error:
         reader.note(
-            "{model_ids} is no JSON ({error}): it takes {form}.",
+            f"{called} is no JSON ({{error}}): it takes {{form}}.",
             error=str(error),
             form=MODEL_IDS_FORM,
         )
         return None
     if not isinstance(ids, list) or not ids or not all(isinstance(i, str) and i for i in ids):
-        reader.note("{model_ids} must be {form}.", form=MODEL_IDS_FORM)
+        reader.note(f"{called} must be {{form}}.", form=MODEL_IDS_FORM)
         return None
     return tuple(ids)
 

@@ -1,13 +1,13 @@
 """A configuration as plain JSON, so that a run can go on without its flags being given again."""
 
 from collections.abc import Collection, Iterable, Mapping
-from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
 
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from socratic_bench.settings.core import CoreConfig
+from socratic_bench.settings.files import absolute
 from socratic_bench.settings.problems import typed
 from socratic_bench.settings.table import Kind, fields_of, names, table
 
@@ -23,8 +23,8 @@ def to_stored(config: CoreConfig) -> dict[str, Any]:
     afresh = names(type(config), lambda setting: setting.is_afresh)
     files = names(type(config), lambda setting: setting.is_file)
     kept = {name: getattr(config, name) for name in table(type(config)) if name not in afresh}
-    absolute = {name: str(Path(kept[name]).absolute()) for name in files if kept[name] is not None}
-    return {name: to_plain(value) for name, value in (kept | absolute).items()}
+    whole = {name: absolute(kept[name]) for name in files if kept[name] is not None}
+    return {name: to_plain(value) for name, value in (kept | whole).items()}
 
 
 def to_plain(value: Any) -> Any:  # noqa: ANN401 -- any value of a configuration
@@ -77,6 +77,8 @@ def _before(kind: Kind) -> dict[str, Any]:
 def _from_plain(kind: Any, value: Any) -> Any:  # noqa: ANN401 -- a type, and a value of it
     if value is None:
         return None
+    if isinstance(value, list) and kind is str:  # several where one is usual
+        return tuple(value)
     if get_origin(kind) is tuple:
         return tuple(_from_plain(get_args(kind)[0], item) for item in value)
     return kind(*value) if isinstance(kind, type) and issubclass(kind, Struct) else value

@@ -61,12 +61,19 @@ class Declared(Struct, frozen=True):
 
     @property
     def is_repeatable(self) -> bool:
-        return get_origin(self.kinds[0]) is tuple
+        return any(get_origin(kind) is tuple for kind in self.kinds)
+
+    @property
+    def is_usually_one(self) -> bool:
+        """Whether it takes several words where one is usual."""
+        return self.is_repeatable and get_origin(self.kinds[0]) is not tuple
 
     @property
     def is_of_pairs(self) -> bool:
         """Whether each of many words is a key and a value."""
-        return self.is_repeatable and get_origin(get_args(self.kinds[0])[0]) is tuple
+        return (
+            get_origin(self.kinds[0]) is tuple and get_origin(get_args(self.kinds[0])[0]) is tuple
+        )
 
     def filled(self, text: str) -> str:
         """A text of its setting, with the values for which words stand in it."""
@@ -118,7 +125,7 @@ class Declared(Struct, frozen=True):
     def _out_of_bounds(self, value: Any) -> str | None:  # noqa: ANN401
         low, high = self.setting.low, self.setting.high
         if self.is_repeatable:
-            is_over = high is not None and len(value) > high
+            is_over = high is not None and isinstance(value, tuple) and len(value) > high
             return f"given {len(value)} times; at most {high} are taken" if is_over else None
         if high is not None and not (low or 0) <= value <= high:
             return f"{{value}}, but must lie in {in_digits(low or 0)}..{in_digits(high)}"

@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from math import inf
+from math import inf, isfinite
 from random import Random
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from socratic_bench.statistics.clusters import FEWEST
-from socratic_bench.statistics.quantiles import LEVEL
+from socratic_bench.statistics.quantiles import t_point
 from socratic_bench.statistics.survival import HALF, ROUNDING, Time
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
+Clusters = Sequence[Sequence[Time]]
 N_DRAWS = 1999  # so that a percentile is the value of a rank
 SEED = 1
 
@@ -36,50 +38,86 @@ class SurvivalLimits(Struct, frozen=True):
 UNKNOWN = Limits(None, None)
 
 
-def survival_limits(
-    clusters: Sequence[Sequence[Time]], horizon: float, n_draws: int = N_DRAWS
-) -> SurvivalLimits:
+def survival_limits(clusters: Clusters, horizon: float, n_draws: int = N_DRAWS) -> SurvivalLimits:
     """Percentiles of the median and of the restricted mean over draws of whole clusters, with
     replacement: of one cluster less than there are, since draws of all would vary too little (Rao
-    and Wu 1988, Journal of the American Statistical Association 83: 231). A draw in which half is
-    not reached has a median beyond all times. `None` for a single cluster, and where no event was
-    seen. The same times have the same limits.
+    and Wu 1988, Journal of the American Statistical Association 83: 231). They are taken as far out
+    as Student's point is on the normal distribution, since those of few clusters are too narrow
+    (Hesterberg 2015, The American Statistician 69: 371, section 5.3). A draw in which half is not
+    reached has a median beyond all times. `None` for a single cluster, and where no event was seen.
+    The same times have the same limits.
+
+    Raises `ImportError` without numpy.
+    """
+    if not _has_limits(clusters):
+        return SurvivalLimits(UNKNOWN, UNKNOWN)
+    medians, means = _figures(clusters, horizon, n_draws)
+    rank = _rank(len(clusters), n_draws)
+    return SurvivalLimits(_limits(medians, medians, rank), _limits(means, means, rank))
+
+
+def survival_difference_limits(
+    first: Clusters, second: Clusters, horizon: float, n_draws: int = N_DRAWS
+) -> SurvivalLimits:
+    """The same of the first's figures less the second's, whose clusters are the same ones, in the
+    same order, and are drawn together. A draw in which neither median is reached may have had any
+    difference. `None` where either has no limits of its own.
 
     Raises `ImportError` without numpy.
     """
     import numpy as np
 
-    if len(clusters) < FEWEST or not any(one.is_event for times in clusters for one in times):
+    if not (_has_limits(first) and _has_limits(second)):
         return SurvivalLimits(UNKNOWN, UNKNOWN)
+    figures = (_figures(one, horizon, n_draws) for one in (first, second))
+    (medians, means), (others, other_means) = figures
+    with np.errstate(invalid="ignore"):
+        apart = medians - others
+    lows, highs = (np.where(np.isnan(apart), any_, apart) for any_ in (-inf, inf))
+    means, rank = means - other_means, _rank(len(first), n_draws)
+    return SurvivalLimits(_limits(lows, highs, rank), _limits(means, means, rank))
+
+
+def _has_limits(clusters: Clusters) -> bool:
+    return len(clusters) >= FEWEST and any(one.is_event for times in clusters for one in times)
+
+
+def _figures(clusters: Clusters, horizon: float, n_draws: int) -> tuple["Array", "Array"]:
+    """Medians and restricted means, draw by draw."""
+    import numpy as np
+
     grid = np.array(sorted({one.at for times in clusters for one in times}))
     events = np.array(
         [[sum(t.at == at and t.is_event for t in ts) for at in grid] for ts in clusters]
     )
     at_risk = np.array([[sum(t.at >= at for t in ts) for at in grid] for ts in clusters])
-    drawn = _draws(len(clusters), n_draws)
+    drawn = draws(len(clusters), len(clusters) - 1, n_draws)
     shares = np.cumprod(1 - drawn @ events / np.maximum(drawn @ at_risk, 1), axis=1)
     is_reached = shares <= HALF + ROUNDING
     medians = np.where(is_reached.any(axis=1), grid[is_reached.argmax(axis=1)], inf)
     widths = np.diff(np.minimum([*grid, inf], horizon))
-    means = min(float(grid[0]), horizon) + shares @ widths
-    return SurvivalLimits(_percentiles(medians), _percentiles(means))
+    return medians, min(float(grid[0]), horizon) + shares @ widths
 
 
 @lru_cache(maxsize=64)
-def _draws(n_clusters: int, n_draws: int) -> "Array":
-    """How often each cluster is in each draw."""
+def draws(n_clusters: int, n_drawn: int, n_draws: int) -> "Array":
+    """How often each cluster is in each draw of so many, with replacement."""
     import numpy as np
 
     dice = Random(SEED)
-    chosen = np.array(dice.choices(range(n_clusters), k=(n_clusters - 1) * n_draws))
-    rows = np.repeat(np.arange(n_draws), n_clusters - 1)
+    chosen = np.array(dice.choices(range(n_clusters), k=n_drawn * n_draws))
+    rows = np.repeat(np.arange(n_draws), n_drawn)
     counts = np.zeros((n_draws, n_clusters))
     np.add.at(counts, (rows, chosen), 1)
     return counts
 
 
-def _percentiles(values: "Array") -> Limits:
-    ordered = sorted(map(float, values))
-    rank = round((len(ordered) + 1) * (1 - LEVEL) / 2)
-    low, high = ordered[rank - 1], ordered[-rank]
-    return Limits(None if low == inf else low, None if high == inf else high)
+def _rank(n_clusters: int, n_draws: int) -> int:
+    """Which value from each end is a limit, counted from 1."""
+    beyond = NormalDist().cdf(-t_point(n_clusters - 1))
+    return max(1, round((n_draws + 1) * beyond))
+
+
+def _limits(lows: "Array", highs: "Array", rank: int) -> Limits:
+    low, high = float(sorted(lows)[rank - 1]), float(sorted(highs)[-rank])
+    return Limits(low if isfinite(low) else None, high if isfinite(high) else None)

@@ -1,8 +1,10 @@
 """Intervals at 95 % that hold for clusters like those that were drawn, and what narrows them."""
 
+from collections.abc import Callable
 from math import ceil, sqrt
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from socratic_bench.statistics.clusters import Clustered
 from socratic_bench.statistics.quantiles import t_point
@@ -16,8 +18,6 @@ class Interval(Struct, frozen=True):
 def t_interval(found: Clustered) -> Interval | None:
     """Student's t with a degree of freedom less than clusters (Cameron and Miller 2015, A
     Practitioner's Guide to Cluster-Robust Inference, section VI.D); `None` for a single cluster.
-
-    Raises `ImportError` without scipy, as all functions here do.
     """
     if found.error is None:
         return None
@@ -42,20 +42,29 @@ def wilson_interval(found: Clustered) -> Interval | None:
     return Interval(min(rate, middle - half), max(rate, middle + half))
 
 
-def runs_to_halve(found: Clustered) -> int | None:
-    """How many more runs, of further clusters as large as these, would halve Student's interval if
-    they varied as these do: the smallest number for which t / sqrt(K) is half of today's. `None`
-    where there is no interval, or none to halve.
+Make = Callable[[Clustered], Interval | None]
+
+
+def runs_to_halve(found: Clustered, interval: Make = t_interval) -> int | None:
+    """How many more runs, of further clusters as large as these, would halve the `interval`, which
+    is `t_interval` or `wilson_interval`, if clusters varied as these do: their error falls with the
+    root of their number, and Student's point with their number. `None` where there is no interval,
+    or none to halve.
     """
-    if not found.error:
+    if not (width := _width(found, found.n_clusters, interval)):
         return None
-    goal = _reach(found.n_clusters) / 2
-    low, high = found.n_clusters, 4 * found.n_clusters  # t falls with K, so 4 K are enough
+    low = high = found.n_clusters
+    while _width(found, high, interval) > width / 2:
+        low, high = high, 2 * high
     while low + 1 < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if _reach(middle) <= goal else (middle, high)
+        is_enough = _width(found, middle, interval) <= width / 2
+        low, high = (low, middle) if is_enough else (middle, high)
     return ceil((high - found.n_clusters) * found.n / found.n_clusters)
 
 
-def _reach(n_clusters: int) -> float:
-    return t_point(n_clusters - 1) / sqrt(n_clusters)
+def _width(found: Clustered, n_clusters: int, interval: Make) -> float:
+    """That of so many clusters; 0 where there is none."""
+    error = found.error and found.error * sqrt(found.n_clusters / n_clusters)
+    made = interval(replace(found, n_clusters=n_clusters, error=error))
+    return made.high - made.low if made else 0.0

@@ -247,7 +247,7 @@ def _listings(keys: Collection[str]) -> list[str]:
     """The prefixes to list to find these keys: their folders. A key that is alone in its folder is
     listed by its own name, since other runs may have many keys there.
     """
-    folder_of = {key: key[: key.rindex("/") + 1] for key in keys}
+    folder_of = {key: key[: key.rfind("/") + 1] for key in keys}
     n_in = Counter(folder_of.values())
     return [
         *dict.fromkeys(folder if n_in[folder] > 1 else key for key, folder in folder_of.items())

@@ -206,11 +206,21 @@ class Delivery:
             queue = self._queues.get(id(upload.store))
             if queue is None:
                 queue = self._queues[id(upload.store)] = UploadQueue(
-                    upload.store, self._policy, self._threads
+                    upload.store,
+                    self._policy,
+                    self._threads,
+                    is_quick=upload.store is self._backing,
                 )
             future = queue.submit(upload, then=lambda: self._release(upload, *backed))
             self._pending[future] = upload
-            return future
+        future.add_done_callback(self._settled)
+        return future
+
+    def _settled(self, future: Future[None]) -> None:
+        """What has arrived is not kept in mind, or each file of a run would be."""
+        if not future.cancelled() and future.exception() is None:
+            with self._lock:
+                self._pending.pop(future, None)
 
     def _release(self, *uploads: Upload) -> None:
         """What has arrived, or can be read again, needs no memory."""

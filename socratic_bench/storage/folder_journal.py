@@ -14,6 +14,7 @@ import orjson
 
 from socratic_bench.documents import encode
 from socratic_bench.errors import ArtifactError, DamagedJournalError, UsageError
+from socratic_bench.packed_lines import PackedLines
 from socratic_bench.settings import MAX_STORED_BYTES, read_open
 from socratic_bench.storage.folder import mending
 from socratic_bench.storage.tree import Tree, write_whole
@@ -40,7 +41,7 @@ class FolderJournal:
         self.mended: list[str] = []
         self.entries: Sequence[Mapping[str, Json]] = ()
         # All lines, in case somebody removes the file.
-        self._lines: list[bytes] = []
+        self._lines = PackedLines()
         self._n_bytes = 0
         try:
             self._lock()
@@ -90,7 +91,7 @@ class FolderJournal:
             if is_good() and is_there:
                 return
             os.ftruncate(self._descriptor, 0)
-            write_whole(self._descriptor, b"".join(self._lines))
+            write_whole(self._descriptor, self._lines.joined())
             os.fsync(self._descriptor)
         except OSError as error:
             raise unwritable(self._path, error) from error
@@ -126,7 +127,7 @@ class FolderJournal:
     def _is_whole(self) -> bool:
         if not self._has_its_length():
             return False
-        return read_open(self._descriptor, self._n_bytes) == b"".join(self._lines)
+        return read_open(self._descriptor, self._n_bytes) == self._lines.joined()
 
     def _open_anew(self) -> None:
         descriptor = self._tree.create(self._key)
@@ -181,8 +182,8 @@ class FolderJournal:
                 f"The last entry of {self._path} was cut off half-way and was removed; "
                 "its call is made again."
             )
-        self._lines = [line + b"\n" for line in lines]
-        self._n_bytes = sum(map(len, self._lines))
+        self._lines = PackedLines(line + b"\n" for line in lines)
+        self._n_bytes = sum(len(line) + 1 for line in lines)
         damaged = sum(entry is None for entry in found)
         if damaged:
             self.repairs.append(

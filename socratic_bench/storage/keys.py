@@ -7,7 +7,9 @@ from msgspec import Struct
 from socratic_bench.errors import UsageError
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}")
-_IDENTITY = re.compile(r"[A-Za-z0-9-]{1,128}")
+_JUDGING = r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}"  # compiled when wanted, which is rare
+JUDGING_FILE = "judging.json"
+_IDENTITY = r"[A-Za-z0-9-]{1,128}"
 
 
 def index_of(identity: str) -> str:
@@ -15,7 +17,7 @@ def index_of(identity: str) -> str:
 
     Raises `ValueError` for an identity that is no plain digest.
     """
-    if not _IDENTITY.fullmatch(identity):
+    if not re.fullmatch(_IDENTITY, identity):
         raise ValueError(f"not a digest: {identity[:100]!r}")
     return f"journal/identities/{identity}/"
 
@@ -75,3 +77,24 @@ class RunKeys(Struct, frozen=True):
 
     def judge(self, index: int) -> str:
         return f"{self.raw}judge_{index:03d}.json"
+
+    def judgings(self, name: str = "") -> str:
+        """The folder of later verdicts, or of those of one name."""
+        if name and not re.fullmatch(_JUDGING, name):
+            raise UsageError([f"This is no name of a judging: {name[:100]!r}."])
+        return f"raw/runs/{self.run_id}/judgings/{name and f'{name}/'}"
+
+
+class JudgingKeys(RunKeys, frozen=True):
+    """Keys within the folder of a judging, which holds nothing else. Turns are not stored again."""
+
+    @property
+    def raw(self) -> str:
+        return ""
+
+    @property
+    def curated(self) -> str:
+        return JUDGING_FILE
+
+    def turn(self, index: int) -> str:  # noqa: ARG002
+        return ""

@@ -34,10 +34,8 @@ from socratic_bench.storage.bucket_clients import Notice
 TTL_MAX_S = 60.0
 RENEWALS_PER_TTL = 4
 RETRIES_PER_RENEWAL = 5
-# LastModified has whole seconds, and so has Date.
-CLOCK_GRAIN_S = 2.0
+CLOCK_GRAIN_S = 2.0  # LastModified has whole seconds, and so has Date
 LAST_WORDS_S = 0.5
-
 _ODD = re.compile(r"[^\w.:@+-]")
 
 
@@ -152,10 +150,12 @@ class Lease:
         Raises `StoreOutageError` while that is not settled, and `ArtifactError` if S3 cannot be
         asked.
         """
+        # Before the look: the run may become this process's while S3 answers for the moment before.
+        is_awaited = self._etag is None and not self._is_lost
         seen = self._look()
         if seen and seen.lease.holder == self._holder:
             return True
-        if self._etag is None and not self._is_lost:
+        if is_awaited:
             raise StoreOutageError(
                 f"{self._run_id} is not held yet: a lease of another process has not run out.",
                 hint="Run again in a minute.",
@@ -211,9 +211,7 @@ class Lease:
             self._renew(released=True)
 
     def _renew(self, *, released: bool = False) -> bool:
-        """Renew once. A failure is tried again by the next renewal: only losing the lease ends the
-        run.
-        """
+        """Renew once. A failure is tried again by the next one: only a lost lease ends the run."""
         try:
             etag = self._put(self._etag, released=released)
             if etag is None:

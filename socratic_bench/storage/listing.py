@@ -1,11 +1,12 @@
 """Stores whose files can be listed and read, for what is no single run's: the index of a sweep."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from socratic_bench.retrying import RetryPolicy
-from socratic_bench.settings import CoreConfig
+from socratic_bench.settings import S3, CoreConfig
 from socratic_bench.storage.folder import FolderStore
 from socratic_bench.storage.places import check_stores, open_bucket, open_folder
 from socratic_bench.storage.upload_queue import is_outage
@@ -89,6 +90,21 @@ class ListedBucket:
     def _patiently(self, ask: Callable[[], Result]) -> Result:
         policy = RetryPolicy(max_attempts=TRIES, wait_max_s=WAIT_MAX_S)
         return policy.call(ask, passes=is_outage, sleep=self._sleep)
+
+
+def store_at(root: str, region: Callable[[], str]) -> ListedStore:
+    """The store that a folder's name or s3://BUCKET/PREFIX names; `region` is that of buckets.
+
+    Raises `UsageError` for a bucket that is none.
+    """
+    if not root.startswith(S3):
+        return ListedFolder(FolderStore(root))
+    from socratic_bench.storage.s3 import S3Store
+
+    name, _, prefix = root.removeprefix(S3).partition("/")
+    store = S3Store(name, prefix=prefix.strip("/"), region=region())
+    store.check()
+    return ListedBucket(store, time.sleep)
 
 
 class ListedStores:

@@ -153,10 +153,11 @@ class Tree:
             if make:
                 self.root.mkdir(parents=True, exist_ok=True)
             found = _Folder(os.open(self.root, _FOLDER & ~os.O_NOFOLLOW))
-        with self._lock:
-            self._open_folders[names] = found
-            while len(self._open_folders) > MOST_OPEN_FOLDERS:
-                self._open_folders.pop(next(iter(self._open_folders)))
+        self._open_folders[names] = found
+        # No lock: whoever waits for one has it before the interpreter, and others wait for both.
+        while len(self._open_folders) > MOST_OPEN_FOLDERS:
+            with suppress(RuntimeError, StopIteration):  # others have added or taken one meanwhile
+                self._open_folders.pop(next(iter(self._open_folders)), None)
         return found
 
     def _sync_folder_of(self, key: str) -> None:

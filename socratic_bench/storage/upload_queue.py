@@ -90,12 +90,21 @@ class _Patient(Struct):
 
 
 class UploadQueue:
-    """The writers of one store. A store that hangs does not delay another one."""
+    """The writers of one store. A store that hangs does not delay another one; nobody waits for
+    one that `is_quick`, as a folder is, for longer than for a thread.
+    """
 
-    def __init__(self, store: ArtifactStore, policy: UploadPolicy, threads: RequestThreads) -> None:
+    def __init__(
+        self,
+        store: ArtifactStore,
+        policy: UploadPolicy,
+        threads: RequestThreads,
+        *,
+        is_quick: bool = False,
+    ) -> None:
         self.store = store
         self._policy = policy
-        self._pool = Workers(threads, WRITERS)
+        self._pool = Workers(threads, WRITERS, is_brief=is_quick)
         self._settling = threading.Event()
         self._closed = threading.Event()
         self._waiting = _Patient()

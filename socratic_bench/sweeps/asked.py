@@ -14,6 +14,7 @@ from socratic_bench.runner.prices import BUILT_IN, read_prices
 from socratic_bench.settings import Sources, read_config, table
 from socratic_bench.settings.reader import Flags, Reader
 from socratic_bench.settings.table import Declared
+from socratic_bench.sweeps.bounds import Bound
 from socratic_bench.sweeps.grid import MODEL, Axis, Grid
 from socratic_bench.sweeps.plan_file import NO_PLAN, PlanFile
 from socratic_bench.sweeps.plan_models import TARGETS
@@ -31,13 +32,15 @@ NOTHING_KEPT = Problem.of(
 
 class Asked(Struct, frozen=True, kw_only=True):
     """A sweep as it is asked for; `unread` are axes, by field, of which no value is one, or that
-    are needed and not given, and settings that the plan gives wrongly.
+    are needed and not given, and settings that the plan gives wrongly. `bounds` are those on
+    what all runs of a model come to: those on single runs are their own settings.
     """
 
     settings: SweepSettings
     grid: Grid
     plan: PlanFile = NO_PLAN
     unread: tuple[str, ...] = ()
+    bounds: tuple[Bound, ...] = ()
 
     def price_tables(self) -> dict[str, PriceTable]:
         """What runs of the sweep are to know of prices: the plan's own, over those of a file.
@@ -71,7 +74,12 @@ def read_sweep(
     problems.extend(misread)
     problems.extend(_own_problems(settings, base, axes))
     problems.extend(_contradictions(plan, axes))
-    base = replace(base, **{axis.name: axis.values[0] for axis in axes if axis.values})
+    bounds = {gate: Bound.of(gate) for gate in base.gates}
+    base = replace(
+        base,
+        gates=tuple(gate for gate, bound in bounds.items() if not bound.is_of_many),
+        **{axis.name: axis.values[0] for axis in axes if axis.values},
+    )
     grid = Grid(
         base=base,
         axes=tuple(axis for axis in axes if axis.values and not _is_default(axis, plan)),
@@ -82,7 +90,14 @@ def read_sweep(
     unread = [*misgiven, *(axis.name for axis in axes if not axis.values)]
     if not any(axis.name == MODEL for axis in axes):
         unread.append(MODEL)
-    return Asked(settings=settings, grid=grid, plan=plan, unread=tuple(unread)), problems
+    asked = Asked(
+        settings=settings,
+        grid=grid,
+        plan=plan,
+        unread=tuple(unread),
+        bounds=tuple(bound for bound in bounds.values() if bound.is_of_many),
+    )
+    return asked, problems
 
 
 def names_any(said: Words, settings: Collection[str]) -> bool:

@@ -1,55 +1,133 @@
 """Everything that is checked before the first cell is played, all mistakes at once."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from socratic_bench.benchmarks import RunConfig, load_benchmark
 from socratic_bench.calling.rate_targets import RateTargets
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.runner import prepare
-from socratic_bench.sweeps.asked import Asked, names_any
-from socratic_bench.sweeps.grid import Cell
+from socratic_bench.sweeps.asked import Asked, axis_settings, names_any
+from socratic_bench.sweeps.bounds import Coming, misnamed, without_extra
+from socratic_bench.sweeps.grid import MODEL, Cell
 from socratic_bench.sweeps.plan_models import TARGETS
 
 if TYPE_CHECKING:
     from socratic_bench.pricing.table import PriceTable
+    from socratic_bench.runner import Plan
 
 
-def check(asked: Asked, problems: Sequence[Words], cells: Sequence[Cell]) -> None:
-    """Raise `UsageError` with every mistake: those that are given, and those of any kind of cell.
+def check(
+    asked: Asked,
+    problems: Sequence[Words],
+    cells: Sequence[Cell],
+    has_intervals: Callable[[], bool] = lambda: True,
+    *,
+    is_judge_known: bool = True,
+) -> None:
+    """Raise `UsageError` with every mistake: those that are given, those of bounds which nothing
+    could reach, and those of any kind of cell. `has_intervals` is asked only if it matters. A limit
+    of a model that nobody calls is none where it could be a judge that is named elsewhere.
 
     Repeats of a kind differ in their seeds alone, so one of each is looked at.
     """
-    found: dict[Words, None] = dict.fromkeys(problems)
+    found: dict[Words, None] = dict.fromkeys([*problems, *_misbounded(asked, has_intervals)])
     grid = asked.grid
     tables: dict[str, PriceTable] = {}
     with suppress(UsageError):  # each run with such a file tells its mistakes
         tables = asked.price_tables()
     targets = RateTargets(asked.targets())
-    called: set[str] = set()
+    called = {*asked.plan.ids} if MODEL in asked.unread else set()
+    coming = _ToCome()
     for cell in _one_of_each_kind(cells):
         config = replace(grid.config(cell), max_cost_usd=grid.base.max_cost_usd)
-        called.add(config.model)
         try:
-            called.update(filter(None, prepare(config, price_tables=tables).models.values()))
+            plan = prepare(config, price_tables=tables)
+            called.update(*plan.asked_models.values())
+            coming.add(tuple(cell.values.get(axis) for axis in grid.cluster_axes), plan)
         except UsageError as error:
+            called.update(_named_by(config))
             # That an axis has no value is said already where none could be read.
             mistakes = (said for said in error.said if not names_any(said, asked.unread))
             found.update(dict.fromkeys(mistakes))
         if large := targets.problem(config.model, config.region, config.max_tokens):
             found[large] = None
-    # Who else is called is known once all can be.
-    if not found and (unmatched := _targets_of_none(asked, called)):
-        found = dict.fromkeys(unmatched)
+    if is_judge_known and not _is_unsaid_who(asked, problems):
+        found.update(dict.fromkeys(_targets_of_none(asked, called)))
+    if not found:  # what they can come to is known once all can be played
+        found.update(dict.fromkeys(coming.problems(asked)))
     if found:
         raise UsageError([*found], hint="socratic-runner sweep --help lists every flag.")
 
 
+def _misbounded(asked: Asked, has_intervals: Callable[[], bool]) -> Iterator[Words]:
+    """What is wrong with bounds on all runs of a model, whatever is played."""
+    if not asked.bounds:
+        return
+    try:
+        yield from misnamed(asked.bounds, load_benchmark(asked.grid.base.benchmark))
+    except UsageError:  # each cell tells of an unknown benchmark
+        return
+    yield from without_extra(asked.bounds, has_intervals)
+
+
+class _ToCome:
+    """What the prepared runs of a sweep say of the figures that are to come."""
+
+    def __init__(self) -> None:
+        self._n_parts: dict[Hashable, Mapping[str, int]] = {}
+        self._is_judged = False
+
+    def add(self, sample: Hashable, plan: "Plan") -> None:
+        """Of several runs of a sample the largest numbers count."""
+        before, its = self._n_parts.get(sample), plan.episode.opening.n_parts
+        self._n_parts[sample] = (
+            its
+            if before is None
+            else {name: max(before.get(name, 1), its.get(name, 1)) for name in {**before, **its}}
+        )
+        self._is_judged |= bool(plan.config.jurors) or plan.episode.rubric is None
+
+    def problems(self, asked: Asked) -> Iterator[Problem]:
+        """Why bounds cannot be reached."""
+        if not asked.bounds:
+            return
+        coming = Coming(
+            n_parts=[*self._n_parts.values()],
+            is_unjudged=not self._is_judged,
+            method=asked.settings.interval,
+            axes=[one.name for one in axis_settings() if one.setting.is_sample],
+        )
+        yield from coming.problems(asked.bounds, load_benchmark(asked.grid.base.benchmark))
+
+
+def _named_by(config: RunConfig) -> Iterator[str]:
+    """Whom a run would call, as far as that is known of one that cannot be played."""
+    with suppress(UsageError):  # an unknown benchmark
+        parts = load_benchmark(config.benchmark).parts
+        yield from chain.from_iterable(parts.asked_models(config, is_judged=True).values())
+
+
+def _is_unsaid_who(asked: Asked, problems: Sequence[Words]) -> bool:
+    """Whether a setting by which a model is called cannot be read."""
+    try:
+        actors = load_benchmark(asked.grid.base.benchmark).parts.everyone
+    except UsageError:
+        return True
+    named = {MODEL} if asked.plan.ids else set()
+    others = {actor.setting for actor in actors} - {MODEL}
+    return not {MODEL, *others}.isdisjoint({*asked.unread} - named) or any(
+        names_any(one, others) for one in problems
+    )
+
+
 def _targets_of_none(asked: Asked, called: Collection[str]) -> list[Problem]:
     """A limit of a model that no cell calls is a slip. A plan's models need not all be played."""
-    known = {*called, *(model.id for model in asked.plan.models)}
+    known = {*called, *asked.plan.ids}
     named = {
         (name, target.model): None
         for name in TARGETS
@@ -60,7 +138,7 @@ def _targets_of_none(asked: Asked, called: Collection[str]) -> list[Problem]:
         Problem.of(
             f"{{{name}}} names {{model!r}}, which no cell calls. They call {{called}}.",
             model=model,
-            called=", ".join(sorted(called)),
+            called=", ".join(sorted(filter(None, called))),
         )
         for name, model in named
     ]

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.documents.sweep import CellRow
@@ -94,8 +93,7 @@ class SweepControl:
     def give_back(self, job: CellJob) -> None:
         """A process that was to play it is gone: another one goes on with it."""
         with self._lock:
-            # What it spent was counted once more as it went on.
-            self._waiting.appendleft(replace(job, counted_usd=0.0))
+            self._waiting.appendleft(job)
         self._state.left(job.cell.model)
 
     def answered(self, job: CellJob, n_tokens: int) -> None:

@@ -1,14 +1,15 @@
 """The document of a sweep, and the exit code of its command."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from socratic_bench.documents.clock import seconds, utc
 from socratic_bench.documents.error import ErrorEntry
+from socratic_bench.documents.estimates import MinimumGate
 from socratic_bench.documents.run import Timestamps
-from socratic_bench.documents.sweep import CellRow, SweepDocument
+from socratic_bench.documents.sweep import CellRow, Group, SweepDocument
 from socratic_bench.errors import ENDINGS, EXIT_GATE, Status, Stopped
-from socratic_bench.sweeps import summary
-from socratic_bench.sweeps.grid import Grid
+from socratic_bench.sweeps import bounds, summary
+from socratic_bench.sweeps.grid import MODEL, Grid
 from socratic_bench.sweeps.means import Means
 from socratic_bench.sweeps.sweep import SweepResult
 from socratic_bench.types import counted
@@ -26,7 +27,10 @@ def document_of(result: SweepResult, *, has_intervals: bool = False) -> SweepDoc
     complete, failed = summary.entries(cells, rows, by), summary.failed(cells, rows)
     in_folder, in_bucket = result.indices
     grid, metrics = result.asked.grid, result.benchmark.metrics
-    means = Means.of(grid, metrics, has_intervals=has_intervals)
+    method = result.asked.settings.interval if has_intervals else None
+    means = Means.of(grid, metrics, method=method)
+    groups = summary.groups(grid, cells, rows, by, means)
+    gates = [gate for one in groups[MODEL] for gate in _held(result, one)]
     return SweepDocument(
         sweep_id=result.begun.sweep_id,
         status=_status(result, n_failed=len(failed)),
@@ -35,11 +39,14 @@ def document_of(result: SweepResult, *, has_intervals: bool = False) -> SweepDoc
         axes=_axes(grid),
         repeats=result.asked.settings.repeats,
         seed=result.begun.seed,
+        interval=method,
         n_cells=len(cells),
         n_completed=len(complete),
         n_failed=len(failed),
         n_missing=len(cells) - len(ended),
-        groups=summary.groups(grid, cells, rows, by, means),
+        groups=groups,
+        agreement=summary.agreement_of(ended),
+        minimum_gates=gates,
         usage=summary.usage_of(ended),
         cost_usd=summary.cost_of(ended),
         spent_usd=None if result.spent_usd is None else round(result.spent_usd, summary.USD_PLACES),
@@ -55,13 +62,17 @@ def document_of(result: SweepResult, *, has_intervals: bool = False) -> SweepDoc
         pace=[*result.pace],
         notices=[*result.notices],
         end_reason=result.error.end_reason if result.error else None,
-        error=_error(result, ended),
+        error=_error(result, ended, bounds.missed(gates)),
     )
 
 
-def exit_code(result: SweepResult) -> int:
+def _held(result: SweepResult, group: Group) -> Iterator[MinimumGate]:
+    return bounds.held(result.asked.bounds, str(group.value), group.metrics, group.survival)
+
+
+def exit_code(result: SweepResult, gates: Iterable[MinimumGate] = ()) -> int:
     """The first that fits: a defect, a signal, credentials, budget or deadline, missing cells, a
-    gate or the judge coverage.
+    gate, of a run or of all runs of a model, or the judge coverage.
     """
     ended = [result.rows[cell.key] for cell in result.cells if cell.key in result.rows]
     codes = {row.exit_code for row in ended}
@@ -74,7 +85,8 @@ def exit_code(result: SweepResult) -> int:
         return error.exit_code
     if len(ended) < len(result.cells) or any(row.status != "completed" for row in ended):
         return EXIT_MISSING
-    return EXIT_GATE if EXIT_GATE in codes else 0
+    is_missed = EXIT_GATE in codes or not all(one.passed for one in gates)
+    return EXIT_GATE if is_missed else 0
 
 
 def _status(result: SweepResult, *, n_failed: int) -> Status:
@@ -88,7 +100,9 @@ def _axes(grid: Grid) -> dict[str, list[bool | float | str | None]]:
     return {axis.name: [*axis.values] for axis in grid.axes}
 
 
-def _error(result: SweepResult, ended: Sequence[CellRow]) -> ErrorEntry | None:
+def _error(
+    result: SweepResult, ended: Sequence[CellRow], missed: Sequence[str]
+) -> ErrorEntry | None:
     if result.error:
         return ErrorEntry.of(result.error)
     failed = [row for row in ended if row.status != "completed"]
@@ -101,15 +115,16 @@ def _error(result: SweepResult, ended: Sequence[CellRow]) -> ErrorEntry | None:
             + (", and --retry-failed for cells that failed." if failed else "."),
             retryable=True,
         )
-    short = [row for row in ended if row.exit_code == EXIT_GATE]
-    if short:
-        return ErrorEntry(
-            code="gate",
-            message=f"{counted(len(short), 'cell')} missed a gate or the judge coverage.",
-            hint="The sweep itself is complete; each cell's run says what it missed.",
-            retryable=False,
-        )
-    return None
+    n_short = sum(row.exit_code == EXIT_GATE for row in ended)
+    if not (n_short or missed):
+        return None
+    of_cells = [f"{counted(n_short, 'cell')} missed a gate or the judge coverage."] * bool(n_short)
+    hint = "The sweep itself is complete."
+    if n_short:
+        hint = "The sweep itself is complete; each cell's run says what it missed."
+    return ErrorEntry(
+        code="gate", message=" ".join([*of_cells, *missed]), hint=hint, retryable=False
+    )
 
 
 def _missing(failed: Sequence[CellRow], n_missing: int) -> list[str]:
@@ -120,5 +135,5 @@ def _missing(failed: Sequence[CellRow], n_missing: int) -> list[str]:
         shown = " ".join([*reasons][:REASONS_SHOWN])
         told.append(f"{counted(len(failed), 'cell')} failed. {shown}")
     if n_missing:
-        told.append(f"{counted(n_missing, 'cell')} are still to be played.")
+        told.append(f"{counted(n_missing, 'cell')} still to be played.")
     return told

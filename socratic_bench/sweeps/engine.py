@@ -1,16 +1,17 @@
 """Plays cells: many runs at once over services that they share, each with an end of its own."""
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from socratic_bench.calling.cancel_token import CancelToken
-from socratic_bench.calling.events import CallAnswered, CallEvent
+from socratic_bench.calling.events import CallAnswered, CallBegan, CallEvent
 from socratic_bench.documents.result import RunResult
 from socratic_bench.errors import BenchError, InternalError
-from socratic_bench.ports import Benchmark, MetricInfo
+from socratic_bench.ports import Benchmark
 from socratic_bench.runner import perform, prepare
 from socratic_bench.runner.listener import Listener
 from socratic_bench.runner.resuming_hints import of_no_run
@@ -27,13 +28,17 @@ UNDER_WAY: frozenset[EndReason] = frozenset(
 
 
 class SweepEngine(Struct, frozen=True, kw_only=True):
-    """What it takes to play cells of a grid; what failed tells settings as `call` has them."""
+    """What it takes to play cells of a grid; what failed tells settings as `call` has them.
+
+    `called` is set as the first call of all begins.
+    """
 
     services: Services
     grid: Grid
     benchmark: Benchmark
     listener: CellListener
     call: Callable[[str], str] = str
+    called: threading.Event = field(default_factory=threading.Event)
 
     def play(
         self, take: Callable[[], CellJob | None], at_once: int, cancel_token: CancelToken
@@ -66,7 +71,7 @@ class SweepEngine(Struct, frozen=True, kw_only=True):
                 return
             if ended_by:
                 ended_by.call_settings(self.call)
-            row = row_of_result(job.cell, replace(result, error=ended_by), self._metrics(result))
+            row = row_of_result(job.cell, replace(result, error=ended_by), self.benchmark)
             self.listener.ended(job, row)
 
     def _performed(self, job: CellJob, cancel_token: CancelToken) -> RunResult:
@@ -74,17 +79,14 @@ class SweepEngine(Struct, frozen=True, kw_only=True):
         plan = prepare(config, price_tables=self.services.price_tables)
         if job.counted_usd:
             self.services.counted_usd[job.run_id] = job.counted_usd
-        token = CancelToken(monotonic_s=cancel_token.monotonic_s)
+        token = cancel_token.alike()
         with cancel_token.parent_of(token):
             return perform(
                 replace(plan, run_id=job.run_id),
-                listener=_CallListener(job, self.listener),
+                listener=_CallListener(job, self.listener, self.called),
                 cancel_token=token,
                 services=self.services,
             )
-
-    def _metrics(self, result: RunResult) -> Sequence[MetricInfo]:
-        return (*self.benchmark.metrics, *result.opening.metrics)
 
 
 def _wait(future: "Future[None]", cancel_token: CancelToken) -> None:
@@ -97,14 +99,17 @@ def _wait(future: "Future[None]", cancel_token: CancelToken) -> None:
 
 
 class _CallListener(Listener):
-    """Tells of the answers of one run."""
+    """Tells of the first call, and of the answers of one run."""
 
-    def __init__(self, job: CellJob, listener: CellListener) -> None:
+    def __init__(self, job: CellJob, listener: CellListener, called: threading.Event) -> None:
         self._job = job
         self._listener = listener
+        self._called = called
 
     def on_call(self, event: CallEvent) -> None:
         if isinstance(event, CallAnswered):
             usage = event.completion.usage
             n_tokens = usage.input_tokens + usage.output_tokens if usage else 0
             self._listener.answered(self._job, n_tokens)
+        elif isinstance(event, CallBegan):
+            self._called.set()

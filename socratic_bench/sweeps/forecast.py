@@ -39,6 +39,7 @@ from socratic_bench.sweeps.reckoning import (
     Kind,
     Usd,
     reckon,
+    sum_by_model,
     sum_loads,
     sum_usage,
     sum_usd,
@@ -147,6 +148,7 @@ class _SweepForecast:
             }
             | {TOTAL: self._usage("likely", kinds)},
             cost_usd=cost_usd,
+            cost_by_model={role: sum_by_model(kinds, role) for role in self._roles},
             duration_seconds=seconds(duration_s),
             bound_by=bound_by,
             low=low,

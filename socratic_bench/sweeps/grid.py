@@ -17,10 +17,11 @@ from socratic_bench.settings.table import Declared
 from socratic_bench.types import Json
 
 MODEL = "model"
+OPENING = "prompt"
 KEY_DIGITS = 16
 SEED_BYTES = 4
 # What only says where and how fast cells are played, and what counts as passed: no part of them.
-_APART = ("gates", "min_judge_coverage")
+_APART = ("gates", "min_judge_coverage", "calibration")
 _APART_GROUPS = ("service", "output")
 
 
@@ -100,6 +101,15 @@ class Grid(Struct, frozen=True, kw_only=True):
         one sample.
         """
         return tuple(name for name in self._axis_names if _declared(name).setting.is_sample)
+
+    @property
+    def cluster_axes(self) -> tuple[str, ...]:
+        """The axes of which cells with the same values are more alike than others: what is played,
+        or, where all play one thing, how it begins. Openings of one thing are no more of them.
+        """
+        several = [axis.name for axis in self.axes if len(axis.values) > 1]
+        played = tuple(name for name in self.sample_axes if name != OPENING and name in several)
+        return played or self.sample_axes
 
     @property
     def _axis_names(self) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
 """The doctor's look at the models and stores of a sweep: beside its first cells, or before them."""
 
+import threading
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from msgspec import Struct
 
@@ -13,6 +14,8 @@ from socratic_bench.services import Services
 from socratic_bench.sweeps.asked import Asked
 from socratic_bench.types import counted
 
+# The first cells' first requests are sent meanwhile.
+SENDING_S = 0.1
 # A look that is slower than all cells is waited for so long, and so long once it is told to end.
 PATIENCE_S = 5.0
 ENDING_S = 1.0
@@ -31,8 +34,12 @@ class Look(Struct, frozen=True, kw_only=True):
     call: Callable[[str], str] = str
 
     @contextmanager
-    def over(self, services: Services, token: CancelToken) -> Iterator[None]:
-        """Around the playing of cells with these services."""
+    def over(
+        self, services: Services, token: CancelToken, called: threading.Event
+    ) -> Iterator[None]:
+        """Around the playing of cells with these services, of which `called` tells the first call,
+        or that none is to be waited for.
+        """
         if self.asked.settings.strict:
             self._first(services, token)
             yield
@@ -40,12 +47,13 @@ class Look(Struct, frozen=True, kw_only=True):
         if self.asked.grid.base.offline:
             yield
             return
-        own = CancelToken(monotonic_s=token.monotonic_s)
+        own = token.alike()
         with token.parent_of(own):
-            looking = services.threads.submit(lambda: self._tell(self._found(services, own)))
+            looking = services.threads.submit(lambda: self._beside(services, own, called))
             try:
                 yield
             finally:
+                called.set()
                 if token.error is None:
                     wait([looking], PATIENCE_S)
                 own.end(ModelError("The sweep is over.", code="over", end_reason="interrupted"))
@@ -60,6 +68,14 @@ class Look(Struct, frozen=True, kw_only=True):
         failed = self._tell(found)
         if failed:
             token.end(_refusal(failed))
+
+    def _beside(
+        self, services: Services, token: CancelToken, called: threading.Event
+    ) -> list[CheckEntry]:
+        called.wait()
+        with suppress(BenchError):  # what is looked at with a token that has ended is unknown
+            token.sleep(SENDING_S)
+        return self._tell(self._found(services, token))
 
     def _await(self, looking: "Future[list[CheckEntry]]") -> None:
         """What was found by then is told before the sweep's end; a defect ends no sweep."""
@@ -82,7 +98,8 @@ class Look(Struct, frozen=True, kw_only=True):
     def _tell(self, found: DoctorDocument) -> list[CheckEntry]:
         failed = [check for check in found.all_checks if check.status == "failed"]
         for check in failed:
-            self.notice(f"{check.subject}: {check.message} {check.hint or ''}".rstrip())
+            message = check.message.rstrip(".")
+            self.notice(f"{check.subject}: {message}. {check.hint or ''}".rstrip())
         return failed
 
 

@@ -7,19 +7,19 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig
+from socratic_bench.converting import kind_of
 from socratic_bench.documents.sweep_plan import MODELS, ModelPlan, PlanKey, key_name, plan_keys
 from socratic_bench.errors import MOST_SHOWN, Problem, UsageError
 from socratic_bench.pricing.table import PriceSource, PriceTable, builtin_prices
-from socratic_bench.settings import Reader, Sources, read_bounded, table
+from socratic_bench.settings import S3, Reader, Sources, read_bounded, table
 from socratic_bench.settings.reader import Flags
 from socratic_bench.settings.toml_file import UnreadableTomlError, parse_toml
-from socratic_bench.sweeps.plan_models import TARGETS, read_models
+from socratic_bench.sweeps.plan_models import TARGETS, Models, read_models
 from socratic_bench.sweeps.plan_words import (
     MOST_VALUES,
     WANTED,
     Json,
     is_number,
-    kind_of,
     meant,
     named,
     unknown,
@@ -35,7 +35,8 @@ Words = str | list[str] | bool
 
 class PlanFile(Struct, frozen=True, kw_only=True):
     """What a plan asks for: `flags` as the command has them, files in them as paths from the
-    working folder, and `models`, whose ids and targets stand in `flags`, too. `name` is the file's.
+    working folder, and `models`, whose ids and targets stand in `flags`, too; `ids` are also those
+    of models that it tells something wrong of. `name` is the file's.
 
     What is wrong in it stands in `mistakes` alone; `misread` are the settings, by field, of which
     it gives no value that can be used, with their flags.
@@ -44,6 +45,7 @@ class PlanFile(Struct, frozen=True, kw_only=True):
     name: str
     flags: Flags
     models: tuple[ModelPlan, ...] = ()
+    ids: tuple[str, ...] = ()
     mistakes: tuple[Problem, ...] = ()
     misread: Mapping[str, str] = {}
 
@@ -106,11 +108,11 @@ class _PlanReader:
     def read(self, found: Mapping[str, Json]) -> PlanFile:
         values, self.mistakes = named(found)
         flags: dict[str, Words] = {}
-        models: tuple[ModelPlan, ...] = ()
+        read = Models()
         for word, value in values.items():
             if word == MODELS:
-                models = self._models(value)
-                flags[MODELS] = [one.id for one in models]
+                read = self._models(value)
+                flags[MODELS] = [one.id for one in read.models]
             elif word in ABOUT:
                 if value != ABOUT[word] or isinstance(value, bool):
                     self.mistakes.append(f"{word}: must be {ABOUT[word]!r}, not {value!r}.")
@@ -119,18 +121,18 @@ class _PlanReader:
                     flags[key.flag] = words
             else:
                 self._unknown(word)
-        flags |= self._targets(flags, models)
-        return PlanFile(name=str(self._path), flags=flags, models=models)
+        flags |= self._targets(flags, read.models)
+        return PlanFile(name=str(self._path), flags=flags, models=read.models, ids=read.ids)
 
-    def _models(self, value: Json) -> tuple[ModelPlan, ...]:
-        models, wrong = read_models(value, self._keys)
-        self.mistakes += wrong
-        if not models:
+    def _models(self, value: Json) -> Models:
+        read = read_models(value, self._keys)
+        self.mistakes += read.mistakes
+        if not read.models:
             self._misread([MODELS])
-        if wrong and isinstance(value, list):  # a key below a table is the table's
+        if read.mistakes and isinstance(value, list):  # a key below a table is the table's
             below = (word for row in value if isinstance(row, dict) for word in row)
             self._misread({key_name(word) for word in below} - {*ModelPlan.__struct_fields__})
-        return models
+        return read
 
     def _unknown(self, word: str) -> None:
         known = [*self._keys, MODELS, *ABOUT]
@@ -175,11 +177,13 @@ class _PlanReader:
         if key.kind is bool:
             return True if value else None
         words = [self._from_here(key, str(one)) for one in values]
-        return words if key.is_many else words[0]
+        is_one = not key.is_many or (key.setting.is_usually_one and len(words) == 1)
+        return words[0] if is_one else words
 
     def _from_here(self, key: PlanKey, word: str) -> str:
         """Files are looked for beside the plan."""
-        return str(self._path.parent / word) if key.setting.setting.is_file else word
+        is_here = key.setting.setting.is_file and not word.startswith(S3)
+        return str(self._path.parent / word) if is_here else word
 
 
 def _mistakes(key: PlanKey, values: Sequence[Json]) -> Iterator[str]:

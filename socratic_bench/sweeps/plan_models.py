@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from msgspec import Struct
+
 from socratic_bench.benchmarks import RunConfig
-from socratic_bench.converting import convert
+from socratic_bench.converting import convert, kind_of
 from socratic_bench.documents.sweep_plan import MODELS, ModelPlan
 from socratic_bench.errors import Problem
 from socratic_bench.pricing.reading import row_problems
@@ -13,7 +15,6 @@ from socratic_bench.sweeps.plan_words import (
     WANTED,
     Json,
     is_number,
-    kind_of,
     named,
     unknown,
 )
@@ -24,14 +25,23 @@ TARGETS = ("target_rpm", "target_tpm")
 _SETTINGS = {"model": "id", "region": "region", "service_tier": "service_tier"}
 
 
-def read_models(found: Json, above: Iterable[str]) -> tuple[tuple[ModelPlan, ...], list[str]]:
-    """The models, and every mistake among them; `above` are the keys of the plan itself."""
+class Models(Struct, frozen=True):
+    """The models of a plan, the ids of all that it names, and every mistake among them."""
+
+    models: tuple[ModelPlan, ...] = ()
+    ids: tuple[str, ...] = ()
+    mistakes: tuple[str, ...] = ()
+
+
+def read_models(found: Json, above: Iterable[str]) -> Models:
+    """The models of a plan, of which `above` are the keys beside them."""
     if not isinstance(found, list) or not found:
         said = "empty" if found == [] else kind_of(found)
         form = f"a list of ids, or tables, each begun with [[{MODELS}]]"
-        return (), [f"{MODELS}: must be {form}, not {said}."]
+        return Models(mistakes=(f"{MODELS}: must be {form}, not {said}.",))
     if len(found) > MOST_VALUES:
-        return (), [f"{MODELS}: {len(found)} are given; at most {MOST_VALUES} are taken."]
+        told = f"{MODELS}: {len(found)} are given; at most {MOST_VALUES} are taken."
+        return Models(mistakes=(told,))
     mistakes: list[str] = []
     models: dict[str, ModelPlan] = {}
     items: dict[str, int] = {}
@@ -49,7 +59,7 @@ def read_models(found: Json, above: Iterable[str]) -> tuple[tuple[ModelPlan, ...
         elif not wrong:
             one = convert(values, ModelPlan)
             models[one.id] = one
-    return tuple(models.values()), mistakes
+    return Models(tuple(models.values()), tuple(items), tuple(mistakes))
 
 
 def _looked_over(

@@ -13,25 +13,12 @@ Json = Any  # as tomllib has it: dates and times, too
 MOST_VALUES = 1000  # of one key
 LONGEST_COMPARED = 100  # comparing takes quadratic time
 _SECRET = re.compile(r"secret|token|password|credential|access_key|api_key", re.IGNORECASE)
-_KINDS: tuple[tuple[type, str], ...] = (
-    (bool, "true or false"),
-    (int, "a number"),
-    (float, "a number"),
-    (str, "text"),
-    (list, "a list"),
-    (dict, "a table"),
-)
 WANTED: Mapping[type, str] = {
     bool: "true or false",
     int: "a whole number",
     float: "a number",
     str: "text in quotation marks",
 }
-
-
-def kind_of(value: Json) -> str:
-    """What a value is, in words."""
-    return next((word for kind, word in _KINDS if isinstance(value, kind)), "a date or time")
 
 
 def is_number(value: Json) -> bool:

@@ -31,12 +31,13 @@ class Load(Struct, frozen=True):
 
 
 class Reckoning(Struct, frozen=True, kw_only=True):
-    """What a run takes if replies have one length: usage and USD by role, seconds, those of all
-    its requests together, and what each model is sent.
+    """What a run takes if replies have one length: usage and USD by role, USD by role and model,
+    seconds, those of all its requests together, and what each model is sent.
     """
 
     usage: Mapping[Role, CallUsage]
     costs: Mapping[Role, Usd]
+    by_model: Mapping[Role, Mapping[str, Usd]]
     duration_s: float
     requests_s: float
     loads: Mapping[Place, Load]
@@ -87,6 +88,10 @@ def _reckoned(billing: Billing, expected: Expectation) -> Reckoning:
     return Reckoning(
         usage={role: CallUsage.of_all([one]) for role, one in tallies.items()},
         costs={role: costs.get(role) for role in (*tallies, TOTAL)},
+        by_model={
+            role: {model: cost.total_usd if cost else None for model, cost in made.items()}
+            for role, made in (entry.by_model if entry else {}).items()
+        },
         duration_s=expected.duration_s,
         requests_s=sum(call.latency_ms for calls in expected.calls.values() for call in calls)
         / 1000,
@@ -132,6 +137,13 @@ def sum_usd(amounts: Iterable[tuple[Usd, int]]) -> Usd:
             return None
         total += usd * n
     return round(total, USD_PLACES)
+
+
+def sum_by_model(kinds: Sequence[Kind], role: Role) -> dict[str, Usd]:
+    """USD of all cells by the model that is asked in a role."""
+    made = [(kind.likely.by_model.get(role, {}), kind.n) for kind in kinds]
+    names = sorted({name for models, _ in made for name in models})
+    return {name: sum_usd((models.get(name, 0.0), n) for models, n in made) for name in names}
 
 
 def sum_usage(usages: Iterable[tuple[CallUsage, int]]) -> CallUsage:

@@ -1,6 +1,6 @@
 """One row of a sweep's index, from the document of a cell's run: just printed, or stored."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,34 +10,42 @@ from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.run import RunDocument
 from socratic_bench.documents.sweep import CellRow
 from socratic_bench.errors import EXIT_GATE
-from socratic_bench.ports import MetricInfo
+from socratic_bench.ports import Benchmark, MetricInfo
 from socratic_bench.runner.gates import metric_at
 from socratic_bench.sweeps.grid import Cell
+from socratic_bench.sweeps.judge_variance import judge_variances
+from socratic_bench.views import Views
 
 
-def row_of_result(cell: Cell, result: RunResult, metrics: Iterable[MetricInfo]) -> CellRow:
+def row_of_result(cell: Cell, result: RunResult, benchmark: Benchmark) -> CellRow:
     """How a cell's run ended just now."""
     document = RunDocument.of(result).printed
-    return _row(cell, document, metrics, exit_code=result.exit_code)
+    metrics = (*benchmark.metrics, *result.opening.metrics)
+    return _row(cell, document, metrics, benchmark.views, exit_code=result.exit_code)
 
 
-def row_of_curated(cell: Cell, body: bytes, metrics: Iterable[MetricInfo]) -> CellRow | None:
+def row_of_curated(cell: Cell, body: bytes, benchmark: Benchmark) -> CellRow | None:
     """How a cell's run ended by its curated file; `None` if that is none."""
     try:
         document = msgspec.json.decode(body)
         exit_code = EXIT_GATE if document["error"] else 0
-        return _row(cell, document, metrics, exit_code=exit_code)
+        return _row(cell, document, benchmark.metrics, benchmark.views, exit_code=exit_code)
     except (msgspec.MsgspecError, KeyError, TypeError):
         return None
 
 
 def _row(
-    cell: Cell, document: Mapping[str, Any], metrics: Iterable[MetricInfo], *, exit_code: int
+    cell: Cell,
+    document: Mapping[str, Any],
+    infos: Sequence[MetricInfo],
+    views: Views,
+    *,
+    exit_code: int,
 ) -> CellRow:
     """Raises `msgspec.ValidationError`, `KeyError` or `TypeError` for what is no run's document."""
     cost, times = document["cost"], document["timestamps"]
     total = cost and cost["total"]
-    infos, values = [*metrics], document["metrics"]
+    values = document["metrics"]
     known = {one.name: metric_at(one.name, values) for one in infos}
     timed = [one for one in infos if one.censored_by]
     return convert(
@@ -48,6 +56,11 @@ def _row(
             "exit_code": exit_code,
             "metrics": known,
             "censored": [one.name for one in timed if metric_at(one.censored_by or "", values)],
+            "judge_variance": judge_variances(document, views),
+            "exposures": views.exposures(document),
+            "parts": views.parts(document),
+            "votes": [one["votes"]["scores"] for one in document["turns"] if one.get("votes")]
+            or None,
             "usage": document["usage"]["total"],
             "cost_usd": total and total["total_usd"],
             **times,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct
@@ -93,6 +94,6 @@ def ask_of_all(targets: RateTargets, grid: Grid, benchmark: Benchmark) -> None:
     """A report tells of the models that are asked for, here those of other processes."""
     for cell in grid.distinct():
         config = grid.config(cell)
-        for model in benchmark.parts.models(config, is_judged=True).values():
-            if model:
-                targets.of(config.provider, config.region or "", model)
+        asked = benchmark.parts.asked_models(config, is_judged=True)
+        for model in chain.from_iterable(asked.values()):
+            targets.of(config.provider, config.region or "", model)

@@ -3,6 +3,7 @@
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -134,3 +135,15 @@ class SweepState:
     def _forget(self, now_s: float) -> None:
         while self._calls and self._calls[0] < now_s - LATELY_S:
             self._calls.popleft()
+
+
+class SweepDisplay(Protocol):
+    """Shows people how far a sweep is; it reads the state whenever it likes."""
+
+    def begin(self, sweep_id: str, state: SweepState) -> None: ...
+
+    def notice(self, text: str) -> None: ...
+
+    def failed(self, row: CellRow) -> None: ...
+
+    def end(self) -> None: ...

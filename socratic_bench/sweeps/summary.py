@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from socratic_bench.documents.agreement import Agreement
 from socratic_bench.documents.sweep import (
     CellEntry,
     CellRow,
@@ -12,6 +13,7 @@ from socratic_bench.documents.sweep import (
 from socratic_bench.documents.usage import ActorUsage, Tokens
 from socratic_bench.ports import Benchmark
 from socratic_bench.sweeps.grid import MODEL, Cell, Grid, by_axis
+from socratic_bench.sweeps.hazards import hazards
 from socratic_bench.sweeps.means import Means
 from socratic_bench.sweeps.times import survival
 from socratic_bench.types import Json
@@ -59,6 +61,7 @@ def _group(value: Json, cells: Sequence[Cell], rows: Rows, means: Means) -> Grou
         n_missing=len(cells) - len(ended),
         metrics=means.over(complete),
         survival=survival(means, complete),
+        hazards=hazards(means, complete),
         usage=usage_of(ended),
         cost_usd=cost_of(ended),
     )
@@ -71,6 +74,12 @@ def usage_of(rows: Iterable[CellRow]) -> ActorUsage:
     return ActorUsage(
         calls=sum(one.calls for one in used), attempts=sum(one.attempts for one in used), **tokens
     )
+
+
+def agreement_of(rows: Iterable[CellRow]) -> dict[str, Agreement]:
+    """How far jurors agree, over the turns of all complete cells together."""
+    complete = [row for row in rows if row.status == "completed"]
+    return Agreement.of(votes for row in complete for votes in row.votes or ())
 
 
 def cost_of(rows: Iterable[CellRow]) -> float | None:

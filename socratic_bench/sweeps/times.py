@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 
-from socratic_bench.documents.sweep import CellRow, Estimate, Survival
+from socratic_bench.documents.estimates import Estimate, Survival
+from socratic_bench.documents.sweep import CellRow
 from socratic_bench.statistics.survival import Time, curve, median, restricted_mean
 from socratic_bench.sweeps.means import PLACES, Means
+
+Clusters = Sequence[Sequence[Time]]
 
 
 def survival(means: Means, rows: Sequence[CellRow]) -> dict[str, Survival]:
@@ -13,7 +16,11 @@ def survival(means: Means, rows: Sequence[CellRow]) -> dict[str, Survival]:
     """
     names = [one.name for one in means.metrics.values() if one.censored_by]
     found = {name: _clusters(name, means, rows) for name in names}
-    return {name: _survival(clusters, means) for name, clusters in found.items() if clusters}
+    return {
+        name: survival_of(clusters, longest(clusters), has_limits=means.method is not None)
+        for name, clusters in found.items()
+        if clusters
+    }
 
 
 def _clusters(name: str, means: Means, rows: Sequence[CellRow]) -> list[list[Time]]:
@@ -29,13 +36,17 @@ def _clusters(name: str, means: Means, rows: Sequence[CellRow]) -> list[list[Tim
     return [*found.values()]
 
 
-def _survival(clusters: Sequence[Sequence[Time]], means: Means) -> Survival:
-    times = [one for cluster in clusters for one in cluster]
-    horizon = max(one.at for one in times)
+def longest(clusters: Clusters) -> float:
+    return max(one.at for some in clusters for one in some)
+
+
+def survival_of(clusters: Clusters, horizon: float, *, has_limits: bool) -> Survival:
+    """The figures of the curve over all times; limits raise `ImportError` without numpy."""
+    times = [one for some in clusters for one in some]
     steps = curve(times)
     middle, mean = median(steps), restricted_mean(steps, horizon)
     estimates = Estimate(value=middle), Estimate(value=round(mean, PLACES))
-    if means.has_intervals:
+    if has_limits:
         from socratic_bench.statistics.bootstrap import survival_limits
 
         limits = survival_limits(clusters, horizon)

@@ -1,6 +1,6 @@
 """What cells that earlier processes began, and did not end, have cost so far."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from socratic_bench.calling.budget import Budget
 from socratic_bench.calling.spending import SpendingLimit
-from socratic_bench.errors import BenchError
+from socratic_bench.errors import ArtifactError, BenchError
 from socratic_bench.journal import ReplayLog
 from socratic_bench.journal.replicated_journal import distinct
 from socratic_bench.pricing.table import PriceTable, builtin_prices
@@ -27,25 +27,46 @@ from socratic_bench.sweeps.grid import Grid
 READERS = 16
 
 
+def journals_of(run_ids: Iterable[str], stores: Sequence[ListedStore]) -> dict[str, list[Entry]]:
+    """What the journals of these runs hold, by id, of those that have begun."""
+    ids = [*run_ids]
+    with ThreadPoolExecutor(READERS, thread_name_prefix="under-way") as pool:
+        read = [pool.map(partial(journal_entries, store), ids) for store in stores]
+        found = [[*distinct([*chain(*of_run)]).values()] for of_run in zip(*read, strict=True)]
+    return {run_id: entries for run_id, entries in zip(ids, found, strict=True) if entries}
+
+
 def counted(
     jobs: Sequence[CellJob],
     grid: Grid,
-    stores: Sequence[ListedStore],
-    price_tables: dict[str, PriceTable],
+    journals: Mapping[str, Sequence[Entry]],
+    price_tables: Callable[[], dict[str, PriceTable]],
 ) -> list[CellJob]:
-    """The same jobs, each with what its run's journals tell that it has cost, in USD at most.
+    """The same jobs, each with what its run's journal tells that it has cost, in USD at most.
 
     A run whose journal cannot be read says so itself once it is to go on.
     """
-    with ThreadPoolExecutor(READERS, thread_name_prefix="under-way") as pool:
-        read = [
-            pool.map(partial(_entries, store), [job.run_id for job in jobs]) for store in stores
-        ]
-        found = [[*chain(*of_job)] for of_job in zip(*read, strict=True)]
+    tables = price_tables()
     return [
-        _counted(job, grid, known, price_tables) if known else job
-        for job, known in zip(jobs, found, strict=True)
+        _counted(job, grid, journals[job.run_id], tables) if job.run_id in journals else job
+        for job in jobs
     ]
+
+
+def recounted(
+    job: CellJob,
+    *,
+    grid: Grid,
+    stores: Sequence[ListedStore],
+    price_tables: Callable[[], dict[str, PriceTable]],
+) -> CellJob:
+    """The job of a process that is gone, with what it has cost by now, if a budget has to know."""
+    if grid.base.max_cost_usd is None:
+        return job
+    journals: dict[str, list[Entry]] = {}
+    with suppress(ArtifactError):  # else it counts twice as it goes on, which is the safe side
+        journals = journals_of([job.run_id], stores)
+    return counted([replace(job, counted_usd=0.0)], grid, journals, price_tables)[0]
 
 
 def _counted(
@@ -53,8 +74,7 @@ def _counted(
 ) -> CellJob:
     with suppress(BenchError):
         plan = prepare(grid.config(job.cell), price_tables=price_tables)
-        usd = _cost_usd(plan, ReplayLog([*distinct(entries).values()]))
-        return replace(job, counted_usd=usd)
+        return replace(job, counted_usd=_cost_usd(plan, ReplayLog(entries)))
     return job
 
 
@@ -68,7 +88,7 @@ def _cost_usd(plan: Plan, replay_log: ReplayLog) -> float:
     return earlier_usd(budget, plan, replay_log)
 
 
-def _entries(store: ListedStore, run_id: str) -> list[Entry]:
+def journal_entries(store: ListedStore, run_id: str) -> list[Entry]:
     """Of a run's journal: one file in a folder, and an object an entry in a bucket."""
     keys = RunKeys(run_id)
     if not isinstance(store, ListedBucket):

@@ -25,6 +25,7 @@ from socratic_bench.sweeps.control import CellJob, SweepControl
 from socratic_bench.sweeps.engine import SweepEngine
 from socratic_bench.sweeps.grid import Grid
 from socratic_bench.sweeps.shared import Shared
+from socratic_bench.sweeps.thread_caches import said_to_processes
 from socratic_bench.types import EndReason, counted
 
 # Answers are told of so often, many at once.
@@ -81,14 +82,18 @@ class Notice(Struct, frozen=True):
 
 
 class ProcessPool(Struct, frozen=True, kw_only=True):
-    """Plays what `control` hands out in `n_processes`, `at_once` cells in all of them together."""
+    """Plays what `control` hands out in `n_processes`, which together play `at_once` cells over no
+    fewer `n_connections`. `recounted` is a job with what its run has cost by now.
+    """
 
     control: SweepControl
     grid: Grid
     shared: Shared
     n_processes: int
+    n_connections: int
     at_once: int
     notice: Callable[[str], None]
+    recounted: Callable[[CellJob], CellJob]
 
     def play(self, cancel_token: CancelToken) -> None:
         """Until no cell is left, or the sweep has ended."""
@@ -98,12 +103,16 @@ class ProcessPool(Struct, frozen=True, kw_only=True):
                 return
 
     def _play(self, cancel_token: CancelToken) -> None:
-        n, most = self.n_processes, self.at_once
-        shares = [most // n + (place < most % n) for place in range(n)]
-        workers = [_Worker(self, n_threads) for n_threads in shares if n_threads]
+        n = self.n_processes
+        shares = zip(_shares(self.at_once, n), _shares(self.n_connections, n), strict=True)
+        workers = [_Worker(self, *share) for share in shares if share[0]]
         with ThreadPoolExecutor(len(workers), thread_name_prefix="worker") as pool:
             for future in [pool.submit(worker.play) for worker in workers]:
                 _wait(future, workers, cancel_token)
+
+
+def _shares(most: int, n: int) -> list[int]:
+    return [most // n + (place < most % n) for place in range(n)]
 
 
 def _wait(future: "Future[None]", workers: "list[_Worker]", cancel_token: CancelToken) -> None:
@@ -119,16 +128,17 @@ def _wait(future: "Future[None]", workers: "list[_Worker]", cancel_token: Cancel
 class _Worker:
     """One process, seen from its parent."""
 
-    def __init__(self, pool: ProcessPool, n_threads: int) -> None:
+    def __init__(self, pool: ProcessPool, n_threads: int, n_connections: int) -> None:
         context = multiprocessing.get_context("spawn")
         self._pool = pool
         self._n_threads = n_threads
         self._connection, theirs = context.Pipe()
         self._lock = threading.Lock()
         self._jobs: dict[str, CellJob] = {}
-        told = (theirs, pool.grid, pool.shared, n_threads)
+        told = (theirs, pool.grid, pool.shared, n_threads, n_connections)
         self._process = context.Process(target=work, args=told, daemon=True)
-        self._process.start()
+        with said_to_processes():
+            self._process.start()
         theirs.close()
 
     def play(self) -> None:
@@ -183,17 +193,19 @@ class _Worker:
 
     def _gone(self) -> None:
         jobs, self._jobs = [*self._jobs.values()], {}
-        for job in jobs:
-            self._pool.control.give_back(job)
         self._process.join(ENDING_S)
+        for job in jobs:
+            self._pool.control.give_back(self._pool.recounted(job))
         if self._pool.control.error is None:
             self._pool.notice(
-                f"A process of the sweep ended with {self._process.exitcode} while "
-                f"{counted(len(jobs), 'cell')} were under way, which others go on with."
+                f"A process of the sweep ended with {self._process.exitcode}, and left "
+                f"{counted(len(jobs), 'cell')} under way to others."
             )
 
 
-def work(connection: Connection, grid: Grid, shared: Shared, n_threads: int) -> None:
+def work(
+    connection: Connection, grid: Grid, shared: Shared, n_threads: int, n_connections: int
+) -> None:
     """A worker: it plays the cells that its parent sends, until that is `None` for each thread.
 
     Signals that a terminal sends to all are the parent's to take.
@@ -207,7 +219,7 @@ def work(connection: Connection, grid: Grid, shared: Shared, n_threads: int) -> 
     reporter = _Reporter(connection)
     with (
         shared.rate_targets(time.monotonic) as targets,
-        shared.services(targets, time.monotonic, reporter.notice, n_threads) as services,
+        shared.services(targets, time.monotonic, reporter.notice, n_connections) as services,
     ):
         engine = SweepEngine(
             services=services,

@@ -1,11 +1,12 @@
 """The documented commands, word for word, against stand-ins on the host."""
 
 import json
+import re
 
 import pytest
 
 from tests.image.conftest import BUCKET, keys_in
-from tests.image.engine import RUNNER, inspect
+from tests.image.engine import REPOSITORY, RUNNER, inspect
 
 pytestmark = pytest.mark.image
 
@@ -114,6 +115,12 @@ for model in "${MODELS[@]}"; do
 done
 """
 
+# README's equal of that script: the prompts, and one command.
+PROMPTS_AND_SWEEP = re.compile(
+    r"Save this as `prompts\.txt`.*?^```text\n(.*?)^```\n\n^```bash\n(.*?)^```",
+    re.MULTILINE | re.DOTALL,
+)
+
 
 def documents(stdout):
     return [json.loads(line) for line in stdout.splitlines()]
@@ -200,6 +207,16 @@ def test_batch_script(shell, s3, tmp_path):
     assert {document["n_turns"] for document in found} <= {1, 2, 3, 4, 5}
     curated = [key for key in keys_in(s3) if key.startswith("curated/")]
     assert curated == sorted(f"curated/runs/{document['run_id']}.json" for document in found)
+
+    prompts, sweep = PROMPTS_AND_SWEEP.search((REPOSITORY / "README.md").read_text()).groups()
+    (tmp_path / "prompts.txt").write_text(prompts)
+    at_once = shell(f"{ENVIRONMENT}cd {tmp_path}\n{sweep}")
+
+    assert at_once.code == 0, at_once.stderr
+    cells = at_once.document["cells"]
+    asked = sorted((cell["axes"]["model"], cell["axes"]["prompt"]) for cell in cells)
+    assert asked == sorted((document["model"], document["prompt"]) for document in found)
+    assert sum(key.startswith("curated/") for key in keys_in(s3)) == 2 * len(found)
 
 
 def test_model_that_is_not_allowed(shell, bedrock):

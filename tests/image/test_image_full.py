@@ -28,15 +28,40 @@ PYTHON = ("--entrypoint=python", "--network=none", *HARDENED)
 OFFLINE = ("--offline", "--model=emulator.socratic-v1:0", "--prompt=Why?", "--turns=2", "--quiet")
 SWEEP = (
     *("sweep", "--offline", "--models", "emulator.socratic-v1:0", "emulator.lecturer-v1:0"),
-    *("--scenarios", "career-change", "--turns", "2", "--output-dir", "out"),
+    *(
+        "--scenarios",
+        "career-change",
+        "ai-ethics",
+        "--turns",
+        "4",
+        "--seed",
+        "7",
+        "--output-dir",
+        "out",
+    ),
 )
-# What the live display loads, and which of it was compiled on the spot.
+# What the live display, intervals and agreement load, and which of it was compiled on the spot.
 LOADED = """
 import sys
 from pathlib import Path
-import rich.live, rich.table
+import rich.live, rich.table, krippendorff, numpy, scipy.special
 specs = [vars(module).get("__spec__") for module in list(sys.modules.values())]
 print([s.name for s in specs if s and s.cached and not Path(s.cached).exists()])
+"""
+# A sweep and its report, in one container; the document of the report is printed.
+REPORTED = """
+import subprocess, sys
+command = (sys.executable, "-I", "-m", "socratic_runner")
+sweep = (
+    *("sweep", "--offline", "--models", "emulator.socratic-v1:0", "emulator.lecturer-v1:0"),
+    *("--scenarios", "career-change", "ai-ethics", "--turns", "2", "--output-dir", "out", "-q"),
+)
+subprocess.run([*command, *sweep], check=True, stdout=subprocess.DEVNULL)
+forms = (
+    *("--html", "report.html", "--markdown", "report.md", "--csv", "rows", "--parquet", "rows"),
+    *("--png", "charts", "--svg", "charts"),
+)
+subprocess.run([*command, "report", "out", *forms, "-q"], check=True)
 """
 
 
@@ -82,13 +107,46 @@ def test_a_sweep_at_a_terminal_is_a_table_in_one_and_a_line_in_the_other(image, 
 
     assert done.code == 0, done.stdout
     assert ("\x1b[1A" in done.stdout) is is_redrawn
-    assert "2 of 2 cells done" in done.stdout
+    assert "4 of 4 cells done" in done.stdout
 
 
-def test_what_the_display_needs_is_there_and_compiled():
+def test_intervals_of_a_sweep_and_of_a_comparison_are_there_in_one_and_not_in_the_other(tmp_path):
+    tmp_path.chmod(0o777)
+    options = (f"--volume={tmp_path}:/work", "--network=none", *HARDENED)
+    swept = run(*SWEEP, "--quiet", image=FULL, options=options)
+    # Files of another user's cannot be removed by the test's own.
+    compared, bare = (
+        run("compare", "out", "--quiet", image=image, options=options) for image in (FULL, RUNNER)
+    )
+    run("-c", "rm -r /work/out", image=FULL, options=(*options, "--entrypoint=sh"))
+
+    assert (swept.code, compared.code, bare.code) == (0, 0, 0), compared.stderr
+    for group in swept.document["groups"]["model"]:
+        found = group["metrics"]["overall_score"]
+        assert found["low"] <= found["mean"] <= found["high"]
+    (pair,), (without,) = compared.document["pairs"], bare.document["pairs"]
+    found, plain = (one["differences"]["overall_score"] for one in (pair, without))
+    assert found["low"] <= found["mean"] <= found["high"]
+    assert 0 < found["p"] <= found["p_holm"] <= 1
+    assert (plain["mean"], plain["low"], plain["p"]) == (found["mean"], None, None)
+
+
+def test_what_the_extras_need_is_there_and_compiled():
     done = run("-Ic", LOADED, image=FULL, options=PYTHON)
 
     assert done.stdout == "[]\n", done.stderr
+
+
+def test_a_report_is_made_read_only_and_without_a_network():
+    options = ("--tmpfs=/work:mode=1777", *PYTHON)
+
+    done = run("-Ic", REPORTED, image=FULL, options=options)
+
+    assert done.code == 0, done.stderr
+    assert (done.document["kind"], done.document["n_runs"]) == ("report", 4)
+    assert done.document["files"][0]["bytes"] > 50_000
+    forms = {one["form"] for one in done.document["files"]}
+    assert forms == {"html", "markdown", "csv", "parquet", "png", "svg"}
 
 
 def test_the_plain_image_has_none_of_it():

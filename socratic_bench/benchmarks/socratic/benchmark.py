@@ -5,11 +5,13 @@ from collections.abc import Set as AbstractSet
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from socratic_bench.benchmarks.socratic import insights
-from socratic_bench.benchmarks.socratic.document import PARTS
+from socratic_bench.benchmarks.socratic.cast import CAST
+from socratic_bench.benchmarks.socratic.editions import edition, rubric_named
 from socratic_bench.benchmarks.socratic.episode import SocraticEpisode, schedule_of
 from socratic_bench.benchmarks.socratic.scenarios import (
     DATA,
@@ -22,24 +24,24 @@ from socratic_bench.benchmarks.socratic.scenarios import (
     load_file,
 )
 from socratic_bench.benchmarks.socratic.settings import FIRST, Edition, Settings, problems_of
-from socratic_bench.benchmarks.socratic.students import (
-    KINDS,
-    pressure_sha256,
-    prompt_sha256,
-)
+from socratic_bench.benchmarks.socratic.students import KINDS, pressure_sha256, prompt_sha256
 from socratic_bench.benchmarks.socratic.transcript import (
     NO_TRANSCRIPT,
     Transcript,
     TranscriptError,
     read_transcript,
 )
-from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR
+from socratic_bench.benchmarks.socratic.turn import STUDENT
 from socratic_bench.errors import Problem, UsageError, Words
-from socratic_bench.judging import load_rubric
-from socratic_bench.ports import Benchmark, FileReport, MetricInfo, Metrics, Sample
-from socratic_bench.settings import CoreConfig, part_of, read_bounded
+from socratic_bench.ports import Benchmark, MetricInfo, Metrics, Recorded, Sample
+from socratic_bench.settings import CoreConfig, part_of, read_system_prompt
 from socratic_bench.turns import Measure, Rubric, Turn
 from socratic_bench.types import Role, clean, counted
+
+if TYPE_CHECKING:
+    from socratic_bench.findings import FileReport
+    from socratic_bench.parts import Parts
+    from socratic_bench.views import Views
 
 CUSTOM = "custom"
 
@@ -57,8 +59,9 @@ class SocraticBenchmark(Benchmark):
         *("student.mode", "student.model", "student.pressure", "student.edition"),
         *("thresholds.compliance", "thresholds.half_life", "thresholds.lapse_turns"),
     )
-    parts = PARTS
+    cast = CAST
     late_modules = (
+        "socratic_bench.benchmarks.socratic.document",
         "socratic_bench.benchmarks.socratic.metrics",
         "socratic_bench.benchmarks.socratic.heuristics",
         "socratic_bench.benchmarks.socratic.students.scripted",
@@ -67,10 +70,22 @@ class SocraticBenchmark(Benchmark):
     )
 
     @property
+    def parts(self) -> "Parts":
+        from socratic_bench.benchmarks.socratic.document import PARTS
+
+        return PARTS
+
+    @property
     def metrics(self) -> Sequence[MetricInfo]:
         from socratic_bench.benchmarks.socratic.metrics import METRICS
 
         return METRICS
+
+    @property
+    def views(self) -> "Views":
+        from socratic_bench.benchmarks.socratic.views import VIEWS
+
+        return VIEWS
 
     @property
     def file_kind(self) -> str:
@@ -82,8 +97,9 @@ class SocraticBenchmark(Benchmark):
 
         return {field.path.partition(".")[0] for field in fields_in()}
 
-    def check_files(self, files: Sequence[str]) -> FileReport:
+    def check_files(self, files: Sequence[str]) -> "FileReport":
         from socratic_bench.benchmarks.socratic.scenarios.checking import check_files
+        from socratic_bench.findings import FileReport
 
         if not files:
             return FileReport({})
@@ -94,9 +110,11 @@ class SocraticBenchmark(Benchmark):
 
     @property
     def documents(self) -> Mapping[str, type[Struct]]:
-        from socratic_bench.benchmarks.socratic.scenarios import listing
+        from socratic_bench.benchmarks.socratic.converted import Converted
+        from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioCheck, ScenarioList
 
-        return {"scenarios": listing.ScenarioList, "scenario_check": listing.ScenarioCheck}
+        names = ("scenarios", "scenario_check", "converted_labels")
+        return dict(zip(names, (ScenarioList, ScenarioCheck, Converted), strict=True))
 
     def prepare(self, config: CoreConfig) -> SocraticEpisode:
         """The episode of a configuration. Raises `UsageError` naming file, field and reason."""
@@ -107,7 +125,7 @@ class SocraticBenchmark(Benchmark):
         tutor_prompt = _tutor_prompt(settings, problems)
         if problems or scenario is None:
             raise UsageError(problems)
-        rubric = _rubric(settings.rubric)
+        rubric = edition(settings.rubric)
         return SocraticEpisode(
             settings=settings,
             scenario=scenario,
@@ -122,13 +140,22 @@ class SocraticBenchmark(Benchmark):
                     "rubric_sha256": rubric.sha256,
                     "scenario_sha256": scenario.sha256,
                     **_student_hashes(settings),
-                    **_insights_hash(rubric, scenario),
+                    **insights.hashes(rubric, scenario),
                     **({"transcript_sha256": transcript.sha256} if transcript.turns else {}),
                 },
                 notices=_notices(settings, scenario, transcript),
+                n_parts=insights.unasked(rubric, scenario),
             ),
             transcript=transcript,
         )
+
+    def rubric_named(self, name: str) -> Rubric:
+        return rubric_named(name)
+
+    def recorded(self, document: Mapping[str, Any]) -> Recorded:
+        from socratic_bench.benchmarks.socratic.recorded import recorded
+
+        return recorded(document)
 
     def trial_prompt(self, role: Role) -> str:
         if role != STUDENT:
@@ -157,12 +184,6 @@ class SocraticBenchmark(Benchmark):
 
 
 BENCHMARK = SocraticBenchmark()
-
-
-@cache
-def _rubric(edition: str) -> Rubric:
-    file = Path(__file__).parent / "rubrics" / f"{edition}.toml"
-    return load_rubric(file, speakers=(STUDENT, TUTOR), is_dialogue=True)
 
 
 def _transcript(settings: Settings, problems: list[Words]) -> Transcript:
@@ -210,12 +231,6 @@ def _scripts_sha256(edition: Edition) -> str:
     from socratic_bench.benchmarks.socratic.students.voices import voices_sha256
 
     return voices_sha256()
-
-
-def _insights_hash(rubric: Rubric, scenario: Scenario) -> dict[str, str]:
-    """Only of what asks for insights: others are the runs that they were."""
-    is_asked = insights.is_asked(rubric, scenario)
-    return {insights.HASH: insights.prompt_sha256()} if is_asked else {}
 
 
 def _scenario(settings: Settings, transcript: Transcript, problems: list[Words]) -> Scenario | None:
@@ -268,19 +283,16 @@ def _recorded(path: str, name: str, folder: Path, problems: list[Words]) -> Scen
     return None
 
 
+@cache
+def _builtin_tutor_prompt() -> str:
+    return Path(__file__).with_name("tutor_prompt.md").read_text(encoding="utf-8").strip()
+
+
 def _tutor_prompt(settings: Settings, problems: list[Words]) -> str:
     if not settings.system_prompt_file:
-        return Path(__file__).with_name("tutor_prompt.md").read_text(encoding="utf-8").strip()
+        return _builtin_tutor_prompt()
     try:
-        text = read_bounded(settings.system_prompt_file).decode("utf-8").strip()
-    except OSError as error:
-        problems.append(
-            f"The system prompt {settings.system_prompt_file} cannot be read: {error.strerror}."
-        )
+        return read_system_prompt(settings.system_prompt_file)
+    except UsageError as error:
+        problems.extend(error.said)
         return ""
-    except UnicodeDecodeError:
-        problems.append(f"The system prompt {settings.system_prompt_file} is no UTF-8 text.")
-        return ""
-    if not text:
-        problems.append(f"The system prompt {settings.system_prompt_file} is empty.")
-    return text

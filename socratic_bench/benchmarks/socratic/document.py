@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from msgspec import Meta
 from msgspec.structs import replace
 
+from socratic_bench.benchmarks.socratic.cast import CAST
 from socratic_bench.benchmarks.socratic.insights_document import (
     Insights,
     InsightsUnjudged,
@@ -24,13 +25,15 @@ from socratic_bench.benchmarks.socratic.metrics_document import (
 from socratic_bench.benchmarks.socratic.settings import Settings
 from socratic_bench.benchmarks.socratic.student_document import Fidelity, StudentEntry, filler_turns
 from socratic_bench.benchmarks.socratic.students import Policy
-from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR, SocraticTurn
+from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.usage import CallEntry
-from socratic_bench.parts import Actor, Part, Parts
-from socratic_bench.ports import Sample
+from socratic_bench.parts import Part, Parts
 from socratic_bench.settings import CoreConfig, part_of
 from socratic_bench.turns import Turn
+
+if TYPE_CHECKING:
+    from socratic_bench.statistics.survival import Time
 
 HalfSteps = Annotated[UpToThree | None, Meta(description="score, 0 to 3 in half steps")]
 
@@ -64,20 +67,6 @@ Flaw = Literal[
     "context_window",
     "malformed_output",
 ]
-
-
-class SamplePart(Part, frozen=True, kw_only=True):
-    """The scenario that is played."""
-
-    scenario: Annotated[str | None, Meta(description="id of the scenario")] = None
-
-    @classmethod
-    def of(cls, sample: Sample) -> Self:
-        return cls(scenario=sample.id)
-
-    @classmethod
-    def asked(cls, config: CoreConfig) -> Self:
-        return cls(scenario=part_of(config, Settings).scenario or None)
 
 
 class PromptPart(Part, frozen=True, kw_only=True):
@@ -212,15 +201,23 @@ class ThresholdsPart(Part, frozen=True, kw_only=True):
         )
 
 
+def _times(document: Mapping[str, Any], scores: Sequence[float]) -> Mapping[str, Time]:
+    from socratic_bench.benchmarks.socratic.label_times import times_of
+
+    return times_of(document, scores)
+
+
 PARTS = Parts(
-    actors=(Actor(TUTOR, "model"), Actor(STUDENT, "student_model")),
-    sample=SamplePart,
+    actors=CAST.actors,
+    sample=CAST.sample,
     metrics=SocraticMetrics,
     headline=Headline,
     run=RunPart,
     thresholds=ThresholdsPart,
     scores=FlatScores,
     turn=TurnPart,
+    prompt_key="student",
+    times=_times,
     turn_prompt=PromptPart,
     turn_calls=CallsPart,
     turn_file=TurnFilePart,

@@ -52,9 +52,6 @@ from socratic_bench.types import (
     counted,
 )
 
-# Exchanges before the reply that the judge sees: enough to know what is answered, and it keeps the
-# judge's cost from growing with the square of the dialogue's length.
-CONTEXT_EXCHANGES = 3
 OPENING = f"{STUDENT}, first words"  # how the judge is shown them, if exchanges are left out
 
 
@@ -118,7 +115,7 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
         """The opening, the last few exchanges, what the student just said, and the tutor's reply
         to it. Under the rubric's first edition the opening is not shown once it is further back.
         """
-        start = max(0, index - CONTEXT_EXCHANGES)
+        start = max(0, index - self.settings.judge_context)
         recent = turns[start:index]
         context = [
             line

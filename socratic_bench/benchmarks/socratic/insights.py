@@ -1,7 +1,7 @@
 """What the student came to see: what closes a dialogue asks of it, and how the answer is read."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
 from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR
 from socratic_bench.ports import ClosingQuestion, Metrics
-from socratic_bench.turns import Measure, Rubric, Turn
+from socratic_bench.turns import Findings, Measure, Rubric, Turn
 from socratic_bench.types import Json, Tool, clean
 
 Outcome = Literal["reached", "told", "missed"]
@@ -49,9 +49,20 @@ def is_asked(rubric: Rubric | None, scenario: Scenario) -> bool:
     return bool(rubric and rubric.events and insights_of(scenario))
 
 
+def unasked(rubric: Rubric, scenario: Scenario) -> dict[str, int]:
+    """The metrics that will be null since nobody asks for what they count, each with 0."""
+    return {} if is_asked(rubric, scenario) else dict.fromkeys(metrics_of(()), 0)
+
+
+@cache
 def prompt_sha256() -> str:
     """The fingerprint of the judge's instructions for this."""
     return sha256(_prompt().encode()).hexdigest()
+
+
+def hashes(rubric: Rubric, scenario: Scenario) -> dict[str, str]:
+    """Only of what asks for insights: others are the runs that they were."""
+    return {HASH: prompt_sha256()} if is_asked(rubric, scenario) else {}
 
 
 def question(scenario: Scenario, turns: Sequence[Turn], closing: str | None) -> ClosingQuestion:
@@ -67,6 +78,7 @@ def question(scenario: Scenario, turns: Sequence[Turn], closing: str | None) -> 
         index=max(at for at, _ in said),
         tool=_tool(len(insights)),
         read=partial(_findings, insights, said, first_played),
+        merge=_merged,
     )
 
 
@@ -79,6 +91,7 @@ def metrics_of(findings: Sequence[Mapping[str, Any]]) -> Metrics:
     }
 
 
+@cache
 def _prompt() -> str:
     file = Path(__file__).with_name("insights_prompt.md")
     return file.read_text(encoding="utf-8").strip()
@@ -138,6 +151,21 @@ def _findings(
     if problems:
         raise ValueError(" ".join(problems))
     return tuple(map(asdict, findings))
+
+
+def _merged(votes: Sequence[Findings]) -> Findings:
+    """The outcome that more than half of the jurors saw, in the words of the first of them; else
+    the insight is missed, since it is not known to have been said.
+    """
+    return tuple(map(_by_majority, zip(*votes, strict=True)))
+
+
+def _by_majority(findings: Sequence[Mapping[str, Measure]]) -> Mapping[str, Measure]:
+    from socratic_bench.judging.aggregation import majority
+
+    outcome = majority([str(one["outcome"]) for one in findings])
+    missed = asdict(Finding(insight=str(findings[0]["insight"]), outcome="missed"))
+    return next((one for one in findings if one["outcome"] == outcome), missed)
 
 
 def _finding(

@@ -25,6 +25,7 @@ from socratic_bench.benchmarks.socratic.metrics_document import (
 from socratic_bench.benchmarks.socratic.settings import Settings
 from socratic_bench.benchmarks.socratic.trend import Trend, trend_of
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
+from socratic_bench.converting import convert
 from socratic_bench.ports import MetricInfo, Metrics
 from socratic_bench.turns import Turn, Verdict
 
@@ -244,7 +245,7 @@ def _is_under(settings: Settings, verdict: Verdict) -> bool:
 
 
 def headline(found: Mapping[str, Any]) -> tuple[str, ...]:
-    """Score, axes and half-lives in words."""
+    """Score, axes and half-lives in words, of metrics as they are reckoned or stored."""
     score = found["overall_score"]
     if score is None:
         return ("no score",)
@@ -255,7 +256,8 @@ def headline(found: Mapping[str, Any]) -> tuple[str, ...]:
     return f"score {score:g} of 10", *axes, *_change(found["trend"]), *_half_lives(found)
 
 
-def _change(trend: Trend | None) -> Iterator[str]:
+def _change(found: Trend | Mapping[str, object] | None) -> Iterator[str]:
+    trend = convert(found, Trend | None)
     if trend is None or trend.before is None or trend.after is None:
         return
     verb = "falls" if trend.after < trend.before else "rises"

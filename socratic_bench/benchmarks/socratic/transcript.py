@@ -23,7 +23,7 @@ MAX_BYTES = 50_000_000
 LONGEST = 1_000_000  # characters of one side of a turn, as of a prompt
 MOST_TURNS = 100_000
 
-_TURN_FILE = re.compile(r"turn_(\d{3,})\.json")
+_TURN_FILE = r"turn_(\d{3,})\.json"  # compiled when wanted
 _TURN_KEYS = ("student", "tutor", "pressure")
 _PLAIN_KEYS = ("scenario", "turns")
 
@@ -118,7 +118,9 @@ def _cut(path: str, turns: list[RecordedTurn], n_turns: int | None, scenario: st
 
 def _from_folder(folder: Path) -> tuple[list[_Entry], str]:
     """The raw turns of one run, in their order, each of which names the run's scenario."""
-    found = {int(m[1]): one for one in folder.iterdir() if (m := _TURN_FILE.fullmatch(one.name))}
+    found = {
+        int(m[1]): one for one in folder.iterdir() if (m := re.fullmatch(_TURN_FILE, one.name))
+    }
     if not found:
         raise TranscriptError([f"{folder}: it holds no turn_NNN.json, so it is no run's folder."])
     missing = (f"turn_{n:03d}.json" for n in range(max(found)) if n not in found)

@@ -18,6 +18,7 @@ from socratic_bench.emulator.models.judge import is_open_question
 _ASKED = re.compile(r"^(insight_\d+): (.+)$", re.MULTILINE)
 _MARK = r"^\[turn (\d+), (\w+)-{code}\]\n"
 _SENTENCE = re.compile(r"[^.!?\u3002\uff01\uff1f\n]+(?:[.!?\u3002\uff01\uff1f]+[\"')\]]*|$)")
+_QUOTED = re.compile('"[^"\\n]+"|\u201c[^\u201d\\n]+\u201d')
 _WORD = re.compile(r"[^\W_]+")
 # Leaves nothing but to agree.
 _TAG = re.compile(
@@ -66,9 +67,16 @@ def _shown(part: Part, sought: frozenset[str]) -> JsonObject:
 
 
 def _parts(record: str, code: str) -> Iterator[Part]:
+    """What was said, without what it repeats in quotation marks: that was said by another."""
     pieces = re.split(_MARK.format(code=code), record, flags=re.MULTILINE)[1:]
+    before = ""
     for turn, speaker, text in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
-        yield Part(int(turn), speaker, text.strip())
+        own = text
+        for quoted in _QUOTED.findall(text):
+            if quoted[1:-1] in before:
+                own = own.replace(quoted, "\n")  # what is left and right of it stays as it was
+        yield Part(int(turn), speaker, own.strip())
+        before += f"\n{text}"
 
 
 def _sentences(part: Part) -> list[str]:

@@ -107,6 +107,9 @@ def is_english(text: str) -> bool:
 
 
 def _is_same(one: str, other: str) -> bool:
+    """Words of the student's that both quote make no two questions alike."""
+    for quoted in {*_QUOTED.findall(one)} & {*_QUOTED.findall(other)}:
+        one, other = one.replace(quoted, ""), other.replace(quoted, "")
     mine, theirs = _bare(one), _bare(other)
     if not mine or not theirs:
         return mine == theirs

@@ -19,6 +19,7 @@ def _lists() -> dict[str, str]:
     return lists
 
 
+WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W_]+(?:['-][^\W_]+)*|[^\w\s]|\n")
 _LONGEST = 3
 _STOPS = ".!?\n"
@@ -32,6 +33,50 @@ def noun_phrases(text: str, *, own: bool) -> Iterator[str]:
         phrase, at = _phrase_at(tokens, at, own=own)
         if phrase:
             yield phrase
+
+
+def topic_of(text: str, *, own: bool) -> tuple[str | None, str | None]:
+    """The first phrase that stands where people name what they talk about, and that one can have a
+    view of; and once more if it can also be defined.
+    """
+    tokens = _TOKEN.findall(text)
+    at = 0
+    while at < len(tokens):
+        phrase, end = _phrase_at(tokens, at, own=own)
+        if phrase and _is_sound(phrase) and _is_talked_about(tokens, at, end):
+            return phrase, phrase if _is_term(phrase) else None
+        at = end
+    return None, None
+
+
+def _is_sound(phrase: str) -> bool:
+    """No measure, no time, and no clause that was cut before its verb."""
+    found = phrase.lower().split()
+    cut = len(found) > 1 and found[-1].endswith("ing")
+    return not (words("measures") & {*found} or cut or any(map(str.isdigit, phrase)))
+
+
+def _is_talked_about(tokens: list[str], at: int, end: int) -> bool:
+    before = tokens[at - 1].lower() if at else "."
+    after = tokens[end].lower() if end < len(tokens) else "."
+    if len(tokens) <= _LONGEST or before in words("topical"):
+        return True
+    if before in ("is", "are"):
+        return after == "?"
+    acts = after in words("auxiliaries", "verbs", "loaded") | {"always", "never", "just", "that"}
+    return before in _STOPS and acts and (end > at + 1 or _is_common(tokens[at], after))
+
+
+def _is_common(word: str, after: str) -> bool:
+    """Whether the capital of a sentence's only first word is not that of a name."""
+    is_plural = word.endswith("s") and after in words("plural")
+    return is_plural or word.endswith(tuple(words("abstract")))
+
+
+def _is_term(phrase: str) -> bool:
+    first, *_, last = ["", *phrase.split()] if " " not in phrase else phrase.split()
+    is_one = not last.endswith("s") or last.endswith(("ss", "ics", "sis")) or first.endswith("ing")
+    return is_one and last.islower() and first not in words("determiners") - {"a", "an"} | {"your"}
 
 
 def _phrase_at(tokens: list[str], at: int, *, own: bool) -> tuple[str | None, int]:

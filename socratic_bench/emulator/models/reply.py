@@ -8,12 +8,16 @@ from msgspec import Struct
 from socratic_bench.emulator.catalogue import Traits
 from socratic_bench.emulator.dialogue import Dialogue, JsonObject, shown_context
 from socratic_bench.emulator.models import judge, judge_second
+from socratic_bench.emulator.models.execution import answered
 from socratic_bench.emulator.models.insights import closing_verdict
 from socratic_bench.emulator.models.judge_context import Context
+from socratic_bench.emulator.models.jurors import REFUSAL, juror_of
 from socratic_bench.emulator.models.student import student_reply
 from socratic_bench.emulator.models.tutor import tutor_reply
+from socratic_bench.emulator.settings import Speaker
 from socratic_bench.emulator.tokens import CHARACTERS
 
+NAMES, MOST = ("form", "substance", "purity"), 10
 _SIGNATURE = "RW11bGF0ZWQgdGhvdWdodA=="
 
 
@@ -26,10 +30,21 @@ class Reply(Struct, frozen=True):
 
 def compose(dialogue: Dialogue, body: JsonObject, traits: Traits) -> Reply:
     """The reply of the model that a request names, in the role that the request shows."""
-    reply = _spoken(dialogue, _tool(dialogue, body))
+    said = answered(dialogue, _thinking_tokens(body))
+    reply = (
+        Reply(({"text": said[0]},), said[1]) if said else _spoken(dialogue, _tool(dialogue, body))
+    )
     if traits.reasons or _thinks(body):
         return Reply((_thought(dialogue), *reply.content), reply.stop_reason)
     return reply
+
+
+def spoken_by(speaker: Speaker, dialogue: Dialogue, body: JsonObject) -> Reply:
+    """The reply of a model of the caller's own."""
+    said, tool = speaker(body), _tool(dialogue, body)
+    if isinstance(said, str):
+        return Reply(({"text": said},))
+    return _tool_reply(dialogue, tool, said) if tool else Reply(({"text": json.dumps(said)},))
 
 
 def limited(reply: Reply, body: JsonObject, traits: Traits) -> Reply:
@@ -67,7 +82,13 @@ def _emptied(block: JsonObject) -> JsonObject:
 
 def _spoken(dialogue: Dialogue, tool: JsonObject | None) -> Reply:
     if dialogue.role == "judge":
+        juror = juror_of(dialogue.base_id)
+        if juror and juror.refuses:
+            return Reply(({"text": REFUSAL},))
         verdict = _verdict(dialogue, tool)
+        if juror and not dialogue.record:
+            schema = tool["inputSchema"].get("json") if tool else None
+            verdict = juror.told(verdict, dialogue, schema)
         return (
             _tool_reply(dialogue, tool, verdict)
             if tool
@@ -87,15 +108,41 @@ def _verdict(dialogue: Dialogue, tool: JsonObject | None) -> JsonObject:
     asked = schema.get("properties") if isinstance(schema, dict) else None
     if "events" in asked if isinstance(asked, dict) else '"events"' in dialogue.system:
         context = Context(shown_context(dialogue.user_texts))
-        return judge_second.verdict(context, dialogue.reply or "")
-    scores = judge.score(dialogue.reply or "")
-    names = ("form", "substance", "purity")
+        verdict = judge_second.verdict(context, dialogue.reply or "")
+    else:
+        verdict = _first_edition(dialogue.reply or "")
+    return _of_other_rubric(verdict, asked) if isinstance(asked, dict) else verdict
+
+
+def _first_edition(reply: str) -> JsonObject:
+    scores = judge.score(reply)
     return {
         "form": scores.form,
         "substance": scores.substance,
         "purity": scores.purity,
-        "rationale": dict(zip(names, scores.reasons, strict=True)),
+        "rationale": dict(zip(NAMES, scores.reasons, strict=True)),
     }
+
+
+def _of_other_rubric(verdict: JsonObject, asked: JsonObject) -> JsonObject:
+    """By a rubric of other dimensions each is as far up its range as the sum is for the judge's
+    own; no event of it is seen.
+    """
+    others = {
+        name: one
+        for name, one in asked.items()
+        if isinstance(one, dict) and "maximum" in one and name not in verdict
+    }
+    if not others:
+        return verdict
+    share = sum(verdict[name] for name in NAMES) / MOST
+    found: JsonObject = {"rationale": dict.fromkeys(others, "The reply as a whole.")}
+    if "events" in asked:
+        found["events"] = dict.fromkeys(asked["events"].get("properties", ()))
+    for name, one in others.items():
+        low, high, step = one.get("minimum", 0), one["maximum"], one.get("multipleOf", 1)
+        found[name] = low + round(share * (high - low) / step) * step
+    return found
 
 
 def _tool_reply(dialogue: Dialogue, tool: JsonObject, arguments: object) -> Reply:
@@ -135,9 +182,18 @@ def _filled(schema: object, text: str) -> object:
 
 
 def _thinks(body: JsonObject) -> bool:
+    return _thinking(body).get("type") in ("enabled", "adaptive")
+
+
+def _thinking_tokens(body: JsonObject) -> int:
+    tokens = _thinking(body).get("budget_tokens")
+    return tokens if isinstance(tokens, int) else 0
+
+
+def _thinking(body: JsonObject) -> JsonObject:
     fields = body.get("additionalModelRequestFields")
     thinking = fields.get("thinking") if isinstance(fields, dict) else None
-    return isinstance(thinking, dict) and thinking.get("type") in ("enabled", "adaptive")
+    return thinking if isinstance(thinking, dict) else {}
 
 
 def _thought(dialogue: Dialogue) -> JsonObject:

@@ -68,9 +68,11 @@ def _fresh(dialogue: Dialogue, random: Random) -> str:
     past = _Past(dialogue)
     answer = _asked_for(dialogue) if random.random() > _WANDERS else "other"
     shapes = (("reactions", answer), (answer, "pushes"), ("reactions", answer, "pushes"))
-    parts = [_unsaid(kind, past, random) for kind in random.choice(shapes)]
+    parts: list[str] = []
+    for kind in random.choice(shapes):
+        parts.append(_unsaid(kind, past, random, parts))
     while past.holds_most(parts) and len(" ".join(parts).split()) < _ENOUGH_WORDS:
-        parts.append(_unsaid("other", past, random))
+        parts.append(_unsaid("other", past, random, parts))
     if push:
         kept = [] if push == "false_agreement" else parts
         earlier = sum(told(message) == push for message in users[:-1])
@@ -103,12 +105,12 @@ def _reminded(dialogue: Dialogue) -> bool:
     return bool(users) and is_reminded(users[-1])
 
 
-def _unsaid(kind: str, past: _Past, random: Random) -> str:
+def _unsaid(kind: str, past: _Past, random: Random, parts: list[str]) -> str:
     """A new line of the kind; one of any kind where that has none left."""
     line = ""
     for attempt in range(_TRIES):
         line = _line(kind if attempt < _TRIES // 2 else "other", past.dialogue, random)
-        if not past.holds(line):
+        if not past.holds(line) and line not in parts:
             break
     return line
 

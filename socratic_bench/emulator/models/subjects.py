@@ -1,64 +1,176 @@
-"""Finds in a text what can be talked about: noun phrases, fragments worth quoting, and claims.
+"""Finds in a text what can be talked about: its topic, and what it states, in quotation marks.
 
 A few word lists stand in for a grammar. Where they cannot tell, the words are quoted as they stand,
-since a quotation reads well in any sentence; so do code, other languages and mere punctuation.
+since a quotation reads well in any sentence; so are other languages.
 """
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 
 from msgspec import Struct
 
-from socratic_bench.emulator.models.phrases import noun_phrases, words
+from socratic_bench.emulator.models.phrases import WORD, noun_phrases, topic_of, words
 
 READ_LIMIT = 1500
 NOTHING = {False: "what you wrote", True: "what I wrote"}
 CODE = {False: "the code you wrote", True: "my code"}
 
-_WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
-_SPLIT = re.compile(
-    r"[,;:!?()\[\]{}\n\"“”«»…]+|\.+(?=\s|$)|\.{2,}|\s[-\u2013\u2014]+\s"
-    r"|\b(?:but|because|so|which|while|although|that|whether|if|when)\b",
-    re.IGNORECASE,
-)
-_AND = re.compile(r"\band\b", re.IGNORECASE)
 _ENGLISH_SHARE = 0.15
 _ASCII_SHARE = 0.9
 _CODE_MARK = re.compile(r"[{}();=<>]|\bdef |\breturn\b|=>|::|</")
-_QUOTE_WORDS = (3, 8)
-_CLAIM_WORDS = (3, 9)
 _FEW_WORDS = 3
+_FEW_CHARS = 6
+_MOST_WORDS, _MOST_CHARS = 15, 88
+
+_SENTENCE = re.compile(r"(?<=[.!?\u2026])(?<!\.\.)\s+|(?<=[\u3002\uff01\uff1f])|\n+")
+_CLAUSE = re.compile(
+    r"[;:]\s+|\s[-\u2013\u2014]+\s|,?\s+(?:and|but|so|because|while|although|though)\s+"
+    r"(?=(?:i|you|he|she|it|we|they|the|a|an|my|our|his|her|their|there|this|that|people|every\w+|no\w+)"
+    r"(?:'\w+)?\s)|,\s+(?=(?:and|but|so|which)\s)",
+    re.IGNORECASE,
+)
+_COMMA = re.compile(r"[,;:]\s+|\s[-\u2013\u2014]+\s|[\u3001\uff0c]")
+_LEAD = re.compile(
+    r"(?:(?:and|but|so|then|because|well|okay|oh|ugh|hm+|no|yes|honestly)\b,?\s+)*"
+    r"(?:i (?:think|believe|guess|suppose|would say)(?: that)?\s+|i'd say(?: that)?\s+"
+    r"|i (?:know|feel|say|mean) that\s+|i'm (?:quite |pretty )?sure(?: that)?\s+)?"
+    r"(?!(?:so|not|of|about|what|how|why|where|who|if)\b)",
+    re.IGNORECASE,
+)
+_TAIL = re.compile(
+    r",\s*(?:i (?:think|guess|suppose)|right|isn't it|or not|though)$", re.IGNORECASE
+)
+# Who says so states nothing, whatever else stands there.
+_UNSURE = re.compile(
+    r"\b(?:no idea|(?:don't|do not|didn't) (?:really )?(?:know|remember|understand)|not sure"
+    r"|(?:can't|cannot|couldn't|can hardly) (?:really )?(?:say|tell|explain|think|put|prove)"
+    r"|hard to say|let me think|i'd have to|never (?:had to|thought|put)|nothing (?:new|more|else)"
+    r"|(?:told|said) (?:you )?(?:it )?(?:all|everything|absolutely)|sounds? (?:sensible|good))\b",
+    re.IGNORECASE,
+)
+
+
+class Statements(Struct, frozen=True):
+    """What is said in a text, sentence by sentence, in quotation marks: `quotes`, and `claims`,
+    those of them that state something of other things than the speaker.
+    """
+
+    quotes: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
 
 
 class Subject(Struct, frozen=True):
     """What a text is about.
 
-    `phrases` fit after a preposition; `quotes` are fragments and `claims` whole statements, both in
-    quotation marks. There is always a phrase.
+    `phrases` fit after a preposition, and there is always one; `topic` is what one can have a view
+    of, and a `term` one that can be defined.
     """
 
     phrases: tuple[str, ...]
-    quotes: tuple[str, ...]
-    claims: tuple[str, ...]
+    said: Statements
+    topic: str | None = None
+    term: str | None = None
 
 
 @lru_cache(maxsize=4096)
 def subject_of(text: str, *, own: bool = False) -> Subject:
     """Read a text of the other side, whose "my" becomes "your", or one's own."""
-    text = text[-READ_LIMIT:].replace("\u2019", "'")
-    if len(_CODE_MARK.findall(text)) > max(3, len(text) // 25):
-        return Subject((CODE[own],), (), ())
+    text = _readable(text)
+    if _is_code(text):
+        return Subject((CODE[own],), Statements(), CODE[own])
+    said = statements(text)
+    # One's own words are not quoted again and again, but pointed at.
+    nothing = ("this",) if own else said.quotes[:1] or (_title(text) or NOTHING[own],)
     if not _is_english(text):
-        return Subject((_title(text) or NOTHING[own],), (), ())
-    quotes = tuple(dict.fromkeys(_quotes(text)))[:6]
+        return Subject(nothing, said)
     phrases = tuple(dict.fromkeys(noun_phrases(text, own=own)))[:3]
-    phrases = phrases or quotes[:1] or (_title(text) or NOTHING[own],)
-    return Subject(phrases, quotes, tuple(_claims(text))[:4])
+    return Subject(phrases or nothing, said, *topic_of(text, own=own))
+
+
+@lru_cache(maxsize=4096)
+def statements(text: str) -> Statements:
+    """Read the sentences of a text."""
+    text = _readable(text)
+    if _is_code(text):
+        return Statements()
+    lead = _LEAD if _is_english(text) else None
+    quotes: dict[str, None] = {}
+    claims: dict[str, None] = {}
+    for sentence in _SENTENCE.split(text)[:8]:
+        said, asserted = _sayings(sentence, lead)
+        quotes |= dict.fromkeys(f'"{one}"' for one in said)
+        claims |= dict.fromkeys(f'"{one}"' for one in asserted)
+    return Statements(tuple(quotes), tuple(claims))
+
+
+def _sayings(sentence: str, lead: re.Pattern[str] | None) -> tuple[list[str], list[str]]:
+    """What is worth quoting of a sentence: all of it, or its clauses if it is too long, without the
+    words around it; and what of that states something. In another language nobody can tell.
+    """
+    whole = _bare(sentence, lead)
+    if sentence.rstrip().endswith(("?", "\uff1f")) and not _TAIL.search(sentence.rstrip(" ?")):
+        return [], []
+    clauses = [_bare(part, lead) for part in (_CLAUSE if lead else _COMMA).split(whole)]
+    said = list(filter(_fits, [whole])) or list(filter(_fits, clauses))
+    if not lead:
+        return said, said
+    # A clause may state something where the whole is about the speaker.
+    claims = list(filter(_is_claim, said)) or [
+        one for one in clauses if _fits(one) and _is_claim(one)
+    ]
+    return [one for one in said if _is_told(one)], [one for one in claims if _is_told(one)]
+
+
+def _is_told(text: str) -> bool:
+    return not _UNSURE.search(text) and any(map(_is_content, text.split()))
+
+
+def _is_content(word: str) -> bool:
+    lists = ("pronouns", "auxiliaries", "conjunctions", "adverbs", "prepositions", "determiners")
+    small = words(*lists, "verbs", "generic", "vague", "loaded")
+    return len(word) >= _FEW_WORDS and word.isalpha() and word.lower() not in small
+
+
+def _bare(text: str, lead: re.Pattern[str] | None) -> str:
+    text = text.strip(" \t.!?,;:\u2026\u3002\uff01\uff1f\u3001\u00bf\u00a1()*_#>-")
+    found = lead.match(text) if lead else None
+    return _TAIL.sub("", text[found.end() :] if found else text)
+
+
+def _fits(text: str) -> bool:
+    long = len(text.split())
+    is_short = long < _FEW_WORDS and (text.isascii() or len(text) < _FEW_CHARS)
+    return not (
+        is_short
+        or long > _MOST_WORDS
+        or len(text) > _MOST_CHARS
+        or set(text) & set('"`\u201c\u300c')
+    )
+
+
+def _is_claim(text: str) -> bool:
+    """Whether it is general: nothing of the speaker's own, and no story."""
+    found = text.lower().split()
+    if words("speaker") & {*found} or found[0] in words("story", "auxiliaries"):
+        return False
+    if words("states") & {*found} or any(word.endswith(("'s", "'re", "n't")) for word in found):
+        return True
+    is_past = words("past") & {*found} or any(word.endswith("ed") for word in found)
+    return not is_past and bool(words("auxiliaries", "verbs") & {*found})
+
+
+def _readable(text: str) -> str:
+    if len(text) > READ_LIMIT:
+        text = text[-READ_LIMIT:].partition(" ")[2]
+    return text.replace("\u2019", "'")
+
+
+def _is_code(text: str) -> bool:
+    return len(_CODE_MARK.findall(text)) > max(3, len(text) // 25)
 
 
 def _is_english(text: str) -> bool:
-    found = [word.lower() for word in _WORD.findall(text)]
+    found = [word.lower() for word in WORD.findall(text)]
     letters = sum(map(len, found))
     plain = sum(len(word) for word in found if word.isascii())
     lists = ("english", "pronouns", "auxiliaries", "determiners", "prepositions", "conjunctions")
@@ -69,53 +181,5 @@ def _is_english(text: str) -> bool:
 
 def _title(text: str) -> str | None:
     """The first words in quotation marks, of a text that nothing else can be made of."""
-    found = _WORD.findall(text)[:4]
+    found = WORD.findall(text)[:4]
     return f'"{" ".join(found)[:40]}"' if found else None
-
-
-def _fragments(text: str) -> Iterator[str]:
-    """Clauses, roughly. What stands between two things is not torn apart."""
-    for part in _SPLIT.split(text):
-        if "between" in part:
-            yield part
-        else:
-            yield from _AND.split(part)
-
-
-def _quotes(text: str) -> Iterator[str]:
-    """Fragments between stops, freed of the small words around them."""
-    weak = words(
-        "pronouns", "auxiliaries", "conjunctions", "adverbs", "prepositions", "weak_starts"
-    )
-    ends = words("prepositions", "conjunctions", "auxiliaries", "determiners") | {"to", "me"}
-    low, high = _QUOTE_WORDS
-    for fragment in _fragments(text):
-        found = fragment.split()
-        while found and found[0].lower() in weak:
-            found.pop(0)
-        while found and found[-1].lower() in ends:
-            found.pop()
-        if low <= len(found) <= high and any(map(_is_content, found)):
-            yield f'"{" ".join(found)[:70]}"'
-
-
-def _is_content(word: str) -> bool:
-    word = word.lower()
-    return len(word) > 3 and word.isalpha() and not _is_small(word)  # noqa: PLR2004
-
-
-def _is_small(word: str) -> bool:
-    lists = ("pronouns", "auxiliaries", "conjunctions", "adverbs", "prepositions", "determiners")
-    return word in words(*lists, "verbs", "generic", "vague", "loaded")
-
-
-def _claims(text: str) -> Iterator[str]:
-    """Statements about something else than the speaker: a subject first, a verb behind it."""
-    low, high = _CLAIM_WORDS
-    for fragment in _fragments(text):
-        found = fragment.split()
-        opens = bool(found) and (_is_content(found[0]) or found[0].lower() in ("my", "the", "our"))
-        verb = any(word.lower() in words("auxiliaries", "verbs") for word in found[1:-1])
-        asked = text[text.find(fragment) + len(fragment) :][:1] == "?"
-        if low <= len(found) <= high and opens and verb and not asked:
-            yield f'"{" ".join(found)[:70]}"'

@@ -1,19 +1,24 @@
 """The simulated tutors: a move from the plan, put into words on the subject of the dialogue."""
 
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import zip_longest
 from random import Random
 
 from socratic_bench.emulator.dialogue import Dialogue
 from socratic_bench.emulator.models.grammar import book, expand, sayable
 from socratic_bench.emulator.models.moves import Move, plan
 from socratic_bench.emulator.models.pressure import help_for
-from socratic_bench.emulator.models.subjects import subject_of
+from socratic_bench.emulator.models.subjects import Subject, statements, subject_of
 
 _PROBES = ("definition", "assumption", "evidence", "implication", "alternative")
-_STRIDE = 17  # through the 60 probes: coprime to their number, and never to the same kind twice
+_STRIDE = 101  # through the probes that fit: a prime beyond most of their numbers
+_SLOT = re.compile(r"{(\w+)}")
 _TRIES = 40
 
 # Shares of the shapes that a reply can take.
-_FROM_OPENING = 0.7
+_FROM_OPENING = 0.6
 _WITH_OPENER = 0.35
 _WITH_FOLLOWUP = 0.08
 _HEAVY_ADVICE, _PLAIN_ADVICE = 0.2, 0.55
@@ -37,27 +42,33 @@ def tutor_reply(dialogue: Dialogue) -> str:
 
 
 class _Speaker:
-    """Words for one reply: the slots are drawn once, so that a reply stays with its subject."""
+    """Words for one reply: the slots are drawn once, so that a reply stays with its subject.
+
+    It asks about what the student came with, or takes up what the student stated last.
+    """
 
     def __init__(self, opening: str, latest: str, turn: int, random: Random) -> None:
-        about, now = subject_of(_last_paragraph(opening)), subject_of(_last_paragraph(latest))
+        about = subject_of(_last_paragraph(opening))
+        stated = statements(_last_paragraph(latest)).claims
         self._random = random
         self._help = help_for(latest)
         self._place = sum(map(ord, opening[:200])) + turn * _STRIDE
-        phrases = about.phrases if random.random() < _FROM_OPENING else _sound(now.phrases)
-        quotes, claims = now.quotes or about.quotes, now.claims or about.claims
-        self._slots = {
-            # The first phrase is the likeliest subject.
-            "np": (phrases or about.phrases)[
-                int(random.random() ** 2 * len(phrases or about.phrases))
-            ],
-            "claim": random.choice(claims) if claims else "that",
-        }
-        if quotes:
-            self._slots["q"] = random.choice(quotes)
+        takes_up = opening != latest and bool(stated) and random.random() > _FROM_OPENING
+        self._is_back = opening != latest and not takes_up
+        quotes = stated if takes_up else about.said.claims or about.said.quotes
+        quote = random.choice(quotes) if quotes else None
+        # The first phrase is the likeliest subject.
+        phrase = about.phrases[int(random.random() ** 2 * len(about.phrases))]
+        self._slots = _filled(np=about.topic or phrase, claim=quote or "that", quote=quote)
+        has_claims = bool(about.said.claims)
+        if takes_up:
+            self._probed = _filled(quote=quote, claim=quote, now=quote if has_claims else None)
+        else:
+            self._probed = _brought(about, quote)
 
     def say(self, move: Move) -> str:
-        return sayable(self._said(move), self._slots["np"])
+        text = sayable(self._said(move), self._slots["np"])
+        return sayable(text, self._slots.get("quote", ""))
 
     def _said(self, move: Move) -> str:
         match move:
@@ -73,29 +84,20 @@ class _Speaker:
                 return self._line(move)
 
     def _line(self, kind: str) -> str:
-        return self._expand(self._random.choice(self._speakable(book("tutor")[kind])))
+        slots = self._probed if kind in _PROBES else self._slots
+        return self._expand(self._random.choice(_speakable((kind,), frozenset(slots))), slots)
 
-    def _expand(self, pattern: str) -> str:
-        text = expand(pattern, self._random, self._slots)
+    def _expand(self, pattern: str, slots: Mapping[str, str]) -> str:
+        text = expand(pattern, self._random, slots)
         return text[0].upper() + text[1:]
-
-    def _speakable(self, patterns: tuple[str, ...]) -> tuple[str, ...]:
-        """The patterns that there are words for: nothing may be worth quoting."""
-        return (
-            patterns if "q" in self._slots else tuple(one for one in patterns if "{q}" not in one)
-        )
 
     def _socratic(self) -> str:
         """One probing question; now and then a short reflection before it or a second one after."""
         draw = self._random.random()
-        patterns = self._speakable(_probes())
-        pattern = patterns[self._place % len(patterns)]
-        parts = [self._expand(pattern)]
+        patterns = _speakable(_PROBES, frozenset(self._probed))
+        parts = [self._expand(patterns[self._place % len(patterns)], self._probed)]
         if draw < _WITH_OPENER:
-            # The same words twice in one reply would not be said by anybody.
-            if "{q}" in pattern or self._slots["claim"] != "that":
-                self._slots.pop("q", None)
-            parts.insert(0, self._line("openers"))
+            parts.insert(0, self._line("openers_back" if self._is_back else "openers"))
         elif draw > 1 - _WITH_FOLLOWUP:
             parts.append(self._line("followups"))
         return " ".join(parts)
@@ -113,21 +115,34 @@ class _Speaker:
 
     def _lecture(self) -> str:
         count = 2 + int(self._random.random() * 3)
-        parts = [self._expand(one) for one in self._random.sample(book("tutor")["lecture"], count)]
+        drawn = self._random.sample(book("tutor")["lecture"], count)
+        parts = [self._expand(one, self._slots) for one in drawn]
         if self._random.random() < _ASKING_LECTURE:
             parts.append(self._line("lecture_closings"))
         return " ".join(parts)
 
 
-def _sound(phrases: tuple[str, ...]) -> tuple[str, ...]:
-    """Without those that are a mere quotation, for want of a better one."""
-    return tuple(phrase for phrase in phrases if phrase[0] != '"')
+def _brought(about: Subject, quote: str | None) -> Mapping[str, str]:
+    """The words for questions about what the student came with. Who only names a trouble has no
+    view of it that could be wrong.
+    """
+    is_claim = bool(about.said.claims)
+    np = about.topic or (None if is_claim else "this")
+    view = np if is_claim else None if quote else about.topic
+    return _filled(
+        np=np, view=view, term=about.term, quote=quote, claim=quote if is_claim else None
+    )
 
 
-def _probes() -> tuple[str, ...]:
-    """All probing patterns, the kinds in turn, so that neighbours differ in kind."""
-    columns = [book("tutor")[kind] for kind in _PROBES]
-    return tuple(pattern for row in zip(*columns, strict=True) for pattern in row)
+def _filled(**slots: str | None) -> Mapping[str, str]:
+    return {name: words for name, words in slots.items() if words}
+
+
+@lru_cache
+def _speakable(kinds: tuple[str, ...], slots: frozenset[str]) -> tuple[str, ...]:
+    """The patterns that there are words for, the kinds in turn, so that neighbours differ in it."""
+    rows = zip_longest(*(book("tutor")[kind] for kind in kinds))
+    return tuple(one for row in rows for one in row if one and slots.issuperset(_SLOT.findall(one)))
 
 
 def _last_paragraph(text: str) -> str:

@@ -15,11 +15,13 @@ from urllib.parse import urlsplit
 
 import botocore.session
 import orjson
+from botocore.credentials import CredentialResolver, EnvProvider
 from botocore.handlers import add_expect_header
 from botocore.loaders import JSONFileLoader, Loader, instance_cache
 
 from socratic_bench.providers.bedrock.credential_sources import hold_credential_sources
 from socratic_bench.providers.bedrock.credentials import learn_credentials
+from socratic_bench.providers.bedrock.endpoint_table import read_endpoints
 from socratic_bench.providers.bedrock.parsers import Parsers
 from socratic_bench.providers.bedrock.transport import (
     UnsendableError,
@@ -28,6 +30,7 @@ from socratic_bench.providers.bedrock.transport import (
 )
 from socratic_bench.redaction import learn, learn_headers
 
+ENDPOINTS = f"{os.sep}endpoints"  # where the SDK's table of them lies, without the ending
 # Services that give credentials, or that are asked with other secrets than a signature.
 _GIVERS = ("sts", "sso", "sso-oidc", "signin")
 # Clients whose credentials are the session's own, and have been loaded by the time they send.
@@ -53,12 +56,13 @@ class _Files(JSONFileLoader):
 
     def load_file(self, file_path: str) -> Any:  # noqa: ANN401 -- any JSON
         """The file's content, `None` if there is no such file."""
+        read = read_endpoints if file_path.endswith(ENDPOINTS) else orjson.loads
         try:
-            return orjson.loads(Path(f"{file_path}.json").read_bytes())
+            return read(Path(f"{file_path}.json").read_bytes())
         except FileNotFoundError:
             pass
         try:
-            return orjson.loads(gzip.decompress(Path(f"{file_path}.json.gz").read_bytes()))
+            return read(gzip.decompress(Path(f"{file_path}.json.gz").read_bytes()))
         except FileNotFoundError:
             return None
 
@@ -84,6 +88,9 @@ def new_session(**options: Any) -> botocore.session.Session:  # noqa: ANN401 -- 
     folders = session.get_config_variable("data_path")
     session.register_component("data_loader", _loader(folders))
     session.register_component("response_parser_factory", Parsers())
+    if os.environ.get(EnvProvider.ACCESS_KEY):
+        # The SDK looks there first, but prepares to look everywhere before.
+        session.register_component("credential_provider", CredentialResolver([EnvProvider()]))
     hold_connections()
     hold_credential_sources()
     # The SDK reads what answers "Expect: 100-continue" without a bound; what is sent is small.

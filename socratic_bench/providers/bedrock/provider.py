@@ -2,7 +2,7 @@
 names what went wrong.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from socratic_bench.errors import ModelError
 from socratic_bench.giving_up import aside
+from socratic_bench.pricing.bounds import packed_schema
 from socratic_bench.provider_ports import Answer, ErrorKind, OverdueError, Provider
 from socratic_bench.providers.bedrock import answers
 from socratic_bench.providers.bedrock.cache_points import caches_system
@@ -122,11 +123,14 @@ class BedrockProvider(Provider):
 
         return request_parts(self._seen(model_id).shaped(request, self._options).arguments)
 
-    def cached_prefix(self, model_id: str, request: Request) -> str | None:
+    def cached_prefix(self, model_id: str, request: Request) -> Hashable | None:
         """See `Provider.cached_prefix`."""
         if not caches_system(request, self._options.limit(self._seen(model_id).now)):
             return None
-        return f"{model_id}\0{request.system}\0{request.tool}"
+        tool = request.tool
+        # No digest: of the same instructions, the interpreter keeps what they are compared by.
+        named = tool and (tool.name, tool.description, packed_schema(tool))
+        return (model_id, request.system, named)
 
     def standing_notices(self, model_id: str) -> Sequence[str]:
         """See `Provider.standing_notices`."""

@@ -39,7 +39,7 @@ INTERIM_MAX = 20
 _UNSENDABLE = (ValueError, OverflowError, InvalidURL)
 SECRET_HEADERS = ("Authorization", "X-Amz-Security-Token")
 _UNPLAIN = re.compile(rb"[^\x20-\x7e]")
-_ABOUT_ADDRESS = re.compile(r"\b(endpoint|URL|port|netloc)\b", re.IGNORECASE)
+_ABOUT_ADDRESS = r"(?i)\b(endpoint|URL|port|netloc)\b"  # compiled when wanted
 _BROKEN_HEADER = re.compile(rb"\n(?![ \t])|\r(?![ \t\n])")
 
 
@@ -78,7 +78,7 @@ def named(error: ValueError) -> Exception:
     """The error with a type of its own: the SDK has none for bad addresses and some settings."""
     if isinstance(error, BotoCoreError):
         return error
-    if _ABOUT_ADDRESS.search(str(error)):
+    if re.search(_ABOUT_ADDRESS, str(error)):
         return UnsendableError(str(error))
     return InvalidConfigError(error_msg=str(error))
 
@@ -208,7 +208,8 @@ def _bounded(
 ) -> Any:  # noqa: ANN401
     """A response that is bounded from its first byte on, the interim ones before it included."""
     response = make(sock, *args, **kwargs)
-    response.fp = io.BufferedReader(_Bounded(response.fp, sock, on_read))
+    # Read from the socket itself, since a second buffer would only take room.
+    response.fp = io.BufferedReader(_Bounded(response.fp.detach(), sock, on_read))
     next_status = partial(_next_status, type(response), ref(response), count(1))
     response._read_status = next_status  # noqa: SLF001 -- asked for each of them
     return response
@@ -227,7 +228,7 @@ class _Bounded(io.RawIOBase):
     _under_way = 0
 
     def __init__(
-        self, inner: io.BufferedReader, sock: socket.socket, on_read: Callable[[], None]
+        self, inner: io.RawIOBase, sock: socket.socket, on_read: Callable[[], None]
     ) -> None:
         super().__init__()
         self._inner = inner
@@ -244,7 +245,7 @@ class _Bounded(io.RawIOBase):
         timeout_s = within_time(self._timeout_s)
         if timeout_s != self._timeout_s:
             self._sock.settimeout(timeout_s)
-        n_new = self._inner.readinto1(buffer)
+        n_new: int = self._inner.readinto(buffer)
         self._n_read += n_new
         # A small answer is never refused because of large ones, and a tiny one does not count.
         is_too_much = (

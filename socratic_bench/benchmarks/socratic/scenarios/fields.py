@@ -15,21 +15,16 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     Insight,
     Scenario,
     Text,
+    as_table,
+    flatten,
     normal,
 )
+from socratic_bench.converting import kind_of
 from socratic_bench.errors import MOST_SHOWN
 from socratic_bench.settings import MAX_TURNS
 
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
-_WORDS: tuple[tuple[type, str], ...] = (
-    (bool, "true or false"),
-    (int, "a number"),
-    (float, "a number"),
-    (str, "text"),
-    (list, "a list"),
-    (dict, "a table"),
-)
 
 
 class Field(Struct, frozen=True):
@@ -80,20 +75,6 @@ def find_problems(table: Mapping[str, object]) -> list[str]:
     return [*_problems(values, fields_in()), *_misfits(values)]
 
 
-def flatten(table: Mapping[str, object]) -> dict[str, object]:
-    """The table with the fields of [student] lifted up as "student.persona" and so on."""
-    student = table.get("student", {})
-    flat = {name: value for name, value in table.items() if name != "student"}
-    if not isinstance(student, dict):
-        return {**flat, "student": student}
-    return {**flat, **{f"student.{name}": value for name, value in student.items()}}
-
-
-def as_table(field: Field, value: object) -> object:
-    """An insight may stand as a text alone, without words of the student's."""
-    return {"insight": value} if field.table is Insight and isinstance(value, str) else value
-
-
 def _problems(
     values: Mapping[str, object], fields: Sequence[Field], place: str = ""
 ) -> Iterator[str]:
@@ -117,15 +98,19 @@ def _wrong_tables(field: Field, value: object, path: str, kind: type[Struct]) ->
             yield f"{path}: must be a table, written as [{path}] on a line of its own"
         return
     if not isinstance(value, list):
-        yield f"{path}: must be a list of tables, each begun with [[{path}]], not {_word(value)}"
+        yield f"{path}: must be a list of tables, each begun with [[{path}]], not {kind_of(value)}"
         return
     if value or not field.required:
         yield from (f"{path}{found}" for found in _wrong_count(field, value))
-    for position, one in enumerate((as_table(field, one) for one in value), start=1):
+    for position, one in enumerate((_table_of(field, one) for one in value), start=1):
         if isinstance(one, dict):
             yield from _problems(one, fields_in(kind), f"{path}, item {position}, ")
         else:
-            yield f"{path}, item {position}: must be a table, not {_word(one)}"
+            yield f"{path}, item {position}: must be a table, not {kind_of(one)}"
+
+
+def _table_of(field: Field, value: object) -> object:
+    return as_table(value) if field.table is Insight else value
 
 
 def _unknown(values: Mapping[str, object], fields: Sequence[Field]) -> Iterator[str]:
@@ -160,25 +145,25 @@ def _wrong(field: Field, value: object) -> Iterator[str]:
         yield from _wrong_number(value)
     elif field.kind is bool:
         if not isinstance(value, bool):
-            yield f": must be true or false, not {_word(value)}"
+            yield f": must be true or false, not {kind_of(value)}"
     elif not field.is_list:
         yield from _wrong_text(field, value)
     elif not isinstance(value, list):
-        yield f": must be a list of texts, not {_word(value)}"
+        yield f": must be a list of texts, not {kind_of(value)}"
     else:
         yield from _wrong_list(field, value)
 
 
 def _wrong_number(value: object) -> Iterator[str]:
     if isinstance(value, bool) or not isinstance(value, int):
-        yield f": must be a whole number, not {_word(value)}"
+        yield f": must be a whole number, not {kind_of(value)}"
     elif not 1 <= value <= MAX_TURNS:
         yield f": {value} given; 1 to {MAX_TURNS} allowed"
 
 
 def _wrong_text(field: Field, value: object) -> Iterator[str]:
     if not isinstance(value, str):
-        yield f": must be text in quotation marks, not {_word(value)}"
+        yield f": must be text in quotation marks, not {kind_of(value)}"
     elif not value.strip():
         yield ": empty"
     elif len(value.strip()) > field.bounds.longest:
@@ -231,10 +216,3 @@ def _unspoken(values: Mapping[str, object]) -> Iterator[str]:
             yield "voice: missing; moves need it for what the student says when none of them fits"
     elif "replies" not in values:
         yield "replies: missing; write these, or moves and a voice"
-
-
-def _word(value: object) -> str:
-    for kind, word in _WORDS:
-        if isinstance(value, kind):
-            return word
-    return "a date or time"

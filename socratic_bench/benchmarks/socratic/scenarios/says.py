@@ -4,7 +4,13 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 
-from socratic_bench.benchmarks.socratic.scenarios.cues import can_match, is_general, matches
+from socratic_bench.benchmarks.socratic.scenarios.cues import (
+    GENERAL,
+    can_match,
+    is_general,
+    matches,
+    ready,
+)
 from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     Insight,
     Move,
@@ -128,6 +134,7 @@ def too_little(scenario: Scenario) -> Iterator[str]:
     if not scenario.moves:
         return
     yield from _missing(scenario)
+    yield from _unanswered(scenario)
     for name, what, found, fewest in _counts(scenario):
         if found < fewest:
             yield f"{name}: {counted(found, what)}; write {fewest} or more"
@@ -144,6 +151,15 @@ def _missing(scenario: Scenario) -> Iterator[str]:
     for place, group in groups(scenario).items():
         if not group.says:
             yield f"{place}, says: missing"
+
+
+def _unanswered(scenario: Scenario) -> Iterator[str]:
+    """General questions that no sentence is for; `more` is answered by any."""
+    if any(one.says for one in scenario.draws_out):
+        answered = {kind for one in groups(scenario).values() for kind in ready(one.cues).kinds}
+        for kind in sorted(GENERAL.keys() - answered - {"more"}):
+            word = GENERAL[kind].strip().partition("|")[0]
+            yield f'cues: none asks for {kind.replace("_", " ")}, as "{word}" does; add a group'
 
 
 def _counts(scenario: Scenario) -> Iterator[tuple[str, str, int, int]]:

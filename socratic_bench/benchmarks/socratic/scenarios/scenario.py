@@ -1,5 +1,6 @@
 """What a scenario is: a student with an opening, a belief, and what can be drawn out of it."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, get_args
 
 from msgspec import Struct
@@ -126,6 +127,20 @@ class Scenario(Struct, frozen=True, kw_only=True):
     voice: Annotated[Voice | None, Text()] = None
     pressure: Annotated[PressureWords | None, Text()] = None
     sha256: str
+
+
+def flatten(table: Mapping[str, object]) -> dict[str, object]:
+    """A file's table with the fields of [student] lifted up as "student.persona" and so on."""
+    student = table.get("student", {})
+    flat = {name: value for name, value in table.items() if name != "student"}
+    if not isinstance(student, dict):
+        return {**flat, "student": student}
+    return {**flat, **{f"student.{name}": value for name, value in student.items()}}
+
+
+def as_table(insight: object) -> object:
+    """An insight may stand as a text alone, without words of the student's."""
+    return {"insight": insight} if isinstance(insight, str) else insight
 
 
 def own_sentences(scenario: Scenario) -> dict[str, str]:

@@ -16,7 +16,7 @@ _SEGMENT = re.compile(
 _MARK = re.compile(
     "[?\uff1f\u061f\u037e\u055e]|\u304b[\u306a\u306d]?(?:\u3002|\\s*$)"
     "|(?:\u306a\u305c|\u3069[\u3046\u3093\u3053]|[\u4f55\u8ab0]|\u3060\u308c|\u3044\u3064)"
-    "[^\u3002]*\u3067\u3057\u3087\u3046(?:\u3002|\\s*$)"
+    "[^\u3002]*\u3067\u3057\u3087\u3046\u306d?(?:\u3002|\\s*$)"
 )
 # Asks without a question mark.
 _INVITES = re.compile(
@@ -77,7 +77,14 @@ _STANDS_FOR = re.compile(
 _REQUESTS = re.compile(
     r"\b(?:can|could|would|will) you\W+(?:\w+\W+)?(?:tell|say|describe|explain|give|show|think of"
     r"|name|share|walk|put|imagine|help|compare|elaborate|expand|recall|find|come up with|list)\b"
-    r"|\b(?:any|an) (?:examples?|other|instances?)\b",
+    r"|\b(?:any|an) (?:examples?|other|instances?)\b"
+    r"|\b(?:is|are|was) there (?:an?|any|another|some|ever an?)\b.*\b(?:cases?|exceptions?|ways?"
+    r"|explanations?|reasons?|situations?|times?|examples?|alternatives?|evidence)\b"
+    r"|\b(?:puedes?|podr\u00edas?) (?:dar|decir|contar|poner|explicar|describir)\w*"
+    r"|\b(?:ein beispiel|eine ausnahme|un ejemplo|una excepci\u00f3n)\b"
+    r"|\b(?:kannst|k\u00f6nntest|k\u00f6nnen|k\u00f6nnten) (?:du|sie)\b.*\b(?:nennen|geben|sagen"
+    r"|erz\u00e4hlen|beschreiben|erkl\u00e4ren)\b"
+    r"|\u3066(?:\u3082\u3089\u3048|\u304f\u308c)\u307e(?:\u3059|\u305b\u3093)\u304b",
     re.IGNORECASE,
 )
 _CHOICE = re.compile(
@@ -94,7 +101,20 @@ _ELLIPTIC = re.compile(
     r"|\W*y (?:el|la|los|las|tu|su|con|en|si)(?: \w+){1,3}\W*$",
     re.IGNORECASE,
 )
-_BACK = re.compile(r"\b(?:that|this|it|those|so)\b", re.IGNORECASE)
+_BACK = re.compile(
+    r"\b(?:that|this|it|those|so|das|daraus|davon|eso|ello)\b|\u305d\u308c|\u305d\u3053",
+    re.IGNORECASE,
+)
+# Asks where what was said leads, or what has become of a view by now.
+_END = re.compile(
+    r"\b(?:follows?|leads?|conclu\w+|impl(?:y|ies)|(?:make|take) (?:of|from)|tells? you|say about"
+    r"|how (?:has|have|did)\b.*\bchang\w+|how do you (?:see|view)\b.*\b(?:now|today|at the moment)"
+    r"|folg\w+|hei(?:\u00df|ss)t das|schlie(?:\u00df|ss)\w+|hat sich\b.*\u00e4nder\w*|sigue"
+    r"|deduc\w+|ha cambiado)\b"
+    r"|\u3064\u307e\u308a|\u3068\u3044\u3046\u3053\u3068\u306f|\u4f55\u304c\u8a00\u3048"
+    r"|\u5909\u308f\u308a\u307e\u3057\u305f",
+    re.IGNORECASE,
+)
 _BRIEF = 4  # words: "Why do you think?"
 # Where it is known how questions are asked; elsewhere every question counts as open, to be safe.
 _WORDS = {
@@ -130,6 +150,7 @@ _HOW_MANY = re.compile(
 )
 _WHO_OR_WHEN = re.compile(
     r"\b(?:(?:when|where|who) (?:did|was|were)|who (?:paid|bought|made|told|said|gave|taught)"
+    r"|what (?:exactly )?did (?:he|she|they|your \w+) (?:say|tell|answer|reply|write|ask)"
     r"|what (?:day|month|colou?r))\b(?![^?]*\b(?:would|could|should|might|can|must)\b)"
     r"|\b(?:(?:cu\u00e1ndo|d\u00f3nde) (?:fue|era|estaba|l[oa]|te|se)"
     r"|qui\u00e9n (?:te|le|l[oa]|fue)"
@@ -207,6 +228,11 @@ def _asks(question: str, word: re.Match[str]) -> bool:
         return True
     asks = _OPENS.fullmatch(word[0])
     return bool(asks) and not _STANDS_FOR.search(question, 0, word.start())
+
+
+def asks_for_the_end(asked: Asked) -> bool:
+    """Whether it is asked openly where what was said leads, or what has become of a view."""
+    return asked.kind == "open" and bool(_END.search(asked.questions))
 
 
 def refers_to(last: str, tutor: str, asked: Asked) -> bool:

@@ -1,4 +1,4 @@
-"""Whether a model steps out of its person: by praise, by acting, by its part, or beyond its age."""
+"""Whether a model speaks as its person would not: with praise, or in words beyond its age."""
 
 import re
 from collections.abc import Sequence
@@ -28,20 +28,29 @@ _OF_ASKING = re.compile(
     r"|ma(?:ke|kes|de) me think)\b"
 )
 _LIKING = r"\bi (?:\w+ ){0,4}(?:like|love|appreciate|admire|enjoy|adore)d?"
-_LIKES = re.compile(rf"{_LIKING} (?:that|this|it|your|the|how|when|being|these|those)\b")
+_LIKES = re.compile(
+    rf"{_LIKING} (?:that|this|it|you|your|the|how|when|being|these|those)\b"
+    r"|\bmeans (?:a lot|so much|the world)\b"
+)
 # To the tutor's face.
 _OF_THE_TUTOR = re.compile(
-    rf"\byou are (?:\w+ ){{0,3}}(?:good|{_ADMIRED})(?: at (?:this|that|it)| tutor| teacher|$)"
-    r"|(?<!if )(?<!when )\byou (?:really |always |sure |do |certainly )?(?:are|have|have got|ask"
+    rf"\b(?:you are (?:\w+ ){{0,3}}(?:good|{_ADMIRED})(?: at (?:this|that|it)| tutor| teacher|$)"
+    r"|you are (?:\w+ ){0,3}(?:kind|wise|good|helpful|patient|smart|clever) (?:and \w+ )?(?:to"
+    r"|for)"
+    r" (?:ask|listen|help|put)|(?<!if )(?<!when )you (?:really |always |sure |do "
+    r"|certainly )?(?:are|have|have got|ask"
     rf"|know how|find|put|come up) (?:\w+ ){{0,3}}(?:best|gift|talent|knack|skill|{_ADMIRED})\b"
-    r"|\bmy compliments\b|\bi (?:really )?admire\b|\bwhat a question$|\bi am (?:\w+ )?impressed\b"
-    r"|\bwhat i call (?:an? )?(?:\w+ )?question\b"
-    r"|\byou (?:\w+ ){0,2}(?:get|got|make|made) me (?:\w+ )?think(?:ing)?\b|\bbless you\b"
-    r"|\byou always (?:know|find|ask)\b|\bwell (?:asked|phrased|framed)\b"
-    r"|\b(?:thank you|thanks|glad) (?:\w+ ){0,4}(?:you asked|asking|questions?)\b"
-    r"|\byou (?:\w+ )?(?:put|said) (?:it |that |this )(?:\w+ )?well\b"
-    rf"|{_LIKING} (?:how|the way|it when|when|that) you\b"
+    r"|you (?:have )?(?:\w+ ){0,2}(?:hit (?:on|upon|the)|nailed|put your finger|touched (?:on"
+    r"|upon))\b"
+    r"|my compliments\b|i (?:really )?admire\b|what a question$|i am (?:\w+ )?impressed\b"
+    r"|what i call (?:an? )?(?:\w+ )?question\b"
+    r"|you (?:\w+ ){0,2}(?:get|got|make|made) me (?:\w+ )?think(?:ing)?\b|bless you\b"
+    r"|you always (?:know|find|ask)\b|well (?:asked|phrased|framed)\b"
+    r"|(?:thank you|thanks|glad) (?:\w+ ){0,4}(?:you asked|asking|questions?)\b"
+    r"|you (?:\w+ )?(?:put|said) (?:it |that |this )(?:\w+ )?well\b"
+    rf"|{_LIKING} (?:how|the way|it when|when|that) you\b)"
 )
+_TO_THE_FACE = re.compile(r"^(?:\w+ )?you are (?:\w+ )*(?:teacher|tutor)\b")
 _PRAISED = re.compile(
     r"^(?:\w+ )?(?:that|it|this) is (?:\w+ ){0,2}(?:thoughtful|insightful|profound|perceptive"
     r"|fascinating|provoking|brilliant|ingenious|eye opening)$"
@@ -60,65 +69,33 @@ _QUESTION = re.compile(
     r"|last|no|one|any|what|of|in|to|old|funny|personal|annoying|horrible|bad|awful|exam)\b)\w+"
     r" question$|\bi find (?:that|this|the|your) question\b"
 )
+# What is said of a question of the other's, but for how hard it is, is praise or thanks.
+_YOUR_QUESTION = re.compile(
+    r"^what an? (?:\w+ )+(?:thing|way) (?:(?:to|of) (?:ask|put|wonder|bring)\w*)|\b(?:your|these"
+    r"|those) questions?\b(?! (?:again|back|before|about|is (?:about|whether|what)))"
+)
+_HARD = w.listed("""
+    hard tough difficult tricky odd weird strange silly stupid confusing confuse confuses long
+    understand answer answers answering mean mind get follow easy simple unfair same scary scare
+    annoying tired tiring hear heard read repeat lost unclear know dizzy mad angry worry
+""")
+_FOREIGN = re.compile(
+    r"\b(?:gute|tolle|sch\u00f6ne|kluge|spannende|interessante|ausgezeichnete|hervorragende"
+    r"|berechtigte|wichtige) frage\b(?! ist)|\bdanke f\u00fcr (?:die|diese|deine|ihre) frage"
+    r"|\b(?:buen[oa]|excelente|gran|bonita|linda|interesante) (?:pregunta|reflexi\u00f3n)\b"
+    r"|\bpregunta (?:\w+ )?(?:buena|excelente|interesante|bonita|profunda)\b"
+    r"|\bgracias por (?:la |su |tu )?pregunta|(?:\u3044\u3044|\u826f\u3044|\u3088\u3044"
+    r"|\u7d20\u6674\u3089\u3057\u3044|\u3059\u3070\u3089\u3057\u3044|\u92ed\u3044"
+    r"|\u9762\u767d\u3044)"
+    r"\u3054?\u8cea\u554f",
+    re.IGNORECASE,
+)
 _MOST_BESIDES = 2  # content words of something else
 _OTHERS = w.listed(
     "he she they him her them his their said says told teacher mum dad mother father"
 )
 _QUOTES = re.compile(r"(?:^|\s)[\"'\u201c\u2018]\w")
 _NOT = w.listed("not no never")
-# What stands in brackets at the start or by itself is done: nobody speaks in brackets.
-_ACTED = re.compile(
-    r"(?:^|(?<=\s))(?:\*+(?=\w)([^*\n]{2,120})(?<=[\w.!,])\*+|~(?=\w)([^~\n]{2,120})~"
-    r"|_(?=\w)([^_\n]{2,120})_|\[(?=[^\W\d])([^\]\n\"']{2,120})\])"
-    r"|(?:^\W*|[.!?\u2026]\s*)\(([^)\n]{2,120})\)"
-)
-_ASIDE = re.compile(
-    r"\bI(?:'|\b)|\?|^(?:or|and|but|not|well|like|at least|maybe|perhaps|sorry|about|around|for"
-    r"|in|on|to|the|my|that|this|it|is|was|as|also|even|only|plus|minus|yes|no|just|because|which"
-    r"|who|where|sometimes|always|besides|nothing|something|anything|things|during|unless"
-    r"|with (?:my|the|a) (?!smile|sigh|laugh))\b"
-)
-_NARRATED = re.compile(
-    r"^\W*(?:(?:a |long |short )*(?:silence|pause)|beat)\."
-    r"|\b(?:quiet|soft|slow|sad|hesitant|loud|cautious|shy|calm|gent|nervous|angri|cheerful)ly:",
-    re.IGNORECASE,
-)
-_PROPS = 1  # a single word between asterisks is stressed, unless it stands at an end
-_SETTING = r"(?:scenario|prompt|instructions?|script|profile|backstory|persona)"
-_OF_ITS_PART = re.compile(
-    r"\b(?:my|this) (?:character|persona)\b|\bpersona of\b|\brole-?play|\bin (?:my )?role as\b"
-    r"|\b(?:stay|remain|keep|step|break|out)(?:ing|ped|ping)? (?:\w+ ){0,2}(?:role|character)\b"
-    rf"|\b(?:the|my|this) {_SETTING} (?:[\w']+ )?(?:says?|tells?|asks?|wants?|states?|requires?"
-    rf"|describes?|is|has)\b|\baccording to (?:the|my) (?:role|description|{_SETTING})\b"
-    r"|\bper my (?:description|role|character|profile|persona)\b|\bas (?:described|instructed),"
-    r"|\btrue to my (?:belief|view|role|character|part|persona)\b"
-    r"|\bcharacter(?:'s)? (?:description|profile|sheet|traits?)\b|\brole I(?:'m| am|'ve)\b"
-    rf"|\bin (?:this|the) (?:scenario|simulation|role)\b|\b(?:knowledge|information|role|persona)"
-    r" I(?: was|'ve been| have been) (?:given|assigned|told)\b"
-    r"|\bmy (?:role|vibe|persona) (?:\w+ )?is\b|\bmy (?:resistance|belief|weakness) (?:is|level)\b"
-    r"|\bI(?:'m| am| was|'ve been| have been) (?:\w+ )?(?:supposed|meant|told|instructed|asked)"
-    r" (?:not )?to (?:concede|give in|defend|insist|play|act|believe|hold|think|be (?:an?|the)"
-    r" (?:\w+ )?(?:student|child|person)|be \w+ about this)\b"
-    r"|\b(?:playing|pretending) (?:to be |an? [\w ]{0,12}(?:yr|year)|some(?:one|body)\b"
-    r"|(?:an? |the |this )(?:\w+ )?(?:student|child|girl|boy|man|woman|person|teenager"
-    r"|learner)\b)|\bI(?:'m| am|'ve been| was) (?:designed|programmed|scripted|written) (?:to|as)\b"
-    r"|\bI(?:'m| am) (?:(?:literally|just|only|really) )*an? (?:simulated|fictional|virtual|bot"
-    r"|chatbot|(?:ai|(?:large )?language model)(?! \w+(?:er|or|ist)\b))\b"
-    r"|\bas an? (?:(?:large )?language model|chatbot|ai,)|\bportraying\b|\bsimulated student\b"
-    r"|\bas an? (?:[\w-]+ ){0,5}?(?:of )?(?:\d+|\w+teen|eight|nine|ten|eleven|twelve|twenty)"
-    r"(?:[- ]years?[- ]olds?\b|\b(?!\w))",
-    re.IGNORECASE,
-)
-_NAME = re.compile(r"^\W*([^\W\d_][\w'-]+)(?:,| is\b| \()")
-_LABEL = re.compile(
-    r"^\W*(?:response|reply|student|learner|user|speaker)\s*(?:\(\w+\))?\s*:", re.IGNORECASE
-)
-_TRAITS = 2
-_AS_SUCH = re.compile(
-    r"\b(?:being|as an?|I(?:'m| am) \w+,|(?:since|because) I(?:'m| am)"
-    r"|(?:supposed|meant|told me|wants? me) to)\b",
-    re.IGNORECASE,
-)
 # Letters beyond the sixth of each word that is not of the person's own matter: how many in a
 # sentence, and how many for each of its words, are too much at an age.
 _LONG = 6
@@ -128,9 +105,10 @@ _BEYOND = {"child": (7, 0.5), "teenager": (10, 0.7)}
 
 def praises(text: str) -> bool:
     """Praises the question or who asks, as no one does who tries to answer it."""
-    return not is_briefly_foreign(text) and any(
-        _is_praise(sentence) for sentence in SENTENCE.findall(text) if not _QUOTES.search(sentence)
-    )
+    told = [one for one in SENTENCE.findall(text) if not _QUOTES.search(one)]
+    if any(map(_FOREIGN.search, told)):
+        return True
+    return not is_briefly_foreign(text) and any(map(_is_praise, told))
 
 
 def _is_praise(sentence: str) -> bool:
@@ -141,70 +119,16 @@ def _is_praise(sentence: str) -> bool:
 
 def _approves(words: Sequence[str]) -> bool:
     said, text = set(words), " ".join(words)
-    if said & _OTHERS or said & _NOT:
+    if said & _NOT or (said & _OTHERS and not _TO_THE_FACE.search(text)):
         return False
+    if _YOUR_QUESTION.search(text) and not said & _HARD:
+        return True
     if any(one.search(text) for one in (_OF_THE_TUTOR, _PRAISED, _QUESTION)):
         return True
     of_asking = _OF_ASKING.search(text)
     if not (of_asking and (said & _APPROVING or _LIKES.search(text))):
         return False
     return len(content_of(said - _APPROVING) - content(of_asking[0])) <= _MOST_BESIDES
-
-
-def steps_out(text: str, scenario: Scenario | None) -> bool:
-    """Acts in brackets, puts its name before its words, or speaks of its part, or by its name."""
-    if any(map(_is_act, _ACTED.finditer(text))):
-        return True
-    if any(one.search(text) for one in (_NARRATED, _OF_ITS_PART, _LABEL)):
-        return True
-    found = _NAME.match(scenario.persona) if scenario else None
-    if scenario is None or found is None:
-        return False
-    return bool(_by_name(found[1]).search(text)) or _recites(text, scenario)
-
-
-@lru_cache(maxsize=64)
-def _by_name(name: str) -> re.Pattern[str]:
-    """The name before the words, or in them: who is called stands between marks, or is quoted."""
-    ends = r"(?::|>|\s[-\u2013\u2014]+\s)"
-    before = rf"^\W*(?:\w+ )?{name}\b(?:[^.!?:,\n]|,(?= \w+ing)){{0,24}}?{ends}"
-    called = "".join(
-        rf"(?<!{word} )" for word in ("called", "call me", "is", "'s", "'m", "am", "says", "said")
-    )
-    after = r"(?!['\u2019]?s?[,!?:.\"\u201d])"
-    return re.compile(
-        rf"{before}|^\W*{name} (?:here|says)\b|^\s*[\[(<*]+{name}[\])>*]+|{called}\b{name}\b{after}"
-        rf"|\b(?:I'm|I am) {name}\b[^!?]{{0,80}}\b(?:I'd|I would|so I) (?:say|think)\b"
-        rf"|\bI,? {name}\b|\b(?:our|like|playing) {name}\b",
-        re.IGNORECASE,
-    )
-
-
-def _is_act(found: re.Match[str]) -> bool:
-    words = next(group for group in found.groups() if group)
-    if found[5] is None and len(words.split()) <= _PROPS:
-        return (
-            found.start() == 0 or found.end() == len(found.string) or words.endswith(("s", "ing"))
-        )
-    return not _ASIDE.search(words)
-
-
-def _recites(text: str, scenario: Scenario) -> bool:
-    """Names traits by which the person is described, and does not itself speak of."""
-    for sentence in SENTENCE.findall(text):
-        named = len(content(sentence) & _traits(scenario))
-        if named > _TRAITS or (named == _TRAITS and _AS_SUCH.search(sentence)):
-            return True
-    return False
-
-
-@lru_cache(maxsize=64)
-def _traits(scenario: Scenario) -> frozenset[str]:
-    known = [*scenario.openings, scenario.belief, scenario.because, scenario.topic]
-    told = " ".join(
-        (*known, *scenario.details, *own_sentences(scenario).values(), scenario.knows or "")
-    )
-    return content(scenario.persona) - content(told)
 
 
 def is_beyond_its_age(text: str, scenario: Scenario | None) -> bool:

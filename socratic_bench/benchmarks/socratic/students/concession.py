@@ -5,6 +5,7 @@ sign of giving in, and no clause brings up anything that was not in the opening 
 """
 
 import re
+from collections.abc import Iterable
 
 from socratic_bench.benchmarks.socratic.heuristics import words as w
 from socratic_bench.benchmarks.socratic.students.matter import (
@@ -16,18 +17,27 @@ from socratic_bench.benchmarks.socratic.students.matter import (
 )
 
 GIVEN_IN = 3  # points
+EMPTY = 2  # points
 NEWS = 2  # content words that are a reason by themselves
+MUCH = 4  # of them, in all that is said besides
+_BRIEF = 5  # words
 _ME = w.listed("i me my mine")
 _YOU = w.listed("you your yours")
+_SUBJECTS = w.listed("he she it they that this there one these those")
 _DOUBT = w.listed("maybe perhaps might whether if wonder could think")
 # Of oneself: that one was wrong, agrees, or lets the thought go.
 _I_YIELD = re.compile(
     r"\b(?:(?:was|am|been|be|(?:had|got|have) (?:it|that)) (?:\w+ ){0,2}(?:wrong|mistaken|foolish"
     r"|fool|silly|stupid|naive|blind|backwards|stubborn)|convinced|persuaded|sold|corrected"
-    r"|converted|surrender|concede|withdraw|retract|abandon|scrap|agree|on board"
-    r"|(?:drop|dropping|forget) (?:it|that|this|my|what)|accept (?:it|that|your)"
+    r"|converted|beaten|defeated|(?:had|got|have|took) the wrong \w+|come round to|surrender"
+    r"|concede|withdraw|retract|abandon|scrap|agree|on board"
+    r"|(?:drop|dropping|forget|ditch|hand|throw|toss|bury|shelve) (?:it|that|this|my|what)"
+    r"|accept (?:it|that|your)"
     r"|(?:am|be|go|side|completely|totally|fully) with you|g[ia]ve (?:in|up|it up|that up)"
     r"|(?:let|letting) (?:it|that|this|the \w+) go|take (?:\w+ )?(?:all )?back|changed? my"
+    r"|(?:contradict|fool|kid|deceiv|delud)\w* myself|(?:made|make) (?:an? |my |the )?(?:\w+ )?"
+    r"(?:mistake|error)|(?:said|put|saw|did|read|understood|thought of) (?:it|that|this) (?:all )?"
+    r"(?:wrong|badly)|(?:talk|say|think|spout)\w* (?:\w+ )?(?:nonsense|rubbish|rot)|yield|bow"
     r"|know better|my (?:bad|mistake)|silly me|(?:admit|grant) (?:it|that|defeat)$)\b"
 )
 # Of the other: that it is right, or has done something to one's mind.
@@ -42,17 +52,22 @@ _YOU_YIELD = re.compile(
 _ALL_YIELD = re.compile(
     r"^(?:\w+ )?(?:scrap|drop|forget) (?:it|that|this|my)\b|\bconsider me\b|\bdawns on me\b"
     r"|\bmis(?:counted|judged|read|understood)\b|\b(?:ca|can|could) not (?:\w+ )?(?:argue|deny"
-    r"|object|disagree|dispute)\b|\bno argument\b"
+    r"|object|disagree|dispute|(?:defend|maintain|uphold|justify|hold|keep) (?:it|that|this|on"
+    r"|my))\b"
+    r"|\bno argument\b"
     r"|\b(?:every(?:one|body)(?: else)?|they|others|people) (?:\w+ )?(?:is|are|were|was)"
     r" (?:\w+ )?right\b"
 )
 _THOUGHT = w.listed("""
     idea ideas view belief opinion position theory argument rule thinking explanation claim stance
-    reasoning assumption sentence picture comparison image formula definition guess
+    reasoning assumption sentence picture comparison image formula definition guess principle system
+    plan logic reason conviction conclusion saying statement word words
 """)
 _FALLEN = w.listed("""
     wrong mistaken false mistake bad nonsense rubbish ruins gone stupid silly over dead error
-    incorrect incomplete flawed poor weak off history past buried finished
+    incorrect incomplete flawed poor weak off history past buried finished worthless useless
+    hopeless pointless baseless groundless invalid faulty broken absurd ridiculous untenable
+    shaky empty
 """)
 _THOUGHTS = content_of(_THOUGHT | _FALLEN)
 # To know or understand something not is no denial.
@@ -84,7 +99,11 @@ _SIGNS = {
     ),
     "defers": re.compile(
         r"\byou(?:r)? (?:\w+ )?(?:say|says|said|think|put|mention|know|expert|teacher|told"
-        r"|explained)\b|\byou are (?:the|getting at)\b|\bpoint\b|\b(?:believe|trust) you\b"
+        r"|explained|show|shows|showed|shown|proved)\b|\byou (?:have |just |already "
+        r"|did )+(?:show|shown"
+        r"|said|explain|explained|put|prove|proved|point|pointed)\b"
+        r"|\byou are (?:getting at|the (?:\w+ )?(?:expert|teacher|tutor|doctor|boss))\b|\bpoint\b"
+        r"|\b(?:believe|trust) you\b"
     ),
     "turns": re.compile(
         r"\bafter all\b|\bthen$|\brelie(?:f|ved)\b|\bfeel (?:\w+ ){0,2}(?:better|lighter)\b"
@@ -92,11 +111,32 @@ _SIGNS = {
     "promises": re.compile(r"\b(?:i|we) will\b|\bfrom (?:now|today|tomorrow)\b|\bam going to\b"),
     "sees": re.compile(
         r"\b(?:got it|i (?:\w+ )?(?:see|get|understand|realise|realize)"
-        r"(?: (?:it|that|now|clearly|what .*))*$|now i (?:see|know|understand|get)|clear"
+        r"(?: (?:it|that|this|now|clearly|better|too|fully|perfectly|really|do|differently"
+        r"|what .*))*$|now i (?:see|know|understand|get|do)|clear"
         r"|good to know|learn(?:ed|t) (?:something|a lot))\b"
     ),
     "thanks": re.compile(r"\bthanks?\b"),
+    "admits": re.compile(
+        r"\bi (?:\w+ ){0,3}(?:admit|accept|grant|confess|acknowledge|recogni[sz]e)\b"
+    ),
+    "stresses": re.compile(
+        r"\b(?:obvious|clear|natural|evident|plain|simp|absolute|total|definite|certain|real)ly\b"
+        r"|\bof course\b|\bfor sure\b|\bevident\b"
+    ),
 }
+# Stands where a reason would, and gives none: the end of the matter, or a link to nothing.
+_ENDS = re.compile(
+    r"^(?:full stop|end of (?:story|matter|discussion)|enough said|period|case closed)$"
+    r"|^(?:and )?(?:so )?that is (?:that|it|all|how (?:it|that|things?) (?:is|are|goes|go))$"
+    r"|\bthat settles it\b|\b(?:nothing|no) (?:more|else|further|left)(?: left)? (?:for me )?to "
+    r"|\bno (?:way|getting|two ways) (?:a?round|about)\b|\bno denying\b"
+    r"|\bthat is all (?:i|there is)\b|\bit is what it is\b"
+)
+_HOLLOW = re.compile(
+    r"(?:\b(?:because|since|given|considering|now that(?= (?:i|you|we|it|they) )"
+    r"|seeing (?:as|that)|as(?= (?:it|that|things|you|we|i|one|any\w+|every\w+) ))"
+    r"|^for(?= (?:it|that|this) )) ((?:\S+ ?){1,6})$"
+)
 _CONTRAST = re.compile(
     r"^(?:but|though|although|yet|still|except|only)\b|\b(?:i|it is) (?:\w+ )?still\b|\bthough$"
 )
@@ -125,7 +165,7 @@ _OF_THE_OTHER = re.compile(
 
 
 def gives_in(
-    text: str, belief: str, before: str = "", tutor: str = "", *, asked: bool = True
+    text: str, belief: str, before: Iterable[str] = (), tutor: str = "", *, asked: bool = True
 ) -> bool:
     """Gives its belief up, and says nothing that was not in `belief` or in what it said `before`.
 
@@ -133,7 +173,7 @@ def gives_in(
     signs are none unless something is given up in so many words.
     """
     believed = content(belief) | content(tutor)
-    had = believed | content(before)
+    had = believed.union(*map(content, before))
     told = [one for one in clauses(text) if not one.is_asked]
     signs = {name for one in told for name, sign in _SIGNS.items() if sign.search(one.text)}
     news = [content_of(one.words) - had for one in told]
@@ -141,9 +181,19 @@ def gives_in(
     points = [_points(one, believed, new, asked=asked) for one, new in zip(told, news, strict=True)]
     if not (believed or any(points)):  # manner alone gives nothing up
         return False
-    if max(points, default=0) + len(signs) < GIVEN_IN:
+    given = max(points, default=0)
+    if given:
+        given += EMPTY * any(_is_empty(one, had) for one in told)
+    if given + len(signs) < GIVEN_IN:
         return False
-    return not any(map(_holds_a_reason, told, news, points))
+    besides = set().union(*(new for new, one in zip(news, points, strict=True) if not one))
+    return len(besides) < MUCH and not any(map(_holds_a_reason, told, news, points))
+
+
+def _is_empty(one: Clause, had: frozenset[str]) -> bool:
+    """Stands where a reason would: ends the matter, or links to what says nothing new."""
+    linked = _HOLLOW.search(one.text)
+    return bool(_ENDS.search(one.text) or (linked and not content_of(linked[1].split()) - had))
 
 
 def _points(one: Clause, believed: frozenset[str], news: set[str], *, asked: bool) -> int:
@@ -152,25 +202,28 @@ def _points(one: Clause, believed: frozenset[str], news: set[str], *, asked: boo
     ended = _NO_MORE.search(text)
     if _ALL_YIELD.search(text) or (ended and (" not " not in ended[0] or _ANY_MORE.search(text))):
         return GIVEN_IN
-    if not (news - _THOUGHTS or _OF_A_PART.search(text)) and _yields(one):
+    yielding = None if _OF_A_PART.search(text) else _yields(one)
+    if yielding is not None and not news - _THOUGHTS - content_of(yielding.split()):
         return GIVEN_IN - bool(words & _DOUBT)
     if _TURNS.search(text):
         return 2
     said = content_of(one.words)
     is_denied = words & NO and not (_NOT_SAID.search(text) or _AS_BEFORE.search(text))
-    if not (is_denied and said and said <= believed):
+    if not (is_denied and said <= believed) or (
+        not said and (len(one.words) > _BRIEF or not words & _SUBJECTS)
+    ):
         return 0
-    return 2 - (asked and bool(_CONCLUDES.search(text)))
+    return 2 - (not said or (asked and bool(_CONCLUDES.search(text))))
 
 
-def _yields(one: Clause) -> bool:
-    """No word before the yielding one says no to it."""
+def _yields(one: Clause) -> str | None:
+    """The yielding words, if no word before them says no to it."""
     words, text = set(one.words), one.text
     if words & _THOUGHT and words & _FALLEN and not words & NO:
-        return True
+        return ""
     by_me = _I_YIELD.search(text) if words & _ME else None
     found = by_me or _YOU_YIELD.search(text)
-    return found is not None and not NO & set(text[: found.start()].split())
+    return found[0] if found and not NO & set(text[: found.end()].split()) else None
 
 
 def _holds_a_reason(one: Clause, news: set[str], points: int) -> bool:
@@ -180,12 +233,13 @@ def _holds_a_reason(one: Clause, news: set[str], points: int) -> bool:
         return not contrast[0].startswith("but") or bool(content_of(one.words))
     concludes = bool(_CONCLUDES.search(text))
     link = None if concludes else _LINK.search(text)
-    if link:
-        after = text[link.end() :].split()
+    after = text[link.end() :].split() if link else []
+    if content_of(after):
         return bool(content_of(after) & news) and not set(after) & _YOU
     if _WAS.search(text):
         return True
-    if points or _NAMES.match(text) or _OF_THE_OTHER.search(text):
+    is_empty = (empty := _HOLLOW.search(text)) and not content_of(empty[1].split())
+    if is_empty or points or _NAMES.match(text) or _OF_THE_OTHER.search(text):
         return False
     if concludes or _OF_ONESELF.search(text):
         return len(news) >= NEWS + concludes

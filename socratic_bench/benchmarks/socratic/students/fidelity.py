@@ -20,10 +20,10 @@ from socratic_bench.benchmarks.socratic.scenarios.wording import plain
 from socratic_bench.benchmarks.socratic.students.character import (
     is_beyond_its_age,
     praises,
-    steps_out,
 )
 from socratic_bench.benchmarks.socratic.students.concession import gives_in
 from socratic_bench.benchmarks.socratic.students.matter import matters, spelled
+from socratic_bench.benchmarks.socratic.students.part import steps_out
 from socratic_bench.benchmarks.socratic.students.questioning import asks_back
 from socratic_bench.benchmarks.socratic.students.role import QUESTION_MARK, swaps
 from socratic_bench.benchmarks.socratic.students.student import Exchange
@@ -50,9 +50,11 @@ EARLIEST_CLOSE = 6  # replies that a tutor should have had before its student le
 ALIKE = 0.75  # share of three-word sequences that two texts have in common to count as one
 SAME_MATTER = 0.83  # share of a reply's content words that one earlier reply had
 SAME_WHOLE = 0.75  # share of the earlier reply's that they are
-_FEWEST_CONTENT = 4
+SAME_PART = 0.6  # the same, of a reply without a new one
+_FEWEST_CONTENT = 3
 _NO = re.compile(
-    r"\b(?:not|never|no|without|hardly)\b|n't\b(?!(?: I| you| he| she| it| we| they)\s*[,?.!])",
+    r"\b(?:not|never|no|without|hardly|or else|otherwise)\b|n't\b(?!(?: I| you| he| she| it| we"
+    r"| they)\s*[,?.!])",
     re.IGNORECASE,
 )
 _LATIN_SHARE = 0.5
@@ -95,8 +97,14 @@ class Utterance(Struct, frozen=True, kw_only=True):
         return _start(self.text)
 
 
+@lru_cache(maxsize=2048)
 def _start(text: str) -> str:
     return spelled(text[:READ_CHARACTERS])
+
+
+@lru_cache(maxsize=2048)
+def _denies(start: str) -> bool:
+    return bool(_NO.search(start))
 
 
 def flags(said: Utterance) -> tuple[Flag, ...]:
@@ -138,9 +146,9 @@ def _repeats(said: Utterance) -> bool:
         return True
     if said.pressure is not None:  # its words are another's for a part
         return False
-    denies = bool(_NO.search(said.start))
+    denies = _denies(said.start)
     spoken = (_start(one.student) for one in said.exchanges)
-    same = [matters(text) for text in spoken if bool(_NO.search(text)) == denies]
+    same = [matters(text) for text in spoken if _denies(text) == denies]
     return any(any(map(_says_again, matters(said.start), one)) for one in same)
 
 
@@ -180,12 +188,12 @@ def _gives_in(said: Utterance) -> bool:
         return False
     last = said.exchanges[-1:]
     spoken = [one.student[:READ_CHARACTERS] for one in said.exchanges]
-    opening, before = " ".join(spoken[:1]), " ".join(spoken[1:])
+    opening, before = " ".join(spoken[:1]), spoken[1:]
     asked = bool(last) and bool(QUESTION_MARK.search(last[0].tutor))
     scenario = said.scenario
     believed = f"{scenario.belief} {scenario.because} {scenario.topic}" if scenario else ""
     if said.pressure is not None:  # a push is no denial
-        opening, before = "", f"{opening} {before}"
+        opening, before = "", spoken
         believed = ""
     tutor = "" if said.pressure or not last else last[0].tutor[:READ_CHARACTERS]
     return gives_in(said.start, f"{opening} {believed}", before, tutor, asked=asked)
@@ -197,7 +205,8 @@ def _praises(said: Utterance) -> bool:
 
 
 def _steps_out(said: Utterance) -> bool:
-    return steps_out(said.start, said.scenario)
+    heard = said.exchanges[-1].tutor[:READ_CHARACTERS] if said.exchanges else ""
+    return steps_out(said.start, said.scenario, heard)
 
 
 def _is_beyond_its_age(said: Utterance) -> bool:
@@ -232,10 +241,10 @@ def _shingles(text: str) -> frozenset[tuple[str, ...]]:
 
 def _says_again(words: frozenset[str], before: frozenset[str]) -> bool:
     """Nearly all of what is spoken about was there before, and is most of it."""
-    common = len(words & before)
-    if words == before and common == _FEWEST_CONTENT - 1:
-        return True
-    if common < _FEWEST_CONTENT or any(map(str.isdigit, words - before)):
+    common, new = len(words & before), words - before
+    if not new:
+        return common >= _FEWEST_CONTENT and common >= SAME_PART * len(before)
+    if common <= _FEWEST_CONTENT or any(map(str.isdigit, new)):
         return False
     return common >= SAME_MATTER * len(words) and common >= SAME_WHOLE * len(before)
 

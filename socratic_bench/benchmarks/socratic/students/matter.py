@@ -7,7 +7,8 @@ words for minds, talk, agreement, praise, degree and time, which fit into any di
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -76,6 +77,8 @@ FUNCTION = (
                " whenever wherever whoever upon without")
 )  # fmt: skip
 SMALL = FUNCTION | STANCE
+_LIGHT = w.listed("get gets got go goes went come comes came make makes made take takes took put")
+_SAME = Path(__file__).with_name("data") / "same_words.txt"
 NO = w.listed("not never no nothing none nobody neither nor cannot hardly")
 _STEM = 5  # letters
 _END = re.compile(r"(?:ing|ie|ied|ed|er|e|y)?(?:'s|s)?$")
@@ -115,8 +118,21 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=2048)
 def matters(text: str) -> tuple[frozenset[str], frozenset[str]]:
-    """What is spoken about, without the words that carry the talk, and with them."""
-    return content(text), frozenset(map(stem, set(plain(text).split()) - FUNCTION))
+    """What is spoken about, without the words that carry the talk, and with them.
+
+    Words for the same thing count as one, as far as they are among the most common.
+    """
+    words, same = plain(text).split(), _same()
+    views = (content_of(words), set(map(stem, set(words) - FUNCTION - _LIGHT)))
+    one, other = (frozenset(same.get(word, word) for word in view) for view in views)
+    return one, other
+
+
+@cache
+def _same() -> dict[str, str]:
+    """By stem, the first of the common words that mean the same."""
+    groups = (line.split() for line in _SAME.read_text(encoding="utf-8").splitlines())
+    return {stem(word): group[0] for group in groups for word in group}
 
 
 @lru_cache(maxsize=2048)

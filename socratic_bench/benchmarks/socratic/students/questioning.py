@@ -33,7 +33,12 @@ _CLARIFIES = re.compile(
     r"|another|some)"
     r" (?:\w+ )?(?:example|instance|case)s?\b|\bfor example what\b"
     r"|^(?!\W*(?:what|why|how|who|where|when)\b)[^?]{1,80} or [^?]{1,60}\?"
-    r"|\bI (?:don't|do not) know (?:that|this|the) word\b",
+    r"|\bI (?:don't|do not) know (?:that|this|the) word\b"
+    r"|\b(?:was|wie) (?:meinst|meinen|hei(?:\u00df|ss)t|bedeutet|ist)\b|\bwelche[mnrs]?\b"
+    r"|\bqu\u00e9 (?:quiere|quieres|significa|es|llama|llamas|se refiere|te refieres)\b"
+    r"|\bcu\u00e1l(?:es)?\b"
+    r"|\u3069\u3046\u3044\u3046\u610f\u5473|\u3063\u3066\u4f55|\u3068\u306f|\u3069\u306e"
+    r"|\u3069\u3061\u3089",
     re.IGNORECASE,
 )
 _IS_ASKED = re.compile(

@@ -12,6 +12,7 @@ from socratic_bench.benchmarks.socratic.scenarios import Scenario, own_sentences
 _FEW = 3  # sentences of a scenario: what more of them have says little about one
 _STEM = 5  # letters
 _WORD = re.compile(r"[^\W\d_]{4,}")
+_SHORT_WORD = re.compile(r"[^\W\d_]{3,}")
 # Words of any talk, in the languages that are known here.
 COMMON = Path(__file__).with_name("data") / "common_words.txt"
 # Where there are no blanks: two signs that carry a meaning.
@@ -22,6 +23,12 @@ def words_of(text: str) -> frozenset[str]:
     """The words that say what a text is about, without their endings."""
     stems = {word.casefold()[:_STEM] for word in _WORD.findall(text)}
     return frozenset(stems - _common()) | frozenset(_PAIR.findall(text))
+
+
+def all_words_of(text: str) -> frozenset[str]:
+    """All but the shortest words, also those of any talk, without their endings."""
+    words = {word.casefold()[:_STEM] for word in _SHORT_WORD.findall(text)}
+    return frozenset(words) | frozenset(_PAIR.findall(text))
 
 
 @lru_cache(maxsize=64)

@@ -65,6 +65,7 @@ _ASKS_THE_TUTOR = re.compile(
     re.IGNORECASE,
 )
 _COMMANDS = 2
+_INTERJECTION_WORDS = 2
 _ITEMS = 3
 _LECTURE_WORDS, _POINTED_WORDS, _BRIEF_WORDS = 36, 20, 14
 _RULES_WORDS = 24
@@ -102,7 +103,8 @@ _POINT = re.compile(r"(?<=\d)\.(?=\d)")
 
 def lectures(text: str) -> bool:
     """Expounds the matter at length, or in points, and speaks of itself next to nowhere."""
-    told = [one for one in SENTENCE.findall(_POINT.sub("", text)) if one.strip()]
+    sentences = SENTENCE.findall(_POINT.sub("", text))
+    told = [one for one in sentences if len(one.split()) > _INTERJECTION_WORDS]
     of_self = sum(bool(_SELF.search(one)) for one in told)
     items = len(_ITEM.findall(text))
     n_words = len(text.split())

@@ -2,7 +2,7 @@
 
 import hashlib
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal
@@ -10,6 +10,7 @@ from typing import Literal
 from socratic_bench.benchmarks.socratic.scenarios import Scenario, Voice, is_english
 from socratic_bench.benchmarks.socratic.scenarios.cues import GENERAL
 from socratic_bench.benchmarks.socratic.scenarios.wording import is_unspaced
+from socratic_bench.benchmarks.socratic.students.kinds import KINDS
 from socratic_bench.benchmarks.socratic.students.seeded import draw, shuffled
 from socratic_bench.benchmarks.socratic.students.shared_words import COMMON
 from socratic_bench.converting import convert
@@ -30,15 +31,31 @@ def line(scenario: Scenario, seed: int, kinds: Sequence[Kind], said: str) -> tup
     return lines[counts.index(fewest)], bool(fewest)
 
 
+def echoed(scenario: Scenario, seed: int, kinds: Collection[str], said: str) -> str:
+    """A few words that take up what was asked, by its kind, with the seam behind them.
+
+    Each of them comes once; empty where all were said, and in a language without any.
+    """
+    by_kind = _echoes().get(scenario.language.partition("-")[0].casefold(), {})
+    echoes = (
+        echo
+        for kind in sorted(kinds)
+        for echo in shuffled(by_kind.get(kind, ()), seed, scenario.id, "echo", kind)
+    )
+    return next((f"{echo}{seam(echo)}" for echo in echoes if echo not in said), "")
+
+
 def with_lead(scenario: Scenario, seed: int, turn: int, text: str, last: str) -> str:
     """The words, now and then with a few before them, and not those of the last time.
 
-    The first answer has them more often: so most seeds differ from there on.
+    The first answer has them more often: so seeds next to each other differ from there on.
     """
     starts = (_words(text)[0], _words(last)[0])
     leads = [lead for lead in _leads(scenario) if not {*_words(lead)}.intersection(starts)]
-    chances = len(leads) + 1 if turn == 1 else _LEADS_OF * len(leads)
-    drawn = draw(seed, scenario.id, "lead", turn) % max(1, chances)
+    if turn == 1:
+        drawn = (draw(scenario.id, "lead") + seed) % (len(leads) + 1)
+    else:
+        drawn = draw(seed, scenario.id, "lead", turn) % max(1, _LEADS_OF * len(leads))
     return f"{leads[drawn]}{seam(text)}{text}" if drawn < len(leads) else text
 
 
@@ -76,7 +93,7 @@ def _leads(scenario: Scenario) -> tuple[str, ...]:
 
 def voices_sha256() -> str:
     """The fingerprint of the voices by age, of general questions and of common words."""
-    parts = (_DATA.read_bytes(), GENERAL.encode(), COMMON.read_bytes())
+    parts = (_DATA.read_bytes(), repr(GENERAL).encode(), KINDS.read_bytes(), COMMON.read_bytes())
     return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
@@ -94,12 +111,17 @@ def _lines(scenario: Scenario, seed: int, kind: Kind) -> tuple[str, ...]:
 
 
 def _own_lines(scenario: Scenario, kind: Kind) -> tuple[str, ...]:
-    """A scenario's own; for facts, where it has none, those by age, or others in its language."""
+    """A scenario's own; where it has none, those by age, or others in its language.
+
+    Lines for after an insight do not state the belief.
+    """
     voice = voice_of(scenario)
     lines: tuple[str, ...] = getattr(voice, kind)
-    if not lines and kind == "recall":
-        lines = _of_age(scenario).recall if is_english(scenario) else voice.unsure
-    return lines or voice.filler
+    if not lines and is_english(scenario):
+        lines = getattr(_of_age(scenario), kind)
+    if not lines and kind == "moved":
+        lines = tuple(one for one in voice.filler if "{belief}" not in one)
+    return lines or voice.unsure
 
 
 def _words(text: str) -> list[str]:
@@ -108,4 +130,15 @@ def _words(text: str) -> list[str]:
 
 @cache
 def _by_age() -> dict[str, Voice]:
-    return convert(tomllib.loads(_DATA.read_text(encoding="utf-8")), dict[str, Voice])
+    ages = {name: one for name, one in _data().items() if name != "echoes"}
+    return convert(ages, dict[str, Voice])
+
+
+@cache
+def _echoes() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+    """By language and kind, what takes up a question of this kind."""
+    return convert(_data()["echoes"], dict[str, dict[str, tuple[str, ...]]])
+
+
+def _data() -> dict[str, object]:
+    return tomllib.loads(_DATA.read_text(encoding="utf-8"))

@@ -1,0 +1,181 @@
+"""`socratic-runner calibrate --labels FILE --judge-model ID`: a judge held to what people say."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from .arguments import Flags, Parser, parse
+from .stdout import EXIT_UNWRITTEN
+
+if TYPE_CHECKING:
+    from socratic_bench.benchmarks import RunConfig
+    from socratic_bench.calibration.calibrating import Asked, Calibration
+    from socratic_bench.documents.calibration import CalibrationDocument
+    from socratic_bench.documents.result import RunResult
+    from socratic_bench.errors import Words
+    from socratic_bench.runner import CancelToken
+    from socratic_bench.store_ports import Entry
+
+
+def main(words: Sequence[str]) -> int:
+    """Judge the labelled replies as a run would, compare, print the calibration."""
+    from socratic_bench.errors import BenchError
+    from socratic_bench.runner import CancelToken
+
+    from .output import print_failure
+    from .run import call_by_flags, estimate, leave, take_signals
+
+    flags, problems = parse(build_parser(words), words)
+    cancel_token = CancelToken()
+    take_signals(cancel_token)
+    try:
+        calibration = prepared(flags, problems)
+        if flags.get("dry-run"):
+            return leave(estimate(calibration.plan, flags, cancel_token), cancel_token)
+        result = _perform(calibration, flags, cancel_token)
+        document = _document(calibration, result)
+    except BenchError as error:
+        error.call_settings(call_by_flags())
+        print_failure(error)
+        number = getattr(error, "signal_number", None)
+        return leave(128 + number if number else error.exit_code, cancel_token)
+    return _report(document, result, flags)
+
+
+def build_parser(words: Sequence[str] = ()) -> Parser:
+    """The flags of a run that a judge has, and those of labels."""
+    del words
+    from .calibrate_flags import build
+
+    return build()
+
+
+def prepared(flags: Flags, problems: "Sequence[Words]") -> "Calibration":
+    """Raises `UsageError` with every mistake."""
+    from socratic_bench.calibration.calibrating import prepare_calibration
+    from socratic_bench.errors import UsageError
+
+    from .sources import bucket_region
+
+    config, misread = _config(flags)
+    found: list[Words] = [*problems, *misread]
+    asked = _asked(flags, found)
+    if not asked.labels:
+        raise UsageError([*found, "No labels: give --labels FILE."], hint="docs/calibration.md")
+    return prepare_calibration(config, asked, found, region=bucket_region)
+
+
+def _asked(flags: Flags, problems: "list[Words]") -> "Asked":
+    from socratic_bench.calibration.calibrating import Asked
+
+    matches = [word.partition("=") for word in _words(flags, "match")]
+    problems += [
+        f"--match takes LABEL=QUANTITY, not {name!r}."
+        for name, is_pair, _ in matches
+        if not is_pair
+    ]
+    return Asked(
+        labels=tuple(_words(flags, "labels")),
+        runs=tuple(_words(flags, "runs")),
+        rubric=str(flags.get("rubric", "")),
+        matches={name.strip(): quantity.strip() for name, _, quantity in matches},
+        half_width=_half_width(flags, problems),
+    )
+
+
+def _words(flags: Flags, name: str) -> list[str]:
+    value = flags.get(name, ())
+    return [value] if isinstance(value, str) else [*value] if not isinstance(value, bool) else []
+
+
+def _half_width(flags: Flags, problems: "list[Words]") -> float | None:
+    word = flags.get("plan")
+    if not isinstance(word, str):
+        return None
+    try:
+        found = float(word.strip().removeprefix("±").removeprefix("+-"))
+    except ValueError:
+        found = 0.0
+    if not 0 < found < float("inf"):
+        problems.append(f"--plan takes the half of an interval, such as 0.08, not {word!r}.")
+        return None
+    return found
+
+
+def _config(flags: Flags) -> "tuple[RunConfig, Sequence[Words]]":
+    """What the judge's run is asked for. It may be any model, so no list of models is needed."""
+    import json
+
+    from msgspec.structs import replace as changed
+
+    from socratic_bench.benchmarks import RunConfig
+    from socratic_bench.settings import read_config
+
+    from .calibrate_flags import OWN
+    from .sources import sources
+
+    kept = {name: value for name, value in flags.items() if name not in OWN}
+    asked = sources({**kept, "model": "none"})
+    environ = {**asked.environ, "BEDROCK_MODEL_IDS": json.dumps(["none"])}
+    return read_config(RunConfig, changed(asked, environ=environ))
+
+
+def _perform(calibration: "Calibration", flags: Flags, cancel_token: "CancelToken") -> "RunResult":
+    from socratic_bench.runner import perform
+
+    from .run import listener_for
+    from .run_in_thread import run_in_thread
+
+    listener = listener_for(calibration.plan, quiet=bool(flags.get("quiet")))
+    entries: Sequence[Entry] = ()
+    playing = partial(
+        perform,
+        calibration.plan,
+        listener=listener,
+        cancel_token=cancel_token,
+        entries=entries,
+        is_journal_shown=False,
+    )
+    return run_in_thread(playing)
+
+
+def _document(calibration: "Calibration", result: "RunResult") -> "CalibrationDocument":
+    """It is kept where the run is, too."""
+    from socratic_bench.calibration.calibrating import document_of
+    from socratic_bench.calibration.keeping import keep
+
+    from .run import call_by_flags
+
+    if result.error is not None:
+        result.error.call_settings(call_by_flags())
+    document = document_of(calibration, result)
+    keep(document, result.config)
+    return document
+
+
+def _report(document: "CalibrationDocument", result: "RunResult", flags: Flags) -> int:
+    from socratic_bench.documents.plain import plain_keys
+
+    from .output import print_document
+    from .process import leave_now
+
+    printed = print_document(
+        plain_keys(document),
+        words=partial(_say, document, result, quiet=bool(flags.get("quiet"))),
+        pretty=bool(flags.get("pretty")),
+    )
+    leave_now(result.exit_code if printed else result.exit_code or EXIT_UNWRITTEN)
+
+
+def _say(document: "CalibrationDocument", result: "RunResult", *, quiet: bool) -> None:
+    from socratic_bench.errors import BenchError
+
+    from .calibrate_table import say_calibration
+    from .output import say_error
+
+    if not quiet:
+        say_calibration(document)
+    if result.error is not None:
+        say_error(result.error)
+    elif document.error is not None:
+        say_error(BenchError(document.error.message, hint=document.error.hint))

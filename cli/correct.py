@@ -1,0 +1,94 @@
+"""`socratic-runner correct RUNS --labels FILE`: figures as judged, corrected, and of labels."""
+
+from argparse import Namespace
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from .arguments import Parser, parse_strictly
+from .stdout import EXIT_UNWRITTEN
+from .stored_runs import WHICH_RUNS, add_judging, add_output, add_runs
+
+if TYPE_CHECKING:
+    from socratic_bench.calibration.correcting import Asked
+    from socratic_bench.documents.correction import CorrectionDocument
+
+EPILOG = "exit codes: 0 told, 2 usage, 4 a store cannot be read.\n"
+
+
+def main(words: Sequence[str]) -> int:
+    """Three figures for one; no model is called."""
+    from socratic_bench.calibration.correcting import correct
+    from socratic_bench.documents.plain import plain_keys
+
+    from .output import print_document, waiting_for
+    from .sources import bucket_region
+
+    parser = build_parser()
+    found = parse_strictly(parser, words)
+    asked = _asked(found, parser.prog)
+    with waiting_for("the stored runs", quiet=found.quiet):
+        document = correct(asked, bucket_region)
+    words_of = partial(_say, document, quiet=found.quiet)
+    printed = print_document(plain_keys(document), words=words_of, pretty=found.pretty)
+    return 0 if printed else EXIT_UNWRITTEN
+
+
+def build_parser(words: Sequence[str] = ()) -> Parser:
+    del words
+    parser = Parser(
+        prog="socratic-runner correct",
+        description="Corrects what a judge says of stored runs by labels of some of their turns: "
+        "means of scores and rates of yes as judged, corrected, and by labels alone. Labels count "
+        "that know with which probability their turn was drawn, as socratic-runner label draws "
+        "them.",
+        epilog=EPILOG,
+    )
+    add_runs(parser)
+    parser.add_argument("--labels", metavar="FILE", nargs="+", help="labels, JSONL or CSV")
+    parser.add_argument(
+        "--match",
+        metavar="LABEL=QUANTITY",
+        nargs="+",
+        help="what the judge says yes by: an EVENT, DIMENSION<BOUND or DIMENSION>=BOUND",
+    )
+    parser.add_argument(
+        "--rate",
+        metavar="SCORE<BOUND",
+        nargs="+",
+        help="correct the share of turns on this side of a bound, too; or SCORE>=BOUND",
+    )
+    add_judging(parser)
+    add_output(parser)
+    return parser
+
+
+def _asked(found: Namespace, prog: str) -> "Asked":
+    """Raises `UsageError` with every mistake."""
+    from socratic_bench.calibration.correcting import Asked
+    from socratic_bench.errors import UsageError
+
+    pairs = [word.partition("=") for word in found.match or ()]
+    problems = [
+        f"--match takes LABEL=QUANTITY, not {name!r}." for name, sign, _ in pairs if not sign
+    ]
+    if not found.runs:
+        problems.append(WHICH_RUNS)
+    if not found.labels:
+        problems.append("No labels: give --labels FILE.")
+    if problems:
+        raise UsageError(problems, hint=f"See {prog} --help.")
+    return Asked(
+        runs=tuple(found.runs),
+        labels=tuple(found.labels),
+        matches={name.strip(): quantity.strip() for name, _, quantity in pairs},
+        rates=tuple(found.rate or ()),
+        judging=found.judging,
+    )
+
+
+def _say(document: "CorrectionDocument", *, quiet: bool) -> None:
+    if not quiet:
+        from .correct_table import say_correction
+
+        say_correction(document)

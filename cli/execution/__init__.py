@@ -1,0 +1,1 @@
+"""What the command has for the benchmark `execution` alone."""

@@ -1,0 +1,145 @@
+"""`socratic-runner judge RUNS ...`: stored runs judged again; the first verdicts stay."""
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from .arguments import Flags, Parser, parse
+from .stdout import EXIT_UNWRITTEN
+from .stored_runs import WHICH_RUNS
+
+if TYPE_CHECKING:
+    from socratic_bench.benchmarks import RunConfig
+    from socratic_bench.documents.judgings import JudgingsDocument, JudgingsDryRun
+    from socratic_bench.documents.result import RunResult
+    from socratic_bench.errors import Words
+    from socratic_bench.rejudging.preparing import Rejudging
+    from socratic_bench.runner import CancelToken
+
+NO_RUNS = "--runs needs a value."
+
+
+def main(words: Sequence[str]) -> int:
+    """Judge what is stored, compare, print."""
+    from socratic_bench.errors import BenchError
+    from socratic_bench.runner import CancelToken
+
+    from .output import print_failure
+    from .run import call_by_flags, leave, take_signals
+
+    flags, problems = parse(build_parser(words), words)
+    cancel_token = CancelToken()
+    take_signals(cancel_token)
+    try:
+        config, runs = prepared(flags, problems)
+        if flags.get("dry-run"):
+            return leave(_estimate(runs, config, flags), cancel_token)
+        results = _perform(runs, config, flags, cancel_token)
+    except BenchError as error:
+        error.call_settings(call_by_flags())
+        print_failure(error)
+        number = getattr(error, "signal_number", None)
+        return leave(128 + number if number else error.exit_code, cancel_token)
+    return _report(runs, results, flags)
+
+
+def build_parser(words: Sequence[str] = ()) -> Parser:
+    del words
+    from .judge_flags import build
+
+    return build()
+
+
+def prepared(flags: Flags, problems: "Sequence[Words]") -> "tuple[RunConfig, Sequence[Rejudging]]":
+    """What is asked for, and the runs. Raises `UsageError` with every mistake."""
+    from socratic_bench.benchmarks import RunConfig
+    from socratic_bench.rejudging.preparing import prepare_judgings
+    from socratic_bench.settings import fields_of, read_config
+
+    from .judge_flags import RUNS
+    from .output import waiting_for
+    from .sources import any_model, bucket_region, sources
+
+    own = {name: value for name, value in flags.items() if name != RUNS}
+    config, misread = read_config(RunConfig, any_model(sources({**own, "model": "none"})))
+    named = flags.get(RUNS, ())
+    found: list[Words] = [said for said in problems if said != NO_RUNS]
+    if not named or isinstance(named, bool):
+        found.append(WHICH_RUNS)
+        named = ()
+    flagged = fields_of(RunConfig, own)
+    found += misread
+    if "judge_model" in flagged:  # else each run has its own
+        found += [one for one in config.problems() if "region" not in one.settings]
+    with waiting_for("the stored runs", quiet=bool(flags.get("quiet"))):
+        runs = prepare_judgings([*named], config, flagged, bucket_region, found)
+    return config, runs
+
+
+def _perform(
+    runs: "Sequence[Rejudging]", config: "RunConfig", flags: Flags, cancel_token: "CancelToken"
+) -> "Mapping[str, RunResult]":
+    from socratic_bench.rejudging.judging import judge_again
+
+    from .run import listener_for
+    from .run_in_thread import run_in_thread
+
+    judging = partial(
+        judge_again,
+        runs,
+        cancel_token,
+        listener=partial(listener_for, quiet=bool(flags.get("quiet"))),
+        max_cost_usd=config.max_cost_usd,
+    )
+    return run_in_thread(judging)
+
+
+def _estimate(runs: "Sequence[Rejudging]", config: "RunConfig", flags: Flags) -> int:
+    from socratic_bench.documents.plain import plain_keys
+    from socratic_bench.rejudging.judging import forecast
+
+    from .judge_table import say_forecast
+    from .output import print_document, waiting_for
+
+    quiet = bool(flags.get("quiet"))
+    with waiting_for("the endpoint, to count tokens", quiet=quiet):
+        document: JudgingsDryRun = forecast(runs, os.environ, config.max_cost_usd)
+    words = partial(say_forecast, document) if not quiet else None
+    printed = print_document(
+        plain_keys(document), words=words or (lambda: None), pretty=bool(flags.get("pretty"))
+    )
+    return 0 if printed else EXIT_UNWRITTEN
+
+
+def _report(runs: "Sequence[Rejudging]", results: "Mapping[str, RunResult]", flags: Flags) -> int:
+    from socratic_bench.documents.plain import plain_keys
+    from socratic_bench.rejudging.differences import document_of
+
+    from .output import print_document
+    from .process import leave_now
+    from .run import call_by_flags
+
+    for result in results.values():
+        if result.error is not None:
+            result.error.call_settings(call_by_flags())
+    document = document_of(runs, results)
+    printed = print_document(
+        plain_keys(document),
+        words=partial(_say, document, quiet=bool(flags.get("quiet"))),
+        pretty=bool(flags.get("pretty")),
+    )
+    code = next((one.exit_code for one in results.values() if one.exit_code), 0)
+    leave_now(code if printed else code or EXIT_UNWRITTEN)
+
+
+def _say(document: "JudgingsDocument", *, quiet: bool) -> None:
+    from socratic_bench.errors import BenchError
+
+    from .judge_table import say_judgings
+    from .output import say_error
+
+    if not quiet:
+        say_judgings(document)
+    if document.error is not None:
+        say_error(BenchError(document.error.message, hint=document.error.hint))

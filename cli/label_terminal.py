@@ -1,0 +1,90 @@
+"""Asks a person at the terminal: the dialogue so far, the reply, one question after the other."""
+
+import sys
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+from . import terminal
+from .output import plain, say
+
+if TYPE_CHECKING:
+    from socratic_bench.calibration.labelling import Labelling
+    from socratic_bench.documents.label import Label
+
+HELP = "? what scores mean, b back, s skip this turn, a all of the dialogue, q quit"
+SHOWN_LINES = 6  # of what was said before; `a` shows all
+REPLY = 36
+
+
+def ask_all(labelling: "Labelling") -> None:
+    """Until all is answered, the person quits (q, Ctrl-D or Ctrl-C), or the terminal goes."""
+    session, n_turns = labelling.session, len(labelling.turns)
+    say(f"{n_turns} turns were drawn, {session.n_done} of them are done. {HELP}.")
+    shown: int | None = None
+    while session.place is not None:
+        turn, number = session.place
+        if turn != shown:
+            _show(labelling.turns[turn], f"{session.n_done + 1} of {n_turns}", labelling)
+            shown = turn
+        word = _read(session.questions[number].text)
+        if word in (None, "q"):
+            break
+        _do(word or "", labelling)
+    say(f"{session.n_done} of {n_turns} turns are labelled, in {labelling.asked.file}.")
+
+
+def _do(word: str, labelling: "Labelling") -> None:
+    session = labelling.session
+    assert session.place is not None  # noqa: S101 -- something was asked
+    turn, number = session.place
+    if word == "b":
+        session.back()
+    elif word == "s":
+        session.skip()
+    elif word == "a":
+        _show(labelling.turns[turn], "the whole dialogue", labelling, whole=True)
+    elif word == "?":
+        for level, meaning in session.questions[number].levels.items():
+            _paragraph(f"{level}: {meaning}", "    ")
+        say(HELP)
+    elif problem := session.answer(word):
+        say(problem)
+
+
+def _read(question: str) -> str | None:
+    """The answer, without the white space around it; `None` if the person has left."""
+    sys.stderr.write(f"{question} > ")
+    sys.stderr.flush()
+    try:
+        line = sys.stdin.readline()
+    except KeyboardInterrupt:
+        line = ""
+    if not line.endswith("\n"):
+        sys.stderr.write("\n")
+    return line.strip() if line else None
+
+
+def _show(label: "Label", head: str, labelling: "Labelling", *, whole: bool = False) -> None:
+    """Neither the model nor the judge nor their words but the reply are told."""
+    asking, tested = labelling.rubric.speakers
+    names = {"user": asking, "assistant": tested}
+    said = [(names[one.role], one.text) for one in label.history]
+    said.append((asking, label.prompt or ""))
+    left_out = 0 if whole else max(0, len(said) - 1 - SHOWN_LINES)
+    say("")
+    say(f"--- {head} ---")
+    for n, (name, text) in enumerate(said):
+        if n == 1 and left_out:
+            say(f"({left_out} left out; a shows them)")
+        if not 1 <= n <= left_out:
+            _paragraph(f"{name}: {text}", "")
+    say("")
+    _paragraph(f"{tested}, to be scored: {label.reply}", "", colour=REPLY)
+    say("")
+
+
+def _paragraph(text: str, indent: str, colour: int | None = None) -> None:
+    """Its lines, broken between words; what models wrote without control characters."""
+    for line in text.split("\n"):
+        for part in wrap(plain(line), max(20, terminal.columns() - len(indent) - 1)) or [""]:
+            say(indent + (terminal.coloured(part, colour) if colour else part))

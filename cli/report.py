@@ -1,0 +1,166 @@
+"""`socratic-runner report RUNS...`: stored runs as a report that others can read."""
+
+import re
+from argparse import Namespace
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from .arguments import Parser, parse_strictly
+from .stdout import EXIT_UNWRITTEN
+from .stored_runs import WHICH_RUNS, add_judging, add_output, add_runs
+
+if TYPE_CHECKING:
+    from socratic_bench.documents.correction import CorrectionDocument
+    from socratic_bench.documents.judge_status import Held
+    from socratic_bench.documents.report import ReportDocument
+    from socratic_bench.errors import Words
+
+EPILOG = """\
+exit codes: 0 written, 2 usage, 4 a store cannot be read or a file not written.
+"""
+MAX_SIZE = "30MB"
+FORMS = {
+    "html": ("FILE", "write one HTML file that asks nothing of any network"),
+    "markdown": ("FILE", "write its words and tables as Markdown"),
+    "csv": ("DIR", "write runs.csv, turns.csv and verdicts.csv into a folder, for spreadsheets"),
+    "parquet": ("DIR", "write the same rows into a folder as Parquet (extra tables)"),
+    "png": ("DIR", "write each chart into a folder as PNG on white, for a paper"),
+    "svg": ("DIR", "write each chart into a folder as SVG on white, for a paper"),
+}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(B|KB|MB)?", re.IGNORECASE)
+_UNITS = {"B": 1, "KB": 1_000, "MB": 1_000_000}
+
+
+def main(words: Sequence[str]) -> int:
+    from socratic_bench.documents.plain import plain_keys
+
+    from .output import print_document, waiting_for
+
+    parser = build_parser()
+    found = parse_strictly(parser, words)
+    max_bytes = _checked(found, parser.prog)
+    with waiting_for("the stored runs", quiet=found.quiet):
+        document = _written(found, max_bytes)
+    words_of = partial(_say, document, quiet=found.quiet)
+    printed = print_document(plain_keys(document), words=words_of, pretty=found.pretty)
+    return 0 if printed else EXIT_UNWRITTEN
+
+
+def build_parser() -> Parser:
+    parser = Parser(
+        prog="socratic-runner report",
+        description="Writes a report of stored runs: which model is best and how sure that is, "
+        "figures by turn, sample and kind of turn, cost, latency, and every transcript. Needs the "
+        "extra report, but for --csv and --parquet. Several forms can be written at once.",
+        epilog=EPILOG,
+    )
+    add_runs(parser)
+    for form, (metavar, told) in FORMS.items():
+        parser.add_argument(f"--{form}", metavar=metavar, help=told)
+    parser.add_argument(
+        "--labels",
+        metavar="FILE",
+        nargs="+",
+        help="people's labels of turns of these runs, JSONL or CSV: figures are corrected by them",
+    )
+    add_judging(parser)
+    parser.add_argument(
+        "--calibration",
+        metavar="FILE",
+        help="say if judges are calibrated by this, or by those in a DIR or s3://BUCKET/PREFIX",
+    )
+    parser.add_argument(
+        "--max-size",
+        metavar="SIZE",
+        default=MAX_SIZE,
+        help=f"leave transcripts out of a larger file, such as 600KB (default {MAX_SIZE})",
+    )
+    add_output(parser, "nothing on stderr")
+    return parser
+
+
+def _checked(found: Namespace, prog: str) -> int:
+    """The most bytes that a file may have. Raises `UsageError` with every mistake."""
+    from socratic_bench.errors import UsageError
+    from socratic_bench.reporting.exports import problems_of
+
+    problems: list[Words] = [] if found.runs else [WHICH_RUNS]
+    asked = _asked(found)
+    if not asked:
+        problems.append(f"What is to be written: name it with --{', --'.join(FORMS)}.")
+    problems += problems_of(asked)
+    size = _SIZE.fullmatch(found.max_size)
+    if size is None:
+        problems.append(f"--max-size {found.max_size!r} is no size such as 600KB or 30MB.")
+    if problems or size is None:
+        raise UsageError(problems, hint=f"See {prog} --help.")
+    return int(float(size[1]) * _UNITS[(size[2] or "B").upper()])
+
+
+def _asked(found: Namespace) -> dict[str, str]:
+    """Where each form goes that is asked for."""
+    return {form: path for form in FORMS if (path := getattr(found, form)) is not None}
+
+
+def _written(found: Namespace, max_bytes: int) -> "ReportDocument":
+    from socratic_bench.documents.report import ReportDocument, ReportFile
+    from socratic_bench.reporting.exports import export
+    from socratic_bench.reporting.files import write_all
+    from socratic_bench.reporting.reading import read_rows
+
+    from .sources import bucket_region
+
+    rows = read_rows(found.runs, bucket_region, found.judging, _calibrations(found))
+    made = export(rows, _asked(found), max_bytes, partial(_corrected, found))
+    write_all(made.files)
+    return ReportDocument(
+        benchmark=rows.benchmark.name,
+        models=made.models,
+        n_runs=len(rows.runs),
+        n_failed=len(rows.failed),
+        sentences=made.sentences,
+        sections=made.sections,
+        left_out=made.left_out,
+        files=[ReportFile(form=one.form, path=one.path, bytes=len(one.body)) for one in made.files],
+    )
+
+
+def _calibrations(found: Namespace) -> "Sequence[Held]":
+    if found.calibration is None:
+        return ()
+    from socratic_bench.errors import UsageError
+    from socratic_bench.runner.held_judge import calibrations_at
+
+    from .run import call_by_flags
+    from .sources import bucket_region
+
+    try:
+        return calibrations_at(found.calibration, bucket_region)
+    except UsageError as error:
+        error.call_settings(call_by_flags())
+        raise
+
+
+def _corrected(found: Namespace) -> "CorrectionDocument | None":
+    """Figures by labels, if there are any."""
+    if not found.labels:
+        return None
+    from socratic_bench.calibration.correcting import Asked, correct
+
+    from .sources import bucket_region
+
+    return correct(Asked(runs=tuple(found.runs), labels=tuple(found.labels)), bucket_region)
+
+
+def _say(document: "ReportDocument", *, quiet: bool) -> None:
+    from .output import plain, say
+
+    if quiet:
+        return
+    for sentence in document.sentences:
+        say(plain(sentence))
+    for one in document.files:
+        say(f"{plain(one.path)}: {one.bytes / 1000:,.0f} KB")
+    if document.left_out:
+        say(f"{len(document.left_out)} transcripts left out (--max-size)")

@@ -1,0 +1,102 @@
+"""`socratic-runner show RUN`: one stored run at the terminal."""
+
+import os
+import re
+from argparse import Namespace
+from collections.abc import Sequence
+from functools import partial
+
+from .arguments import Parser, parse_strictly
+from .stdout import EXIT_UNWRITTEN
+from .stored_runs import add_judging, add_output
+
+EPILOG = "exit codes: 0 shown, 2 usage, 4 a store cannot be read.\n"
+_TURNS = re.compile(r"(\d+)(?:-(\d+))?")
+# By flag, as a run has them.
+_VARIABLES = {
+    "output_dir": "RUNNER_OUTPUT_DIR",
+    "s3_bucket": "RUNNER_S3_BUCKET",
+    "s3_prefix": "RUNNER_S3_PREFIX",
+}
+
+
+def main(words: Sequence[str]) -> int:
+    """Draw it on stderr, and print its figures."""
+    from socratic_bench.documents.plain import plain_keys
+    from socratic_bench.reporting.single import read_single
+
+    from .output import print_document, waiting_for
+    from .show_words import say_run
+    from .sources import bucket_region
+
+    parser = build_parser()
+    found = parse_strictly(parser, words)
+    turns = _checked(found, parser.prog)
+    with waiting_for("the stored run", quiet=found.quiet):
+        single = read_single(found.run, _roots(found), bucket_region, found.judging)
+    picture = partial(say_run, single, turns, has_transcript=not found.no_transcript)
+    printed = print_document(
+        plain_keys(single.document),
+        words=(lambda: None) if found.quiet else picture,
+        pretty=found.pretty,
+    )
+    return 0 if printed else EXIT_UNWRITTEN
+
+
+def build_parser() -> Parser:
+    parser = Parser(
+        prog="socratic-runner show",
+        description="Draws one complete stored run at the terminal (stderr): its figures, a chart "
+        "of scores by turn, events, and the transcript. Prints what it has drawn as one JSON "
+        "document. Calls no model.",
+        epilog=EPILOG,
+    )
+    parser.add_argument(
+        "run",
+        metavar="RUN",
+        nargs="?",
+        help="a run's id, document, curated file or folder, or an output folder or s3:// place "
+        "that has one run",
+    )
+    where = "where a run is that its id names"
+    parser.add_argument("-o", "--output-dir", metavar="DIR", help=f"{where} (RUNNER_OUTPUT_DIR)")
+    parser.add_argument("--s3-bucket", metavar="NAME", help=f"{where} (RUNNER_S3_BUCKET)")
+    parser.add_argument(
+        "--s3-prefix", metavar="PREFIX", help="before every key there (RUNNER_S3_PREFIX)"
+    )
+    add_judging(parser)
+    parser.add_argument(
+        "--turns", metavar="A-B", help="of the transcript, these turns alone, counted from 0"
+    )
+    parser.add_argument("--no-transcript", action="store_true", help="leave the transcript out")
+    add_output(parser, "draw nothing")
+    return parser
+
+
+def _checked(found: Namespace, prog: str) -> range | None:
+    """The turns whose words are shown, `None` for all. Raises `UsageError` with every mistake."""
+    from socratic_bench.errors import UsageError
+
+    problems = [] if found.run else ["Which run: give its id, its file or its folder."]
+    turns = None
+    if found.turns is not None:
+        named = _TURNS.fullmatch(found.turns)
+        if named:
+            turns = range(int(named[1]), int(named[2] or named[1]) + 1)
+        if not turns:
+            problems.append(f"--turns {found.turns!r} is not A-B, such as 5-12, or one turn.")
+    if problems:
+        raise UsageError(problems, hint=f"See {prog} --help.")
+    return turns
+
+
+def _roots(found: Namespace) -> list[str]:
+    """The stores in which an id is looked for: those of flags, or else those of variables."""
+    folder, bucket, prefix = (getattr(found, name) for name in _VARIABLES)
+    if not folder and not bucket:
+        folder, bucket, prefix = (
+            given or os.environ.get(variable)
+            for given, variable in zip((folder, bucket, prefix), _VARIABLES.values(), strict=True)
+        )
+    place = "/".join(part for part in (bucket, (prefix or "").strip("/")) if part)
+    return [root for root in (folder, f"s3://{place}" if bucket else None) if root]

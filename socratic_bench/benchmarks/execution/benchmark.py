@@ -1,0 +1,140 @@
+"""The benchmark as the engine sees it: prepare the items, sum the answers up."""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from socratic_bench.benchmarks.execution.dataset import DataSet, read_problems
+from socratic_bench.benchmarks.execution.document import PARTS, ExecutionSample
+from socratic_bench.benchmarks.execution.episode import ExecutionEpisode
+from socratic_bench.benchmarks.execution.items import Item, items_of
+from socratic_bench.benchmarks.execution.metrics import METRICS, n_problems_of, summarise
+from socratic_bench.benchmarks.execution.prompts import prompt_of, prompts_sha256
+from socratic_bench.benchmarks.execution.sampling import notices_of, problems_of
+from socratic_bench.benchmarks.execution.settings import Settings
+from socratic_bench.benchmarks.execution.turn import ExecutionTurn
+from socratic_bench.benchmarks.execution.views import VIEWS
+from socratic_bench.errors import Problem, UsageError, Words, followed
+from socratic_bench.ports import Benchmark, Metrics
+from socratic_bench.settings import CoreConfig, part_of, read_system_prompt
+from socratic_bench.turns import Turn
+from socratic_bench.types import counted
+
+MOST_NAMED = 5
+
+
+class ExecutionBenchmark(Benchmark):
+    """Does a model run code in its head, or recall what it has seen?"""
+
+    name = "execution"
+    metrics = METRICS
+    primary_metric = "mc"
+    compared_metrics = ("oc", "mr", "preference", "choice_correct")
+    conditions = (
+        *("inputs.dataset_sha256", "inputs.prompts_sha256", "inputs.task"),
+        *("inputs.pred_generations", "inputs.pred_reasoning", "inputs.pred_skip_boolean"),
+        *("inputs.choice_runs", "inputs.choice_reasoning", "inputs.choice_skip_boolean"),
+    )
+    shorter = (
+        "ask fewer problems ({pred_num_problems}, {choice_num_problems}) or less often "
+        "({pred_generations}, {choice_runs})"
+    )
+    parts = PARTS
+    views = VIEWS
+
+    @property
+    def documents(self) -> Mapping[str, type[Struct]]:
+        """What `dataset` prints, which no run needs."""
+        from socratic_bench.benchmarks.execution.dataset.documents import DOCUMENTS
+
+        return DOCUMENTS
+
+    def prepare(self, config: CoreConfig) -> ExecutionEpisode:
+        """All calls of a configuration. Raises `UsageError` with every mistake in settings, prompt
+        file and data set.
+        """
+        settings = part_of(config, Settings)
+        problems: list[Words] = [*problems_of(settings)]
+        if settings.prompt is not None:
+            problems.append(Problem.of("{prompt} is nothing that execution asks: leave it out."))
+        system, data = _system(settings, problems), _data(settings, problems)
+        items = items_of(settings, data.problems) if data else ()
+        if data and not items:
+            problems.append(_nothing(data))
+        if problems or data is None:
+            raise UsageError(problems)
+        sample = ExecutionSample(
+            id=f"{settings.task}-{data.sha256[:12]}",
+            label=_label(settings, items),
+            prompt=prompt_of(items[0]),
+            n_items=len(items),
+            n_parts=n_problems_of(items),
+            hashes={"dataset_sha256": data.sha256, "prompts_sha256": prompts_sha256()},
+            notices=(*_dropped(data), *notices_of(settings)),
+            items=items,
+            data=data,
+        )
+        return ExecutionEpisode(opening=sample, settings=settings, items=items, system=system)
+
+    def summarise(self, config: CoreConfig, turns: Sequence[Turn]) -> Metrics:
+        del config
+        return summarise([ExecutionTurn.of(turn).reading for turn in turns])
+
+    def falls_short(self, config: CoreConfig, turn: Turn) -> bool:
+        del config
+        return ExecutionTurn.of(turn).result != "correct"
+
+    def headline(self, metrics: Metrics) -> Sequence[str]:
+        names = ("oc", "mc", "or", "mr", "preference", "position_bias")
+        known = [f"{name} {metrics[name]:.3g}" for name in names if metrics[name] is not None]
+        return known or ["no answer was readable"]
+
+
+BENCHMARK = ExecutionBenchmark()
+
+
+def _data(settings: Settings, problems: list[Words]) -> DataSet | None:
+    try:
+        return read_problems(
+            settings.dataset,
+            split=settings.split,
+            include_missing_mutations=settings.include_missing_mutations,
+        )
+    except UsageError as error:
+        first, *others = error.said
+        problems.extend([followed(first, error.hint) if error.hint else first, *others])
+        return None
+
+
+def _system(settings: Settings, problems: list[Words]) -> str | None:
+    if not settings.system_prompt_file:
+        return None
+    try:
+        return read_system_prompt(settings.system_prompt_file)
+    except UsageError as error:
+        problems.extend(error.said)
+        return None
+
+
+def _nothing(data: DataSet) -> Problem:
+    return Problem.of(
+        "No problem is left to ask: {dataset} has {kept}, and those from {pred_start_index} and "
+        "{choice_start_index} on are asked.",
+        kept=counted(len(data.problems), "problem"),
+    )
+
+
+def _dropped(data: DataSet) -> Sequence[str]:
+    if not data.dropped:
+        return ()
+    names = ", ".join(data.dropped[:MOST_NAMED])
+    more = f" and {len(data.dropped) - MOST_NAMED} more" if len(data.dropped) > MOST_NAMED else ""
+    return (
+        f"{counted(len(data.dropped), 'row')} without a mutated program: left out ({names}{more}).",
+    )
+
+
+def _label(settings: Settings, items: Sequence[Item]) -> str:
+    n_problems = len({one.problem.id for one in items})
+    what = "prediction and choice" if settings.task == "both" else settings.task
+    return f"{what}, {counted(n_problems, 'problem')}, {counted(len(items), 'call')}"

@@ -1,0 +1,226 @@
+"""What `socratic-runner dataset` prints."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from socratic_bench.benchmarks.execution.dataset.mutating import Mutated
+from socratic_bench.benchmarks.execution.dataset.reading import DataSet
+from socratic_bench.benchmarks.execution.dataset.verifying import Fault, Finding, Verified, Which
+from socratic_bench.benchmarks.execution.problem import Mutation, Problem
+from socratic_bench.benchmarks.execution.sandbox.client import Limits
+from socratic_bench.documents.scalars import SCHEMA_VERSION, Amount, Count, Sha256, Version
+
+Id = Annotated[str, Meta(description="the problem's id")]
+ProblemSha = Annotated[Sha256, Meta(description="of its programs, calls and stored outputs")]
+
+
+class DataSetEntry(Struct, frozen=True, kw_only=True):
+    """The data set that was read."""
+
+    place: Annotated[str, Meta(description="as it was named")]
+    split: Annotated[str | None, Meta(description="of a folder or the Hub; null: of a file")]
+    revision: Annotated[str | None, Meta(description="commit on the Hub; null: not of the Hub")]
+    sha256: Annotated[Sha256, Meta(description="of its files' bytes")]
+    n_rows: Annotated[Count, Meta(description="rows")]
+    without_mutation: Annotated[list[str], Meta(description="ids of rows that have no mutation")]
+
+    @classmethod
+    def of(cls, found: DataSet) -> "DataSetEntry":
+        lacking = [one.id for one in found.problems if one.mutated_code is None]
+        return cls(
+            place=found.place,
+            split=found.split,
+            revision=found.revision,
+            sha256=found.sha256,
+            n_rows=found.n_rows,
+            without_mutation=[*found.dropped, *lacking],
+        )
+
+
+class LimitsEntry(Struct, frozen=True, kw_only=True):
+    """What one execution of a program may use."""
+
+    timeout_s: Annotated[Amount, Meta(description="seconds by the clock, for all of its calls")]
+    memory_bytes: Annotated[Count, Meta(description="address space of its process")]
+    printed_bytes: Annotated[Count, Meta(description="what it may print")]
+
+    @classmethod
+    def of(cls, limits: Limits) -> "LimitsEntry":
+        return cls(
+            timeout_s=limits.timeout_s,
+            memory_bytes=limits.memory_bytes,
+            printed_bytes=limits.printed_bytes,
+        )
+
+
+class Isolation(Struct, frozen=True, kw_only=True):
+    """What stood between the programs and the machine."""
+
+    user: Annotated[
+        Literal["nobody", "own"],
+        Meta(description="whose rights programs had: nobody's where the command is root's"),
+    ]
+    refuses_calls: Annotated[
+        bool | None,
+        Meta(
+            description="whether the kernel refused them processes, sockets and changes of files; "
+            "null: no program ended by itself"
+        ),
+    ]
+    hides_files: Annotated[
+        bool | None,
+        Meta(
+            description="whether the kernel hid from them all files but Python's and the system's "
+            "libraries, and other processes; null: no program ended by itself"
+        ),
+    ]
+    network_open: Annotated[
+        bool, Meta(description="whether the machine or container has a network but its own loop")
+    ]
+
+
+class FindingEntry(Struct, frozen=True, kw_only=True):
+    """What is wrong with a program, or with one of its calls."""
+
+    program: Which
+    fault: Fault
+    case: Annotated[Count | None, Meta(description="index of the call, from 0; null: all of them")]
+    message: Annotated[str, Meta(description="the fault in words")]
+    stored: Annotated[str | None, Meta(description="beginning of the output in the data set")]
+    found: Annotated[list[str], Meta(description="beginning of what it gave, by run")]
+
+    @classmethod
+    def of(cls, finding: Finding) -> "FindingEntry":
+        return cls(
+            program=finding.program,
+            fault=finding.fault,
+            case=finding.case,
+            message=finding.message,
+            stored=finding.stored,
+            found=list(finding.found),
+        )
+
+
+class VerifiedRow(Struct, frozen=True, kw_only=True):
+    """One problem."""
+
+    id: Id
+    sha256: ProblemSha
+    ok: Annotated[bool, Meta(description="whether nothing is wrong with it")]
+    findings: Annotated[list[FindingEntry], Meta(description="all that is wrong with it")]
+
+    @classmethod
+    def of(cls, verified: Verified) -> "VerifiedRow":
+        return cls(
+            id=verified.problem.id,
+            sha256=verified.problem.sha256,
+            ok=not verified.findings,
+            findings=[FindingEntry.of(one) for one in verified.findings],
+        )
+
+
+class DatasetVerification(Struct, frozen=True, kw_only=True):
+    """Whether the stored outputs of a data set are what its programs give."""
+
+    kind: Literal["dataset_verification"] = "dataset_verification"
+    schema_version: Version = SCHEMA_VERSION
+    ok: Annotated[bool, Meta(description="whether nothing is wrong with any row")]
+    dataset: DataSetEntry
+    n_runs: Annotated[Count, Meta(description="runs of each program, with as many hash seeds")]
+    n_wrong: Annotated[Count, Meta(description="rows with which something is wrong")]
+    limits: LimitsEntry
+    isolation: Isolation
+    rows: Annotated[list[VerifiedRow], Meta(description="all rows, in the order of the data set")]
+
+
+class MutatedRow(Struct, frozen=True, kw_only=True):
+    """What became of one problem."""
+
+    id: Id
+    sha256: Annotated[ProblemSha | None, Meta(description="with the mutation; null: it has none")]
+    made: Annotated[bool, Meta(description="whether a mutation was made, or made anew")]
+    mutation_type: Annotated[str | None, Meta(description="kind of operator; null: none, unknown")]
+    coverage_similarity: Annotated[
+        float | None,
+        Meta(ge=0, le=1, description="Jaccard index of the lines that both programs execute"),
+    ]
+    n_candidates: Annotated[Count, Meta(description="mutations that were tried")]
+    n_valid: Annotated[
+        Count, Meta(description="those that end with literals, of which one or more differ")
+    ]
+    reason: Annotated[str | None, Meta(description="why none was made; null: one was")]
+
+
+class DatasetMutation(Struct, frozen=True, kw_only=True):
+    """Mutations that were made for the programs of a data set."""
+
+    kind: Literal["dataset_mutation"] = "dataset_mutation"
+    schema_version: Version = SCHEMA_VERSION
+    dataset: DataSetEntry
+    output: Annotated[str, Meta(description="path of the file that was written, JSON Lines")]
+    sha256: Annotated[Sha256, Meta(description="of that file")]
+    n_made: Annotated[Count, Meta(description="mutations that were made")]
+    n_without: Annotated[Count, Meta(description="rows that have none in that file")]
+    limits: LimitsEntry
+    isolation: Isolation
+    rows: Annotated[list[MutatedRow], Meta(description="all rows, in the order of the data set")]
+
+
+DOCUMENTS: Mapping[str, type[Struct]] = {
+    "dataset_verification": DatasetVerification,
+    "dataset_mutation": DatasetMutation,
+}
+
+
+def verification(
+    found: DataSet, verified: Sequence[Verified], n_runs: int, limits: Limits, isolation: Isolation
+) -> DatasetVerification:
+    n_wrong = sum(bool(one.findings) for one in verified)
+    return DatasetVerification(
+        ok=not n_wrong,
+        dataset=DataSetEntry.of(found),
+        n_runs=n_runs,
+        n_wrong=n_wrong,
+        limits=LimitsEntry.of(limits),
+        isolation=isolation,
+        rows=[VerifiedRow.of(one) for one in verified],
+    )
+
+
+def mutation(  # noqa: PLR0913 -- as many as the document has
+    found: DataSet,
+    written: Sequence[Problem],
+    made: Mapping[str, Mutated],
+    limits: Limits,
+    isolation: Isolation,
+    *,
+    output: str,
+    sha256: str,
+) -> DatasetMutation:
+    rows = [_mutated_row(problem, made.get(problem.id)) for problem in written]
+    return DatasetMutation(
+        dataset=DataSetEntry.of(found),
+        output=output,
+        sha256=sha256,
+        n_made=sum(row.made for row in rows),
+        n_without=sum(row.sha256 is None for row in rows),
+        limits=LimitsEntry.of(limits),
+        isolation=isolation,
+        rows=rows,
+    )
+
+
+def _mutated_row(problem: Problem, made: Mutated | None) -> MutatedRow:
+    info = problem.mutation or Mutation()
+    return MutatedRow(
+        id=problem.id,
+        sha256=problem.sha256 if problem.mutated_code is not None else None,
+        made=made is not None and problem.mutated_code is not None,
+        mutation_type=info.mutation_type,
+        coverage_similarity=info.coverage_similarity,
+        n_candidates=made.n_candidates if made else 0,
+        n_valid=made.n_valid if made else 0,
+        reason=made.reason if made else "it has one already",
+    )

@@ -1,0 +1,156 @@
+"""Are stored outputs what the programs give? Each is executed anew, under several hash seeds."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from socratic_bench.benchmarks.execution.literals import (
+    LiteralError,
+    Value,
+    compare,
+    is_literal,
+    parse_literal,
+)
+from socratic_bench.benchmarks.execution.problem import Problem
+from socratic_bench.benchmarks.execution.sandbox.client import Case, Execution, Outcome, Sandbox
+
+Which = Literal["original", "mutated"]
+Fault = Literal[
+    "wrong_output",
+    "stored_not_literal",
+    "not_literal",
+    "nondeterministic",
+    "error",
+    "timeout",
+    "memory",
+    "output",
+    "crashed",
+    "no_result",
+    "processes",
+]
+_LONGEST_SHOWN = 200
+_ENDED: dict[Outcome, Fault] = {
+    "timeout": "timeout",
+    "output": "output",
+    "memory": "memory",
+    "crashed": "crashed",
+    "no_result": "no_result",
+    "abandoned": "no_result",
+}
+_WORDS: dict[Fault, str] = {
+    "timeout": "it did not end in time",
+    "output": "it printed too much, or its value is too long",
+    "memory": "it needs more memory than it may have",
+    "crashed": "it crashed the interpreter",
+    "no_result": "it ended the process, or closed its files, before it gave a value",
+    "processes": "it left processes, which were killed",
+}
+_REFUSED = " (programs have no processes, sockets, signals or files)"
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """What is wrong with a program, or with one of its calls, counted from 0."""
+
+    program: Which
+    fault: Fault
+    message: str
+    case: int | None = None
+    stored: str | None = None
+    found: tuple[str, ...] = ()  # what it gave, one for each run
+
+
+class Verified(Struct, frozen=True, kw_only=True):
+    """A problem and all that is wrong with it."""
+
+    problem: Problem
+    findings: tuple[Finding, ...]
+
+
+def verify(
+    problems: Sequence[Problem], sandbox: Sandbox, tell: Callable[[int], object]
+) -> list[Verified]:
+    """What is wrong with each. `tell` hears how many are done."""
+    verified = []
+    for count, problem in enumerate(problems, start=1):
+        verified.append(_verified(problem, sandbox))
+        tell(count)
+    return verified
+
+
+def _verified(problem: Problem, sandbox: Sandbox) -> Verified:
+    programs: list[tuple[Which, str, tuple[str, ...]]] = [
+        ("original", problem.code, problem.outputs)
+    ]
+    if problem.mutated_code is not None:
+        programs.append(("mutated", problem.mutated_code, problem.mutated_outputs or ()))
+    findings: list[Finding] = []
+    for which, code, stored in programs:
+        findings += _findings(which, stored, sandbox.execute(code, problem.inputs))
+    return Verified(problem=problem, findings=tuple(findings))
+
+
+def _findings(which: Which, stored: Sequence[str], runs: Sequence[Execution]) -> Iterator[Finding]:
+    faults = dict.fromkeys(_ENDED[run.outcome] for run in runs if run.outcome in _ENDED)
+    if any(run.n_left for run in runs):
+        faults["processes"] = None
+    for fault in faults:
+        yield Finding(program=which, fault=fault, message=f"{_WORDS[fault]}.")
+    finished = [run for run in runs if run.outcome == "ok"]
+    for index, text in enumerate(stored):
+        cases = [run.cases[index] for run in finished if index < len(run.cases)]
+        found = tuple(_shown(case) for case in cases)
+        for fault, message in _faults(text, cases):
+            yield Finding(
+                program=which,
+                fault=fault,
+                message=message,
+                case=index,
+                stored=text[:_LONGEST_SHOWN],
+                found=found,
+            )
+
+
+def _faults(stored: str, cases: Sequence[Case]) -> Iterator[tuple[Fault, str]]:
+    """What is wrong with a call's stored output."""
+    if not is_literal(stored):
+        yield "stored_not_literal", "the stored output is no Python literal."
+    failed = next((case for case in cases if case.text is None), None)
+    if failed:
+        yield _failure(failed)
+    values = []
+    for case in (one for one in cases if one.text is not None):
+        if case.holds:
+            yield "not_literal", f"what it gives is no Python literal: it holds a {case.holds}."
+            return
+        try:
+            values.append(parse_literal(case.text or ""))
+        except LiteralError:
+            yield "not_literal", "what it gives is no Python literal."
+            return
+    if any(compare(one, values[0]) != "equal" for one in values[1:]):
+        yield "nondeterministic", "what it gives changes between runs."
+    elif values and is_literal(stored) and compare(parse_literal(stored), values[0]) != "equal":
+        yield "wrong_output", _difference(parse_literal(stored), values[0])
+
+
+def _failure(case: Case) -> tuple[Fault, str]:
+    if case.error is None:
+        return "output", f"{_WORDS['output']}."
+    if case.error == "MemoryError":
+        return "memory", f"{_WORDS['memory']}."
+    refused = _REFUSED if case.error == "PermissionError" else ""
+    return "error", f"it raises {_shown(case)}{refused}."
+
+
+def _difference(stored: Value, found: Value) -> str:
+    if compare(stored, found) == "shape_mismatch":
+        return "the stored output has lists where it gives tuples, or the reverse."
+    return "it gives another value than the stored one."
+
+
+def _shown(case: Case) -> str:
+    """The beginning of what a call gave."""
+    if case.error is not None:
+        return f"{case.error}: {case.message}"[:_LONGEST_SHOWN]
+    return "" if case.text is None else case.text[:_LONGEST_SHOWN]

@@ -1,0 +1,214 @@
+"""What this benchmark adds to the keys that every document has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
+
+from msgspec import Meta, Struct, field
+
+from socratic_bench.benchmarks.execution.choice import Choice, choice
+from socratic_bench.benchmarks.execution.dataset import DataSet
+from socratic_bench.benchmarks.execution.figures import Signed
+from socratic_bench.benchmarks.execution.items import Item, Kind, Program, other
+from socratic_bench.benchmarks.execution.prediction import Prediction, prediction
+from socratic_bench.benchmarks.execution.reasoning import LevelEntry, Turns, levels
+from socratic_bench.benchmarks.execution.sampling import level_tokens
+from socratic_bench.benchmarks.execution.settings import Level, Settings
+from socratic_bench.benchmarks.execution.turn import ExecutionTurn
+from socratic_bench.documents.cost import Billing, role_cost
+from socratic_bench.documents.result import RunResult
+from socratic_bench.documents.scalars import Count, Sha256, Share
+from socratic_bench.parts import Part, Parts
+from socratic_bench.ports import Sample
+from socratic_bench.settings import MOST_TURNS, part_of
+from socratic_bench.turns import Turn
+
+PLACES = 8
+Rate = Annotated[Share | None, Meta(description="null of none")]
+
+
+class ExecutionSample(Sample, frozen=True, kw_only=True):
+    """All that is asked, and where it is from."""
+
+    items: tuple[Item, ...]
+    data: DataSet
+
+
+class HeadlinePart(Part, frozen=True, kw_only=True):
+    """What a shell loop usually wants."""
+
+    oc: Annotated[Rate, Meta(description="prediction: right on the original program")] = None
+    mc: Annotated[Rate, Meta(description="prediction: right on the mutated program")] = None
+    or_: Annotated[
+        Rate, Meta(description="prediction: the mutated program's output on the original one")
+    ] = field(name="or", default=None)
+    mr: Annotated[
+        Rate, Meta(description="prediction: the original program's output on the mutated one")
+    ] = None
+    preference: Annotated[Rate, Meta(description="choice: for the original program")] = None
+
+    @classmethod
+    def of(cls, metrics: Mapping[str, Any]) -> Self:
+        named = {"or_" if name == "or" else name: value for name, value in metrics.items()}
+        return cls(**{name: named.get(name) for name in cls.__struct_fields__})
+
+
+class MetricsPart(HeadlinePart, frozen=True, kw_only=True):
+    """Shares of readable answers, where nothing else is said; null of none."""
+
+    oc_less_mc: Annotated[
+        Signed | None, Meta(description="OC less MC, mean over problems; null of none")
+    ] = None
+    oc_pass_at_1: Annotated[Rate, Meta(description="OC of all generations, readable or not")] = None
+    mc_pass_at_1: Annotated[Rate, Meta(description="MC of all generations, readable or not")] = None
+    answered: Annotated[Rate, Meta(description="readable answers, of all replies")] = None
+    truncated: Annotated[Rate, Meta(description="replies that were cut off, of all")] = None
+    choice_correct: Annotated[Rate, Meta(description="choice: right answers")] = None
+    choice_oc: Annotated[Rate, Meta(description="right, where the original was chosen")] = None
+    choice_mc: Annotated[Rate, Meta(description="right, where the mutated one was chosen")] = None
+    choice_or: Annotated[
+        Rate, Meta(description="the mutated one's output, where the original was chosen")
+    ] = None
+    choice_mr: Annotated[
+        Rate, Meta(description="the original's output, where the mutated one was chosen")
+    ] = None
+    position_bias: Annotated[Rate, Meta(description="choice: for A, whatever it is")] = None
+    order_consistency: Annotated[
+        Rate, Meta(description="choice: the same program in both orders, of such pairs")
+    ] = None
+    control_position_bias: Annotated[
+        Rate, Meta(description="choice between equal programs: for A")
+    ] = None
+
+
+class TurnPart(Part, frozen=True, kw_only=True):
+    """Which call of which problem it is, and what was answered."""
+
+    task: Annotated[
+        Kind, Meta(description="what it counts to; control is a choice between equal programs")
+    ]
+    problem_id: Annotated[str, Meta(description="id of the problem")]
+    case: Annotated[Count, Meta(description="which call of the problem, from 0")]
+    round: Annotated[Count, Meta(description="which generation or decision, from 0")]
+    program: Annotated[
+        Program, Meta(description="the program that is shown; in a choice, the one that is A")
+    ]
+    level: Annotated[Level, Meta(description="level of reasoning that was asked for")]
+    test_input: Annotated[str, Meta(description="the call whose value is asked for")]
+    expected_output: Annotated[
+        str | None,
+        Meta(description="the right answer of the program that was shown, or chosen"),
+    ]
+    other_output: Annotated[
+        str | None, Meta(description="the other program's; null if there is none")
+    ]
+    can_revert: Annotated[
+        bool, Meta(description="whether the other program's output tells recall from execution")
+    ]
+    chosen: Annotated[
+        str | None, Meta(description="A or B; null in prediction, or without a readable answer")
+    ]
+    prediction: Annotated[
+        str | None, Meta(description="the answer, as it was read; null if it could not be")
+    ]
+
+    @classmethod
+    def of(cls, turn: Turn) -> Self:
+        own = ExecutionTurn.of(turn)
+        item, about = own.item, own.about
+        return cls(
+            task=item.kind,
+            problem_id=item.problem.id,
+            case=item.case,
+            round=item.round,
+            program=item.program,
+            level=item.level,
+            test_input=item.call,
+            expected_output=item.output(about),
+            other_output=item.output(other(about)) if item.kind != "control" else None,
+            can_revert=item.can_revert,
+            chosen=own.answer.chosen if own.answer else None,
+            prediction=own.answer.text if own.answer else None,
+        )
+
+
+class DatasetEntry(Struct, frozen=True, kw_only=True):
+    """Where the problems are from."""
+
+    place: Annotated[str, Meta(description="shipped, a file, or hf:OWNER/NAME")]
+    sha256: Annotated[Sha256, Meta(description="of its files")]
+    rows: Annotated[Count, Meta(description="rows that it has")]
+    dropped: Annotated[
+        list[str], Meta(description="ids of rows that were left out, without a mutated program")
+    ]
+
+
+class RunPart(Part, frozen=True, kw_only=True):
+    """The figures of each task, with their intervals; null of one that was not played."""
+
+    dataset: Annotated[
+        DatasetEntry | None, Meta(description="where the problems are from; null if not read")
+    ] = None
+    prediction: Annotated[
+        Prediction | None, Meta(description="of outputs; null if that was not played")
+    ] = None
+    choice: Annotated[
+        Choice | None, Meta(description="between programs; null if that was not played")
+    ] = None
+    reasoning: Annotated[
+        list[LevelEntry] | None,
+        Meta(description="by level, the lowest first; null without --compare-reasoning"),
+    ] = None
+
+    @classmethod
+    def of(cls, result: RunResult) -> Self:
+        sample, settings = result.opening, part_of(result.config, Settings)
+        assert isinstance(sample, ExecutionSample)  # noqa: S101 -- there are no other episodes
+        turns = [ExecutionTurn.of(turn) for turn in result.turns]
+        compared = [turn for turn in turns if turn.item.kind == "reasoning"]
+        told = [turn.reading for turn in turns if turn.item.kind == "prediction"]
+        chosen = [turn.reading for turn in turns if turn.item.is_choice]
+
+        def of(*kinds: Kind) -> list[Item]:
+            return [one for one in sample.items if one.kind in kinds]
+
+        return cls(
+            dataset=_dataset(sample.data),
+            prediction=prediction(told, asked) if (asked := of("prediction")) else None,
+            choice=choice(chosen, asked) if (asked := of("choice", "control")) else None,
+            reasoning=levels(
+                compared,
+                asked,
+                lambda level: level_tokens(settings, level),
+                lambda some: _usd(result, some),
+            )
+            if (asked := of("reasoning"))
+            else None,
+        )
+
+
+PARTS = Parts(
+    metrics=MetricsPart,
+    headline=HeadlinePart,
+    run=RunPart,
+    turn=TurnPart,
+    turn_file=TurnPart,
+    max_turns=MOST_TURNS,
+)
+
+
+def _dataset(data: DataSet) -> DatasetEntry:
+    return DatasetEntry(
+        place=data.place, sha256=data.sha256, rows=data.n_rows, dropped=[*data.dropped]
+    )
+
+
+def _usd(result: RunResult, turns: Turns) -> float | None:
+    """What the calls of these turns cost."""
+    role = result.parts.tested
+    billing = Billing.of(result.config, result.parts, result.models, result.prices)
+    if not turns or billing.prices(role) is None:
+        return None
+    cost = role_cost(billing, role, [turn.reply for turn in turns])
+    return None if cost is None else round(cost.total_usd, PLACES)

@@ -1,0 +1,95 @@
+"""From answers to figures: shares with intervals that are clustered by problem."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from socratic_bench.benchmarks.execution.reading import OUTCOMES, Reading, Readings
+from socratic_bench.documents.scalars import Count, Share
+from socratic_bench.statistics.clusters import clustered
+from socratic_bench.statistics.intervals import Interval, t_interval, wilson_interval
+
+PLACES = 6
+Signed = Annotated[float, Meta(ge=-1, le=1)]
+Low = Annotated[float | None, Meta(description="lower limit at 95 %; null for a single problem")]
+High = Annotated[float | None, Meta(description="upper limit at 95 %; null for a single problem")]
+
+
+class Figure(Struct, frozen=True, kw_only=True):
+    """A share, and how far it can be trusted: Wilson's interval, clustered by problem."""
+
+    value: Annotated[Share | None, Meta(description="the share; null of none")]
+    low: Low
+    high: High
+    successes: Annotated[Count, Meta(description="how many it holds for")]
+    n: Annotated[Count, Meta(description="how many there are")]
+    n_problems: Annotated[Count, Meta(description="of how many problems they are")]
+
+
+class Gap(Struct, frozen=True, kw_only=True):
+    """A mean difference of shares within problems: Student's interval over problems."""
+
+    mean: Annotated[Signed | None, Meta(description="mean of the differences; null of none")]
+    low: Low
+    high: High
+    n_problems: Annotated[Count, Meta(description="problems that have both")]
+
+
+# By problem, what is so or not.
+Cases = Mapping[str, Sequence[bool]]
+
+
+def share(cases: Cases) -> Figure:
+    """Over all that there is, clustered by problem."""
+    clusters = [[float(one) for one in some] for some in cases.values() if some]
+    if not clusters:
+        return Figure(value=None, low=None, high=None, successes=0, n=0, n_problems=0)
+    found = clustered(clusters)
+    interval = wilson_interval(found)
+    return Figure(
+        value=round(found.mean, PLACES),
+        **_limits(interval, 0.0, 1.0),
+        successes=sum(map(sum, cases.values())),
+        n=found.n,
+        n_problems=found.n_clusters,
+    )
+
+
+def gap(first: Cases, second: Cases) -> Gap:
+    """The first less the second, of problems that have both: the mean of each, then of all."""
+    names = [name for name in first if first[name] and second.get(name)]
+    both = [[_mean(first[name]) - _mean(second[name])] for name in names]
+    if not both:
+        return Gap(mean=None, low=None, high=None, n_problems=0)
+    found = clustered(both)
+    interval = t_interval(found)
+    return Gap(
+        mean=round(found.mean, PLACES), **_limits(interval, -1.0, 1.0), n_problems=found.n_clusters
+    )
+
+
+def _mean(values: Sequence[bool]) -> float:
+    return sum(values) / len(values)
+
+
+def _limits(interval: Interval | None, least: float, most: float) -> dict[str, float | None]:
+    if interval is None:
+        return {"low": None, "high": None}
+    low, high = max(least, interval.low), min(most, interval.high)
+    return {"low": round(low, PLACES), "high": round(high, PLACES)}
+
+
+def by_problem(some: Iterable[Reading], is_so: Callable[[Reading], bool]) -> dict[str, list[bool]]:
+    """Whether it is so, of each."""
+    found: dict[str, list[bool]] = defaultdict(list)
+    for one in some:
+        found[one.problem].append(is_so(one))
+    return found
+
+
+def counts(some: Readings) -> dict[str, int]:
+    """How many there are of each outcome."""
+    found = Counter(one.outcome for one in some)
+    return {outcome: found[outcome] for outcome in OUTCOMES}

@@ -1,0 +1,174 @@
+"""How the model under test is asked to generate, by task and level of reasoning."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from socratic_bench.benchmarks.execution.items import Item
+from socratic_bench.benchmarks.execution.settings import HUB, TEMPERATURE, Level, Settings
+from socratic_bench.errors import Problem
+from socratic_bench.generation import GenerateConfig
+from socratic_bench.models.table import family_of
+from socratic_bench.settings.table import table
+
+# By level, the budget of thinking. A model that has levels of effort instead is asked for the one
+# of this name: see `socratic_bench.providers.bedrock.thinking`.
+THINKING_TOKENS: dict[Level, int] = {"low": 1024, "medium": 2048, "high": 4096}
+# Less room for the reply itself is told.
+LITTLE_ROOM = 1000
+
+
+class Arm(Struct, frozen=True):
+    """One task's settings of a call, by the names of `Settings`; `None`: not given."""
+
+    name: str
+    max_tokens: int
+    temperature: float | None
+    top_p: float | None
+
+
+class Sampling(Struct, frozen=True):
+    """`temperature_if_taken` is sent to models that take one; the one in `config` always is."""
+
+    config: GenerateConfig
+    temperature_if_taken: float | None
+
+
+def arms(settings: Settings) -> Iterator[Arm]:
+    """Of the tasks that are played."""
+    names = {"pred": settings.task != "choice" or settings.compare_reasoning}
+    names |= {"choice": settings.task != "prediction"}
+    return (_arm(settings, name) for name, is_played in names.items() if is_played)
+
+
+def sampling_of(settings: Settings, item: Item) -> Sampling:
+    """How one item is asked for."""
+    arm = _arm(settings, "choice" if item.is_choice else "pred")
+    budget, bound = settings.thinking_budget_tokens, arm.max_tokens
+    if item.kind == "reasoning":
+        budget = level_tokens(settings, item.level)
+        bound += budget or 0
+    is_default = budget is None and arm.temperature is None and arm.top_p is None
+    config = replace(
+        settings.generation,
+        max_tokens=bound,
+        temperature=arm.temperature,
+        top_p=arm.top_p,
+        thinking_budget_tokens=budget,
+    )
+    return Sampling(config, TEMPERATURE if is_default else None)
+
+
+def level_tokens(settings: Settings, level: Level) -> int | None:
+    """The budget of thinking at a level; `None` for a model that cannot be asked to think."""
+    family = family_of(settings.model)
+    can_think = family is None or family.thinking is not None
+    return THINKING_TOKENS[level] if settings.comparison_thinking and can_think else None
+
+
+def problems_of(settings: Settings) -> Iterator[Problem]:
+    """What is wrong with them together."""
+    yield from _idle_problems(settings)
+    thinks = settings.thinking_budget_tokens is not None
+    for arm in arms(settings):
+        if arm.temperature is not None and arm.top_p is not None:
+            yield Problem.of(
+                f"{{{arm.name}_temperature}} and {{{arm.name}_top_p}}: models refuse both in one "
+                "request; keep one of {given:g} and {other:g}.",
+                given=arm.temperature,
+                other=arm.top_p,
+            )
+        levels = arm.name == "pred" and settings.compare_reasoning
+        if thinks or (levels and level_tokens(settings, "low") is not None):
+            yield from _thinking_problems(settings, arm)
+    if thinks and settings.compare_reasoning:
+        yield Problem.of(
+            "{compare_reasoning} gives each level a thinking budget of its own: leave "
+            "{enable_thinking} out."
+        )
+
+
+def notices_of(settings: Settings) -> Iterator[str]:
+    """What people should know of them before they read a result."""
+    budget = settings.thinking_budget_tokens
+    for arm in arms(settings):
+        if budget is not None and arm.max_tokens - budget < LITTLE_ROOM:
+            yield (
+                f"Thinking may take {budget} of {arm.max_tokens} tokens, which leaves "
+                f"{arm.max_tokens - budget} for a reply: some may be cut off."
+            )
+    if settings.compare_reasoning and level_tokens(settings, "low") is None:
+        yield "Levels of reasoning differ by their words alone: the model is not asked to think."
+
+
+def _idle_problems(settings: Settings) -> Iterator[Problem]:
+    """Settings of what is not played."""
+    declared = table(Settings)
+    budget = settings.thinking_budget_tokens or 0
+    for name in _idle(settings):
+        value, default = getattr(settings, name), declared[name].default
+        # A bound that is not given follows from other settings.
+        is_derived = name.endswith("max_tokens") and value in (
+            settings.max_tokens,
+            default + budget,
+        )
+        if value != default and not is_derived:
+            yield Problem.of(
+                f"{{{name}}} sets nothing where {_WITHOUT[name.partition('_')[0]]}: leave it out.",
+                played=settings.task,
+            )
+    has_splits = settings.dataset.startswith(HUB) or Path(settings.dataset).is_dir()
+    if settings.split != declared["split"].default and not has_splits:
+        yield Problem.of(
+            "{split} sets nothing where {dataset} names neither a folder nor the Hub: leave it out."
+        )
+
+
+_WITHOUT = {
+    "choice": "{task} is {played}",
+    "pred": "{task} is {played}",
+    "comparison": "{compare_reasoning} is not given",
+}
+
+
+def _idle(settings: Settings) -> Iterator[str]:
+    names = [name for name in settings.__struct_fields__ if name.partition("_")[0] in _WITHOUT]
+    played = {arm.name for arm in arms(settings)}
+    for name in names:
+        is_levels = settings.task == "choice" and name in ("pred_num_problems", "pred_reasoning")
+        group = name.partition("_")[0]
+        is_played = settings.compare_reasoning if group == "comparison" else group in played
+        if is_levels or not is_played:
+            yield name
+
+
+def _arm(settings: Settings, name: str) -> Arm:
+    def own(what: str) -> float | None:
+        found: float | None = getattr(settings, f"{name}_{what}")
+        return getattr(settings, what) if found is None else found
+
+    bound: int = getattr(settings, f"{name}_max_tokens")
+    return Arm(name, bound, own("temperature"), own("top_p"))
+
+
+def _thinking_problems(settings: Settings, arm: Arm) -> Iterator[Problem]:
+    budget = settings.thinking_budget_tokens
+    if budget is not None and budget >= arm.max_tokens:
+        yield Problem.of(
+            f"{{thinking_budget_tokens}} is {{budget}}, but must be less than "
+            f"{{{arm.name}_max_tokens}} ({{bound}}), which bounds thinking and reply together.",
+            budget=budget,
+            bound=arm.max_tokens,
+        )
+    family = family_of(settings.model)
+    if family is not None and family.thinking not in ("budget", "adaptive"):
+        return
+    if arm.temperature not in (None, 1):
+        yield Problem.of(
+            f"Thinking allows no {{{arm.name}_temperature}} but 1, not {{given:g}}: leave it out.",
+            given=arm.temperature,
+        )
+    if arm.top_p is not None:
+        yield Problem.of(f"Thinking allows no {{{arm.name}_top_p}}: leave it out.")

@@ -1,0 +1,31 @@
+"""Who takes part in a Socratic dialogue, and what they are given to talk about."""
+
+from typing import Annotated, Self
+
+from msgspec import Meta
+
+from socratic_bench.benchmarks.socratic.settings import Settings
+from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR
+from socratic_bench.parts import Actor, Cast, Part
+from socratic_bench.ports import Sample
+from socratic_bench.settings import CoreConfig, part_of
+
+
+class SamplePart(Part, frozen=True, kw_only=True):
+    """The scenario that is played."""
+
+    scenario: Annotated[str | None, Meta(description="id of the scenario")] = None
+
+    @classmethod
+    def of(cls, sample: Sample) -> Self:
+        return cls(scenario=sample.id)
+
+    @classmethod
+    def asked(cls, config: CoreConfig) -> Self:
+        return cls(scenario=part_of(config, Settings).scenario or None)
+
+
+CAST = Cast(
+    actors=(Actor(TUTOR, "model"), Actor(STUDENT, "student_model")),
+    sample=SamplePart,
+)

@@ -1,0 +1,80 @@
+"""A stored dialogue, read from its document to be judged again."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from socratic_bench.benchmarks.socratic.reply import (
+    LONG_AGO,
+    Said,
+    ending_of,
+    replayed_turn,
+    turn_of,
+)
+from socratic_bench.benchmarks.socratic.transcript import RecordedTurn
+from socratic_bench.benchmarks.socratic.turn import SocraticTurn
+from socratic_bench.errors import UsageError
+from socratic_bench.ports import EpisodeResult, Recorded
+from socratic_bench.types import Completion, Message
+
+CUSTOM = "custom"
+
+
+def recorded(document: Mapping[str, Any]) -> Recorded:
+    """Raises `UsageError` if it is not a whole document of this benchmark."""
+    try:
+        scenario, student = document["scenario"], document["student"]
+        flags = student.get("closing_flags")
+        return Recorded(
+            settings={
+                "scenario": None if scenario == CUSTOM else scenario,
+                "prompt": document["prompt"],
+                # What was said is known: nobody has to be told how to.
+                "transcript": None,
+                "transcript_turns": None,
+                "system_prompt_file": None,
+            },
+            turns=tuple(_turn(entry) for entry in document["turns"]),
+            ended=EpisodeResult(
+                end_reason=document["end_reason"],
+                closing=student.get("closing"),
+                closing_flags=None if flags is None else tuple(flags),
+            ),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UsageError([f"The document lacks what was said: {error}."]) from error
+
+
+def _turn(entry: Mapping[str, Any]) -> SocraticTurn:
+    index, pressure = entry["turn"], entry.get("pressure")
+    student, tutor = entry["student"], entry["question"]
+    if entry.get("replayed"):
+        found = RecordedTurn(student=student, tutor=tutor, pressure=pressure)
+        return replayed_turn(index, found)
+    reply = Completion(
+        message=Message.assistant(tutor),
+        stop_reason=entry["stop_reason"],
+        provider_stop_reason=entry.get("provider_stop_reason"),
+        usage=None,
+        latency_ms=0.0,
+        service_latency_ms=None,
+        attempts=(),
+        request_id=None,
+        finished_at=LONG_AGO,
+    )
+    said = Said(
+        student,
+        entry.get("student_policy", "scripted"),
+        pressure=pressure,
+        is_filler=bool(entry.get("student_filler")),
+    )
+    turn = turn_of(index, said, reply, ending_of(reply))
+    kept = ("student_asked_again", "cut", "flaw")
+    flags = entry.get("student_flags")
+    return replace(
+        turn,
+        notes={**turn.notes, **{name: entry[name] for name in kept if name in entry}},
+        measures=entry.get("heuristics") or {},
+        student_flags=None if flags is None else tuple(flags),
+    )

@@ -1,0 +1,276 @@
+"""From labels and a judge to the document of a calibration."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from socratic_bench.benchmarks import RunConfig, load_benchmark
+from socratic_bench.calibration.benchmark import NAME, LabelledReplies
+from socratic_bench.calibration.disagreements import disagreements
+from socratic_bench.calibration.figures import Figures, names_of, rounded
+from socratic_bench.calibration.judged_runs import read_runs
+from socratic_bench.calibration.keeping import in_its_folder
+from socratic_bench.calibration.quantity import Quantity, matches
+from socratic_bench.calibration.readings import Reading, score_of
+from socratic_bench.calibration.words import with_words
+from socratic_bench.documents.calibration import (
+    CalibratedJudge,
+    CalibratedTurn,
+    CalibrationDocument,
+    LabelsEntry,
+)
+from socratic_bench.documents.clock import utc
+from socratic_bench.documents.error import ErrorEntry
+from socratic_bench.documents.judge import JudgeEntry, silent_of
+from socratic_bench.documents.label import Label
+from socratic_bench.documents.result import RunResult
+from socratic_bench.documents.usage import ActorUsage
+from socratic_bench.errors import Mistakes, Words
+from socratic_bench.labels.reading import read_labels
+from socratic_bench.labels.turns import LabelledTurn, labelled_turns
+from socratic_bench.runner import Plan, prepare
+from socratic_bench.statistics import agreement
+from socratic_bench.turns import Rubric, Unscored
+from socratic_bench.types import JUDGE
+
+INSTALL = 'install the extra stats (pip install ".[stats]").'
+FEW_DIALOGUES = 10
+CALL_HELP = "See socratic-runner calibrate --help."
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """What is asked for: files of `labels`, the `runs` whose turns labels name without their words,
+    the `rubric` by its edition or file (none: the usual one), by label of yes or no what the judge
+    says yes by, and the half of intervals that more labels are to reach.
+    """
+
+    labels: tuple[str, ...]
+    runs: tuple[str, ...] = ()
+    rubric: str = ""
+    matches: Mapping[str, str] = field(default_factory=dict)
+    half_width: float | None = None
+
+
+class Calibration(Struct, frozen=True, kw_only=True):
+    """A calibration that may start: labels are read, and its run is prepared."""
+
+    asked: Asked
+    plan: Plan
+    labels: Sequence[Label]
+    turns: Sequence[LabelledTurn]
+    rubric: Rubric
+    quantities: Mapping[str, Quantity]
+
+
+def prepare_calibration(
+    config: RunConfig,
+    asked: Asked,
+    problems: Sequence[Words] = (),
+    *,
+    region: Callable[[], str] = str,
+) -> Calibration:
+    """Check everything. Raises `UsageError` with the given mistakes and all others."""
+    mistakes = Mistakes(problems)
+    rubric: Rubric | None = None
+    labels: Sequence[Label] = ()
+    quantities: Mapping[str, Quantity] = {}
+    with mistakes:
+        rubric = load_benchmark(config.benchmark).rubric_named(asked.rubric or _usual(config))
+    with mistakes:
+        labels = read_labels(asked.labels)
+    with mistakes:
+        labels = with_words(labels, read_runs(asked.runs, region))
+    turns = labelled_turns(labels)
+    mistakes.said += _textless(turns)
+    if config.judge_model is None:
+        mistakes.said.append("A calibration is of a judge: leave --no-judge out.")
+    if rubric is None or config.judge_model is None:
+        raise mistakes.error(CALL_HELP)
+    mistakes.said += _unknown_scores(labels, rubric)
+    if labels:
+        answers = {name for one in labels for name in one.events}
+        with mistakes:
+            quantities = matches(asked.matches, answers, rubric)
+    with mistakes:
+        run_config = in_its_folder(_run_config(config, len(turns) or 1))
+        plan = prepare(run_config, benchmark=LabelledReplies(turns, rubric))
+    if mistakes.said:
+        raise mistakes.error(CALL_HELP)
+    return Calibration(
+        asked=asked, plan=plan, labels=labels, turns=turns, rubric=rubric, quantities=quantities
+    )
+
+
+def _usual(config: RunConfig) -> str:
+    return str(getattr(config, "rubric", ""))
+
+
+def _run_config(config: RunConfig, n_turns: int) -> RunConfig:
+    """That of the run which judges: nobody is tested, so the judge's model stands in its place.
+    What a seed is for, delimiters, needs none that is drawn anew. No earlier calibration counts.
+    """
+    judge = "+".join(config.jurors)
+    seed = 0 if config.seed is None else config.seed
+    return replace(
+        config,
+        model=judge,
+        model_ids=(judge,),
+        benchmark=NAME,
+        turns=n_turns,
+        seed=seed,
+        calibration=None,
+    )
+
+
+def _textless(turns: Sequence[LabelledTurn]) -> Iterator[str]:
+    missing = [one.first for one in turns if one.first.reply is None]
+    if missing:
+        one = missing[0]
+        yield (
+            f"{len(missing)} labels name a turn whose words are not known, first turn {one.turn} "
+            f"of {one.run_id}: say with --runs where these runs are."
+        )
+
+
+def _unknown_scores(labels: Sequence[Label], rubric: Rubric) -> Iterator[str]:
+    dimensions = {one.name: one for one in rubric.dimensions}
+    for name in sorted({name for one in labels for name in one.scores}):
+        one = dimensions.get(name)
+        if one is None:
+            yield (
+                f"Labels score {name!r}, which is no dimension of the rubric {rubric.id}: it has "
+                f"{', '.join(dimensions)}."
+            )
+            continue
+        given = [label.scores[name] for label in labels if name in label.scores]
+        if outside := [value for value in given if not one.low <= value <= one.high]:
+            yield f"A label gives {name} {outside[0]:g}, out of {one.low:g} to {one.high:g}."
+
+
+def document_of(calibration: Calibration, result: RunResult) -> CalibrationDocument:
+    """What the run's verdicts and the labels come to."""
+    rubric, asked = calibration.rubric, calibration.asked
+    judged = {turn.index: turn.judged for turn in result.turns}
+    readings = [
+        Reading(turn=turn, judged=judged.get(index)) for index, turn in enumerate(calibration.turns)
+    ]
+    has_alpha = agreement.is_available()
+    figures = Figures(
+        rubric=rubric,
+        has_alpha=has_alpha,
+        half_width=asked.half_width,
+    )
+    names = names_of(rubric, {name for one in calibration.labels for name in one.scores})
+    judge = JudgeEntry.of(result)
+    return CalibrationDocument(
+        run_id=result.run_id,
+        status=result.status,
+        end_reason=result.end_reason,
+        judge=CalibratedJudge(
+            model="+".join(result.config.jurors),
+            rubric=rubric.id,
+            rubric_sha256=rubric.sha256,
+            temperature=judge.temperature if judge else None,
+            samples=result.config.judge_samples,
+            rule=judge.rule if judge else None,
+            context=result.config.judge_context,
+            silent=silent_of(judge.jurors) if judge else (),
+        ),
+        labels=_labels_entry(calibration),
+        n_judged=result.n_judged,
+        dimensions={name: figures.scores(readings, name) for name in names},
+        events={
+            name: figures.answers(readings, name, quantity)
+            for name, quantity in calibration.quantities.items()
+        },
+        disagreements=disagreements(readings, names, calibration.quantities, rubric),
+        turns=[_row(one, names, calibration) for one in readings],
+        cost_usd=_usd(result),
+        usage=ActorUsage.of_all([result.tallies[JUDGE]]),
+        completed_at=utc(result.completed_at),
+        notices=[
+            *result.notices,
+            *_notices(calibration, has_alpha=has_alpha),
+            *_losses(judge, len(result.turns)),
+        ],
+        error=_error(result),
+    )
+
+
+def _usd(result: RunResult) -> float | None:
+    cost = result.cost.roles[JUDGE] if result.cost else None
+    return cost.total_usd if cost else None
+
+
+def _error(result: RunResult) -> ErrorEntry | None:
+    if result.error is not None:
+        return ErrorEntry.of(result.error)
+    if not result.shortfalls:
+        return None
+    return ErrorEntry(
+        code="gate",
+        message=" ".join(result.shortfalls),
+        hint="The calibration is of the replies that were judged.",
+        retryable=False,
+    )
+
+
+def _notices(calibration: Calibration, *, has_alpha: bool) -> Iterator[str]:
+    if not has_alpha:
+        yield f"There is no alpha without krippendorff: {INSTALL}"
+    n_dialogues = len({one.cluster for one in calibration.turns})
+    if n_dialogues < FEW_DIALOGUES:
+        yield (
+            f"The labels are of {n_dialogues} dialogues only: with under {FEW_DIALOGUES} an "
+            "interval says little."
+        )
+
+
+def _losses(judge: JudgeEntry | None, n_replies: int) -> Iterator[str]:
+    """What jurors that gave no verdict on some replies leave to the others."""
+    for one in judge.jurors if judge and len(judge.jurors) > 1 else ():
+        if missing := n_replies - one.judged_turns:
+            reasons = ", ".join(one.unjudged_reasons)
+            yield f"The juror {one.model} gave no verdict on {missing} of {n_replies}: {reasons}."
+
+
+def _labels_entry(calibration: Calibration) -> LabelsEntry:
+    turns, labels = calibration.turns, calibration.labels
+    return LabelsEntry(
+        sha256=sha256(msgspec.json.encode(labels)).hexdigest(),
+        n=len(labels),
+        n_turns=len(turns),
+        n_dialogues=len({one.cluster for one in turns}),
+        n_drawn=sum(one.probability is not None for one in turns),
+        labellers=sorted({one.labeller for one in labels}),
+    )
+
+
+def _row(one: Reading, names: Sequence[str], calibration: Calibration) -> CalibratedTurn:
+    first, rubric = one.turn.first, calibration.rubric
+    label: dict[str, Any] = {name: rounded(score_of(one.turn, name, rubric)) for name in names}
+    label |= {name: one.turn.answer(name) for name in calibration.quantities}
+    return CalibratedTurn(
+        dialogue=one.turn.cluster,
+        run_id=first.run_id,
+        turn=first.turn,
+        author=first.author,
+        probability=one.turn.probability,
+        label={name: value for name, value in label.items() if value is not None},
+        judge=_judged(one, names, calibration) if one.verdict else None,
+        unjudged_reason=one.outcome.reason if isinstance(one.outcome, Unscored) else None,
+    )
+
+
+def _judged(
+    one: Reading, names: Sequence[str], calibration: Calibration
+) -> dict[str, bool | float | None]:
+    said: dict[str, bool | float | None] = {name: one.scores.get(name) for name in names}
+    for name, quantity in calibration.quantities.items():
+        strength = one.strength(quantity, calibration.rubric)
+        said[name] = None if strength is None else quantity.is_yes(strength)
+    return said

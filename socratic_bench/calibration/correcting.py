@@ -1,0 +1,242 @@
+"""From stored runs and labels to the document of a correction."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from msgspec import Struct, field
+
+from socratic_bench.benchmarks import load_benchmark
+from socratic_bench.calibration.corrections import Values, three_ways
+from socratic_bench.calibration.judged_runs import JudgedRun, JudgedTurn, read_runs
+from socratic_bench.calibration.label_times import times
+from socratic_bench.calibration.quantity import TOTAL, Quantity, matches, parsed
+from socratic_bench.calibration.readings import score_of
+from socratic_bench.documents.calibration import CalibratedJudge
+from socratic_bench.documents.correction import CorrectedModel, CorrectionDocument
+from socratic_bench.documents.label import Label
+from socratic_bench.errors import Mistakes, UsageError, Words
+from socratic_bench.labels.reading import read_labels
+from socratic_bench.labels.turns import LabelledTurn, labelled_turns
+from socratic_bench.statistics.ppi import Judged, Labelled
+from socratic_bench.turns import Rubric
+
+Place = tuple[str, int]  # a run and a turn of it
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """What is asked for: stored runs, by the verdicts of a judging if one is named; files of
+    labels; by label of yes or no what the judge says yes by; rates of turns whose score is under or
+    over a bound.
+    """
+
+    runs: tuple[str, ...]
+    labels: tuple[str, ...]
+    matches: Mapping[str, str] = field(default_factory=dict)
+    rates: tuple[str, ...] = ()
+    judging: str | None = None
+
+
+class _Wanted(Struct, frozen=True, kw_only=True):
+    """A figure: what the judge says of a turn, what people say, its bounds."""
+
+    name: str
+    judge: Callable[[JudgedTurn], float | None]
+    label: Callable[[LabelledTurn], float | None]
+    low: float = 0.0
+    high: float = 1.0
+    is_rate: bool = False
+
+
+def correct(asked: Asked, region: Callable[[], str]) -> CorrectionDocument:
+    """Raises `UsageError` with all that is wrong, `ArtifactError` for a store."""
+    mistakes = Mistakes()
+    runs: Sequence[JudgedRun] = ()
+    labels: Sequence[Label] = ()
+    with mistakes:
+        runs = read_runs(asked.runs, region, asked.judging)
+    with mistakes:
+        labels = read_labels(asked.labels)
+    if mistakes.said:
+        raise mistakes.error("See socratic-runner correct --help.")
+    judge = _judge_of(runs)
+    rubric = _rubric_of(runs[0].benchmark, judge)
+    quantities = matches(asked.matches, {name for one in labels for name in one.events}, rubric)
+    turns = _labelled_of(labelled_turns(labels), runs)
+    names = [one.name for one in rubric.dimensions]
+    labelled = [one for one in names if any(one in label.scores for label in labels)]
+    wanted = [
+        *_scores([*labelled, TOTAL] if labelled == names else labelled, rubric),
+        *(_answer(name, quantity, rubric) for name, quantity in quantities.items()),
+        *(_rate(word, rubric) for word in asked.rates),
+    ]
+    return CorrectionDocument(
+        judge=judge,
+        n_runs=len(runs),
+        n_labels=len(turns),
+        n_without_probability=sum(one.probability is None for one in turns.values()),
+        models=[*_models(runs, turns, wanted, rubric)],
+    )
+
+
+def _judge_of(runs: Sequence[JudgedRun]) -> CalibratedJudge:
+    """The one that judged all runs: figures of several cannot be corrected together."""
+    judges = {run.judge for run in runs if run.judge}
+    if unjudged := [run.run_id for run in runs if run.judge is None]:
+        raise UsageError([f"{unjudged[0]} was not judged: there is nothing to correct."])
+    if len(judges) > 1:
+        shown = sorted(
+            f"{one.model} by {one.rubric} at temperature {one.temperature}" for one in judges
+        )
+        raise UsageError(
+            [f"The runs have several judges: {'; '.join(shown)}."],
+            hint="Correct the runs of each judge by themselves.",
+        )
+    return judges.pop()
+
+
+def _rubric_of(benchmark: str, judge: CalibratedJudge) -> Rubric:
+    rubric = load_benchmark(benchmark).rubric_named(judge.rubric)
+    if rubric.sha256 != judge.rubric_sha256:
+        raise UsageError(
+            [f"The rubric {rubric.id} is not the one by which these runs were judged."],
+            hint="Judge them anew, or correct them with the version that judged them.",
+        )
+    return rubric
+
+
+def _labelled_of(
+    turns: Sequence[LabelledTurn], runs: Sequence[JudgedRun]
+) -> Mapping[Place, LabelledTurn]:
+    """The labels of turns of these runs. Raises `UsageError` for those of other words."""
+    known = {(run.run_id, turn.turn): turn for run in runs for turn in run.turns}
+    found: dict[Place, LabelledTurn] = {}
+    problems: list[Words] = []
+    for one in turns:
+        first = one.first
+        place = (first.run_id or "", -1 if first.turn is None else first.turn)
+        if place not in known:
+            continue
+        if first.reply is not None and first.reply != known[place].question:
+            problems.append(f"The label of turn {place[1]} of {place[0]} is of another reply.")
+        found[place] = one
+    if not found:
+        problems.append("No label is of a turn of these runs: labels say so by run_id and turn.")
+    if problems:
+        raise UsageError(problems)
+    return found
+
+
+def _scores(names: Sequence[str], rubric: Rubric) -> Iterator[_Wanted]:
+    bounds = {one.name: (one.low, one.high) for one in rubric.dimensions}
+    bounds[TOTAL] = (
+        sum(low for low, _ in bounds.values()),
+        sum(high for _, high in bounds.values()),
+    )
+    for name in names:
+        yield _Wanted(
+            name=name,
+            judge=_points(name),
+            label=_labelled_points(name, rubric),
+            low=bounds[name][0],
+            high=bounds[name][1],
+        )
+
+
+def _points(name: str) -> Callable[[JudgedTurn], float | None]:
+    return lambda turn: turn.points.get(name)
+
+
+def _labelled_points(name: str, rubric: Rubric) -> Callable[[LabelledTurn], float | None]:
+    return lambda turn: score_of(turn, name, rubric)
+
+
+def _answer(name: str, quantity: Quantity, rubric: Rubric) -> _Wanted:
+    """The rate of a label of yes or no."""
+
+    def label(turn: LabelledTurn) -> float | None:
+        answer = turn.answer(name)
+        return None if answer is None else float(answer)
+
+    return _Wanted(name=name, judge=_said(quantity, rubric), label=label, is_rate=True)
+
+
+def _rate(word: str, rubric: Rubric) -> _Wanted:
+    """The rate of turns whose score is on one side of a bound, the judge's and people's alike."""
+    quantity = parsed(word, rubric)
+    name = quantity.score
+    if name is None:
+        raise UsageError([f"--rate takes DIMENSION<BOUND or DIMENSION>=BOUND, not {word!r}."])
+
+    def label(turn: LabelledTurn) -> float | None:
+        score = score_of(turn, name, rubric)
+        return None if score is None else float(quantity.is_yes(quantity.sign * score))
+
+    return _Wanted(name=quantity.name, judge=_said(quantity, rubric), label=label, is_rate=True)
+
+
+def _said(quantity: Quantity, rubric: Rubric) -> Callable[[JudgedTurn], float | None]:
+    names = [one.name for one in rubric.events]
+
+    def said(turn: JudgedTurn) -> float | None:
+        seen = turn.events
+        events = {} if seen is None else {name: float(name in seen) for name in names}
+        strength = quantity.strength(turn.points, events)
+        return None if strength is None else float(quantity.is_yes(strength))
+
+    return said
+
+
+def _models(
+    runs: Sequence[JudgedRun],
+    turns: Mapping[Place, LabelledTurn],
+    wanted: Sequence[_Wanted],
+    rubric: Rubric,
+) -> Iterator[CorrectedModel]:
+    by_model: dict[str, list[JudgedRun]] = defaultdict(list)
+    for run in runs:
+        by_model[run.model].append(run)
+    labels = {one.name: [*_labelled(runs, turns, one)] for one in wanted}
+    times_of = load_benchmark(runs[0].benchmark).parts.times
+    for model, some in sorted(by_model.items()):
+        ids = {run.run_id for run in some}
+        drawn = [p for p, turn in turns.items() if p[0] in ids and turn.probability is not None]
+        yield CorrectedModel(
+            model=model,
+            n_runs=len(some),
+            n_labelled=len(drawn),
+            n_labelled_dialogues=len({run_id for run_id, _ in drawn}),
+            figures={
+                one.name: three_ways(
+                    Values(
+                        judged=[*_judged(some, one)],
+                        own=[label for label in labels[one.name] if label.cluster in ids],
+                        all=labels[one.name],
+                        low=one.low,
+                        high=one.high,
+                        is_rate=one.is_rate,
+                    )
+                )
+                for one in wanted
+            },
+            times=times(some, turns, rubric, times_of) if times_of else {},
+        )
+
+
+def _judged(runs: Sequence[JudgedRun], wanted: _Wanted) -> Iterator[Judged]:
+    for run in runs:
+        said = [value for turn in run.turns if (value := wanted.judge(turn)) is not None]
+        for value in said:
+            yield Judged(run.run_id, value, 1 / len(said))
+
+
+def _labelled(
+    runs: Sequence[JudgedRun], turns: Mapping[Place, LabelledTurn], wanted: _Wanted
+) -> Iterator[Labelled]:
+    for run in runs:
+        said = {turn.turn: value for turn in run.turns if (value := wanted.judge(turn)) is not None}
+        for index, value in said.items():
+            one = turns.get((run.run_id, index))
+            label = wanted.label(one) if one else None
+            probability = one.probability if one else None
+            if label is not None and probability is not None:
+                yield Labelled(run.run_id, value, label, 1 / len(said) / probability)

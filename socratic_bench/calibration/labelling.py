@@ -1,0 +1,103 @@
+"""From stored runs to a person's session: turns are drawn, and shown without judge and model."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from socratic_bench.benchmarks import RunConfig, load_benchmark
+from socratic_bench.calibration.drawing import Drawn, drawn_turns
+from socratic_bench.calibration.judged_runs import JudgedRun, read_runs
+from socratic_bench.calibration.words import words_of
+from socratic_bench.documents.label import Label
+from socratic_bench.documents.labelling import LabellingDocument
+from socratic_bench.errors import UsageError
+from socratic_bench.labels.session import LabelFile, Session
+from socratic_bench.turns import Rubric
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """What is asked for: turns of these runs, about so many, by a rubric (none: that by which they
+    were judged), into a file.
+    """
+
+    runs: tuple[str, ...]
+    file: str
+    labeller: str
+    n_turns: int
+    seed: int = 0
+    rubric: str = ""
+    whole_dialogues: bool = False
+    judging: str | None = None
+
+
+class Labelling(Struct, frozen=True, kw_only=True):
+    """A session that may start."""
+
+    asked: Asked
+    session: Session
+    turns: Sequence[Label]
+    rubric: Rubric
+    n_runs: int
+    n_turns: int
+
+    @property
+    def document(self) -> LabellingDocument:
+        return LabellingDocument(
+            file=self.asked.file,
+            labeller=self.asked.labeller,
+            rubric=self.rubric.id,
+            n_runs=self.n_runs,
+            n_turns=self.n_turns,
+            n_drawn=len(self.turns),
+            n_labelled=self.session.n_done,
+        )
+
+
+def prepare_labelling(asked: Asked, region: Callable[[], str]) -> Labelling:
+    """Raises `UsageError` with what is wrong, `ArtifactError` for a store."""
+    runs = sorted(read_runs(asked.runs, region, asked.judging), key=lambda run: run.run_id)
+    rubric = _rubric(runs, asked.rubric)
+    drawn = drawn_turns(runs, asked.n_turns, seed=asked.seed, whole_dialogues=asked.whole_dialogues)
+    if not drawn:
+        raise UsageError(["No turn was drawn: ask for more --turns, or take another --seed."])
+    turns = [_label(one, asked.labeller) for one in drawn]
+    file = LabelFile(Path(asked.file), asked.labeller)
+    file.begun(turns)
+    return Labelling(
+        asked=asked,
+        session=Session(turns, rubric, file),
+        turns=turns,
+        rubric=rubric,
+        n_runs=len(runs),
+        n_turns=sum(len(run.turns) for run in runs),
+    )
+
+
+def _rubric(runs: Sequence[JudgedRun], name: str) -> Rubric:
+    names = {run.benchmark for run in runs}
+    if len(names) > 1:
+        raise UsageError([f"Runs of several benchmarks: {', '.join(sorted(names))}."])
+    editions = {run.judge.rubric for run in runs if run.judge}
+    if not name and len(editions) > 1:
+        raise UsageError(
+            [f"The runs were judged by several rubrics ({', '.join(sorted(editions))})."],
+            hint="Say with --rubric by which one to label.",
+        )
+    usual = next(iter(editions), str(getattr(RunConfig(model=""), "rubric", "")))
+    return load_benchmark(names.pop()).rubric_named(name or usual)
+
+
+def _label(one: Drawn, labeller: str) -> Label:
+    """Nothing is answered yet; the words stand in it, so that it says by itself what it is of."""
+    history, prompt, reply = words_of(one.run, one.turn.turn)
+    return Label(
+        labeller=labeller,
+        run_id=one.run.run_id,
+        turn=one.turn.turn,
+        author=one.run.model,
+        history=history,
+        prompt=prompt,
+        reply=reply,
+        probability=one.probability,
+    )

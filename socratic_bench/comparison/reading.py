@@ -1,0 +1,98 @@
+"""What the arguments of a comparison name: runs, cells that failed, and all that is wrong."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from socratic_bench.benchmarks import load_benchmark
+from socratic_bench.comparison.judged import judged_by
+from socratic_bench.comparison.places import Found, failed_cells_at, found_at
+from socratic_bench.comparison.stored_run import StoredRun, benchmark_of, read_run
+from socratic_bench.errors import UsageError
+from socratic_bench.ports import Benchmark
+
+
+class FailedCells(Struct, frozen=True, kw_only=True):
+    """How many cells of a model's in an argument's sweeps were not played to their end."""
+
+    model: str
+    source: str
+    n: int
+
+
+class Reading(Struct, frozen=True, kw_only=True):
+    """`benchmark` is `None` if no run says which it is."""
+
+    benchmark: Benchmark | None
+    runs: Sequence[StoredRun]
+    failed: Sequence[FailedCells]
+    mistakes: Sequence[UsageError]
+
+
+def read(
+    arguments: Sequence[str], region: Callable[[], str], judging: str | None = None
+) -> Reading:
+    """With the verdicts of a `judging` in place of the first, if one is named. Raises
+    `ArtifactError` if a store cannot be read.
+    """
+    mistakes = [*_twice(arguments)]
+    found: list[tuple[str, Found]] = []
+    failed: Counter[tuple[str, str]] = Counter()
+    for argument in dict.fromkeys(arguments):
+        try:
+            runs = found_at(argument, region)
+            found += [
+                (argument, judged_by(one, judging, region) if judging else one) for one in runs
+            ]
+            failed.update((row.model, argument) for row in failed_cells_at(argument, region))
+        except UsageError as error:
+            mistakes.append(error)
+    benchmark = _benchmark(found, mistakes)
+    return Reading(
+        benchmark=benchmark,
+        runs=[*_runs(found, benchmark)] if benchmark else [],
+        failed=[
+            FailedCells(model=model, source=source, n=n) for (model, source), n in failed.items()
+        ],
+        mistakes=mistakes,
+    )
+
+
+def together(mistakes: Sequence[UsageError]) -> UsageError:
+    """One error with what all of them say."""
+    hints = dict.fromkeys(str(hint) for one in mistakes for hint in one.hints)
+    return UsageError([said for one in mistakes for said in one.said], hint=" ".join(hints) or None)
+
+
+def _twice(arguments: Iterable[str]) -> Iterator[UsageError]:
+    for argument, n in Counter(arguments).items():
+        if n > 1:
+            yield UsageError([f"{argument} is named twice: name it once."])
+
+
+def _benchmark(found: Sequence[tuple[str, Found]], mistakes: list[UsageError]) -> Benchmark | None:
+    """The one that all runs are of."""
+    places: dict[str, str] = {}
+    for _, one in found:
+        try:
+            places.setdefault(benchmark_of(one.body, one.name), one.name)
+        except UsageError as error:
+            mistakes.append(error)
+    if len(places) > 1:
+        told = ", ".join(f"{name} ({where})" for name, where in sorted(places.items()))
+        mistakes.append(UsageError([f"Runs of several benchmarks cannot be compared: {told}."]))
+    try:
+        return load_benchmark(*places) if len(places) == 1 else None
+    except UsageError as error:
+        mistakes.append(error)
+        return None
+
+
+def _runs(found: Sequence[tuple[str, Found]], benchmark: Benchmark) -> Iterator[StoredRun]:
+    """Those that are complete; `_benchmark` has told of the others."""
+    for argument, one in found:
+        try:
+            yield read_run(one.body, one.name, argument, benchmark, one.repeat)
+        except UsageError:
+            continue

@@ -1,0 +1,64 @@
+"""The file of what a judge said of an episode as a whole."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct, field
+
+from socratic_bench.documents.clock import utc
+from socratic_bench.documents.files import JudgeCall
+from socratic_bench.documents.jury import ClosingJuror, InWords, RawReply
+from socratic_bench.documents.plain import plain_keys
+from socratic_bench.documents.scalars import SCHEMA_VERSION, RunId, Scalars, Timestamp, Version
+from socratic_bench.documents.turn import tokens_of
+from socratic_bench.documents.usage import Tokens
+from socratic_bench.turns import Concluded, Unscored
+from socratic_bench.types import Json
+
+
+class ClosingFile(Struct, frozen=True, kw_only=True):
+    """What the judge said of the episode as a whole (closing_verdict.json)."""
+
+    run_id: RunId
+    kind: Literal["closing_verdict"] = "closing_verdict"
+    schema_version: Version = SCHEMA_VERSION
+    findings: Annotated[
+        list[Scalars] | None,
+        Meta(description="what it found, by names of the benchmark's own; null: nothing is known"),
+    ]
+    unjudged_reason: Annotated[str | None, Meta(description="why nothing is known, in a word")]
+    unjudged_message: InWords
+    raw_reply: RawReply
+    judge_model: Annotated[str, Meta(description="the judge model, as asked for")]
+    jurors: Annotated[
+        list[ClosingJuror], Meta(description="what each juror found; empty with one judge")
+    ] = field(default_factory=list)
+    timestamp: Annotated[Timestamp, Meta(description="when the verdict was there, UTC")]
+    usage: Annotated[
+        Tokens | None, Meta(description="tokens of the judge's calls; null if there were none")
+    ]
+    calls: Annotated[list[JudgeCall], Meta(description="the judge's calls for it")]
+
+    @property
+    def printed(self) -> dict[str, Json]:
+        """As it is stored."""
+        return plain_keys(self)
+
+    @classmethod
+    def of(cls, concluded: Concluded, *, run_id: str, judge_model: str) -> ClosingFile:
+        """The verdict, or the reason why there is none, with the raw reply."""
+        verdict, outcome = concluded.verdict, concluded.outcome
+        unjudged = outcome if isinstance(outcome, Unscored) else None
+        return cls(
+            run_id=run_id,
+            findings=[dict(one) for one in verdict.findings] if verdict else None,
+            unjudged_reason=unjudged.reason if unjudged else None,
+            unjudged_message=unjudged.message if unjudged else None,
+            raw_reply=unjudged.raw_reply if unjudged else None,
+            judge_model=judge_model,
+            jurors=[ClosingJuror.of(vote) for vote in concluded.votes],
+            timestamp=utc(concluded.finished_at),
+            usage=tokens_of(concluded.calls),
+            calls=[JudgeCall.of(call) for call in concluded.calls],
+        )

@@ -1,0 +1,46 @@
+"""What each juror of a run would take."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from socratic_bench.documents.cost import PLACES, Billing, role_cost
+from socratic_bench.documents.scalars import Amount, Model
+from socratic_bench.documents.usage import CallUsage, RoleUsage
+from socratic_bench.ports import Length
+from socratic_bench.types import JUDGE, Completion
+
+Usd = Annotated[Amount | None, Meta(description="USD; null if a price is not known")]
+
+
+class ExpectedJuror(Struct, frozen=True, kw_only=True):
+    """Calls, tokens and money of one juror."""
+
+    model: Model
+    usage: Annotated[CallUsage, Meta(description="its tokens and calls, as expected")]
+    cost_usd: Annotated[Usd, Meta(description="USD as expected; null if a price is not known")]
+    low_usd: Annotated[Usd, Meta(description="USD if replies are short; null as above")]
+    high_usd: Annotated[Usd, Meta(description="USD if replies are long; null as above")]
+
+    @classmethod
+    def of(
+        cls, model_id: str, billing: Billing, calls: Mapping[Length, Sequence[Completion]]
+    ) -> "ExpectedJuror":
+        """By the judge's calls, if replies have a length, of which its own count."""
+        own = {
+            length: [call for call in made if call.model_id == model_id]
+            for length, made in calls.items()
+        }
+        return cls(
+            model=model_id,
+            usage=CallUsage.of_all([RoleUsage(completions=tuple(own["likely"]))]),
+            cost_usd=_usd(billing, own["likely"]),
+            low_usd=_usd(billing, own["short"]),
+            high_usd=_usd(billing, own["long"]),
+        )
+
+
+def _usd(billing: Billing, calls: Sequence[Completion]) -> float | None:
+    cost = role_cost(billing, JUDGE, calls)
+    return None if cost is None else round(cost.total_usd, PLACES)

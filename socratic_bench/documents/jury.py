@@ -1,0 +1,133 @@
+"""What each juror made of a turn, and of an episode as a whole, as files of verdicts have it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+from msgspec import Meta, Struct, field
+
+from socratic_bench.documents.scalars import Amount, Model, Scalars
+from socratic_bench.turns import ClosingVote, Unscored, Verdict, Vote
+
+if TYPE_CHECKING:
+    from socratic_bench.turns import ClosingVerdict
+
+PLACES = 4
+Spread = Annotated[
+    dict[str, Amount] | None,
+    Meta(
+        description="deviation of several verdicts (with n - 1) by dimension and of overall_score; "
+        "null with fewer than two"
+    ),
+]
+Reason = Annotated[str | None, Meta(description="why there are no scores")]
+InWords = Annotated[str | None, Meta(description="the same in a sentence")]
+RawReply = Annotated[str | None, Meta(description="what the judge said, if it could not be used")]
+
+
+class SampleEntry(Struct, frozen=True, kw_only=True):
+    """One verdict of one juror."""
+
+    model: Model
+    overall_score: Annotated[
+        Amount | None, Meta(description="sum of the dimensions; null if there is no verdict")
+    ] = None
+    scores: Annotated[
+        dict[str, float | None], Meta(description="by dimension; empty if there is no verdict")
+    ] = field(default_factory=dict)
+    rationale: Annotated[
+        dict[str, str | None] | None, Meta(description="the juror's reason for each score")
+    ] = None
+    events: Annotated[
+        dict[str, str] | None, Meta(description="quoted words of each event that it saw")
+    ] = None
+    quotes: Annotated[
+        dict[str, str | None] | None, Meta(description="words that each score rests on")
+    ] = None
+    unquoted: Annotated[
+        list[str] | None,
+        Meta(description="dimensions and events whose quoted words do not stand in the reply"),
+    ] = None
+    unjudged_reason: Reason = None
+    unjudged_message: InWords = None
+    raw_reply: RawReply = None
+
+    @classmethod
+    def of(cls, outcome: Verdict | Unscored, **more: Any) -> Self:  # noqa: ANN401 -- fields of a class that extends this
+        if isinstance(outcome, Unscored):
+            return cls(
+                unjudged_reason=outcome.reason,
+                unjudged_message=outcome.message,
+                raw_reply=outcome.raw_reply,
+                **more,
+            )
+        return cls(
+            overall_score=rounded(outcome.overall_score),
+            scores={name: rounded(score) for name, score in outcome.scores.items()},
+            rationale=dict(outcome.rationale),
+            events=_copied(outcome.events),
+            quotes=_copied(outcome.quotes),
+            unquoted=None if outcome.unquoted is None else list(outcome.unquoted),
+            **more,
+        )
+
+
+class JurorEntry(SampleEntry, frozen=True, kw_only=True):
+    """What one juror made of a turn: the mean of its samples."""
+
+    spread: Spread = None
+    samples: Annotated[
+        list[SampleEntry], Meta(description="each of its verdicts; empty where it is asked for one")
+    ] = field(default_factory=list)
+
+    @classmethod
+    def voted(cls, vote: Vote) -> JurorEntry:
+        model = vote.judge_model
+        samples = [SampleEntry.of(one, model=model) for one in vote.samples]
+        return cls.of(
+            vote.outcome,
+            model=model,
+            spread=spread_of(vote.spread),
+            samples=samples if len(samples) > 1 else [],
+        )
+
+
+class ClosingJuror(Struct, frozen=True, kw_only=True):
+    """What one juror made of an episode as a whole."""
+
+    model: Model
+    findings: Annotated[list[Scalars] | None, Meta(description="what it found; null: not known")]
+    unjudged_reason: Reason = None
+    unjudged_message: InWords = None
+    raw_reply: RawReply = None
+
+    @classmethod
+    def of(cls, vote: ClosingVote) -> ClosingJuror:
+        outcome: ClosingVerdict | Unscored = vote.outcome
+        if isinstance(outcome, Unscored):
+            return cls(
+                model=vote.judge_model,
+                findings=None,
+                unjudged_reason=outcome.reason,
+                unjudged_message=outcome.message,
+                raw_reply=outcome.raw_reply,
+            )
+        findings: list[Any] = [dict(one) for one in outcome.findings]
+        return cls(model=vote.judge_model, findings=findings)
+
+
+def spread_of(spread: Mapping[str, float] | None) -> dict[str, float] | None:
+    """As documents have it."""
+    if spread is None:
+        return None
+    return {name: round(value, PLACES) for name, value in spread.items()}
+
+
+def rounded(score: float) -> float:
+    """A score of a turn: half steps stay exact, means have four places."""
+    return round(score, PLACES)
+
+
+def _copied(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if found is None else dict(found)

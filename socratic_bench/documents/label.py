@@ -1,0 +1,62 @@
+"""A label: what a person says of one reply. Files have one a line (JSONL), or one a row (CSV)."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct, field
+
+from socratic_bench.documents.scalars import Count
+
+Words = Annotated[str, Meta(min_length=1)]
+
+
+class SaidBefore(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Something that was said before the labelled reply."""
+
+    role: Annotated[
+        Literal["user", "assistant"],
+        Meta(description="assistant: who gave the labelled reply; user: the other speaker"),
+    ]
+    text: Annotated[str, Meta(description="the words")]
+
+
+class Label(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one person says of one reply. The reply is named by run_id and turn, or stands here with
+    what it answers, or both.
+    """
+
+    labeller: Annotated[Words, Meta(description="who labelled it: a name, or several in one")]
+    dialogue: Annotated[
+        Words | None,
+        Meta(description="id of the dialogue, by which labels are clustered; null: its run_id"),
+    ] = None
+    run_id: Annotated[Words | None, Meta(description="the run that the reply is of")] = None
+    turn: Annotated[Count | None, Meta(description="index of the turn there, from 0")] = None
+    author: Annotated[
+        Words | None, Meta(description="who gave the reply: the id of a model, or a person")
+    ] = None
+    history: Annotated[
+        tuple[SaidBefore, ...], Meta(description="what was said before prompt, oldest first")
+    ] = ()
+    prompt: Annotated[str | None, Meta(description="what the reply answers")] = None
+    reply: Annotated[str | None, Meta(description="the labelled reply")] = None
+    scores: Annotated[dict[str, float], Meta(description="points by dimension of the rubric")] = (
+        field(default_factory=dict)
+    )
+    events: Annotated[
+        dict[str, bool], Meta(description="yes or no, by what was asked of the reply")
+    ] = field(default_factory=dict)
+    reasons: Annotated[dict[str, str], Meta(description="why, by dimension or event")] = field(
+        default_factory=dict
+    )
+    probability: Annotated[
+        Annotated[float, Meta(gt=0, le=1)] | None,
+        Meta(
+            description="the probability with which the turn was drawn for labelling; null: not "
+            "known, so that the label calibrates a judge and corrects no figure"
+        ),
+    ] = None
+
+    @property
+    def cluster(self) -> str:
+        """Whose replies are alike: those of one dialogue."""
+        return self.dialogue or self.run_id or ""

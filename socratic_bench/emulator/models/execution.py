@@ -1,0 +1,112 @@
+"""Models that are asked what a program returns: they know the problems that the program ships.
+
+A program is looked up by its text, whatever its function is called, and so is the call: what it
+returns stands beside it. Nothing is executed.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from pathlib import Path
+
+from msgspec import Struct
+
+from socratic_bench.emulator.dialogue import Dialogue, hashed
+
+_FILE = Path(__file__).parents[2] / "benchmarks" / "execution" / "data" / "problems.jsonl"
+_MODEL = re.compile(r"emulator\.(executes|recalls|hasty|picks-a|truncates)(?:-(\d+))?-v1:0")
+_PROGRAM = re.compile(r"^\[PROGRAM(?: ([AB]))?\]\n(.*?)\n\[/PROGRAM", re.DOTALL | re.MULTILINE)
+_ASKED = re.compile(r"^assert (.*) == \?\?$", re.DOTALL | re.MULTILINE)
+_NAME = re.compile(r"\s*(\w+)\s*\(")
+# A hasty model executes with so much thinking, and recalls with less.
+ENOUGH_TOKENS = 2048
+UNKNOWN = "I do not know this program."
+
+
+class Known(Struct, frozen=True):
+    """A program by its text: of which problem, whether it is the original one, and outputs by call,
+    its own and the original's.
+    """
+
+    problem: str
+    is_original: bool
+    outputs: Mapping[str, str]
+    recalled: Mapping[str, str]
+
+
+def answered(dialogue: Dialogue, thinking_tokens: int) -> tuple[str, str] | None:
+    """What one of these models says, and why it stops; `None` for any other model."""
+    model = _MODEL.fullmatch(dialogue.base_id)
+    if model is None:
+        return None
+    if model[1] == "truncates":
+        return "First, the function is called with", "max_tokens"
+    text = dialogue.user_texts[-1] if dialogue.user_texts else ""
+    programs = {letter or "A": code for letter, code in _PROGRAM.findall(text)}
+    asked = _ASKED.search(text)
+    name = _NAME.match(asked[1]) if asked else None
+    if asked is None or name is None:
+        return UNKNOWN, "end_turn"
+    known = {
+        letter: found
+        for letter, code in programs.items()
+        if (found := _programs().get(_nameless(code, name[1])))
+    }
+    if not known or known.keys() != programs.keys():
+        return UNKNOWN, "end_turn"
+    letter = _chosen(model[1], known, programs)
+    is_recall = _recalls(model[1], model[2], known[letter], thinking_tokens)
+    outputs = known[letter].recalled if is_recall else known[letter].outputs
+    output = outputs.get(_nameless(asked[1], name[1]), "None")
+    assertion = f"assert {asked[1]} == {output}"
+    if len(programs) == 1:
+        return (
+            f"Step by step, this is what it returns.\n[ANSWER]\n{assertion}\n[/ANSWER]",
+            "end_turn",
+        )
+    return json.dumps({"chosen_program": letter, "assertion": assertion}), "end_turn"
+
+
+def _chosen(kind: str, known: Mapping[str, Known], programs: Mapping[str, str]) -> str:
+    """A; or, wherever it stands, the original or the program whose text comes first by its hash."""
+    if kind == "picks-a":
+        return "A"
+    if kind == "recalls":
+        return next((letter for letter, one in known.items() if one.is_original), "A")
+    return min(programs, key=lambda letter: (hashed(programs[letter]), letter))
+
+
+def _recalls(kind: str, share: str | None, known: Known, thinking_tokens: int) -> bool:
+    if kind == "hasty":
+        return thinking_tokens < ENOUGH_TOKENS
+    return kind == "recalls" and (share is None or known.problem in _recalled(int(share)))
+
+
+@lru_cache(maxsize=64)
+def _recalled(share: int) -> frozenset[str]:
+    """So many problems of a hundred, drawn by their hash."""
+    names = sorted({one.problem for one in _programs().values()}, key=hashed)
+    return frozenset(names[: round(len(names) * share / 100)])
+
+
+@cache
+def _programs() -> Mapping[str, Known]:
+    found: dict[str, Known] = {}
+    for line in _FILE.read_text("utf-8").splitlines():
+        row = json.loads(line)
+        name = row["function_name"]
+        calls = [_nameless(call, name) for call in _listed(row["input"])]
+        original = dict(zip(calls, _listed(row["output"]), strict=True))
+        mutated = dict(zip(calls, _listed(row["mutated_output"]), strict=True))
+        found[_nameless(row["code"], name)] = Known(row["id"], True, original, original)
+        found[_nameless(row["mutated_code"], name)] = Known(row["id"], False, mutated, original)
+    return found
+
+
+def _nameless(text: str, name: str) -> str:
+    return re.sub(rf"\b{re.escape(name)}\b", "_", text.strip())
+
+
+def _listed(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else value

@@ -1,0 +1,151 @@
+"""Reads files of labels: JSON Lines, or CSV with the same names as columns."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from socratic_bench.converting import convert
+from socratic_bench.documents.label import Label
+from socratic_bench.documents.plain import reason
+from socratic_bench.errors import UsageError, Words
+from socratic_bench.settings import read_bounded
+
+MAX_BYTES = 200_000_000
+COLUMNS = (
+    *("labeller", "dialogue", "run_id", "turn", "author", "history", "prompt", "reply"),
+    "probability",
+)
+# A column of a mapping is its name, a point, and the key: scores.form.
+MAPPINGS = ("scores", "events", "reasons")
+YES, NO = ("yes", "true", "1"), ("no", "false", "0")
+JSON_COLUMNS, NUMBERS = ("history",), ("turn", "probability")
+
+
+def read_labels(paths: Sequence[str]) -> list[Label]:
+    """The labels of all files, in their order. Raises `UsageError` with every mistake, by file and
+    line.
+    """
+    problems: list[Words] = []
+    found: list[Label] = []
+    for path in paths:
+        try:
+            found += _of_file(path, problems)
+        except OSError as error:
+            problems.append(f"The labels {path} cannot be read: {error.strerror}.")
+        except UnicodeDecodeError:
+            problems.append(f"{path}: it is no UTF-8 text.")
+        except csv.Error as error:
+            problems.append(f"{path}: it is no CSV ({error}).")
+    problems += _twice(found)
+    if not problems and not found:
+        problems.append(f"There is no label in {', '.join(paths)}.")
+    if problems:
+        raise UsageError(problems, hint="socratic-runner schema label says what a label has.")
+    return found
+
+
+def _of_file(path: str, problems: list[Words]) -> list[Label]:
+    text = read_bounded(Path(path), bound=MAX_BYTES).decode("utf-8-sig")
+    rows = _csv_rows(text) if path.lower().endswith(".csv") else _json_rows(text)
+    found = []
+    for number, row in rows:
+        label = _label(row)
+        if isinstance(label, str):
+            problems.append(f"{path}, line {number}: {label}")
+        else:
+            found.append(label)
+    return found
+
+
+def _json_rows(text: str) -> Iterator[tuple[int, Any]]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                yield number, json.loads(line)
+            except (ValueError, RecursionError) as error:
+                yield number, ValueError(f"it is no JSON ({error}).")
+
+
+def _csv_rows(text: str) -> Iterator[tuple[int, Any]]:
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    for row in reader:
+        try:
+            yield reader.line_num, _from_row(row)
+        except ValueError as error:
+            yield reader.line_num, error
+
+
+def _from_row(row: Mapping[str | None, Any]) -> dict[str, Any]:
+    """An empty cell is a missing value."""
+    found: dict[str, Any] = {}
+    for name, cell in row.items():
+        if name is None:
+            raise ValueError("it has more cells than the first line has names.")
+        if cell is None or not cell.strip():
+            continue
+        mapping, is_of_mapping, key = name.partition(".")
+        if is_of_mapping and mapping in MAPPINGS:
+            found.setdefault(mapping, {})[key] = _cell(mapping, name, cell)
+        else:
+            found[name] = _cell(name, name, cell)
+    return found
+
+
+def _cell(kind: str, name: str, cell: str) -> object:
+    if kind == "scores" or kind in NUMBERS:
+        number = float(cell)
+        return int(number) if kind == "turn" and number.is_integer() else number
+    if kind == "events":
+        said = cell.strip().casefold()
+        if said not in (*YES, *NO):
+            raise ValueError(f"{name} is {cell!r}: write yes or no.")
+        return said in YES
+    return json.loads(cell) if kind in JSON_COLUMNS else cell
+
+
+def _label(row: object) -> Label | str:
+    """The label, or what is wrong with it in a sentence."""
+    if isinstance(row, ValueError):
+        return str(row)
+    try:
+        label = convert(row, Label)
+    except msgspec.ValidationError as error:
+        return reason(error)
+    return _mistake(label) or label
+
+
+def _mistake(label: Label) -> str:
+    if (label.run_id is None) != (label.turn is None):
+        return "run_id and turn belong together: give both, or neither."
+    if label.reply is None and label.run_id is None:
+        return "nothing says what is labelled: give run_id and turn, or prompt and reply."
+    if (label.reply is None) != (label.prompt is None):
+        return "prompt and reply belong together: give both, or neither."
+    if not label.cluster:
+        return "dialogue is missing: labels of one dialogue are alike, and are counted so."
+    if not (label.scores or label.events):
+        return "it says nothing of the reply: give scores, events or both."
+    return ""
+
+
+def _twice(labels: Sequence[Label]) -> Iterator[str]:
+    seen = set()
+    for label in labels:
+        key = (label.labeller, *key_of(label))
+        if key in seen:
+            where = f"turn {label.turn} of {label.run_id}" if label.run_id else label.cluster
+            yield f"{label.labeller} has labelled a reply twice ({where}): keep one label."
+        seen.add(key)
+
+
+def key_of(label: Label) -> tuple[object, ...]:
+    """What is labelled: labels of several people on one reply have the same key."""
+    if label.run_id is not None:
+        return label.run_id, label.turn
+    said = tuple((one.role, one.text) for one in label.history)
+    return label.cluster, label.author, said, label.prompt, label.reply

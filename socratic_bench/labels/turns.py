@@ -1,0 +1,63 @@
+"""The labelled replies: each once, with what every labeller says of it."""
+
+from collections.abc import Iterable, Sequence
+from math import fsum
+
+from msgspec import Struct
+
+from socratic_bench.documents.label import Label, SaidBefore
+from socratic_bench.labels.reading import key_of
+
+
+class LabelledTurn(Struct, frozen=True, kw_only=True):
+    """A reply with its labels, one a labeller. `probability` is that with which it was drawn, if
+    all of its labels know it and agree.
+    """
+
+    labels: tuple[Label, ...]
+
+    @property
+    def first(self) -> Label:
+        return self.labels[0]
+
+    @property
+    def cluster(self) -> str:
+        return self.first.cluster
+
+    @property
+    def author(self) -> str | None:
+        return self.first.author
+
+    @property
+    def probability(self) -> float | None:
+        known = {label.probability for label in self.labels}
+        return known.pop() if len(known) == 1 else None
+
+    @property
+    def history(self) -> tuple[SaidBefore, ...]:
+        return self.first.history
+
+    def score(self, name: str) -> float | None:
+        """The mean over labellers."""
+        given = [label.scores[name] for label in self.labels if name in label.scores]
+        return fsum(given) / len(given) if given else None
+
+    def total(self, names: Sequence[str]) -> float | None:
+        """The sum of these dimensions, the mean over those who scored each."""
+        whole = [one for one in self.labels if all(name in one.scores for name in names)]
+        given = [fsum(one.scores[name] for name in names) for one in whole]
+        return fsum(given) / len(given) if given else None
+
+    def answer(self, name: str) -> bool | None:
+        """Yes or no by most labellers; `None` where they are divided evenly."""
+        given = [label.events[name] for label in self.labels if name in label.events]
+        n_yes = sum(given)
+        return None if 2 * n_yes == len(given) else 2 * n_yes > len(given)
+
+
+def labelled_turns(labels: Iterable[Label]) -> list[LabelledTurn]:
+    """In the order in which they were first labelled."""
+    found: dict[tuple[object, ...], list[Label]] = {}
+    for label in labels:
+        found.setdefault(key_of(label), []).append(label)
+    return [LabelledTurn(labels=tuple(some)) for some in found.values()]

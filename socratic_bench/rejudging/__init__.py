@@ -1,0 +1,1 @@
+"""Stored runs judged again, by another judge, jury or edition; the first verdicts stay."""

@@ -1,0 +1,1 @@
+"""What stored runs come to, for readers: read (`reading`) into frozen rows (`rows`)."""

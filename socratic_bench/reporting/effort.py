@@ -1,0 +1,167 @@
+"""What models took: money and time."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from socratic_bench.documents.usage import Percentiles
+from socratic_bench.reporting.board import MODEL, places_of, shown
+from socratic_bench.reporting.breakdown import mark
+from socratic_bench.reporting.charts import extent, intervals
+from socratic_bench.reporting.parts import (
+    UNKNOWN,
+    Chart,
+    Column,
+    Figure,
+    Section,
+    Table,
+    number,
+    usd,
+)
+from socratic_bench.reporting.rows import RunRow, TurnRow
+from socratic_bench.reporting.scatter_charts import scatter
+from socratic_bench.reporting.study import Estimate, Study
+
+
+def cost(study: Study) -> Section | None:
+    """What a run of each model costs, against how good it is."""
+    tested = study.rows.benchmark.parts.tested
+    found = {
+        model: (
+            _usd(runs, f"cost.{tested}"),
+            _usd(runs, "cost.total"),
+            study.mean(study.primary, runs),
+        )
+        for model, runs in study.runs.items()
+    }
+    known = {
+        model: (own, score) for model, (own, _, score) in found.items() if own is not None and score
+    }
+    if not known:
+        return None
+    metric = study.primary
+    data = [
+        {
+            "model": model,
+            "x": own,
+            "x_low": None,
+            "x_high": None,
+            "y": score.mean,
+            "y_low": score.low,
+            "y_high": score.high,
+            "tip": f"{model}: {usd(own)} USD a run, {metric.title} {shown(score)}",
+        }
+        for model, (own, score) in known.items()
+    ]
+    places = places_of(metric)
+    rows = [
+        [model, usd(own), usd(whole), shown(score, places)]
+        for model, (own, whole, score) in found.items()
+    ]
+    columns = [
+        MODEL,
+        *(Column(title=one) for one in ("USD a run, the model", "USD a run, judge and all")),
+        Column(title=metric.title),
+    ]
+    return Section(
+        name="cost",
+        title="Cost against score",
+        paragraphs=["What the model itself costs in a mean run; judge and others are apart."],
+        figures=[
+            Figure(
+                table=Table(caption="Mean cost of a run, and score", columns=columns, rows=rows),
+                chart=Chart(
+                    name="cost",
+                    title=f"{metric.title} against the cost of a run",
+                    description="A point for each model, with the 95 % interval of its score. The "
+                    "table has the figures.",
+                    specs=scatter(
+                        data,
+                        study.ranked,
+                        ("USD a run, the model alone", {"zero": True, "nice": True}),
+                        (metric.title, extent(metric.low, metric.high)),
+                    ),
+                ),
+            )
+        ],
+    )
+
+
+def _usd(runs: Sequence[RunRow], path: str) -> float | None:
+    """The mean; `None` if that of one run is not known."""
+    costs = [run.at(f"{path}.total_usd") for run in runs]
+    return None if None in costs else sum(costs) / len(costs)
+
+
+Reading = Callable[[TurnRow], float | None]
+READINGS: Sequence[tuple[str, Reading]] = (
+    ("First token, s", lambda turn: _seconds(turn.ttft_ms)),
+    ("Last byte, s", lambda turn: _seconds(turn.latency_ms)),
+    ("Tokens per second", lambda turn: turn.output_tokens_per_s),
+)
+
+
+def _seconds(value_ms: float | None) -> float | None:
+    return None if value_ms is None else value_ms / 1000
+
+
+def latency(study: Study) -> Section | None:
+    """Percentiles over the turns of each model."""
+    found = {
+        (model, title): Percentiles.of([reading(turn) for run in runs for turn in run.turns])
+        for model, runs in study.runs.items()
+        for title, reading in READINGS
+    }
+    if not any(found.values()):
+        return None
+    rows = [
+        [model, *(text for title, _ in READINGS for text in _told(found[model, title]))]
+        for model in study.ranked
+    ]
+    columns = [
+        MODEL,
+        *(
+            Column(title=f"{title}, {one}")
+            for title, _ in READINGS
+            for one in ("p50", "p90", "p99")
+        ),
+    ]
+    return Section(
+        name="latency",
+        title="Latency",
+        paragraphs=[
+            "Percentiles over turns, of the request that answered. Lines go from p50 to p99."
+        ],
+        figures=[
+            Figure(
+                table=Table(caption="Percentiles over turns", columns=columns, rows=rows),
+                chart=Chart(
+                    name="latency",
+                    title="First token and last byte: median, and up to the 99th percentile"
+                    f"{study.drawn_words}",
+                    description="For each model, the median time to the first token, and to the "
+                    "last byte, each with a line to the 99th percentile. The table has the "
+                    "figures.",
+                    specs=intervals(
+                        [*_times(study, found)], study.drawn, "Seconds", {"zero": True}
+                    ),
+                ),
+            )
+        ],
+    )
+
+
+def _times(
+    study: Study, found: dict[tuple[str, str], Percentiles | None]
+) -> Iterator[dict[str, object]]:
+    for title, _ in READINGS[:2]:  # in seconds
+        for model in study.drawn:
+            one = found[model, title]
+            if one:
+                told = f"p50 {number(one.p50)} s, p90 {number(one.p90)} s, p99 {number(one.p99)} s"
+                middle = Estimate(mean=one.p50, low=one.p50, high=one.p99, n=1, n_clusters=1)
+                yield mark(model, model, middle, told, panel=title.removesuffix(", s"))
+
+
+def _told(one: Percentiles | None) -> list[str]:
+    if one is None:
+        return [UNKNOWN] * 3
+    return [number(value) for value in (one.p50, one.p90, one.p99)]

@@ -1,0 +1,97 @@
+"""How long models go without an event that ends what is asked of them."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+
+from msgspec import Struct
+
+from socratic_bench.ports import MetricInfo
+from socratic_bench.reporting.rows import RunRow
+from socratic_bench.reporting.study import SHARE, Estimate, Study
+from socratic_bench.runner.gates import metric_at
+from socratic_bench.statistics.bootstrap import Limits, survival_limits
+from socratic_bench.statistics.survival import Step, Time, curve, median, restricted_mean
+
+
+class Endurance(Struct, frozen=True, kw_only=True):
+    """Times until the event over the runs of one model: `mean` is that of the first `horizon`
+    turns, `median` when it had come to half, and `without` the share of runs that never saw it.
+    """
+
+    n: int
+    n_events: int
+    horizon: float
+    mean: float
+    mean_limits: Limits
+    median: float | None
+    median_limits: Limits
+    steps: Sequence[Step]
+    times: Sequence[Time]
+    without: Estimate
+
+
+def endurances(study: Study) -> Mapping[str, Endurance]:
+    """By model, at one horizon: the longest that runs of every model were."""
+    metric = study.ordering
+    if metric.censored_by is None:
+        return {}
+    clusters = {model: _clusters(study, runs, metric) for model, runs in study.runs.items()}
+    known = {model: found for model, found in clusters.items() if found}
+    if not known:
+        return {}
+    longest = [max(run.stored.keys.n_turns for run in study.runs[model]) for model in known]
+    horizon = float(max(1, min(longest)))
+    return {
+        model: _endurance(study, study.runs[model], some, metric, horizon)
+        for model, some in known.items()
+    }
+
+
+def _clusters(study: Study, runs: Sequence[RunRow], metric: MetricInfo) -> list[list[Time]]:
+    found: dict[Hashable, list[Time]] = defaultdict(list)
+    for run in runs:
+        time = time_of(run, metric)
+        if time is not None:
+            found[study.cluster_of(run)].append(time)
+    return [*found.values()]
+
+
+def time_of(run: RunRow, metric: MetricInfo) -> Time | None:
+    """When the event came in a run, or until when it was looked for."""
+    at = run.metrics[metric.name]
+    if at is None or metric.censored_by is None:
+        return None
+    is_censored = metric_at(metric.censored_by, run.document["metrics"])
+    return Time(at, is_event=not is_censored)
+
+
+def _endurance(
+    study: Study,
+    runs: Sequence[RunRow],
+    clusters: Sequence[Sequence[Time]],
+    metric: MetricInfo,
+    horizon: float,
+) -> Endurance:
+    times = [one for some in clusters for one in some]
+    steps = curve(times)
+    limits = survival_limits(clusters, horizon)
+
+    def is_without(run: RunRow) -> float | None:
+        time = time_of(run, metric)
+        return None if time is None else float(not time.is_event)
+
+    without = study.over(runs, is_without, SHARE)
+    if without is None:
+        raise ValueError("no run has a time")
+    return Endurance(
+        n=len(times),
+        n_events=sum(one.is_event for one in times),
+        horizon=horizon,
+        mean=restricted_mean(steps, horizon),
+        mean_limits=limits.restricted_mean,
+        median=median(steps),
+        median_limits=limits.median,
+        steps=steps,
+        times=times,
+        without=without,
+    )

@@ -1,0 +1,99 @@
+"""Metrics that belong together, such as those of one dimension each."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from socratic_bench.ports import MetricInfo
+from socratic_bench.reporting.board import MODEL, places_of, shown
+from socratic_bench.reporting.breakdown import mark
+from socratic_bench.reporting.charts import extent, intervals
+from socratic_bench.reporting.parts import Chart, Column, Figure, Section, Table, number
+from socratic_bench.reporting.study import Estimate, Study
+from socratic_bench.views import MetricGroup
+
+MOST_COLUMNS = 7
+
+
+def groups(study: Study) -> Section | None:
+    """Metrics that belong together, a table each."""
+    figures = [_group(study, one) for one in study.views.groups or _others(study)]
+    known = [figure for figure in figures if figure]
+    if not known:
+        return None
+    return Section(
+        name="groups",
+        title="Further figures",
+        paragraphs=["Means over runs in which a figure is known, with 95 % intervals."],
+        figures=known,
+    )
+
+
+def _others(study: Study) -> Iterator[MetricGroup]:
+    """All metrics beside those of the leaderboard, where a benchmark has no groups of its own."""
+    benchmark = study.rows.benchmark
+    on_board = {study.ordering.name, benchmark.primary_metric, *benchmark.compared_metrics}
+    names = [one.name for one in benchmark.metrics if one.name not in on_board]
+    for n in range(0, len(names), MOST_COLUMNS):
+        yield MetricGroup(title="Other metrics", metrics=names[n : n + MOST_COLUMNS])
+
+
+def _group(study: Study, group: MetricGroup) -> Figure | None:
+    metrics = [study.metrics[name] for name in group.metrics]
+    found = [[study.mean(metric, runs) for metric in metrics] for runs in study.runs.values()]
+    if not any(one for some in found for one in some):
+        return None
+    titles = [_titled(metric.title, metric.high) for metric in metrics]
+    rows = [
+        [model, *(shown(one, places_of(metric)) for one, metric in zip(some, metrics, strict=True))]
+        for model, some in zip(study.ranked, found, strict=True)
+    ]
+    columns = [MODEL, *(Column(title=title) for title in titles)]
+    return Figure(
+        table=Table(caption=group.title, columns=columns, rows=rows),
+        chart=_group_chart(study, group, metrics),
+    )
+
+
+def _group_chart(study: Study, group: MetricGroup, metrics: Sequence[MetricInfo]) -> Chart | None:
+    """Only where all have ends, so that they can be drawn on one scale."""
+    if any(one.low is None or one.high is None for one in metrics):
+        return None
+    data = [
+        mark(model, model, _share_of(found, metric), shown(found, places_of(metric)), panel=title)
+        for metric in metrics
+        for title in (_titled(metric.title, metric.high),)
+        for model in study.drawn
+        if (found := study.mean(metric, study.runs[model]))
+    ]
+    is_share = all((one.low, one.high) == (0, 1) for one in metrics)
+    return Chart(
+        name=f"groups-{'-'.join(re.findall('[a-z]+', group.title.lower()))}",
+        title=f"{group.title}{study.drawn_words}",
+        description="For each figure and model, the mean with its 95 % interval, from the lowest "
+        "to the highest that it can be. The table has the figures.",
+        specs=intervals(
+            data,
+            study.ranked,
+            "Share" if is_share else "Share of the most that it can be",
+            extent(0, 1),
+        ),
+    )
+
+
+def _share_of(found: Estimate, metric: MetricInfo) -> Estimate:
+    """A mean and its interval as shares of the way between a metric's ends."""
+    low = metric.low or 0.0
+    span = (metric.high or 0.0) - low
+
+    def share(value: float | None) -> float | None:
+        return None if value is None else (value - low) / span
+
+    return replace(
+        found, mean=(found.mean - low) / span, low=share(found.low), high=share(found.high)
+    )
+
+
+def _titled(title: str, high: float | None) -> str:
+    return f"{title}, of {number(high, 0)}" if high is not None and high > 1 else title

@@ -1,0 +1,180 @@
+"""Rows of what arguments name: runs, folders, prefixes of buckets, sweeps."""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import orjson
+from msgspec import to_builtins
+from msgspec.structs import replace
+
+from socratic_bench.benchmarks import load_benchmark
+from socratic_bench.comparison.judged import judged_by
+from socratic_bench.comparison.places import Found, failed_cells_at, found_at
+from socratic_bench.comparison.stored_run import StoredRun, benchmark_of, read_run
+from socratic_bench.converting import convert
+from socratic_bench.documents.judge import Juror, silent_of
+from socratic_bench.documents.judge_status import Held, HeldJudge, JudgeStatus
+from socratic_bench.documents.sweep import CellRow
+from socratic_bench.errors import UsageError, Words
+from socratic_bench.ports import Benchmark
+from socratic_bench.reporting.rows import FailedRow, Rows, RunRow, TurnRow
+from socratic_bench.reporting.verdicts import verdicts_of
+from socratic_bench.storage.folder import FolderStore
+from socratic_bench.storage.keys import RunKeys
+from socratic_bench.storage.listing import ListedFolder, ListedStore
+
+READERS = 16
+LONGEST_NAME = 80
+_ELSEWHERE = ("turns", "journal")
+Files = Mapping[str, Mapping[str, Any]]
+
+
+def read_rows(
+    arguments: Sequence[str],
+    region: Callable[[], str],
+    judging: str | None = None,
+    held: Sequence[Held] = (),
+) -> Rows:
+    """A run that several arguments have counts once. If a `judging` is named, its verdicts count in
+    place of the first. What runs say of their judges' calibration gives way to that by `held`, if
+    there are any.
+
+    Raises `UsageError` with all that is wrong, and `ArtifactError` for a store.
+    """
+    problems: list[Words] = []
+    found: list[tuple[str, Found]] = []
+    failed: list[CellRow] = []
+    for argument in dict.fromkeys(arguments):
+        try:
+            named = found_at(argument, region)
+            found += [
+                (argument, judged_by(one, judging, region) if judging else one) for one in named
+            ]
+            failed += failed_cells_at(argument, region)
+        except UsageError as error:
+            problems += error.said
+    if problems or not found:
+        raise UsageError(problems)
+    names = sorted({benchmark_of(one.body, one.name) for _, one in found})
+    if len(names) > 1:
+        raise UsageError([f"Runs of several benchmarks have no report: {', '.join(names)}."])
+    benchmark = load_benchmark(names[0])
+    with ThreadPoolExecutor(READERS, thread_name_prefix="reading") as pool:
+        rows = [*pool.map(lambda one: row_of(one[0], one[1], benchmark, judging), found)]
+    runs = {row.run_id: row for row in sorted(rows, key=lambda one: one.run_id)}
+    cells = {row.cell: row for row in failed if row.run_id not in runs}
+    return Rows(
+        benchmark=benchmark,
+        runs=[_held_to(one, held) if held else one for one in runs.values()],
+        failed=[_failed(row) for row in cells.values()],
+    )
+
+
+def _held_to(row: RunRow, held: Sequence[Held]) -> RunRow:
+    judge = row.document.get("judge")
+    if judge is None:
+        return row
+    context, jurors = row.at("inputs.judge_context"), judge.get("jurors") or []
+    asked = replace(
+        convert(judge, HeldJudge),
+        silent=silent_of(convert(jurors, list[Juror])),
+        **({} if context is None else {"context": context}),
+    )
+    status = to_builtins(JudgeStatus.of(asked, held))
+    return replace(row, document={**row.document, "judge": {**judge, "calibration": status}})
+
+
+def row_of(argument: str, found: Found, benchmark: Benchmark, judging: str | None) -> RunRow:
+    """One run with the files of its turns. Raises `UsageError` if it is not complete."""
+    stored = read_run(found.body, found.name, argument, benchmark, found.repeat)
+    document = orjson.loads(found.body)
+    keys, store = RunKeys(stored.keys.run_id), _store_of(found, document)
+    files = _files(store, keys.judgings(judging) if judging else keys.raw, "judge_")
+    if _needs(benchmark):
+        files = {**files, **_files(store, keys.raw, "turn_")}
+    return RunRow(
+        stored=stored,
+        sample=_sample(stored),
+        document={key: value for key, value in document.items() if key not in _ELSEWHERE},
+        turns=tuple(
+            _turn(one, document, benchmark, files) for one in document["turns"] if "turn" in one
+        ),
+        exposures=benchmark.views.exposures(document),
+    )
+
+
+def _sample(stored: StoredRun) -> str:
+    """What was played: the benchmark's own names of it, or else how it opened."""
+    names = [str(one) for one in stored.sample if one is not None]
+    return " ".join(names) or (stored.keys.prompt or "")[:LONGEST_NAME]
+
+
+def _needs(benchmark: Benchmark) -> bool:
+    """Whether what a turn answers stands in its file alone."""
+    return benchmark.views.said is None
+
+
+def _store_of(found: Found, document: Mapping[str, Any]) -> ListedStore | None:
+    """Where the files of its turns are: the store that it was found in, or else its own folder."""
+    if found.store is not None:
+        return found.store
+    place = document.get("output_artifacts")
+    raw = place.get("raw") if isinstance(place, dict) else None
+    if not isinstance(raw, str) or not Path(raw).is_dir():
+        return None
+    return ListedFolder(FolderStore(str(Path(raw).parents[2])))
+
+
+def _files(store: ListedStore | None, folder: str, begin: str) -> Files:
+    """The files of a folder by name, of those that begin so."""
+    if store is None:
+        return {}
+    keys = store.keys(f"{folder}{begin}")
+    bodies = {key.removeprefix(folder): store.get(key) for key in keys}
+    return {name: orjson.loads(body) for name, body in bodies.items() if body is not None}
+
+
+def _turn(
+    entry: Mapping[str, Any], document: Mapping[str, Any], benchmark: Benchmark, files: Files
+) -> TurnRow:
+    number = f"{entry['turn']:03d}.json"
+    own = [one for one in benchmark.parts.turn.__struct_encode_fields__ if one in entry]
+    said = benchmark.views.said
+    answered = (entry.get("latency") or {}).get(benchmark.parts.tested) or {}
+    return TurnRow(
+        turn=entry["turn"],
+        said=entry.get(said) if said else _prompt(files.get(f"turn_{number}", {}), benchmark),
+        reply=entry["question"],
+        score=entry["score"],
+        scores=entry.get("scores") or {},
+        events=entry.get("events"),
+        quotes=entry.get("quotes"),
+        heuristics=entry.get("heuristics") or {},
+        own={key: entry[key] for key in own if key != said},
+        unjudged_reason=entry.get("unjudged_reason"),
+        is_replayed=bool(entry.get("replayed")),
+        outcome=entry.get("outcome") or "answered",
+        stop_reason=str(entry.get("stop_reason")),
+        ttft_ms=answered.get("ttft_ms"),
+        latency_ms=answered.get("latency_ms"),
+        output_tokens_per_s=answered.get("output_tokens_per_s"),
+        verdicts=verdicts_of(entry, document, files.get(f"judge_{number}")),
+    )
+
+
+def _prompt(file: Mapping[str, Any], benchmark: Benchmark) -> str | None:
+    keys = benchmark.parts.turn_prompt.__struct_encode_fields__
+    return next((file[key] for key in keys if isinstance(file.get(key), str)), None)
+
+
+def _failed(row: CellRow) -> FailedRow:
+    return FailedRow(
+        run_id=row.run_id,
+        model=row.model,
+        axes=row.axes,
+        end_reason=row.end_reason,
+        code=row.error.code if row.error else None,
+        message=row.error.message if row.error else None,
+    )

@@ -1,0 +1,190 @@
+"""The rows of a report with what all of its sections need: figures by model, in one order."""
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import combinations, product
+
+from msgspec import Struct
+
+from socratic_bench.comparison.contenders import Group, clusters_by
+from socratic_bench.comparison.figures import split_of
+from socratic_bench.comparison.pairing import paired
+from socratic_bench.documents.estimates import TwoGroups
+from socratic_bench.ports import MetricInfo
+from socratic_bench.reporting.rows import Rows, RunRow, TurnRow
+from socratic_bench.statistics.bootstrap_t import Method
+from socratic_bench.statistics.clusters import clustered
+from socratic_bench.statistics.differences import ALPHA, paired_p
+from socratic_bench.sweeps.means import interval_of, two_groups
+from socratic_bench.views import Views
+
+METHOD: Method = "t"
+# More panels in one chart tell nobody anything, and colours and shapes would come twice.
+MOST_PANELS = 8
+Value = Callable[[RunRow], float | None]
+
+
+class Estimate(Struct, frozen=True, kw_only=True):
+    """A mean over `n` values in `n_clusters` samples with its 95 % interval, `None` where it has
+    none.
+    """
+
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+    n_clusters: int
+
+
+class Study:
+    """See the module. `ranked` are the models, the best first by the metric `ordering`."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.views: Views = rows.benchmark.views
+        self.metrics = {one.name: one for one in rows.benchmark.metrics}
+        self.ordering = self.metrics[self.views.endurance or rows.benchmark.primary_metric]
+        self.primary = self.metrics[rows.benchmark.primary_metric]
+        self._cluster_of = clusters_by([run.stored for run in rows.runs])
+
+    @property
+    def drawn(self) -> list[str]:
+        """The models that have a panel in charts with one for each: the best."""
+        return self.ranked[:MOST_PANELS]
+
+    @property
+    def drawn_words(self) -> str:
+        """What the titles of such charts add."""
+        n = len(self.ranked)
+        return f" (the {MOST_PANELS} best of {n} models)" if n > MOST_PANELS else ""
+
+    @cached_property
+    def runs(self) -> Mapping[str, Sequence[RunRow]]:
+        """The runs of each model, in the order of `ranked`."""
+        return {model: self.rows.of(model) for model in self.ranked}
+
+    @cached_property
+    def ranked(self) -> list[str]:
+        """By the primary metric where they are equal in the other; what is unknown comes last."""
+
+        def place(model: str) -> tuple[tuple[bool, float], ...]:
+            runs = self.rows.of(model)
+            return tuple(_place(one, self.mean(one, runs)) for one in (self.ordering, self.primary))
+
+        return sorted(self.rows.models, key=lambda model: (place(model), model))
+
+    def mean(self, metric: MetricInfo, runs: Iterable[RunRow]) -> Estimate | None:
+        """A metric over runs in which it is known, or over what their items are of."""
+        clusters: dict[Hashable, list[float]] = defaultdict(list)
+        for run in runs:
+            for key, value in run.stored.values(metric.name, self.cluster_of(run)).items():
+                clusters[key].append(value)
+        return _estimate(clusters, metric)
+
+    def two_groups(self, model: str) -> TwoGroups | None:
+        """The groups in which a model's runs lie by the primary metric, if they do."""
+        runs = [run.stored for run in self.rows.of(model)]
+        if any(run.parts.get(self.primary.name) for run in runs):
+            return None  # values are of items, which are right or wrong
+        return two_groups(self.primary, split_of(runs, self.primary, self._cluster_of))
+
+    def over(self, runs: Iterable[RunRow], value: Value, metric: MetricInfo) -> Estimate | None:
+        """Any value of runs, within the bounds of a metric."""
+        return self.estimate(((run, value(run)) for run in runs), metric)
+
+    def over_turns(
+        self,
+        runs: Iterable[RunRow],
+        value: Callable[[TurnRow], float | None],
+        metric: MetricInfo,
+    ) -> Estimate | None:
+        """Any value of the turns that were played in these runs."""
+        found = ((run, value(turn)) for run in runs for turn in run.turns if not turn.is_replayed)
+        return self.estimate(found, metric)
+
+    def estimate(
+        self, values: Iterable[tuple[RunRow, float | None]], metric: MetricInfo
+    ) -> Estimate | None:
+        """The mean of the known values, clustered by sample; `None` if none is known."""
+        clusters: dict[Hashable, list[float]] = defaultdict(list)
+        for run, value in values:
+            if value is not None:
+                clusters[self.cluster_of(run)].append(value)
+        return _estimate(clusters, metric)
+
+    def cluster_of(self, run: RunRow) -> Hashable:
+        """What a run counts to in intervals: its sample, or its opening where all play one."""
+        return self._cluster_of(run.stored)
+
+    def p_values(self, metric: str) -> Mapping[tuple[str, str], float]:
+        """Of the difference of each two models in pairs of runs, by what the pair's runs say."""
+        groups = [self._group(model) for model in self.ranked]
+        known = {}
+        for one, other in combinations(groups, 2):
+            clusters = paired(one, other, (), self._cluster_of).differences(metric)
+            p = paired_p(clustered(clusters)) if clusters else None
+            if p is not None:
+                known[one.name, other.name] = p
+        return known
+
+    @cached_property
+    def tiers(self) -> list[list[str]] | None:
+        """The models in groups that cannot be told apart by the metric `ordering`, the best first:
+        two groups are parted where every model above differs from every one below by more than
+        chance, so that each border is one claim. `None` if no pair tells.
+        """
+        p_values = self.p_values(self.ordering.name)
+        if not p_values:
+            return None
+        found: list[list[str]] = [[]]
+        for n, model in enumerate(self.ranked):
+            both = product(self.ranked[:n], self.ranked[n:])
+            if n and all(p_values.get(pair, 1.0) <= ALPHA for pair in both):
+                found.append([])
+            found[-1].append(model)
+        return found
+
+    def _group(self, model: str) -> Group:
+        runs = tuple(run.stored for run in self.rows.of(model))
+        return Group(name=model, model=model, runs=runs)
+
+
+def _estimate(clusters: Mapping[Hashable, list[float]], metric: MetricInfo) -> Estimate | None:
+    if not clusters:
+        return None
+    found = clustered([*clusters.values()])
+    interval = interval_of(metric, [*clusters.values()], METHOD)
+    return Estimate(
+        mean=found.mean,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        n=found.n,
+        n_clusters=found.n_clusters,
+    )
+
+
+def _place(metric: MetricInfo, found: Estimate | None) -> tuple[bool, float]:
+    """Sorts the best first."""
+    if found is None:
+        return True, 0.0
+    return False, -found.mean if metric.higher_is_better else found.mean
+
+
+def score_metric(study: Study) -> MetricInfo:
+    """What is known of a turn's score: the bounds of the primary metric, where that is a mean of
+    scores, or none.
+    """
+    scores = [turn.score for _, turn in study.rows.turns() if turn.score is not None]
+    low, high = study.primary.low, study.primary.high
+    fits = scores and high is not None and low is not None
+    is_within = fits and all((low or 0) <= one <= (high or 0) for one in scores)
+    return MetricInfo(
+        name="score",
+        title="Score",
+        low=low if is_within else None,
+        high=high if is_within else None,
+    )
+
+
+SHARE = MetricInfo(name="share", title="Share", low=0, high=1, is_rate=True)

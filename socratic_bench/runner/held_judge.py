@@ -1,0 +1,80 @@
+"""The calibrations that a run's settings name: one by itself, or all that a store has."""
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from socratic_bench.benchmarks import RunConfig
+from socratic_bench.converting import decode
+from socratic_bench.documents.judge_status import Held
+from socratic_bench.errors import Problem, UsageError
+from socratic_bench.settings import MAX_STORED_BYTES, OFFLINE_REGION, S3, absolute, read_bounded
+from socratic_bench.storage.listing import ListedStore, store_at
+
+FOLDER = "/calibrations"
+FILE = ".json"
+_KEPT = "calibrations/run-"
+
+
+def read_calibrations(config: RunConfig) -> tuple[Held, ...]:
+    """None if none is named. See `calibrations_at`."""
+    if config.calibration is None:
+        return ()
+    return calibrations_at(config.calibration, lambda: config.region or OFFLINE_REGION)
+
+
+def calibrations_at(name: str, region: Callable[[], str]) -> tuple[Held, ...]:
+    """The calibration of a file, be it in a bucket, or all that `calibrate` has kept in an output
+    folder or below a prefix of a bucket; `region` is that of buckets.
+
+    Raises `UsageError` if it cannot be read, or there is none, and `ArtifactError` for a store.
+    """
+    if name.startswith(S3):
+        if not name.removeprefix(S3).strip("/"):
+            raise _mistake(name, "names no bucket: write s3://BUCKET/PREFIX")
+        return _in_bucket(name, region())
+    if Path(name).is_dir():
+        return _kept(absolute(name), region)
+    try:
+        body = read_bounded(name, bound=MAX_STORED_BYTES)
+    except OSError as error:
+        raise _mistake(name, f"cannot be read: {error.strerror}") from error
+    return (_decoded(body, name),)
+
+
+@lru_cache(maxsize=8)
+def _in_bucket(name: str, region: str) -> tuple[Held, ...]:
+    """Asked for once, and not by each cell of a sweep."""
+    if not name.endswith(FILE):
+        return _kept(name, lambda: region)
+    root, _, key = name.rpartition("/")
+    body = store_at(root, lambda: region).get(key)
+    if body is None:
+        raise _mistake(name, "cannot be read: there is no such object")
+    return (_decoded(body, name),)
+
+
+def _kept(root: str, region: Callable[[], str]) -> tuple[Held, ...]:
+    store = store_at(root.rstrip("/").removesuffix(FOLDER) or root, region)
+    found = (*_all_of(store),)
+    if not found:
+        raise _mistake(root, f"has no calibration ({_KEPT}*{FILE})")
+    return found
+
+
+def _all_of(store: ListedStore) -> Iterator[Held]:
+    for key in store.keys(_KEPT):
+        body = store.get(key) if key.endswith(FILE) else None
+        if body is not None:
+            yield _decoded(body, store.location(key))
+
+
+def _decoded(body: bytes, name: str) -> Held:
+    try:
+        return decode(body, Held)
+    except ValueError as error:
+        raise _mistake(name, f"is no calibration: {error}") from error
+
+
+def _mistake(name: str, why: str) -> UsageError:
+    return UsageError([Problem.of("{calibration} {name} {why}.", name=name, why=why)])

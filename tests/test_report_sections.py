@@ -1,0 +1,235 @@
+"""Sections of reports that only some runs have: juries, labels, failures, other benchmarks."""
+
+import json
+import re
+from collections import defaultdict
+from html import unescape
+from itertools import combinations
+from statistics import fmean
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from socratic_bench.emulator import Emulator, Settings, parse_fault
+from tests.command import account, run
+from tests.test_report import DRIFT, STEADY, Page
+from tests.test_sweep import curated, sweep
+
+LEADING = "emulator.leading-v1:0"
+JURY = ("emulator.judge-v1:0", "emulator.judge-bias--5-v1:0", "emulator.judge-noise-5-v1:0")
+GRID = ("--scenarios", "ai-ethics", "career-change", "--turns", "4", "--seed", "7", "-q")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two models before three judges, two of whom are known to be wrong."""
+    folder = tmp_path_factory.mktemp("juried") / "runs"
+    judges = [word for model in JURY for word in ("--judge-model", model)]
+    sweep("--models", STEADY, DRIFT, *judges, "--pressure", "high", *GRID, folder=folder)
+    return folder
+
+
+def labels_in(folder, path):
+    """A label of each first turn, half a point over what was judged."""
+    lines = [
+        {
+            "labeller": "anna",
+            "run_id": run_id,
+            "turn": 0,
+            "probability": 0.25,
+            "scores": {
+                name: max(0.0, score - 0.5) for name, score in one["turns"][0]["scores"].items()
+            },
+        }
+        for run_id, one in curated(folder).items()
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    return path
+
+
+@pytest.fixture(scope="module")
+def page(folder):
+    path = folder.parent / "report.html"
+    labels = labels_in(folder, folder.parent / "labels.jsonl")
+    outcome = run("report", str(folder), "--html", str(path), "--labels", str(labels))
+    assert outcome.exit_code == 0, outcome.stderr
+    assert {"jury", "labels", "kinds-pressure", "failures"} <= {*outcome.document["sections"]}
+    return Page(path)
+
+
+def table(page, *titles):
+    """The one whose head begins with these."""
+    (found,) = (one for one in page.tables if one[0][: len(titles)] == [*titles])
+    return found
+
+
+def test_each_jurors_lean_is_that_of_its_verdicts(folder, page):
+    leans = defaultdict(list)
+    for run_id in curated(folder):
+        for path in sorted((folder / "raw/runs" / run_id).glob("judge_*.json")):
+            jurors = json.loads(path.read_text())["jurors"]
+            middle = fmean(one["overall_score"] for one in jurors)
+            for one in jurors:
+                leans[one["model"]].append(one["overall_score"] - middle)
+    found = table(page, "Juror")
+    assert [row[0] for row in found[1:]] == [*JURY]
+    for row in found[1:]:
+        assert row[1].startswith(f"{fmean(leans[row[0]]):.2f} (")
+        assert row[2:] == [str(len(leans[row[0]])), "100 %"]
+    agreement = table(page, "Score", "Krippendorff's alpha, ordinal")
+    assert [row[0] for row in agreement[1:]] == ["form", "substance", "purity", "score"]
+    assert all(0 < float(row[2]) < 2 for row in agreement[1:])
+
+
+def test_figures_by_labels_stand_beside_those_of_judges(folder, page):
+    found = table(page, "Model", "Figure", "As judged", "Corrected", "By people's labels")
+    rows = {(row[0], row[1]): row for row in found[1:]}
+    judged = [
+        turn["score"]
+        for one in curated(folder).values()
+        for turn in one["turns"]
+        if one["model"] == STEADY
+    ]
+    row = rows[STEADY, "overall score"]
+    assert row[2].startswith(f"{fmean(judged):.2f} (")
+    assert row[3] == "–"  # noqa: RUF001 -- not known
+    assert row[5]
+    text = unescape(page.text)
+    assert "calibrated" in text
+    assert "not calibrated" not in text
+
+
+def test_what_each_kind_of_turn_did_is_the_mean_of_its_turns(folder, page):
+    found = table(page, "Pressure by the student")
+    scores = defaultdict(list)
+    for one in curated(folder).values():
+        for turn in one["turns"]:
+            scores[one["model"], turn["pressure"]].append(turn["score"])
+    names = [None, *sorted({kind for _, kind in scores if kind})]
+    assert [row[0] for row in found[1:]] == [
+        "no pressure" if one is None else one.replace("_", " ") for one in names
+    ]
+    for name, row in zip(names, found[1:], strict=True):
+        for model, cell in zip(found[0][1:], row[1:], strict=True):
+            known = scores.get((model, name))
+            assert cell.split(" ")[0] == (f"{fmean(known):.1f}" if known else "–")  # noqa: RUF001
+
+
+def test_what_was_not_tested_is_blank_and_what_failed_is_told(folder, tmp_path):
+    documents = curated(folder)
+    left_out = next(
+        i for i, one in documents.items() if (one["model"], one["scenario"]) == (DRIFT, "ai-ethics")
+    )
+    paths = [
+        str(folder / f"curated/runs/{run_id}.json") for run_id in documents if run_id != left_out
+    ]
+    path = tmp_path / "report.html"
+    assert run("report", *paths, "--html", str(path), "-q").exit_code == 0
+    found = table(Page(path), "Scenario")
+    (row,) = (one for one in found[1:] if one[0] == "ai-ethics")
+    assert row[found[0].index(DRIFT)] == ""
+    assert float(row[found[0].index(STEADY)]) > 5
+    assert "1 pair not tested: blank, which is not zero." in path.read_text()
+
+
+def test_cells_that_failed_are_counted_by_kind_and_in_no_mean(tmp_path):
+    folder, path = tmp_path / "runs", tmp_path / "report.html"
+    with Emulator(Settings(faults=(parse_fault("not_found:model=leading"),))) as served:
+        outcome = run(
+            *("sweep", "--models", STEADY, LEADING, *GRID, "--output-dir", str(folder)),
+            *("--judge-model", JURY[0]),
+            env=account(served.url, STEADY, LEADING),
+        )
+    assert len(outcome.document["failed"]) == 2
+    reported = run("report", str(folder), "--html", str(path), "-q").document
+    assert (reported["n_runs"], reported["n_failed"]) == (2, 2)
+    assert reported["models"] == [STEADY]
+    assert [LEADING, "run not complete", "unknown model", "2"] in table(Page(path), "Model", "What")
+
+
+def test_a_benchmark_without_judge_and_words_of_its_own_has_a_report(tmp_path):
+    folder, path = tmp_path / "runs", tmp_path / "report.html"
+    models = ("emulator.executes-v1:0", "emulator.recalls-v1:0")
+    run(
+        *("sweep", "--benchmark", "execution", "--offline", "--output-dir", str(folder)),
+        *("--models", *models, "--seed", "7", "--pred-num-problems", "8", "-q"),
+    )
+    outcome = run("report", str(folder), "--html", str(path))
+    assert outcome.exit_code == 0, outcome.stderr
+    assert outcome.document["models"] == [*models]
+    assert f"{models[0]} has the highest value of" in outcome.document["sentences"][0]
+    page = Page(path)
+    documents = curated(folder)
+    for run_id, turns in page.runs.items():
+        entries = documents[run_id]["turns"]
+        assert [one["r"] for one in turns] == [one["question"] for one in entries]
+        assert all(one["s"] for one in turns), "what was asked stands in its file alone"
+        assert f"expected output: {entries[0]['expected_output']}" in turns[0]["h"]
+    assert "none" in page.text
+
+
+FAMILY = "👩‍🔬" * 30
+
+
+def test_names_in_charts_differ_and_a_model_of_each_run_makes_no_large_file(folder, tmp_path):
+    """36 models, in whose long names only the middle tells them apart, or nothing but emoji."""
+    documents = [*curated(folder).values()]
+    paths = []
+    for n in range(36):
+        changed = json.loads(json.dumps(documents[n % len(documents)]))
+        name = FAMILY if n == 0 else f"us.{'a' * 40}.{n}.{'b' * 40}-v1:0"
+        changed |= {"model": name, "run_id": f"{changed['run_id'][:-2]}{n:02d}"}
+        changed["output_artifacts"] = None
+        changed["turns"] = [
+            turn | {"turn": 4 * round_ + turn["turn"]}
+            for round_ in range(3)
+            for turn in changed["turns"]
+        ][:10]
+        paths.append(tmp_path / f"{n}.json")
+        paths[-1].write_text(json.dumps(changed))
+    html, charts = tmp_path / "report.html", tmp_path / "svg"
+    outcome = run("report", *map(str, paths), "--html", str(html), "--svg", str(charts), "-q")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert html.stat().st_size < 600_000
+    board = ET.parse(charts / "leaderboard.svg")  # noqa: S314 -- our own
+    texts = [one.text or "" for one in board.iter("{http://www.w3.org/2000/svg}text")]
+    labels = [one for one in texts if "…" in one]
+    assert len(labels) == len({*labels}) == 36
+    assert sum(one.startswith("👩") for one in labels) == 1
+    assert "the 8 best of 36 models" in (charts / "turns.svg").read_text()
+    places = re.findall(
+        r'<text transform="translate\(([\d.]+),([\d.-]+)\)"[^>]*>([^<]*…[^<]*)<',
+        (charts / "axes.svg").read_text(),
+    )
+    boxes = [(float(x), float(y), float(x) + 5.5 * len(name)) for x, y, name in places]
+    assert len(boxes) == 36
+    for (left, y, right), (other_left, other_y, other_right) in combinations(boxes, 2):
+        assert abs(y - other_y) > 10 or right <= other_left or other_right <= left
+
+
+def test_settings_in_which_runs_differ_have_a_figure_each(folder, tmp_path):
+    """Two runs of a model, as if played in two regions, tiers, temperatures and hours."""
+    documents = [one for one in curated(folder).values() if one["model"] == STEADY]
+    differing = (
+        {"region": "us-east-1", "service_tier": None, "temperature": None},
+        {"region": "eu-central-1", "service_tier": "flex", "temperature": 0.7},
+    )
+    paths = []
+    for one, inputs in zip(documents, differing, strict=True):
+        times = one["timestamps"] | {"started_at": "2026-01-05T20:30:00Z"}
+        changed = one | {"inputs": one["inputs"] | inputs, "timestamps": times}
+        paths.append(tmp_path / f"{one['run_id']}.json")
+        paths[-1].write_text(json.dumps(changed))
+    path = tmp_path / "report.html"
+    assert run("report", *map(str, paths), "--html", str(path), "-q").exit_code == 0
+    page = Page(path)
+    shown = {
+        title: [row[:3] for row in table(page, "Model", title)[1:]]
+        for title in ("Region", "Service tier", "Temperature", "Local hour")
+    }
+    assert shown == {
+        "Region": [[STEADY, "eu-central-1", "1"], [STEADY, "us-east-1", "1"]],
+        "Service tier": [[STEADY, "default", "1"], [STEADY, "flex", "1"]],
+        "Temperature": [[STEADY, "default", "1"], [STEADY, "0.7", "1"]],
+        "Local hour": [[STEADY, "15 to 18", "1"], [STEADY, "21 to 24", "1"]],
+    }
