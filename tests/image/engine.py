@@ -6,7 +6,8 @@ import os
 import shutil
 import subprocess
 import tarfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -75,13 +76,17 @@ def run(*words: str | Path, image: str = RUNNER, options: Sequence[str | Path] =
     return command([DOCKER, "run", "--rm", *options, image, *words])
 
 
-def build(tag: str, *options: str | Path, context: Path = REPOSITORY) -> None:
+def build(tag: str, *options: str | Path, context: Path = REPOSITORY) -> str:
+    """Build an image. Return what the engine tells of each step."""
     arguments = {name: os.environ[name] for name in ("VERSION", "REVISION") if name in os.environ}
     given = [
         f"--build-arg={name}={value}" for name, value in {"BASE_IMAGE": BASE, **arguments}.items()
     ]
     network = f"--network={build_network()}"
-    docker("build", network, "--progress=plain", "-t", tag, *given, *options, context)
+    words = ["build", network, "--progress=plain", "-t", tag, *given, *options, context]
+    done = command([DOCKER, *words])
+    assert done.code == 0, f"docker build ended with {done.code}:\n{done.stderr}"
+    return done.stderr
 
 
 @cache
@@ -124,18 +129,41 @@ def layers(image: str) -> list[str]:
     return found
 
 
+def own_layers(image: str, folder: Path) -> list[list[str] | str]:
+    """What an image has over its base: what the first layer deletes, then digests.
+
+    That layer's digest says nothing: it carries the time that the engine had when it was built,
+    and of two builds with the same outcome the engine's cache may give either.
+    """
+    n_base = len(layers(BASE))
+    with (
+        _saved_layers(image, folder) as found,
+        tarfile.open(fileobj=list(found)[n_base]) as deleting,
+    ):
+        deleted = sorted(deleting.getnames())
+    return [deleted, *layers(image)[n_base + 1 :]]
+
+
 def size_over_base_mb(image: str, folder: Path) -> float:
     """What a pull downloads beyond the base: own layers, compressed as a registry keeps them."""
     own = set(layers(image)) - set(layers(BASE))
+    with _saved_layers(image, folder) as found:
+        n_bytes = sum(
+            len(gzip.compress(layer.read(), 6))
+            for digest, layer in zip(layers(image), found, strict=True)
+            if digest in own
+        )
+    return n_bytes / 1e6
+
+
+@contextmanager
+def _saved_layers(image: str, folder: Path) -> Iterator[Iterator[IO[bytes]]]:
+    """The archives of an image's layers, in their order."""
     archive = folder / "image.tar"
     docker("save", "-o", archive, image)
-    n_bytes = 0
     with tarfile.open(archive) as saved:
         (manifest,) = json.load(_member(saved, "manifest.json"))
-        for digest, name in zip(layers(image), manifest["Layers"], strict=True):
-            if digest in own:
-                n_bytes += len(gzip.compress(_member(saved, name).read(), 6))
-    return n_bytes / 1e6
+        yield (_member(saved, name) for name in manifest["Layers"])
 
 
 def _member(saved: tarfile.TarFile, name: str) -> IO[bytes]:

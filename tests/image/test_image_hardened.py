@@ -18,7 +18,6 @@ from tests.image.engine import DOCKER, HARDENED, RUNNER, command, docker, run
 pytestmark = pytest.mark.image
 
 OFFLINE = ("--offline", "--model=emulator.socratic-v1:0", "--prompt=I am stuck.", "--turns=3")
-CALM_STOP_S = 6
 
 
 @pytest.mark.parametrize("user", ["10001:10001", "4321:8765", "0:0", "65534"])
@@ -212,16 +211,16 @@ def _wait_for_turn(name):
 
 @pytest.mark.parametrize(("signal", "code"), [("SIGTERM", 143), ("SIGINT", 130), ("SIGHUP", 129)])
 def test_stopped_run_reports_what_it_has(slow_run, signal, code):
-    """Process 1 gets no default handling of signals; the program handles them itself."""
-    started_s = time.monotonic()
+    """Process 1 gets no default handling of signals; the program handles them itself.
 
+    A container that `docker stop` has to kill ends with 137.
+    """
     if signal == "SIGTERM":
         docker("stop", slow_run)
     else:
         docker("kill", f"--signal={signal}", slow_run)
 
     assert docker("wait", slow_run) == str(code)
-    assert time.monotonic() - started_s < CALM_STOP_S
     document = command([DOCKER, "logs", slow_run]).document
     assert (document["status"], document["end_reason"]) == ("partial", "interrupted")
     assert document["n_turns"] >= 1
@@ -234,11 +233,8 @@ def test_emulator_is_stopped_calmly():
             if "endpoint_url" in command([DOCKER, "logs", name]).stdout:
                 break
             time.sleep(0.1)
-        started_s = time.monotonic()
-
         docker("stop", name)
 
-        assert time.monotonic() - started_s < CALM_STOP_S
         assert docker("inspect", "--format={{.State.ExitCode}}", name) == "0"
     finally:
         docker("rm", "-f", name)
