@@ -37,8 +37,7 @@ def main(words: Sequence[str]) -> int:
     except BenchError as error:
         error.call_settings(call_by_flags())
         print_failure(error)
-        number = getattr(error, "signal_number", None)
-        return leave(128 + number if number else error.exit_code, cancel_token)
+        return leave(error.exit_code, cancel_token)
     return _report(document, result, flags)
 
 

@@ -204,11 +204,11 @@ def _print(document: "DoctorDocument", flags: Flags) -> bool:
 
 def exit_code(document: "DoctorDocument", cancel_token: "CancelToken") -> int:
     """A signal counts first, then what would fail, then what was not looked at."""
-    from socratic_bench.errors import ENDINGS, Stopped
+    from socratic_bench.errors import ENDINGS
 
     ended = cancel_token.error
-    if isinstance(ended, Stopped) and ended.signal_number:
-        return 128 + ended.signal_number
+    if ended and ended.signal_number:
+        return ended.exit_code
     if document.status == "failed":
         return ENDINGS["access"].exit_code
     if document.error is None:

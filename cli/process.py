@@ -36,7 +36,7 @@ def _report_signal(module: str, number: int) -> int:
         hint="Nothing was called and nothing was written.",
     )
     _print_failure(module, error)
-    return 128 + number
+    return error.exit_code
 
 
 def _report_defect(module: str, defect: Exception, *, debug: bool) -> int:

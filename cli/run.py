@@ -57,8 +57,7 @@ def play(flags: Flags, problems: "Sequence[Words]", run_id: str | None = None) -
             error.hint = "Nothing was played or kept: give the command again."
         pretty, brief = bool(flags.get("pretty")), bool(flags.get("brief"))
         print_failed_run(error, config, pretty=pretty, brief=brief)
-        number = getattr(error, "signal_number", None)
-        return leave(128 + number if number else error.exit_code, cancel_token)
+        return leave(error.exit_code, cancel_token)
     return _report(result, plan.benchmark, flags)
 
 

@@ -54,8 +54,7 @@ def main(words: Sequence[str]) -> int:
         if error.end_reason == "interrupted":  # before there was a sweep
             error.hint = "Nothing was played or kept: give the command again."
         print_failure(error)
-        number = getattr(error, "signal_number", None)
-        return leave(128 + number if number else error.exit_code, cancel_token)
+        return leave(error.exit_code, cancel_token)
     return _report(result, flags)
 
 

@@ -36,8 +36,6 @@ LONGEST_SHOWN = 1000
 SEARCHED = 20 * LONGEST_SHOWN
 
 EXIT_GATE = 5
-EXIT_INTERRUPTED = 130
-
 # "failed" becomes "partial" once a turn has been played.
 ENDINGS: dict[EndReason, Ending] = {
     "max_turns": Ending("completed", 0),
@@ -54,7 +52,7 @@ ENDINGS: dict[EndReason, Ending] = {
     "access": Ending("failed", 3),
     "unknown_model": Ending("failed", 3),
     "refused_request": Ending("failed", 3),
-    "interrupted": Ending("partial", EXIT_INTERRUPTED),
+    "interrupted": Ending("partial", 130),
     "usage": Ending("failed", 2),
     "internal": Ending("failed", 1),
 }
@@ -114,13 +112,14 @@ class BenchError(Exception):
 
     `code` is a stable word for machines, `hint` says what to do next, `retryable` whether the same
     command may succeed later, `end_reason` how the run ends by it. `attempts` are the requests of
-    the call that it ended, if it ended one.
+    the call that it ended, if it ended one, and `signal_number` is that of the signal behind it.
     """
 
     code: str = "internal"
     end_reason: EndReason = "internal"
     retryable: bool = False
     attempts: tuple[Attempt, ...] = ()
+    signal_number: int | None = None
 
     def __init__(self, *said: Words, hint: Words | None = None) -> None:
         self.said = said
@@ -147,7 +146,8 @@ class BenchError(Exception):
 
     @property
     def exit_code(self) -> int:
-        return ENDINGS[self.end_reason].exit_code
+        number = self.signal_number
+        return 128 + number if number else ENDINGS[self.end_reason].exit_code
 
     def copied(self) -> Self:
         """The same error as an object of its own, for another run to add its hints to."""
@@ -280,7 +280,7 @@ class Stopped(BenchError):  # noqa: N818 -- an order to end, not a fault
     @classmethod
     def of(cls, ended: BenchError) -> "Stopped":
         """A copy of what ended the run, for one call to raise with its own `attempts`."""
-        number = ended.signal_number if isinstance(ended, Stopped) else None
+        number = ended.signal_number
         stopped = cls(ended.message, end_reason=ended.end_reason, signal_number=number)
         stopped.hints = ended.hints
         return stopped

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from socratic_bench.documents.place import Place
-from socratic_bench.errors import ENDINGS, EXIT_GATE, BenchError, Status, Stopped
+from socratic_bench.errors import ENDINGS, EXIT_GATE, BenchError, Status
 from socratic_bench.parts import Parts
 from socratic_bench.ports import Metrics, Sample
 from socratic_bench.settings import CoreConfig
@@ -67,8 +67,8 @@ class RunResult(Struct, frozen=True, kw_only=True):
     @property
     def exit_code(self) -> int:
         """The exit code of the command: docs/runner.md lists them."""
-        if isinstance(self.error, Stopped) and self.error.signal_number:
-            return 128 + self.error.signal_number
+        if self.error and self.error.signal_number:
+            return self.error.exit_code
         if self.status == "completed" and self.shortfalls:
             return EXIT_GATE
         return ENDINGS[self.end_reason].exit_code

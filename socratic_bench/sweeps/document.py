@@ -7,7 +7,7 @@ from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.estimates import MinimumGate
 from socratic_bench.documents.run import Timestamps
 from socratic_bench.documents.sweep import CellRow, Group, SweepDocument
-from socratic_bench.errors import ENDINGS, EXIT_GATE, Status, Stopped
+from socratic_bench.errors import ENDINGS, EXIT_GATE, Status
 from socratic_bench.sweeps import bounds, summary
 from socratic_bench.sweeps.grid import MODEL, Grid
 from socratic_bench.sweeps.means import Means
@@ -79,8 +79,6 @@ def exit_code(result: SweepResult, gates: Iterable[MinimumGate] = ()) -> int:
     error = result.error
     if EXIT_DEFECT in codes:
         return EXIT_DEFECT
-    if isinstance(error, Stopped) and error.signal_number:
-        return 128 + error.signal_number
     if error:
         return error.exit_code
     if len(ended) < len(result.cells) or any(row.status != "completed" for row in ended):
