@@ -5,7 +5,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .arguments import Flags, Parser, parse
-from .stdout import EXIT_UNWRITTEN
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
@@ -158,12 +157,12 @@ def _report(document: "CalibrationDocument", result: "RunResult", flags: Flags) 
     from .output import print_document
     from .process import leave_now
 
-    printed = print_document(
+    unwritten = print_document(
         plain_keys(document),
         words=partial(_say, document, result, quiet=bool(flags.get("quiet"))),
         pretty=bool(flags.get("pretty")),
     )
-    leave_now(result.exit_code if printed else result.exit_code or EXIT_UNWRITTEN)
+    leave_now(result.exit_code or unwritten)
 
 
 def _say(document: "CalibrationDocument", result: "RunResult", *, quiet: bool) -> None:

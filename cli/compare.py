@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .arguments import Parser, parse_strictly
-from .stdout import EXIT_UNWRITTEN
 from .stored_runs import WHICH_RUNS, add_judging, add_output, add_runs
 
 if TYPE_CHECKING:
@@ -35,9 +34,8 @@ def main(words: Sequence[str]) -> int:
     with waiting_for("the stored runs", quiet=found.quiet):
         document = compare(asked, bucket_region, misused)
     words_of = partial(_say, document, quiet=found.quiet)
-    if not print_document(plain_keys(document), words=words_of, pretty=found.pretty):
-        return EXIT_UNWRITTEN
-    return EXIT_GATE if document.error else 0
+    unwritten = print_document(plain_keys(document), words=words_of, pretty=found.pretty)
+    return unwritten or (EXIT_GATE if document.error else 0)
 
 
 def build_parser() -> Parser:

@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .arguments import Parser, parse_strictly
-from .stdout import EXIT_UNWRITTEN
 from .stored_runs import WHICH_RUNS, add_judging, add_output, add_runs
 
 if TYPE_CHECKING:
@@ -30,8 +29,7 @@ def main(words: Sequence[str]) -> int:
     with waiting_for("the stored runs", quiet=found.quiet):
         document = correct(asked, bucket_region)
     words_of = partial(_say, document, quiet=found.quiet)
-    printed = print_document(plain_keys(document), words=words_of, pretty=found.pretty)
-    return 0 if printed else EXIT_UNWRITTEN
+    return print_document(plain_keys(document), words=words_of, pretty=found.pretty)
 
 
 def build_parser(words: Sequence[str] = ()) -> Parser:

@@ -5,7 +5,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .arguments import Flags, Parser, parse
-from .stdout import EXIT_UNWRITTEN
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
@@ -45,7 +44,8 @@ def main(words: Sequence[str]) -> int:
     with waiting_for("the models and stores", quiet=bool(flags.get("quiet"))):
         document = run_in_thread(lambda: diagnosed(*asked, cancel_token))
     code = exit_code(document, cancel_token)
-    return leave(code if _print(document, flags) else code or EXIT_UNWRITTEN, cancel_token)
+    unwritten = _print(document, flags)
+    return leave(code or unwritten, cancel_token)
 
 
 def build_parser(words: Sequence[str] = ()) -> Parser:
@@ -192,7 +192,7 @@ def diagnosed(
     )
 
 
-def _print(document: "DoctorDocument", flags: Flags) -> bool:
+def _print(document: "DoctorDocument", flags: Flags) -> int:
     from socratic_bench.documents.plain import plain_keys
 
     from .doctor_table import say_table

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from socratic_bench.settings.reader import parse_number
 
 from .arguments import Parser, parse_strictly
-from .stdout import EXIT_UNWRITTEN
 
 if TYPE_CHECKING:
     from socratic_bench.emulator import Fault
@@ -47,8 +46,8 @@ def main(words: Sequence[str]) -> int:
         say(f"Serving on {url}; end with Ctrl-C. Use it with any AWS keys and")
         say(f"  export AWS_ENDPOINT_URL_BEDROCK_RUNTIME={url}")
         document = EmulatorDocument(endpoint_url=url, model_ids=list(MODEL_IDS))
-        if not print_document(plain_keys(document)):
-            sys.exit(EXIT_UNWRITTEN)
+        if unwritten := print_document(plain_keys(document)):
+            sys.exit(unwritten)
 
     try:
         serve(settings, host=found.host, port=found.port, ready=ready)

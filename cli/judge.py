@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .arguments import Flags, Parser, parse
-from .stdout import EXIT_UNWRITTEN
 from .stored_runs import WHICH_RUNS
 
 if TYPE_CHECKING:
@@ -105,10 +104,9 @@ def _estimate(runs: "Sequence[Rejudging]", config: "RunConfig", flags: Flags) ->
     with waiting_for("the endpoint, to count tokens", quiet=quiet):
         document: JudgingsDryRun = forecast(runs, os.environ, config.max_cost_usd)
     words = partial(say_forecast, document) if not quiet else None
-    printed = print_document(
+    return print_document(
         plain_keys(document), words=words or (lambda: None), pretty=bool(flags.get("pretty"))
     )
-    return 0 if printed else EXIT_UNWRITTEN
 
 
 def _report(runs: "Sequence[Rejudging]", results: "Mapping[str, RunResult]", flags: Flags) -> int:
@@ -123,13 +121,13 @@ def _report(runs: "Sequence[Rejudging]", results: "Mapping[str, RunResult]", fla
         if result.error is not None:
             result.error.call_settings(call_by_flags())
     document = document_of(runs, results)
-    printed = print_document(
+    unwritten = print_document(
         plain_keys(document),
         words=partial(_say, document, quiet=bool(flags.get("quiet"))),
         pretty=bool(flags.get("pretty")),
     )
     code = next((one.exit_code for one in results.values() if one.exit_code), 0)
-    leave_now(code if printed else code or EXIT_UNWRITTEN)
+    leave_now(code or unwritten)
 
 
 def _say(document: "JudgingsDocument", *, quiet: bool) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .arguments import Parser, parse_strictly
-from .stdout import EXIT_UNWRITTEN
 from .stored_runs import WHICH_RUNS, add_judging, add_output, add_runs
 
 if TYPE_CHECKING:
@@ -31,8 +30,7 @@ def main(words: Sequence[str]) -> int:
     with waiting_for("the stored runs", quiet=False):
         labelling = prepare_labelling(asked, bucket_region)
     ask_all(labelling)
-    printed = print_document(plain_keys(labelling.document), pretty=found.pretty)
-    return 0 if printed else EXIT_UNWRITTEN
+    return print_document(plain_keys(labelling.document), pretty=found.pretty)
 
 
 def build_parser(words: Sequence[str] = ()) -> Parser:

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .arguments import Parser, parse_strictly
-from .stdout import EXIT_UNWRITTEN
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
@@ -31,7 +30,7 @@ def main(words: Sequence[str]) -> int:
     entries = [_entry(name, config, prices) for name in _names(config, is_whole=found.all)]
     document = ModelList(region=config.region, price_source=prices.source, models=entries)
     listing = partial(_say, [] if found.quiet else entries)
-    return 0 if print_document(plain_keys(document), words=listing) else EXIT_UNWRITTEN
+    return print_document(plain_keys(document), words=listing)
 
 
 def build_parser() -> Parser:

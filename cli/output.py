@@ -44,8 +44,9 @@ def print_document(
     words: Callable[[], object] = lambda: None,
     pretty: bool = False,
     hint: str = RUN_AGAIN,
-) -> bool:
-    """Write the one document; `False` if it could not be written, with `hint` for people.
+) -> int:
+    """Write the one document; the exit code: 0, or 4 if it could not be written, with `hint` for
+    people.
 
     `words` says what people should read: before it, or after it on a terminal, where it would be
     scrolled away. A signal while it is written ends the process.
@@ -61,7 +62,7 @@ def print_document(
         say_unwritten(why, hint)
     if not is_before:
         words()
-    return why is None
+    return stdout.EXIT_UNWRITTEN if why else 0
 
 
 def say_unwritten(why: str, hint: str = RUN_AGAIN) -> None:

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .arguments import Parser, parse_strictly
-from .stdout import EXIT_UNWRITTEN
 from .stored_runs import WHICH_RUNS, add_judging, add_output, add_runs
 
 if TYPE_CHECKING:
@@ -43,8 +42,7 @@ def main(words: Sequence[str]) -> int:
     with waiting_for("the stored runs", quiet=found.quiet):
         document = _written(found, max_bytes)
     words_of = partial(_say, document, quiet=found.quiet)
-    printed = print_document(plain_keys(document), words=words_of, pretty=found.pretty)
-    return 0 if printed else EXIT_UNWRITTEN
+    return print_document(plain_keys(document), words=words_of, pretty=found.pretty)
 
 
 def build_parser() -> Parser:

@@ -9,7 +9,6 @@ from functools import partial
 from . import signals
 from .arguments import Flags, parse
 from .flags import build_parser
-from .stdout import EXIT_UNWRITTEN
 
 TYPE_CHECKING = False  # see cli/process.py
 if TYPE_CHECKING:
@@ -139,9 +138,8 @@ def estimate(plan: "Plan", flags: Flags, cancel_token: "CancelToken") -> int:
         if refusal:
             say_error(refusal)
 
-    printed = print_document(document, words=words, pretty=bool(flags.get("pretty")))
-    code = refusal.exit_code if refusal else 0
-    return code if printed else code or EXIT_UNWRITTEN
+    unwritten = print_document(document, words=words, pretty=bool(flags.get("pretty")))
+    return refusal.exit_code if refusal else unwritten
 
 
 def _refusal(document: "Mapping[str, Any]") -> "BenchError | None":
@@ -161,14 +159,14 @@ def _report(result: "RunResult", benchmark: "Benchmark", flags: Flags) -> int:
 
     if result.error is not None:
         result.error.call_settings(call_by_flags())
-    printed = print_document(
+    unwritten = print_document(
         result.brief if flags.get("brief") else result.document,
         words=partial(_say_outcome, result, benchmark, flags),
         pretty=bool(flags.get("pretty")),
         hint=_how_to_print_again(result),
     )
     # A normal interpreter exit would only cost time.
-    leave_now(result.exit_code if printed else result.exit_code or EXIT_UNWRITTEN)
+    leave_now(result.exit_code or unwritten)
 
 
 def _say_outcome(result: "RunResult", benchmark: "Benchmark", flags: Flags) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from functools import partial
 
 from .arguments import Parser, parse_strictly
-from .stdout import EXIT_UNWRITTEN
 from .stored_runs import add_judging, add_output
 
 EPILOG = "exit codes: 0 shown, 2 usage, 4 a store cannot be read.\n"
@@ -35,12 +34,11 @@ def main(words: Sequence[str]) -> int:
     with waiting_for("the stored run", quiet=found.quiet):
         single = read_single(found.run, _roots(found), bucket_region, found.judging)
     picture = partial(say_run, single, turns, has_transcript=not found.no_transcript)
-    printed = print_document(
+    return print_document(
         plain_keys(single.document),
         words=(lambda: None) if found.quiet else picture,
         pretty=found.pretty,
     )
-    return 0 if printed else EXIT_UNWRITTEN
 
 
 def build_parser() -> Parser:

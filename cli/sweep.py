@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .arguments import Flags, Parser, parse
-from .stdout import EXIT_UNWRITTEN
 
 if TYPE_CHECKING:
     from socratic_bench.documents.sweep import SweepDocument
@@ -156,12 +155,12 @@ def _report(result: "SweepResult", flags: Flags) -> int:
     from .process import leave_now
 
     document, code = told(result)
-    printed = print_document(
+    unwritten = print_document(
         plain_keys(document),
         words=partial(_say_outcome, document, result.error, flags),
         pretty=bool(flags.get("pretty")),
     )
-    leave_now(code if printed else code or EXIT_UNWRITTEN)
+    leave_now(code or unwritten)
 
 
 def _say_outcome(document: "SweepDocument", error: "BenchError | None", flags: Flags) -> None:

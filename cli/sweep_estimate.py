@@ -18,7 +18,6 @@ from .arguments import Flags
 from .closing import duration
 from .output import print_document, say, say_error, waiting_for
 from .run_in_thread import run_in_thread
-from .stdout import EXIT_UNWRITTEN
 from .sweep_words import count, table, usd
 
 NOT_KNOWN = "unknown"
@@ -43,9 +42,8 @@ def dry_run(
             message = f"{counted(n_cells, 'cell')} would be refused. {document.error.message}"
             say_error(BenchError(message, hint=document.error.hint))
 
-    printed = print_document(plain_keys(document), words=words, pretty=bool(flags.get("pretty")))
-    code = EXIT_REFUSED if document.refused else 0
-    return code if printed else code or EXIT_UNWRITTEN
+    unwritten = print_document(plain_keys(document), words=words, pretty=bool(flags.get("pretty")))
+    return EXIT_REFUSED if document.refused else unwritten
 
 
 def say_estimate(document: SweepDryRun) -> None:

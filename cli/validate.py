@@ -5,7 +5,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .arguments import Parser, parse_strictly
-from .stdout import EXIT_UNWRITTEN
 from .stored_runs import add_output
 
 if TYPE_CHECKING:
@@ -25,9 +24,8 @@ def main(words: Sequence[str]) -> int:
         raise UsageError(["Which files: name one or more."], hint=f"See {parser.prog} --help.")
     document = _checked(found.files, found.benchmark)
     words_of = partial(_say, document, quiet=found.quiet)
-    if not print_document(plain_keys(document), words=words_of, pretty=found.pretty):
-        return EXIT_UNWRITTEN
-    return 0 if document.ok else ENDINGS["usage"].exit_code
+    unwritten = print_document(plain_keys(document), words=words_of, pretty=found.pretty)
+    return unwritten or (0 if document.ok else ENDINGS["usage"].exit_code)
 
 
 def build_parser() -> Parser:

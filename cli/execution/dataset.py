@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..arguments import Parser, parse_strictly
-from ..stdout import EXIT_UNWRITTEN
 from ..stored_runs import add_output
 
 if TYPE_CHECKING:
@@ -112,9 +111,8 @@ def _verify(found: Namespace) -> int:
     with sandbox(found.runs, limits) as box, _telling(len(data.problems), found) as tell:
         verified = verify(data.problems, box, tell)
     document = verification(data, verified, found.runs, limits, _isolation(box))
-    if not _print(document, partial(_say_verified, document), found):
-        return EXIT_UNWRITTEN
-    return 0 if document.ok else ENDINGS["usage"].exit_code
+    unwritten = _print(document, partial(_say_verified, document), found)
+    return unwritten or (0 if document.ok else ENDINGS["usage"].exit_code)
 
 
 def _mutate(found: Namespace) -> int:
@@ -135,8 +133,7 @@ def _mutate(found: Namespace) -> int:
     sha256 = write_rows(rows, found.output)
     isolation = _isolation(box)
     document = mutation(data, whole, made, limits, isolation, output=found.output, sha256=sha256)
-    written = _print(document, partial(_say_mutated, document), found)
-    return 0 if written else EXIT_UNWRITTEN
+    return _print(document, partial(_say_mutated, document), found)
 
 
 def _read(found: Namespace) -> "DataSet":
@@ -195,7 +192,7 @@ def _telling(n_rows: int, found: Namespace) -> Iterator[Callable[[int], None]]:
 
 def _print(
     document: "DatasetVerification | DatasetMutation", words: Callable[[], None], found: Namespace
-) -> bool:
+) -> int:
     from socratic_bench.documents.plain import plain_keys
 
     from ..output import print_document

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ..arguments import Parser, parse_strictly
-from ..stdout import EXIT_UNWRITTEN
 from ..stored_runs import add_output
 
 LABELLER = "mrbench"
@@ -44,7 +43,7 @@ def main(words: Sequence[str]) -> int:
         authors=sorted({one.author or "" for one in labels}),
         scores=dict(sorted(counts.items())),
     )
-    return 0 if print_document(plain_keys(document), pretty=found.pretty) else EXIT_UNWRITTEN
+    return print_document(plain_keys(document), pretty=found.pretty)
 
 
 def build_parser(words: Sequence[str] = ()) -> Parser:

@@ -5,7 +5,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..arguments import Parser, parse_strictly
-from ..stdout import EXIT_UNWRITTEN
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks.socratic.scenarios.checking import Checked, Report
@@ -53,7 +52,7 @@ def _list(*, quiet: bool) -> int:
             say(f"{scenario.id:28s} {scenario.family:18s} {plain(scenario.title)}")
 
     document = ScenarioList(scenarios=[ScenarioRow.of(scenario) for scenario in scenarios])
-    return 0 if print_document(plain_keys(document), words=words) else EXIT_UNWRITTEN
+    return print_document(plain_keys(document), words=words)
 
 
 def _check(files: Sequence[str], *, quiet: bool) -> int:
@@ -67,9 +66,8 @@ def _check(files: Sequence[str], *, quiet: bool) -> int:
 
     report = check_files(files)
     words = partial(_say_report, report, quiet=quiet)
-    if not print_document(plain_keys(ScenarioCheck.of(report)), words=words):
-        return EXIT_UNWRITTEN
-    return ENDINGS["usage"].exit_code if report.n_problems else 0
+    unwritten = print_document(plain_keys(ScenarioCheck.of(report)), words=words)
+    return unwritten or (ENDINGS["usage"].exit_code if report.n_problems else 0)
 
 
 def _say_report(report: "Report", *, quiet: bool) -> None:
