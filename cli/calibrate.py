@@ -5,6 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .arguments import Flags, Parser, parse
+from .stored_runs import read_matches
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
@@ -66,17 +67,11 @@ def prepared(flags: Flags, problems: "Sequence[Words]") -> "Calibration":
 def _asked(flags: Flags, problems: "list[Words]") -> "Asked":
     from socratic_bench.calibration.calibrating import Asked
 
-    matches = [word.partition("=") for word in _words(flags, "match")]
-    problems += [
-        f"--match takes LABEL=QUANTITY, not {name!r}."
-        for name, is_pair, _ in matches
-        if not is_pair
-    ]
     return Asked(
         labels=tuple(_words(flags, "labels")),
         runs=tuple(_words(flags, "runs")),
         rubric=str(flags.get("rubric", "")),
-        matches={name.strip(): quantity.strip() for name, _, quantity in matches},
+        matches=read_matches(_words(flags, "match"), problems),
         half_width=_half_width(flags, problems),
     )
 
@@ -101,21 +96,15 @@ def _half_width(flags: Flags, problems: "list[Words]") -> float | None:
 
 
 def _config(flags: Flags) -> "tuple[RunConfig, Sequence[Words]]":
-    """What the judge's run is asked for. It may be any model, so no list of models is needed."""
-    import json
-
-    from msgspec.structs import replace as changed
-
+    """What the judge's run is asked for."""
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.settings import read_config
 
     from .calibrate_flags import OWN
-    from .sources import sources
+    from .sources import any_model, sources
 
     kept = {name: value for name, value in flags.items() if name not in OWN}
-    asked = sources({**kept, "model": "none"})
-    environ = {**asked.environ, "BEDROCK_MODEL_IDS": json.dumps(["none"])}
-    return read_config(RunConfig, changed(asked, environ=environ))
+    return read_config(RunConfig, any_model(sources({**kept, "model": "none"})))
 
 
 def _perform(calibration: "Calibration", flags: Flags, cancel_token: "CancelToken") -> "RunResult":

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from .arguments import ADD, Help, Parser
-from .flags import Row, stored_rows
+from .arguments import Help, Parser
+from .flags import Row, add_rows, stored_rows
 
 DESCRIPTION = """\
 Has a judge score replies that people have labelled, and prints one JSON document with how far they
@@ -46,10 +46,7 @@ def build() -> Parser:
         formatter_class=Help,
         allow_abbrev=False,
     )
-    rows = [*LABELS, *_rows()]
-    groups = {name: parser.add_argument_group(name) for name in dict.fromkeys(r[0] for r in rows)}
-    for group, flag, form, metavar, text in rows:
-        ADD[form](groups[group], flag, metavar, text)
+    add_rows(parser, [*LABELS, *_rows()])
     return parser
 
 

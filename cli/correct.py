@@ -6,11 +6,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .arguments import Parser, parse_strictly
-from .stored_runs import WHICH_RUNS, add_judging, add_output, add_runs
+from .stored_runs import WHICH_RUNS, add_judging, add_output, add_runs, read_matches
 
 if TYPE_CHECKING:
     from socratic_bench.calibration.correcting import Asked
     from socratic_bench.documents.correction import CorrectionDocument
+    from socratic_bench.errors import Words
 
 EPILOG = "exit codes: 0 told, 2 usage, 4 a store cannot be read.\n"
 
@@ -66,10 +67,8 @@ def _asked(found: Namespace, prog: str) -> "Asked":
     from socratic_bench.calibration.correcting import Asked
     from socratic_bench.errors import UsageError
 
-    pairs = [word.partition("=") for word in found.match or ()]
-    problems = [
-        f"--match takes LABEL=QUANTITY, not {name!r}." for name, sign, _ in pairs if not sign
-    ]
+    problems: list[Words] = []
+    matches = read_matches(found.match or (), problems)
     if not found.runs:
         problems.append(WHICH_RUNS)
     if not found.labels:
@@ -79,7 +78,7 @@ def _asked(found: Namespace, prog: str) -> "Asked":
     return Asked(
         runs=tuple(found.runs),
         labels=tuple(found.labels),
-        matches={name.strip(): quantity.strip() for name, _, quantity in pairs},
+        matches=matches,
         rates=tuple(found.rate or ()),
         judging=found.judging,
     )

@@ -13,6 +13,7 @@ from .commands import COMMANDS
 
 TYPE_CHECKING = False  # see cli/process.py
 if TYPE_CHECKING:
+    from argparse import _ArgumentGroup
     from collections.abc import Mapping
 
     from socratic_bench.settings.listing import Entry
@@ -49,15 +50,20 @@ def build_parser(_words: Sequence[str] = ()) -> Parser:
         allow_abbrev=False,
     )
     parser.commands = tuple(COMMANDS)
-    names = dict.fromkeys(row[0] for row in rows if row[0] != VARIABLES)
-    groups = {name: parser.add_argument_group(name) for name in names}
-    for group, flag, form, metavar, text in rows:
-        if group != VARIABLES:
-            ADD[form](groups[group], flag, metavar, text)
+    groups = add_rows(parser, [row for row in rows if row[0] != VARIABLES])
     groups["output"].add_argument(
         "-V", "--version", action="version", version=_version(), help="print the version"
     )
     return parser
+
+
+def add_rows(parser: Parser, rows: "Sequence[Row]") -> "Mapping[str, _ArgumentGroup]":
+    """Each flag in the group of its row; the groups by name, in the order of the rows."""
+    names = dict.fromkeys(row[0] for row in rows)
+    groups = {name: parser.add_argument_group(name) for name in names}
+    for group, flag, form, metavar, text in rows:
+        ADD[form](groups[group], flag, metavar, text)
+    return groups
 
 
 def table_rows() -> Sequence[Row]:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .arguments import Flags, Parser, parse
-from .stored_runs import WHICH_RUNS
+from .stored_runs import RUNS, WHICH_RUNS
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
@@ -55,7 +55,6 @@ def prepared(flags: Flags, problems: "Sequence[Words]") -> "tuple[RunConfig, Seq
     from socratic_bench.rejudging.preparing import prepare_judgings
     from socratic_bench.settings import fields_of, read_config
 
-    from .judge_flags import RUNS
     from .output import waiting_for
     from .sources import any_model, bucket_region, sources
 
@@ -103,10 +102,8 @@ def _estimate(runs: "Sequence[Rejudging]", config: "RunConfig", flags: Flags) ->
     quiet = bool(flags.get("quiet"))
     with waiting_for("the endpoint, to count tokens", quiet=quiet):
         document: JudgingsDryRun = forecast(runs, os.environ, config.max_cost_usd)
-    words = partial(say_forecast, document) if not quiet else None
-    return print_document(
-        plain_keys(document), words=words or (lambda: None), pretty=bool(flags.get("pretty"))
-    )
+    words = (lambda: None) if quiet else partial(say_forecast, document)
+    return print_document(plain_keys(document), words=words, pretty=bool(flags.get("pretty")))
 
 
 def _report(runs: "Sequence[Rejudging]", results: "Mapping[str, RunResult]", flags: Flags) -> int:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from .arguments import ADD, Help, Parser
-from .flags import Row, stored_rows
+from .arguments import Help, Parser
+from .flags import Row, add_rows, stored_rows
+from .stored_runs import add_runs
 
 DESCRIPTION = """\
 Judges stored runs again, with another judge, jury or edition of the rubric, and prints one JSON
@@ -16,7 +17,6 @@ exit codes: 0 complete, 2 usage, 3 credentials or access, 4 service or store una
 turns were judged, 6 deadline or budget, 129 SIGHUP, 130 SIGINT, 143 SIGTERM.
 """
 GROUPS = ("judging", "service", "output")
-RUNS = "runs"
 # Of a run that plays something, or is kept anew.
 NOT_HERE = {
     *("fail-under", "no-judge", "resume", "resume-from", "brief"),
@@ -35,17 +35,8 @@ def build() -> Parser:
         formatter_class=Help,
         allow_abbrev=False,
     )
-    parser.add_argument(
-        RUNS,
-        metavar="RUNS",
-        nargs="*",
-        help="a run's or a sweep's document, an output folder, s3://BUCKET/PREFIX, or one sweep in "
-        "these: DIR/sweeps/SWEEP_ID",
-    )
-    rows = [*_rows()]
-    groups = {name: parser.add_argument_group(name) for name in dict.fromkeys(r[0] for r in rows)}
-    for group, flag, form, metavar, text in rows:
-        ADD[form](groups[group], flag, metavar, text)
+    add_runs(parser)
+    add_rows(parser, [*_rows()])
     return parser
 
 

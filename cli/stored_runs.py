@@ -1,14 +1,21 @@
 """What commands over stored runs have in common: which runs, by whose verdicts, how it is told."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from .arguments import Parser
 
+if TYPE_CHECKING:
+    from socratic_bench.errors import Words
+
+RUNS = "runs"
 WHICH_RUNS = "Which runs: name files, folders or prefixes of a bucket."
 
 
 def add_runs(parser: Parser) -> None:
-    """The runs, under `runs`."""
+    """The runs, under `RUNS`."""
     parser.add_argument(
-        "runs",
+        RUNS,
         metavar="RUNS",
         nargs="*",
         help="a run's or a sweep's document, an output folder, s3://BUCKET/PREFIX, or one sweep in "
@@ -28,3 +35,12 @@ def add_output(parser: Parser, quiet: str | None = "no table on stderr") -> None
     if quiet is not None:
         parser.add_argument("-q", "--quiet", action="store_true", help=quiet)
     parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
+
+
+def read_matches(words: Sequence[str], problems: "list[Words]") -> dict[str, str]:
+    """What --match says: label -> the quantity of the judge that says yes. Mistakes are added."""
+    pairs = [word.partition("=") for word in words]
+    problems += [
+        f"--match takes LABEL=QUANTITY, not {name!r}." for name, sign, _ in pairs if not sign
+    ]
+    return {name.strip(): quantity.strip() for name, _, quantity in pairs}

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from .arguments import ADD, Help, Parser
-from .flags import Row
+from .arguments import Help, Parser
+from .flags import Row, add_rows
 
 DESCRIPTION = """\
 Plays every combination of models and other settings as a run of its own, many at once,
@@ -30,11 +30,8 @@ def build(usage: str) -> Parser:
         formatter_class=Help,
         allow_abbrev=False,
     )
-    rows = [*_rows()]
-    groups = {name: parser.add_argument_group(name) for name in dict.fromkeys(r[0] for r in rows)}
     parser.add_argument("plan", nargs="?", metavar="PLAN.toml", help="the sweep's flags as a file")
-    for group, flag, form, metavar, text in rows:
-        ADD[form](groups[group], flag, metavar, text)
+    add_rows(parser, [*_rows()])
     return parser
 
 
