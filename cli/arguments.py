@@ -15,6 +15,8 @@ TYPE_CHECKING = False  # see cli/process.py
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
+    from socratic_bench.errors import Words
+
 Flags = Mapping[str, str | Sequence[str] | bool]
 STDOUT = 1
 HELP_COLUMNS = 80
@@ -75,6 +77,13 @@ class Parser(argparse.ArgumentParser):
         from socratic_bench.errors import UsageError
 
         raise UsageError([f"{message[:1].upper()}{message[1:]}."], hint=f"See {self.prog} --help.")
+
+    def refuse(self, problems: "Sequence[Words]") -> None:
+        """Raises `UsageError` with all of them, if there are any."""
+        if problems:
+            from socratic_bench.errors import UsageError
+
+            raise UsageError(problems, hint=f"See {self.prog} --help.")
 
     def refuse_command(self, word: str) -> "NoReturn":
         """A first word that is no command: whatever follows it was meant for another one."""
@@ -188,11 +197,7 @@ def _taken_from_unknown(
 def parse_strictly(parser: Parser, words: Sequence[str]) -> argparse.Namespace:
     """The flags of a command that stops at its first mistakes."""
     found, unknown = parser.parse_known_args(words)
-    problems = [*_unknown(parser, unknown), *parser.repeated(), *_undecodable(parser, found)]
-    if problems:
-        from socratic_bench.errors import UsageError
-
-        raise UsageError(problems, hint=f"See {parser.prog} --help.")
+    parser.refuse([*_unknown(parser, unknown), *parser.repeated(), *_undecodable(parser, found)])
     return found
 
 

@@ -26,7 +26,7 @@ def main(words: Sequence[str]) -> int:
 
     parser = build_parser()
     found = parse_strictly(parser, words)
-    asked = _asked(found, parser.prog)
+    asked = _asked(found, parser)
     with waiting_for("the stored runs", quiet=found.quiet):
         document = correct(asked, bucket_region)
     words_of = partial(_say, document, quiet=found.quiet)
@@ -62,10 +62,9 @@ def build_parser(words: Sequence[str] = ()) -> Parser:
     return parser
 
 
-def _asked(found: Namespace, prog: str) -> "Asked":
+def _asked(found: Namespace, parser: Parser) -> "Asked":
     """Raises `UsageError` with every mistake."""
     from socratic_bench.calibration.correcting import Asked
-    from socratic_bench.errors import UsageError
 
     problems: list[Words] = []
     matches = read_matches(found.match or (), problems)
@@ -73,8 +72,7 @@ def _asked(found: Namespace, prog: str) -> "Asked":
         problems.append(WHICH_RUNS)
     if not found.labels:
         problems.append("No labels: give --labels FILE.")
-    if problems:
-        raise UsageError(problems, hint=f"See {prog} --help.")
+    parser.refuse(problems)
     return Asked(
         runs=tuple(found.runs),
         labels=tuple(found.labels),

@@ -26,7 +26,7 @@ def main(words: Sequence[str]) -> int:
 
     parser = build_parser()
     found = parse_strictly(parser, words)
-    asked = _asked(found, parser.prog)
+    asked = _asked(found, parser)
     with waiting_for("the stored runs", quiet=False):
         labelling = prepare_labelling(asked, bucket_region)
     ask_all(labelling)
@@ -60,10 +60,9 @@ def build_parser(words: Sequence[str] = ()) -> Parser:
     return parser
 
 
-def _asked(found: Namespace, prog: str) -> "Asked":
+def _asked(found: Namespace, parser: Parser) -> "Asked":
     """Raises `UsageError` with every mistake."""
     from socratic_bench.calibration.labelling import Asked
-    from socratic_bench.errors import UsageError
 
     problems = [] if found.runs else [WHICH_RUNS]
     if not (found.labeller or "").strip():
@@ -84,8 +83,7 @@ def _asked(found: Namespace, prog: str) -> "Asked":
             "Standard input is no terminal, so nobody can answer: run this at a terminal (docker "
             "run -it), or write labels into a file by yourself (docs/calibration.md)."
         )
-    if problems:
-        raise UsageError(problems, hint=f"See {prog} --help.")
+    parser.refuse(problems)
     return Asked(
         runs=tuple(found.runs),
         file=found.file,

@@ -30,7 +30,7 @@ def main(words: Sequence[str]) -> int:
 
     parser = build_parser()
     found = parse_strictly(parser, words)
-    turns = _checked(found, parser.prog)
+    turns = _checked(found, parser)
     with waiting_for("the stored run", quiet=found.quiet):
         single = read_single(found.run, _roots(found), bucket_region, found.judging)
     picture = partial(say_run, single, turns, has_transcript=not found.no_transcript)
@@ -71,10 +71,8 @@ def build_parser() -> Parser:
     return parser
 
 
-def _checked(found: Namespace, prog: str) -> range | None:
+def _checked(found: Namespace, parser: Parser) -> range | None:
     """The turns whose words are shown, `None` for all. Raises `UsageError` with every mistake."""
-    from socratic_bench.errors import UsageError
-
     problems = [] if found.run else ["Which run: give its id, its file or its folder."]
     turns = None
     if found.turns is not None:
@@ -83,8 +81,7 @@ def _checked(found: Namespace, prog: str) -> range | None:
             turns = range(int(named[1]), int(named[2] or named[1]) + 1)
         if not turns:
             problems.append(f"--turns {found.turns!r} is not A-B, such as 5-12, or one turn.")
-    if problems:
-        raise UsageError(problems, hint=f"See {prog} --help.")
+    parser.refuse(problems)
     return turns
 
 

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 def main(words: Sequence[str]) -> int:
     """Exit code 2 if there is anything to mend."""
     from socratic_bench.documents.plain import plain_keys
-    from socratic_bench.errors import ENDINGS, UsageError
+    from socratic_bench.errors import ENDINGS
 
     from .output import print_document
 
     parser = build_parser()
     found = parse_strictly(parser, words)
     if not found.files:
-        raise UsageError(["Which files: name one or more."], hint=f"See {parser.prog} --help.")
+        parser.refuse(["Which files: name one or more."])
     document = _checked(found.files, found.benchmark)
     words_of = partial(_say, document, quiet=found.quiet)
     unwritten = print_document(plain_keys(document), words=words_of, pretty=found.pretty)

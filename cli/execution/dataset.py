@@ -32,7 +32,7 @@ def main(words: Sequence[str]) -> int:
     """Exit code 2 if a row is wrong."""
     parser = build_parser()
     found = parse_strictly(parser, words)
-    _check(found, parser.prog)
+    _check(found, parser)
     return _verify(found) if found.action == VERIFY else _mutate(found)
 
 
@@ -76,11 +76,9 @@ def build_parser() -> Parser:
     return parser
 
 
-def _check(found: Namespace, prog: str) -> None:
+def _check(found: Namespace, parser: Parser) -> None:
     """Raises `UsageError` with every mistake of the command line."""
     from pathlib import Path
-
-    from socratic_bench.errors import UsageError
 
     runs, timeout_s, output = found.runs, found.timeout, found.output
     mistakes = {
@@ -96,9 +94,7 @@ def _check(found: Namespace, prog: str) -> None:
         and (output or found.replace),
         f"--output {output} is there already: name another file.": output and Path(output).exists(),
     }
-    problems = [words for words, is_made in mistakes.items() if is_made]
-    if problems:
-        raise UsageError(problems, hint=f"See {prog} --help.")
+    parser.refuse([words for words, is_made in mistakes.items() if is_made])
 
 
 def _verify(found: Namespace) -> int:

@@ -27,8 +27,7 @@ def main(words: Sequence[str]) -> int:
     problems = [] if found.files else ["Which annotations: name a file of MRBench or BEA 2025."]
     if not found.file:
         problems.append("Where the labels are to stand: give --file FILE.")
-    if problems:
-        raise UsageError(problems, hint=f"See {parser.prog} --help.")
+    parser.refuse(problems)
     labels = labels_of(found.files, found.labeller)
     body = b"".join(msgspec.json.encode(one) + b"\n" for one in labels)
     try:
