@@ -72,7 +72,8 @@ class Workers:
     """So many pieces of work at once at most, begun in the order in which they came.
 
     Work that `is_brief`, and comes from other workers, has no thread of its own: theirs does it
-    next, since to wake another one would take longer. So no worker must wait for such work.
+    next, since to wake another one would take longer. So no worker must wait for such work. Should
+    it hang, what waits behind them goes on all the same.
     """
 
     def __init__(self, threads: RequestThreads, most: int, *, is_brief: bool = False) -> None:
@@ -119,8 +120,19 @@ class Workers:
                 result, error = _done(work)
                 _here.following = None
                 _settle(future, result, error)
-                for work_on in following:
-                    work_on()
+                if following:
+                    self._hand_over()
+                    for work_on in following:
+                        work_on()
+                    return
+
+    def _hand_over(self) -> None:
+        """Leave what waits to another thread, which is woken only if something does."""
+        with self._lock:
+            is_wanted = bool(self._waiting)
+            self._n_busy -= not is_wanted
+        if is_wanted:
+            self._threads.submit(self._work)
 
     def _next(self) -> _Work | None:
         with self._lock:

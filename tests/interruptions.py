@@ -24,6 +24,7 @@ from tests.fakes import PATIENCE_S
 
 STUDENT = "other.student-v1:0"
 JUDGE = "other.judge-v1:0"
+TURNS = 9
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n"
 FORBIDDEN = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"
 
@@ -159,6 +160,36 @@ def slow_credentials(folder: Path) -> Iterator[Scene]:
         os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
 
 
+HANGING = """
+import os
+
+synced = os.fsync
+
+
+def sync(descriptor):
+    if "/raw/" in os.readlink(f"/proc/self/fd/{descriptor}"):
+        open(os.environ["TEST_GATE"]).close()
+    synced(descriptor)
+
+
+os.fsync = sync
+"""
+
+
+@contextmanager
+def hanging_folder(folder: Path) -> Iterator[Scene]:
+    """The output folder takes the journal, and no other file before this has ended: each waits for
+    a pipe that nobody fills. Yet all else is done.
+    """
+    gate, before = folder / "gate", folder / "before"
+    os.mkfifo(gate)
+    before.mkdir()
+    (before / "sitecustomize.py").write_text(HANGING)
+    with Emulator(Settings(any_model=True)) as served:
+        env = account(served.url, CLAUDE, TEST_GATE=str(gate), PYTHONPATH=f"{before}:{ROOT}")
+        yield Scene(env, lambda: sum(r.role == "judge" for r in served.requests) >= TURNS)
+
+
 ROLE = "arn:aws:iam::123456789012:role/Runner"
 SCENES: dict[str, Callable[[Path], Any]] = {
     "connecting": lambda _: deaf(),
@@ -214,18 +245,19 @@ def interrupt(scene: Scene, number: signal.Signals, *words: str) -> Interrupted:
     began_s = time.monotonic()
     with begin(
         *("--model", CLAUDE, "--prompt", OPENING),
-        *("--student-model", STUDENT, "--judge-model", JUDGE, "--turns", "9"),
+        *("--student-model", STUDENT, "--judge-model", JUDGE, "--turns", str(TURNS)),
         *(*scene.words, *words),
         env=scene.env,
     ) as process:
-        while not scene.is_there():
-            assert process.poll() is None
-            time.sleep(0.01)
-        sent_s = time.monotonic()
-        process.send_signal(number)
         try:
+            while not scene.is_there():
+                assert process.poll() is None
+                assert time.monotonic() - began_s < PATIENCE_S
+                time.sleep(0.01)
+            sent_s = time.monotonic()
+            process.send_signal(number)
             stdout, stderr = process.communicate(timeout=PATIENCE_S)
-        except subprocess.TimeoutExpired:
+        except (AssertionError, subprocess.TimeoutExpired):
             process.kill()
             raise
         ended_s = time.monotonic()

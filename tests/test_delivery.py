@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 import pytest
@@ -55,6 +56,13 @@ class SilentStore(Store):
         super().put(key, body)
 
 
+class HangingFolder(SilentStore):
+    """Can give back what it keeps."""
+
+    def read(self, key: str) -> bytes:
+        return self.kept[key]
+
+
 class FailingStore(SilentStore):
     """Says nothing before it is told to, and then that it is out of order."""
 
@@ -62,6 +70,16 @@ class FailingStore(SilentStore):
         assert self.up.wait(PATIENCE_S)
         self.puts.append(key)
         raise StoreOutageError(f"{key} failed.", hint="Run again.")
+
+
+class CountingThreads(RequestThreads):
+    """Counts what it was given to do."""
+
+    n_given = 0
+
+    def submit(self, work: Callable[[], Any]) -> Future[Any]:
+        self.n_given += 1
+        return super().submit(work)
 
 
 class Clock:
@@ -276,25 +294,41 @@ class TestBacking:
 class TestWhoWrites:
     """A worker that sends files writes those for the folder itself, once its own work is done."""
 
-    def test_a_worker_waits_for_no_bucket_and_for_no_thread(self, deliver, tmp_path):
+    def test_a_worker_waits_for_no_bucket_and_wakes_no_thread(self, deliver, tmp_path):
         silent, folder = SilentStore(), FolderStore(str(tmp_path))
-        delivery = deliver(folder, silent, backing=folder)
-        threads, there = RequestThreads(), []
+        threads, there = CountingThreads(), []
+        delivery = deliver(folder, silent, backing=folder, threads=threads)
 
         def send_two() -> None:
             for name in ("a", "b"):
                 delivery.send(name, b"mine")
             there.extend(tmp_path.iterdir())
 
-        workers = Workers(threads, 1)
-        workers.submit(send_two).result(PATIENCE_S)
-        # The one worker begins it only when it has written.
-        written = workers.submit(lambda: sorted(file.name for file in tmp_path.iterdir()))
-        assert written.result(PATIENCE_S) == ["a", "b"]
+        Workers(threads, 1).submit(send_two).result(PATIENCE_S)
+        wait_until(lambda: sorted(file.name for file in tmp_path.iterdir()) == ["a", "b"])
         assert there == []
+        # The worker's own one, and one for each file on its way to the bucket.
+        assert threads.n_given == 3
         silent.up.set()
         assert delivery.settle() is None
         assert silent.kept == {"a": b"mine", "b": b"mine"}
+        threads.close()
+
+    def test_a_folder_that_hangs_holds_up_neither_the_next_work_nor_a_bucket(self, deliver):
+        hanging, bucket = HangingFolder(), Store(is_up=True)
+        delivery = deliver(hanging, bucket, backing=hanging)
+        threads = RequestThreads()
+        workers = Workers(threads, 1)
+        # More than a folder has writers.
+        sent = [workers.submit(partial(delivery.send, str(number), b"mine")) for number in range(6)]
+
+        for one in sent:
+            one.result(PATIENCE_S)
+        wait_until(lambda: len(bucket.kept) == 6)
+        assert hanging.kept == {}
+        hanging.up.set()
+        assert delivery.settle() is None
+        assert hanging.kept == bucket.kept
         threads.close()
 
     def test_work_that_fails_has_its_files_written(self, deliver, tmp_path):

@@ -15,7 +15,15 @@ from cli.run_in_thread import run_in_thread
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from tests.command import CLAUDE, OFFLINE, ROOT, account, assert_valid, environment
 from tests.fakes import PATIENCE_S, stored
-from tests.interruptions import SCENES, Interrupted, Scene, interrupt, writing
+from tests.interruptions import (
+    SCENES,
+    TURNS,
+    Interrupted,
+    Scene,
+    hanging_folder,
+    interrupt,
+    writing,
+)
 
 CODES = {signal.SIGHUP: 129, signal.SIGINT: 130, signal.SIGTERM: 143}
 
@@ -49,6 +57,18 @@ def test_a_signal_ends_the_run_whatever_it_is_doing(name, number, tmp_path):
         ended = interrupt(scene, number, "--output-dir", str(tmp_path / "out"))
 
     check(ended, number, tmp_path / "out")
+
+
+def test_a_folder_that_hangs_delays_neither_the_verdicts_nor_the_end(tmp_path):
+    out = tmp_path / "out"
+    with hanging_folder(tmp_path) as scene:
+        ended = interrupt(scene, signal.SIGINT, "--output-dir", str(out))
+
+    assert ended.exit_code == 130
+    assert_valid("run", ended.document)
+    assert (ended.document["end_reason"], ended.document["n_turns"]) == ("interrupted", TURNS)
+    assert "was not delivered in time" in ended.stderr
+    assert list(out.rglob("*_[0-9]*.json")) == []
 
 
 def test_a_signal_that_another_thread_gets_is_handled_all_the_same():
