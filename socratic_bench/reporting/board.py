@@ -50,7 +50,7 @@ def board(study: Study, endurances: Mapping[str, Endurance]) -> Section:
             *([_held(endurances.get(model))] if endurances else []),
             *(shown(study.mean(one, runs), places_of(one)) for one in metrics),
             f"{len(runs):,}",
-            _cost_per_run(runs),
+            usd(mean_usd(runs)),
         ]
         for model, runs in study.runs.items()
     ]
@@ -124,10 +124,10 @@ def _ties(study: Study) -> Iterator[str]:
     )
 
 
-def _cost_per_run(runs: Sequence[RunRow]) -> str:
-    costs = [run.at("cost.total.total_usd") for run in runs]
-    known = [cost for cost in costs if cost is not None]
-    return usd(sum(known) / len(known)) if len(known) == len(runs) else UNKNOWN
+def mean_usd(runs: Sequence[RunRow], path: str = "cost.total") -> float | None:
+    """What a run costs in the mean; `None` if that of one run is not known."""
+    costs = [run.at(f"{path}.total_usd") for run in runs]
+    return None if None in costs else sum(costs) / len(costs)
 
 
 def _chart(study: Study, endurances: Mapping[str, Endurance]) -> Chart | None:

@@ -32,9 +32,7 @@ def mark(row: str, model: str, found: Estimate, told: str, **more: object) -> di
     return {
         "row": row,
         "model": model,
-        "value": found.mean,
-        "low": found.mean if found.low is None else found.low,
-        "high": found.mean if found.high is None else found.high,
+        **found.drawn,
         "tip": f"{row}: {told}",
         **more,
     }

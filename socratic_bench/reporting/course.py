@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from socratic_bench.ports import MetricInfo
 from socratic_bench.reporting.board import MODEL, shown
+from socratic_bench.reporting.breakdown import mark, shared
 from socratic_bench.reporting.charts import extent, intervals
 from socratic_bench.reporting.endurance import Endurance
 from socratic_bench.reporting.line_charts import behind_words, over_turns
 from socratic_bench.reporting.parts import (
-    UNKNOWN,
     Chart,
     Column,
     Figure,
@@ -35,9 +35,7 @@ def by_turn(study: Study) -> Section | None:
         {
             "model": model,
             "turn": turn,
-            "value": one.mean,
-            "low": one.mean if one.low is None else one.low,
-            "high": one.mean if one.high is None else one.high,
+            **one.drawn,
             "tip": f"Turn {turn}: {shown(one)}, {one.n} judged",
         }
         for model in study.drawn
@@ -139,11 +137,7 @@ def _survived(one: Endurance) -> list[str]:
     held = number(one.mean, 1)
     if mean.low is not None:
         held += f" ({number(mean.low, 1)} to {number(mean.high, 1)})"
-    without = one.without
-    share = percent(without.mean)
-    if without.low is not None:
-        share += f" ({percent(without.low)} to {percent(without.high)})"
-    return [str(one.n), str(one.n_events), share, half, held]
+    return [str(one.n), str(one.n_events), shared(one.without), half, held]
 
 
 def _hazards(study: Study) -> Figure | None:
@@ -165,7 +159,7 @@ def _hazards(study: Study) -> Figure | None:
             caption="Probability in each turn in which it could come (95 %)",
             columns=[MODEL, *(Column(title=title) for title in titles)],
             rows=[
-                [model, *(_share(found[model, name]) for name in names)] for model in study.ranked
+                [model, *(shared(found[model, name]) for name in names)] for model in study.ranked
             ],
         ),
         chart=Chart(
@@ -185,22 +179,13 @@ def _risks(run: RunRow, name: str) -> Iterator[float]:
         yield float(exposure.is_event and n == len(exposure.turns) - 1) if exposure else 0.0
 
 
-def _share(found: Estimate | None) -> str:
-    if found is None:
-        return UNKNOWN
-    told = percent(found.mean)
-    return told if found.low is None else f"{told} ({percent(found.low)} to {percent(found.high)})"
-
-
 def _hazard(model: str, panel: str, found: Estimate) -> dict[str, object]:
     return {
         "row": model,
         "model": model,
         "panel": panel.capitalize(),
-        "value": found.mean,
-        "low": found.mean if found.low is None else found.low,
-        "high": found.mean if found.high is None else found.high,
-        "tip": f"{model}, {panel}: {_share(found)} of {found.n} turns",
+        **found.drawn,
+        "tip": f"{model}, {panel}: {shared(found)} of {found.n} turns",
     }
 
 
@@ -225,15 +210,7 @@ def single_and_many(study: Study) -> Section | None:
     if not known:
         return None
     data = [
-        {
-            "row": row,
-            "panel": model,
-            "model": model,
-            "value": one.mean,
-            "low": one.mean if one.low is None else one.low,
-            "high": one.mean if one.high is None else one.high,
-            "tip": f"{row}: {shown(one, 1)}",
-        }
+        mark(row, model, one, shown(one, 1), panel=model)
         for model in study.drawn
         for row, one in zip((FIRST, LATER), known.get(model, ()), strict=False)
     ]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from socratic_bench.documents.usage import Percentiles
-from socratic_bench.reporting.board import MODEL, places_of, shown
+from socratic_bench.reporting.board import MODEL, mean_usd, places_of, shown
 from socratic_bench.reporting.breakdown import mark
 from socratic_bench.reporting.charts import extent, intervals
 from socratic_bench.reporting.parts import (
@@ -16,7 +16,7 @@ from socratic_bench.reporting.parts import (
     number,
     usd,
 )
-from socratic_bench.reporting.rows import RunRow, TurnRow
+from socratic_bench.reporting.rows import TurnRow
 from socratic_bench.reporting.scatter_charts import scatter
 from socratic_bench.reporting.study import Estimate, Study
 
@@ -26,8 +26,8 @@ def cost(study: Study) -> Section | None:
     tested = study.rows.benchmark.parts.tested
     found = {
         model: (
-            _usd(runs, f"cost.{tested}"),
-            _usd(runs, "cost.total"),
+            mean_usd(runs, f"cost.{tested}"),
+            mean_usd(runs),
             study.mean(study.primary, runs),
         )
         for model, runs in study.runs.items()
@@ -83,12 +83,6 @@ def cost(study: Study) -> Section | None:
             )
         ],
     )
-
-
-def _usd(runs: Sequence[RunRow], path: str) -> float | None:
-    """The mean; `None` if that of one run is not known."""
-    costs = [run.at(f"{path}.total_usd") for run in runs]
-    return None if None in costs else sum(costs) / len(costs)
 
 
 Reading = Callable[[TurnRow], float | None]

@@ -7,7 +7,7 @@ darkened for contrast; series have shapes and names, too.
 
 from collections.abc import Mapping
 
-INK, MUTED, GRID, PAPER, NO_FILL = "ink", "muted", "grid", "paper", "none"
+INK, MUTED, GRID, PAPER = "ink", "muted", "grid", "paper"
 SERIES = tuple(f"c{n}" for n in range(8))
 SHAPES = (
     "circle",

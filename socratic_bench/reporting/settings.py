@@ -6,7 +6,7 @@ from functools import partial
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from socratic_bench.documents.usage import Percentiles
-from socratic_bench.reporting.board import places_of, shown
+from socratic_bench.reporting.board import MODEL, places_of, shown
 from socratic_bench.reporting.breakdown import mark
 from socratic_bench.reporting.charts import extent, intervals
 from socratic_bench.reporting.parts import (
@@ -92,7 +92,7 @@ def _figure(study: Study, title: str, value: Callable[[RunRow], str | None]) -> 
         if model in study.drawn and (found := study.mean(metric, runs))
     ]
     columns = [
-        Column(title="Model", is_number=False),
+        MODEL,
         Column(title=title, is_number=False),
         *(Column(title=name) for name in ("Runs", metric.title, "Last byte, s, p50", "p99")),
     ]

@@ -36,6 +36,12 @@ class Estimate(Struct, frozen=True, kw_only=True):
     n: int
     n_clusters: int
 
+    @property
+    def drawn(self) -> Mapping[str, float]:
+        """Its place in a chart; an interval that is not known is drawn as none."""
+        low, high = (self.mean if end is None else end for end in (self.low, self.high))
+        return {"value": self.mean, "low": low, "high": high}
+
 
 class Study:
     """See the module. `ranked` are the models, the best first by the metric `ordering`."""

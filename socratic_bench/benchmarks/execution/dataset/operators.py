@@ -11,12 +11,11 @@ import warnings
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Literal, get_args
+from typing import Literal
 
 from msgspec import Struct
 
 MutationType = Literal["arithmetic", "relational", "logical", "keyword", "number"]
-MUTATION_TYPES: tuple[MutationType, ...] = get_args(MutationType)
 
 _Position = tuple[int, int]  # line from 1, column in characters from 0
 _OTHERS: Mapping[str, tuple[MutationType, tuple[str, ...]]] = {
