@@ -14,8 +14,6 @@ from socratic_bench.calling.rate_window import (
     ASKED_US,
     BUCKET_US,
     COUNTED,
-    REQUESTS,
-    STALLED,
     TOUCHED_US,
     US,
     WIDTH,
@@ -102,13 +100,6 @@ class RateTargets:
             if age_s < REMEMBERED_S and self._target(one.model_id, one.region).is_limit:
                 pacer = self.of(one.provider, one.region, one.model_id)
                 pacer.remember(age_s, one.n_tokens)
-
-    def restart(self) -> None:
-        """Forget what processes that are gone counted, but not the last minute: it still binds."""
-        with self._rows.locked():
-            for row in self._rows.all_rows():
-                for place in range(REQUESTS, STALLED + 1):
-                    row[place] = 0
 
     def close(self) -> None:
         """Let go of what is shared."""
