@@ -6,7 +6,7 @@ from math import inf, isnan
 import pytest
 from scipy import integrate, stats
 
-from socratic_bench.statistics.bootstrap import Limits, survival_limits
+from socratic_bench.statistics.bootstrap import Limits, in_fixed_order, survival_limits
 from socratic_bench.statistics.survival import Time, curve, median, restricted_mean
 
 
@@ -101,3 +101,14 @@ def test_limits_are_percentiles_of_figures_of_whole_clusters_drawn_anew(seed, sh
     assert (found.restricted_mean.low, found.restricted_mean.high) == pytest.approx(
         limits(restricted_mean(one, 11.0) for one in curves)
     )
+
+
+def test_draws_of_the_same_clusters_do_not_depend_on_their_order():
+    clusters = some(2, 7, 0.6)
+    found = survival_limits(in_fixed_order(clusters), 11.0)
+    dice = random.Random(4)
+
+    for _ in range(5):
+        dice.shuffle(clusters)
+        shuffled = [dice.sample(times, len(times)) for times in clusters]
+        assert survival_limits(in_fixed_order(shuffled), 11.0) == found

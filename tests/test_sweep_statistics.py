@@ -281,6 +281,24 @@ def test_a_mean_whose_runs_lie_in_two_groups_says_so(collapsed, tmp_path):
     assert studentised["low"] < found["low"] < found["high"]
 
 
+def test_the_same_runs_have_the_same_limits_in_a_sweep_and_in_a_comparison(tmp_path):
+    """They are read in other orders, but draws depend on what was played alone."""
+    named = ("time-management", "ai-ethics", "own-fault", "milk-price", "career-change")
+    words = ("--models", DRIFT, "--scenarios", *named, "--turns", "8", "--seed", "3", "-q")
+    drawn = ("--interval", "bootstrap-t")
+    played = run("sweep", "--offline", *words, *drawn, "-o", str(tmp_path))
+    compared = run("compare", str(tmp_path), *drawn, "--fail-under", "overall_score=0", "-q")
+    (group,) = played.document["groups"]["model"]
+    (contender,) = compared.document["contenders"]
+
+    assert group["survival"]["half_life"]["n_events"] == 5
+    for name in ("overall_score", "discipline", "help"):
+        assert group["metrics"][name] == contender["metrics"][name]
+    for figure in ("median", "restricted_mean"):
+        both = (one["survival"]["half_life"][figure] for one in (group, contender))
+        assert len({one["low"] for one in both}) == 1
+
+
 @pytest.fixture
 def bare(tmp_path):
     return without_scipy(tmp_path)

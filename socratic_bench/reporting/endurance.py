@@ -9,7 +9,7 @@ from socratic_bench.ports import MetricInfo
 from socratic_bench.reporting.rows import RunRow
 from socratic_bench.reporting.study import SHARE, Estimate, Study
 from socratic_bench.runner.gates import metric_at
-from socratic_bench.statistics.bootstrap import Limits, survival_limits
+from socratic_bench.statistics.bootstrap import Limits, in_fixed_order, survival_limits
 from socratic_bench.statistics.survival import Step, Time, curve, median, restricted_mean
 
 
@@ -74,7 +74,7 @@ def _endurance(
 ) -> Endurance:
     times = [one for some in clusters for one in some]
     steps = curve(times)
-    limits = survival_limits(clusters, horizon)
+    limits = survival_limits(in_fixed_order(clusters), horizon)
 
     def is_without(run: RunRow) -> float | None:
         time = time_of(run, metric)

@@ -5,7 +5,8 @@ from functools import lru_cache
 from math import inf, isfinite
 from random import Random
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+from zlib import crc32
 
 from msgspec import Struct
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 Clusters = Sequence[Sequence[Time]]
 N_DRAWS = 1999  # so that a percentile is the value of a rank
 SEED = 1
+Value = TypeVar("Value")
 
 
 class Limits(Struct, frozen=True):
@@ -97,6 +99,14 @@ def _figures(clusters: Clusters, horizon: float, n_draws: int) -> tuple["Array",
     medians = np.where(is_reached.any(axis=1), grid[is_reached.argmax(axis=1)], inf)
     widths = np.diff(np.minimum([*grid, inf], horizon))
     return medians, min(float(grid[0]), horizon) + shares @ widths
+
+
+def in_fixed_order(clusters: Sequence[Sequence[Value]]) -> list[Sequence[Value]]:
+    """The clusters in an order that what is in them decides alone, so that draws of the same runs
+    are the same, wherever these were read from. It is that of a checksum: ordered by size, the same
+    draws would favour the same sizes in all samples.
+    """
+    return sorted(clusters, key=lambda some: crc32(repr(sorted(map(repr, some))).encode()))
 
 
 @lru_cache(maxsize=64)

@@ -8,6 +8,7 @@ from msgspec import Struct
 from socratic_bench.documents.estimates import Mean, RunGroup, TwoGroups, Variance
 from socratic_bench.documents.sweep import CellRow
 from socratic_bench.ports import MetricInfo
+from socratic_bench.statistics.bootstrap import in_fixed_order
 from socratic_bench.statistics.bootstrap_t import Method, mean_interval
 from socratic_bench.statistics.clusters import Clusters, clustered, parts
 from socratic_bench.statistics.intervals import (
@@ -107,7 +108,7 @@ def mean_of(
     """
     if not split:
         return Mean(mean=None, n=0)
-    clusters = [_flat(kinds.values()) for kinds in split.values()]
+    clusters = in_fixed_order([_flat(kinds.values()) for kinds in split.values()])
     found = clustered(clusters)
     interval = interval_of(metric, clusters, method) if method else None
     return Mean(

@@ -47,9 +47,9 @@ def survival_of(clusters: Clusters, horizon: float, *, has_limits: bool) -> Surv
     middle, mean = median(steps), restricted_mean(steps, horizon)
     estimates = Estimate(value=middle), Estimate(value=round(mean, PLACES))
     if has_limits:
-        from socratic_bench.statistics.bootstrap import survival_limits
+        from socratic_bench.statistics.bootstrap import in_fixed_order, survival_limits
 
-        limits = survival_limits(clusters, horizon)
+        limits = survival_limits(in_fixed_order(clusters), horizon)
         estimates = (
             Estimate(value=middle, low=limits.median.low, high=limits.median.high),
             Estimate(
