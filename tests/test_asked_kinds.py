@@ -1,9 +1,18 @@
 """Which kind of question is it? In many tutors' words, in every language that students speak."""
 
+import re
+import tomllib
+from pathlib import Path
+
 import pytest
 
-from socratic_bench.benchmarks.socratic.scenarios.cues import GENERAL
-from socratic_bench.benchmarks.socratic.students.kinds import OF_ANOTHER, kinds_asked, word_defined
+from socratic_bench.benchmarks.socratic.scenarios.cues import GENERAL, kind_of
+from socratic_bench.benchmarks.socratic.students.kinds import (
+    KINDS,
+    OF_ANOTHER,
+    kinds_asked,
+    word_defined,
+)
 
 QUESTIONS = {
     "reason": {
@@ -509,8 +518,20 @@ OF_THE_STUDENT_S_OWN = {
 }
 
 
-def test_every_kind_is_asked_for_somewhere():
+def test_every_kind_is_asked_for_somewhere_and_has_phrases():
     assert QUESTIONS.keys() == GENERAL.keys()
+    assert tomllib.loads(KINDS.read_text(encoding="utf-8"))["phrases"].keys() == GENERAL.keys()
+
+
+def test_the_documented_kinds_are_those_of_the_program():
+    page = (Path(__file__).parents[1] / "docs" / "scenarios.md").read_text(encoding="utf-8")
+    table = page.partition("| kind | asked by | such a cue |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \| `(.+)` \|$", table, re.MULTILINE)
+
+    assert [kind for kind, _, _ in rows] == [*GENERAL]
+    assert [(kinds_asked(asks)[0].name, kind_of(cue)) for _, asks, cue in rows] == [
+        (kind, kind) for kind in GENERAL
+    ]
 
 
 @pytest.mark.parametrize(
