@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-from pages import tell
+from pages import SEED, hold, tell
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -35,7 +35,6 @@ N_TURNS, HAZARD, HIGH, LOW, DEVIATION = 40, 0.04, 9.0, 4.0, 1.0
 COLLAPSE, SPREAD, LOG_HAZARD = 0.2, 0.5, 0.5  # of scenarios: of their level, of their log hazard
 N_TRIALS, N_DRAWN, N_TRUTH = 10_000, 2_000, 200_000
 THRESHOLD, LAPSE_TURNS = 8.0, RunConfig(model="m", prompt="p", region="r").lapse_turns
-SEED = 20261122
 SCORE = MetricInfo(name="score", title="Score", low=0, high=10)
 RATE = MetricInfo(name="rate", title="Rate", low=0, high=1, is_rate=True)
 # Shares by number of scenarios, as the page promises.
@@ -43,7 +42,6 @@ BOUNDS_OF_MEANS = {5: (0.91, 1.0), 10: (0.93, 0.97), 30: (0.93, 0.97)}
 BOUNDS_OF_TIMES = {6: (0.87, 1.0), 10: (0.90, 1.0), 20: (0.92, 0.98)}
 FALSE_ALARMS, FAILING = (0.0, 0.05), (0.0, 0.15)
 BATCH = 500
-MISSED: list[str] = []
 Array = np.ndarray
 Population = Callable[[np.random.Generator, int, int], tuple[Array, Array]]
 
@@ -160,11 +158,9 @@ def means() -> Iterator[str]:
         for n, repeats in ((5, 1), (10, 1), (30, 1), (10, 3)):
             found = covered(population, n, repeats)
             if population is not collapse:
-                expect(
-                    f"{name}, {n} scenarios: the mean's interval", found["t"], BOUNDS_OF_MEANS[n]
-                )
+                hold(found["t"], BOUNDS_OF_MEANS[n], f"{name}, {n} scenarios: the mean's interval")
             if population is onset:
-                expect(f"{name}, {n} scenarios: two groups", found["two groups"], FALSE_ALARMS)
+                hold(found["two groups"], FALSE_ALARMS, f"{name}, {n} scenarios: two groups")
             shares = " | ".join(f"{found[key]:.1%}" for key in ("t", "bootstrap-t", "rate"))
             yield f"| {name} | {n} | {repeats} | {shares} | {found['two groups']:.1%} |"
 
@@ -179,22 +175,14 @@ def medians() -> Iterator[str]:
             for figure in ("median", "restricted mean"):
                 if population is not collapse:
                     what = f"{name}, {n} scenarios: the interval of the {figure}"
-                    expect(what, found[figure], BOUNDS_OF_TIMES[n])
-            expect(f"{name}, {n} scenarios: half_life", found["half_life"], FAILING)
+                    hold(found[figure], BOUNDS_OF_TIMES[n], what)
+            hold(found["half_life"], FAILING, f"{name}, {n} scenarios: half_life")
             shares = " | ".join(f"{share:.1%}" for share in found.values())
             yield f"| {name} | {n} | {repeats} | {shares} |"
 
 
-def expect(what: str, share: float, bounds: tuple[float, float]) -> None:
-    low, high = bounds
-    if not low <= share <= high:
-        MISSED.append(f"{what}: {share:.1%}")
-
-
 def main() -> int:
-    return tell(
-        "coverage", lambda: "\n\n".join("\n".join(part()) for part in (means, medians)), MISSED
-    )
+    return tell("coverage", lambda: "\n\n".join("\n".join(part()) for part in (means, medians)))
 
 
 if __name__ == "__main__":

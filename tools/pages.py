@@ -2,13 +2,22 @@
 """How the simulations of `make validity` tell what they found: on a page, or on stdout."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
+SEED = 20261122
+MISSED: list[str] = []  # what is not as the pages promise
 
-def tell(name: str, tables: Callable[[], str], missed: Sequence[str]) -> bool:
+
+def hold(value: float, bounds: tuple[float, float], what: str) -> None:
+    """Note among `MISSED` what is not within its bounds."""
+    if not bounds[0] <= value <= bounds[1]:
+        MISSED.append(f"{what}: {value:.3f}, not in {bounds[0]:g} to {bounds[1]:g}")
+
+
+def tell(name: str, tables: Callable[[], str]) -> bool:
     """Put the tables between the comments `name` and `end of name` of the file behind `--page`, or
-    else on stdout; name there what is `missed`, which is read last. Whether anything is.
+    else on stdout; name there what is `MISSED`. Whether anything is.
     """
     told = tables()
     if "--page" in sys.argv:
@@ -18,5 +27,5 @@ def tell(name: str, tables: Callable[[], str], missed: Sequence[str]) -> bool:
         page.write_text(f"{before}{begin}\n{told}\n{end}{rest.partition(end)[2]}")
     elif "--check" not in sys.argv:
         sys.stdout.write(told + "\n")
-    sys.stdout.write("".join(f"MISSED: {line}\n" for line in missed))
-    return bool(missed)
+    sys.stdout.write("".join(f"MISSED: {line}\n" for line in MISSED))
+    return bool(MISSED)

@@ -27,7 +27,7 @@ from coverage import (  # the file beside this one
     first,
     judged,
 )
-from pages import tell
+from pages import MISSED, tell
 
 from socratic_bench.statistics.bootstrap import Limits, survival_difference_limits
 from socratic_bench.statistics.clusters import Clustered, clustered
@@ -38,7 +38,6 @@ N_TRIALS, N_DRAWN, N_TRUTH, N_TIMES, BATCH = 10_000, 2_000, 40_000, 200_000, 250
 OF_SCENARIOS, OF_REPEATS = 0.6, 1.0  # deviations of the normal differences
 MODELS = 3
 POWER, EQUAL, EQUAL_BY_HOLM, LEAST_HELD = (0.77, 0.83), 0.065, 0.06, 0.92
-MISSED: list[str] = []
 # Differences by trial, scenario and repeat.
 Differences = Callable[[np.random.Generator, int, int, int], Array]
 
@@ -191,7 +190,6 @@ def main() -> int:
     return tell(
         "power",
         lambda: "\n\n".join("\n".join(part()) for part in (powers, mistakes, times)),
-        MISSED,
     )
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from pages import tell
+from pages import MISSED, SEED, tell
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -202,9 +202,9 @@ def tables(dice: random.Random) -> str:
 
 
 def main() -> int:
-    dice = random.Random(20261122)
-    failures = [*missed(dice)]
-    return tell("simulation", lambda: tables(dice), failures)
+    dice = random.Random(SEED)
+    MISSED.extend(missed(dice))
+    return tell("simulation", lambda: tables(dice))
 
 
 if __name__ == "__main__":
