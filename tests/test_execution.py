@@ -293,6 +293,9 @@ def test_what_is_no_literal_is_not_read(reply):
     assert read_prediction(reply, "f") is None
 
 
+WITHIN = "an [ANSWER] in [/ANSWER] it"
+
+
 def said(chosen: str, assertion: str = "assert f(1) == 2") -> str:
     return json.dumps({"chosen_program": chosen, "assertion": assertion})
 
@@ -305,6 +308,8 @@ def said(chosen: str, assertion: str = "assert f(1) == 2") -> str:
         (f"{said('A')} or rather {said(' b. ')}", "B", 2),
         (said("B", "assert f('{\"a\": 1}') == {'k': '{'}"), "B", {"k": "{"}),
         (said("A", "[ANSWER]assert f(1) == 7[/ANSWER]"), "A", 7),
+        (said("A", "assert f(1) == '[ANSWER]7[/ANSWER]'"), "A", "[ANSWER]7[/ANSWER]"),
+        (said("A", "[ANSWER]'an [ANSWER] in [/ANSWER] it'[/ANSWER]"), "A", WITHIN),
         (said("A", "(1, 2)"), "A", (1, 2)),
         (said("A") + ' {"note": "done"}', "A", 2),
         (r"""{"chosen_program": "B", "assertion": "assert f(1) == 'it\'s'"}""", "B", "it's"),

@@ -3,7 +3,7 @@
 import ast
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Literal
 
@@ -42,8 +42,7 @@ def read_prediction(reply: str, function_name: str) -> Answer | None:
     if not blocks:
         of_it = [*_assertions(reply[-MAX_CHARACTERS:], function_name)]
         return _answer(of_it[-1]) if of_it else None
-    found = next((found for one in blocks if (found := _answer(one))), None)
-    return found or _among_words(blocks[0], function_name)
+    return _first(_answer, blocks) or _among_words(blocks[0], function_name)
 
 
 def read_choice(reply: str) -> Answer | None:
@@ -58,7 +57,8 @@ def read_choice(reply: str) -> Answer | None:
     letter = _LETTER.fullmatch(named) if isinstance(named, str) else None
     if letter is None or not isinstance(said, str):
         return None
-    answer = _answer(next(_blocks(said), said))
+    # Tags that a readable one holds are those of a text in it.
+    answer = _bare(said) or _first(_answer, [*_blocks(said)] or [said])
     chosen: Letter = "A" if letter[1].upper() == "A" else "B"
     return Answer(answer.value, answer.text, chosen) if answer else None
 
@@ -80,9 +80,17 @@ def _blocks(reply: str) -> Iterator[str]:
 def _answer(text: str) -> Answer | None:
     """As it stands or, if it cannot be read so, out of its fence."""
     whole = text.strip()
-    for bare in (whole, *(one.strip() for one in _FENCE.findall(text)[-1:]), whole.strip("` ")):
-        with suppress(LiteralError):
-            return Answer(parse_answer(bare), bare)
+    return _first(_bare, (whole, *_FENCE.findall(text)[-1:], whole.strip("` ")))
+
+
+def _first(read: Callable[[str], Answer | None], texts: Iterable[str]) -> Answer | None:
+    """Of the first text that can be read."""
+    return next(filter(None, map(read, texts)), None)
+
+
+def _bare(text: str) -> Answer | None:
+    with suppress(LiteralError):
+        return Answer(parse_answer(text), text.strip())
     return None
 
 
