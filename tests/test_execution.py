@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import threading
+import warnings
 from collections import Counter
 from functools import cache
 from math import sqrt
@@ -270,6 +271,19 @@ def test_answers_are_read_as_literals(reply, value):
     assert found is not None
     assert found.value == value
     assert type(found.value) is type(value)
+
+
+@pytest.mark.parametrize(
+    "form", ["{}", "[ANSWER]{}[/ANSWER]", "[ANSWER]\nSo it is:\n{}\n[/ANSWER]"]
+)
+def test_odd_escapes_in_answers_are_not_warned_of(form):
+    """Whether a warning is told or raised, or goes to stderr, is up to the version of Python."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = read_prediction(form.format(r"assert f('\d') == '\w'"), "f")
+
+    assert found is not None
+    assert found.value == "\\w"
 
 
 @pytest.mark.parametrize(

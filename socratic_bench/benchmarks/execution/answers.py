@@ -9,7 +9,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks.execution.literals import LiteralError, Value, compare, parse_answer
+from socratic_bench.benchmarks.execution.literals import (
+    LiteralError,
+    Value,
+    compare,
+    parse_answer,
+    parsed_as,
+)
 
 Letter = Literal["A", "B"]
 # Where the last words of a longer reply are looked through.
@@ -116,10 +122,10 @@ def _assertions(text: str, function_name: str) -> Iterator[str]:
 def _is_of(line: str, function_name: str) -> bool:
     """Whether a line asserts what the function returns."""
     try:
-        statement = ast.parse(line).body[0]
+        program = parsed_as(ast.Module, line)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return False
-    match statement:
+    match program.body[0]:
         case ast.Assert(
             test=ast.Compare(left=ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)))
         ):

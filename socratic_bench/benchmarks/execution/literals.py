@@ -9,7 +9,7 @@ import math
 import threading
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 MAX_CHARACTERS = 65_536
 # What `float(...)` may be called with, case and sign aside.
@@ -24,6 +24,8 @@ Comparison = Literal["equal", "shape_mismatch", "different"]
 # A literal's value: numbers, texts, bytes, None, ..., and lists, tuples, sets, dicts of them.
 Value = object
 
+Tree = TypeVar("Tree", bound=ast.mod)
+
 # Python's filters of warnings belong to the process.
 _warnings_lock = threading.Lock()
 
@@ -34,7 +36,7 @@ class LiteralError(ValueError):
 
 def parse_literal(text: str) -> Value:
     """The value of a literal. Raises `LiteralError`."""
-    return _evaluated(_parsed(text, "eval"))
+    return _evaluated(_parsed(ast.Expression, text))
 
 
 def parse_answer(text: str) -> Value:
@@ -42,8 +44,8 @@ def parse_answer(text: str) -> Value:
 
     Raises `LiteralError`.
     """
-    body = _parsed(text, "exec")
-    statement = body.body[0] if isinstance(body, ast.Module) and len(body.body) == 1 else None
+    body = _parsed(ast.Module, text).body
+    statement = body[0] if len(body) == 1 else None
     if isinstance(statement, ast.Assert):
         return _evaluated(_right_side(statement.test))
     if isinstance(statement, ast.Expr):
@@ -73,23 +75,25 @@ def compare(answer: Value, expected: Value) -> Comparison:
     return "different"
 
 
-def _parsed(text: str, mode: Literal["eval", "exec"]) -> ast.AST:
+def parsed_as(kind: type[Tree], text: str) -> Tree:
+    """The tree of a program, `ast.Module`, or of an `ast.Expression`. Raises as `ast.parse` does,
+    which warns of odd escapes and numbers on stderr: of a backslash and d, say.
+    """
+    with _warnings_lock, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = ast.parse(text, mode="exec" if kind is ast.Module else "eval")
+    assert isinstance(found, kind)  # noqa: S101 -- the mode says it
+    return found
+
+
+def _parsed(kind: type[Tree], text: str) -> Tree:
     if len(text) > MAX_CHARACTERS:
         raise LiteralError(f"it has more than {MAX_CHARACTERS} characters")
     try:
-        return _tree(text.strip(), mode)
+        return parsed_as(kind, text.strip())
     except (SyntaxError, ValueError, MemoryError, RecursionError, OverflowError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else "it cannot be read"
         raise LiteralError(f"it is no Python: {reason}") from error
-
-
-def _tree(text: str, mode: Literal["eval", "exec"]) -> ast.AST:
-    """An odd escape, such as backslash and d, is warned of: by the compiler, on stderr."""
-    if "\\" not in text:
-        return ast.parse(text, mode=mode)
-    with _warnings_lock, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return ast.parse(text, mode=mode)
 
 
 def _right_side(node: ast.AST) -> ast.AST:

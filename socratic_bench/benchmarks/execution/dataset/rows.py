@@ -16,6 +16,7 @@ from socratic_bench.benchmarks.execution.literals import (
     MAX_CHARACTERS,
     LiteralError,
     parse_literal,
+    parsed_as,
 )
 from socratic_bench.benchmarks.execution.problem import Mutation, Problem
 from socratic_bench.converting import convert
@@ -193,7 +194,7 @@ def _sides(condition: str) -> tuple[str, str] | None:
     """Left and right of `call == literal`, as they are written."""
     text = condition.strip().removeprefix("assert ").strip()
     try:
-        tree = ast.parse(text, mode="eval").body
+        tree = parsed_as(ast.Expression, text).body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return None
     if not (isinstance(tree, ast.Compare) and [*map(type, tree.ops)] == [ast.Eq]):
