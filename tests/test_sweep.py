@@ -479,6 +479,23 @@ class TestMistakes:
         assert outcome.exit_code == 2
         assert "give --output-dir or --s3-bucket" in outcome.document["error"]["message"]
 
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("--transcript", "none.json", "--system-prompt-file", "none.md", "--turns", "0"),
+            ("--scenario-file", "none.toml"),
+        ],
+    )
+    def test_a_file_that_is_not_there_is_told_with_other_mistakes(self, tmp_path, words):
+        outcome = sweep("--models", STEADY, *words, folder=tmp_path)
+        message = outcome.document["error"]["message"]
+
+        assert (outcome.exit_code, outcome.document["end_reason"]) == (2, "usage")
+        for file in (word for word in words if word.startswith("none")):
+            assert re.search(f"{file}:? cannot be read: No such file", message)
+        assert ("--turns is 0" in message) == ("--turns" in words)
+        assert list(tmp_path.iterdir()) == []
+
     def test_a_value_twice_is_a_mistake(self, tmp_path):
         outcome = here("--models", STEADY, STEADY, "--scenarios", "ai-ethics", folder=tmp_path)
 

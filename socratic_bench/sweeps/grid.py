@@ -12,7 +12,7 @@ from ulid import ULID
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents import encode
-from socratic_bench.settings import read_bounded, table, to_stored
+from socratic_bench.settings import MAX_STORED_BYTES, read_bounded, table, to_stored
 from socratic_bench.settings.table import Declared
 from socratic_bench.types import Json
 
@@ -20,6 +20,7 @@ MODEL = "model"
 OPENING = "prompt"
 KEY_DIGITS = 16
 SEED_BYTES = 4
+UNREADABLE = "unreadable"
 # What only says where and how fast cells are played, and what counts as passed: no part of them.
 _APART = ("gates", "min_judge_coverage", "calibration")
 _APART_GROUPS = ("service", "output")
@@ -160,7 +161,7 @@ class Grid(Struct, frozen=True, kw_only=True):
                 continue
             value = stored[one.name]
             if one.setting.is_file and value is not None:
-                value = sha256(read_bounded(value)).hexdigest()
+                value = _digest(value)
             if value != one.default:
                 told[one.name] = value
         return told
@@ -191,6 +192,14 @@ def by_axis(cells: Sequence[Cell], name: str) -> dict[Json, list[Cell]]:
 
 def _declared(name: str) -> Declared:
     return table(RunConfig)[name]
+
+
+def _digest(path: str) -> str:
+    """Of a file's contents; why it cannot be read is told by the runs that need it."""
+    try:
+        return sha256(read_bounded(path, bound=MAX_STORED_BYTES)).hexdigest()
+    except OSError:
+        return UNREADABLE
 
 
 def _is_apart(one: Declared) -> bool:
