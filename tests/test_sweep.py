@@ -200,6 +200,42 @@ class TestGoingOn:
         assert again.document["groups"] == outcome.document["groups"]
         assert len(curated(copied)) == 8
 
+    @pytest.mark.parametrize("is_indexed", [True, False])
+    def test_gates_are_those_of_the_command_that_goes_on(self, played, copied, is_indexed):
+        words = (*GRID, "--repeats", "2", "--resume")
+        (path, other) = sorted(copied.glob("curated/runs/*.json"))[:2]
+        document = json.loads(path.read_bytes())
+        document["judge"] |= {"judged_turns": 2, "unjudged_turns": 2}
+        path.write_text(json.dumps(document))
+        other.unlink()  # whose row stays as it is
+        for index in () if is_indexed else copied.glob("sweeps/*/cells/*.jsonl"):
+            lines = index.read_text().splitlines()
+            index.write_text("".join(one + "\n" for one in lines if other.stem in one))
+
+        def gated(*gate: str) -> tuple[int, str | None]:
+            outcome = sweep(*words, *gate, folder=copied)
+            error = outcome.document["error"]
+            assert outcome.document["n_completed"] == 8
+            return outcome.exit_code, error and error["message"] + error["hint"]
+
+        missed = "missed a gate or the judge coverage.The sweep itself is complete; each cell's run"
+        assert gated("--fail-under", "overall_score=9") == (
+            5,
+            f"4 cells {missed} says its metrics.",
+        )
+        assert gated("--min-judge-coverage", "0.8") == (5, f"1 cell {missed} says its metrics.")
+        assert gated("--min-judge-coverage", "0.5", "--fail-under", "overall_score=0") == (0, None)
+
+    def test_gates_that_cells_missed_before_may_be_left_out(self, tmp_path):
+        gate = ("--fail-under", "overall_score=9")
+        missed = sweep(*GRID, *gate, folder=tmp_path)
+        again = sweep(*GRID, *gate, "--resume", folder=tmp_path)
+        without = sweep(*GRID, "--resume", folder=tmp_path)
+
+        assert (missed.exit_code, again.exit_code, without.exit_code) == (5, 5, 0)
+        assert again.document["error"] == missed.document["error"]
+        assert without.document["error"] is None
+
     @pytest.mark.parametrize("torn", [b"", b'{"kind":"run","vers'])
     def test_a_cell_that_was_killed_before_its_first_entry_begins(self, played, copied, torn):
         _, outcome = played

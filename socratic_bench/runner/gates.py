@@ -38,6 +38,16 @@ def shortfalls(
     return tuple(sentence for sentence in missed if sentence)
 
 
+def falls_short(config: RunConfig, metrics: Metrics, *, n_turns: int, n_judged: int | None) -> bool:
+    """Whether any bound was missed, by what is kept of a run; `n_judged` is `None` of one that
+    nobody judged.
+    """
+    is_covered = n_judged is None or not _coverage(
+        config.min_judge_coverage, n_turns=n_turns, n_judged=n_judged
+    )
+    return not is_covered or any(_missed(gate, metrics, "") for gate in config.gates)
+
+
 def missing_verdicts(turns: Sequence[Turn]) -> BenchError | None:
     """What ends a run in which some turns are not judged, but would be if it went on: the judge was
     unavailable, or verdicts did not fit the budget.

@@ -113,13 +113,15 @@ def _error(
             + (", and --retry-failed for cells that failed." if failed else "."),
             retryable=True,
         )
-    n_short = sum(row.exit_code == EXIT_GATE for row in ended)
-    if not (n_short or missed):
+    short = [row for row in ended if row.exit_code == EXIT_GATE]
+    n_short = len(short)
+    if not (short or missed):
         return None
     of_cells = [f"{counted(n_short, 'cell')} missed a gate or the judge coverage."] * bool(n_short)
     hint = "The sweep itself is complete."
-    if n_short:
-        hint = "The sweep itself is complete; each cell's run says what it missed."
+    if short:  # a run that was played with other bounds says nothing of these
+        what = "what it missed" if all(row.error for row in short) else "its metrics"
+        hint = f"The sweep itself is complete; each cell's run says {what}."
     return ErrorEntry(
         code="gate", message=" ".join([*of_cells, *missed]), hint=hint, retryable=False
     )

@@ -23,7 +23,7 @@ from socratic_bench.runner.plan import draw_seed
 from socratic_bench.storage.listing import ListedStores
 from socratic_bench.sweeps.asked import Asked
 from socratic_bench.sweeps.control import CellJob, SweepControl
-from socratic_bench.sweeps.earlier import begun_earlier, known_rows, left
+from socratic_bench.sweeps.earlier import begun_earlier, gated_anew, known_rows, left
 from socratic_bench.sweeps.engine import SweepEngine
 from socratic_bench.sweeps.grid import Cell, Grid, run_id
 from socratic_bench.sweeps.index import CellIndex, moment
@@ -162,7 +162,9 @@ class _Sweeping:
             index.begin(begun)
         if not self._settings.resume:
             return {}
-        return known_rows(begun, cells, indices, self._stores.all, self._benchmark)
+        stores = self._stores.all
+        rows = known_rows(begun, cells, indices, stores, self._benchmark)
+        return {**rows, **gated_anew(begun, rows, stores, self._asked.grid.base)}
 
     def _played(
         self,
