@@ -217,6 +217,22 @@ class TestNothing:
         assert found.exit_code == 2
         assert "of another reply" in found.document["error"]["message"]
 
+    @pytest.mark.parametrize(
+        ("scores", "said"),
+        [
+            ({"purity": 40}, "gives purity 40, out of 0 to 4"),
+            ({"form": float("nan")}, "gives form nan, out of 0 to 3"),
+            ({"charm": 1}, "'charm', which is no dimension of the rubric"),
+        ],
+    )
+    def test_scores_that_the_rubric_does_not_have_are_refused(self, folder, docs, scores, said):
+        rows = [*labels_of(docs, MIXED)]
+        rows[3]["scores"] |= scores
+        path = write_jsonl(folder.parent / "beyond.jsonl", rows)
+        found = run("correct", str(folder), "--labels", path, "-q")
+        assert found.exit_code == 2
+        assert said in found.document["error"]["message"]
+
     def test_what_is_wrong_with_runs_and_labels_is_told_at_once(self, folder):
         missing = str(folder.parent / "missing")
         found = run("correct", missing, "--labels", f"{missing}.csv", "-q")

@@ -31,7 +31,7 @@ from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.usage import ActorUsage
 from socratic_bench.errors import Mistakes, Words
 from socratic_bench.labels.reading import read_labels
-from socratic_bench.labels.turns import LabelledTurn, labelled_turns
+from socratic_bench.labels.turns import LabelledTurn, labelled_turns, mistaken_scores
 from socratic_bench.runner import Plan, prepare
 from socratic_bench.statistics import agreement
 from socratic_bench.turns import Rubric, Unscored
@@ -90,7 +90,7 @@ def prepare_calibration(
         mistakes.said.append("A calibration is of a judge: leave --no-judge out.")
     if rubric is None or config.judge_model is None:
         raise mistakes.error(CALL_HELP)
-    mistakes.said += _unknown_scores(labels, rubric)
+    mistakes.said += mistaken_scores(labels, rubric)
     if labels:
         answers = {name for one in labels for name in one.events}
         with mistakes:
@@ -134,21 +134,6 @@ def _textless(turns: Sequence[LabelledTurn]) -> Iterator[str]:
             f"{len(missing)} labels name a turn whose words are not known, first turn {one.turn} "
             f"of {one.run_id}: say with --runs where these runs are."
         )
-
-
-def _unknown_scores(labels: Sequence[Label], rubric: Rubric) -> Iterator[str]:
-    dimensions = {one.name: one for one in rubric.dimensions}
-    for name in sorted({name for one in labels for name in one.scores}):
-        one = dimensions.get(name)
-        if one is None:
-            yield (
-                f"Labels score {name!r}, which is no dimension of the rubric {rubric.id}: it has "
-                f"{', '.join(dimensions)}."
-            )
-            continue
-        given = [label.scores[name] for label in labels if name in label.scores]
-        if outside := [value for value in given if not one.low <= value <= one.high]:
-            yield f"A label gives {name} {outside[0]:g}, out of {one.low:g} to {one.high:g}."
 
 
 def document_of(calibration: Calibration, result: RunResult) -> CalibrationDocument:

@@ -16,7 +16,7 @@ from socratic_bench.documents.correction import CorrectedModel, CorrectionDocume
 from socratic_bench.documents.label import Label
 from socratic_bench.errors import Mistakes, UsageError, Words
 from socratic_bench.labels.reading import read_labels
-from socratic_bench.labels.turns import LabelledTurn, labelled_turns
+from socratic_bench.labels.turns import LabelledTurn, labelled_turns, mistaken_scores
 from socratic_bench.statistics.ppi import Judged, Labelled
 from socratic_bench.turns import Rubric
 
@@ -61,7 +61,7 @@ def correct(asked: Asked, region: Callable[[], str]) -> CorrectionDocument:
     judge = _judge_of(runs)
     rubric = _rubric_of(runs[0].benchmark, judge)
     quantities = matches(asked.matches, {name for one in labels for name in one.events}, rubric)
-    turns = _labelled_of(labelled_turns(labels), runs)
+    turns = _labelled_of(labelled_turns(labels), runs, rubric)
     names = [one.name for one in rubric.dimensions]
     labelled = [one for one in names if any(one in label.scores for label in labels)]
     wanted = [
@@ -105,9 +105,11 @@ def _rubric_of(benchmark: str, judge: CalibratedJudge) -> Rubric:
 
 
 def _labelled_of(
-    turns: Sequence[LabelledTurn], runs: Sequence[JudgedRun]
+    turns: Sequence[LabelledTurn], runs: Sequence[JudgedRun], rubric: Rubric
 ) -> Mapping[Place, LabelledTurn]:
-    """The labels of turns of these runs. Raises `UsageError` for those of other words."""
+    """The labels of turns of these runs. Raises `UsageError` for those of other words, and for
+    scores that the rubric does not have.
+    """
     known = {(run.run_id, turn.turn): turn for run in runs for turn in run.turns}
     found: dict[Place, LabelledTurn] = {}
     problems: list[Words] = []
@@ -121,6 +123,7 @@ def _labelled_of(
         found[place] = one
     if not found:
         problems.append("No label is of a turn of these runs: labels say so by run_id and turn.")
+    problems += mistaken_scores([one for turn in found.values() for one in turn.labels], rubric)
     if problems:
         raise UsageError(problems)
     return found

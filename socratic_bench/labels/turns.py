@@ -1,12 +1,13 @@
 """The labelled replies: each once, with what every labeller says of it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import fsum
 
 from msgspec import Struct
 
 from socratic_bench.documents.label import Label, SaidBefore
 from socratic_bench.labels.reading import key_of
+from socratic_bench.turns import Rubric
 
 
 class LabelledTurn(Struct, frozen=True, kw_only=True):
@@ -61,3 +62,19 @@ def labelled_turns(labels: Iterable[Label]) -> list[LabelledTurn]:
     for label in labels:
         found.setdefault(key_of(label), []).append(label)
     return [LabelledTurn(labels=tuple(some)) for some in found.values()]
+
+
+def mistaken_scores(labels: Sequence[Label], rubric: Rubric) -> Iterator[str]:
+    """Scores that no judge could have given: of no dimension of the rubric, or out of its range."""
+    dimensions = {one.name: one for one in rubric.dimensions}
+    for name in sorted({name for one in labels for name in one.scores}):
+        one = dimensions.get(name)
+        if one is None:
+            yield (
+                f"Labels score {name!r}, which is no dimension of the rubric {rubric.id}: it has "
+                f"{', '.join(dimensions)}."
+            )
+            continue
+        given = [label.scores[name] for label in labels if name in label.scores]
+        if outside := [value for value in given if not one.low <= value <= one.high]:
+            yield f"A label gives {name} {outside[0]:g}, out of {one.low:g} to {one.high:g}."
