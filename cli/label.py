@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from socratic_bench.calibration.labelling import Asked
 
 N_TURNS = 100
-EPILOG = "exit codes: 0 stopped or done, 2 usage, 4 a store cannot be read.\n"
+EPILOG = (
+    "exit codes: 0 stopped (Ctrl-C, too) or done, 2 usage, 4 a store cannot be read, 129 SIGHUP,\n"
+    "143 SIGTERM.\n"
+)
 
 
 def main(words: Sequence[str]) -> int:
@@ -29,8 +32,8 @@ def main(words: Sequence[str]) -> int:
     asked = _asked(found, parser)
     with waiting_for("the stored runs", quiet=False):
         labelling = prepare_labelling(asked, bucket_region)
-    ask_all(labelling)
-    return print_document(plain_keys(labelling.document), pretty=found.pretty)
+    code = ask_all(labelling)
+    return print_document(plain_keys(labelling.document), pretty=found.pretty) or code
 
 
 def build_parser(words: Sequence[str] = ()) -> Parser:

@@ -1,11 +1,13 @@
 """Asks a person at the terminal: the dialogue so far, the reply, one question after the other."""
 
+import signal
 import sys
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from . import terminal
-from .output import plain, say
+from .output import plain, say, say_question
+from .signals import SignalledError
 
 if TYPE_CHECKING:
     from socratic_bench.calibration.labelling import Labelling
@@ -16,10 +18,25 @@ SHOWN_LINES = 6  # of what was said before; `a` shows all
 REPLY = 36
 
 
-def ask_all(labelling: "Labelling") -> None:
-    """Until all is answered, the person quits (q, Ctrl-D or Ctrl-C), or the terminal goes."""
+def ask_all(labelling: "Labelling") -> int:
+    """Until all is answered, the person quits (q, Ctrl-D or Ctrl-C), or the terminal goes. The exit
+    code: that of a signal, if it was none of the person's.
+    """
     session, n_turns = labelling.session, len(labelling.turns)
     say(f"{n_turns} turns were drawn, {session.n_done} of them are done. {HELP}.")
+    code = 0
+    try:
+        _ask(labelling)
+    except SignalledError as signalled:
+        say("")
+        if signalled.signal_number != signal.SIGINT:
+            code = 128 + signalled.signal_number
+    say(f"{session.n_done} of {n_turns} turns are labelled, in {labelling.asked.file}.")
+    return code
+
+
+def _ask(labelling: "Labelling") -> None:
+    session, n_turns = labelling.session, len(labelling.turns)
     shown: int | None = None
     while session.place is not None:
         turn, number = session.place
@@ -30,7 +47,6 @@ def ask_all(labelling: "Labelling") -> None:
         if word in (None, "q"):
             break
         _do(word or "", labelling)
-    say(f"{session.n_done} of {n_turns} turns are labelled, in {labelling.asked.file}.")
 
 
 def _do(word: str, labelling: "Labelling") -> None:
@@ -53,14 +69,13 @@ def _do(word: str, labelling: "Labelling") -> None:
 
 def _read(question: str) -> str | None:
     """The answer, without the white space around it; `None` if the person has left."""
-    sys.stderr.write(f"{question} > ")
-    sys.stderr.flush()
+    say_question(f"{question} > ")
     try:
         line = sys.stdin.readline()
-    except KeyboardInterrupt:
+    except OSError:  # the terminal is gone
         line = ""
     if not line.endswith("\n"):
-        sys.stderr.write("\n")
+        say("")
     return line.strip() if line else None
 
 

@@ -89,6 +89,11 @@ def say(text: str) -> None:
     _write(f"{clear}{terminal.folded(redact(text))}\n")
 
 
+def say_question(text: str) -> None:
+    """A question, whose answer is typed on the same line."""
+    _write(text)
+
+
 def say_live(text: str) -> None:
     """A line that the next one replaces; only for a terminal that is live. Both are written whole:
     what other runs write comes before or after it.

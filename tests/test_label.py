@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import pty
+import signal
 import struct
 import subprocess
 import sys
@@ -32,9 +33,10 @@ def folder(tmp_path_factory):
     return folder
 
 
-def at_terminal(*words, keys=(), kill_after=None):
+def at_terminal(*words, keys=(), kill_after=None, by=signal.SIGKILL, hang_up=False):
     """The exit code, the document, and all that stood on the terminal; each key is a line, typed
-    once its question is there. `kill_after`: so many answers later the process is killed.
+    once its question is there. `kill_after`: so many answers later the process is sent `by`.
+    `hang_up`: the terminal goes after the last key.
     """
     mine, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 90, 0, 0))
@@ -54,12 +56,18 @@ def at_terminal(*words, keys=(), kill_after=None):
         while chunk := os.read(mine, 65536):
             seen += chunk
             while seen.count(b" > ") > n_asked:
-                if kill_after == n_asked:
-                    process.kill()
                 n_asked += 1
+                if kill_after == n_asked - 1:
+                    process.send_signal(by)
+                    continue
+                if hang_up and not waiting:
+                    raise OSError
                 os.write(mine, f"{waiting.pop(0) if waiting else 'q'}\n".encode())
+    if hang_up:
+        os.close(mine)
     printed = process.communicate()[0]
-    os.close(mine)
+    if not hang_up:
+        os.close(mine)
     return process.returncode, json.loads(printed) if printed else None, seen.decode()
 
 
@@ -100,8 +108,13 @@ class TestSession:
         _, _, seen = first
         label = rows_in(path)[0]
         assert " ".join(label["reply"].split())[:30] in " ".join(seen.split())
-        for secret in (MIXED, "mixture", "judge", label["run_id"]):
+        for secret in (MIXED, "mixture", "emulator", label["run_id"]):
             assert secret not in seen
+        shown = rows_in(path)[:2]
+        said = [one["text"] for row in shown for one in row["history"]]
+        said += [row[key] for row in shown for key in ("prompt", "reply")]
+        # A student may speak of one.
+        assert seen.count("judge") <= sum(text.count("judge") for text in said)
         assert "3: ends with exactly one open question" in " ".join(seen.split())
         assert seen.count("in steps of 0.5, please") == 2
         entry = curated(folder)[label["run_id"]]["turns"][label["turn"]]
@@ -120,6 +133,25 @@ class TestSession:
         assert code == -9
         (added,) = rows_in(path)[len(before) :]
         assert added["scores"] == {"form": 1.5, "substance": 0.5}
+
+    @pytest.mark.parametrize(
+        ("number", "code"), [(signal.SIGINT, 0), (signal.SIGHUP, 129), (signal.SIGTERM, 143)]
+    )
+    def test_a_signal_stops_it_as_q_does(self, words, folder, number, code):
+        """Ctrl-C, a closed terminal, and a kill: the answers are kept, and the document says so."""
+        file = folder.parent / f"{number.name}.jsonl"
+        asked = (words[0], "--labeller", "anna", "--file", str(file), *words[5:])
+        found, document, _ = at_terminal(*asked, keys=("1.5", "2"), kill_after=2, by=number)
+        assert (found, document["kind"], document["n_labelled"]) == (code, "labelling", 0)
+        (row,) = rows_in(file)
+        assert row["scores"] == {"form": 1.5, "substance": 2}
+
+    def test_a_terminal_that_goes_without_a_word_ends_it(self, words, folder):
+        file = folder.parent / "gone.jsonl"
+        asked = (words[0], "--labeller", "anna", "--file", str(file), *words[5:])
+        found, document, _ = at_terminal(*asked, keys=("1.5",), hang_up=True)
+        assert (found, document["kind"]) == (0, "labelling")
+        assert [row["scores"] for row in rows_in(file)] == [{"form": 1.5}]
 
     def test_another_person_gets_the_same_turns(self, first, words, path, folder):
         other = folder.parent / "ben.jsonl"
