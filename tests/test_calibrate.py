@@ -317,6 +317,23 @@ class TestDocument:
         assert found["turns"] == calibrated.document["turns"]
         assert found["labels"] == calibrated.document["labels"]
 
+    @pytest.mark.parametrize(
+        ("columns", "cells", "said"),
+        [
+            ("scores.form", "two", "line 2: scores.form is 'two': write a number"),
+            ("scores.form,history", "2,nobody", "line 2: history is no JSON"),
+            ("events.tells", "maybe", "line 2: events.tells is 'maybe': write yes or no"),
+            ("scores.form,scores.form", "1,3", "line 1: two columns have one name: scores.form"),
+            ("scores.form,,", "5,,", "form 5, out of 0 to 3"),
+        ],
+    )
+    def test_what_is_wrong_with_a_cell_is_told_by_its_column(self, tmp_path, columns, cells, said):
+        path = tmp_path / "labels.csv"
+        path.write_text(f"labeller,dialogue,prompt,reply,{columns}\nanna,d,Why?,So.,{cells}\n")
+        found = run("calibrate", "--labels", str(path), *OFFLINE)
+        assert found.exit_code == 2
+        assert said in found.document["error"]["message"]
+
 
 class TestMoney:
     """The verdicts are those of an ordinary run."""

@@ -73,6 +73,10 @@ def _json_rows(text: str) -> Iterator[tuple[int, Any]]:
 
 def _csv_rows(text: str) -> Iterator[tuple[int, Any]]:
     reader = csv.DictReader(io.StringIO(text, newline=""))
+    names = [name for name in reader.fieldnames or () if name]  # a sheet may end in bare commas
+    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        yield 1, ValueError(f"two columns have one name: {', '.join(twice)}.")
+        return
     for row in reader:
         try:
             yield reader.line_num, _from_row(row)
@@ -98,14 +102,20 @@ def _from_row(row: Mapping[str | None, Any]) -> dict[str, Any]:
 
 def _cell(kind: str, name: str, cell: str) -> object:
     if kind == "scores" or kind in NUMBERS:
-        number = float(cell)
+        try:
+            number = float(cell)
+        except ValueError:
+            raise ValueError(f"{name} is {cell!r}: write a number, such as 2.5.") from None
         return int(number) if kind == "turn" and number.is_integer() else number
     if kind == "events":
         said = cell.strip().casefold()
         if said not in (*YES, *NO):
             raise ValueError(f"{name} is {cell!r}: write yes or no.")
         return said in YES
-    return json.loads(cell) if kind in JSON_COLUMNS else cell
+    try:
+        return json.loads(cell) if kind in JSON_COLUMNS else cell
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{name} is no JSON ({error}).") from error
 
 
 def _label(row: object) -> Label | str:
