@@ -35,7 +35,7 @@ from socratic_bench.labels.turns import LabelledTurn, labelled_turns, mistaken_s
 from socratic_bench.runner import Plan, prepare
 from socratic_bench.statistics import agreement
 from socratic_bench.turns import Rubric, Unscored
-from socratic_bench.types import JUDGE
+from socratic_bench.types import JUDGE, counted
 
 INSTALL = 'install the extra stats (pip install ".[stats]").'
 FEW_DIALOGUES = 10
@@ -210,8 +210,8 @@ def _notices(calibration: Calibration, *, has_alpha: bool) -> Iterator[str]:
     n_dialogues = len({one.cluster for one in calibration.turns})
     if n_dialogues < FEW_DIALOGUES:
         yield (
-            f"The labels are of {n_dialogues} dialogues only: with under {FEW_DIALOGUES} an "
-            "interval says little."
+            f"The labels are of {counted(n_dialogues, 'dialogue')} only: with under "
+            f"{FEW_DIALOGUES} an interval says little."
         )
 
 

@@ -18,6 +18,7 @@ from socratic_bench.statistics.ppi import (
     corrected_rate,
     of_labels,
 )
+from socratic_bench.types import counted
 
 Flag = Literal["labels_of_others", "outside_labelled_range"]
 SLACK = 1e-9
@@ -128,6 +129,6 @@ def _dialogues(values: Sequence[Judged] | Sequence[Labelled]) -> int:
 
 def _too_few(n_dialogues: int, whose: str) -> str:
     return (
-        f"Labels drawn with a known probability are of {n_dialogues} dialogues {whose}: it takes "
-        f"{FEWEST_CLUSTERS}."
+        f"Labels drawn with a known probability are of {counted(n_dialogues, 'dialogue')} {whose}: "
+        f"it takes {FEWEST_CLUSTERS}."
     )

@@ -14,6 +14,7 @@ from socratic_bench.statistics.ppi import FEWEST_CLUSTERS
 from socratic_bench.statistics.survival import Time
 from socratic_bench.sweeps.times import longest, survival_of
 from socratic_bench.turns import Rubric
+from socratic_bench.types import counted
 
 TimesOf = Callable[[Mapping[str, Any], Sequence[float]], Mapping[str, Time]]
 Found = Mapping[str, list[list[Time]]]
@@ -53,8 +54,8 @@ def _told(
     reason = None
     if len(labelled) < FEWEST_CLUSTERS:
         reason = (
-            f"{len(labelled)} dialogues of this model are labelled whole: it takes "
-            f"{FEWEST_CLUSTERS}."
+            f"{len(labelled)} of {counted(len(judged), 'dialogue')} of this model are labelled "
+            f"whole: it takes {FEWEST_CLUSTERS}."
         )
     elif len(chances) > 1 or None in chances:
         reason = "Dialogues were not all drawn with the same known probability."
