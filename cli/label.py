@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .arguments import Parser, parse_strictly
-from .stored_runs import WHICH_RUNS, add_judging, add_output, add_runs
+from .stored_runs import NO_CSV, WHICH_RUNS, add_judging, add_output, add_runs
 
 if TYPE_CHECKING:
     from socratic_bench.calibration.labelling import Asked
@@ -73,7 +73,7 @@ def _asked(found: Namespace, parser: Parser) -> "Asked":
     if not (found.file or "").strip():
         problems.append("Where labels are kept: give --file FILE.")
     elif found.file.lower().endswith(".csv"):
-        problems.append("--file is JSON Lines: give it another ending than .csv.")
+        problems.append(NO_CSV)
     numbers = {}
     for name, least in (("turns", 1), ("seed", 0)):
         word = getattr(found, name)

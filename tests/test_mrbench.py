@@ -1,6 +1,7 @@
 """MRBench's published form: annotations become labels, and a judge is held to them."""
 
 import json
+from math import ceil
 from statistics import fmean
 
 import pytest
@@ -140,6 +141,41 @@ def test_the_shared_tasks_metric_stands_beside_its_best(folder):
     for name, one in document["dimensions"].items():
         pairs = [(turn["judge"][name], turn["label"][name]) for turn in document["turns"]]
         assert one["macro_f1"]["value"] == pytest.approx(f1(pairs), abs=1e-6)
+
+
+def test_means_of_a_jury_are_no_classes_of_their_own(folder):
+    """One juror says a label more than the other: the mean is between two of the three labels."""
+    source, file = folder / "jury.json", folder / "jury.jsonl"
+    source.write_text(json.dumps(published(key="tutor_responses", kept=BEA_KEYS)))
+    run("mrbench", str(source), "--file", str(file))
+    jury = ("emulator.judge-v1:0", "emulator.judge-bias-10-v1:0")
+    words = [word for juror in jury for word in ("--judge-model", juror)]
+    words += ["--labels", str(file), "--rubric", "mrbench-8", "--offline", "-q"]
+    document = run("calibrate", *words).document
+    assert any(turn["judge"]["actionability"] % 1 for turn in document["turns"])
+    for name, one in document["dimensions"].items():
+        pairs = [(turn["judge"][name], turn["label"][name]) for turn in document["turns"]]
+        three = [(ceil(judge - 0.5), label) for judge, label in pairs]
+        assert {judge for judge, _ in three} <= {0, 1, 2}
+        assert one["macro_f1"]["value"] == pytest.approx(f1(three), abs=1e-6)
+
+
+def test_a_conversation_whose_id_is_0_is_one_of_its_own(folder):
+    source = folder / "zero.json"
+    ids = (1, 0, None)
+    rows = [{**one, "conversation_id": id_} for one, id_ in zip(published(3), ids, strict=True)]
+    source.write_text(json.dumps(rows))
+    outcome = run("mrbench", str(source), "--file", str(folder / "zero.jsonl"))
+    assert outcome.document["n_dialogues"] == 3
+
+
+def test_labels_in_lines_are_not_written_where_they_would_be_read_as_csv(folder):
+    source = folder / "mrbench.csv.json"
+    source.write_text(json.dumps(published(1)))
+    found = run("mrbench", str(source), "--file", str(folder / "labels.csv"))
+    assert found.exit_code == 2
+    assert "another ending than .csv" in found.document["error"]["message"]
+    assert not (folder / "labels.csv").exists()
 
 
 def test_mistakes_are_told_by_file_conversation_and_reply(folder):

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ..arguments import Parser, parse_strictly
-from ..stored_runs import add_output
+from ..stored_runs import NO_CSV, add_output
 
 LABELLER = "mrbench"
 
@@ -27,6 +27,8 @@ def main(words: Sequence[str]) -> int:
     problems = [] if found.files else ["Which annotations: name a file of MRBench or BEA 2025."]
     if not found.file:
         problems.append("Where the labels are to stand: give --file FILE.")
+    elif found.file.lower().endswith(".csv"):
+        problems.append(NO_CSV)
     parser.refuse(problems)
     labels = labels_of(found.files, found.labeller)
     body = b"".join(msgspec.json.encode(one) + b"\n" for one in labels)

@@ -65,7 +65,7 @@ class Figures(Struct, frozen=True, kw_only=True):
             bias=self._figure(bias),
             deviation=self._deviation(clusters),
             **_parts(readings, name, clusters),
-            macro_f1=self._of(clusters, of_pairs.macro_f1, 0, 1),
+            macro_f1=self._of(_classes(clusters, name, self.rubric), of_pairs.macro_f1, 0, 1),
             reference=_reference(self.rubric, name),
             human=HumanScores(n=sum(map(len, human)), **self._agreement(human)) if human else None,
             confusion=_confusion(clusters),
@@ -193,7 +193,7 @@ def told(value: float | None, interval: Interval | None) -> Figure:
 
 
 def rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, PLACES)
+    return None if value is None else round(value, PLACES) + 0.0  # never -0.0
 
 
 def _parts(
@@ -217,6 +217,21 @@ def _parts(
 def _reference(rubric: Rubric, name: str) -> Reference | None:
     found = rubric.references.get(name)
     return Reference(name=found[0], macro_f1=found[1]) if found else None
+
+
+def _classes(
+    clusters: Clusters[tuple[float, float]], name: str, rubric: Rubric
+) -> Clusters[tuple[float, float]]:
+    """Means of labellers, samples or jurors as the nearest score that one of them may give, of two
+    as near the lower one: three labels stay three classes.
+    """
+    dimensions = [one for one in rubric.dimensions if name in (TOTAL, one.name)]
+    low, step = sum(one.low for one in dimensions), min(one.step for one in dimensions)
+
+    def nearest(score: float) -> float:
+        return low + step * ceil(round((score - low) / step, PLACES) - 0.5)
+
+    return [[(nearest(judge), nearest(label)) for judge, label in some] for some in clusters]
 
 
 def _log_deviation(pairs: Sequence[tuple[float, float]]) -> float | None:

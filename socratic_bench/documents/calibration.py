@@ -91,7 +91,13 @@ class ScoreFigures(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     spearman: Spearman
-    macro_f1: Annotated[Figure, Meta(description="mean F1 over all scores that occur, as classes")]
+    macro_f1: Annotated[
+        Figure,
+        Meta(
+            description="mean F1 over all scores that occur, as classes; a mean counts as the "
+            "nearest score, the lower of two"
+        ),
+    ]
     reference: Annotated[
         Reference | None, Meta(description="what others reached in macro_f1; null: none is known")
     ] = None

@@ -73,7 +73,8 @@ def _labels(document: object, path: str, labeller: str) -> Iterator[Label | str]
             yield f"{place}: it needs {HISTORY} and {' or '.join(REPLIES)}."
             continue
         said, prompt = _said(history)
-        dialogue = str(conversation.get(ID) or number)
+        known = conversation.get(ID)
+        dialogue = str(number if known in (None, "") else known)
         for author, entry in replies.items():
             scores = _scores(entry)
             if isinstance(scores, str):
