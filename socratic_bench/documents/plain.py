@@ -26,8 +26,8 @@ def plain(value: object) -> Json:
     A field whose name in documents begins with "*" is replaced by its own keys, except those that
     other fields have already.
     """
-    if value is None or isinstance(value, str | int | float):  # most are, so it is asked first
-        return value
+    if value is None or value.__class__ in _PLAIN:  # most are, so it is asked first
+        return value  # type: ignore[return-value]
     if isinstance(value, Struct):
         return plain_keys(value)
     if isinstance(value, Mapping):

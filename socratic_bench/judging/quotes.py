@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 
 # Signs that copies spell otherwise, and the marks of emphasis that they leave out.
 _SAME = str.maketrans(
@@ -52,7 +53,10 @@ def _is_of_word(sign: str) -> bool:
     return sign.isdigit() or sign.upper() != sign
 
 
+@lru_cache(maxsize=16)  # a verdict quotes one reply many times
 def _folded(text: str) -> str:
+    # In the compatible forms the sign for an ellipsis is three full stops.
     shown = unicodedata.normalize("NFKC", text).translate(_SAME).casefold()
-    # After the compatible forms, in which the sign for an ellipsis is three full stops.
-    return " ".join("".join(c for c in shown if unicodedata.category(c) != "Cf").split())
+    if not shown.isascii():
+        shown = "".join(sign for sign in shown if unicodedata.category(sign) != "Cf")
+    return " ".join(shown.split())

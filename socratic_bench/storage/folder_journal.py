@@ -17,7 +17,7 @@ from socratic_bench.errors import ArtifactError, DamagedJournalError, UsageError
 from socratic_bench.packed_lines import PackedLines
 from socratic_bench.settings import MAX_STORED_BYTES, read_open
 from socratic_bench.storage.folder import mending
-from socratic_bench.storage.tree import Tree, write_whole
+from socratic_bench.storage.tree import Tree, sync_content, write_whole
 from socratic_bench.types import Json, counted
 
 SUM = "sha256"
@@ -55,12 +55,12 @@ class FolderJournal:
 
     def append(self, entry: Mapping[str, Json], *, durable: bool = True) -> None:
         line = _line(dict(entry))
-        if not self._is_as_left():
+        if durable and not self._is_as_left():
             self._mend(self._has_its_length)
         try:
             write_whole(self._descriptor, line)
             if durable:
-                os.fsync(self._descriptor)
+                sync_content(self._descriptor)
         except OSError as error:
             with suppress(OSError):
                 # Half a line would spoil the next one.

@@ -19,6 +19,8 @@ _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_RDONLY)
 # The user's umask says who else may read or write what is made here.
 _FILE_MODE = 0o666
 _NO_NAMES = {"", ".", ".."}
+# Puts content and length of a file on the disk, and not its times, where the system can.
+sync_content: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
 # Each run has a folder of its own, and they share three.
 MOST_OPEN_FOLDERS = 64
 
@@ -104,7 +106,7 @@ class Tree:
             try:
                 try:
                     write_whole(descriptor, body)
-                    os.fsync(descriptor)
+                    sync_content(descriptor)
                 finally:
                     os.close(descriptor)
                 os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)

@@ -150,4 +150,7 @@ def _plain(kind: object, payload: bytes) -> Any:  # noqa: ANN401 -- as it stands
 
 def _is_one(delta: dict[str, Any]) -> bool:
     """Whether a delta has a single thing, of its type."""
-    return len(delta) == 1 and all(isinstance(delta[kind], _KINDS[kind]) for kind in delta)
+    if len(delta) != 1:
+        return False
+    [(kind, value)] = delta.items()
+    return isinstance(value, _KINDS[kind])
