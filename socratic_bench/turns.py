@@ -1,7 +1,7 @@
 """Turns, what a rubric asks of a judge about them, and what the judge says."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal
 
 from msgspec import Struct, field
@@ -260,3 +260,20 @@ class Turn(Struct, frozen=True, kw_only=True):
     def verdict(self) -> Verdict | None:
         outcome = self.outcome
         return outcome if isinstance(outcome, Verdict) else None
+
+
+def recorded_reply(
+    text: str, stop_reason: str, provider_stop_reason: str | None = None
+) -> Completion:
+    """A reply that no call of this run made: no document shows its times."""
+    return Completion(
+        message=Message.assistant(text),
+        stop_reason=stop_reason,
+        provider_stop_reason=provider_stop_reason,
+        usage=None,
+        latency_ms=0.0,
+        service_latency_ms=None,
+        attempts=(),
+        request_id=None,
+        finished_at=datetime.fromtimestamp(0, UTC),
+    )

@@ -1,7 +1,6 @@
 """Labelled replies as a benchmark of their own: nothing is asked but the judge."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from hashlib import sha256
 
 import msgspec
@@ -20,13 +19,12 @@ from socratic_bench.ports import (
     Sample,
 )
 from socratic_bench.settings import MOST_TURNS, CoreConfig
-from socratic_bench.turns import Rubric, Turn
-from socratic_bench.types import Completion, Message, Role
+from socratic_bench.turns import Rubric, Turn, recorded_reply
+from socratic_bench.types import Role
 
 NAME = "labels"
 # How a judge is shown the first words, if others before the reply are left out.
 FIRST_WORDS = ", first words"
-LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LabelledEpisode(Episode, frozen=True, kw_only=True):
@@ -99,14 +97,5 @@ def _fingerprint(turns: Sequence[LabelledTurn]) -> str:
 
 
 def _turn(index: int, one: LabelledTurn) -> Turn:
-    reply = Completion(
-        message=Message.assistant(one.first.reply or ""),
-        stop_reason="end_turn",
-        usage=None,
-        latency_ms=0.0,
-        service_latency_ms=None,
-        attempts=(),
-        request_id=None,
-        finished_at=LONG_AGO,
-    )
+    reply = recorded_reply(one.first.reply or "", "end_turn")
     return Turn(index=index, prompt=one.first.prompt or "", reply=reply)

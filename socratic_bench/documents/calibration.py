@@ -37,6 +37,13 @@ Kappa = Annotated[Figure, Meta(description="Cohen's kappa; of scores with quadra
 Alpha = Annotated[Figure, Meta(description="Krippendorff's alpha, ordinal")]
 AbsoluteError = Annotated[Figure, Meta(description="points: the mean of absolute differences")]
 Spearman = Annotated[Figure, Meta(description="correlation of ranks")]
+MoreLabels = Annotated[
+    dict[str, Count] | None,
+    Meta(
+        description="by figure, how many more labels make its interval as narrow as --plan says; "
+        "null without it"
+    ),
+]
 
 
 class Cell(Struct, frozen=True, kw_only=True):
@@ -107,13 +114,7 @@ class ScoreFigures(Struct, frozen=True, kw_only=True):
     confusion: Annotated[
         list[Cell], Meta(description="how often each score of the judge met each of people's")
     ]
-    more_labels: Annotated[
-        dict[str, Count] | None,
-        Meta(
-            description="by figure, how many more labels make its interval as narrow as --plan "
-            "says; null without it"
-        ),
-    ] = None
+    more_labels: MoreLabels = None
 
 
 class HumanAnswers(Struct, frozen=True, kw_only=True):
@@ -171,13 +172,7 @@ class AnswerFigures(Struct, frozen=True, kw_only=True):
         HumanAnswers | None, Meta(description="people among themselves; null: one labeller a reply")
     ]
     confusion: Annotated[AnswerCounts, Meta(description="how often each said yes")]
-    more_labels: Annotated[
-        dict[str, Count] | None,
-        Meta(
-            description="by figure, how many more labels make its interval as narrow as --plan "
-            "says; null without it"
-        ),
-    ] = None
+    more_labels: MoreLabels = None
 
 
 class Disagreement(Struct, frozen=True, kw_only=True):

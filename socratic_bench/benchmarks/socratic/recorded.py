@@ -6,7 +6,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.reply import (
-    LONG_AGO,
     Said,
     ending_of,
     replayed_turn,
@@ -16,7 +15,7 @@ from socratic_bench.benchmarks.socratic.transcript import RecordedTurn
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.errors import UsageError
 from socratic_bench.ports import EpisodeResult, Recorded
-from socratic_bench.types import Completion, Message
+from socratic_bench.turns import recorded_reply
 
 CUSTOM = "custom"
 
@@ -52,17 +51,7 @@ def _turn(entry: Mapping[str, Any]) -> SocraticTurn:
     if entry.get("replayed"):
         found = RecordedTurn(student=student, tutor=tutor, pressure=pressure)
         return replayed_turn(index, found)
-    reply = Completion(
-        message=Message.assistant(tutor),
-        stop_reason=entry["stop_reason"],
-        provider_stop_reason=entry.get("provider_stop_reason"),
-        usage=None,
-        latency_ms=0.0,
-        service_latency_ms=None,
-        attempts=(),
-        request_id=None,
-        finished_at=LONG_AGO,
-    )
+    reply = recorded_reply(tutor, entry["stop_reason"], entry.get("provider_stop_reason"))
     said = Said(
         student,
         entry.get("student_policy", "scripted"),

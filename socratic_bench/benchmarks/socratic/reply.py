@@ -1,18 +1,14 @@
 """Makes a turn of a tutor's reply, with its flaw, if any."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from msgspec import Struct
 
 from socratic_bench.benchmarks.socratic.students import StudentReply
 from socratic_bench.benchmarks.socratic.transcript import RecordedTurn
 from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR, SocraticTurn
-from socratic_bench.turns import Unscored
-from socratic_bench.types import MALFORMED_STOPS, Completion, EndReason, Message, Reasoning, Role
-
-# The date of a replayed reply, which no call of this run made; no document shows it.
-LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+from socratic_bench.turns import Unscored, recorded_reply
+from socratic_bench.types import MALFORMED_STOPS, Completion, EndReason, Reasoning, Role
 
 # Stop reasons that end the dialogue after the turn.
 ENDINGS: dict[str, EndReason] = {
@@ -108,20 +104,10 @@ def _flaw(reply: Completion) -> str | None:
 
 
 def replayed_turn(index: int, turn: RecordedTurn) -> SocraticTurn:
-    reply = Completion(
-        message=Message.assistant(turn.tutor),
-        stop_reason="replayed",
-        usage=None,
-        latency_ms=0.0,
-        service_latency_ms=None,
-        attempts=(),
-        request_id=None,
-        finished_at=LONG_AGO,
-    )
     return SocraticTurn(
         index=index,
         prompt=turn.student,
-        reply=reply,
+        reply=recorded_reply(turn.tutor, "replayed"),
         notes={
             "student_policy": "replayed",
             "student_filler": False,
