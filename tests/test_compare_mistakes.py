@@ -153,6 +153,15 @@ class TestSamples:
         assert (gate.drop, gate.passed, gate.reason) == (None, False, reason)
         assert f"is null ({reason})" in document.error.message
 
+    def test_no_difference_is_a_drop_of_0_and_not_of_minus_0(self, tmp_path):
+        ours = write_runs(tmp_path / "ours", some(OURS))
+        base = write_runs(tmp_path / "base", some(OURS, start=50))
+        words = ("--max-drop", "overall_score=0", "--max-drop", "overall_score.low=0", "-q")
+        outcome = run("compare", str(ours), "--baseline", str(base), *words)
+
+        assert outcome.exit_code == 0
+        assert [str(one["drop"]) for one in outcome.document["gates"]] == ["0.0", "0.0"]
+
     def test_runs_without_a_counterpart_count_in_means_alone(self, tmp_path):
         ours = [*some(OURS), *some(OURS, 4.0, start=20, seed=2)]
         write_runs(tmp_path, [*ours, *some(THEIRS, 7.0, start=50)])

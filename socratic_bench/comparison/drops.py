@@ -81,7 +81,8 @@ def _drop(one: MaxDrop, pair: ComparedPair, *, is_higher_better: bool) -> float 
     difference = limit if one.is_of_limit else found.mean
     if difference is None:
         return None
-    return -difference if is_higher_better else difference
+    # Of no difference there is no drop, rather than one of minus zero.
+    return 0.0 - difference if is_higher_better else difference
 
 
 def missed(gates: Iterable[DropGate]) -> list[str]:
