@@ -200,6 +200,21 @@ class TestGoingOn:
         assert again.document["groups"] == outcome.document["groups"]
         assert len(curated(copied)) == 8
 
+    @pytest.mark.parametrize("began", ["yesterday", "0001-01-01T00:00:00+00:00"])
+    def test_what_began_at_no_moment_is_no_sweep(self, tmp_path, began):
+        words = ("--models", STEADY, "--scenarios", "ai-ethics", "--turns", "1", "--no-judge")
+        folder = tmp_path / "sweeps" / f"sweep-7{25 * 'Z'}"
+        first = sweep(*words, folder=tmp_path)
+        (kept,) = tmp_path.glob("sweeps/*/sweep.json")
+        folder.mkdir()
+        told = {**json.loads(kept.read_bytes()), "sweep_id": folder.name, "started_at": began}
+        (folder / "sweep.json").write_text(json.dumps(told))
+        again = sweep(*words, "--resume", folder=tmp_path)
+
+        assert again.exit_code == 0
+        assert again.document["sweep_id"] == first.document["sweep_id"] < folder.name
+        assert again.document["cells"] == first.document["cells"]
+
     @pytest.mark.parametrize("is_indexed", [True, False])
     def test_gates_are_those_of_the_command_that_goes_on(self, played, copied, is_indexed):
         words = (*GRID, "--repeats", "2", "--resume")

@@ -23,6 +23,7 @@ from socratic_bench.documents.sweep import CellRow, SweepFile, SweepPlace
 from socratic_bench.errors import ArtifactError
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.listing import ListedStore
+from socratic_bench.sweeps.grid import run_ids_begin_with
 
 READERS = 16
 ROWS_AT_ONCE = 100
@@ -49,9 +50,11 @@ def begun_sweeps(store: ListedStore) -> Iterator[SweepFile]:
         if body is None:
             continue
         try:
-            yield decode(body, SweepFile)
-        except msgspec.DecodeError:
+            found = decode(body, SweepFile)
+            run_ids_begin_with(moment(found.started_at))
+        except (msgspec.DecodeError, ValueError, OverflowError):  # or at no moment of ours
             continue
+        yield found
 
 
 class CellIndex:
