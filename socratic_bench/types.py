@@ -71,7 +71,7 @@ Milliseconds = Annotated[float, Meta(ge=0, le=MOST)]
 Moment = Annotated[datetime, Meta(tz=True)]
 Words = Annotated[str, Meta(description="the text of the block")]
 ToolCallId = Annotated[str, Meta(description="the id that the model gave to its call of the tool")]
-ProviderStopReason = Annotated[str | None, Meta(description="the provider's own word for why")]
+ProviderStopReason = Annotated[str | None, Meta(description="why it ended, as the provider says")]
 AskedModel = Annotated[str | None, Meta(description="the model that was asked; null: not noted")]
 # What a request that failed, or whose end is unknown, can be billed for.
 InputAtMost = Annotated[
