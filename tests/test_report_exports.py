@@ -299,6 +299,14 @@ def test_each_chart_is_a_picture_in_print_size_and_a_drawing_with_words(folder, 
             )
 
 
+def test_pictures_have_the_light_colours_of_the_page(folder, exported):
+    page = (folder.parent / "report.html").read_text()
+    light = re.findall(r"--\w+: #(\w+)", page[: page.index("@media")])
+    known = {"".join(2 * sign for sign in one) if len(one) == 3 else one for one in light}
+    for path in (folder.parent / "svg").glob("*.svg"):
+        assert {*re.findall(r'"#(\w{6})"', path.read_text())} <= known, path.name
+
+
 def test_the_axis_of_short_runs_counts_each_turn_once(folder, exported):
     """Three turns have three ticks, and not 0, 0, 1, 1, 2, 2."""
     root = ET.parse(folder.parent / "svg" / "turns.svg")  # noqa: S314 -- our own

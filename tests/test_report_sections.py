@@ -159,6 +159,11 @@ def test_a_benchmark_without_judge_and_words_of_its_own_has_a_report(tmp_path):
     assert outcome.document["models"] == [*models]
     assert f"{models[0]} has the highest value of" in outcome.document["sentences"][0]
     page = Page(path)
+    drawing = page.text.partition('aria-labelledby="groups-prediction-title')[2]
+    places = re.findall(
+        r"translate\(([\d.-]+),[^<]*<title>[^<]*: (\S+) \(", drawing.partition("</svg>")[0]
+    )
+    assert len({x for x, value in places if value == "0.00"}) == 1, "also of what can be less"
     documents = curated(folder)
     for run_id, turns in page.runs.items():
         entries = documents[run_id]["turns"]
@@ -197,14 +202,53 @@ def test_names_in_charts_differ_and_a_model_of_each_run_makes_no_large_file(fold
     assert len(labels) == len({*labels}) == 36
     assert sum(one.startswith("👩") for one in labels) == 1
     assert "the 8 best of 36 models" in (charts / "turns.svg").read_text()
-    places = re.findall(
-        r'<text transform="translate\(([\d.]+),([\d.-]+)\)"[^>]*>([^<]*…[^<]*)<',
-        (charts / "axes.svg").read_text(),
-    )
-    boxes = [(float(x), float(y), float(x) + 5.5 * len(name)) for x, y, name in places]
+    boxes = [one for one in named_places(charts / "axes.svg") if "…" in one[3]]
     assert len(boxes) == 36
-    for (left, y, right), (other_left, other_y, other_right) in combinations(boxes, 2):
+    for (left, y, right, _), (other_left, other_y, other_right, _) in combinations(boxes, 2):
         assert abs(y - other_y) > 10 or right <= other_left or other_right <= left
+
+
+def named_places(path):
+    """Of each word in a chart of points: its left, the line it stands on, its right, and itself."""
+    form = r'<text (text-anchor="end" )?transform="translate\(([\d.]+),([\d.-]+)\)"[^>]*>([^<]*)<'
+    found = []
+    for is_end, x, y, name in re.findall(form, path.read_text()):
+        width = 5.5 * len(name)
+        left = float(x) - (width if is_end else 0)
+        found.append((left, float(y), left + width, name))
+    return found
+
+
+def test_no_interval_runs_behind_a_name(folder, tmp_path):
+    """Those of two scenarios go from one end to the other."""
+    paths = []
+    for n, one in enumerate(curated(folder).values()):
+        less = 0.01 if one["scenario"] == "ai-ethics" else 0.0
+        share = (0.9 if one["model"] == STEADY else 0.45) - less
+        figures = {"discipline": share, "help": share - 5 * less}
+        changed = one | {"metrics": one["metrics"] | figures, "output_artifacts": None}
+        paths.append(tmp_path / f"{n}.json")
+        paths[-1].write_text(json.dumps(changed))
+    outcome = run("report", *map(str, paths), "--svg", str(tmp_path / "svg"), "-q")
+    assert outcome.exit_code == 0, outcome.stderr
+    path = tmp_path / "svg" / "axes.svg"
+    drawing = path.read_text()
+    names = [one for one in named_places(path) if one[3] in {STEADY, DRIFT}]
+    assert len(names) == 2
+    form = (
+        r'<line transform="translate\(([\d.-]+),([\d.-]+)\)"'
+        r'(?: x2="([\d.-]+)")?(?: y2="([\d.-]+)")? [^>]*'
+    )
+    lines = [
+        (float(x), float(y), float(across or 0), float(down or 0))
+        for x, y, across, down in re.findall(rf'{form}opacity="0.4"', drawing)
+    ]
+    assert len(lines) == 4
+    assert max(abs(one) for line in lines for one in line[2:]) > 100
+    for x, y, across, down in lines:
+        for left, bottom, right, _ in names:
+            is_beside = max(x, x + across) < left or min(x, x + across) > right
+            assert is_beside or max(y, y + down) < bottom - 9 or min(y, y + down) > bottom
 
 
 def test_settings_in_which_runs_differ_have_a_figure_each(folder, tmp_path):

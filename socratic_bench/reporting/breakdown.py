@@ -20,8 +20,6 @@ from socratic_bench.reporting.rows import RunRow, TurnRow
 from socratic_bench.reporting.study import SHARE, Estimate, Study, score_metric
 from socratic_bench.views import Findings, TurnKind
 
-WIDE_ENOUGH = 0.12
-
 
 def spaced(name: str) -> str:
     return name.replace("_", " ")
@@ -238,7 +236,6 @@ def _bars(model: str, counts: Mapping[str, int]) -> Iterator[Mapping[str, Any]]:
                 "begin": at,
                 "end": at + share,
                 "middle": at + share / 2,
-                "is_wide": share >= WIDE_ENOUGH,
                 "is_dark": n in DARK_STEPS,
                 "tip": f"{model}: {outcome} {count} of {whole} ({percent(share)})",
             }

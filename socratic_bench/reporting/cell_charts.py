@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 
 from socratic_bench.reporting.charts import TIP, Data, Size, Spec, both, renamed, whole
-from socratic_bench.reporting.labels import shortened, widest
+from socratic_bench.reporting.labels import shortened, widest, width_of
 from socratic_bench.reporting.palette import INK, PAPER, STEPS, colour
 from socratic_bench.reporting.parts import Specs
+
+MARGIN = 16  # px around a word in its part: a reader's font may be wider than ours
 
 
 def heat_map(data: Data, rows: Sequence[str], columns: Sequence[str]) -> Specs:
@@ -110,11 +112,15 @@ def _shares(data: Data, rows: Sequence[str], parts: Sequence[str], size: Size) -
         "axis": {"labelColor": colour(INK), "grid": False, **(above if is_above else {})},
     }
     shades = {part: STEPS[-1 - 2 * n] for n, part in enumerate(parts)}
-    room = 0 if is_above else widest(names.values())
+    width = size.width - 20 - (0 if is_above else widest(names.values()))
+    shown = [
+        {**one, "is_wide": width_of(one["part"]) + MARGIN <= width * (one["end"] - one["begin"])}
+        for one in renamed(data, "row", names)
+    ]
     return whole(
         {
-            "data": {"values": renamed(data, "row", names)},
-            "width": size.width - 20 - room,
+            "data": {"values": shown},
+            "width": width,
             "height": {"step": 54 if is_above else 34},
             "layer": [
                 {

@@ -58,7 +58,7 @@ def _group(study: Study, group: MetricGroup) -> Figure | None:
 
 def _group_chart(study: Study, group: MetricGroup, metrics: Sequence[MetricInfo]) -> Chart | None:
     """Only where all have ends, so that they can be drawn on one scale."""
-    if any(one.low is None or one.high is None for one in metrics):
+    if any(one.low is None or one.high is None or one.high <= 0 for one in metrics):
         return None
     data = [
         mark(model, model, _share_of(found, metric), shown(found, places_of(metric)), panel=title)
@@ -68,31 +68,29 @@ def _group_chart(study: Study, group: MetricGroup, metrics: Sequence[MetricInfo]
         if (found := study.mean(metric, study.runs[model]))
     ]
     is_share = all((one.low, one.high) == (0, 1) for one in metrics)
+    lowest = min((one["low"] for one in data), default=0.0)
     return Chart(
         name=f"groups-{'-'.join(re.findall('[a-z]+', group.title.lower()))}",
         title=f"{group.title}{study.drawn_words}",
-        description="For each figure and model, the mean with its 95 % interval, from the lowest "
-        "to the highest that it can be. The table has the figures.",
+        description="For each figure and model, the mean with its 95 % interval, as a share of "
+        "the most that it can be. The table has the figures.",
         specs=intervals(
             data,
             study.ranked,
             "Share" if is_share else "Share of the most that it can be",
-            extent(0, 1),
+            extent(min(0.0, lowest), 1),
         ),
     )
 
 
 def _share_of(found: Estimate, metric: MetricInfo) -> Estimate:
-    """A mean and its interval as shares of the way between a metric's ends."""
-    low = metric.low or 0.0
-    span = (metric.high or 0.0) - low
+    """A mean and its interval as shares of the most that a metric can be."""
+    most = metric.high or 1.0
 
     def share(value: float | None) -> float | None:
-        return None if value is None else (value - low) / span
+        return None if value is None else value / most
 
-    return replace(
-        found, mean=(found.mean - low) / span, low=share(found.low), high=share(found.high)
-    )
+    return replace(found, mean=found.mean / most, low=share(found.low), high=share(found.high))
 
 
 def _titled(title: str, high: float | None) -> str:

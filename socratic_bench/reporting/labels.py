@@ -10,6 +10,7 @@ from msgspec import Struct
 from socratic_bench.reporting.evidence import shown_text
 
 ELLIPSIS = "…"
+NEAR = 30.0  # px from a point, up to which a name makes way for lines
 # Widths of characters in Arial at 12 px, in px, a little generously.
 _WIDTHS = {**dict.fromkeys("ijl.,:;|!'()[]ftrI ", 4.0), **dict.fromkeys("mwMW@%…", 11.0)}
 _USUAL, _UPPER, _WIDE = 6.8, 8.8, 12.5
@@ -91,17 +92,20 @@ def _begin(text: str, room: float) -> str:
     return text[: sum(end <= room for end in accumulate(map(_width, text)))]
 
 
-def placed(points: Sequence[tuple[float, float]], texts: Sequence[str], frame: Box) -> list[Box]:
+def placed(
+    points: Sequence[tuple[float, float]], texts: Sequence[str], lines: Sequence[Box], frame: Box
+) -> list[Box]:
     """Where the name of each point stands, in px: near its point and over nothing else, as far as
-    there is room; else farther above or below.
+    there is room; else over few lines, or farther above or below.
     """
     marks = [Box(x - 6, y - 6, x + 6, y + 6) for x, y in points]
     taken: list[Box] = []
     for n, ((x, y), text) in enumerate(zip(points, texts, strict=True)):
         others = [*marks[:n], *marks[n + 1 :], *taken]
         tried = [*_around(x, y, width_of(text), frame)]
-        free = (one for one in tried if not any(one.meets(other) for other in others))
-        taken.append(next(free, tried[0]))
+        free = [one for one in tried if not any(one.meets(other) for other in others)]
+        near = [one for one in free if one.distance(x, y) <= NEAR] or free[:1] or tried[:1]
+        taken.append(min(near, key=lambda one: sum(map(one.meets, lines))))
     return taken
 
 

@@ -23,7 +23,7 @@ STEPS = tuple(f"h{n}" for n in range(7))
 # Of the shades of a whole's parts, those that need light words: see `cell_charts.shares`.
 DARK_STEPS = frozenset((0,))
 
-# On paper.
+# On paper, as in a page in light colours.
 LIGHT: Mapping[str, str] = {
     INK: "#1b1f24",
     MUTED: "#57606a",
@@ -43,8 +43,8 @@ LIGHT: Mapping[str, str] = {
         zip(
             STEPS,
             (
-                *("#fdf3ee", "#f3ded6", "#dfd7e2", "#b9c9e0", "#8ab2d6", "#4a8fc2"),
-                "#1c6ca8",
+                *("#eef4f9", "#d6e4f0", "#b8d1e6", "#94bad9", "#6ea3cb", "#2f75ab"),
+                "#174f7d",
             ),
             strict=True,
         )

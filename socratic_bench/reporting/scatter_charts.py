@@ -1,6 +1,6 @@
 """Specifications of charts of two figures against each other."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -80,14 +80,7 @@ def _scatter(
                         **TIP,
                     },
                 },
-                {
-                    "mark": {"type": "text", "align": "left", "baseline": "middle", "dx": 1},
-                    "encoding": {
-                        "x": {**across, "field": "name_x"},
-                        "y": {**up, "field": "name_y"},
-                        "text": {"field": "name"},
-                    },
-                },
+                *(_name(across, up, align) for align in ("left", "right")),
             ],
         }
     )
@@ -131,18 +124,48 @@ def _leader(across: Spec, up: Spec) -> Spec:
     }
 
 
+def _name(across: Spec, up: Spec, align: str) -> Spec:
+    """Each name by its side that is nearest to its point, however wide it is in a reader's font."""
+    return {
+        "transform": [{"filter": f"datum.align == '{align}'"}],
+        "mark": {"type": "text", "align": align, "baseline": "middle"},
+        "encoding": {
+            "x": {**across, "field": "name_x"},
+            "y": {**up, "field": "name_y"},
+            "text": {"field": "name"},
+        },
+    }
+
+
 def _named(data: Data, frame: _Frame, size: Size) -> list[dict[str, Any]]:
-    """With a place for each name in which it covers no point and no other name."""
+    """With a place for each name in which it covers no point, no other name and, near its point,
+    no interval.
+    """
     most = size.width / (2.6 if len(data) <= FEW else 4)
     names = shortened([one["model"] for one in data], most)
     points = [frame.place(one["x"], one["y"]) for one in data]
     texts = [names[one["model"]] for one in data]
-    boxes = placed(points, texts, Box(0, -4, frame.width, frame.height))
+    lines = [line for one in data for line in _lines(one, frame)]
+    boxes = placed(points, texts, lines, Box(0, -4, frame.width, frame.height))
     found = []
     for one, text, box, (x, y) in zip(data, texts, boxes, points, strict=True):
         is_far = box.distance(x, y) > FAR
-        name_x, name_y = frame.values(box.left, (box.top + box.bottom) / 2)
+        is_before = box.right <= x
+        name_x, name_y = frame.values(
+            box.right if is_before else box.left, (box.top + box.bottom) / 2
+        )
         end_x, end_y = frame.values(*box.nearest(x, y))
-        own = {"name": text, "name_x": name_x, "name_y": name_y}
+        align = "right" if is_before else "left"
+        own = {"name": text, "name_x": name_x, "name_y": name_y, "align": align}
         found.append({**one, **own, "is_far": is_far, "end_x": end_x, "end_y": end_y})
     return found
+
+
+def _lines(one: Mapping[str, Any], frame: _Frame) -> Iterator[Box]:
+    """Where the intervals of a point are drawn."""
+    if one["x_low"] is not None and one["x_high"] is not None:
+        (left, y), (right, _) = (frame.place(one[end], one["y"]) for end in ("x_low", "x_high"))
+        yield Box(left, y - 1, right, y + 1)
+    if one["y_low"] is not None and one["y_high"] is not None:
+        (x, bottom), (_, top) = (frame.place(one["x"], one[end]) for end in ("y_low", "y_high"))
+        yield Box(x - 1, top, x + 1, bottom)

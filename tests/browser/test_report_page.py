@@ -148,6 +148,12 @@ def lying_badly(page):
               if (left < frame.left - 2 || right > frame.right + 2 || top < frame.top - 2
                   || bottom > frame.bottom + 2) found.push(one.textContent);
             }
+            const parts = [...seen[0].querySelectorAll("path")].map(box);
+            for (const word of texts.filter((one) => one.classList.contains("f-paper"))) {
+              const { left, right, top, bottom } = box(word);
+              if (!parts.some((one) => one.left <= left && right <= one.right && one.top <= top
+                  && bottom <= one.bottom)) found.push("cut: " + word.textContent);
+            }
             const names = texts.filter((one) => /emulator|drift/.test(one.textContent)).map(box);
             names.forEach((one, n) => names.slice(n + 1).forEach((other) => {
               if (one.left < other.right && other.left < one.right && one.top + 3 < other.bottom
