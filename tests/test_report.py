@@ -158,6 +158,7 @@ class TestPage:
         assert {
             *("leaderboard", "axes", "turns", "survival", "hazards", "single", "samples", "events"),
             *("groups-mean-by-dimension", "groups-violations-by-dimension", "cost", "latency"),
+            "speed",
         } <= {*widths["broad"]}
         assert max(widths["broad"].values()) <= 960
         assert max(widths["narrow"].values()) <= 375

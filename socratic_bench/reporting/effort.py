@@ -1,6 +1,8 @@
 """What models took: money and time."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
 
 from socratic_bench.documents.usage import Percentiles
 from socratic_bench.reporting.board import MODEL, mean_usd, places_of, shown
@@ -106,17 +108,8 @@ def latency(study: Study) -> Section | None:
     }
     if not any(found.values()):
         return None
-    rows = [
-        [model, *(text for title, _ in READINGS for text in _told(found[model, title]))]
-        for model in study.ranked
-    ]
-    columns = [
-        MODEL,
-        *(
-            Column(title=f"{title}, {one}")
-            for title, _ in READINGS
-            for one in ("p50", "p90", "p99")
-        ),
+    figures = [
+        _figure(study, found, one) for one in (_TIMES, _SPEED) if any(_points(study, found, one))
     ]
     return Section(
         name="latency",
@@ -124,38 +117,82 @@ def latency(study: Study) -> Section | None:
         paragraphs=[
             "Percentiles over turns, of the request that answered. Lines go from p50 to p99."
         ],
-        figures=[
-            Figure(
-                table=Table(caption="Percentiles over turns", columns=columns, rows=rows),
-                chart=Chart(
-                    name="latency",
-                    title="First token and last byte: median, and up to the 99th percentile"
-                    f"{study.drawn_words}",
-                    description="For each model, the median time to the first token, and to the "
-                    "last byte, each with a line to the 99th percentile. The table has the "
-                    "figures.",
-                    specs=intervals(
-                        [*_times(study, found)], study.drawn, "Seconds", {"zero": True}
-                    ),
-                ),
-            )
-        ],
+        figures=figures,
     )
 
 
-def _times(
-    study: Study, found: dict[tuple[str, str], Percentiles | None]
-) -> Iterator[dict[str, object]]:
-    for title, _ in READINGS[:2]:  # in seconds
+class _Drawn(Struct, frozen=True, kw_only=True):
+    """Readings of one unit, which one chart and one table show."""
+
+    name: str
+    title: str
+    unit: str
+    readings: Sequence[str]
+    places: int
+
+
+_TIMES = _Drawn(
+    name="latency",
+    title="First token and last byte",
+    unit="Seconds",
+    readings=("First token, s", "Last byte, s"),
+    places=2,
+)
+_SPEED = _Drawn(
+    name="speed",
+    title="Tokens per second",
+    unit="Tokens per second",
+    readings=("Tokens per second",),
+    places=0,
+)
+_Found = Mapping[tuple[str, str], Percentiles | None]
+
+
+def _figure(study: Study, found: _Found, drawn: _Drawn) -> Figure:
+    columns = [
+        MODEL,
+        *(
+            Column(title=f"{title}, {one}")
+            for title in drawn.readings
+            for one in ("p50", "p90", "p99")
+        ),
+    ]
+    rows = [
+        [
+            model,
+            *(text for title in drawn.readings for text in _told(found[model, title], drawn)),
+        ]
+        for model in study.ranked
+    ]
+    caption = f"{drawn.title}, percentiles over turns"
+    return Figure(
+        table=Table(caption=caption, columns=columns, rows=rows),
+        chart=Chart(
+            name=drawn.name,
+            title=f"{drawn.title}: median, and up to the 99th percentile{study.drawn_words}",
+            description=f"For each model, the median of {drawn.title.lower()}, with a line to the "
+            "99th percentile. The table has the figures.",
+            specs=intervals(
+                [*_points(study, found, drawn)], study.drawn, drawn.unit, {"zero": True}
+            ),
+        ),
+    )
+
+
+def _points(study: Study, found: _Found, drawn: _Drawn) -> Iterator[dict[str, object]]:
+    for title in drawn.readings:
+        name, _, unit = title.partition(", ")
+        panel = {"panel": name} if len(drawn.readings) > 1 else {}
         for model in study.drawn:
             one = found[model, title]
             if one:
-                told = f"p50 {number(one.p50)} s, p90 {number(one.p90)} s, p99 {number(one.p99)} s"
+                texts = zip(("p50", "p90", "p99"), _told(one, drawn), strict=True)
+                told = ", ".join(f"{at} {text} {unit}".rstrip() for at, text in texts)
                 middle = Estimate(mean=one.p50, low=one.p50, high=one.p99, n=1, n_clusters=1)
-                yield mark(model, model, middle, told, panel=title.removesuffix(", s"))
+                yield mark(model, model, middle, told, **panel)
 
 
-def _told(one: Percentiles | None) -> list[str]:
+def _told(one: Percentiles | None, drawn: _Drawn) -> list[str]:
     if one is None:
         return [UNKNOWN] * 3
-    return [number(value) for value in (one.p50, one.p90, one.p99)]
+    return [number(value, drawn.places) for value in (one.p50, one.p90, one.p99)]
