@@ -114,6 +114,23 @@ class TestDocument:
         assert first in unescape(reported.stderr)
 
 
+def test_a_lapse_too_late_to_last_is_told_and_one_model_is_the_longest_of_none(tmp_path):
+    """The fifth turn and all after it fall short, which are three."""
+    played = ("--offline", "--model", DRIFT, "--scenario", "career-change", "--turns", "8")
+    run(*played, "--seed", "7", "--output-dir", str(tmp_path / "runs"))
+    path = tmp_path / "report.html"
+    first, second = run("report", str(tmp_path / "runs"), "--html", str(path)).document["sentences"]
+    assert first == (
+        f"{DRIFT} keeps asking instead of telling without a lasting lapse in the 8 turns of the "
+        "only run, with no other model to compare it with."
+    )
+    assert second == (
+        "No run of it had a lasting lapse. Under the threshold at the end, too late to count: "
+        f"{DRIFT} in 1 of 1 run."
+    )
+    assert "There is only one scenario: nothing here tells of others." in path.read_text()
+
+
 class TestPage:
     def test_it_asks_nothing_of_any_network(self, page):
         asked = [

@@ -12,14 +12,18 @@ from socratic_bench.runner.gates import metric_at
 from socratic_bench.statistics.bootstrap import Limits, in_fixed_order, survival_limits
 from socratic_bench.statistics.survival import Step, Time, curve, median, restricted_mean
 
+FEWEST_LATE = 2
+
 
 class Endurance(Struct, frozen=True, kw_only=True):
     """Times until the event over the runs of one model: `mean` is that of the first `horizon`
     turns, `median` when it had come to half, and `without` the share of runs that never saw it.
+    `n_late` of these end in turns that fall short, which may be how it begins.
     """
 
     n: int
     n_events: int
+    n_late: int
     horizon: float
     mean: float
     mean_limits: Limits
@@ -65,6 +69,17 @@ def time_of(run: RunRow, metric: MetricInfo) -> Time | None:
     return Time(at, is_event=not is_censored)
 
 
+def _is_late(study: Study, run: RunRow, metric: MetricInfo) -> bool:
+    """Whether a run without the event ends in turns that fall short; one alone may be noise."""
+    time, path = time_of(run, metric), study.views.threshold
+    threshold = run.at(path) if path else None
+    if time is None or time.is_event or threshold is None:
+        return False
+    scores = [one.score for one in run.turns if one.score is not None and not one.is_replayed]
+    last = scores[-FEWEST_LATE:]
+    return len(last) == FEWEST_LATE and all(one < threshold for one in last)
+
+
 def _endurance(
     study: Study,
     runs: Sequence[RunRow],
@@ -86,6 +101,7 @@ def _endurance(
     return Endurance(
         n=len(times),
         n_events=sum(one.is_event for one in times),
+        n_late=sum(_is_late(study, run, metric) for run in runs),
         horizon=horizon,
         mean=restricted_mean(steps, horizon),
         mean_limits=limits.restricted_mean,
