@@ -95,6 +95,7 @@ class _Around:
             lstrip_blocks=True,
         )
         text = (PAGE / "report.html").read_text(encoding="utf-8")
+        environment.filters["unbroken"] = _unbroken
         environment.filters["named"] = _Names(report.models, markupsafe.Markup)
         self._template = environment.from_string(text)
         figures = (figure for section in report.sections for figure in section.figures)
@@ -119,8 +120,8 @@ class _Around:
                 sample=study.views.sample,
                 paragraphs=_paragraphs(len(left_out), len(runs)),
             ),
-            footer=f"Made by socratic-runner {VERSION} from stored runs. Intervals hold at 95 %, "
-            f"clustered by {study.views.sample}.",
+            footer=f"Made by socratic-runner {VERSION} from stored runs. Intervals hold at 95 %"
+            f"{_clustered(study)}.",
         )
         return text.lstrip().encode()
 
@@ -129,6 +130,11 @@ class _Around:
             f"default-src 'none'; style-src {_hashed(self._style)}; "
             f"script-src {_hashed(self._script)}; base-uri 'none'; form-action 'none'"
         )
+
+
+def _unbroken(text: str) -> str:
+    """No line ends between a figure and its sign."""
+    return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", text)
 
 
 class _Names:
@@ -140,7 +146,7 @@ class _Names:
         self._markup = markup
 
     def __call__(self, text: str) -> "Markup":
-        shown, at, found = shown_text(text), 0, self._markup("")
+        shown, at, found = _unbroken(shown_text(text)), 0, self._markup("")
         for one in self._models.finditer(shown):
             found += shown[at : one.start()]
             found += self._markup("<strong>{}</strong>").format(one[0])
@@ -153,6 +159,14 @@ class _Shown(Transcripts, frozen=True, kw_only=True):
 
     sample: str
     paragraphs: Sequence[str]
+
+
+def _clustered(study: Study) -> str:
+    """By what, where it is neither items nor, with a single sample, openings."""
+    is_of_parts = any(run.stored.parts for run in study.rows.runs)
+    if is_of_parts or len(study.rows.samples) == 1:
+        return ""
+    return f", clustered by {study.views.sample}"
 
 
 def _paragraphs(n_left_out: int, n_runs: int) -> list[str]:

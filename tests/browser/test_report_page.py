@@ -246,6 +246,30 @@ def test_two_runs_of_a_scenario_stand_side_by_side_and_keep_a_link(folder, repor
     assert page.evaluate("location.hash") == f"#run={first}&beside={second}"
     left, right = (page.locator("#panes article").nth(n).bounding_box() for n in (0, 1))
     assert right["x"] >= left["x"] + left["width"]
+    tops = page.locator("#panes article").evaluate_all(
+        "all => all.map((one) => [...one.querySelectorAll('.turn')].map((turn) => "
+        "Math.round(turn.getBoundingClientRect().top)))"
+    )
+    assert tops[0] == tops[1]
+    assert len(tops[0]) == 8
+
+
+def test_evidence_that_overlaps_is_marked_to_its_end(folder, tmp_path, opened):
+    document = min(curated(folder).items())[1] | {"output_artifacts": None}
+    document["turns"][0] |= {
+        "question": "Why is it so, then?",
+        "quotes": {"form": "Why is it", "substance": "it so, then?"},
+        "events": {},
+    }
+    (tmp_path / "run.json").write_text(json.dumps(document))
+    path = tmp_path / "report.html"
+    assert run("report", str(tmp_path / "run.json"), "--html", str(path), "-q").exit_code == 0
+    page = opened(path, f"#run={document['run_id']}").page
+    page.wait_for_selector("#panes .turn")
+    assert page.locator(".turn").first.locator("mark").all_inner_texts() == [
+        "Why is it",
+        " so, then?",
+    ]
 
 
 def test_the_keyboard_opens_a_transcript(report, opened):

@@ -92,10 +92,11 @@
     const made = document.createDocumentFragment();
     let at = 0;
     for (const [start, end, title] of [...spans].sort((one, other) => one[0] - other[0])) {
-      if (start < at || end > text.length) continue;
-      const mark = element("mark", text.slice(start, end));
+      const from = Math.max(start, at);
+      if (from >= end || end > text.length) continue;
+      const mark = element("mark", text.slice(from, end));
       mark.title = title;
-      made.append(text.slice(at, start), mark);
+      made.append(text.slice(at, from), mark);
       at = end;
     }
     made.append(text.slice(at));
@@ -181,8 +182,10 @@
 
   async function pane(run, turn, other) {
     const made = element("article");
+    const head = element("header");
     const title = element("h3", `${run.model}, ${run.sample}` + (run.repeat === null ? "" : ` (repeat ${run.repeat})`));
-    made.append(title, element("p", `${run.id}, ${index.score} ${figure(run.score)}`, "kicker"));
+    made.append(head);
+    head.append(title, element("p", `${run.id}, ${index.score} ${figure(run.score)}`, "kicker"));
     const choose = element("label", "Beside another run of the same: ");
     const select = element("select");
     select.append(new Option("none", ""));
@@ -198,7 +201,7 @@
       };
       choose.className = "opens sans";
       choose.append(select);
-      if (select.options.length > 1) made.append(choose);
+      if (select.options.length > 1) head.append(choose);
     }
     const turns = await turnsOf(run);
     if (turns === null) made.append(element("p", "This transcript was left out to keep the file small."));
@@ -207,14 +210,17 @@
   }
 
   async function follow() {
-    const wanted = new URLSearchParams(location.hash.slice(1));
+    const hash = location.hash, wanted = new URLSearchParams(hash.slice(1));
     const run = named.get(wanted.get("run"));
     if (!run) return;
     const beside = named.get(wanted.get("beside"));
     const made = [await pane(run, wanted.get("turn"), { id: beside && beside.id })];
     if (beside) made.push(await pane(beside, wanted.get("turn"), { is: true }));
+    // Another one may have been asked for while this one was unpacked.
+    if (hash !== location.hash) return;
     panes.replaceChildren(...made);
     panes.classList.toggle("two", made.length > 1);
+    panes.style.setProperty("--rows", Math.max(...made.map((one) => one.children.length)));
     const target = panes.querySelector(".target") || panes.querySelector("h3");
     target.tabIndex = -1;
     target.focus({ preventScroll: true });
