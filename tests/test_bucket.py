@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -76,6 +77,7 @@ def test_each_refusal_has_a_hint_of_its_own_and_is_sent_once(s3, store, name):
     assert [word for word in words if word not in (error.hint or "")] == []
     assert not isinstance(error, StoreOutageError)
     assert error.exit_code == 4
+    assert re.search(r"[^.]\.$", error.message)
     assert [sent.method for sent in s3.sent] in (["PUT"], ["PUT", "HEAD"])
 
 

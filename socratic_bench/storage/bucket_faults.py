@@ -106,7 +106,9 @@ def explain(error: Exception, context: BucketContext) -> ArtifactError:
     verb = _VERBS.get(context.action, "read")
     if isinstance(error, sdk.InvalidRegionError):
         said = _NO_REGION
-    message = f"{context.location} could not be {verb}: {said}"
+    # The SDK ends some of its sentences without a stop, and others of ours follow.
+    stop = "" if said.endswith((".", "!", "?")) else "."
+    message = f"{context.location} could not be {verb}: {said}{stop}"
     if _is_passing(error):
         return StoreOutageError(
             message, hint="S3 did not take it in time: run again when S3 can be reached."

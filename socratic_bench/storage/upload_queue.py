@@ -146,7 +146,7 @@ class UploadQueue:
     def _try(self, upload: Upload) -> None:
         if self._waiting.error and self._is_out_of_time():
             # Other writes have failed already: each need not wait in vain on its own.
-            upload.error = self._waiting.error
+            upload.error = upload.error or self._waiting.error
             raise upload.error
         upload.late_tries += self._settling.is_set()
         try:
