@@ -60,7 +60,9 @@ def prepared(flags: Flags, problems: "Sequence[Words]") -> "Calibration":
     found: list[Words] = [*problems, *misread]
     asked = _asked(flags, found)
     if not asked.labels:
-        raise UsageError([*found, "No labels: give --labels FILE."], hint="docs/calibration.md")
+        raise UsageError(
+            [*found, "No labels: give --labels FILE."], hint="See docs/calibration.md."
+        )
     return prepare_calibration(config, asked, found, region=bucket_region)
 
 

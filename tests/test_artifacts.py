@@ -126,6 +126,7 @@ class TestFolder:
         assert refused.value.problems == (
             f"The output folder {tmp_path}/out/below cannot be used: {tmp_path}/out is a file.",
         )
+        assert refused.value.hint == "Choose another output_dir."
 
     def test_a_file_in_its_way_later_is_an_artifact_error(self, tmp_path):
         (tmp_path / "raw").write_text("")

@@ -385,6 +385,14 @@ def test_a_killed_calibration_repeats_only_what_was_under_way(folder, calibrated
     assert asked.total() - len(asked) <= n_lost
 
 
+def test_without_labels_it_says_where_to_read_on():
+    error = run("calibrate").document["error"]
+    assert (error["message"], error["hint"]) == (
+        "No labels: give --labels FILE.",
+        "See docs/calibration.md.",
+    )
+
+
 def test_every_mistake_is_told_at_once(folder):
     rows = labels(n_dialogues=1, n_turns=1, people=("anna",))
     wrong = [

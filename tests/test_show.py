@@ -228,13 +228,16 @@ def test_items_have_a_sign_each_and_what_they_came_to(tmp_path):
         (("{folder}", "--turns", "4-2"), "is not A-B"),
         (("{folder}", "--judging", "none"), "has no judging none"),
         (("{folder}/curated",), "has no complete run"),
+        (("{folder}/curated",), "once it is complete: socratic-runner resume"),
         (("{folder}/nothing",), "There is no file or folder"),
+        (("{folder}/nothing",), "Name a run's or a sweep's document, an output folder"),
     ],
 )
 def test_a_mistake_says_what_to_do(folder, kept, words, said):
     told = run("show", *(word.format(folder=folder) for word in words))
     assert (told.exit_code, told.document["kind"]) == (2, "error")
-    assert said.format(folder=folder) in told.document["error"]["message"]
+    error = told.document["error"]
+    assert said.format(folder=folder) in f"{error['message']} {error['hint']}"
 
 
 def test_a_folder_of_several_runs_asks_which(kept, tmp_path):

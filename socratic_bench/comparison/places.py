@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from socratic_bench.comparison.stored_run import COMPLETE_IT
 from socratic_bench.documents.sweep import CellRow, SweepFile
 from socratic_bench.errors import UsageError
 from socratic_bench.settings import MAX_STORED_BYTES, S3, read_bounded
@@ -17,6 +18,7 @@ from socratic_bench.sweeps.index import CellIndex, begun_sweeps, curated_bodies,
 SWEEPS = "/sweeps/"
 RUNS = "raw/runs/"
 ALL_RUNS = "run-"
+WHAT_HOLDS_RUNS = "Name a run's or a sweep's document, an output folder, or s3://BUCKET/PREFIX."
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -55,7 +57,7 @@ def _of_file(path: str, region: Callable[[], str]) -> list[Found]:
     except OSError as error:
         raise UsageError([f"{path} cannot be read: {error.strerror}."]) from error
     except (ValueError, RecursionError) as error:
-        raise UsageError([f"{path} is no JSON document."]) from error
+        raise UsageError([f"{path} is no JSON document."], hint=WHAT_HOLDS_RUNS) from error
     if isinstance(document, dict) and document.get("kind") == "sweep":
         return [*_of_place(_of_sweep_document(document, path), region, path)]
     return [Found(name=path, body=body)]
@@ -80,7 +82,7 @@ def _place(argument: str) -> Place:
     if found and sweep_id.startswith("sweep-"):
         return Place(root, sweep_id)
     if not argument.startswith(S3) and not Path(argument).is_dir():
-        raise UsageError([f"There is no file or folder {argument}."])
+        raise UsageError([f"There is no file or folder {argument}."], hint=WHAT_HOLDS_RUNS)
     return Place(argument.rstrip("/") or argument)
 
 
@@ -97,7 +99,7 @@ def _of_place(place: Place, region: Callable[[], str], shown: str) -> Iterator[F
         where = store.location(f"curated/runs/{name}.json")
         yield Found(name=where, body=body, repeat=repeats.get(name), store=store)
     if not n_found:
-        raise UsageError([f"{shown} has no complete run (curated/runs/*.json)."])
+        raise UsageError([f"{shown} has no complete run (curated/runs/*.json)."], hint=COMPLETE_IT)
 
 
 def failed_cells_at(argument: str, region: Callable[[], str]) -> list[CellRow]:

@@ -18,6 +18,7 @@ from socratic_bench.sweeps.judge_variance import judge_variances
 JUDGES = "judge.model"
 TEMPERATURE = "judge.temperature"
 N_TURNS = "n_turns"
+COMPLETE_IT = "One that was cut short counts once it is complete: socratic-runner resume."
 # How several verdicts become one; runs that do not tell had one judge, asked once.
 ALONE = {"samples": 1, "quorum": 1, "rule": None}
 RUBRIC, RUBRIC_TEXT = "judge.rubric", "judge.rubric_sha256"
@@ -123,7 +124,8 @@ def _keys(document: Mapping[str, Any], name: str) -> RunKeys:
     except msgspec.ValidationError as error:
         raise UsageError([f"{name} is no complete run: {reason(error)}"]) from error
     if keys.kind not in ("run", "curated") or keys.status != "completed":
-        raise UsageError([f"{name} is no complete run: {keys.kind}, {keys.status}."])
+        told = f"{name} is no complete run: {keys.kind}, {keys.status}."
+        raise UsageError([told], hint=COMPLETE_IT)
     return keys
 
 

@@ -17,7 +17,7 @@ from socratic_bench.converting import convert
 from socratic_bench.documents.judge import Juror, silent_of
 from socratic_bench.documents.judge_status import Held, HeldJudge, JudgeStatus
 from socratic_bench.documents.sweep import CellRow
-from socratic_bench.errors import UsageError, Words
+from socratic_bench.errors import Mistakes, UsageError
 from socratic_bench.ports import Benchmark
 from socratic_bench.reporting.rows import FailedRow, Rows, RunRow, TurnRow
 from socratic_bench.reporting.verdicts import verdicts_of
@@ -43,20 +43,18 @@ def read_rows(
 
     Raises `UsageError` with all that is wrong, and `ArtifactError` for a store.
     """
-    problems: list[Words] = []
+    mistakes = Mistakes()
     found: list[tuple[str, Found]] = []
     failed: list[CellRow] = []
     for argument in dict.fromkeys(arguments):
-        try:
+        with mistakes:
             named = found_at(argument, region)
             found += [
                 (argument, judged_by(one, judging, region) if judging else one) for one in named
             ]
             failed += failed_cells_at(argument, region)
-        except UsageError as error:
-            problems += error.said
-    if problems or not found:
-        raise UsageError(problems)
+    if mistakes.said or not found:
+        raise mistakes.error()
     names = sorted({benchmark_of(one.body, one.name) for _, one in found})
     if len(names) > 1:
         raise UsageError([f"Runs of several benchmarks have no report: {', '.join(names)}."])

@@ -9,7 +9,7 @@ from msgspec import Struct
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.comparison.judged import judged_by
 from socratic_bench.comparison.places import SWEEPS, Found, found_at
-from socratic_bench.comparison.stored_run import benchmark_of
+from socratic_bench.comparison.stored_run import COMPLETE_IT, benchmark_of
 from socratic_bench.documents.shown import ShownDocument, ShownTurn
 from socratic_bench.errors import UsageError
 from socratic_bench.ports import Benchmark
@@ -131,7 +131,7 @@ def _stored(run_id: str, roots: Sequence[str], region: Callable[[], str]) -> Fou
             return Found(name=store.location(key), body=body, store=store)
     raise UsageError(
         [f"There is no complete run {run_id} in {' or '.join(roots)} ({key})."],
-        hint="One that was cut short is shown once it is complete: socratic-runner resume.",
+        hint=COMPLETE_IT,
     )
 
 
@@ -143,7 +143,9 @@ def _only(found: Sequence[Found], argument: str) -> Found:
 def _check(names: Sequence[str], argument: str) -> None:
     """Raises `UsageError` unless it is one."""
     if not names:
-        raise UsageError([f"{argument} has no complete run (curated/runs/*.json)."])
+        raise UsageError(
+            [f"{argument} has no complete run (curated/runs/*.json)."], hint=COMPLETE_IT
+        )
     if len(names) > 1:
         last = ", ".join(names[-MOST_NAMED:])
         raise UsageError(

@@ -36,7 +36,8 @@ class FolderStore:
             paths = (self._root, *self._root.parents)
             file_there = next((path for path in paths if path.exists()), self._root)
             raise UsageError(
-                [f"The output folder {self._shown()} cannot be used: {file_there} is a file."]
+                [f"The output folder {self._shown()} cannot be used: {file_there} is a file."],
+                hint=Problem.of("Choose another {output_dir}."),
             ) from error
         except PermissionError as error:
             raise UsageError(
