@@ -554,6 +554,22 @@ class TestStatus:
         missing = run("report", str(tmp_path), *forms, "--calibration", "nowhere").document
         assert "--calibration nowhere cannot be read" in missing["error"]["message"]
 
+    def test_the_same_jurors_are_the_same_jury_in_whatever_order(self, file, tmp_path):
+        jurors = ["emulator.judge-v1:0", "emulator.judge-bias-5-v1:0"]
+        of_jury = json.loads(Path(file).read_bytes())
+        of_jury["judge"] |= {"model": "+".join(jurors), "rule": "mean"}
+        kept = tmp_path / "jury.json"
+        kept.write_text(json.dumps(of_jury))
+        for some in (jurors, jurors[::-1]):
+            words = [word for juror in some for word in ("--judge-model", juror)]
+            assert self.status("--calibration", str(kept), *words)["status"] == "calibrated"
+
+    def test_one_that_gave_no_verdict_says_so(self, file, tmp_path):
+        kept = tmp_path / "silent.json"
+        kept.write_text(json.dumps({**json.loads(Path(file).read_bytes()), "n_judged": 0}))
+        found = self.status("--calibration", str(kept))
+        assert (found["status"], found["reasons"]) == ("uncalibrated", ["it gave no verdict then"])
+
     def test_without_a_calibration_it_is_uncalibrated(self):
         found = self.status()
         assert (found["status"], found["by"]) == ("uncalibrated", None)

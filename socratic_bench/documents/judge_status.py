@@ -77,7 +77,7 @@ class JudgeStatus(Struct, frozen=True, kw_only=True):
     @classmethod
     def _by(cls, judge: HeldJudge, held: Held) -> JudgeStatus:
         reasons = [*_differences(judge, held)]
-        is_other = judge.model != held.judge.model or not held.n_judged
+        is_other = _is_other(judge, held) or not held.n_judged
         status = "uncalibrated" if is_other else "stale" if reasons else "calibrated"
         return cls(
             status=status,  # type: ignore[arg-type]
@@ -90,9 +90,11 @@ class JudgeStatus(Struct, frozen=True, kw_only=True):
 
 
 def _differences(judge: HeldJudge, held: Held) -> Iterator[str]:
-    if judge.model != held.judge.model:
+    if _is_other(judge, held):
         yield f"the calibration is of {held.judge.model}"
         return
+    if not held.n_judged:
+        yield "it gave no verdict then"
     if judge.rubric_sha256 != held.judge.rubric_sha256:
         yield "it judged by another rubric then"
     for name, word in (
@@ -108,6 +110,11 @@ def _differences(judge: HeldJudge, held: Held) -> Iterator[str]:
         yield f"{one} gave no verdict {'now' if one in judge.silent else 'then'}"
     if held.status != "completed":
         yield "the calibration was cut short"
+
+
+def _is_other(judge: HeldJudge, held: Held) -> bool:
+    """The same jurors are the same jury, in whatever order."""
+    return sorted(judge.model.split("+")) != sorted(held.judge.model.split("+"))
 
 
 def _shown(value: object) -> str:
