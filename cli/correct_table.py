@@ -31,8 +31,9 @@ def say_correction(document: CorrectionDocument) -> None:
             say(f"{plain(name)[:NAME_COLUMNS]:{NAME_COLUMNS}s}" + "".join(cells))
     for one in document.models:
         for name, ways in one.figures.items():
-            flags = [FLAGS[flag] for flag in ways.corrected.flags]
-            for what in filter(None, [ways.corrected.reason, *flags]):
+            found = ways.corrected
+            flags = [FLAGS[flag] for flag in found.flags]
+            for what in [found.reason] if found.reason else flags:
                 say(f"note: {plain(one.model)}, {plain(name)}: {plain(what)}")
     if any(one.times for one in document.models) and not is_available():
         say(f"note: {NO_LIMITS}")

@@ -191,9 +191,12 @@ class TestNothing:
         nine = [run_id for run_id, doc in docs.items() if doc["model"] == MIXED][:9]
         rows = [row for row in labels_of(docs, MIXED) if row["run_id"] in nine]
         path = write_jsonl(folder.parent / "nine.jsonl", rows)
-        found = of_model(run("correct", str(folder), "--labels", path, "-q").document, MIXED)
+        outcome = run("correct", str(folder), "--labels", path)
+        found = of_model(outcome.document, MIXED)
         reason = found["figures"]["overall_score"]["corrected"]["reason"]
         assert "of 9 dialogues" in reason
+        assert reason in outcome.stderr
+        assert "corrected by labels" not in outcome.stderr  # nothing is
 
     def test_a_judge_that_tells_nothing_corrects_no_rate(self, folder, docs):
         rows = [*labels_of(docs, MIXED)]
