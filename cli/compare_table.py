@@ -1,7 +1,8 @@
 """What people see of a comparison on stderr: models, then differences pair by pair."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
+from socratic_bench.comparison.contenders import told
 from socratic_bench.documents.comparison import (
     ComparedPair,
     ComparisonDocument,
@@ -141,12 +142,6 @@ def _closing(document: ComparisonDocument) -> Iterator[str]:
     for first, second in document.tied or ():
         yield f"{first} and {second} cannot be told apart by {metric}."
     for one in document.conditions:
-        yield f"~ {one.name} differs: {_values(one.values)}"
+        yield f"~ {one.name} differs: {told(one.values)}"
     for notice in document.notices:
         yield f"~ {notice}"
-
-
-def _values(values: Mapping[str, list[bool | float | str | None]]) -> str:
-    return "; ".join(
-        f"{', '.join(map(str, some)) or 'none'} of {name}" for name, some in values.items()
-    )

@@ -68,6 +68,15 @@ class TestConditions:
         assert path in [one.name for one in allowed.conditions]
         assert path in allowed.notices[-1]
 
+    def test_refused_and_flagged_it_is_told_in_the_same_words(self, tmp_path):
+        pressed = {"student": {"pressure": "high"}}
+        write_runs(tmp_path, [*some(OURS, **pressed), *some(THEIRS, start=50, student={})])
+        refused, flagged = (run("compare", str(tmp_path), *words) for words in ((), ("--allow",)))
+        said = f"student.pressure differs: high of {OURS}; null of {THEIRS}"
+
+        assert (refused.exit_code, said in refused.stderr) == (2, True)
+        assert (flagged.exit_code, said in flagged.stderr) == (0, True)
+
     def test_the_order_of_jurors_is_no_difference(self, tmp_path):
         panels = [differing(jurors=[{"model": a}, {"model": b}]) for a, b in ("ab", "ba")]
         write_runs(tmp_path, [*some(OURS, **panels[0]), *some(THEIRS, start=50, **panels[1])])

@@ -10,6 +10,7 @@ from socratic_bench.comparison.contenders import (
     differing,
     groups_of,
     pairs_of,
+    told,
     too_few,
     twice,
 )
@@ -116,11 +117,4 @@ def _names(asked: Asked, benchmark: Benchmark) -> dict[str, None]:
 
 def _sentences(unlike: Unlike) -> Iterator[str]:
     for path, values in unlike.items():
-        told = (
-            f"{', '.join(map(_shown, some)) or 'none'} of {name}" for name, some in values.items()
-        )
-        yield f"{path} differs: {'; '.join(told)}."
-
-
-def _shown(value: object) -> str:
-    return "null" if value is None else str(value)
+        yield f"{path} differs: {told(values)}."

@@ -111,6 +111,17 @@ def _values(group: Group, path: str) -> list[Any]:
     return sorted(known, key=repr)
 
 
+def told(values: Mapping[str, Sequence[Any]]) -> str:
+    """The values of a condition in words, group by group."""
+    return "; ".join(
+        f"{', '.join(map(_shown, some)) or 'none'} of {name}" for name, some in values.items()
+    )
+
+
+def _shown(value: object) -> str:
+    return "null" if value is None else str(value)
+
+
 def clusters_by(runs: Runs) -> ClusterOf:
     """Runs are clustered by what was played, or by their openings if all played the same."""
     if len({run.sample for run in runs}) > 1:
