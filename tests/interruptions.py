@@ -163,16 +163,17 @@ def slow_credentials(folder: Path) -> Iterator[Scene]:
 HANGING = """
 import os
 
-synced = os.fsync
+
+def hanging(sync):
+    def wait(descriptor):
+        if "/raw/" in os.readlink(f"/proc/self/fd/{descriptor}"):
+            open(os.environ["TEST_GATE"]).close()
+        sync(descriptor)
+
+    return wait
 
 
-def sync(descriptor):
-    if "/raw/" in os.readlink(f"/proc/self/fd/{descriptor}"):
-        open(os.environ["TEST_GATE"]).close()
-    synced(descriptor)
-
-
-os.fsync = sync
+os.fsync, os.fdatasync = hanging(os.fsync), hanging(os.fdatasync)
 """
 
 
