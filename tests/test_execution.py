@@ -703,38 +703,69 @@ def test_settings_of_what_is_not_played_are_refused(words, idle):
 )
 def test_a_killed_run_asks_again_only_what_was_under_way(n_problems, n_before, service, tmp_path):
     """At 32 at once, of ten calls for each problem."""
-    place, out = data_set(tmp_path, *many(n_problems)), tmp_path / "out"
-    tested, n_items = "emulator.recalls-25-v1:0", 10 * n_problems
+    out = ("--output-dir", str(tmp_path / "out"))
+    kill_at(n_before, service, data_set(tmp_path, *many(n_problems)), *out, env={})
+    run_id, answered, asked = under_way(tmp_path / "out")
+    assert n_before - 32 <= len(answered)
+    assert len(asked - answered) <= 32
+
+    service.reset()
+    service.scripts[MIXTURE] = emulated(MIXTURE)
+    whole = resumed(run_id, service, *out, n_items=10 * n_problems, env={})
+    assert len(service.sent) == 10 * n_problems - len(answered)
+    assert (whole["metrics"]["oc"], whole["metrics"]["mc"]) == (1, pytest.approx(0.75, abs=0.05))
+
+
+@pytest.mark.torture
+def test_a_killed_run_goes_on_from_a_bucket_alone(service, tmp_path, moto_url, bucket, client):
+    """An answer that was kept behind one that was not yet is asked for again, too."""
+    env, there = {"AWS_ENDPOINT_URL_S3": moto_url}, ("--s3-bucket", bucket)
+    kill_at(1700, service, data_set(tmp_path, *many(340)), *there, env=env)
+    n_sent = len(service.sent)
+    kept = client.list_objects_v2(Bucket=bucket, Prefix="journal/runs/")["Contents"]
+    (run_id,) = {row["Key"].split("/")[2] for row in kept}
+
+    service.reset()
+    service.scripts[MIXTURE] = emulated(MIXTURE)
+    resumed(run_id, service, *there, n_items=3400, env=env)
+    assert n_sent + len(service.sent) <= 3400 + 32
+
+
+MIXTURE = "emulator.recalls-25-v1:0"
+
+
+def kill_at(n_before: int, service, place: str, *words: str, env: dict[str, str]) -> None:
+    """Play a data set, and end that by SIGKILL once so many calls were sent: the others hang."""
     reached, hanging = threading.Event(), threading.Event()
-    said = emulated(tested)
+    said = emulated(MIXTURE)
 
     def script(sent):
         if len(service.sent) > n_before:
             reached.set()
         return replace(said(sent), held=hanging) if reached.is_set() else said(sent)
 
-    words = ("--benchmark", "execution", "--dataset", place, "--pred-num-problems", "0")
-    words += ("--max-concurrency", "32", "--model", tested, "--output-dir", str(out))
-    service.scripts[tested] = script
-    env = account(service.url, tested)
-    command = [sys.executable, "-m", "cli", *words, "--quiet"]
-    process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.DEVNULL)
-    assert reached.wait(PATIENCE_S)
+    words = ("--benchmark", "execution", "--dataset", place, "--pred-num-problems", "0", *words)
+    words += ("--max-concurrency", "32", "--model", MIXTURE)
+    service.scripts[MIXTURE] = script
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cli", *words, "--quiet"],
+        cwd=ROOT,
+        env=account(service.url, MIXTURE, **env),
+        stdout=subprocess.DEVNULL,
+    )
+    assert reached.wait(5 * PATIENCE_S)
     process.kill()
     process.wait()
     hanging.set()
-    run_id, answered, asked = under_way(out)
-    assert n_before - 32 <= len(answered)
-    assert len(asked - answered) <= 32
 
-    service.reset()
-    service.scripts[tested] = said
-    outcome = run("resume", run_id, "--output-dir", str(out), "--quiet", env=env)
+
+def resumed(run_id: str, service, *words: str, n_items: int, env: dict[str, str]) -> Any:
+    """The document of a run that goes on, and is played to its end then."""
+    outcome = run("resume", run_id, *words, "--quiet", env=account(service.url, MIXTURE, **env))
     whole = fitting(json.loads(outcome.stdout))
     assert (outcome.exit_code, whole["n_turns"]) == (0, n_items)
-    assert len(service.sent) == n_items - len(answered)
-    assert (whole["metrics"]["oc"], whole["metrics"]["mc"]) == (1, pytest.approx(0.75, abs=0.05))
     assert whole["usage"]["model"]["calls"] == n_items
+    return whole
 
 
 def under_way(folder: Path) -> tuple[str, set[int], set[int]]:
