@@ -212,6 +212,7 @@ class TestPage:
                 one["overall_score"] for one in curated(folder).values() if one["model"] == row[0]
             ]
             assert row[score].startswith(f"{sum(scores) / len(scores):.1f} (")
+            assert len(row[-1].lstrip("0.")) == 3, "as exact as others, such as 0.200"
 
     def test_transcripts_are_those_of_the_runs(self, folder, page):
         runs = page.runs

@@ -10,7 +10,7 @@ from msgspec import Struct
 from socratic_bench.reporting.evidence import shown_text
 
 ELLIPSIS = "…"
-NEAR = 30.0  # px from a point, up to which a name makes way for lines
+NEAR = 14.0  # px from a point, up to which its name is seen to be its own
 # Widths of characters in Arial at 12 px, in px, a little generously.
 _WIDTHS = {**dict.fromkeys("ijl.,:;|!'()[]ftrI ", 4.0), **dict.fromkeys("mwMW@%…", 11.0)}
 _USUAL, _UPPER, _WIDE = 6.8, 8.8, 12.5

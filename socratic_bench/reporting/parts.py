@@ -77,7 +77,7 @@ def usd(value: float | None) -> str:
     """With three significant digits, or in cents."""
     if value is None:
         return UNKNOWN
-    return f"{value:.2f}" if value >= 1 or not value else f"{value:.3g}"
+    return f"{value:.2f}" if value >= 1 or not value else f"{value:#.3g}"
 
 
 def counted(n: int, what: str) -> str:

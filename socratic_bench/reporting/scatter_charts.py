@@ -6,12 +6,11 @@ from typing import Any
 from msgspec import Struct
 
 from socratic_bench.reporting.charts import TIP, Data, Size, Spec, both, by_model, step_of, whole
-from socratic_bench.reporting.labels import Box, placed, shortened
+from socratic_bench.reporting.labels import NEAR, Box, placed, shortened
 from socratic_bench.reporting.palette import MUTED, colour
 from socratic_bench.reporting.parts import Specs
 
 FEW = 12  # points, beside which there is room for long names
-FAR = 14  # px from a point, from which on a line leads to its name
 
 
 class _Frame(Struct, frozen=True, kw_only=True):
@@ -149,7 +148,7 @@ def _named(data: Data, frame: _Frame, size: Size) -> list[dict[str, Any]]:
     boxes = placed(points, texts, lines, Box(0, -4, frame.width, frame.height))
     found = []
     for one, text, box, (x, y) in zip(data, texts, boxes, points, strict=True):
-        is_far = box.distance(x, y) > FAR
+        is_far = box.distance(x, y) > NEAR
         is_before = box.right <= x
         name_x, name_y = frame.values(
             box.right if is_before else box.left, (box.top + box.bottom) / 2
