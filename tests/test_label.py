@@ -33,10 +33,10 @@ def folder(tmp_path_factory):
     return folder
 
 
-def at_terminal(*words, keys=(), kill_after=None, by=signal.SIGKILL, hang_up=False):
+def at_terminal(*words, keys=(), kill_after=None, by=signal.SIGKILL, hang_up=False, meanwhile=None):
     """The exit code, the document, and all that stood on the terminal; each key is a line, typed
     once its question is there. `kill_after`: so many answers later the process is sent `by`.
-    `hang_up`: the terminal goes after the last key.
+    `hang_up`: the terminal goes after the last key. `meanwhile` is done before the first one.
     """
     mine, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 90, 0, 0))
@@ -57,6 +57,8 @@ def at_terminal(*words, keys=(), kill_after=None, by=signal.SIGKILL, hang_up=Fal
             seen += chunk
             while seen.count(b" > ") > n_asked:
                 n_asked += 1
+                if meanwhile and n_asked == 1:
+                    meanwhile()
                 if kill_after == n_asked - 1:
                     process.send_signal(by)
                     continue
@@ -126,6 +128,21 @@ class TestSession:
         assert "1 of them are done" in seen
         assert document["n_labelled"] == 2
         assert rows_in(path)[1]["scores"] == {"form": 3, "substance": 2, "purity": 3.5}
+
+    def test_two_people_may_write_one_file_at_once(self, words, folder):
+        file = folder.parent / "both.jsonl"
+
+        def asked(who):
+            return words[0], "--labeller", who, "--file", str(file), *words[5:]
+
+        def ben():
+            at_terminal(*asked("ben"), keys=("3",))
+
+        at_terminal(*asked("anna"), keys=("2", "1"), meanwhile=ben)
+        assert {row["labeller"]: row["scores"] for row in rows_in(file)} == {
+            "ben": {"form": 3},
+            "anna": {"form": 2, "substance": 1},
+        }
 
     def test_a_kill_loses_no_answer(self, first, words, path):
         before = rows_in(path)

@@ -51,7 +51,7 @@ def _of_event(one: Event) -> Question:
 
 class LabelFile:
     """The labels of one person in a file, written whole after each answer. Those of others that
-    stand in it stay.
+    stand in it stay, also where others write theirs meanwhile.
     """
 
     def __init__(self, path: Path, labeller: str) -> None:
@@ -60,8 +60,7 @@ class LabelFile:
         is_special = path.exists() and not path.is_file()
         if is_special or not os.access(path.parent, os.W_OK):
             raise UsageError([f"Labels cannot be kept in {path}: no file can be written there."])
-        found = read_labels([str(path)]) if path.exists() and path.stat().st_size else []
-        self._others = [one for one in found if one.labeller != labeller]
+        found = self._found()
         self._own = {(one.run_id, one.turn): one for one in found if one.labeller == labeller}
 
     def begun(self, asked: Sequence[Label]) -> None:
@@ -86,13 +85,17 @@ class LabelFile:
             self._own[place] = label
         else:
             self._own.pop(place, None)
-        body = b"".join(
-            msgspec.json.encode(one) + b"\n" for one in (*self._others, *self._own.values())
-        )
+        others = [one for one in self._found() if one.labeller != self._labeller]
+        body = b"".join(msgspec.json.encode(one) + b"\n" for one in (*others, *self._own.values()))
         try:
             self._write(body)
         except OSError as error:
             raise ArtifactError(f"{self._path} cannot be written: {error.strerror}.") from error
+
+    def _found(self) -> Sequence[Label]:
+        """All that stands in the file now."""
+        is_begun = self._path.exists() and self._path.stat().st_size
+        return read_labels([str(self._path)]) if is_begun else []
 
     def _write(self, body: bytes) -> None:
         beside = self._path.with_name(f".{self._path.name}.new")
