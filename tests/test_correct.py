@@ -236,6 +236,13 @@ class TestNothing:
         assert found.exit_code == 2
         assert said in found.document["error"]["message"]
 
+    def test_runs_that_nobody_judged_are_sent_to_a_judge(self, tmp_path, labelled):
+        words = ("--model", MIXED, "--scenario", "ai-ethics", "--turns", "1", "--no-judge", "-q")
+        run("--offline", *words, "--output-dir", str(tmp_path))
+        error = run("correct", str(tmp_path), "--labels", labelled[1], "-q").document["error"]
+        assert "was not judged" in error["message"]
+        assert "--judging" in error["hint"]
+
     def test_what_is_wrong_with_runs_and_labels_is_told_at_once(self, folder):
         missing = str(folder.parent / "missing")
         found = run("correct", missing, "--labels", f"{missing}.csv", "-q")

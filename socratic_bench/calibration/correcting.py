@@ -82,7 +82,10 @@ def _judge_of(runs: Sequence[JudgedRun]) -> CalibratedJudge:
     """The one that judged all runs: figures of several cannot be corrected together."""
     judges = {run.judge for run in runs if run.judge}
     if unjudged := [run.run_id for run in runs if run.judge is None]:
-        raise UsageError([f"{unjudged[0]} was not judged: there is nothing to correct."])
+        raise UsageError(
+            [f"{unjudged[0]} was not judged: there is nothing to correct."],
+            hint="Judge it (socratic-runner judge), and say with --judging by which verdicts.",
+        )
     if len(judges) > 1:
         shown = sorted(
             f"{one.model} by {one.rubric} at temperature {one.temperature}" for one in judges
