@@ -25,6 +25,7 @@ from socratic_bench.documents.calibration import (
     Reference,
     ScoreFigures,
 )
+from socratic_bench.documents.scalars import FIGURE_PLACES
 from socratic_bench.labels.turns import LabelledTurn
 from socratic_bench.statistics import agreement, detection
 from socratic_bench.statistics import rater_pairs as of_pairs
@@ -38,7 +39,6 @@ from socratic_bench.turns import Rubric
 Value = TypeVar("Value")
 Clusters = Sequence[Sequence[Value]]
 Answer = tuple[str | None, float, bool, bool]  # author, strength, the judge's yes, the label's
-PLACES = 6
 MOST_CLUSTERS = 1_000_000
 
 
@@ -193,7 +193,7 @@ def told(value: float | None, interval: Interval | None) -> Figure:
 
 
 def rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, PLACES) + 0.0  # never -0.0
+    return None if value is None else round(value, FIGURE_PLACES) + 0.0  # never -0.0
 
 
 def _parts(
@@ -229,7 +229,7 @@ def _classes(
     low, step = sum(one.low for one in dimensions), min(one.step for one in dimensions)
 
     def nearest(score: float) -> float:
-        return low + step * ceil(round((score - low) / step, PLACES) - 0.5)
+        return low + step * ceil(round((score - low) / step, FIGURE_PLACES) - 0.5)
 
     return [[(nearest(judge), nearest(label)) for judge, label in some] for some in clusters]
 

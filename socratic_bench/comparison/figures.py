@@ -18,13 +18,12 @@ from socratic_bench.documents.comparison import (
     TurnScore,
 )
 from socratic_bench.documents.estimates import Mean
+from socratic_bench.documents.scalars import FIGURE_PLACES, to_places
 from socratic_bench.ports import MetricInfo
 from socratic_bench.statistics.bootstrap_t import Method
 from socratic_bench.statistics.clusters import Clusters, clustered
 from socratic_bench.statistics.differences import ALPHA, holm, paired_p, smallest_seen
 from socratic_bench.sweeps.means import Kind, Split, interval_of, judge_part, mean_of
-
-PLACES = 6
 
 
 class Figures(Struct, frozen=True, kw_only=True):
@@ -75,7 +74,10 @@ class Figures(Struct, frozen=True, kw_only=True):
             return Difference(mean=None, n=0, n_clusters=0, **_UNKNOWN)
         found = clustered(clusters)
         told = Difference(
-            mean=_rounded(found.mean), n=found.n, n_clusters=found.n_clusters, **_UNKNOWN
+            mean=to_places(found.mean, FIGURE_PLACES),
+            n=found.n,
+            n_clusters=found.n_clusters,
+            **_UNKNOWN,
         )
         if not self.has_intervals or found.error is None:
             return told
@@ -85,10 +87,10 @@ class Figures(Struct, frozen=True, kw_only=True):
             interval = None  # a test that cannot tell it from 0 rules no other difference out
         return replace(
             told,
-            low=_rounded(interval.low if interval else None),
-            high=_rounded(interval.high if interval else None),
+            low=to_places(interval.low if interval else None, FIGURE_PLACES),
+            high=to_places(interval.high if interval else None, FIGURE_PLACES),
             p=p,
-            detectable=_rounded(smallest_seen(found)),
+            detectable=to_places(smallest_seen(found), FIGURE_PLACES),
         )
 
 
@@ -125,10 +127,6 @@ def _score_by_turn(group: Group) -> list[TurnScore]:
             if turn.score is not None:
                 scores[turn.turn].append(turn.score)
     return [
-        TurnScore(turn=turn, mean=round(fsum(some) / len(some), PLACES), n=len(some))
+        TurnScore(turn=turn, mean=round(fsum(some) / len(some), FIGURE_PLACES), n=len(some))
         for turn, some in sorted(scores.items())
     ]
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, PLACES)

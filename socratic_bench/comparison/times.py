@@ -14,13 +14,12 @@ from socratic_bench.documents.comparison import (
     SurvivalDifference,
     SurvivalStep,
 )
+from socratic_bench.documents.scalars import FIGURE_PLACES, to_places
 from socratic_bench.statistics.bands import band, errors
 from socratic_bench.statistics.bootstrap import UNKNOWN, Limits, survival_difference_limits
 from socratic_bench.statistics.clusters import FEWEST
 from socratic_bench.statistics.survival import Time, curve, median, restricted_mean
 from socratic_bench.sweeps.times import Clusters, longest, survival_of
-
-PLACES = 6
 
 
 class Times(Struct, frozen=True, kw_only=True):
@@ -53,10 +52,10 @@ class Times(Struct, frozen=True, kw_only=True):
             steps.append(
                 SurvivalStep(
                     at=step.at,
-                    share=_rounded(step.share),
-                    error=_rounded(error) if len(clusters) >= FEWEST else None,
-                    low=_rounded(limits.low) if limits else None,
-                    high=_rounded(limits.high) if limits else None,
+                    share=to_places(step.share, FIGURE_PLACES),
+                    error=to_places(error, FIGURE_PLACES) if len(clusters) >= FEWEST else None,
+                    low=to_places(limits.low, FIGURE_PLACES) if limits else None,
+                    high=to_places(limits.high, FIGURE_PLACES) if limits else None,
                 )
             )
         return ComparedSurvival(**asdict(told), curve=steps)
@@ -127,11 +126,7 @@ def _paired(name: str, pairing: Pairing) -> tuple[Clusters, Clusters]:
 
 def _shift(value: float | None, limits: Limits) -> Shift:
     return Shift(
-        value=None if value is None else _rounded(value),
-        low=None if limits.low is None else _rounded(limits.low),
-        high=None if limits.high is None else _rounded(limits.high),
+        value=to_places(value, FIGURE_PLACES),
+        low=to_places(limits.low, FIGURE_PLACES),
+        high=to_places(limits.high, FIGURE_PLACES),
     )
-
-
-def _rounded(value: float) -> float:
-    return round(value, PLACES)

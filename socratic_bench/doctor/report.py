@@ -16,11 +16,10 @@ from socratic_bench.documents.doctor import (
     TargetEntry,
 )
 from socratic_bench.documents.error import ErrorEntry
+from socratic_bench.documents.scalars import USD_PLACES, to_places
 from socratic_bench.errors import BenchError, Problem
 from socratic_bench.findings import Finding, Quota, Status
 from socratic_bench.redaction import redact
-
-PLACES = 8
 
 
 class Report(Struct, frozen=True, kw_only=True):
@@ -57,7 +56,7 @@ def document_of(report: Report, *, call: Callable[[str], str]) -> DoctorDocument
         n_failed=counts["failed"],
         checks=checks,
         models=models,
-        cost_usd=None if None in costs else round(sum(one or 0.0 for one in costs), PLACES),
+        cost_usd=None if None in costs else round(sum(one or 0.0 for one in costs), USD_PLACES),
         max_cost_usd=report.max_cost_usd,
         billed=any(not asked.target.config.offline for asked, _ in report.models),
         duration_seconds=round(report.duration_s, 3),
@@ -110,7 +109,7 @@ def _model(asked: Asked, checks: list[CheckEntry], quota: Quota | None) -> Targe
         n_throttled=n_throttled(asked),
         input_tokens=usage.input_tokens if usage else None,
         output_tokens=usage.output_tokens if usage else None,
-        cost_usd=None if cost_usd is None else round(cost_usd, PLACES),
+        cost_usd=to_places(cost_usd, USD_PLACES),
         capabilities=_capabilities(asked),
         quota=_quota(asked, quota),
         checks=checks,

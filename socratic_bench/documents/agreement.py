@@ -7,10 +7,9 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from socratic_bench.documents.scalars import Amount, Count
+from socratic_bench.documents.scalars import SCORE_PLACES, Amount, Count, to_places
 from socratic_bench.statistics import agreement
 
-PLACES = 4
 SCORE = "overall_score"
 # What jurors make of one turn: by juror, its score of each dimension, `None` if it gave none.
 Votes = Mapping[str, Mapping[str, float] | None]
@@ -53,14 +52,10 @@ class Agreement(Struct, frozen=True, kw_only=True):
         return cls(
             n_jurors=sum(any(score is not None for score in one) for one in ratings),
             n_turns=sum(sum(score is not None for score in unit) > 1 for unit in units),
-            alpha=_rounded(alpha),
-            absolute_error=_rounded(agreement.absolute_error(ratings)),
+            alpha=to_places(alpha, SCORE_PLACES),
+            absolute_error=to_places(agreement.absolute_error(ratings), SCORE_PLACES),
         )
 
 
 def _with_sum(scores: Mapping[str, float] | None) -> Mapping[str, float]:
-    return {**scores, SCORE: round(sum(scores.values()), PLACES)} if scores else {}
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, PLACES)
+    return {**scores, SCORE: round(sum(scores.values()), SCORE_PLACES)} if scores else {}

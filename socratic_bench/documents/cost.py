@@ -8,15 +8,13 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct, field
 from msgspec.structs import asdict, replace
 
-from socratic_bench.documents.scalars import Amount, Count, Share, keys
+from socratic_bench.documents.scalars import USD_PLACES, Amount, Count, Share, keys
 from socratic_bench.documents.usage import RoleUsage, sum_usage
 from socratic_bench.parts import Parts
 from socratic_bench.pricing.rates import Cost, ModelPrices, PricingTier, dearest_usd, price
 from socratic_bench.pricing.table import PriceSource, PriceTable, builtin_prices
 from socratic_bench.settings import CoreConfig
 from socratic_bench.types import JUDGE, Attempt, Completion, Role, Usage
-
-PLACES = 8
 
 
 class Billing(Struct, frozen=True, kw_only=True):
@@ -224,7 +222,7 @@ def _maybe_billed(billing: Billing, tallies: Mapping[Role, RoleUsage]) -> MaybeB
     known = [usd for usd in worst if usd is not None]
     return MaybeBilled(
         attempts=len(lost),
-        at_most_usd=round(sum(known, 0.0), PLACES) if len(known) == len(worst) else None,
+        at_most_usd=round(sum(known, 0.0), USD_PLACES) if len(known) == len(worst) else None,
     )
 
 
@@ -237,12 +235,12 @@ def _hit_share(usage: Usage | None) -> float | None:
 def _fields(cost: Cost | None) -> RoleCost | None:
     if cost is None:
         return None
-    kinds = {name: round(usd, PLACES) for name, usd in asdict(cost).items()}
-    return RoleCost(**kinds, total_usd=round(cost.total_usd, PLACES))
+    kinds = {name: round(usd, USD_PLACES) for name, usd in asdict(cost).items()}
+    return RoleCost(**kinds, total_usd=round(cost.total_usd, USD_PLACES))
 
 
 def _usd(cost: Cost | None) -> float | None:
-    return None if cost is None else round(cost.total_usd, PLACES)
+    return None if cost is None else round(cost.total_usd, USD_PLACES)
 
 
 def _sources(table: PriceTable) -> list[PriceSource]:

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from socratic_bench.documents.cost import PLACES, Billing, role_cost
-from socratic_bench.documents.scalars import Amount, Model
+from socratic_bench.documents.cost import Billing, role_cost
+from socratic_bench.documents.scalars import USD_PLACES, Amount, Model
 from socratic_bench.documents.usage import CallUsage, RoleUsage
 from socratic_bench.ports import Length
 from socratic_bench.types import JUDGE, Completion
@@ -43,4 +43,4 @@ class ExpectedJuror(Struct, frozen=True, kw_only=True):
 
 def _usd(billing: Billing, calls: Sequence[Completion]) -> float | None:
     cost = role_cost(billing, JUDGE, calls)
-    return None if cost is None else round(cost.total_usd, PLACES)
+    return None if cost is None else round(cost.total_usd, USD_PLACES)

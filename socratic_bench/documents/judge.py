@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 from msgspec import Meta, Struct, field
 
 from socratic_bench.documents.judge_status import HeldJudge, JudgeStatus
-from socratic_bench.documents.jury import PLACES
-from socratic_bench.documents.scalars import Amount, Count, Model, Share
+from socratic_bench.documents.scalars import SCORE_PLACES, Amount, Count, Model, Share
 from socratic_bench.documents.turn import unjudged_reason
 from socratic_bench.turns import JuryRule, Rubric, Unscored, Verdict, Vote
 from socratic_bench.types import JUDGE
@@ -60,11 +59,11 @@ class Retest(Struct, frozen=True, kw_only=True):
         return cls(
             n_turns=len(pairs),
             deviation={
-                name: round((sum(of_turns) / len(of_turns)) ** 0.5, PLACES)
+                name: round((sum(of_turns) / len(of_turns)) ** 0.5, SCORE_PLACES)
                 for name, of_turns in variances.items()
             },
-            absolute_difference=round(sum(distances) / len(pairs), PLACES),
-            same_share=round(n_same / len(pairs), PLACES),
+            absolute_difference=round(sum(distances) / len(pairs), SCORE_PLACES),
+            same_share=round(n_same / len(pairs), SCORE_PLACES),
         )
 
 

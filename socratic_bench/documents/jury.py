@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from msgspec import Meta, Struct, field
 
-from socratic_bench.documents.scalars import Amount, Model, Scalars
+from socratic_bench.documents.scalars import SCORE_PLACES, Amount, Model, Scalars
 from socratic_bench.turns import ClosingVote, Unscored, Verdict, Vote
 
 if TYPE_CHECKING:
     from socratic_bench.turns import ClosingVerdict
 
-PLACES = 4
 Spread = Annotated[
     dict[str, Amount] | None,
     Meta(
@@ -121,12 +120,12 @@ def spread_of(spread: Mapping[str, float] | None) -> dict[str, float] | None:
     """As documents have it."""
     if spread is None:
         return None
-    return {name: round(value, PLACES) for name, value in spread.items()}
+    return {name: round(value, SCORE_PLACES) for name, value in spread.items()}
 
 
 def rounded(score: float) -> float:
     """A score of a turn: half steps stay exact, means have four places."""
-    return round(score, PLACES)
+    return round(score, SCORE_PLACES)
 
 
 def _copied(found: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -1,7 +1,7 @@
 """Numbers and words of documents with their bounds, and marks for the schemas made of the types."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, overload
 
 from msgspec import Meta
 
@@ -29,6 +29,9 @@ SeedEntry = Annotated[Seed | None, Meta(description="fixes everything left to ch
 # What a benchmark reads off a reply, and what else it keeps with a turn.
 Scalars = dict[str, bool | float | str | None]
 
+# To how many decimal places documents tell scores of turns, figures of many runs, and money.
+SCORE_PLACES, FIGURE_PLACES, USD_PLACES = 4, 6, 8
+
 SCALAR = {"type": ["boolean", "number", "string", "null"]}
 
 
@@ -44,3 +47,12 @@ def keys(which: str | Sequence[str]) -> Any:  # noqa: ANN401 -- a mark, for `Ann
     `generation.KEYS`.
     """
     return Meta(extra_json_schema={"x-keys": which})
+
+
+@overload
+def to_places(value: float, places: int) -> float: ...
+@overload
+def to_places(value: float | None, places: int) -> float | None: ...
+def to_places(value: float | None, places: int) -> float | None:
+    """Rounded; what is not known stays so."""
+    return None if value is None else round(value, places)

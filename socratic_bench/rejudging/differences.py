@@ -13,8 +13,8 @@ from socratic_bench.documents.judgings import (
     JurorSpent,
     RejudgedRun,
 )
-from socratic_bench.documents.jury import PLACES
 from socratic_bench.documents.result import RunResult
+from socratic_bench.documents.scalars import SCORE_PLACES, to_places
 from socratic_bench.documents.turn import votes_of
 from socratic_bench.rejudging.judging import spent
 from socratic_bench.rejudging.preparing import Rejudging, settings_of
@@ -88,11 +88,11 @@ def _changed(pairs: Sequence[tuple[float, float]]) -> Changed:
     alpha = agreement.ordinal_alpha([first, second]) if has_alpha else None
     return Changed(
         n_turns=len(pairs),
-        first=_rounded(fmean(first)),
-        second=_rounded(fmean(second)),
-        mean_difference=_rounded(fmean(new - old for old, new in pairs)),
-        absolute_error=_rounded(agreement.absolute_error([first, second])),
-        alpha=_rounded(alpha),
+        first=to_places(fmean(first), SCORE_PLACES),
+        second=to_places(fmean(second), SCORE_PLACES),
+        mean_difference=to_places(fmean(new - old for old, new in pairs), SCORE_PLACES),
+        absolute_error=to_places(agreement.absolute_error([first, second]), SCORE_PLACES),
+        alpha=to_places(alpha, SCORE_PLACES),
     )
 
 
@@ -130,8 +130,8 @@ def _figure(name: str, runs: Sequence[RejudgedRun]) -> Figure:
     known = [(old, new) for old, new in both if old is not None and new is not None]
     return Figure(
         n_runs=len(known),
-        first=_rounded(fmean(old for old, _ in known)) if known else None,
-        second=_rounded(fmean(new for _, new in known)) if known else None,
+        first=to_places(fmean(old for old, _ in known), SCORE_PLACES) if known else None,
+        second=to_places(fmean(new for _, new in known), SCORE_PLACES) if known else None,
     )
 
 
@@ -144,7 +144,3 @@ def _notices(results: Sequence[RunResult]) -> Iterator[str]:
 def _sum(amounts: Sequence[float | None]) -> float | None:
     known = [one for one in amounts if one is not None]
     return round(sum(known), 8) if len(known) == len(amounts) else None
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, PLACES)

@@ -6,11 +6,12 @@ from contextlib import ExitStack
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.calling.spending import SpendingLimit
 from socratic_bench.documents.clock import seconds
-from socratic_bench.documents.cost import PLACES, Billing, role_cost
+from socratic_bench.documents.cost import Billing, role_cost
 from socratic_bench.documents.dry_run import Forecast
 from socratic_bench.documents.expected_jurors import ExpectedJuror
 from socratic_bench.documents.judgings import JudgingsDryRun
 from socratic_bench.documents.result import RunResult
+from socratic_bench.documents.scalars import USD_PLACES
 from socratic_bench.documents.usage import CallUsage, RoleUsage
 from socratic_bench.forecast import Forecaster
 from socratic_bench.ports import Length
@@ -87,7 +88,7 @@ def forecast(
 def usd_of(billing: Billing, calls: Sequence[Completion]) -> float | None:
     """What the judge's calls cost; `None` if a price or a count of tokens is not known."""
     cost = role_cost(billing, JUDGE, calls)
-    return None if cost is None else round(cost.total_usd, PLACES)
+    return None if cost is None else round(cost.total_usd, USD_PLACES)
 
 
 def spent(plan: Plan, results: Sequence[RunResult]) -> list[tuple[str, CallUsage, float | None]]:

@@ -6,6 +6,7 @@ from socratic_bench.documents.clock import seconds, utc
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.estimates import MinimumGate
 from socratic_bench.documents.run import Timestamps
+from socratic_bench.documents.scalars import USD_PLACES, to_places
 from socratic_bench.documents.sweep import CellRow, Group, SweepDocument
 from socratic_bench.errors import ENDINGS, EXIT_GATE, Status
 from socratic_bench.sweeps import bounds, summary
@@ -49,7 +50,7 @@ def document_of(result: SweepResult, *, has_intervals: bool = False) -> SweepDoc
         minimum_gates=gates,
         usage=summary.usage_of(ended),
         cost_usd=summary.cost_of(ended),
-        spent_usd=None if result.spent_usd is None else round(result.spent_usd, summary.USD_PLACES),
+        spent_usd=to_places(result.spent_usd, USD_PLACES),
         failed=failed,
         cells=complete,
         output_artifacts=in_folder.place() if in_folder else None,

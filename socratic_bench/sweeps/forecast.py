@@ -9,6 +9,7 @@ from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.documents.clock import seconds
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.generation import KEYS
+from socratic_bench.documents.scalars import USD_PLACES
 from socratic_bench.documents.sweep import CellRow
 from socratic_bench.documents.sweep_dry_run import (
     ASSUMPTIONS,
@@ -35,7 +36,6 @@ from socratic_bench.sweeps.grid import MODEL, Cell
 from socratic_bench.sweeps.index import CellIndex
 from socratic_bench.sweeps.reckoning import (
     TOTAL,
-    USD_PLACES,
     Kind,
     Usd,
     reckon,

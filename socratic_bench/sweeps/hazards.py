@@ -6,10 +6,11 @@ from typing import Any
 from msgspec import Struct
 
 from socratic_bench.documents.estimates import Hazard, Hazards, TurnHazard
+from socratic_bench.documents.scalars import FIGURE_PLACES
 from socratic_bench.documents.sweep import CellRow
 from socratic_bench.statistics.clusters import clustered
 from socratic_bench.statistics.intervals import wilson_interval
-from socratic_bench.sweeps.means import PLACES, Means
+from socratic_bench.sweeps.means import Means
 from socratic_bench.views import Exposure
 
 
@@ -67,7 +68,7 @@ def _hazard(at_risk: Sequence[_AtRisk], means: Means) -> Mapping[str, Any]:
     return {
         "n_at_risk": found.n,
         "n_events": sum(one.is_event for one in at_risk),
-        "hazard": round(found.mean, PLACES),
-        "low": round(interval.low, PLACES) if interval else None,
-        "high": round(interval.high, PLACES) if interval else None,
+        "hazard": round(found.mean, FIGURE_PLACES),
+        "low": round(interval.low, FIGURE_PLACES) if interval else None,
+        "high": round(interval.high, FIGURE_PLACES) if interval else None,
     }

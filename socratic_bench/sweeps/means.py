@@ -6,6 +6,7 @@ from math import fsum, isfinite
 from msgspec import Struct
 
 from socratic_bench.documents.estimates import Mean, RunGroup, TwoGroups, Variance
+from socratic_bench.documents.scalars import FIGURE_PLACES, to_places
 from socratic_bench.documents.sweep import CellRow
 from socratic_bench.ports import MetricInfo
 from socratic_bench.statistics.bootstrap import in_fixed_order
@@ -22,7 +23,6 @@ from socratic_bench.statistics.mixture import mixture
 from socratic_bench.sweeps.grid import Grid
 from socratic_bench.types import counted
 
-PLACES = 6
 # Of a metric's range: groups of runs that are closer are no danger to its mean.
 LEAST_APART = 0.2
 # What differs in the runs of a sample beside the repeat: how they began, and all else.
@@ -112,12 +112,12 @@ def mean_of(
     found = clustered(clusters)
     interval = interval_of(metric, clusters, method) if method else None
     return Mean(
-        mean=round(found.mean, PLACES),
+        mean=round(found.mean, FIGURE_PLACES),
         n=found.n,
         n_clusters=found.n_clusters,
         scope="samples like these" if interval else "these samples",
-        low=round(interval.low, PLACES) if interval else None,
-        high=round(interval.high, PLACES) if interval else None,
+        low=round(interval.low, FIGURE_PLACES) if interval else None,
+        high=round(interval.high, FIGURE_PLACES) if interval else None,
         variance=_variance(split, judge),
         runs_to_halve=None if is_of_parts or not interval else runs_to_halve(found, _plain(metric)),
         two_groups=None if is_of_parts else two_groups(metric, split),
@@ -156,8 +156,8 @@ def two_groups(metric: MetricInfo | None, split: Split) -> TwoGroups | None:
             continue
         if found := mixture(values, len(clusters), least):
             return TwoGroups(
-                lower=RunGroup(n=found.n_low, mean=round(found.mean_low, PLACES)),
-                higher=RunGroup(n=found.n_high, mean=round(found.mean_high, PLACES)),
+                lower=RunGroup(n=found.n_low, mean=round(found.mean_low, FIGURE_PLACES)),
+                higher=RunGroup(n=found.n_high, mean=round(found.mean_high, FIGURE_PLACES)),
             )
     return None
 
@@ -198,9 +198,9 @@ def _variance(split: Split, judge: float | None) -> Variance | None:
     if found is None:
         return None
     return Variance(
-        sample=round(found.between, PLACES),
-        repeat=round(max(0.0, found.within - (judge or 0.0)), PLACES),
-        judge=None if judge is None else round(judge, PLACES),
+        sample=round(found.between, FIGURE_PLACES),
+        repeat=round(max(0.0, found.within - (judge or 0.0)), FIGURE_PLACES),
+        judge=to_places(judge, FIGURE_PLACES),
     )
 
 

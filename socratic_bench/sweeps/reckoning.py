@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from socratic_bench.documents.cost import Billing, CostEntry, add_up, role_cost
 from socratic_bench.documents.dry_run import Expectation, Forecast
+from socratic_bench.documents.scalars import USD_PLACES
 from socratic_bench.documents.usage import CallUsage
 from socratic_bench.errors import BenchError
 from socratic_bench.ports import Length
@@ -17,7 +18,6 @@ from socratic_bench.types import Json, Role
 
 FLEX = "flex"
 TOTAL = "total"
-USD_PLACES = 8
 
 Usd = float | None  # `None`: a price is not known
 Place = tuple[str, str | None]  # a model, and its region

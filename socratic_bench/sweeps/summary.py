@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from socratic_bench.documents.agreement import Agreement
+from socratic_bench.documents.scalars import USD_PLACES
 from socratic_bench.documents.sweep import (
     CellEntry,
     CellRow,
@@ -17,8 +18,6 @@ from socratic_bench.sweeps.hazards import hazards
 from socratic_bench.sweeps.means import Means
 from socratic_bench.sweeps.times import survival
 from socratic_bench.types import Json
-
-USD_PLACES = 8
 
 Rows = Mapping[str, CellRow]
 

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from socratic_bench.documents.estimates import Estimate, Survival
+from socratic_bench.documents.scalars import FIGURE_PLACES, to_places
 from socratic_bench.documents.sweep import CellRow
 from socratic_bench.statistics.survival import Time, curve, median, restricted_mean
-from socratic_bench.sweeps.means import PLACES, Means
+from socratic_bench.sweeps.means import Means
 
 Clusters = Sequence[Sequence[Time]]
 
@@ -45,7 +46,7 @@ def survival_of(clusters: Clusters, horizon: float, *, has_limits: bool) -> Surv
     times = [one for some in clusters for one in some]
     steps = curve(times)
     middle, mean = median(steps), restricted_mean(steps, horizon)
-    estimates = Estimate(value=middle), Estimate(value=round(mean, PLACES))
+    estimates = Estimate(value=middle), Estimate(value=round(mean, FIGURE_PLACES))
     if has_limits:
         from socratic_bench.statistics.bootstrap import in_fixed_order, survival_limits
 
@@ -53,9 +54,9 @@ def survival_of(clusters: Clusters, horizon: float, *, has_limits: bool) -> Surv
         estimates = (
             Estimate(value=middle, low=limits.median.low, high=limits.median.high),
             Estimate(
-                value=round(mean, PLACES),
-                low=_rounded(limits.restricted_mean.low),
-                high=_rounded(limits.restricted_mean.high),
+                value=round(mean, FIGURE_PLACES),
+                low=to_places(limits.restricted_mean.low, FIGURE_PLACES),
+                high=to_places(limits.restricted_mean.high, FIGURE_PLACES),
             ),
         )
     return Survival(
@@ -66,7 +67,3 @@ def survival_of(clusters: Clusters, horizon: float, *, has_limits: bool) -> Surv
         restricted_mean=estimates[1],
         horizon=horizon,
     )
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, PLACES)

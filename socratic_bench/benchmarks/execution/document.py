@@ -18,13 +18,12 @@ from socratic_bench.benchmarks.execution.settings import Level, Settings
 from socratic_bench.benchmarks.execution.turn import ExecutionTurn
 from socratic_bench.documents.cost import Billing, role_cost
 from socratic_bench.documents.result import RunResult
-from socratic_bench.documents.scalars import Count, Sha256, Share
+from socratic_bench.documents.scalars import USD_PLACES, Count, Sha256, Share
 from socratic_bench.parts import Part, Parts
 from socratic_bench.ports import Sample
 from socratic_bench.settings import MOST_TURNS, part_of
 from socratic_bench.turns import Turn
 
-PLACES = 8
 Rate = Annotated[Share | None, Meta(description="null of none")]
 
 
@@ -211,4 +210,4 @@ def _usd(result: RunResult, turns: Turns) -> float | None:
     if not turns or billing.prices(role) is None:
         return None
     cost = role_cost(billing, role, [turn.reply for turn in turns])
-    return None if cost is None else round(cost.total_usd, PLACES)
+    return None if cost is None else round(cost.total_usd, USD_PLACES)

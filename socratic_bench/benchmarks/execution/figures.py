@@ -7,11 +7,10 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from socratic_bench.benchmarks.execution.reading import OUTCOMES, Reading, Readings
-from socratic_bench.documents.scalars import Count, Share
+from socratic_bench.documents.scalars import FIGURE_PLACES, Count, Share
 from socratic_bench.statistics.clusters import clustered
 from socratic_bench.statistics.intervals import Interval, t_interval, wilson_interval
 
-PLACES = 6
 Signed = Annotated[float, Meta(ge=-1, le=1)]
 Low = Annotated[float | None, Meta(description="lower limit at 95 %; null for a single problem")]
 High = Annotated[float | None, Meta(description="upper limit at 95 %; null for a single problem")]
@@ -49,7 +48,7 @@ def share(cases: Cases) -> Figure:
     found = clustered(clusters)
     interval = wilson_interval(found)
     return Figure(
-        value=round(found.mean, PLACES),
+        value=round(found.mean, FIGURE_PLACES),
         **_limits(interval, 0.0, 1.0),
         successes=sum(map(sum, cases.values())),
         n=found.n,
@@ -66,7 +65,9 @@ def gap(first: Cases, second: Cases) -> Gap:
     found = clustered(both)
     interval = t_interval(found)
     return Gap(
-        mean=round(found.mean, PLACES), **_limits(interval, -1.0, 1.0), n_problems=found.n_clusters
+        mean=round(found.mean, FIGURE_PLACES),
+        **_limits(interval, -1.0, 1.0),
+        n_problems=found.n_clusters,
     )
 
 
@@ -78,7 +79,7 @@ def _limits(interval: Interval | None, least: float, most: float) -> dict[str, f
     if interval is None:
         return {"low": None, "high": None}
     low, high = max(least, interval.low), min(most, interval.high)
-    return {"low": round(low, PLACES), "high": round(high, PLACES)}
+    return {"low": round(low, FIGURE_PLACES), "high": round(high, FIGURE_PLACES)}
 
 
 def by_problem(some: Iterable[Reading], is_so: Callable[[Reading], bool]) -> dict[str, list[bool]]:

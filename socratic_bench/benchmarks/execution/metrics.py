@@ -11,7 +11,7 @@ from socratic_bench.benchmarks.execution.choice import (
     reverted_of,
     right_of,
 )
-from socratic_bench.benchmarks.execution.figures import PLACES, Cases, by_problem, gap
+from socratic_bench.benchmarks.execution.figures import Cases, by_problem, gap
 from socratic_bench.benchmarks.execution.items import PROGRAMS, Item
 from socratic_bench.benchmarks.execution.prediction import (
     correct_of,
@@ -20,6 +20,7 @@ from socratic_bench.benchmarks.execution.prediction import (
     shown_with,
 )
 from socratic_bench.benchmarks.execution.reading import Readings, readings_in
+from socratic_bench.documents.scalars import FIGURE_PLACES
 from socratic_bench.ports import MetricInfo
 
 
@@ -123,4 +124,4 @@ def cases_of(some: Readings) -> dict[str, Cases]:
 
 
 def _rounded(found: Sequence[bool]) -> float | None:
-    return round(sum(found) / len(found), PLACES) if found else None
+    return round(sum(found) / len(found), FIGURE_PLACES) if found else None
