@@ -535,6 +535,8 @@ class TestMistakes:
         [
             ("--transcript", "none.json", "--system-prompt-file", "none.md", "--turns", "0"),
             ("--scenario-file", "none.toml"),
+            ("--scenarios", "ai-ethics", "--calibration", f"none-{'c' * 300}"),
+            ("--benchmark", "execution", "--dataset", f"none-{'d' * 300}"),
         ],
     )
     def test_a_file_that_is_not_there_is_told_with_other_mistakes(self, tmp_path, words):
@@ -543,9 +545,17 @@ class TestMistakes:
 
         assert (outcome.exit_code, outcome.document["end_reason"]) == (2, "usage")
         for file in (word for word in words if word.startswith("none")):
-            assert re.search(f"{file}:? cannot be read: No such file", message)
+            assert re.search(f"{file}:? cannot be read: (No such file|File name too long)", message)
         assert ("--turns is 0" in message) == ("--turns" in words)
         assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize("flag", ["--seed", "--max-tokens"])
+    def test_a_number_that_no_document_takes_is_told_with_other_mistakes(self, tmp_path, flag):
+        words = ("--models", STEADY, "--scenarios", "ai-ethics", "--turns", "0", flag, "9" * 30)
+        message = sweep(*words, folder=tmp_path).document["error"]["message"]
+
+        assert message.count(f"{flag} is {'9' * 30}, but must lie in") == 1
+        assert "--turns is 0, but must lie in" in message
 
     def test_a_value_twice_is_a_mistake(self, tmp_path):
         outcome = here("--models", STEADY, STEADY, "--scenarios", "ai-ethics", folder=tmp_path)

@@ -2,13 +2,19 @@
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from pathlib import Path
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.converting import decode
 from socratic_bench.documents.judge_status import Held
 from socratic_bench.errors import Problem, UsageError
-from socratic_bench.settings import MAX_STORED_BYTES, OFFLINE_REGION, S3, absolute, read_bounded
+from socratic_bench.settings import (
+    MAX_STORED_BYTES,
+    OFFLINE_REGION,
+    S3,
+    absolute,
+    is_folder,
+    read_bounded,
+)
 from socratic_bench.storage.listing import ListedStore, store_at
 
 FOLDER = "/calibrations"
@@ -33,7 +39,7 @@ def calibrations_at(name: str, region: Callable[[], str]) -> tuple[Held, ...]:
         if not name.removeprefix(S3).strip("/"):
             raise _mistake(name, "names no bucket: write s3://BUCKET/PREFIX")
         return _in_bucket(name, region())
-    if Path(name).is_dir():
+    if is_folder(name):
         return _kept(absolute(name), region)
     try:
         body = read_bounded(name, bound=MAX_STORED_BYTES)

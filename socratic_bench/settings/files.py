@@ -17,6 +17,16 @@ def absolute(name: str) -> str:
     return name if name.startswith(S3) else str(Path(name).absolute())
 
 
+def is_folder(name: Path | str) -> bool:
+    """Whether a folder is there. What nothing can be called, such as a name that is too long, is
+    none, and whoever reads it tells so.
+    """
+    try:
+        return Path(name).is_dir()
+    except OSError:
+        return False
+
+
 def read_bounded(path: Path | str, *, bound: int = MAX_TEXT_BYTES) -> bytes:
     """The file's bytes. Raises `OSError`, also for a device, a pipe, or a file over the bound."""
     descriptor = open_regular(path)

@@ -198,8 +198,10 @@ def _contradictions(plan: PlanFile, axes: Sequence[Axis]) -> Iterator[Problem]:
 def _own_problems(
     settings: SweepSettings, base: RunConfig, axes: Sequence[Axis]
 ) -> Iterator[Problem]:
-    for name, one in table(SweepSettings).items():
-        if problem := one.problem(getattr(settings, name)):
+    given = {one: getattr(settings, name) for name, one in table(SweepSettings).items()}
+    # Runs have seeds that follow from it, and tell nothing of the seed itself.
+    for one, value in (*given.items(), (table(RunConfig)["seed"], base.seed)):
+        if problem := one.problem(value):
             yield problem
     if not any(axis.name == MODEL for axis in axes):
         yield Problem.of("No models to test: give {model} with one Bedrock model id or more.")

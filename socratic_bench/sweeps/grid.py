@@ -90,7 +90,7 @@ class Grid(Struct, frozen=True, kw_only=True):
         """32 hexadecimal digits of what all cells have in common: a sweep with the same may have
         other cells, and goes on with these.
         """
-        return sha256(encode({**self._common(), "seed": self.base.seed})).hexdigest()[:32]
+        return sha256(_told({**self._common(), "seed": self.base.seed})).hexdigest()[:32]
 
     def distinct(self) -> Iterator[Cell]:
         """A cell of each kind: repeats differ in their seeds alone."""
@@ -133,7 +133,7 @@ class Grid(Struct, frozen=True, kw_only=True):
         seed = self._seed(asked, repeat)
         own = self.by_model.get(str(values[MODEL]), {})
         tier = {name: value for name, value in own.items() if not _is_apart(_declared(name))}
-        told = encode({"common": dict(common), "asked": {**asked, **tier}, "seed": seed})
+        told = _told({"common": dict(common), "asked": {**asked, **tier}, "seed": seed})
         key = sha256(told).hexdigest()[:KEY_DIGITS]
         return Cell(key=key, values=values, repeat=repeat, seed=seed)
 
@@ -149,7 +149,7 @@ class Grid(Struct, frozen=True, kw_only=True):
         tiers are asked the same.
         """
         sample = {name: asked[name] for name in asked if _declared(name).setting.is_sample}
-        told = encode({"seed": self.base.seed, "sample": sample, "repeat": repeat})
+        told = _told({"seed": self.base.seed, "sample": sample, "repeat": repeat})
         return int.from_bytes(sha256(told).digest()[:SEED_BYTES])
 
     def _common(self) -> dict[str, Json]:
@@ -188,6 +188,16 @@ def by_axis(cells: Sequence[Cell], name: str) -> dict[Json, list[Cell]]:
     for cell in cells:
         found.setdefault(cell.values[name], []).append(cell)
     return found
+
+
+def _told(settings: Mapping[str, Json]) -> bytes:
+    """What a key, a seed or an identity is made of. Runs that are asked for a number which no
+    document takes tell that it is out of its bounds.
+    """
+    try:
+        return encode({**settings})
+    except ValueError:
+        return repr(settings).encode()
 
 
 def _declared(name: str) -> Declared:

@@ -1,7 +1,6 @@
 """How the model under test is asked to generate, by task and level of reasoning."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,6 +10,7 @@ from socratic_bench.benchmarks.execution.settings import HUB, TEMPERATURE, Level
 from socratic_bench.errors import Problem
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.models.table import family_of
+from socratic_bench.settings.files import is_folder
 from socratic_bench.settings.table import table
 
 # By level, the budget of thinking. A model that has levels of effort instead is asked for the one
@@ -119,7 +119,7 @@ def _idle_problems(settings: Settings) -> Iterator[Problem]:
                 f"{{{name}}} sets nothing where {_WITHOUT[name.partition('_')[0]]}: leave it out.",
                 played=settings.task,
             )
-    has_splits = settings.dataset.startswith(HUB) or Path(settings.dataset).is_dir()
+    has_splits = settings.dataset.startswith(HUB) or is_folder(settings.dataset)
     if settings.split != declared["split"].default and not has_splits:
         yield Problem.of(
             "{split} sets nothing where {dataset} names neither a folder nor the Hub: leave it out."

@@ -15,7 +15,7 @@ from socratic_bench.benchmarks.execution.dataset.rows import MOST_ROWS, Reading,
 from socratic_bench.benchmarks.execution.dataset.tables import rows_of
 from socratic_bench.benchmarks.execution.problem import Problem
 from socratic_bench.errors import UsageError
-from socratic_bench.settings.files import MAX_STORED_BYTES, read_bounded
+from socratic_bench.settings.files import MAX_STORED_BYTES, is_folder, read_bounded
 
 SHIPPED = "shipped"
 _SHIPPED_FILE = Path(__file__).parents[1] / "data" / "problems.jsonl"
@@ -89,7 +89,7 @@ def read_problems(
 def _source(place: str, split: str) -> _Source:
     path = _SHIPPED_FILE if place == SHIPPED else Path(place)
     is_hub = place.startswith(_HUB)
-    if not is_hub and not path.is_dir():
+    if not is_hub and not is_folder(path):
         return _of_files(place, [path])
     from socratic_bench.benchmarks.execution.dataset.hub import fetch, files_of
 
