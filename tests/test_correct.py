@@ -236,6 +236,14 @@ class TestNothing:
         assert found.exit_code == 2
         assert said in found.document["error"]["message"]
 
+    def test_several_judges_are_told_apart(self, tmp_path, labelled):
+        words = ("--offline", "--model", MIXED, "--scenario", "ai-ethics", "--turns", "1", "-q")
+        for context in ("1", "3"):
+            run(*words, "--judge-context", context, "--output-dir", str(tmp_path))
+        error = run("correct", str(tmp_path), "--labels", labelled[1], "-q").document["error"]
+        for context in ("1", "3"):
+            assert f"(temperature 0, 1 sample, context {context})" in error["message"]
+
     def test_runs_that_nobody_judged_are_sent_to_a_judge(self, tmp_path, labelled):
         words = ("--model", MIXED, "--scenario", "ai-ethics", "--turns", "1", "--no-judge", "-q")
         run("--offline", *words, "--output-dir", str(tmp_path))

@@ -19,6 +19,7 @@ from socratic_bench.labels.reading import read_labels
 from socratic_bench.labels.turns import LabelledTurn, labelled_turns, mistaken_scores
 from socratic_bench.statistics.ppi import Judged, Labelled
 from socratic_bench.turns import Rubric
+from socratic_bench.types import counted
 
 Place = tuple[str, int]  # a run and a turn of it
 
@@ -87,14 +88,22 @@ def _judge_of(runs: Sequence[JudgedRun]) -> CalibratedJudge:
             hint="Judge it (socratic-runner judge), and say with --judging by which verdicts.",
         )
     if len(judges) > 1:
-        shown = sorted(
-            f"{one.model} by {one.rubric} at temperature {one.temperature}" for one in judges
-        )
+        shown = sorted(map(_in_words, judges))
         raise UsageError(
             [f"The runs have several judges: {'; '.join(shown)}."],
             hint="Correct the runs of each judge by themselves.",
         )
     return judges.pop()
+
+
+def _in_words(judge: CalibratedJudge) -> str:
+    """With all that may tell two judges of one model apart."""
+    temperature = "its own" if judge.temperature is None else f"{judge.temperature:g}"
+    rule = f", {judge.rule}" if judge.rule else ""
+    return (
+        f"{judge.model} by {judge.rubric} (temperature {temperature}, "
+        f"{counted(judge.samples, 'sample')}{rule}, context {judge.context})"
+    )
 
 
 def _rubric_of(benchmark: str, judge: CalibratedJudge) -> Rubric:
