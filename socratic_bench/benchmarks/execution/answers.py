@@ -26,6 +26,8 @@ CHOSEN, ASSERTION = "chosen_program", "assertion"
 _TAG = re.compile(r"[\[<](/?)ANSWER[\]>]", re.IGNORECASE)
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)\n?[ \t]*```", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?![\"\\/bfnrtu])")  # of Python, and none of JSON
+# What stands around code and bold words, besides blanks.
+_MARKUP = " \t\r\n`*"
 _LETTER = re.compile(r"\s*[\"'`(\[]*(?:program)?[\s_:-]*([AB])[\"'`)\].]*\s*", re.IGNORECASE)
 
 
@@ -84,9 +86,9 @@ def _blocks(reply: str) -> Iterator[str]:
 
 
 def _answer(text: str) -> Answer | None:
-    """As it stands or, if it cannot be read so, out of its fence."""
+    """As it stands or, if it cannot be read so, out of its fence or other marks."""
     whole = text.strip()
-    return _first(_bare, (whole, *_FENCE.findall(text)[-1:], whole.strip("` ")))
+    return _first(_bare, (whole, *_FENCE.findall(text)[-1:], whole.strip(_MARKUP)))
 
 
 def _first(read: Callable[[str], Answer | None], texts: Iterable[str]) -> Answer | None:
@@ -107,7 +109,7 @@ def _among_words(block: str, function_name: str) -> Answer | None:
     # One of several lines ends with the block.
     rest = "assert " + block.rpartition("\nassert ")[2]
     said = [*_assertions(block, function_name)]
-    said += [rest] if _is_of(rest.strip().strip("`"), function_name) else []
+    said += [rest] if _is_of(rest.strip(_MARKUP), function_name) else []
     found = [one for one in map(_answer, said) if one]
     is_one = all(compare(one.value, found[0].value) == "equal" for one in found)
     return found[-1] if found and is_one else None
@@ -115,7 +117,7 @@ def _among_words(block: str, function_name: str) -> Answer | None:
 
 def _assertions(text: str, function_name: str) -> Iterator[str]:
     """The lines that assert something of the function."""
-    lines = (_TAG.sub("", line).strip(" \t`") for line in text.splitlines())
+    lines = (_TAG.sub("", line).strip(_MARKUP) for line in text.splitlines())
     return (one for one in lines if one.startswith("assert") and _is_of(one, function_name))
 
 
