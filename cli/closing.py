@@ -11,6 +11,8 @@ from .progress import tag_of
 
 MINUTE_S, HOUR_S = 60, 3600
 LEAST_USD = 0.0001
+# How a complete run ends that has all its turns, or whose student had enough.
+WHOLE = ("max_turns", "student_closed")
 
 
 def say_closing(result: RunResult, benchmark: Benchmark, called: Callable[[str], str]) -> None:
@@ -18,8 +20,12 @@ def say_closing(result: RunResult, benchmark: Benchmark, called: Callable[[str],
     is complete and kept; settings are `called` by their flags.
     """
     tag = tag_of(result.run_id)
+    cut_short = result.status == "completed" and result.end_reason not in WHOLE
+    ended = f"{result.status} ({result.end_reason})" if cut_short else result.status
     if result.n_turns:
-        say(f"{tag}{result.status}: {', '.join(_parts(result, benchmark))}")
+        say(f"{tag}{ended}: {', '.join(_parts(result, benchmark))}")
+    elif cut_short:
+        say(f"{tag}{ended}: no turn was played")
     if any(place and place.curated for place in (result.folder, result.s3)):
         from socratic_bench.runner.resuming_hints import stored_words
 

@@ -93,6 +93,18 @@ def test_ending(case):
     assert (document["error"] is None) == (exit_code == 0)
 
 
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        ("context_window:role=tutor:after=2", " completed (context_window): score "),
+        ("context_window:role=tutor", " completed (context_window): no turn was played\n"),
+        ("filtered:role=tutor:after=1", " completed (content_filtered): score "),
+    ],
+)
+def test_complete_run_that_was_cut_short_says_by_what(fault, told):
+    assert told in play(fault, by=run).stderr
+
+
 def test_denied_judge_stops_the_run_at_its_first_verdict():
     outcome = play("access_denied:role=judge", turns="40")
 
