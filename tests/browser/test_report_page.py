@@ -284,9 +284,15 @@ def test_the_keyboard_opens_a_transcript(report, opened):
     assert page.evaluate("document.activeElement.closest('#panes') !== null")
 
 
-def test_printed_it_has_all_figures_and_no_controls(report, opened):
-    page = opened(report).page
+def test_printed_it_has_all_figures_and_no_controls(folder, report, opened):
+    page = opened(report, f"#run={run_of(folder, MODELS[0], 'ai-ethics')}").page
+    page.wait_for_selector("#panes .turn")
+    page.keyboard.press("Shift")  # as whoever uses the keyboard sees what has the focus
     page.emulate_media(media="print")
+    assert page.locator(".turn").first.is_visible()
+    assert not page.locator(".turn a").first.is_visible()
+    outlined = "all => all.filter((one) => getComputedStyle(one).outlineStyle !== 'none').length"
+    assert page.locator("#panes h3").evaluate_all(outlined) == 0
     assert not page.locator("form").is_visible()
     assert page.locator("main svg").first.is_visible()
     folded = page.locator("main details:not([open]) table")
