@@ -97,8 +97,7 @@ LABEL org.opencontainers.image.title="socratic-runner" \
       org.opencontainers.image.base.name="${BASE_IMAGE}"
 
 
-# The command with extras: rich for the live display of a sweep, scipy for its intervals,
-# krippendorff for the agreement of judges, duckdb and huggingface_hub for data sets.
+# The command with extras; docs/docker.md says what each is for.
 FROM common AS full
 COPY --from=extras /extras/ /
 

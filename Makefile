@@ -8,8 +8,8 @@
 # make test-report  opens a report in Chromium, which is installed where apt-get can do it
 # make torture  kills, storms of failures, odd verdicts by the thousand, and every variant of a fault
 # make reliability  plays every fault for every role, and writes what happens into docs/reliability.md
-# make validity  what figures and intervals withstand (simulated, into docs/benchmark.md,
-#             docs/statistics.md and docs/compare.md), and what the heuristics reach against people's labels, where those are at hand
+# make validity  what figures and intervals withstand (simulated, into docs/benchmark.md, docs/statistics.md,
+#             docs/compare.md and docs/calibration.md), and what the heuristics reach against people's labels, where those are at hand
 # make oracles  has statsmodels, lifelines and scipy reckon our figures, in an environment of their own
 # make requirements  pins everything anew (UPGRADE= keeps the versions that are pinned already)
 # make bench  measures the program's own speed, and fills in docs/performance.md

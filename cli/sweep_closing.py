@@ -22,11 +22,6 @@ NO_INTERVALS = (
 )
 
 
-NO_ALPHA = (
-    'There is no alpha without krippendorff: install the extra stats (pip install ".[stats]").'
-)
-
-
 def say_results(document: SweepDocument) -> None:
     """A table of the models, and a line for the whole."""
     by = document.primary_metric
@@ -59,7 +54,7 @@ def _agreement(found: Mapping[str, Agreement]) -> Iterator[str]:
         f"{counted(score.n_turns, 'turn')}{alpha}"
     )
     if not agreement.is_available():
-        yield NO_ALPHA
+        yield agreement.NO_ALPHA
 
 
 def _row(group: Group, metric: str) -> tuple[str, ...]:

@@ -37,7 +37,6 @@ from socratic_bench.statistics import agreement
 from socratic_bench.turns import Rubric, Unscored
 from socratic_bench.types import JUDGE, counted
 
-INSTALL = 'install the extra stats (pip install ".[stats]").'
 FEW_DIALOGUES = 10
 CALL_HELP = "See socratic-runner calibrate --help."
 
@@ -206,7 +205,7 @@ def _error(result: RunResult) -> ErrorEntry | None:
 
 def _notices(calibration: Calibration, *, has_alpha: bool) -> Iterator[str]:
     if not has_alpha:
-        yield f"There is no alpha without krippendorff: {INSTALL}"
+        yield agreement.NO_ALPHA
     n_dialogues = len({one.cluster for one in calibration.turns})
     if n_dialogues < FEW_DIALOGUES:
         yield (

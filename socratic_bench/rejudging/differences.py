@@ -23,9 +23,6 @@ from socratic_bench.statistics import agreement
 from socratic_bench.turns import Turn
 
 SCORE = "overall_score"
-INSTALL = (
-    'There is no alpha without krippendorff: install the extra stats (pip install ".[stats]").'
-)
 # By turn, the score of each dimension, and their sum, by the first verdict and by the new one.
 Pairs = Sequence[tuple[Mapping[str, float], Mapping[str, float]]]
 
@@ -137,7 +134,7 @@ def _figure(name: str, runs: Sequence[RejudgedRun]) -> Figure:
 
 def _notices(results: Sequence[RunResult]) -> Iterator[str]:
     if not agreement.is_available():
-        yield INSTALL
+        yield agreement.NO_ALPHA
     yield from dict.fromkeys(text for one in results for text in one.notices)
 
 

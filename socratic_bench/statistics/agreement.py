@@ -5,6 +5,9 @@ from itertools import combinations
 from statistics import fmean
 
 Ratings = Sequence[Sequence[float | None]]  # by rater, then by unit; `None` where one gave none
+NO_ALPHA = (
+    'There is no alpha without krippendorff: install the extra stats (pip install ".[stats]").'
+)
 
 
 def is_available() -> bool:
