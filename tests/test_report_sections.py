@@ -115,6 +115,29 @@ def test_what_each_kind_of_turn_did_is_the_mean_of_its_turns(folder, page):
             assert cell.split(" ")[0] == (f"{fmean(known):.1f}" if known else "–")  # noqa: RUF001
 
 
+def test_what_an_interval_rests_on_is_told_as_compare_tells_it(tmp_path):
+    folder, path = tmp_path / "runs", tmp_path / "report.html"
+    words = ("--judge-model", JURY[-1], "--judge-samples", "2", "--repeats", "2")
+    sweep("--models", STEADY, DRIFT, *words, *GRID, folder=folder)
+    run("report", str(folder), "--html", str(path))
+    compared = run("compare", str(folder), "-q").document
+    means = {one["name"]: one["metrics"]["overall_score"] for one in compared["contenders"]}
+    page = Page(path)
+    head, *rows = table(page, "Model", "Runs", "Scenarios")
+
+    assert head[3:6] == [f"Variance {one}" for one in ("between scenarios", "between repeats")] + [
+        "Variance of the judge"
+    ]
+    assert {row[0] for row in rows} == {*means}
+    for row in rows:
+        mean = means[row[0]]
+        parts = [f"{mean['variance'][one]:.3f}" for one in ("sample", "repeat", "judge")]
+        assert row[1:] == ["4", "2", *parts, str(mean["runs_to_halve"])]
+    assert "which hold for scenarios like these" in unescape(page.text).replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
+
+
 def test_what_was_not_tested_is_blank_and_what_failed_is_told(folder, tmp_path):
     documents = curated(folder)
     left_out = next(

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from socratic_bench.ports import MetricInfo
 from socratic_bench.reporting.board import MODEL, places_of, shown
 from socratic_bench.reporting.breakdown import mark
+from socratic_bench.reporting.certainty import certainty
 from socratic_bench.reporting.charts import extent, intervals
 from socratic_bench.reporting.parts import Chart, Column, Figure, Section, Table, number
 from socratic_bench.reporting.study import Estimate, Study
@@ -18,15 +19,26 @@ MOST_COLUMNS = 7
 
 def groups(study: Study) -> Section | None:
     """Metrics that belong together, a table each."""
-    figures = [_group(study, one) for one in study.views.groups or _others(study)]
+    figures = [
+        certainty(study),
+        *(_group(study, one) for one in study.views.groups or _others(study)),
+    ]
     known = [figure for figure in figures if figure]
     if not known:
         return None
     return Section(
         name="groups",
         title="Further figures",
-        paragraphs=["Means over runs in which a figure is known, with 95 % intervals."],
+        paragraphs=[_scope(study)],
         figures=known,
+    )
+
+
+def _scope(study: Study) -> str:
+    like = "items" if study.is_of_parts else study.clusters
+    return (
+        "Means over runs in which a figure is known, with 95 % intervals, which hold for "
+        f"{like} like these. A figure without one is of these alone."
     )
 
 

@@ -10,13 +10,13 @@ from msgspec import Struct
 from socratic_bench.comparison.contenders import Group, clusters_by
 from socratic_bench.comparison.figures import split_of
 from socratic_bench.comparison.pairing import paired
-from socratic_bench.documents.estimates import TwoGroups
+from socratic_bench.documents.estimates import Mean, TwoGroups
 from socratic_bench.ports import MetricInfo
 from socratic_bench.reporting.rows import Rows, RunRow, TurnRow
 from socratic_bench.statistics.bootstrap_t import Method
 from socratic_bench.statistics.clusters import clustered
 from socratic_bench.statistics.differences import ALPHA, paired_p
-from socratic_bench.sweeps.means import interval_of, two_groups
+from socratic_bench.sweeps.means import interval_of, judge_part, mean_of
 from socratic_bench.views import Views
 
 METHOD: Method = "t"
@@ -88,12 +88,28 @@ class Study:
                 clusters[key].append(value)
         return _estimate(clusters, metric)
 
+    @cached_property
+    def is_of_parts(self) -> bool:
+        """Whether values of the primary metric are of items, which are right or wrong."""
+        return any(run.stored.parts.get(self.primary.name) for run in self.rows.runs)
+
+    @property
+    def clusters(self) -> str:
+        """What intervals hold for others of."""
+        return "openings" if len(self.rows.samples) == 1 else f"{self.views.sample}s"
+
+    def whole(self, model: str) -> Mean:
+        """The primary metric of a model's runs, as `compare` has it."""
+        runs, name = [run.stored for run in self.rows.of(model)], self.primary.name
+        judge = judge_part(
+            run.judge_variance.get(name) for run in runs if run.metrics[name] is not None
+        )
+        split = split_of(runs, self.primary, self._cluster_of)
+        return mean_of(self.primary, split, METHOD, judge, is_of_parts=self.is_of_parts)
+
     def two_groups(self, model: str) -> TwoGroups | None:
         """The groups in which a model's runs lie by the primary metric, if they do."""
-        runs = [run.stored for run in self.rows.of(model)]
-        if any(run.parts.get(self.primary.name) for run in runs):
-            return None  # values are of items, which are right or wrong
-        return two_groups(self.primary, split_of(runs, self.primary, self._cluster_of))
+        return self.whole(model).two_groups
 
     def over(self, runs: Iterable[RunRow], value: Value, metric: MetricInfo) -> Estimate | None:
         """Any value of runs, within the bounds of a metric."""
