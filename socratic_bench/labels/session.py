@@ -98,12 +98,16 @@ class LabelFile:
         return read_labels([str(self._path)]) if is_begun else []
 
     def _write(self, body: bytes) -> None:
-        beside = self._path.with_name(f".{self._path.name}.new")
-        with beside.open("wb") as file:
-            file.write(body)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(self._path)
+        # Of this process alone: somebody else may write the same file just now.
+        beside = self._path.with_name(f".{self._path.name}.{os.getpid()}.new")
+        try:
+            with beside.open("wb") as file:
+                file.write(body)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(self._path)
+        finally:
+            beside.unlink(missing_ok=True)
 
 
 class Session:
