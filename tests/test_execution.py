@@ -592,6 +592,21 @@ def test_levels_ask_a_model_with_efforts_for_its_own(service, tmp_path):
     assert {*none} == {"null"}
 
 
+@pytest.mark.parametrize(
+    ("model", "alike", "n_asked"),
+    [("amazon.nova-2-lite-v1:0", "medium and high", 2), ("zai.glm-4.7", "low, medium and high", 1)],
+)
+def test_levels_that_ask_a_model_for_the_same_are_told(service, place, model, alike, n_asked):
+    service.scripts[model] = answering({"f(1)": tagged("2")})
+    words = ("--dataset", place, "--compare-reasoning", "--pred-generations", "1")
+    base = ("--benchmark", "execution", "--model", model, "--region", "us-east-1")
+    document = json.loads(in_process.played(*base, *words).stdout)
+    asked = {json.dumps(sent.body.get("additionalModelRequestFields")) for sent in service.sent}
+
+    assert len(asked - {"null"}) == n_asked
+    assert any(f"think alike at {alike} reasoning" in one for one in document["notices"])
+
+
 def test_no_prompt_says_that_a_program_is_mutated(service, tmp_path):
     place = data_set(tmp_path, row(code="def f(x):\n    return '{call}' and x + 1\n"))
     replies = {"f(1)": said("A")}

@@ -9,13 +9,18 @@ from socratic_bench.benchmarks.execution.items import Item
 from socratic_bench.benchmarks.execution.settings import HUB, TEMPERATURE, Level, Settings
 from socratic_bench.errors import Problem
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.models.table import family_of
+from socratic_bench.models.table import ThinkingForm, family_of
 from socratic_bench.settings.files import is_folder
 from socratic_bench.settings.table import table
 
 # By level, the budget of thinking. A model that has levels of effort instead is asked for the one
 # of this name: see `socratic_bench.providers.bedrock.thinking`.
 THINKING_TOKENS: dict[Level, int] = {"low": 1024, "medium": 2048, "high": 4096}
+# Ways to ask for thinking that are the same at several levels.
+_ALIKE: dict[ThinkingForm, str] = {
+    "nova": "medium and high",
+    "reasoning_config": "low, medium and high",
+}
 # Less room for the reply itself is told.
 LITTLE_ROOM = 1000
 
@@ -99,8 +104,19 @@ def notices_of(settings: Settings) -> Iterator[str]:
                 f"Thinking may take {budget} of {arm.max_tokens} tokens, which leaves "
                 f"{arm.max_tokens - budget} for a reply: some may be cut off."
             )
-    if settings.compare_reasoning and level_tokens(settings, "low") is None:
+    if settings.compare_reasoning:
+        yield from _level_notices(settings)
+
+
+def _level_notices(settings: Settings) -> Iterator[str]:
+    family = family_of(settings.model)
+    if level_tokens(settings, "low") is None:
         yield "Levels of reasoning differ by their words alone: the model is not asked to think."
+    elif family and family.thinking in _ALIKE:
+        yield (
+            f"The model is asked to think alike at {_ALIKE[family.thinking]} reasoning: these "
+            "differ by their words and by the bound of a reply."
+        )
 
 
 def _idle_problems(settings: Settings) -> Iterator[Problem]:
