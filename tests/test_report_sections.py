@@ -138,6 +138,17 @@ def test_what_an_interval_rests_on_is_told_as_compare_tells_it(tmp_path):
     )
 
 
+def test_runs_of_two_benchmarks_have_no_report_and_it_is_said_what_has(folder, tmp_path):
+    document = next(iter(curated(folder).values())) | {"benchmark": "execution"}
+    (tmp_path / "other.json").write_text(json.dumps(document))
+    path = tmp_path / "report.html"
+    outcome = run("report", str(folder), str(tmp_path / "other.json"), "--html", str(path))
+    error = outcome.document["error"]
+    assert (outcome.exit_code, path.exists()) == (2, False)
+    assert error["message"] == "Runs of several benchmarks have no report: execution, socratic."
+    assert error["hint"].startswith("Name runs of one benchmark:")
+
+
 def test_what_was_not_tested_is_blank_and_what_failed_is_told(folder, tmp_path):
     documents = curated(folder)
     left_out = next(

@@ -57,7 +57,10 @@ def read_rows(
         raise mistakes.error()
     names = sorted({benchmark_of(one.body, one.name) for _, one in found})
     if len(names) > 1:
-        raise UsageError([f"Runs of several benchmarks have no report: {', '.join(names)}."])
+        raise UsageError(
+            [f"Runs of several benchmarks have no report: {', '.join(names)}."],
+            hint="Name runs of one benchmark: their documents, or a sweep (DIR/sweeps/SWEEP_ID).",
+        )
     benchmark = load_benchmark(names[0])
     with ThreadPoolExecutor(READERS, thread_name_prefix="reading") as pool:
         rows = [*pool.map(lambda one: row_of(one[0], one[1], benchmark, judging), found)]
