@@ -28,6 +28,8 @@ from tests.interruptions import writing
 from tests.terminal import screen
 
 JUDGE = "other.judge-v1:0"
+# A judge's calls are verdicts alone: else the one that a fault spares may be the closing one.
+NO_CLOSING = ("--rubric", "socratic-disposition-1")
 
 
 def play(*faults, turns="3", words=(), keep=None, by=played, **variables):
@@ -113,7 +115,7 @@ def test_denied_judge_stops_the_run_at_its_first_verdict():
 
 
 def test_unavailable_judge_leaves_turns_unjudged_never_zero():
-    document = play("unavailable:role=judge:after=1", turns="4").document
+    document = play("unavailable:role=judge:after=1", turns="4", words=NO_CLOSING).document
 
     assert document["judge"]["unjudged_reasons"] == {"unavailable": 3}
     assert sorted(turn["score"] is None for turn in document["turns"]) == [False, True, True, True]
@@ -145,7 +147,7 @@ def test_one_unjudged_turn_is_always_allowed_two_are_not(n_broken, exit_code):
 
 
 def test_coverage_under_its_bound_fails_and_says_by_how_much():
-    outcome = play("prose_verdict:role=judge:after=1", turns="4")
+    outcome = play("prose_verdict:role=judge:after=1", turns="4", words=NO_CLOSING)
 
     assert outcome.exit_code == 5
     assert outcome.document["status"] == "completed"
