@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 from socratic_bench.documents.cost import CostEntry
 from socratic_bench.documents.result import RunResult
+from socratic_bench.errors import ENDINGS
 from socratic_bench.ports import Benchmark
 
 from .output import plain, say
@@ -11,8 +12,6 @@ from .progress import tag_of
 
 MINUTE_S, HOUR_S = 60, 3600
 LEAST_USD = 0.0001
-# How a complete run ends that has all its turns, or whose student had enough.
-WHOLE = ("max_turns", "student_closed")
 
 
 def say_closing(result: RunResult, benchmark: Benchmark, called: Callable[[str], str]) -> None:
@@ -20,7 +19,7 @@ def say_closing(result: RunResult, benchmark: Benchmark, called: Callable[[str],
     is complete and kept; settings are `called` by their flags.
     """
     tag = tag_of(result.run_id)
-    cut_short = result.status == "completed" and result.end_reason not in WHOLE
+    cut_short = result.status == "completed" and ENDINGS[result.end_reason].is_cut_short
     ended = f"{result.status} ({result.end_reason})" if cut_short else result.status
     if result.n_turns:
         say(f"{tag}{ended}: {', '.join(_parts(result, benchmark))}")

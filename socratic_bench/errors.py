@@ -23,10 +23,13 @@ Status = Literal["completed", "partial", "failed"]
 
 
 class Ending(Struct, frozen=True):
-    """How a run with some end reason is reported: status, and the exit code of the command."""
+    """How a run with some end reason is reported: status, and the exit code of the command; and
+    whether a complete run has fewer turns than were wanted, since no other one could follow.
+    """
 
     status: Status
     exit_code: int
+    is_cut_short: bool = False
 
 
 # How many mistakes of one command or file are shown, and how many characters of each.
@@ -40,10 +43,10 @@ EXIT_GATE = 5
 ENDINGS: dict[EndReason, Ending] = {
     "max_turns": Ending("completed", 0),
     "student_closed": Ending("completed", 0),
-    "content_filtered": Ending("completed", 0),
-    "guardrail": Ending("completed", 0),
-    "context_window": Ending("completed", 0),
-    "empty_reply": Ending("completed", 0),
+    "content_filtered": Ending("completed", 0, is_cut_short=True),
+    "guardrail": Ending("completed", 0, is_cut_short=True),
+    "context_window": Ending("completed", 0, is_cut_short=True),
+    "empty_reply": Ending("completed", 0, is_cut_short=True),
     "deadline": Ending("partial", 6),
     "budget": Ending("partial", 6),
     "unavailable": Ending("partial", 4),

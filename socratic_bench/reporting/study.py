@@ -96,7 +96,8 @@ class Study:
     @property
     def clusters(self) -> str:
         """What intervals hold for others of."""
-        return "openings" if len(self.rows.samples) == 1 else f"{self.views.sample}s"
+        cluster = "opening" if len(self.rows.samples) == 1 else self.views.sample
+        return f"{cluster}s"
 
     def whole(self, model: str) -> Mean:
         """The primary metric of a model's runs, as `compare` has it."""
