@@ -23,9 +23,7 @@ Status = Literal["completed", "partial", "failed"]
 
 
 class Ending(Struct, frozen=True):
-    """How a run with some end reason is reported: status, and the exit code of the command; and
-    whether a complete run has fewer turns than were wanted, since no other one could follow.
-    """
+    """How a run is reported; one that is cut short is complete with fewer turns than wanted."""
 
     status: Status
     exit_code: int
@@ -37,7 +35,6 @@ MOST_SHOWN = 20
 LONGEST_SHOWN = 1000
 # Masking needs the whole of a secret, even if only its beginning would be shown.
 SEARCHED = 20 * LONGEST_SHOWN
-
 EXIT_GATE = 5
 # "failed" becomes "partial" once a turn has been played.
 ENDINGS: dict[EndReason, Ending] = {
