@@ -24,7 +24,10 @@ _WANDERS = 0.2
 
 # What the tutor's last words ask for, by the words that give it away; the first that fits counts.
 _ASKED = (
-    ("advised", r"you (?:should|could|might|need|have to)|recommend|suggest|start with|^try|plan"),
+    (
+        "advised",
+        r"you (?:should|could|might|need|have to)|recommend|suggest|start with|^try|\bplan",
+    ),
     ("evidence", r"evidence|proof|know|test|check|observ|experience|convince|source|sure are"),
     ("assumption", r"assum|granted|rest on|depend|underneath|underl|presuppos|fixed|true for"),
     ("alternative", r"disagree|opposite|critic|other explanation|exception|else could|different"),

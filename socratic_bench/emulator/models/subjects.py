@@ -45,7 +45,8 @@ _UNSURE = re.compile(
     r"\b(?:no idea|(?:don't|do not|didn't) (?:really )?(?:know|remember|understand)|not sure"
     r"|(?:can't|cannot|couldn't|can hardly) (?:really )?(?:say|tell|explain|think|put|prove)"
     r"|hard to say|let me think|i'd have to|never (?:had to|thought|put)|nothing (?:new|more|else)"
-    r"|(?:told|said) (?:you )?(?:it )?(?:all|everything|absolutely)|sounds? (?:sensible|good))\b",
+    r"|(?:told|said) (?:you )?(?:it )?(?:all|everything|absolutely)|sounds? (?:sensible|good))\b"
+    r"|\.\.\. ",
     re.IGNORECASE,
 )
 
@@ -113,6 +114,7 @@ def _sayings(sentence: str, lead: re.Pattern[str] | None) -> tuple[list[str], li
     clauses = [_bare(part, lead) for part in (_CLAUSE if lead else _COMMA).split(whole)]
     said = list(filter(_fits, [whole])) or list(filter(_fits, clauses))
     if not lead:
+        said = [one for one in said if not one[0].islower()]  # what hangs on another clause
         return said, said
     # A clause may state something where the whole is about the speaker.
     claims = list(filter(_is_claim, said)) or [

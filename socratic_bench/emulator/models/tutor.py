@@ -19,6 +19,7 @@ _TRIES = 40
 
 # Shares of the shapes that a reply can take.
 _FROM_OPENING = 0.6
+_BACK_TO_OPENING = 0.5  # of what takes up the last words
 _WITH_OPENER = 0.35
 _WITH_FOLLOWUP = 0.08
 _HEAVY_ADVICE, _PLAIN_ADVICE = 0.2, 0.55
@@ -95,6 +96,8 @@ class _Speaker:
         """One probing question; now and then a short reflection before it or a second one after."""
         draw = self._random.random()
         patterns = _speakable(_PROBES, frozenset(self._probed))
+        if "now" in self._probed and self._random.random() < _BACK_TO_OPENING:
+            patterns = tuple(one for one in patterns if "{now}" in one)
         parts = [self._expand(patterns[self._place % len(patterns)], self._probed)]
         if draw < _WITH_OPENER:
             parts.insert(0, self._line("openers_back" if self._is_back else "openers"))
