@@ -141,8 +141,9 @@ _WORDS = {
 }
 # Asks for a number, or for a time, a place or somebody in what happened: one remembers it or not.
 _HOW_MANY = re.compile(
-    r"\b(?:how (?:long|many|often|old|tall|big|heavy|late|early|expensive)|how much(?! (?:of|do)\b)"
-    r"|what (?:time|year|age)|since when)\b(?![^?]*\b(?:would|could|should|might|can|must)\b)"
+    r"\b(?:how (?:long|many|often|far|old|tall|big|heavy|late|early|expensive)"
+    r"|how much(?! (?:of|do)\b)|what (?:time|year|age)|since when)\b"
+    r"(?![^?]*\b(?:would|could|should|might|can|must)\b)"
     r"|\b(?:cu\u00e1nt[oa]s?|a qu\u00e9 hora|wie (?:lange|viele?|oft|alt|gro(?:\u00df|ss)|schwer"
     r"|sp\u00e4t|teuer)|seit wann)\b"
     r"|\u4f55[\u6642\u65e5\u5e74\u6708\u6b73\u4eba\u56de\u679a\u5186\u5206\u500b\u66dc]|\u3044\u304f[\u3064\u3089]|\u3069[\u306e\u308c]?\u304f\u3089\u3044",

@@ -10,17 +10,11 @@ from msgspec import Struct
 
 from socratic_bench.benchmarks.socratic.scenarios import Insight, Move, Scenario
 from socratic_bench.benchmarks.socratic.scenarios.cues import Cues, ready
-from socratic_bench.benchmarks.socratic.students.asking import (
-    Asked,
-    asks_for_the_end,
-    has_number,
-    refers_to,
-)
-from socratic_bench.benchmarks.socratic.students.kinds import (
-    OF_ANOTHER,
-    kinds_asked,
-    word_defined,
-)
+from socratic_bench.benchmarks.socratic.students.asking import Asked, has_number
+from socratic_bench.benchmarks.socratic.students.aspects import NO_ANSWER, suits
+from socratic_bench.benchmarks.socratic.students.hearing import Heard
+from socratic_bench.benchmarks.socratic.students.kinds import OF_ANOTHER, word_defined
+from socratic_bench.benchmarks.socratic.students.particulars import speaks_of
 from socratic_bench.benchmarks.socratic.students.seeded import draw
 from socratic_bench.benchmarks.socratic.students.shared_words import (
     all_words_of,
@@ -36,6 +30,7 @@ _ASIDE_WORDS = 30  # what is said before a question, if it is short, says what t
 # question, one that only takes up what was said, one beside the question, what goes on.
 _ANSWERS, _OF_THE_MATTER, _TAKEN_UP, _BESIDE, _GOES_ON = 6, 3, 1, 1, 2
 _TO_AN_INSIGHT = 2  # more for a step to an insight than for another answer to the same
+_SUITS = 3  # more or less for what answers just this side of the kind, or another side
 _MOST_CUES = 2
 _MOST_SHARED = 3  # words of the question that stand in the sentence itself
 _SURELY = 2  # words of the matter by which a sentence is asked for, whatever the kind
@@ -60,56 +55,6 @@ class _Hits(Struct, frozen=True):
         cues = _OF_THE_MATTER * min(_MOST_CUES, self.n_own) + _TAKEN_UP * min(1, self.n_taken_up)
         words = min(_MOST_SHARED, self.n_shared)
         return cues + words + _BESIDE * self.is_beside + _GOES_ON * self.goes_on
-
-
-class Heard(Struct, frozen=True):
-    """A tutor's question, and what was said before it."""
-
-    tutor: str
-    asked: Asked
-    turn: int
-    said: str
-    opening: str
-    last: str
-
-    @property
-    def known(self) -> str:
-        """What the tutor may merely quote: the last reply, and what the talk began with."""
-        return f"{self.opening} {self.last}".casefold()
-
-    @property
-    def kinds(self) -> frozenset[str]:
-        """The kinds that are asked for, openly."""
-        found = kinds_asked(self.asked.questions) if self.asked.kind == "open" else ()
-        return frozenset(one.name for one in found)
-
-    @property
-    def is_of_a_kind(self) -> bool:
-        """Whether only an answer of these kinds answers it."""
-        is_sure = any(one.is_sure for one in kinds_asked(self.asked.questions))
-        return self.asked.kind == "open" and is_sure and self.kinds != {"more"}
-
-    @property
-    def is_on_topic(self) -> bool:
-        """Whether it is asked about words of the last reply or of how the talk began."""
-        return bool(words_of(self.asked.questions) & words_of(self.known))
-
-    @property
-    def asks_for_the_end(self) -> bool:
-        """Whether it is asked where all this leads, or what could change the student's mind.
-
-        Then the way to an insight may end.
-        """
-        asks = asks_for_the_end(self.asked) or "doubt" in self.kinds
-        return asks and (self.is_on_topic or self.refers_back)
-
-    @property
-    def refers_back(self) -> bool:
-        """Whether it is asked openly about what was just said."""
-        if self.asked.kind != "open" or self.asked.is_for_a_fact:
-            return False
-        shared = words_of(self.asked.questions) & words_of(self.last)
-        return bool(shared) or refers_to(self.last, self.tutor, self.asked)
 
 
 def drawn_out(scenario: Scenario, seed: int, heard: Heard) -> str | None:
@@ -137,7 +82,7 @@ def drawn_out(scenario: Scenario, seed: int, heard: Heard) -> str | None:
         return None
     at = draw(seed, scenario.id, "group", heard.turn)
     if heard.turn == 1:
-        n_groups = sum(n == 0 for n, _ in near)
+        n_groups = max(1, sum(n == 0 for n, _ in near))
         at = draw(scenario.id, "group") % n_groups + seed // _IN_A_ROW
     return near[at % len(near)][1]
 
@@ -203,26 +148,26 @@ def has_insight(scenario: Scenario, said: str) -> bool:
     return any(one.says and count(said, one.says[-1]) for one in scenario.draws_out)
 
 
-def next_of(
-    group: Group,
-    said: str,
-    asked: Asked | None = None,
-    shared: Mapping[str, int] | None = None,
-) -> str | None:
-    """The next of a group: in order on the way to an insight, else the one that fits best."""
-    left = [own for own in group.says if not count(said, own)]
-    if asked is None or shared is None or isinstance(group, Insight):
-        return next(iter(left), None)
-    number = asked.is_for_a_number
-    return max(left, key=lambda own: (number and has_number(own), shared[own]), default=None)
+def next_of(group: Group, said: str) -> str | None:
+    """The next of a group in order."""
+    return next((own for own in group.says if not count(said, own)), None)
 
 
 def _nexts(group: Group, heard: Heard, shared: Mapping[str, int]) -> Sequence[str]:
-    """The next of a group; first of all, any of those that fit alike."""
-    own = next_of(group, heard.said, heard.asked, shared)
-    if own is None or heard.turn > 1 or isinstance(group, Insight):
-        return () if own is None else (own,)
-    return [one for one in group.says if shared[one] == shared[own] and not count(heard.said, one)]
+    """The next of a group: in order on the way to an insight, else the one that fits best.
+
+    First of all, any of those that fit alike.
+    """
+    left = [own for own in group.says if not count(heard.said, own)]
+    if isinstance(group, Insight):
+        return left[:1]
+    number, kinds = heard.asked.is_for_a_number, heard.kinds & ready(group.cues).kinds
+    fits = [
+        (number and has_number(own), shared[own] + _SUITS * suits(heard.asks, kinds, own))
+        for own in left
+    ]
+    best = [own for own, fit in zip(left, fits, strict=True) if fit == max(fits)]
+    return best if heard.turn == 1 else best[:1]
 
 
 def _shared(scenario: Scenario, heard: Heard) -> Mapping[str, int]:
@@ -251,6 +196,13 @@ def _fit(group: Group, own: str, heard: Heard, n_shared: int, closed: Collection
     if asked.is_for_a_number and not has_number(own):
         return 0
     found = cues.matching(asked.questions)
+    has_own_cue = any(one not in heard.known for one in found)
+    is_free = has_own_cue or heard.kinds == {"meaning"} or (asked.kind == "polar" and bool(found))
+    things = heard.others if is_free else heard.particulars
+    if not speaks_of(
+        own, heard.asks, () if isinstance(group, Move) and found and is_free else things
+    ):
+        return 0
     if n_shared == 1 and not found and (asked.is_for_a_fact or asked.kind != "open"):
         n_shared = 0  # one word in common is no answer to a question for one thing
     hits = _Hits(
@@ -260,12 +212,13 @@ def _fit(group: Group, own: str, heard: Heard, n_shared: int, closed: Collection
         is_beside=asked.kind == "open" and _is_beside(cues, asked),
         goes_on=heard.refers_back and _goes_on(group, heard.last),
     )
-    is_marked = bool(cues.kinds & heard.kinds - {*closed})
-    answers = _answers(group, own, heard, hits, is_marked=is_marked)
+    kinds = cues.kinds & heard.kinds - {*closed}
+    suit = suits(heard.asks, kinds, own)
+    answers = _answers(group, own, heard, hits, is_marked=bool(kinds) and suit != NO_ANSWER)
     if answers is None or not (answers or _is_asked_for(heard, hits)):
         return 0
     to_an_insight = _TO_AN_INSIGHT * (isinstance(group, Insight) and heard.turn > 1)
-    return hits.weight + answers * (_ANSWERS + to_an_insight)
+    return hits.weight + answers * (_ANSWERS + to_an_insight + _SUITS * max(0, suit))
 
 
 def _answers(group: Group, own: str, heard: Heard, hits: _Hits, *, is_marked: bool) -> bool | None:

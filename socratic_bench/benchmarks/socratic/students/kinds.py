@@ -44,10 +44,15 @@ def kinds_asked(questions: str) -> tuple[KindAsked, ...]:
     Where some are sure, those alone. A question about somebody else's reason, or where another
     thing comes from, is none about the student's view: it is `OF_ANOTHER`.
     """
-    text = _THE_MATTER.sub("it", _QUOTED.sub("_", straight(questions)))
+    text = _THE_MATTER.sub("it", unquoted(questions))
     found = [one for part in _QUESTION.findall(text) if (one := _kind_asked(part))]
     sure = [one for one in found if one.is_sure]
     return tuple(dict.fromkeys(sure or found))
+
+
+def unquoted(questions: str) -> str:
+    """The questions, with a mark in place of what they quote."""
+    return _QUOTED.sub("_", straight(questions))
 
 
 def _kind_asked(question: str) -> KindAsked | None:
@@ -85,6 +90,8 @@ def _patterns() -> tuple[tuple[str, int, re.Pattern[str]], ...]:
         found += [(name, _SURE, re.compile(one, re.IGNORECASE)) for one in phrases]
         by_weakness: dict[int, list[str]] = {}
         for word in words:
+            if word in data["too_general"].splitlines():
+                continue
             how = _WEAKEST if name == "more" else _WEAK if word.rstrip("*") in weak else _SURE
             by_weakness.setdefault(how, []).append(word)
         found += [(name, how, pattern_of(tuple(some))) for how, some in by_weakness.items()]

@@ -9,15 +9,16 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
-from socratic_bench.benchmarks.socratic.students.asking import Asked, asked_by, has_number
+from socratic_bench.benchmarks.socratic.students.asking import Asked, has_number
 from socratic_bench.benchmarks.socratic.students.drawing import (
-    Heard,
     drawn_out,
     groups_left,
     has_insight,
     kinds_answered,
     next_of,
 )
+from socratic_bench.benchmarks.socratic.students.hearing import Heard, hear
+from socratic_bench.benchmarks.socratic.students.particulars import fact_asked, named
 from socratic_bench.benchmarks.socratic.students.pressure import (
     Push,
     Schedule,
@@ -35,6 +36,8 @@ from socratic_bench.benchmarks.socratic.students.voices import (
     echoed,
     joined,
     line,
+    unknown,
+    unknown_fact,
     with_lead,
 )
 
@@ -73,11 +76,9 @@ class ScriptedStudent(Struct, frozen=True):
         if push and self._pushes_alone(turn, push, said):
             text = pushed(self.scenario, self.seed, push)
             return StudentReply(text=text, closed=False, policy="pushed", pressure=push.kind)
-        last = exchanges[-1].student
-        tutor = exchanges[-1].tutor
-        asked = asked_by(tutor, self.scenario.language)
-        words = self._answer(Heard(tutor, asked, turn, said, exchanges[0].student, last))
-        text = with_lead(self.scenario, self.seed, turn, words.text, last)
+        heard = hear(self.scenario, exchanges)
+        words = self._answer(heard)
+        text = with_lead(self.scenario, self.seed, turn, words.text, heard.last)
         reply = StudentReply(
             text=text, closed=False, policy=words.policy, is_filler=words.is_filler
         )
@@ -116,11 +117,20 @@ class ScriptedStudent(Struct, frozen=True):
                 kinds = ["filler", "unsure"]
             if asked.is_for_a_fact:
                 kinds = ["recall", *kinds]
-            elif heard.is_of_a_kind:
-                new = heard.kinds - kinds_answered(self.scenario, said)
-                echo = echoed(self.scenario, self.seed, new, said)
+            echo = self._takes_up(heard)
         text, is_again = line(self.scenario, self.seed, kinds, said)
         return _Words(f"{echo}{text}", policy, is_filler=is_again or not has_own)
+
+    def _takes_up(self, heard: Heard) -> str:
+        """What names an open question that nothing answers: the thing asked about, or the kind."""
+        if heard.is_of_a_kind and not heard.asked.is_for_a_fact:
+            new = heard.kinds - kinds_answered(self.scenario, heard.said)
+            if echo := echoed(self.scenario, self.seed, new, heard.said):
+                return echo
+        if thing := named(self.scenario, heard.asks, heard.particulars):
+            return unknown(self.scenario, self.seed, thing, heard.said)
+        word = "" if heard.particulars else fact_asked(heard.asks)
+        return unknown_fact(self.scenario, word, heard.said) if word else ""
 
     def _advises(self, asked: Asked, tutor: str) -> bool:
         """Advice with no more than a yes-or-no question after it is still advice."""

@@ -10,7 +10,9 @@ from typing import Literal
 from socratic_bench.benchmarks.socratic.scenarios import Scenario, Voice, is_english
 from socratic_bench.benchmarks.socratic.scenarios.cues import GENERAL
 from socratic_bench.benchmarks.socratic.scenarios.wording import is_unspaced
+from socratic_bench.benchmarks.socratic.students.aspects import ASPECTS
 from socratic_bench.benchmarks.socratic.students.kinds import KINDS
+from socratic_bench.benchmarks.socratic.students.particulars import PARTICULARS
 from socratic_bench.benchmarks.socratic.students.seeded import draw, shuffled
 from socratic_bench.benchmarks.socratic.students.shared_words import COMMON
 from socratic_bench.converting import convert
@@ -43,6 +45,22 @@ def echoed(scenario: Scenario, seed: int, kinds: Collection[str], said: str) -> 
         for echo in shuffled(by_kind.get(kind, ()), seed, scenario.id, "echo", kind)
     )
     return next((f"{echo}{seam(echo)}" for echo in echoes if echo not in said), "")
+
+
+def unknown(scenario: Scenario, seed: int, thing: str, said: str) -> str:
+    """That nothing is known about a thing, with the seam behind it; empty in other languages."""
+    if not is_english(scenario):
+        return ""
+    lines = shuffled(_unknown(), seed, scenario.id, "unknown")
+    text = min(lines, key=lambda one: said.count(one.partition("{thing}")[0]))
+    text = text.replace("{thing}", thing)
+    return f"{text[:1].upper()}{text[1:]} "
+
+
+def unknown_fact(scenario: Scenario, word: str, said: str) -> str:
+    """That who, when or how many is not known, once, with the seam behind it; only in English."""
+    text = f"{word} exactly, I don't know. "
+    return text if is_english(scenario) and text not in said else ""
 
 
 def with_lead(scenario: Scenario, seed: int, turn: int, text: str, last: str) -> str:
@@ -93,7 +111,8 @@ def _leads(scenario: Scenario) -> tuple[str, ...]:
 
 def voices_sha256() -> str:
     """The fingerprint of the voices by age, of general questions and of common words."""
-    parts = (_DATA.read_bytes(), repr(GENERAL).encode(), KINDS.read_bytes(), COMMON.read_bytes())
+    files = (_DATA, KINDS, COMMON, ASPECTS, PARTICULARS)
+    parts = (repr(GENERAL).encode(), *(one.read_bytes() for one in files))
     return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
@@ -130,8 +149,13 @@ def _words(text: str) -> list[str]:
 
 @cache
 def _by_age() -> dict[str, Voice]:
-    ages = {name: one for name, one in _data().items() if name != "echoes"}
+    ages = {name: one for name, one in _data().items() if name not in ("echoes", "unknown")}
     return convert(ages, dict[str, Voice])
+
+
+@cache
+def _unknown() -> tuple[str, ...]:
+    return convert(_data()["unknown"], tuple[str, ...])
 
 
 @cache

@@ -1,0 +1,91 @@
+"""What a student hears: a tutor's question, and what was said before it."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from socratic_bench.benchmarks.socratic.scenarios import Scenario
+from socratic_bench.benchmarks.socratic.students.asking import (
+    Asked,
+    asked_by,
+    asks_for_the_end,
+    refers_to,
+)
+from socratic_bench.benchmarks.socratic.students.kinds import kinds_asked, unquoted
+from socratic_bench.benchmarks.socratic.students.particulars import others, particulars
+from socratic_bench.benchmarks.socratic.students.shared_words import words_of
+from socratic_bench.benchmarks.socratic.students.student import Exchange
+from socratic_bench.benchmarks.socratic.students.voices import joined
+
+
+class Heard(Struct, frozen=True):
+    """A tutor's question, what was said before it, and the things and people that it asks about."""
+
+    tutor: str
+    asked: Asked
+    turn: int
+    said: str
+    opening: str
+    last: str
+    particulars: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()
+
+    @property
+    def known(self) -> str:
+        """What the tutor may merely quote: the last reply, and what the talk began with."""
+        return f"{self.opening} {self.last}".casefold()
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds that are asked for, openly."""
+        found = kinds_asked(self.asked.questions) if self.asked.kind == "open" else ()
+        return frozenset(one.name for one in found)
+
+    @property
+    def asks(self) -> str:
+        """The questions without what they quote."""
+        return unquoted(self.asked.questions)
+
+    @property
+    def is_of_a_kind(self) -> bool:
+        """Whether only an answer of these kinds answers it."""
+        is_sure = any(one.is_sure for one in kinds_asked(self.asked.questions))
+        return self.asked.kind == "open" and is_sure and self.kinds != {"more"}
+
+    @property
+    def is_on_topic(self) -> bool:
+        """Whether it is asked about words of the last reply or of how the talk began."""
+        return bool(words_of(self.asked.questions) & words_of(self.known))
+
+    @property
+    def asks_for_the_end(self) -> bool:
+        """Whether it is asked where all this leads, or what could change the student's mind.
+
+        Then the way to an insight may end.
+        """
+        asks = asks_for_the_end(self.asked) or "doubt" in self.kinds
+        return asks and (self.is_on_topic or self.refers_back)
+
+    @property
+    def refers_back(self) -> bool:
+        """Whether it is asked openly about what was just said."""
+        if self.asked.kind != "open" or self.asked.is_for_a_fact:
+            return False
+        shared = words_of(self.asked.questions) & words_of(self.last)
+        return bool(shared) or refers_to(self.last, self.tutor, self.asked)
+
+
+def hear(scenario: Scenario, exchanges: Sequence[Exchange]) -> Heard:
+    last = exchanges[-1]
+    asked = asked_by(last.tutor, scenario.language)
+    opening, asks = exchanges[0].student, unquoted(asked.questions)
+    return Heard(
+        tutor=last.tutor,
+        asked=asked,
+        turn=len(exchanges),
+        said=joined([exchange.student for exchange in exchanges]),
+        opening=opening,
+        last=last.student,
+        particulars=particulars(scenario, asks, f"{opening} {last.student}"),
+        others=others(scenario, asks),
+    )
