@@ -160,7 +160,8 @@ def size_over_base_mb(image: str, folder: Path) -> float:
 def _saved_layers(image: str, folder: Path) -> Iterator[Iterator[IO[bytes]]]:
     """The archives of an image's layers, in their order."""
     archive = folder / "image.tar"
-    docker("save", "-o", archive, image)
+    # By its id: a name without a tag stands for all images of that name.
+    docker("save", "-o", archive, inspect(image)["Id"])
     with tarfile.open(archive) as saved:
         (manifest,) = json.load(_member(saved, "manifest.json"))
         yield (_member(saved, name) for name in manifest["Layers"])
