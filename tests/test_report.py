@@ -104,10 +104,10 @@ class TestDocument:
         first, second = reported.document["sentences"]
         assert first.startswith(f"{STEADY} keeps asking instead of telling longest: through all")
         assert "through all 10 turns in all 12 runs, and longer than both others" in first
-        assert "by more than chance (p at most .031)" in first
+        assert "by more than chance (p at most .032)" in first
         assert second.startswith(
-            "No run of it had a lasting lapse: with 95 % certainty, at least 48 % of further runs "
-            "have none, either (6 scenarios count, not 12 runs). Others break:"
+            "No run of it had a lasting lapse; from 6 scenarios, which its 12 runs repeat, it is "
+            "95 % sure that at least 48 % of further runs have none. Others break:"
         )
         assert f"{DRIFT} in 12 of 12 runs at turn 5" in second
         assert f"{LECTURER} in 12 of 12 runs at turn 0" in second

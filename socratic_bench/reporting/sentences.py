@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from math import ceil
 
 from socratic_bench.reporting.endurance import Endurance, time_of
 from socratic_bench.reporting.parts import between, counted, listed, number, percent
@@ -49,11 +50,12 @@ def _sure_of(study: Study, found: Endurance) -> str:
     share = found.without
     if share.low is None:
         return ""
-    few = ""
+    of_what = counted(found.n, "run")
     if share.n_clusters < found.n:
-        few = f" ({counted(share.n_clusters, study.views.sample)} count, not {found.n} runs)"
-    least = f"at least {percent(share.low)} of further runs have none, either"
-    return f": with 95 % certainty, {least}{few}"
+        samples = counted(share.n_clusters, study.views.sample)
+        of_what = f"{samples}, which its {found.n} runs repeat,"
+    least = f"at least {percent(share.low)} of further runs have none"
+    return f"; from {of_what} it is 95 % sure that {least}"
 
 
 def _all_tied(study: Study) -> bool:
@@ -76,7 +78,8 @@ def _certainty(study: Study, best: str) -> str:
     if study.tiers and len(study.tiers[0]) > 1:
         return f"though these runs cannot tell it from {_some(study.tiers[0][1:])}"
     largest = max(p for p in known.values() if p is not None)
-    told = "p under .001" if largest < TINY else f"p at most {number(largest, 3).lstrip('0')}"
+    bound = ceil(largest / TINY) * TINY
+    told = "p under .001" if largest < TINY else f"p at most {number(bound, 3).lstrip('0')}"
     whom = {1: "the other model", 2: "both others"}.get(len(others), f"all {len(others)} others")
     return f"and longer than {whom} by more than chance ({told})"
 
