@@ -106,8 +106,8 @@ class TestDocument:
         assert "through all 10 turns in all 12 runs, and longer than both others" in first
         assert "by more than chance (p at most .032)" in first
         assert second.startswith(
-            "No run of it had a lasting lapse; from 6 scenarios, which its 12 runs repeat, it is "
-            "95 % sure that at least 48 % of further runs have none. Others break:"
+            "No run of it had a lasting lapse; from 6 scenarios, which its 12 runs repeat, one can "
+            "be 95 % sure that at least 48 % of further runs have none. Others break:"
         )
         assert f"{DRIFT} in 12 of 12 runs at turn 5" in second
         assert f"{LECTURER} in 12 of 12 runs at turn 0" in second

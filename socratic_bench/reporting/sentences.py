@@ -55,7 +55,7 @@ def _sure_of(study: Study, found: Endurance) -> str:
         samples = counted(share.n_clusters, study.views.sample)
         of_what = f"{samples}, which its {found.n} runs repeat,"
     least = f"at least {percent(share.low)} of further runs have none"
-    return f"; from {of_what} it is 95 % sure that {least}"
+    return f"; from {of_what} one can be 95 % sure that {least}"
 
 
 def _all_tied(study: Study) -> bool:
