@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from socratic_bench.documents.cost import CostEntry
+from socratic_bench.documents.place import Place
 from socratic_bench.documents.result import RunResult
 from socratic_bench.errors import ENDINGS
 from socratic_bench.ports import Benchmark
@@ -39,9 +40,14 @@ def _parts(result: RunResult, benchmark: Benchmark) -> Iterator[str]:
     yield from map(plain, others)
     yield _cost(result.cost)
     yield duration(result.duration_s)
-    for place in (result.folder, result.s3):
-        if place:
-            yield f"kept in {plain(place.curated or place.raw)}"
+    yield from (_place(place) for place in (result.folder, result.s3) if place)
+
+
+def _place(place: Place) -> str:
+    """Without the file that comes last, not even the first may have arrived."""
+    if place.curated is None:
+        return f"what arrived is in {plain(place.raw)}"
+    return f"kept in {plain(place.curated)}"
 
 
 def _cost(cost: CostEntry | None) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from tests.command import CLAUDE, OFFLINE, ROOT, account, daily, environment, run
+from tests.fakes import FakeBedrock, Said
 from tests.terminal import COLOUR, run_all_in_terminal, run_in_terminal, screen, width
 
 DRIFT = (
@@ -66,6 +67,18 @@ def test_the_marks_are_there_without_colour(variables):
     marks = re.findall(r"turn {2,3}(\d+) ([!? ]) ", told.stderr)
     assert [int(turn) for turn, mark in marks if mark == "!"] == [5, 6, 7]
     assert [int(turn) for turn, _ in marks] == [*range(8)]
+
+
+def test_a_bucket_that_takes_nothing_is_not_told_to_have_kept_anything():
+    with FakeBedrock({"": [Said(b"", 403)]}) as bucket:
+        env = account(
+            "http://127.0.0.1:1", "emulator.socratic-v1:0", AWS_ENDPOINT_URL_S3=bucket.url
+        )
+        outcome = run(*OFFLINE, "--turns", "1", "--s3-bucket", "bucket", env=env)
+
+    assert (outcome.exit_code, outcome.document["s3_artifacts"]["curated"]) == (4, None)
+    assert f"what arrived is in {outcome.document['s3_artifacts']['raw']}" in outcome.stderr
+    assert "kept in s3://" not in outcome.stderr
 
 
 def test_a_closing_line_tells_the_result(tmp_path):
