@@ -233,7 +233,7 @@ class TestRefusals:
             (("{empty}",), ["no complete run"]),
             (("{empty}/sweeps/sweep-1",), ["no sweep-1"]),
             (("{broken}",), ["broken.json is no JSON document"]),
-            (("{foreign}",), ["foreign.json is no complete run"]),
+            (("{foreign}",), ["foreign.json is no complete run: its kind is 'doctor'."]),
         ],
     )
     def test_mistakes_are_named(self, words, said, folder, again, tmp_path):

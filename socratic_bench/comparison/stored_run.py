@@ -122,7 +122,10 @@ def _keys(document: Mapping[str, Any], name: str) -> RunKeys:
     try:
         keys = convert(document, RunKeys)
     except msgspec.ValidationError as error:
-        raise UsageError([f"{name} is no complete run: {reason(error)}"]) from error
+        kind = document.get("kind")
+        is_other = isinstance(kind, str) and kind not in ("run", "curated")
+        why = f"its kind is {kind!r}." if is_other else reason(error)
+        raise UsageError([f"{name} is no complete run: {why}"]) from error
     if keys.kind not in ("run", "curated") or keys.status != "completed":
         told = f"{name} is no complete run: {keys.kind}, {keys.status}."
         raise UsageError([told], hint=COMPLETE_IT)
