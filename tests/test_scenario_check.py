@@ -229,6 +229,12 @@ def test_the_checker_leaves_a_person_s_words_alone(said):
     assert changed(says=(said,)) == []
 
 
+def test_the_checker_wants_example_questions_to_be_questions():
+    assert changed(asked=("What did you build? Tell me more.",)) == [
+        "asked, item 1: no question at the end; each ends with its mark"
+    ]
+
+
 @pytest.mark.parametrize(
     ("cues", "problem"),
     [

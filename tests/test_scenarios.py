@@ -317,6 +317,7 @@ def test_a_file_with_cues_becomes_insights_moves_and_a_voice(tmp_path):
     assert [one.insight.split()[0] for one in scenario.draws_out] == ["the", "a"]
     assert scenario.draws_out[0].cues == ("foil", "ball", "shape*", "same weight", "why")
     assert [one.holds_belief for one in scenario.moves] == [False, True, False]
+    assert scenario.moves[0].asked[1].startswith("Was your boat closed? How does")
     assert scenario.voice is not None
     assert scenario.voice.lead == ("Hm.", "Wait.", "OK.")
     assert (scenario.replies, scenario.language, scenario.pressure) == ((), "en", None)
@@ -341,6 +342,11 @@ BUILT = {
         'cues = ["bottle", "bath", "without air", "what if"]',
         'cues = "bottle"',
         ["moves, item 3, cues: must be a list of texts, not text"],
+    ),
+    "example questions for another number of sentences": (
+        '    "Was your boat closed? How does the air stay in? What keeps the air inside?",\n',
+        "",
+        ["moves, item 1, asked: 1 given beside 2 of says; write a text for each of them"],
     ),
     "a switch that is a text": (
         "holds_belief = true",

@@ -205,6 +205,18 @@ def _misfits(values: Mapping[str, object]) -> Iterator[str]:
     if "closing" in values and "closes_after" not in values:
         yield "closes_after: missing; without it the student never says its closing"
     yield from _unspoken(values)
+    for place in ("draws_out", "moves"):
+        listed = values.get(place)
+        for position, group in enumerate(listed if isinstance(listed, list) else (), start=1):
+            yield from (f"{place}, item {position}, {found}" for found in _unmatched(group))
+
+
+def _unmatched(group: object) -> Iterator[str]:
+    """Example questions of which nobody knows what answers them."""
+    table = group if isinstance(group, dict) else {}
+    asked, says = table.get("asked"), table.get("says", [])
+    if isinstance(asked, list) and isinstance(says, list) and len(asked) != len(says):
+        yield f"asked: {len(asked)} given beside {len(says)} of says; write a text for each of them"
 
 
 def _unspoken(values: Mapping[str, object]) -> Iterator[str]:

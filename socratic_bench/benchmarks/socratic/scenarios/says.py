@@ -104,6 +104,9 @@ def wrong_cues(scenario: Scenario) -> Iterator[str]:
     """Cues that no question has, that another one makes needless, and words without any."""
     for place, group in groups(scenario).items():
         yield from (f"{place}, {found}" for found in _cues(group))
+        for n, text in enumerate(group.asked, 1):
+            if text[-1] not in QUESTION_MARKS:
+                yield f"{place}, asked, item {n}: no question at the end; each ends with its mark"
 
 
 def unmarked_belief(scenario: Scenario) -> Iterator[str]:

@@ -38,6 +38,7 @@ class Text(Struct, frozen=True):
 
 _CUES = Text(60, (1, 40))
 _SAYS = Text(600, (1, 12))
+_ASKED = Text(900, (1, 12))
 _LINES = Text(300, (1, 30))
 _Lines = Annotated[tuple[str, ...], _LINES]
 
@@ -46,12 +47,14 @@ class Insight(Struct, frozen=True):
     """What good questions let the student see, and the words by which it gets there.
 
     A tutor's question with one of the `cues` in it draws out the next of `says`; the last of them
-    states the insight.
+    states the insight. `asked` has a text for each of `says`: examples of questions to which it is
+    the answer, one behind the other.
     """
 
     insight: Annotated[str, Text(300)]
     cues: Annotated[tuple[str, ...], _CUES] = ()
     says: Annotated[tuple[str, ...], _SAYS] = ()
+    asked: Annotated[tuple[str, ...], _ASKED] = ()
 
 
 class Move(Struct, frozen=True):
@@ -62,6 +65,7 @@ class Move(Struct, frozen=True):
 
     cues: Annotated[tuple[str, ...], _CUES]
     says: Annotated[tuple[str, ...], _SAYS]
+    asked: Annotated[tuple[str, ...], _ASKED] = ()
     holds_belief: Annotated[bool, Text()] = False
 
 
