@@ -4,6 +4,7 @@ import atexit
 import gc
 import json
 import os
+import re
 import runpy
 import select
 import signal
@@ -13,6 +14,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from pkgutil import walk_packages
 
@@ -39,6 +41,11 @@ LATER = (
     "urllib3.connectionpool",
     "vl_convert",
 )
+# What plays here, apart, tells which patterns commands compile where they first need them.
+MODELS = ("emulator.socratic-v1:0", "emulator.lecturer-v1:0")
+STUDENTS = (None, "emulator.student-v1:0")
+# More than `re` keeps of its own accord.
+PATTERNS_KEPT = 10_000
 # The exit code of a command that has come to its end.
 _LEAVE: list[int] = []
 
@@ -51,9 +58,47 @@ def _import_all() -> None:
                 import_module(module.name)
     for name in LATER:
         import_module(name)
+    _compile_all()
     # Nothing of it is garbage, and what a collector touches is copied for each process.
     gc.collect()
     gc.freeze()
+
+
+def _compile_all() -> None:
+    """Compile what runs compile, which takes as long as all else in a short one.
+
+    They are played in another process: this one is to have run nothing.
+    """
+    re._MAXCACHE = PATTERNS_KEPT
+    found, told = os.pipe()
+    if not os.fork():
+        _play()
+        patterns = [key[1:] for key in re._cache if key[0] is str]
+        with os.fdopen(told, "w") as pipe:
+            json.dump(patterns, pipe)
+        os._exit(0)
+    os.close(told)
+    with os.fdopen(found) as pipe:
+        patterns = json.load(pipe)
+    os.wait()
+    for pattern, flags in patterns:
+        re.compile(pattern, flags)
+
+
+def _play() -> None:
+    from socratic_bench import RunConfig, run
+
+    for model, student in product(MODELS, STUDENTS):
+        run(
+            RunConfig(
+                offline=True,
+                model=model,
+                student_model=student,
+                judge_model="emulator.judge-v1:0",
+                prompt="I'm considering a career change but unsure where to start.",
+                turns=8,
+            )
+        )
 
 
 def _serve(orders: socket.socket) -> None:

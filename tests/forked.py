@@ -1,9 +1,10 @@
-"""Starts commands without what each would spend on importing the same modules.
+"""Starts commands without what each would spend on importing the same modules, and on compiling
+the same regular expressions.
 
-A process that has imported them, and has run nothing, forks for each command: this has a process
-of its own, with its own words, environment, folder, streams, signals and end, and runs
-`python -m cli` from its first line on. What differs is only when modules were imported, so tests
-of that start the interpreter, and so does everything while coverage is measured.
+A process that has done so, and has run nothing, forks for each command: this has a process of its
+own, with its own words, environment, folder, streams, signals and end, and runs `python -m cli`
+from its first line on. What differs is only when modules were imported and patterns compiled, so
+tests of that start the interpreter, and so does everything while coverage is measured.
 """
 
 import json

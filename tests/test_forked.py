@@ -1,4 +1,6 @@
-"""A command that the tests fork is like one that is started: only its imports were made before."""
+"""A command that the tests fork is like one that is started: only its imports were made before,
+and its patterns compiled.
+"""
 
 import signal
 import subprocess

@@ -24,14 +24,15 @@ def table(count: int) -> str:
 
 
 TURN = {"student": "Hello", "tutor": "Why?"}
+# Written where they are read: most of those who import this look for other tests.
 CROWDED = {
-    "transcript": ("--transcript", json.dumps({"turns": [TURN], **keys(MANY)})),
-    "its turn": ("--transcript", json.dumps({"turns": [{**TURN, **keys(MANY)}]})),
-    "its turns": ("--transcript", json.dumps({"turns": [0] * MANY})),
-    "prices": ("--prices", json.dumps({"models": keys(MANY)})),
-    "scenario": ("--scenario-file", table(MANY)),
-    "student": ("--scenario-file", f"[student]\n{table(MANY)}"),
-    "items": ("--scenario-file", f"openings = [{'1,' * MANY}]"),
+    "transcript": ("--transcript", lambda: json.dumps({"turns": [TURN], **keys(MANY)})),
+    "its turn": ("--transcript", lambda: json.dumps({"turns": [{**TURN, **keys(MANY)}]})),
+    "its turns": ("--transcript", lambda: json.dumps({"turns": [0] * MANY})),
+    "prices": ("--prices", lambda: json.dumps({"models": keys(MANY)})),
+    "scenario": ("--scenario-file", lambda: table(MANY)),
+    "student": ("--scenario-file", lambda: f"[student]\n{table(MANY)}"),
+    "items": ("--scenario-file", lambda: f"openings = [{'1,' * MANY}]"),
 }
 
 
@@ -42,9 +43,9 @@ def bounded(*words: str, cpu_s: int = 20) -> subprocess.CompletedProcess[bytes]:
 
 @pytest.mark.parametrize("name", daily(CROWDED, "its turns", "prices", "scenario"))
 def test_of_ten_thousands_of_mistakes_twenty_are_shown_and_the_rest_is_counted(name, tmp_path):
-    flag, content = CROWDED[name]
+    flag, written = CROWDED[name]
     file = tmp_path / "file"
-    file.write_text(content)
+    file.write_text(written())
     opening = () if flag == "--transcript" else ("--prompt", "x")
     done = bounded(*PLAY, *opening, flag, str(file))
     lines = done.stderr.decode().splitlines()
