@@ -181,15 +181,15 @@ QUESTIONS = {
     },
     "meaning": {
         "en": [
+            "Could you put that in one sentence?",
+            "What does that word mean?",
             "What do you mean by fair?",
             "How would you define a friend?",
             "What counts as a lie for you, and what does not?",
             "When you say 'better', what are you pointing to?",
             "In what sense do you mean 'put up a tent'?",
             "How would you describe gravity to someone who has never heard of it?",
-            "Could you put that in one sentence?",
             "Which of the words in that matters most, and what does it stand for?",
-            "What does that word mean?",
             "Which part of a promise could you not leave out without changing what you mean?",
             "What exactly is a mood?",
             "Can you put that in other words?",

@@ -9,6 +9,7 @@ from random import Random
 from socratic_bench.emulator.dialogue import Dialogue
 from socratic_bench.emulator.models.grammar import book, expand, sayable
 from socratic_bench.emulator.models.moves import Move, plan
+from socratic_bench.emulator.models.phrases import WORD
 from socratic_bench.emulator.models.pressure import help_for
 from socratic_bench.emulator.models.subjects import Subject, statements, subject_of
 
@@ -16,6 +17,7 @@ _PROBES = ("definition", "assumption", "evidence", "implication", "alternative")
 _STRIDE = 101  # through the probes that fit: a prime beyond most of their numbers
 _SLOT = re.compile(r"{(\w+)}")
 _TRIES = 40
+_STEM = 5  # letters
 
 # Shares of the shapes that a reply can take.
 _FROM_OPENING = 0.6
@@ -45,12 +47,13 @@ def tutor_reply(dialogue: Dialogue) -> str:
 class _Speaker:
     """Words for one reply: the slots are drawn once, so that a reply stays with its subject.
 
-    It asks about what the student came with, or takes up what the student stated last.
+    It asks about what the student came with, or takes up what the student stated last of that.
     """
 
     def __init__(self, opening: str, latest: str, turn: int, random: Random) -> None:
         about = subject_of(_last_paragraph(opening))
-        stated = statements(_last_paragraph(latest)).claims
+        said = statements(_last_paragraph(latest)).claims
+        stated = tuple(one for one in said if _telling(one) & _telling(opening))
         self._random = random
         self._help = help_for(latest)
         self._place = sum(map(ord, opening[:200])) + turn * _STRIDE
@@ -135,6 +138,11 @@ def _brought(about: Subject, quote: str | None) -> Mapping[str, str]:
     return _filled(
         np=np, view=view, term=about.term, quote=quote, claim=quote if is_claim else None
     )
+
+
+def _telling(text: str) -> frozenset[str]:
+    """The longer words of a text without their endings, by which two texts are about one thing."""
+    return frozenset(one[:_STEM].casefold() for one in WORD.findall(text) if len(one) >= _STEM)
 
 
 def _filled(**slots: str | None) -> Mapping[str, str]:

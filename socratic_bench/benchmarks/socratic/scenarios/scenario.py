@@ -115,7 +115,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     language: Annotated[str, Text(35)] = "en"
     openings: Annotated[tuple[str, ...], Text(600, (1, 10))]
     draws_out: Annotated[tuple[Insight, ...], Text(count=(2, 4))]
-    moves: Annotated[tuple[Move, ...], Text(count=(1, 20))] = ()
+    moves: Annotated[tuple[Move, ...], Text(count=(1, 40))] = ()
     replies: Annotated[tuple[str, ...], Text(600, (6, 10))] = ()
     knows: Annotated[str | None, Text(600)] = None
     does_not_know: Annotated[str | None, Text(600)] = None

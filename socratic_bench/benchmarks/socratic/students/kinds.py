@@ -50,9 +50,13 @@ def kinds_asked(questions: str) -> tuple[KindAsked, ...]:
     return tuple(dict.fromkeys(sure or found))
 
 
-def unquoted(questions: str) -> str:
-    """The questions, with a mark in place of what they quote."""
-    return _QUOTED.sub("_", straight(questions))
+def unquoted(questions: str, fewest_words: int = 1) -> str:
+    """The questions, with a mark in place of what they quote of so many words or more."""
+
+    def without(quoted: re.Match[str]) -> str:
+        return "_" if len(quoted[0].split()) >= fewest_words else quoted[0]
+
+    return _QUOTED.sub(without, straight(questions))
 
 
 def _kind_asked(question: str) -> KindAsked | None:

@@ -1,0 +1,139 @@
+"""How surely a question asks for a sentence of the student's.
+
+Its likeness (see `examples`), the cues of its scenario, that it is marked as an answer to the kind
+of the question ("how do you know", "what would follow"), and that it goes on with what was just
+said: all of it is added. Below `ENOUGH` the sentence is not asked for.
+"""
+
+from collections.abc import Collection
+
+from msgspec import Struct
+
+from socratic_bench.benchmarks.socratic.scenarios import Insight, Move
+from socratic_bench.benchmarks.socratic.scenarios.cues import Cues, ready, straight
+from socratic_bench.benchmarks.socratic.students.asking import Asked, has_number
+from socratic_bench.benchmarks.socratic.students.aspects import NO_ANSWER, suits
+from socratic_bench.benchmarks.socratic.students.hearing import Heard
+from socratic_bench.benchmarks.socratic.students.kinds import OF_ANOTHER
+from socratic_bench.benchmarks.socratic.students.particulars import speaks_of
+from socratic_bench.benchmarks.socratic.students.shared_words import words_of
+from socratic_bench.benchmarks.socratic.students.voices import count, joined
+
+Group = Insight | Move
+
+ENOUGH = 0.5
+# That a sentence answers the kind of the question, or another one; of a question that names a thing
+# which the sentence does not, the kind says less.
+OF_THE_KIND, _OF_ANOTHER_KIND = 0.8, -0.6
+_OF_THE_KIND_OF_A_THING, _OF_ANOTHER_KIND_OF_A_THING = 0.15, -0.2
+_SUITS = 0.4  # more or less for what answers just this side of the kind, or another side
+_MOST_CUES = 2
+# A cue of the matter, and one that only takes up what was said or stands beside the question. Where
+# there are no example questions, and on the way to an insight, it does for all.
+_CUE, _CUE_ALONE, _TAKEN_UP = 0.35, 0.55, 0.1
+_GOES_ON, _LEADS_ON = 0.2, 1.0
+_DEFINED = 7  # words: "When I say the right job, I see"
+_ASIDE_WORDS = 30  # what is said before a question, if it is short, says what the question is about
+# What the next step to an insight answers, if it is asked of the step before it.
+_OF_A_STEP = frozenset(("reason", "evidence", "consequence", "more"))
+
+
+class Candidate(Struct, frozen=True):
+    """A sentence that may come, and how like its example questions the question is."""
+
+    group: Group
+    own: str
+    likeness: float
+
+    @property
+    def cues(self) -> Cues:
+        return ready(self.group.cues)
+
+    @property
+    def known(self) -> str:
+        """The sentence and its example questions."""
+        place = self.group.says.index(self.own)
+        return " ".join((self.own, *self.group.asked[place : place + 1]))
+
+
+def weight(one: Candidate, heard: Heard, closed: Collection[str]) -> float:
+    """0 if the sentence may not come; `closed` are kinds that draw nothing out any more."""
+    if not _may_come(one, heard):
+        return 0.0
+    goes_on = _goes_on(one.group, heard)
+    found = one.likeness + goes_on + _of_cues(one, heard)
+    return found + _of_the_kind(one, heard, closed, goes_on=bool(goes_on))
+
+
+def _of_the_kind(one: Candidate, heard: Heard, closed: Collection[str], *, goes_on: bool) -> float:
+    kinds = one.cues.kinds & heard.kinds - {*closed}
+    if one.group.asked and not _defines_what_was_said(one, heard):
+        kinds -= {"meaning"}
+    suit = suits(heard.asks, kinds, one.own)
+    is_of_a_thing = bool(heard.particulars)
+    if not one.group.asked:
+        is_of_a_thing = heard.kinds != {"meaning"} and not speaks_of(one.own, "", heard.particulars)
+    found = _SUITS * suit
+    if kinds and suit != NO_ANSWER:
+        return found + (_OF_THE_KIND_OF_A_THING if is_of_a_thing else OF_THE_KIND)
+    if heard.is_of_a_kind and not goes_on and not heard.kinds & {*one.cues.kinds, OF_ANOTHER}:
+        return found + (_OF_ANOTHER_KIND_OF_A_THING if is_of_a_thing else _OF_ANOTHER_KIND)
+    return found
+
+
+def _defines_what_was_said(one: Candidate, heard: Heard) -> bool:
+    """Whether it begins with a word that was spoken of: one defines no other unasked."""
+    begins = " ".join(one.own.split()[:_DEFINED])
+    return bool(words_of(begins) & words_of(f"{heard.said} {heard.asked.questions}"))
+
+
+def _may_come(one: Candidate, heard: Heard) -> bool:
+    """Not where a number or somebody else is asked about that the sentence does not have, and no
+    insight before it is due: neither a mere "why" gets there nor a question for a yes.
+    """
+    if heard.asked.is_for_a_number and not has_number(one.own):
+        return False
+    if not speaks_of(one.own, heard.asks, ()) or not _is_of_whom(one, heard):
+        return False
+    is_insight = isinstance(one.group, Insight) and one.own == one.group.says[-1]
+    return not is_insight or _is_due(one, heard)
+
+
+def _is_of_whom(one: Candidate, heard: Heard) -> bool:
+    """Whether the sentence, an example question or a cue names whom it is asked about."""
+    if isinstance(one.group, Move) and one.cues.matching(heard.asked.questions):
+        return True
+    return speaks_of(one.known, "", heard.others)
+
+
+def _is_due(one: Candidate, heard: Heard) -> bool:
+    if heard.asked.kind != "open" or "reason" in heard.kinds:
+        return False
+    is_marked = bool(one.cues.kinds & heard.kinds) and heard.is_on_topic
+    is_its_matter = one.likeness >= ENOUGH or bool(one.cues.matching(heard.asked.questions))
+    return heard.asks_for_the_end or is_marked or is_its_matter
+
+
+def _of_cues(one: Candidate, heard: Heard) -> float:
+    found = one.cues.matching(heard.asked.questions)
+    n_own = min(_MOST_CUES, len([cue for cue in found if cue not in heard.known]))
+    taken_up = _TAKEN_UP * (len(found) > n_own or _is_beside(one.cues, heard.asked))
+    if not one.group.asked:
+        return _CUE_ALONE * max(n_own, bool(found) and not heard.is_of_a_kind) + taken_up
+    return (_CUE_ALONE if isinstance(one.group, Insight) else _CUE) * n_own + taken_up
+
+
+def _goes_on(group: Group, heard: Heard) -> float:
+    """What it weighs that it is asked on, of what the group was just spoken from."""
+    if not heard.refers_back or not any(count(joined([heard.last]), own) for own in group.says):
+        return 0.0
+    is_of_all = not heard.particulars and heard.asks == straight(heard.asked.questions)
+    leads_on = heard.asks_for_the_end or bool(heard.kinds & _OF_A_STEP)
+    if isinstance(group, Insight) and leads_on and is_of_all:
+        return _LEADS_ON
+    return _GOES_ON * isinstance(group, Move)
+
+
+def _is_beside(cues: Cues, asked: Asked) -> bool:
+    is_short = len(asked.rest.split()) <= _ASIDE_WORDS
+    return asked.kind == "open" and is_short and bool(cues.matching(asked.rest))
