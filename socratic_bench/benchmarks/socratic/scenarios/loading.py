@@ -68,7 +68,9 @@ def find_by_opening(prompt: str, folder: Path = DATA) -> Scenario | None:
         return None
     for path in sorted(folder.glob("*.toml")):
         # Parsing costs ten times as much as reading, so only files that can match are parsed.
-        if wanted in normal(path.read_text(encoding="utf-8").replace('\\"', '"')):
+        # The openings stand above the first table.
+        head = path.read_text(encoding="utf-8").partition("\n[")[0]
+        if wanted in normal(head.replace('\\"', '"')):
             scenario = _load_trusted(path)
             if wanted in map(normal, scenario.openings):
                 return scenario

@@ -8,7 +8,7 @@ ones weighing more (TF-IDF: Manning, Raghavan, Sch\u00fctze, Introduction to Inf
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import chain
 
@@ -18,7 +18,7 @@ from socratic_bench.benchmarks.socratic.scenarios import Scenario, own_sentences
 from socratic_bench.benchmarks.socratic.scenarios.scenario import groups
 from socratic_bench.benchmarks.socratic.scenarios.wording import QUESTION_MARKS
 from socratic_bench.benchmarks.socratic.students.hearing import Heard
-from socratic_bench.benchmarks.socratic.students.kinds import kinds_asked, unquoted
+from socratic_bench.benchmarks.socratic.students.kinds import unquoted
 from socratic_bench.benchmarks.socratic.students.shared_words import (
     all_words_of,
     rare_words,
@@ -31,15 +31,17 @@ _QUESTION = re.compile(f"[^{_MARKS}]+[{_MARKS}]")
 _NUMBER = re.compile(r"\d+")
 _OF_THE_SENTENCE = 2.0  # what its own words count beside those of its example questions
 _A_WORD, _MOST_WORDS = 0.5, 2  # what a telling word counts where there are no examples
-_OF_THE_KIND = 1.0
 _BESIDE = 0.3  # what is quoted, or said before the question
 _LONG = 4  # words: what is shorter between marks is a word that is asked about
 
 
 class _Index(Struct, frozen=True):
-    """What each word weighs, and by sentence its own words and those of each example question."""
+    """What each word weighs, the rarer the more, and by sentence its own words and those of each
+    example question, as vectors of length 1.
+    """
 
     weights: Vector
+    rarest: float
     sentences: Mapping[str, Vector]
     examples: tuple[tuple[str, Vector], ...]
 
@@ -56,7 +58,7 @@ def likeness(scenario: Scenario, heard: Heard) -> Mapping[str, float]:
             own: _A_WORD * min(_MOST_WORDS, len(words & rare))
             for own, rare in rare_words(scenario).items()
         }
-    asked = _unit(_asked(heard), index.weights)
+    asked = _asked(heard, index)
     found = dict.fromkeys(index.sentences, 0.0)
     for own, example in index.examples:
         found[own] = max(found[own], _cosine(asked, example))
@@ -66,15 +68,17 @@ def likeness(scenario: Scenario, heard: Heard) -> Mapping[str, float]:
     }
 
 
-def _asked(heard: Heard) -> Vector:
-    """The words of the questions, and with less weight those that they quote or are put beside."""
+def _asked(heard: Heard, index: _Index) -> Vector:
+    """The words of the questions, and with less weight those that they quote or are put beside.
+
+    A telling word that no text of the scenario has weighs most.
+    """
+    questions = unquoted(heard.asked.questions, _LONG)
     beside = _words(f"{heard.asked.questions} {heard.asked.rest}")
-    return {**dict.fromkeys(beside, _BESIDE), **_features(unquoted(heard.asked.questions, _LONG))}
-
-
-def _features(question: str) -> Vector:
-    kinds = {f"kind {one.name}": _OF_THE_KIND for one in kinds_asked(question)}
-    return {**dict.fromkeys(_words(question), 1.0), **kinds}
+    times = {**dict.fromkeys(beside, _BESIDE), **dict.fromkeys(_words(questions), 1.0)}
+    unknown = dict.fromkeys(words_of(f"{heard.asked.questions} {heard.asked.rest}"), index.rarest)
+    weights = {**unknown, **index.weights}
+    return _unit({word: one * weights.get(word, 0.0) for word, one in times.items()})
 
 
 def _words(text: str) -> frozenset[str]:
@@ -83,37 +87,31 @@ def _words(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def _index(scenario: Scenario) -> _Index:
+    sentences = {own: _words(own) for own in own_sentences(scenario).values()}
     examples = [
-        (own, _features(one))
+        (own, _words(one))
         for group in groups(scenario).values()
         for own, asked in zip(group.says, group.asked, strict=False)
         for one in _QUESTION.findall(asked)
     ]
-    sentences = {own: dict.fromkeys(_words(own), 1.0) for own in own_sentences(scenario).values()}
-    weights = _rarity([*sentences.values(), *(words for _, words in examples)])
+    listed = [*sentences.values(), *(words for _, words in examples)]
+    often = Counter(chain.from_iterable(listed))
+    weights = {word: math.log((1 + len(listed)) / times) for word, times in often.items()}
+
+    def vector(words: frozenset[str]) -> Vector:
+        return _unit({word: weights[word] for word in words})
+
     return _Index(
         weights,
-        {own: _unit(words, weights) for own, words in sentences.items()},
-        tuple((own, _unit(words, weights)) for own, words in examples),
+        max(weights.values(), default=0.0),
+        {own: vector(words) for own, words in sentences.items()},
+        tuple((own, vector(words)) for own, words in examples),
     )
 
 
-def _rarity(texts: Iterable[Vector]) -> Vector:
-    """The inverse document frequency of each word."""
-    listed = [*texts]
-    often = Counter(chain.from_iterable(listed))
-    return {word: math.log((1 + len(listed)) / times) for word, times in often.items()}
-
-
-def _unit(words: Vector, weights: Vector) -> Vector:
-    """Weighed, and of length 1. A telling word that no text of the scenario has weighs most."""
-    rarest = max(weights.values(), default=0.0)
-    unknown = dict.fromkeys(words_of(" ".join(words)), rarest)
-    found = {
-        word: times * weights.get(word, unknown.get(word, 0.0)) for word, times in words.items()
-    }
-    length = math.sqrt(sum(one * one for one in found.values())) or 1.0
-    return {word: one / length for word, one in found.items()}
+def _unit(weighed: Vector) -> Vector:
+    length = math.sqrt(sum(one * one for one in weighed.values())) or 1.0
+    return {word: one / length for word, one in weighed.items()}
 
 
 def _cosine(one: Vector, other: Vector) -> float:

@@ -67,7 +67,7 @@ def weight(one: Candidate, heard: Heard, closed: Collection[str]) -> float:
 
 def _of_the_kind(one: Candidate, heard: Heard, closed: Collection[str], *, goes_on: bool) -> float:
     kinds = one.cues.kinds & heard.kinds - {*closed}
-    if one.group.asked and not _defines_what_was_said(one, heard):
+    if "meaning" in kinds and one.group.asked and not _defines_what_was_said(one, heard):
         kinds -= {"meaning"}
     suit = suits(heard.asks, kinds, one.own)
     is_of_a_thing = bool(heard.particulars)
@@ -125,7 +125,7 @@ def _of_cues(one: Candidate, heard: Heard) -> float:
 
 def _goes_on(group: Group, heard: Heard) -> float:
     """What it weighs that it is asked on, of what the group was just spoken from."""
-    if not heard.refers_back or not any(count(joined([heard.last]), own) for own in group.says):
+    if not any(count(joined([heard.last]), own) for own in group.says) or not heard.refers_back:
         return 0.0
     is_of_all = not heard.particulars and heard.asks == straight(heard.asked.questions)
     leads_on = heard.asks_for_the_end or bool(heard.kinds & _OF_A_STEP)
