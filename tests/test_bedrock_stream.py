@@ -252,7 +252,27 @@ HELD = {
         b'{"stopReason":7}',
         b'{"stopReason":"end_turn","additionalModelResponseFields":null}',
     ),
-    "metadata": (b'{"usage":{"inputTokens":1,"cacheReadInputTokens":null},"metrics":{}}', b"{}"),
+    "contentBlockStart": (
+        b'{"start":{"toolUse":{"toolUseId":"u","name":"n"}},"contentBlockIndex":0}',
+        b'{"start":{"toolUse":{"toolUseId":"u","name":"n","more":1}},"contentBlockIndex":0}',
+        b'{"start":{"toolUse":{"toolUseId":null,"name":7}},"contentBlockIndex":0,"p":"x"}',
+        b'{"start":{"toolUse":{}},"contentBlockIndex":0}',
+        b'{"start":{"image":{"format":"png"}},"contentBlockIndex":0}',
+        b'{"start":{},"contentBlockIndex":0}',
+        b'{"start":null,"contentBlockIndex":null}',
+    ),
+    "metadata": (
+        b'{"usage":{"inputTokens":1,"cacheReadInputTokens":null},"metrics":{}}',
+        b'{"usage":{"inputTokens":1,"outputTokens":2,"totalTokens":3},"metrics":{"latencyMs":4}}',
+        b'{"usage":{"inputTokens":1,"cacheReadInputTokens":2,"cacheWriteInputTokens":3}}',
+        b'{"usage":{"inputTokens":1.5},"metrics":{"latencyMs":4}}',
+        b'{"usage":{"inputTokens":"1"},"metrics":{"latencyMs":true}}',
+        b'{"usage":{"inputTokens":1,"more":2},"metrics":{"latencyMs":4}}',
+        b'{"usage":{"inputTokens":123456789012345678901234567890}}',
+        b'{"usage":{"inputTokens":1},"performanceConfig":{"latency":"optimized"}}',
+        b'{"usage":null,"metrics":5}',
+        b"{}",
+    ),
     "somethingNew": (b'{"a":1}', b"{"),
 }
 

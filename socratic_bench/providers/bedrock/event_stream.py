@@ -29,11 +29,17 @@ PAYLOAD_MAX_BYTES = 24 * 2**20
 _PRELUDE = struct.Struct("!III")
 _CHECKSUM = struct.Struct("!I")
 _AROUND_BYTES = _PRELUDE.size + _CHECKSUM.size
+_CHECKED_BYTES = _PRELUDE.size - _CHECKSUM.size
 _OK = 200
 
 
 class _Started(TypedDict):
     role: str
+
+
+class _BlockStarted(TypedDict):
+    contentBlockIndex: int
+    start: dict[Literal["toolUse"], dict[Literal["toolUseId", "name"], str]]
 
 
 class _Delta(TypedDict):
@@ -49,19 +55,33 @@ class _Stopped(TypedDict):
     stopReason: str
 
 
+_Count = Literal[
+    "inputTokens",
+    "outputTokens",
+    "totalTokens",
+    "cacheReadInputTokens",
+    "cacheWriteInputTokens",
+    "latencyMs",
+]
+
+
 # Whatever else these events have is read by nobody. One that has something of another type is not
 # plain.
 _PLAIN: dict[str, Decoder[Any]] = {
     "messageStart": Decoder(_Started),
+    "contentBlockStart": Decoder(_BlockStarted),
     "contentBlockDelta": Decoder(_Delta),
     "contentBlockStop": Decoder(_BlockStopped),
     "messageStop": Decoder(_Stopped),
+    "metadata": Decoder(dict[Literal["usage", "metrics"], dict[_Count, int]]),
 }
 _KINDS = {"text": str, "toolUse": dict}
 
 
 class _Frame:
     """See `botocore.eventstream.EventStreamMessage`, as far as it is read."""
+
+    __slots__ = ("headers", "payload")
 
     def __init__(self, headers: dict[str, Any], payload: bytes) -> None:
         self.headers = headers
@@ -80,7 +100,7 @@ class Events(_EventStream):  # type: ignore[misc]
     """Events one by one, as they come. Raises what the SDK raises."""
 
     def _create_raw_event_generator(self) -> Iterator[_Frame]:
-        yield from frames(self._raw_stream)
+        return frames(self._raw_stream)
 
     def _parse_event(self, frame: _Frame) -> Any:  # noqa: ANN401 -- the SDK's own
         if frame.headers.get(":message-type") == "event":
@@ -93,26 +113,36 @@ class Events(_EventStream):  # type: ignore[misc]
 
 def frames(stream: "HTTPResponse") -> Iterator[_Frame]:
     """The frames of a stream; the rest of one that is cut off is left. Raises the SDK's errors."""
-    data = bytearray()
+    rest = bytearray()
     for chunk in stream.stream():
-        data += chunk
-        while (length := _whole(data)) is not None:
-            yield _frame(bytes(data[:length]))
-            del data[:length]
+        # Most chunks are a frame, which need not be copied.
+        data: bytes | bytearray = chunk
+        if rest:
+            rest += chunk
+            data = rest
+        at = 0
+        while (length := _whole(data, at)) is not None:
+            yield _frame(bytes(data[at : at + length]))
+            at += length
+        if data is rest:
+            del rest[:at]
+        elif at < len(data):
+            rest += data[at:]
 
 
-def _whole(data: bytearray) -> int | None:
-    """The length of the frame that it begins with, if all of it is there."""
-    if len(data) < _PRELUDE.size:
+def _whole(data: bytes | bytearray, at: int) -> int | None:
+    """The length of the frame that begins there, if all of it is there."""
+    n_there = len(data) - at
+    if n_there < _PRELUDE.size:
         return None
-    length, n_headers, checksum = _PRELUDE.unpack_from(data)
-    _check(data[: _PRELUDE.size - _CHECKSUM.size], checksum)
-    n_payload = length - n_headers - _AROUND_BYTES
+    length: int
+    length, n_headers, checksum = _PRELUDE.unpack_from(data, at)
+    _check(data[at : at + _CHECKED_BYTES], checksum)
     if n_headers > HEADERS_MAX_BYTES:
         raise InvalidHeadersLength(n_headers)
-    if not 0 <= n_payload <= PAYLOAD_MAX_BYTES:
-        raise InvalidPayloadLength(n_payload)
-    return length if len(data) >= length else None
+    if not 0 <= length - n_headers - _AROUND_BYTES <= PAYLOAD_MAX_BYTES:
+        raise InvalidPayloadLength(length - n_headers - _AROUND_BYTES)
+    return length if n_there >= length else None
 
 
 def _frame(whole: bytes) -> _Frame:
@@ -144,13 +174,13 @@ def _plain(kind: object, payload: bytes) -> Any:  # noqa: ANN401 -- as it stands
         event = decoder.decode(payload)
     except (DecodeError, ValueError):
         return None
-    delta = event.get("delta")
-    return event if delta is None or _is_one(delta) else None
+    one = event.get("delta", event.get("start"))
+    return event if one is None or _is_one(one) else None
 
 
-def _is_one(delta: dict[str, Any]) -> bool:
-    """Whether a delta has a single thing, of its type."""
-    if len(delta) != 1:
+def _is_one(found: dict[str, Any]) -> bool:
+    """Whether a delta or a start has a single thing, of its type."""
+    if len(found) != 1:
         return False
-    [(kind, value)] = delta.items()
+    [(kind, value)] = found.items()
     return isinstance(value, _KINDS[kind])

@@ -30,10 +30,10 @@ class StreamedAnswer:
     def add(self, event: Event) -> None:
         """Take the next event. A kind that is not known adds nothing."""
         match event:
-            case {"contentBlockStart": {"start": {"toolUse": use}, "contentBlockIndex": index}}:
-                self._block(index).use = use
             case {"contentBlockDelta": {"delta": delta, "contentBlockIndex": index}}:
                 self._block(index).add(delta)
+            case {"contentBlockStart": {"start": {"toolUse": use}, "contentBlockIndex": index}}:
+                self._block(index).use = use
             case {"messageStop": stop}:
                 self._stop = stop
             case {"metadata": metadata}:
@@ -51,7 +51,10 @@ class StreamedAnswer:
         }
 
     def _block(self, index: int) -> "_Block":
-        return self._blocks.setdefault(index, _Block())
+        found = self._blocks.get(index)
+        if found is None:
+            found = self._blocks[index] = _Block()
+        return found
 
 
 class _Block:
