@@ -45,6 +45,14 @@ class ArtifactStore(Protocol):
 Entry = Mapping[str, Json]
 
 
+class WrittenEntry(dict[str, Json]):
+    """An entry whose JSON was made before, for all stores: it is `body`."""
+
+    def __init__(self, entry: Entry, body: bytes) -> None:
+        super().__init__(entry)
+        self.body = body
+
+
 class Journal(Protocol):
     """What one run has done so far, entry by entry; held by one process at a time."""
 

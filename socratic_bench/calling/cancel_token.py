@@ -33,7 +33,7 @@ def _ring_when_done(future: "Future[Any]", bell: Lock) -> None:
         future.add_done_callback(partial(_ring, bell))
         return
     future.bells.add(bell)
-    if future.done():
+    if future.error:
         _ring(bell)
 
 
@@ -44,16 +44,18 @@ def _ring(bell: Lock, _: object = None) -> None:
 
 class _End(Future[BenchError]):
     """What ends a run. Nearly all waits are for it, too: it remembers none that is over, as other
-    futures do.
+    futures do. `error` is its result, asked for many times a call, and needs no lock.
     """
 
     def __init__(self) -> None:
         super().__init__()
+        self.error: BenchError | None = None
         self.bells: set[Lock] = set()
         self.given_up: set[Callable[[], None]] = set()
 
     def set_result(self, result: BenchError) -> None:
         super().set_result(result)
+        self.error = result
         for bell in tuple(self.bells):
             _ring(bell)
         for give_up in tuple(self.given_up):
@@ -122,7 +124,7 @@ class CancelToken:
         self.check()
         self._ended.given_up.add(give_up)
         try:
-            if self._ended.done():
+            if self._ended.error:
                 give_up()
             yield
         finally:
@@ -131,7 +133,7 @@ class CancelToken:
     @property
     def error(self) -> BenchError | None:
         """What ended the run, if something did."""
-        return self._ended.result() if self._ended.done() else None
+        return self._ended.error
 
     def start_deadline(self, deadline_s: float | None, shorter: str = Benchmark.shorter) -> None:
         """`shorter` is a benchmark's: see `Benchmark`."""
@@ -145,8 +147,8 @@ class CancelToken:
         remaining = self.remaining_s
         if remaining is not None and remaining <= 0:
             self._end_by_deadline()
-        if self._ended.done():
-            raise self._ended.result()
+        if self._ended.error:
+            raise self._ended.error
 
     def sleep(self, seconds: float) -> None:
         """Sleep, or raise what ends the run meanwhile."""

@@ -63,7 +63,7 @@ def _mapped(value: Json, change: Callable[[str], str]) -> Json:
         return change(value)
     if isinstance(value, dict):
         return {change(name): _mapped(item, change) for name, item in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_mapped(item, change) for item in value]
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):  # noqa: PLR0124
         raise ValueError(f"{value} cannot stand in a JSON document")

@@ -17,6 +17,7 @@ from socratic_bench.types import Json
 
 T = TypeVar("T")
 _PLAIN = frozenset((str, int, float, bool))
+_WRITTEN_AS_THEY_ARE = (datetime, orjson.Fragment)
 _AT = " - at `$"
 
 
@@ -59,6 +60,14 @@ def plain_keys(document: Struct) -> dict[str, Json]:
             found.update((one, below) for one, below in value.items() if one not in keys)
         else:
             found[key] = value
+    return found
+
+
+def entry_keys(entry: Struct) -> dict[str, Any]:
+    """The same of a document without such names, made more quickly. Times of day, and JSON that was
+    written before, stay what they are: `encode` writes them as it should.
+    """
+    found: dict[str, Any] = msgspec.to_builtins(entry, builtin_types=_WRITTEN_AS_THEY_ARE)
     return found
 
 

@@ -15,7 +15,7 @@ from msgspec.structs import asdict, replace
 
 from socratic_bench.converting import decode
 from socratic_bench.documents import encode
-from socratic_bench.documents.plain import plain_keys
+from socratic_bench.documents.plain import entry_keys, plain_keys
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.redaction import known_secrets
 from socratic_bench.types import (
@@ -109,7 +109,7 @@ class StoredCompletion(Completion, frozen=True, kw_only=True):
 
 def stored_json(completion: Completion) -> bytes:
     """An answer as it is kept, with known secrets masked."""
-    return encode(plain_keys(StoredCompletion.of(completion)))
+    return encode(entry_keys(StoredCompletion.of(completion)))
 
 
 def completion_of(stored: bytes) -> Completion:

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 from orjson import Fragment
 
-from socratic_bench.documents.plain import plain_keys
+from socratic_bench.documents.plain import entry_keys
 from socratic_bench.errors import ArtifactError, BenchError
 from socratic_bench.journal.entries import (
     Answered,
@@ -109,7 +109,7 @@ class Log:
                 return
             try:
                 timed = replace(entry, elapsed_s=round(self._elapsed_s(), 3))
-                self._journal.append(plain_keys(timed), durable=durable)
+                self._journal.append(entry_keys(timed), durable=durable)
             except ArtifactError as error:
                 self._on_failure(error)
 

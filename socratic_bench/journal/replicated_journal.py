@@ -8,7 +8,7 @@ import orjson
 from socratic_bench.documents import encode
 from socratic_bench.errors import ArtifactError
 from socratic_bench.packed_lines import PackedLines
-from socratic_bench.store_ports import Entry, Journal
+from socratic_bench.store_ports import Entry, Journal, WrittenEntry
 
 
 class ReplicatedJournal:
@@ -36,10 +36,11 @@ class ReplicatedJournal:
 
     def append(self, entry: Entry, *, durable: bool = True) -> None:
         """Keep an entry in memory, then in every store. Raises `ArtifactError` if a store fails."""
-        self._entries.append(_line(entry))
+        written = WrittenEntry(entry, encode(dict(entry)))
+        self._entries.append(written.body + b"\n")
         for journal in self._journals:
             try:
-                journal.append(entry, durable=durable)
+                journal.append(written, durable=durable)
             except ArtifactError:
                 self._has_failed = True
                 raise

@@ -18,6 +18,7 @@ from socratic_bench.packed_lines import PackedLines
 from socratic_bench.settings import MAX_STORED_BYTES, read_open
 from socratic_bench.storage.folder import mending
 from socratic_bench.storage.tree import Tree, sync_content, write_whole
+from socratic_bench.store_ports import Entry, WrittenEntry
 from socratic_bench.types import Json, counted
 
 SUM = "sha256"
@@ -54,7 +55,7 @@ class FolderJournal:
             raise
 
     def append(self, entry: Mapping[str, Json], *, durable: bool = True) -> None:
-        line = _line(dict(entry))
+        line = _line(entry)
         if durable and not self._is_as_left():
             self._mend(self._has_its_length)
         try:
@@ -198,8 +199,8 @@ def _refuse_journal(entries: Sequence[Mapping[str, Json]]) -> None:
         raise FileExistsError(errno.EEXIST, "there is a journal already")
 
 
-def _line(entry: dict[str, Json]) -> bytes:
-    body = encode(entry)
+def _line(entry: Entry) -> bytes:
+    body = entry.body if isinstance(entry, WrittenEntry) else encode(dict(entry))
     digest = sha256(body).hexdigest()[:16]
     return b'%b,"%b":"%b"}\n' % (body[:-1], SUM.encode(), digest.encode())
 
