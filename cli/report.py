@@ -38,9 +38,9 @@ def main(words: Sequence[str]) -> int:
 
     parser = build_parser()
     found = parse_strictly(parser, words)
-    max_bytes = _checked(found, parser.prog)
+    max_bytes = checked(found, parser.prog)
     with waiting_for("the stored runs", quiet=found.quiet):
-        document = _written(found, max_bytes)
+        document = written(found, max_bytes)
     words_of = partial(_say, document, quiet=found.quiet)
     return print_document(plain_keys(document), words=words_of, pretty=found.pretty)
 
@@ -78,7 +78,7 @@ def build_parser() -> Parser:
     return parser
 
 
-def _checked(found: Namespace, prog: str) -> int:
+def checked(found: Namespace, prog: str) -> int:
     """The most bytes that a file may have. Raises `UsageError` with every mistake."""
     from socratic_bench.errors import UsageError
     from socratic_bench.reporting.exports import problems_of
@@ -101,7 +101,7 @@ def _asked(found: Namespace) -> dict[str, str]:
     return {form: path for form in FORMS if (path := getattr(found, form)) is not None}
 
 
-def _written(found: Namespace, max_bytes: int) -> "ReportDocument":
+def written(found: Namespace, max_bytes: int) -> "ReportDocument":
     from socratic_bench.documents.report import ReportDocument, ReportFile
     from socratic_bench.reporting.exports import export
     from socratic_bench.reporting.files import write_all

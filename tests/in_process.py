@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from cli import doctor, resume, sweep
-from cli.arguments import parse
+from cli import doctor, report, resume, sweep
+from cli.arguments import parse, parse_strictly
 from cli.flags import build_parser
 from cli.output import escaped
 from cli.run import call_by_flags, planned
@@ -114,10 +114,28 @@ def swept(
             )
         except BenchError as error:
             error.call_settings(sweep.call_by_flags())
-            failure = ErrorDocument(end_reason=error.end_reason, error=ErrorEntry.of(error))
-            return Outcome(error.exit_code, escaped(encode(plain_keys(failure))) + b"\n", "")
+            return _failed(error)
         document, code = sweep.told(result)
     return Outcome(code, escaped(encode(plain_keys(document))) + b"\n", "")
+
+
+def reported(*words: str, env: Mapping[str, str] | None = None) -> Outcome:
+    """What `report` would leave, but for words for people: what draws is begun once for all."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (environment() if env is None else env).items():
+            patch.setenv(name, value)
+        parser = report.build_parser()
+        found = parse_strictly(parser, words)
+        try:
+            document = report.written(found, report.checked(found, parser.prog))
+        except BenchError as error:
+            return _failed(error)
+    return Outcome(0, escaped(encode(plain_keys(document))) + b"\n", "")
+
+
+def _failed(error: BenchError) -> Outcome:
+    failure = ErrorDocument(end_reason=error.end_reason, error=ErrorEntry.of(error))
+    return Outcome(error.exit_code, escaped(encode(plain_keys(failure))) + b"\n", "")
 
 
 def predicted(*words: str, env: Mapping[str, str] | None = None) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from xml.etree import ElementTree as ET
 import duckdb
 import pytest
 
+from tests import in_process
 from tests.command import ROOT, Outcome, account, assert_valid, environment, run
 from tests.test_report_sections import JURY
 from tests.test_sweep import curated, sweep
@@ -335,8 +336,8 @@ def test_runs_without_a_judge_and_of_other_words_have_their_rows(tmp_path):
         *("sweep", "--benchmark", "execution", "--offline", "--output-dir", str(folder)),
         *("--models", *models, "--seed", "7", "--pred-num-problems", "4", "-q"),
     )
-    outcome = run("report", str(folder), *asked(tmp_path, *FORMS[1:]), "-q")
-    assert outcome.exit_code == 0, outcome.stderr
+    outcome = in_process.reported(str(folder), *asked(tmp_path, *FORMS[1:]))
+    assert outcome.exit_code == 0, outcome
     kinds, turns = parquet(tmp_path / "parquet" / "turns.parquet")
     documents = curated(folder)
     assert len(turns) == sum(len(one["turns"]) for one in documents.values())
