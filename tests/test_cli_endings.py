@@ -18,6 +18,7 @@ from tests.command import (
     ROOT,
     account,
     assert_valid,
+    begin,
     environment,
     in_time,
     run,
@@ -282,13 +283,8 @@ def test_signal_ends_the_run_with_its_partial_document(name, code):
     """The signal comes while a call hangs, after the first turn has been judged."""
     faults = (parse_fault("hang:role=tutor:after=1:ms=60000"),)
     with Emulator(Settings(faults=faults)) as served:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "cli", "--model", CLAUDE, "--prompt", OPENING, "--turns", "9"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=ROOT,
-            env=account(served.url, CLAUDE),
-        )
+        words = ("--model", CLAUDE, "--prompt", OPENING, "--turns", "9")
+        process = begin(*words, env=account(served.url, CLAUDE))
         assert process.stderr
         while not process.stderr.readline()[5:].startswith(b"turn   0"):
             assert process.poll() is None
@@ -471,13 +467,7 @@ def test_deadline_holds_while_a_store_does_not_answer(silent_server):
 
 def test_signal_ends_a_run_that_waits_for_its_store(silent_server):
     env = environment(AWS_ENDPOINT_URL_S3=silent_server, **KEYS)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "cli", *OFFLINE, *S3_WORDS],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=ROOT,
-        env=env,
-    )
+    process = begin(*OFFLINE, *S3_WORDS, env=env)
     assert process.stderr
     while not process.stderr.readline()[5:].startswith(b"turn   0"):
         assert process.poll() is None
@@ -545,13 +535,8 @@ def test_live_line_is_cleared_before_a_run_that_ended_early_is_reported():
 
     mine, theirs = pty.openpty()
     with Emulator(Settings(faults=(parse_fault("access_denied:role=tutor:after=1"),))) as served:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "cli", "--model", CLAUDE, "--prompt", OPENING, "--turns", "5"],
-            stdout=subprocess.PIPE,
-            stderr=theirs,
-            cwd=ROOT,
-            env=account(served.url, CLAUDE),
-        )
+        words = ("--model", CLAUDE, "--prompt", OPENING, "--turns", "5")
+        process = begin(*words, env=account(served.url, CLAUDE), stderr=theirs)
         os.close(theirs)
         process.communicate()
     seen = os.read(mine, 65536).decode()

@@ -1,13 +1,22 @@
 """The command's main job, from outside: argv in, one document out."""
 
 import json
-import subprocess
 import sys
 
 import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
-from tests.command import CLAUDE, OFFLINE, OPENING, ROOT, account, assert_valid, environment, run
+from tests.command import (
+    CLAUDE,
+    OFFLINE,
+    OPENING,
+    ROOT,
+    account,
+    assert_valid,
+    begin,
+    environment,
+    run,
+)
 from tests.in_process import played
 
 TOP_LEVEL_KEYS = [
@@ -205,13 +214,7 @@ def test_schemas_are_printed_and_valid():
 
 
 def test_emulator_serves_alone_until_it_is_told_to_end():
-    process = subprocess.Popen(
-        [sys.executable, "-m", "cli", "emulator", "--port", "0", "--fault", "throttled:count=2"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=ROOT,
-        env=environment(),
-    )
+    process = begin("emulator", "--port", "0", "--fault", "throttled:count=2")
     assert process.stdout
     document = json.loads(process.stdout.readline())
     env = account(document["endpoint_url"], CLAUDE)
@@ -230,13 +233,7 @@ def test_live_line_in_a_terminal_is_redrawn_and_leaves_the_document_whole():
     import pty
 
     mine, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "cli", *OFFLINE, "--turns", "2"],
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-        cwd=ROOT,
-        env=environment(),
-    )
+    process = begin(*OFFLINE, "--turns", "2", stderr=theirs)
     os.close(theirs)
     stdout, _ = process.communicate()
     seen = b""

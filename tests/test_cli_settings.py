@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.providers.bedrock.kinds import ERROR_KINDS
-from tests.command import ROOT, Outcome, account, assert_valid, run
+from tests.command import Outcome, account, assert_valid, begin, run
 from tests.fakes import FakeBedrock, answer, scored, stored
 from tests.in_process import played
 
@@ -393,13 +392,7 @@ def test_a_signal_ends_a_run_while_a_stream_is_under_way(number):
     """A reply would take an hour."""
     with emulated(ms_per_output_token=60_000) as emulator:
         words = ("--model", TUTOR, "--prompt", "Hi", "--no-judge", "--turns", "2")
-        process = subprocess.Popen(
-            [sys.executable, "-m", "cli", *words],
-            cwd=ROOT,
-            env=account(emulator.url, TUTOR),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
+        process = begin(*words, env=account(emulator.url, TUTOR), stderr=subprocess.DEVNULL)
         while not emulator.requests:
             time.sleep(0.01)
         process.send_signal(number)

@@ -3,15 +3,13 @@
 import json
 import re
 import signal
-import subprocess
-import sys
 import threading
 
 import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.providers.bedrock.quota_names import quotas_by_model
-from tests.command import CLAUDE, LLAMA, MISTRAL, ROOT, account, environment, run
+from tests.command import CLAUDE, LLAMA, MISTRAL, account, begin, environment, run
 from tests.fakes import FakeBedrock, Said, answer, relayed, xml
 from tests.in_process import diagnosed
 from tests.terminal import COLOUR, run_in_terminal, width
@@ -567,12 +565,8 @@ def test_a_log_has_the_marks_without_colour_and_quiet_leaves_failures_alone():
 def test_a_signal_ends_it_with_what_was_found_by_then():
     held = threading.Event()
     with FakeBedrock({CLAUDE: [answer("Yes.", held=held)]}) as served:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "cli", "doctor", "--model", CLAUDE, "--no-judge", "--quiet"],
-            stdout=subprocess.PIPE,
-            cwd=ROOT,
-            env=account(served.url),
-        )
+        words = ("doctor", "--model", CLAUDE, "--no-judge", "--quiet")
+        process = begin(*words, env=account(served.url))
         while not served.sent:
             assert process.poll() is None
         process.send_signal(signal.SIGTERM)

@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-import sys
 import threading
 import warnings
 from collections import Counter
@@ -22,7 +21,7 @@ from socratic_bench.errors import UsageError
 from socratic_bench.forecast import dry_run
 from socratic_bench.runner import prepare
 from tests import in_process
-from tests.command import CLAUDE, ROOT, account, assert_valid, daily, run
+from tests.command import CLAUDE, account, assert_valid, begin, daily, run
 from tests.execution_runs import (
     ALL,
     MODEL,
@@ -765,11 +764,11 @@ def kill_at(n_before: int, service, place: str, *words: str, env: dict[str, str]
     words = ("--benchmark", "execution", "--dataset", place, "--pred-num-problems", "0", *words)
     words += ("--max-concurrency", "32", "--model", MIXTURE)
     service.scripts[MIXTURE] = script
-    process = subprocess.Popen(
-        [sys.executable, "-m", "cli", *words, "--quiet"],
-        cwd=ROOT,
+    process = begin(
+        *(*words, "--quiet"),
         env=account(service.url, MIXTURE, **env),
         stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     assert reached.wait(5 * PATIENCE_S)
     process.kill()

@@ -17,7 +17,7 @@ from cli.commands import COMMANDS as MODULES
 from socratic_bench.benchmarks.socratic.scenarios import builtin_ids
 from socratic_bench.emulator import MODEL_IDS
 from socratic_bench.runner.stores import is_mounted
-from tests.command import CLAUDE, OFFLINE, ROOT, assert_valid, environment, run
+from tests.command import CLAUDE, OFFLINE, ROOT, assert_valid, begin, environment, run
 
 COMMANDS = (
     *("run", "resume", "show", "sweep", "compare", "judge", "label", "calibrate", "correct"),
@@ -256,14 +256,7 @@ def test_every_flag_of_the_help_is_completed(told):
 def test_a_prompt_from_a_terminal_says_that_it_waits():
     mine, theirs = pty.openpty()
     words = ("--offline", "--model", MODEL_IDS[0], "--prompt", "-", "--turns", "1", "--brief")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "cli", *words],
-        stdin=theirs,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        cwd=ROOT,
-        env=environment(),
-    )
+    process = begin(*words, stdin=theirs, stdout=subprocess.DEVNULL)
     first = process.stderr.readline().decode()
     os.write(mine, b"What is truth?\n\x04")
     rest = process.communicate()[1].decode()

@@ -3,7 +3,6 @@
 import ast
 import json
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from itertools import product
@@ -28,6 +27,7 @@ from tests.command import (
     Outcome,
     account,
     assert_valid,
+    begin,
     daily,
     run,
 )
@@ -409,18 +409,8 @@ def test_a_setting_that_is_refused_in_odd_words_does_not_drive_the_terminal():
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 @pytest.mark.parametrize(("stream", "exit_code"), [("stdout", 4), ("stderr", 0)])
 def test_a_full_disk_behind_a_stream_is_survived(stream, exit_code):
-    import subprocess
-
-    from tests.command import environment
-
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with Path("/dev/full").open("wb") as full:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "cli", *OFFLINE, "--turns", "1"],
-            cwd=ROOT,
-            env=environment(),
-            **{**streams, stream: full},
-        )
+        process = begin(*OFFLINE, "--turns", "1", **{stream: full.fileno()})
         stdout, stderr = process.communicate()
 
     assert process.returncode == exit_code

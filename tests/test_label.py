@@ -6,8 +6,6 @@ import os
 import pty
 import signal
 import struct
-import subprocess
-import sys
 import termios
 from contextlib import suppress
 
@@ -16,7 +14,7 @@ import pytest
 from socratic_bench.benchmarks.socratic.scenarios import builtin_ids
 from socratic_bench.calibration.drawing import drawn_turns
 from socratic_bench.calibration.judged_runs import read_runs
-from tests.command import ROOT, assert_valid, environment, run
+from tests.command import assert_valid, begin, environment, run
 from tests.test_sweep import curated, sweep
 
 MIXED = "emulator.mixture-1-v1:0"
@@ -40,15 +38,8 @@ def at_terminal(*words, keys=(), kill_after=None, by=signal.SIGKILL, hang_up=Fal
     """
     mine, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 90, 0, 0))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "cli", "label", *words],
-        stdin=theirs,
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-        cwd=ROOT,
-        env={**environment(), "TERM": "xterm-256color"},
-        start_new_session=True,
-    )
+    env = {**environment(), "TERM": "xterm-256color"}
+    process = begin("label", *words, env=env, stdin=theirs, stderr=theirs)
     os.close(theirs)
     seen, waiting = b"", [*keys]
     n_asked = 0

@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
@@ -23,9 +21,9 @@ from socratic_bench.redaction import MASK, known_secrets, learn_headers, look_ag
 from tests.command import (
     CLAUDE,
     OPENING,
-    ROOT,
     Outcome,
     assert_valid,
+    begin,
     daily,
     environment,
     in_time,
@@ -361,13 +359,7 @@ def test_a_deadline_and_a_signal_tell_nothing(tmp_path):
             lambda outcome: outcome.document["n_turns"] > 0,
             first_s=2,
         )
-        process = subprocess.Popen(
-            [sys.executable, "-m", "cli", *WORDS, "--debug"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=ROOT,
-            env=env,
-        )
+        process = begin(*WORDS, "--debug", env=env)
         assert process.stderr
         said = b""
         while b"turn   0" not in said:

@@ -13,7 +13,7 @@ import pytest
 
 from cli.run_in_thread import run_in_thread
 from socratic_bench.emulator import Emulator, Settings, parse_fault
-from tests.command import CLAUDE, OFFLINE, ROOT, account, assert_valid, environment
+from tests.command import CLAUDE, OFFLINE, account, assert_valid, begin
 from tests.fakes import PATIENCE_S, stored
 from tests.interruptions import (
     SCENES,
@@ -106,13 +106,8 @@ def test_a_second_signal_ends_the_process_at_once(second):
 
 
 def test_a_stdout_that_nobody_reads_leaves_the_artifacts_whole(tmp_path):
-    with subprocess.Popen(
-        [sys.executable, "-m", "cli", *OFFLINE, "--turns", "3", "--output-dir", str(tmp_path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        cwd=ROOT,
-        env=environment(),
-    ) as process:
+    words = (*OFFLINE, "--turns", "3", "--output-dir", str(tmp_path))
+    with begin(*words, stderr=subprocess.DEVNULL) as process:
         assert process.stdout
         process.stdout.close()
         assert process.wait() == 4

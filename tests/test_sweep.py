@@ -6,7 +6,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from datetime import datetime, timedelta
 from functools import partial
@@ -19,7 +18,9 @@ from socratic_bench.calling.cancel_token import wait_for_first
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import Stopped
 from socratic_bench.runner import CancelToken
-from tests.command import ROOT, Outcome, account, assert_valid, environment, run
+from tests import command
+from tests.command import Outcome, account, assert_valid, environment, run
+from tests.forked import Process
 from tests.in_process import swept
 from tests.test_resume import Service
 
@@ -49,12 +50,12 @@ def rows(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
 
 
-def begin(*words: str, folder: Path) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "cli", "sweep", "--offline", *words, "-o", str(folder)]
-    return subprocess.Popen(command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE)
+def begin(*words: str, folder: Path) -> "Process | subprocess.Popen[bytes]":
+    kept = ("--output-dir", str(folder))
+    return command.begin("sweep", "--offline", *words, *kept, stderr=subprocess.DEVNULL)
 
 
-def wait_for_turns(process: "subprocess.Popen[bytes]", folder: Path, name: str) -> None:
+def wait_for_turns(process: "Process | subprocess.Popen[bytes]", folder: Path, name: str) -> None:
     """Until two runs have a file of that name."""
     while len(list(folder.glob(f"raw/runs/*/{name}"))) < 2:
         assert process.poll() is None
@@ -307,7 +308,7 @@ class TestGoingOn:
         process = begin(*words, folder=tmp_path)
         wait_for_turns(process, tmp_path, "turn_003.json")
         process.send_signal(signal.SIGINT)
-        document = json.loads(process.communicate()[0])
+        document = json.loads(process.communicate()[0] or b"")
         begun = {path.name for path in tmp_path.glob("raw/runs/*")}
         again = sweep(*words, "--resume", folder=tmp_path)
 
@@ -346,7 +347,7 @@ class TestProcesses:
         ids = [int(word) for path in children for word in path.read_text().split()]
         killed = [one for one in ids if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
         os.kill(killed[0], signal.SIGKILL)
-        document = json.loads(process.communicate()[0])
+        document = json.loads(process.communicate()[0] or b"")
 
         assert (process.returncode, document["n_completed"]) == (0, 4)
         assert "A process of the sweep ended with -9" in " ".join(document["notices"])
@@ -360,7 +361,7 @@ class TestProcesses:
         process = begin(*words, "--no-judge", folder=tmp_path)
         wait_for_turns(process, tmp_path, "turn_003.json")
         process.send_signal(signal.SIGTERM)
-        document = json.loads(process.communicate()[0])
+        document = json.loads(process.communicate()[0] or b"")
 
         assert (process.returncode, document["end_reason"]) == (143, "interrupted")
         assert document["n_missing"] > 0
@@ -634,11 +635,8 @@ class TestBucket:
     def test_one_under_way_goes_on_by_the_call(self, client, bucket, variables):
         words = [*GRID[:-4], "--turns", "25", "--no-judge", "--max-connections", "2"]
         words += ["--s3-bucket", bucket]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "cli", "sweep", "--offline", *words],
-            cwd=ROOT,
-            env=variables,
-            stdout=subprocess.PIPE,
+        process = command.begin(
+            *("sweep", "--offline", *words), env=variables, stderr=subprocess.DEVNULL
         )
         while sum(key.endswith("turn_004.json") for key in _keys(client, bucket)) < 2:
             assert process.poll() is None

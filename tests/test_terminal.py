@@ -3,12 +3,11 @@
 import json
 import re
 import subprocess
-import sys
 
 import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
-from tests.command import CLAUDE, OFFLINE, ROOT, account, daily, environment, run
+from tests.command import CLAUDE, OFFLINE, account, begin, daily, environment, run
 from tests.fakes import FakeBedrock, Said
 from tests.terminal import COLOUR, run_all_in_terminal, run_in_terminal, screen, width
 
@@ -118,13 +117,8 @@ def test_a_closing_line_says_what_is_not_known():
 def test_lines_of_parallel_runs_tell_each_other_apart(tmp_path):
     log = tmp_path / "log"
     with log.open("w") as file:
-        words = [sys.executable, "-m", "cli", *DRIFT, "--brief", "--fail-under", "half_life=8"]
-        running = [
-            subprocess.Popen(
-                words, stdout=subprocess.DEVNULL, stderr=file, cwd=ROOT, env=environment()
-            )
-            for _ in range(2)
-        ]
+        words = (*DRIFT, "--brief", "--fail-under", "half_life=8")
+        running = [begin(*words, stdout=subprocess.DEVNULL, stderr=file.fileno()) for _ in range(2)]
         assert [process.wait() for process in running] == [5, 5]
     first, *others = sorted(log.read_text().splitlines(), key=lambda line: line[:4] != "run-")
     runs = [first, *(line for line in others if line.startswith("run-"))]

@@ -4,7 +4,6 @@ import fcntl
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +15,7 @@ from cli.waits import Waits
 from socratic_bench.calling.events import CallWaits
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.types import CallKey
-from tests.command import CLAUDE, OFFLINE, ROOT, account, environment, run
+from tests.command import CLAUDE, OFFLINE, account, begin, environment, run
 from tests.fakes import relayed
 from tests.terminal import run_in_terminal, width
 
@@ -49,13 +48,7 @@ def at_terminal(columns: int) -> list[str]:
 def until_rate_limited() -> str:
     """What is said then; the run is interrupted."""
     with served(per_minute=8) as env:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "cli", *DIALOGUE, "9", "--no-judge"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            cwd=ROOT,
-            env=env,
-        )
+        process = begin(*DIALOGUE, "9", "--no-judge", env=env, stdout=subprocess.DEVNULL)
         lines = (line.decode() for line in process.stderr)
         found = next((line for line in lines if "rate limit" in line), "")
         process.send_signal(signal.SIGINT)
@@ -147,14 +140,7 @@ def test_a_run_that_another_process_takes_up_is_told_of(tmp_path):
 
 def test_standard_input_that_says_nothing_is_told_of():
     words = ("--offline", "--model", TUTOR, "--turns", "1", "--prompt", "-", "--no-judge")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "cli", *words],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        cwd=ROOT,
-        env=environment(),
-    )
+    process = begin(*words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     first = process.stderr.readline().decode()
     process.communicate(b"Hi")
 
