@@ -123,12 +123,12 @@ class ScriptedStudent(Struct, frozen=True):
 
     def _takes_up(self, heard: Heard) -> str:
         """What names an open question that nothing answers: the thing asked about, or the kind."""
+        if thing := named(self.scenario, heard.asks, heard.particulars):
+            return unknown(self.scenario, self.seed, thing, heard.said)
         if heard.is_of_a_kind and not heard.asked.is_for_a_fact:
             new = heard.kinds - kinds_answered(self.scenario, heard.said)
             if echo := echoed(self.scenario, self.seed, new, heard.said):
                 return echo
-        if thing := named(self.scenario, heard.asks, heard.particulars):
-            return unknown(self.scenario, self.seed, thing, heard.said)
         word = "" if heard.particulars else fact_asked(heard.asks)
         return unknown_fact(self.scenario, word, heard.said) if word else ""
 
