@@ -1,5 +1,6 @@
 """Keeps the threads of many runs on one core: the interpreter runs one of them at a time, and what
-they work on would move from core to core with its lock.
+they work on would move from core to core with its lock. There, a thread that wakes up does not take
+the core from the one that works: it would only have to wait for the interpreter.
 """
 
 import os
@@ -52,7 +53,8 @@ class Look(Struct, frozen=True):
 
 class OneCore:
     """The core on which the threads of services are kept, once there are `MANY_RUNS` at a time and
-    until there is none. Looks each second whether others need it more.
+    until there is none. Looks each second whether others need it more. Meanwhile they are scheduled
+    as a batch, unless the process was started to be scheduled in some other way than usual.
 
     Safe to use from several threads. Nothing is kept where the system does not let threads choose
     their core, or does not tell how busy cores are.
@@ -64,6 +66,7 @@ class OneCore:
         self._n_runs = 0
         self._usable: Sequence[int] = ()
         self._core: int | None = None
+        self._is_usual = False
         self._is_over = threading.Event()
 
     @contextmanager
@@ -91,18 +94,19 @@ class OneCore:
         with self._lock:
             self._kept.add(thread_id)
             if self._core is not None:
-                _let_use(thread_id, [self._core])
+                self._let_use(thread_id, self._core)
         try:
             yield
         finally:
             with self._lock:
                 self._kept.discard(thread_id)
                 if self._core is not None:
-                    _let_use(thread_id, self._usable)
+                    self._let_use(thread_id, None)
 
     def _begin(self) -> None:
         if hasattr(os, "sched_setaffinity"):
             self._usable = sorted(os.sched_getaffinity(0))
+            self._is_usual = os.sched_getscheduler(0) == os.SCHED_OTHER
         if len(self._usable) > 1:
             self._is_over = threading.Event()
             threading.Thread(target=self._watch, args=(self._is_over,), daemon=True).start()
@@ -121,12 +125,14 @@ class OneCore:
         if core != self._core:
             self._core = core
             for thread_id in self._kept:
-                _let_use(thread_id, self._usable if core is None else [core])
+                self._let_use(thread_id, core)
 
-
-def _let_use(thread_id: int, cores: Sequence[int]) -> None:
-    with suppress(OSError):  # the thread has ended, or the system allows it no more
-        os.sched_setaffinity(thread_id, cores)
+    def _let_use(self, thread_id: int, core: int | None) -> None:
+        with suppress(OSError):  # the thread has ended, or the system allows it no more
+            os.sched_setaffinity(thread_id, self._usable if core is None else [core])
+            if self._is_usual:
+                policy = os.SCHED_OTHER if core is None else os.SCHED_BATCH
+                os.sched_setscheduler(thread_id, policy, os.sched_param(0))
 
 
 def _busy_s() -> Mapping[int, float]:

@@ -36,6 +36,9 @@ def test_threads_of_many_runs_stay_on_one_core_until_they_end(monkeypatch, n_run
         def cores() -> Collection[int]:
             return services.threads.submit(usable).result(PATIENCE_S)
 
+        def policy() -> int:
+            return services.threads.submit(lambda: os.sched_getscheduler(0)).result(PATIENCE_S)
+
         playing = [
             pool.submit(run, config, services=services, cancel_token=token) for _ in range(n_runs)
         ]
@@ -44,10 +47,12 @@ def test_threads_of_many_runs_stay_on_one_core_until_they_end(monkeypatch, n_run
             assert time.monotonic() < until_s
             time.sleep(0.01)
         assert usable() == before
+        assert policy() == (os.SCHED_BATCH if n_runs == MANY_RUNS else os.SCHED_OTHER)
+        assert os.sched_getscheduler(0) == os.SCHED_OTHER
         token.interrupt(2)
         for one in playing:
             one.result(PATIENCE_S)
-        assert cores() == before
+        assert (cores(), policy()) == (before, os.SCHED_OTHER)
         assert {*map(frozenset, pool.map(lambda _: usable(), range(n_runs)))} == {frozenset(before)}
 
 
