@@ -31,7 +31,8 @@ class Shifted(datetime.datetime):
     def now(cls, tz=None):
         global asked
         asked += 1
-        return super().now(tz) + datetime.timedelta(seconds={seconds} if asked > {after} else 0)
+        now = datetime.datetime.now(tz)
+        return now + datetime.timedelta(seconds={seconds} if asked > {after} else 0)
 
 class Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
