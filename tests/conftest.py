@@ -30,6 +30,7 @@ settings.register_profile(
 settings.load_profile("repository")
 
 OURS = ("AWS_", "BEDROCK_", "RUNNER_")
+WAITING = ("test_waits", "test_survival", "test_stores")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 
@@ -45,6 +46,11 @@ def pytest_configure() -> None:
         if signal.getsignal(number) is signal.SIG_IGN:
             usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
             signal.signal(number, usual)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What mostly waits comes first, while other workers compute: at the end none would."""
+    items.sort(key=lambda item: item.path.stem not in WAITING)
 
 
 @pytest.hookimpl(wrapper=True)
