@@ -163,6 +163,8 @@ def _folded(text: str) -> str:
         text = unescape(text)
     if "%" in text:
         text = unquote(text)
+    if text.isascii():
+        return text.lower()  # has no other forms, and nothing that does not show
     shown = (c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
     return "".join(shown).casefold()
 
