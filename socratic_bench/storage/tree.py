@@ -33,10 +33,12 @@ class OutsideError(OSError):
 
 
 class _Folder:
-    """An open folder, closed once nobody uses it."""
+    """An open folder, closed once nobody uses it. One that `is_new` had nothing in it."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, *, is_new: bool = False) -> None:
         self.descriptor = descriptor
+        self.is_new = is_new
+        self.written: set[str] = set()
         self._found = os.fstat(descriptor)
 
     def __del__(self) -> None:
@@ -75,7 +77,9 @@ class Tree:
 
     def open(self, key: str, flags: int = os.O_RDONLY, *, make: bool = False) -> int:
         """A descriptor of a regular file; with `make`, the folders that it lies in are made."""
-        with self._folder_of(key, make=make) as (folder, name), _told_apart(folder, name):
+        held, name = self._folder_of(key, make=make)
+        with _told_apart(held.descriptor, name):
+            folder = held.descriptor
             return open_regular(name, flags | os.O_NOFOLLOW, mode=_FILE_MODE, folder=folder)
 
     def create(self, key: str) -> int:
@@ -96,38 +100,43 @@ class Tree:
         """Put a file there atomically, over one that is there if that one `replaces` its content; a
         link of that name is replaced, not followed.
         """
-        with self._folder_of(key, make=True) as (folder, name):
-            found = _content(folder, name)
-            if found is not None and not replaces(found):
-                return
-            draft = f".{name}.{next(self._drafts):08x}"
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-            descriptor = os.open(draft, flags, _FILE_MODE, dir_fd=folder)
+        held, name = self._folder_of(key, make=True)
+        # What nobody can have left need not be looked for.
+        is_first = held.is_new and name not in held.written
+        found = None if is_first else _content(held.descriptor, name)
+        if found is None or replaces(found):
+            self._put(held.descriptor, name, body)
+            held.written.add(name)
+
+    def _put(self, folder: int, name: str, body: bytes) -> None:
+        draft = f".{name}.{next(self._drafts):08x}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        descriptor = os.open(draft, flags, _FILE_MODE, dir_fd=folder)
+        try:
             try:
-                try:
-                    write_whole(descriptor, body)
-                    sync_content(descriptor)
-                finally:
-                    os.close(descriptor)
-                os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
-            except BaseException:
-                with suppress(FileNotFoundError):
-                    os.unlink(draft, dir_fd=folder)
-                raise
+                write_whole(descriptor, body)
+                sync_content(descriptor)
+            finally:
+                os.close(descriptor)
+            os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(draft, dir_fd=folder)
+            raise
 
     def stat(self, key: str) -> os.stat_result | None:
         """What lies under a key, be it a link itself; `None` if nothing does."""
         try:
-            with self._folder_of(key) as (folder, name):
-                return os.stat(name, dir_fd=folder, follow_symlinks=False)
+            held, name = self._folder_of(key)
+            return os.stat(name, dir_fd=held.descriptor, follow_symlinks=False)
         except FileNotFoundError:
             return None
 
     def names(self, key: str) -> list[str]:
         """The names in a folder, sorted; none if it is not there."""
         try:
-            with self._folder_of(f"{key}/.") as (folder, _):
-                readable = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
+            held, _ = self._folder_of(f"{key}/.")
+            readable = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=held.descriptor)
         except FileNotFoundError:
             return []
         try:
@@ -135,13 +144,12 @@ class Tree:
         finally:
             os.close(readable)
 
-    @contextmanager
-    def _folder_of(self, key: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+    def _folder_of(self, key: str, *, make: bool = False) -> tuple[_Folder, str]:
+        """Open for as long as it is held, and the name in it."""
         *folders, name = key.split("/")
         if _NO_NAMES & {*folders} or name == "..":
             raise OutsideError
-        held = self._open_folder(tuple(folders), make=make)
-        yield held.descriptor, name
+        return self._open_folder(tuple(folders), make=make), name
 
     def _open_folder(self, names: tuple[str, ...], *, make: bool) -> _Folder:
         """Looked up anew, each name in its parent, where it lies no more."""
@@ -150,7 +158,8 @@ class Tree:
             return found
         if names:
             above = self._open_folder(names[:-1], make=make)
-            found = _Folder(_enter(above.descriptor, names[-1], make=make))
+            descriptor, is_new = _enter(above.descriptor, names[-1], make=make)
+            found = _Folder(descriptor, is_new=is_new)
         else:
             if make:
                 self.root.mkdir(parents=True, exist_ok=True)
@@ -163,12 +172,12 @@ class Tree:
         return found
 
     def _sync_folder_of(self, key: str) -> None:
-        with self._folder_of(key) as (folder, _):
-            readable = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
-            try:
-                os.fsync(readable)
-            finally:
-                os.close(readable)
+        held, _ = self._folder_of(key)
+        readable = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=held.descriptor)
+        try:
+            os.fsync(readable)
+        finally:
+            os.close(readable)
 
 
 def write_whole(descriptor: int, content: bytes) -> None:
@@ -193,16 +202,19 @@ def _content(folder: int, name: str) -> bytes | None:
         os.close(descriptor)
 
 
-def _enter(folder: int, name: str, *, make: bool) -> int:
+def _enter(folder: int, name: str, *, make: bool) -> tuple[int, bool]:
+    """A folder in another one, and whether it was made."""
     with _told_apart(folder, name):
         try:
-            return os.open(name, _FOLDER, dir_fd=folder)
+            return os.open(name, _FOLDER, dir_fd=folder), False
         except FileNotFoundError:
             if not make:
                 raise
+        is_new = False
         with suppress(FileExistsError):
             os.mkdir(name, dir_fd=folder)
-        return os.open(name, _FOLDER, dir_fd=folder)
+            is_new = True
+        return os.open(name, _FOLDER, dir_fd=folder), is_new
 
 
 @contextmanager
