@@ -83,7 +83,7 @@ def test_a_yes_or_no_question_about_another_thing_gets_neither():
     [
         ("own-fault", "Wie sicher bist du dir?", "sicher"),
         ("forgive-my-sister", "¿Cómo podrías comprobarlo?", "tendría"),
-        ("grandfather-at-the-wheel", "Was setzt du dabei voraus?", "nehm"),
+        ("grandfather-at-the-wheel", "Was setzt du dabei voraus?", "davon aus"),
     ],
 )
 def test_the_side_that_is_asked_for_is_known_in_other_languages(name, asks, word):
