@@ -352,9 +352,10 @@ class TestProcesses:
         assert (process.returncode, document["n_completed"]) == (0, 4)
         assert "A process of the sweep ended with -9" in " ".join(document["notices"])
         assert repeated_calls(tmp_path) == []
-        # A request that was under way then counts as much as it could cost, and all else once.
+        # Two requests that were under way then count as much as they could cost, all else once: each
+        # at most 5,000 tokens, written to the cache, for 1,024.
         over_usd = document["spent_usd"] - document["cost_usd"]
-        assert -1e-6 <= over_usd <= 0.06
+        assert -1e-6 <= over_usd <= 2 * (5_000 * 3.75e-6 + 1_024 * 15e-6)
 
     def test_a_signal_ends_all_of_them(self, tmp_path):
         words = [*GRID[:-4], "--turns", "60", "--processes", "2", "--max-connections", "2"]
