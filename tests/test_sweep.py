@@ -352,8 +352,8 @@ class TestProcesses:
         assert (process.returncode, document["n_completed"]) == (0, 4)
         assert "A process of the sweep ended with -9" in " ".join(document["notices"])
         assert repeated_calls(tmp_path) == []
-        # Two requests that were under way then count as much as they could cost, all else once: each
-        # at most 5,000 tokens, written to the cache, for 1,024.
+        # Two requests that were under way then count as much as they could cost, all else once:
+        # each at most 5,000 tokens, written to the cache, for 1,024.
         over_usd = document["spent_usd"] - document["cost_usd"]
         assert -1e-6 <= over_usd <= 2 * (5_000 * 3.75e-6 + 1_024 * 15e-6)
 
