@@ -11,10 +11,11 @@ from socratic_bench.benchmarks.socratic.students.seeded import draw
 from socratic_bench.benchmarks.socratic.students.shared_words import all_words_of, words_of
 from socratic_bench.benchmarks.socratic.students.voices import count
 from socratic_bench.benchmarks.socratic.students.weighing import (
-    ENOUGH,
     OF_THE_KIND,
+    Bearing,
     Candidate,
     Group,
+    bearing_on,
     weight,
 )
 
@@ -35,8 +36,8 @@ def drawn_out(scenario: Scenario, seed: int, heard: Heard) -> str | None:
     weighed = [
         (found, one)
         for group in groups_left(scenario, heard.said)
-        for one in _candidates(group, heard, alike)
-        if (found := weight(one, heard, closed)) >= ENOUGH
+        for one in _candidates(bearing_on(group, heard, closed), heard, alike)
+        if (found := weight(one, heard))
     ]
     best = max((found for found, _ in weighed), default=0.0)
     least = best * _NEAR
@@ -47,7 +48,7 @@ def drawn_out(scenario: Scenario, seed: int, heard: Heard) -> str | None:
 
 def _chosen(near: Sequence[Candidate], scenario: Scenario, seed: int, turn: int) -> str | None:
     """One by the seed: the first that is left of its group, but for the first answer any."""
-    firsts = [*{id(one.group): one.own for one in reversed(near)}.values()][::-1]
+    firsts = [*{id(one.of): one.own for one in reversed(near)}.values()][::-1]
     if not firsts:
         return None
     if turn > 1:
@@ -82,14 +83,14 @@ def next_of(group: Group, said: str) -> str | None:
     return next((own for own in group.says if not count(said, own)), None)
 
 
-def _candidates(group: Group, heard: Heard, alike: Mapping[str, float]) -> Iterator[Candidate]:
+def _candidates(of: Bearing, heard: Heard, alike: Mapping[str, float]) -> Iterator[Candidate]:
     """What is left of a group; on the way to an insight the next step alone."""
-    left = [own for own in group.says if not count(heard.said, own)]
-    if isinstance(group, Move):
-        yield from (Candidate(group, own, alike[own]) for own in left)
+    left = [own for own in of.group.says if not count(heard.said, own)]
+    if isinstance(of.group, Move):
+        yield from (Candidate(of, own, alike[own]) for own in left)
     elif left:
         later = max((alike[own] for own in left[1:]), default=0.0)
-        yield Candidate(group, left[0], max(alike[left[0]], _LATER_STEP * later))
+        yield Candidate(of, left[0], max(alike[left[0]], _LATER_STEP * later))
 
 
 def _definitions(scenario: Scenario, heard: Heard) -> Sequence[str]:

@@ -30,7 +30,8 @@ _MARKS = "".join(QUESTION_MARKS)
 _QUESTION = re.compile(f"[^{_MARKS}]+[{_MARKS}]")
 _NUMBER = re.compile(r"\d+")
 _OF_THE_SENTENCE = 2.0  # what its own words count beside those of its example questions
-_A_WORD, _MOST_WORDS = 0.5, 2  # what a telling word counts where there are no examples
+_A_WORD, _MOST_WORDS = 0.6, 2  # what a telling word counts where there are no examples
+_OF_ANY_TALK = 0.75  # what words count that stand in any talk, if no others are shared
 _BESIDE = 0.3  # what is quoted, or said before the question
 _LONG = 4  # words: what is shorter between marks is a word that is asked about
 
@@ -58,12 +59,12 @@ def likeness(scenario: Scenario, heard: Heard) -> Mapping[str, float]:
             own: _A_WORD * min(_MOST_WORDS, len(words & rare))
             for own, rare in rare_words(scenario).items()
         }
-    asked = _asked(heard, index)
+    asked, telling = _asked(heard, index), words_of(heard.asked.questions)
     found = dict.fromkeys(index.sentences, 0.0)
     for own, example in index.examples:
-        found[own] = max(found[own], _cosine(asked, example))
+        found[own] = max(found[own], _alike(asked, telling, example))
     return {
-        own: alike + _OF_THE_SENTENCE * _cosine(asked, index.sentences[own])
+        own: alike + _OF_THE_SENTENCE * _alike(asked, telling, index.sentences[own])
         for own, alike in found.items()
     }
 
@@ -114,5 +115,7 @@ def _unit(weighed: Vector) -> Vector:
     return {word: one / length for word, one in weighed.items()}
 
 
-def _cosine(one: Vector, other: Vector) -> float:
-    return sum(weight * other[word] for word, weight in one.items() if word in other)
+def _alike(asked: Vector, telling: frozenset[str], other: Vector) -> float:
+    """The cosine; less if the question has telling words and shares none of them."""
+    cosine = sum(weight * other[word] for word, weight in asked.items() if word in other)
+    return cosine if not telling or not telling.isdisjoint(other) else _OF_ANY_TALK * cosine

@@ -19,7 +19,9 @@ from socratic_bench.benchmarks.socratic.students.voices import joined
 
 
 class Heard(Struct, frozen=True):
-    """A tutor's question, what was said before it, and the things and people that it asks about."""
+    """A tutor's question, what was said before it, and what it asks for: the kinds, if it does so
+    openly, and the things and people, and whether it names nothing but what the talk began with.
+    """
 
     tutor: str
     asked: Asked
@@ -27,19 +29,15 @@ class Heard(Struct, frozen=True):
     said: str
     opening: str
     last: str
+    kinds: frozenset[str] = frozenset()
     particulars: frozenset[str] = frozenset()
+    is_about_the_opening: bool = True
     others: frozenset[str] = frozenset()
 
     @property
     def known(self) -> str:
         """What the tutor may merely quote: the last reply, and what the talk began with."""
         return f"{self.opening} {self.last}".casefold()
-
-    @property
-    def kinds(self) -> frozenset[str]:
-        """The kinds that are asked for, openly."""
-        found = kinds_asked(self.asked.questions) if self.asked.kind == "open" else ()
-        return frozenset(one.name for one in found)
 
     @property
     def asks(self) -> str:
@@ -79,6 +77,7 @@ def hear(scenario: Scenario, exchanges: Sequence[Exchange]) -> Heard:
     last = exchanges[-1]
     asked = asked_by(last.tutor, scenario.language)
     opening, asks = exchanges[0].student, unquoted(asked.questions)
+    kinds = kinds_asked(asked.questions) if asked.kind == "open" else ()
     return Heard(
         tutor=last.tutor,
         asked=asked,
@@ -86,6 +85,8 @@ def hear(scenario: Scenario, exchanges: Sequence[Exchange]) -> Heard:
         said=joined([exchange.student for exchange in exchanges]),
         opening=opening,
         last=last.student,
+        kinds=frozenset(one.name for one in kinds),
         particulars=particulars(scenario, asks, f"{opening} {last.student}"),
+        is_about_the_opening=not particulars(scenario, asks, opening),
         others=others(scenario, asks),
     )

@@ -17,7 +17,7 @@ from socratic_bench.benchmarks.socratic.students.matter import SMALL
 from socratic_bench.benchmarks.socratic.students.shared_words import words_of
 
 PARTICULARS = Path(__file__).with_name("data") / "particulars.toml"
-_FEW = 3  # sentences of a scenario: what more of them have is its topic
+_FEW, _SHARE = 3, 0.1  # sentences of a scenario: what more of them have is its topic
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 _DETERMINER = r"(?:your|the|an?|his|her|their|my|our|these|those|any)"
 _PHRASE = re.compile(rf"\b({_DETERMINER})\s+((?:[\w'-]+\s+){{0,2}}[\w'-]+)", re.IGNORECASE)
@@ -104,9 +104,11 @@ def _bare(word: str) -> str:
 
 @lru_cache(maxsize=64)
 def _topic(scenario: Scenario) -> frozenset[str]:
-    often = Counter(chain.from_iterable(map(_things, own_sentences(scenario).values())))
+    sentences = own_sentences(scenario).values()
+    often = Counter(chain.from_iterable(map(_things, sentences)))
     about = " ".join((*scenario.openings, scenario.belief, scenario.topic))
-    return _things(about) | {word for word, times in often.items() if times > _FEW}
+    most = max(_FEW, _SHARE * len(sentences))
+    return _things(about) | {word for word, times in often.items() if times > most}
 
 
 @lru_cache(maxsize=64)

@@ -17,20 +17,19 @@ from socratic_bench.benchmarks.socratic.students.hearing import Heard
 from socratic_bench.benchmarks.socratic.students.kinds import OF_ANOTHER
 from socratic_bench.benchmarks.socratic.students.particulars import speaks_of
 from socratic_bench.benchmarks.socratic.students.shared_words import words_of
-from socratic_bench.benchmarks.socratic.students.voices import count, joined
 
 Group = Insight | Move
 
-ENOUGH = 0.5
+ENOUGH = 0.6
 # That a sentence answers the kind of the question, or another one; of a question that names a thing
 # which the sentence does not, the kind says less.
-OF_THE_KIND, _OF_ANOTHER_KIND = 0.8, -0.6
+OF_THE_KIND, _OF_ANOTHER_KIND = 0.8, -0.7
 _OF_THE_KIND_OF_A_THING, _OF_ANOTHER_KIND_OF_A_THING = 0.15, -0.2
-_SUITS = 0.4  # more or less for what answers just this side of the kind, or another side
+_SUITS = 0.35  # more or less for what answers just this side of the kind, or another side
 _MOST_CUES = 2
 # A cue of the matter, and one that only takes up what was said or stands beside the question. Where
 # there are no example questions, and on the way to an insight, it does for all.
-_CUE, _CUE_ALONE, _TAKEN_UP = 0.35, 0.55, 0.1
+_CUE, _CUE_ALONE, _TAKEN_UP = 0.35, 0.65, 0.1
 _GOES_ON, _LEADS_ON = 0.2, 1.0
 _DEFINED = 7  # words: "When I say the right job, I see"
 _ASIDE_WORDS = 30  # what is said before a question, if it is short, says what the question is about
@@ -38,47 +37,77 @@ _ASIDE_WORDS = 30  # what is said before a question, if it is short, says what t
 _OF_A_STEP = frozenset(("reason", "evidence", "consequence", "more"))
 
 
+class Bearing(Struct, frozen=True):
+    """What a question has to do with a group as a whole.
+
+    `kinds` are those of the question that the group answers and that are not closed, `cue_weight`
+    and `leads_on` what its cues weigh and that it goes on with what was said.
+    """
+
+    group: Group
+    kinds: frozenset[str]
+    has_cue: bool
+    cue_weight: float
+    leads_on: float
+
+    @property
+    def all_kinds(self) -> frozenset[str]:
+        return ready(self.group.cues).kinds
+
+
 class Candidate(Struct, frozen=True):
     """A sentence that may come, and how like its example questions the question is."""
 
-    group: Group
+    of: Bearing
     own: str
     likeness: float
 
     @property
-    def cues(self) -> Cues:
-        return ready(self.group.cues)
-
-    @property
     def known(self) -> str:
         """The sentence and its example questions."""
-        place = self.group.says.index(self.own)
-        return " ".join((self.own, *self.group.asked[place : place + 1]))
+        place = self.of.group.says.index(self.own)
+        return " ".join((self.own, *self.of.group.asked[place : place + 1]))
 
 
-def weight(one: Candidate, heard: Heard, closed: Collection[str]) -> float:
-    """0 if the sentence may not come; `closed` are kinds that draw nothing out any more."""
-    if not _may_come(one, heard):
-        return 0.0
-    goes_on = _goes_on(one.group, heard)
-    found = one.likeness + goes_on + _of_cues(one, heard)
-    return found + _of_the_kind(one, heard, closed, goes_on=bool(goes_on))
+def bearing_on(group: Group, heard: Heard, closed: Collection[str]) -> Bearing:
+    """`closed` are kinds that draw nothing out any more."""
+    cues = ready(group.cues)
+    found = cues.matching(heard.asked.questions)
+    return Bearing(
+        group,
+        cues.kinds & heard.kinds - {*closed},
+        bool(found),
+        _of_cues(group, cues, found, heard),
+        _leads_on(group, heard),
+    )
 
 
-def _of_the_kind(one: Candidate, heard: Heard, closed: Collection[str], *, goes_on: bool) -> float:
-    kinds = one.cues.kinds & heard.kinds - {*closed}
-    if "meaning" in kinds and one.group.asked and not _defines_what_was_said(one, heard):
+def weight(one: Candidate, heard: Heard) -> float:
+    """0 if the sentence is not asked for surely enough, or may not come."""
+    found = one.likeness + one.of.leads_on + one.of.cue_weight + _of_the_kind(one, heard)
+    return found if found >= ENOUGH and _may_come(one, heard) else 0.0
+
+
+def _of_the_kind(one: Candidate, heard: Heard) -> float:
+    kinds = one.of.kinds
+    if "meaning" in kinds and one.of.group.asked and not _defines_what_was_said(one, heard):
         kinds -= {"meaning"}
-    suit = suits(heard.asks, kinds, one.own)
-    is_of_a_thing = bool(heard.particulars)
-    if not one.group.asked:
-        is_of_a_thing = heard.kinds != {"meaning"} and not speaks_of(one.own, "", heard.particulars)
+    suit = suits(heard.asks, kinds, one.own) if kinds else 0
     found = _SUITS * suit
     if kinds and suit != NO_ANSWER:
-        return found + (_OF_THE_KIND_OF_A_THING if is_of_a_thing else OF_THE_KIND)
-    if heard.is_of_a_kind and not goes_on and not heard.kinds & {*one.cues.kinds, OF_ANOTHER}:
+        return found + (_OF_THE_KIND_OF_A_THING if _is_of_a_thing(one, heard) else OF_THE_KIND)
+    is_of_another = heard.is_of_a_kind and not heard.kinds & {*one.of.all_kinds, OF_ANOTHER}
+    if is_of_another and not one.of.leads_on:
+        is_of_a_thing = _is_of_a_thing(one, heard)
         return found + (_OF_ANOTHER_KIND_OF_A_THING if is_of_a_thing else _OF_ANOTHER_KIND)
     return found
+
+
+def _is_of_a_thing(one: Candidate, heard: Heard) -> bool:
+    """Whether the question names a thing of which the sentence may not be."""
+    if one.of.group.asked:
+        return not (heard.is_about_the_opening and heard.is_of_a_kind)
+    return heard.kinds != {"meaning"} and not speaks_of(one.own, "", heard.particulars)
 
 
 def _defines_what_was_said(one: Candidate, heard: Heard) -> bool:
@@ -95,13 +124,13 @@ def _may_come(one: Candidate, heard: Heard) -> bool:
         return False
     if not speaks_of(one.own, heard.asks, ()) or not _is_of_whom(one, heard):
         return False
-    is_insight = isinstance(one.group, Insight) and one.own == one.group.says[-1]
+    is_insight = isinstance(one.of.group, Insight) and one.own == one.of.group.says[-1]
     return not is_insight or _is_due(one, heard)
 
 
 def _is_of_whom(one: Candidate, heard: Heard) -> bool:
     """Whether the sentence, an example question or a cue names whom it is asked about."""
-    if isinstance(one.group, Move) and one.cues.matching(heard.asked.questions):
+    if isinstance(one.of.group, Move) and one.of.has_cue:
         return True
     return speaks_of(one.known, "", heard.others)
 
@@ -109,23 +138,22 @@ def _is_of_whom(one: Candidate, heard: Heard) -> bool:
 def _is_due(one: Candidate, heard: Heard) -> bool:
     if heard.asked.kind != "open" or "reason" in heard.kinds:
         return False
-    is_marked = bool(one.cues.kinds & heard.kinds) and heard.is_on_topic
-    is_its_matter = one.likeness >= ENOUGH or bool(one.cues.matching(heard.asked.questions))
+    is_marked = bool(one.of.all_kinds & heard.kinds) and heard.is_on_topic
+    is_its_matter = one.likeness >= ENOUGH or one.of.has_cue
     return heard.asks_for_the_end or is_marked or is_its_matter
 
 
-def _of_cues(one: Candidate, heard: Heard) -> float:
-    found = one.cues.matching(heard.asked.questions)
+def _of_cues(group: Group, cues: Cues, found: Collection[str], heard: Heard) -> float:
     n_own = min(_MOST_CUES, len([cue for cue in found if cue not in heard.known]))
-    taken_up = _TAKEN_UP * (len(found) > n_own or _is_beside(one.cues, heard.asked))
-    if not one.group.asked:
+    taken_up = _TAKEN_UP * (len(found) > n_own or _is_beside(cues, heard.asked))
+    if not group.asked:
         return _CUE_ALONE * max(n_own, bool(found) and not heard.is_of_a_kind) + taken_up
-    return (_CUE_ALONE if isinstance(one.group, Insight) else _CUE) * n_own + taken_up
+    return (_CUE_ALONE if isinstance(group, Insight) else _CUE) * n_own + taken_up
 
 
-def _goes_on(group: Group, heard: Heard) -> float:
+def _leads_on(group: Group, heard: Heard) -> float:
     """What it weighs that it is asked on, of what the group was just spoken from."""
-    if not any(count(joined([heard.last]), own) for own in group.says) or not heard.refers_back:
+    if not any(own in heard.last for own in group.says) or not heard.refers_back:
         return 0.0
     is_of_all = not heard.particulars and heard.asks == straight(heard.asked.questions)
     leads_on = heard.asks_for_the_end or bool(heard.kinds & _OF_A_STEP)
