@@ -203,18 +203,15 @@ class Percentiles(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, values: Sequence[float | None]) -> Percentiles | None:
         """Of the values that are known; `None` without any. Type 7 of Hyndman and Fan."""
-        known = sorted(value for value in values if value is not None)
+        from statistics import quantiles  # not needed before the first request
+
+        known = [value for value in values if value is not None]
         if not known:
             return None
-        p50, p90, p99 = (milliseconds(_percentile(known, percent)) for percent in (50, 90, 99))
+        # Before Python 3.13 it takes two values at least.
+        points = quantiles(known if len(known) > 1 else known * 2, n=100, method="inclusive")
+        p50, p90, p99 = (milliseconds(points[percent - 1]) for percent in (50, 90, 99))
         return cls(p50=p50, p90=p90, p99=p99)
-
-
-def _percentile(ordered: Sequence[float], percent: int) -> float:
-    """As `statistics.quantiles` has it, inclusive, which reckons all 99 of them."""
-    rank, rest = divmod(percent * (len(ordered) - 1), 100)
-    following = ordered[min(rank + 1, len(ordered) - 1)]
-    return (ordered[rank] * (100 - rest) + following * rest) / 100
 
 
 class Waits(Struct, frozen=True, kw_only=True):
