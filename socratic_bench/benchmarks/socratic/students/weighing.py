@@ -20,16 +20,16 @@ from socratic_bench.benchmarks.socratic.students.shared_words import words_of
 
 Group = Insight | Move
 
-ENOUGH = 0.6
+ENOUGH = 0.7
 # That a sentence answers the kind of the question, or another one; of a question that names a thing
 # which the sentence does not, the kind says less.
-OF_THE_KIND, _OF_ANOTHER_KIND = 0.8, -0.7
+OF_THE_KIND, _OF_ANOTHER_KIND = 0.9, -0.8
 _OF_THE_KIND_OF_A_THING, _OF_ANOTHER_KIND_OF_A_THING = 0.15, -0.2
 _SUITS = 0.35  # more or less for what answers just this side of the kind, or another side
 _MOST_CUES = 2
 # A cue of the matter, and one that only takes up what was said or stands beside the question. Where
 # there are no example questions, and on the way to an insight, it does for all.
-_CUE, _CUE_ALONE, _TAKEN_UP = 0.35, 0.65, 0.1
+_CUE, _CUE_ALONE, _TAKEN_UP = 0.35, 0.75, 0.1
 _GOES_ON, _LEADS_ON = 0.2, 1.0
 _DEFINED = 7  # words: "When I say the right job, I see"
 _ASIDE_WORDS = 30  # what is said before a question, if it is short, says what the question is about
