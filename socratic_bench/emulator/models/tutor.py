@@ -104,7 +104,7 @@ class _Speaker:
         parts = [self._expand(patterns[self._place % len(patterns)], self._probed)]
         if draw < _WITH_OPENER:
             parts.insert(0, self._line("openers_back" if self._is_back else "openers"))
-        elif draw > 1 - _WITH_FOLLOWUP:
+        elif draw > 1 - _WITH_FOLLOWUP and "view" in self._probed and ", and " not in parts[0]:
             parts.append(self._line("followups"))
         return " ".join(parts)
 
