@@ -1,7 +1,7 @@
 """Which sentence a question asks for, by the example questions that its scenario has for each.
 
 Questions are compared as texts are in retrieval: by the cosine of the stems of their words, rare
-ones weighing more (TF-IDF: Manning, Raghavan, Sch\u00fctze, Introduction to Information Retrieval,
+ones weighing more (TF-IDF: Manning, Raghavan, Schuetze, Introduction to Information Retrieval,
 2008, chapter 6). Nothing here knows that two words mean the same, so the examples are many.
 """
 
