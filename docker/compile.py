@@ -2,6 +2,7 @@
 """Compiles Python files to bytecode that is the same in every build. For the image's build only.
 
     python docker/compile.py ROOT        everything under ROOT, as it will lie under /
+    python docker/compile.py ROOT whole  the same with docstrings, which numpy and scipy read
     python docker/compile.py ROOT stdlib the standard library, its bytecode written under ROOT
     python docker/compile.py ROOT stdlib NAME...    of what is left out there, these
 
@@ -41,16 +42,17 @@ ENCODINGS = {
 _HEADER = MAGIC_NUMBER + (0b01).to_bytes(4, "little")
 
 
-def main(root: Path, *, stdlib: bool, names: Sequence[str] = ()) -> None:
+def main(root: Path, what: str = "", names: Sequence[str] = ()) -> None:
     if os.environ.get("PYTHONHASHSEED") != "0":
         sys.exit("PYTHONHASHSEED=0 is needed: the order inside sets goes into the bytecode.")
+    stdlib = what == "stdlib"
     top = Path(sysconfig.get_path("stdlib")) if stdlib else root
     for source in sorted(top.rglob("*.py")):
         parts = source.relative_to(top).with_suffix("").parts
         if stdlib and (parts[0] not in names if names else _is_seldom(parts)):
             continue
         place = source if stdlib else Path("/", source.relative_to(root))
-        _compile(source, place, root)
+        _compile(source, place, root, is_whole=what == "whole")
 
 
 def _is_seldom(parts: Sequence[str]) -> bool:
@@ -58,11 +60,11 @@ def _is_seldom(parts: Sequence[str]) -> bool:
     return is_rare_encoding or not SKIPPED.isdisjoint(parts)
 
 
-def _compile(source: Path, place: Path, root: Path) -> None:
+def _compile(source: Path, place: Path, root: Path, *, is_whole: bool) -> None:
     target = Path(root, *place.parts[1:-1], "__pycache__", f"{place.stem}.{_tag()}.pyc")
     content = source.read_bytes()
     tree = ast.parse(content, source)
-    for node in ast.walk(tree):
+    for node in () if is_whole else ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(node):
             # In place, so that the lines of a traceback stay; a lone docstring leaves nothing.
             node.body[0] = ast.copy_location(ast.Pass(), node.body[0])
@@ -76,4 +78,4 @@ def _tag() -> str:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), stdlib=sys.argv[2:3] == ["stdlib"], names=sys.argv[3:])
+    main(Path(sys.argv[1]), *sys.argv[2:3], names=sys.argv[3:])

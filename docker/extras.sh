@@ -21,7 +21,7 @@ python -m pip install --quiet --require-hashes --only-binary=:all: --no-deps --n
 rm -rf "$packages/bin"
 find "$packages" -type d -name tests -prune -exec rm -rf {} +
 find "$packages" \( -name INSTALLER -o -name RECORD -o -name REQUESTED \) -delete
-python "$here/compile.py" "$root"
+python "$here/compile.py" "$root" whole
 # What scipy loads of the standard library beside what a run does.
 python "$here/compile.py" "$root" stdlib ctypes pydoc unittest
 chmod -R u=rwX,go=rX "$root"
