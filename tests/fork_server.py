@@ -72,11 +72,12 @@ def _compile_all() -> None:
     re._MAXCACHE = PATTERNS_KEPT
     found, told = os.pipe()
     if not os.fork():
-        _play()
-        patterns = [key[1:] for key in re._cache if key[0] is str]
-        with os.fdopen(told, "w") as pipe:
-            json.dump(patterns, pipe)
-        os._exit(0)
+        try:
+            _play()
+            with os.fdopen(told, "w") as pipe:
+                json.dump([key[1:] for key in re._cache if key[0] is str], pipe)
+        finally:
+            os._exit(0)  # never a second server: the first one fails where nothing was told
     os.close(told)
     with os.fdopen(found) as pipe:
         patterns = json.load(pipe)

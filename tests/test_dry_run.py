@@ -196,6 +196,7 @@ def test_what_waits_for_what_is_predicted(case, monkeypatch):
 
 
 def test_what_a_budget_buys_where_answers_come_at_once_is_predicted(monkeypatch):
+    # Not a budget that ends within the last call: there, which answer comes first decides.
     more = (*STUDENT, "--judge-model", "emulator.judge-v1:0", "--max-cost-usd", "0.31")
     asked = words("emulator.mixture-1-v1:0", 30, *more)
 

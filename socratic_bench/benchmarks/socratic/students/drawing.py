@@ -4,22 +4,22 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from socratic_bench.benchmarks.socratic.scenarios import Move, Scenario
 from socratic_bench.benchmarks.socratic.scenarios.cues import ready
-from socratic_bench.benchmarks.socratic.students.examples import likeness
+from socratic_bench.benchmarks.socratic.students.examples import similarity
 from socratic_bench.benchmarks.socratic.students.hearing import Heard
 from socratic_bench.benchmarks.socratic.students.kinds import word_defined
+from socratic_bench.benchmarks.socratic.students.scoring import (
+    OF_THE_KIND,
+    Candidate,
+    Group,
+    GroupMatch,
+    match_group,
+    score,
+)
 from socratic_bench.benchmarks.socratic.students.seeded import draw
 from socratic_bench.benchmarks.socratic.students.shared_words import all_words_of, words_of
 from socratic_bench.benchmarks.socratic.students.voices import count
-from socratic_bench.benchmarks.socratic.students.weighing import (
-    OF_THE_KIND,
-    Bearing,
-    Candidate,
-    Group,
-    bearing_on,
-    weight,
-)
 
-_LATER_STEP = 0.7  # of the likeness of a later step: who asks for it is led there step by step
+_LATER_STEP = 0.7  # of the similarity of a later step: who asks for it is led there step by step
 _NEAR, _NEAR_AT_FIRST = 0.97, 0.95  # of the best: the seed chooses among these
 _IN_A_ROW = 5  # seeds whose first answer is the same; the words that lead up to it differ
 
@@ -32,23 +32,23 @@ def drawn_out(scenario: Scenario, seed: int, heard: Heard) -> str | None:
         return next((one for one in scenario.replies if not count(heard.said, one)), None)
     if own := _definition(scenario, heard):
         return own
-    alike, closed = likeness(scenario, heard), _closed(scenario, heard)
-    weighed = [
+    similar, closed = similarity(scenario, heard), _closed(scenario, heard)
+    scored = [
         (found, one)
         for group in groups_left(scenario, heard.said)
-        for one in _candidates(bearing_on(group, heard, closed), heard, alike)
-        if (found := weight(one, heard))
+        for one in _candidates(match_group(group, heard, closed), heard, similar)
+        if (found := score(one, heard))
     ]
-    best = max((found for found, _ in weighed), default=0.0)
+    best = max((found for found, _ in scored), default=0.0)
     least = best * _NEAR
     if heard.turn == 1:  # a bare "why" is answered by any reason
         least = best * _NEAR_AT_FIRST if words_of(heard.asks) else min(best, OF_THE_KIND)
-    return _chosen([one for found, one in weighed if found >= least], scenario, seed, heard.turn)
+    return _chosen([one for found, one in scored if found >= least], scenario, seed, heard.turn)
 
 
 def _chosen(near: Sequence[Candidate], scenario: Scenario, seed: int, turn: int) -> str | None:
     """One by the seed: the first that is left of its group, but for the first answer any."""
-    firsts = [*{id(one.of): one.own for one in reversed(near)}.values()][::-1]
+    firsts = [*{id(one.match): one.own for one in reversed(near)}.values()][::-1]
     if not firsts:
         return None
     if turn > 1:
@@ -83,14 +83,16 @@ def next_of(group: Group, said: str) -> str | None:
     return next((own for own in group.says if not count(said, own)), None)
 
 
-def _candidates(of: Bearing, heard: Heard, alike: Mapping[str, float]) -> Iterator[Candidate]:
+def _candidates(
+    match: GroupMatch, heard: Heard, similar: Mapping[str, float]
+) -> Iterator[Candidate]:
     """What is left of a group; on the way to an insight the next step alone."""
-    left = [own for own in of.group.says if not count(heard.said, own)]
-    if isinstance(of.group, Move):
-        yield from (Candidate(of, own, alike[own]) for own in left)
+    left = [own for own in match.group.says if not count(heard.said, own)]
+    if isinstance(match.group, Move):
+        yield from (Candidate(match, own, similar[own]) for own in left)
     elif left:
-        later = max((alike[own] for own in left[1:]), default=0.0)
-        yield Candidate(of, left[0], max(alike[left[0]], _LATER_STEP * later))
+        later = max((similar[own] for own in left[1:]), default=0.0)
+        yield Candidate(match, left[0], max(similar[left[0]], _LATER_STEP * later))
 
 
 def _definitions(scenario: Scenario, heard: Heard) -> Sequence[str]:

@@ -47,7 +47,7 @@ class _Index(Struct, frozen=True):
     examples: tuple[tuple[str, Vector], ...]
 
 
-def likeness(scenario: Scenario, heard: Heard) -> Mapping[str, float]:
+def similarity(scenario: Scenario, heard: Heard) -> Mapping[str, float]:
     """How surely a question asks for each sentence: from 0, no word in common, to 3.
 
     Without example questions the telling words count that the question has not from the last reply.
@@ -62,10 +62,10 @@ def likeness(scenario: Scenario, heard: Heard) -> Mapping[str, float]:
     asked, telling = _asked(heard, index), words_of(heard.asked.questions)
     found = dict.fromkeys(index.sentences, 0.0)
     for own, example in index.examples:
-        found[own] = max(found[own], _alike(asked, telling, example))
+        found[own] = max(found[own], _similarity(asked, telling, example))
     return {
-        own: alike + _OF_THE_SENTENCE * _alike(asked, telling, index.sentences[own])
-        for own, alike in found.items()
+        own: found_similar + _OF_THE_SENTENCE * _similarity(asked, telling, index.sentences[own])
+        for own, found_similar in found.items()
     }
 
 
@@ -115,7 +115,7 @@ def _unit(weighed: Vector) -> Vector:
     return {word: one / length for word, one in weighed.items()}
 
 
-def _alike(asked: Vector, telling: frozenset[str], other: Vector) -> float:
+def _similarity(asked: Vector, telling: frozenset[str], other: Vector) -> float:
     """The cosine; less if the question has telling words and shares none of them."""
     cosine = sum(weight * other[word] for word, weight in asked.items() if word in other)
     return cosine if not telling or not telling.isdisjoint(other) else _OF_ANY_TALK * cosine

@@ -1,8 +1,8 @@
 """How surely a question asks for a sentence of the student's.
 
-Its likeness (see `examples`), the cues of its scenario, that it is marked as an answer to the kind
-of the question ("how do you know", "what would follow"), and that it goes on with what was just
-said: all of it is added. Below `ENOUGH` the sentence is not asked for.
+Its similarity (see `examples`), the cues of its scenario, that it is marked as an answer to the
+kind of the question ("how do you know", "what would follow"), and that it goes on with what was
+just said: all of it is added. Below `THRESHOLD` the sentence is not asked for.
 """
 
 from collections.abc import Collection
@@ -20,9 +20,9 @@ from socratic_bench.benchmarks.socratic.students.shared_words import words_of
 
 Group = Insight | Move
 
-ENOUGH = 0.7
-# That a sentence answers the kind of the question, or another one; of a question that names a thing
-# which the sentence does not, the kind says less.
+THRESHOLD = 0.7
+# That a sentence answers the kind of the question, or another one; the kind says less of a question
+# that is about more than the opening.
 OF_THE_KIND, _OF_ANOTHER_KIND = 0.9, -0.8
 _OF_THE_KIND_OF_A_THING, _OF_ANOTHER_KIND_OF_A_THING = 0.15, -0.2
 _SUITS = 0.35  # more or less for what answers just this side of the kind, or another side
@@ -37,17 +37,17 @@ _ASIDE_WORDS = 30  # what is said before a question, if it is short, says what t
 _OF_A_STEP = frozenset(("reason", "evidence", "consequence", "more"))
 
 
-class Bearing(Struct, frozen=True):
+class GroupMatch(Struct, frozen=True):
     """What a question has to do with a group as a whole.
 
-    `kinds` are those of the question that the group answers and that are not closed, `cue_weight`
+    `kinds` are those of the question that the group answers and that are not closed, `cue_score`
     and `leads_on` what its cues weigh and that it goes on with what was said.
     """
 
     group: Group
     kinds: frozenset[str]
     has_cue: bool
-    cue_weight: float
+    cue_score: float
     leads_on: float
 
     @property
@@ -58,22 +58,22 @@ class Bearing(Struct, frozen=True):
 class Candidate(Struct, frozen=True):
     """A sentence that may come, and how like its example questions the question is."""
 
-    of: Bearing
+    match: GroupMatch
     own: str
-    likeness: float
+    similarity: float
 
     @property
     def known(self) -> str:
         """The sentence and its example questions."""
-        place = self.of.group.says.index(self.own)
-        return " ".join((self.own, *self.of.group.asked[place : place + 1]))
+        place = self.match.group.says.index(self.own)
+        return " ".join((self.own, *self.match.group.asked[place : place + 1]))
 
 
-def bearing_on(group: Group, heard: Heard, closed: Collection[str]) -> Bearing:
+def match_group(group: Group, heard: Heard, closed: Collection[str]) -> GroupMatch:
     """`closed` are kinds that draw nothing out any more."""
     cues = ready(group.cues)
     found = cues.matching(heard.asked.questions)
-    return Bearing(
+    return GroupMatch(
         group,
         cues.kinds & heard.kinds - {*closed},
         bool(found),
@@ -82,22 +82,22 @@ def bearing_on(group: Group, heard: Heard, closed: Collection[str]) -> Bearing:
     )
 
 
-def weight(one: Candidate, heard: Heard) -> float:
+def score(one: Candidate, heard: Heard) -> float:
     """0 if the sentence is not asked for surely enough, or may not come."""
-    found = one.likeness + one.of.leads_on + one.of.cue_weight + _of_the_kind(one, heard)
-    return found if found >= ENOUGH and _may_come(one, heard) else 0.0
+    found = one.similarity + one.match.leads_on + one.match.cue_score + _of_the_kind(one, heard)
+    return found if found >= THRESHOLD and _may_come(one, heard) else 0.0
 
 
 def _of_the_kind(one: Candidate, heard: Heard) -> float:
-    kinds = one.of.kinds
-    if "meaning" in kinds and one.of.group.asked and not _defines_what_was_said(one, heard):
+    kinds = one.match.kinds
+    if "meaning" in kinds and one.match.group.asked and not _defines_what_was_said(one, heard):
         kinds -= {"meaning"}
     suit = suits(heard.asks, kinds, one.own) if kinds else 0
     found = _SUITS * suit
     if kinds and suit != NO_ANSWER:
         return found + (_OF_THE_KIND_OF_A_THING if _is_of_a_thing(one, heard) else OF_THE_KIND)
-    is_of_another = heard.is_of_a_kind and not heard.kinds & {*one.of.all_kinds, OF_ANOTHER}
-    if is_of_another and not one.of.leads_on:
+    is_of_another = heard.is_of_a_kind and not heard.kinds & {*one.match.all_kinds, OF_ANOTHER}
+    if is_of_another and not one.match.leads_on:
         is_of_a_thing = _is_of_a_thing(one, heard)
         return found + (_OF_ANOTHER_KIND_OF_A_THING if is_of_a_thing else _OF_ANOTHER_KIND)
     return found
@@ -105,7 +105,7 @@ def _of_the_kind(one: Candidate, heard: Heard) -> float:
 
 def _is_of_a_thing(one: Candidate, heard: Heard) -> bool:
     """Whether the question names a thing of which the sentence may not be."""
-    if one.of.group.asked:
+    if one.match.group.asked:
         return not (heard.is_about_the_opening and heard.is_of_a_kind)
     return heard.kinds != {"meaning"} and not speaks_of(one.own, "", heard.particulars)
 
@@ -124,13 +124,13 @@ def _may_come(one: Candidate, heard: Heard) -> bool:
         return False
     if not speaks_of(one.own, heard.asks, ()) or not _is_of_whom(one, heard):
         return False
-    is_insight = isinstance(one.of.group, Insight) and one.own == one.of.group.says[-1]
+    is_insight = isinstance(one.match.group, Insight) and one.own == one.match.group.says[-1]
     return not is_insight or _is_due(one, heard)
 
 
 def _is_of_whom(one: Candidate, heard: Heard) -> bool:
     """Whether the sentence, an example question or a cue names whom it is asked about."""
-    if isinstance(one.of.group, Move) and one.of.has_cue:
+    if isinstance(one.match.group, Move) and one.match.has_cue:
         return True
     return speaks_of(one.known, "", heard.others)
 
@@ -138,8 +138,8 @@ def _is_of_whom(one: Candidate, heard: Heard) -> bool:
 def _is_due(one: Candidate, heard: Heard) -> bool:
     if heard.asked.kind != "open" or "reason" in heard.kinds:
         return False
-    is_marked = bool(one.of.all_kinds & heard.kinds) and heard.is_on_topic
-    is_its_matter = one.likeness >= ENOUGH or one.of.has_cue
+    is_marked = bool(one.match.all_kinds & heard.kinds) and heard.is_on_topic
+    is_its_matter = one.similarity >= THRESHOLD or one.match.has_cue
     return heard.asks_for_the_end or is_marked or is_its_matter
 
 
