@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from msgspec import Meta, Struct
 
 from socratic_bench.settings import MAX_TURNS, MOST_TURNS, CoreConfig
-from socratic_bench.types import JUDGE, Role
+from socratic_bench.types import JUDGE, Role, doc
 
 if TYPE_CHECKING:
     from socratic_bench.pricing.rates import PricingTier
@@ -41,7 +41,7 @@ class Part(Struct, frozen=True, kw_only=True):
 class SampleKeys(Part, frozen=True, kw_only=True):
     """What was played."""
 
-    sample: Annotated[str | None, Meta(description="id of what was played")] = None
+    sample: Annotated[str | None, doc("id of what was played")] = None
 
     @classmethod
     def of(cls, source: Any) -> Self:  # noqa: ANN401 -- a `Sample`
@@ -51,7 +51,7 @@ class SampleKeys(Part, frozen=True, kw_only=True):
 class PromptKeys(Part, frozen=True, kw_only=True):
     """What was said to the model under test."""
 
-    prompt: Annotated[str, Meta(description="what was said to the model under test")] = ""
+    prompt: Annotated[str, doc("what was said to the model under test")] = ""
 
     @classmethod
     def of(cls, source: Any) -> Self:  # noqa: ANN401 -- a `Turn`

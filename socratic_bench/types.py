@@ -13,6 +13,12 @@ from msgspec import Meta, Struct, field
 
 from socratic_bench.generation import GenerateConfig
 
+
+def doc(description: str) -> Meta:
+    """What a field means, in the schemas of documents."""
+    return Meta(description=description)
+
+
 # Who is called: an actor of the benchmark by its name, or the judge.
 Role = str
 JUDGE: Role = "judge"
@@ -69,16 +75,16 @@ MOST = 10**12
 Tokens = Annotated[int, Meta(ge=0, le=MOST)]
 Milliseconds = Annotated[float, Meta(ge=0, le=MOST)]
 Moment = Annotated[datetime, Meta(tz=True)]
-Words = Annotated[str, Meta(description="the text of the block")]
-ToolCallId = Annotated[str, Meta(description="the id that the model gave to its call of the tool")]
-ProviderStopReason = Annotated[str | None, Meta(description="why it ended, as the provider says")]
-AskedModel = Annotated[str | None, Meta(description="the model that was asked; null: not noted")]
+Words = Annotated[str, doc("the text of the block")]
+ToolCallId = Annotated[str, doc("the id that the model gave to its call of the tool")]
+ProviderStopReason = Annotated[str | None, doc("why it ended, as the provider says")]
+AskedModel = Annotated[str | None, doc("the model that was asked; null: not noted")]
 # What a request that failed, or whose end is unknown, can be billed for.
 InputAtMost = Annotated[
-    Tokens | None, Meta(description="the most input tokens it may have used; null: no known bound")
+    Tokens | None, doc("the most input tokens it may have used; null: no known bound")
 ]
 OutputAtMost = Annotated[
-    Tokens | None, Meta(description="the most output tokens it may have used; null: no known bound")
+    Tokens | None, doc("the most output tokens it may have used; null: no known bound")
 ]
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
@@ -124,8 +130,8 @@ class ToolUse(Struct, frozen=True):
     """A model's call of a tool."""
 
     id: ToolCallId
-    name: Annotated[str, Meta(description="name of the tool")]
-    arguments: Annotated[Json, Meta(description="the parsed JSON that the model gave")]
+    name: Annotated[str, doc("name of the tool")]
+    arguments: Annotated[Json, doc("the parsed JSON that the model gave")]
 
 
 class ToolResult(Struct, frozen=True):
@@ -133,7 +139,7 @@ class ToolResult(Struct, frozen=True):
 
     id: ToolCallId
     text: Words
-    is_error: Annotated[bool, Meta(description="whether the tool failed")] = False
+    is_error: Annotated[bool, doc("whether the tool failed")] = False
 
 
 Block = Text | Reasoning | ToolUse | ToolResult
@@ -142,8 +148,8 @@ Block = Text | Reasoning | ToolUse | ToolResult
 class Message(Struct, frozen=True):
     """One message of a conversation, in content blocks."""
 
-    role: Annotated[Literal["user", "assistant"], Meta(description="whose message it is")]
-    content: Annotated[tuple[Block, ...], Meta(description="its blocks, in order")]
+    role: Annotated[Literal["user", "assistant"], doc("whose message it is")]
+    content: Annotated[tuple[Block, ...], doc("its blocks, in order")]
 
     @property
     def text(self) -> str:
@@ -186,11 +192,10 @@ class Request(Struct, frozen=True, kw_only=True):
 class CallKey(Struct, frozen=True, kw_only=True):
     """Names one call within a run: who was asked, for which turn, and which try of it."""
 
-    role: Annotated[Role, Meta(description="who was asked: an actor's name, or judge")]
+    role: Annotated[Role, doc("who was asked: an actor's name, or judge")]
     index: Annotated[int, Meta(ge=0, description="index of the turn, from 0")]
     part: Annotated[
-        str,
-        Meta(description="tells several calls of a role for a turn apart, by a juror's id, say"),
+        str, doc("tells several calls of a role for a turn apart, by a juror's id, say")
     ] = ""
     repeat: Annotated[int, Meta(ge=0, description="its place among tries; a sample has two")] = 0
 
@@ -202,10 +207,10 @@ class CallKey(Struct, frozen=True, kw_only=True):
 class Usage(Struct, frozen=True, kw_only=True):
     """Tokens of one or more calls. `input_tokens` is all input; the cache kinds are parts of it."""
 
-    input_tokens: Annotated[Tokens, Meta(description="all input tokens, cached or not")] = 0
-    output_tokens: Annotated[Tokens, Meta(description="output tokens, thinking included")] = 0
-    cache_read_tokens: Annotated[Tokens, Meta(description="input tokens read from the cache")] = 0
-    cache_write_tokens: Annotated[Tokens, Meta(description="input tokens written to it")] = 0
+    input_tokens: Annotated[Tokens, doc("all input tokens, cached or not")] = 0
+    output_tokens: Annotated[Tokens, doc("output tokens, thinking included")] = 0
+    cache_read_tokens: Annotated[Tokens, doc("input tokens read from the cache")] = 0
+    cache_write_tokens: Annotated[Tokens, doc("input tokens written to it")] = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -219,12 +224,12 @@ class Usage(Struct, frozen=True, kw_only=True):
 class Attempt(Struct, frozen=True, kw_only=True):
     """One request on the wire."""
 
-    started_at: Annotated[Moment, Meta(description="when it was sent")]
-    duration_ms: Annotated[Milliseconds, Meta(description="milliseconds that the request took")]
-    wait_ms: Annotated[Milliseconds, Meta(description="milliseconds waited before it")]
-    error: Annotated[str | None, Meta(description="code of the failure; null if it was answered")]
+    started_at: Annotated[Moment, doc("when it was sent")]
+    duration_ms: Annotated[Milliseconds, doc("milliseconds that the request took")]
+    wait_ms: Annotated[Milliseconds, doc("milliseconds waited before it")]
+    error: Annotated[str | None, doc("code of the failure; null if it was answered")]
     may_have_been_billed: Annotated[
-        bool, Meta(description="false only if it is sure that no model worked on the request")
+        bool, doc("false only if it is sure that no model worked on the request")
     ]
     input_tokens_at_most: InputAtMost = None
     output_tokens_at_most: OutputAtMost = None
@@ -237,41 +242,35 @@ class Completion(Struct, frozen=True, kw_only=True):
     Latencies are of the attempt that answered; what was waited is found in `attempts` alone.
     """
 
-    message: Annotated[Message, Meta(description="the reply")]
-    stop_reason: Annotated[
-        str, Meta(description="a `StopReason`, or the service's word in older answers")
-    ]
-    usage: Annotated[
-        Usage | None, Meta(description="its tokens; null if the service sent no counters")
-    ]
-    latency_ms: Annotated[
-        Milliseconds, Meta(description="milliseconds from sending to the last byte")
-    ]
+    message: Annotated[Message, doc("the reply")]
+    stop_reason: Annotated[str, doc("a `StopReason`, or the service's word in older answers")]
+    usage: Annotated[Usage | None, doc("its tokens; null if the service sent no counters")]
+    latency_ms: Annotated[Milliseconds, doc("milliseconds from sending to the last byte")]
     service_latency_ms: Annotated[
-        Milliseconds | None, Meta(description="milliseconds as the service reports them")
+        Milliseconds | None, doc("milliseconds as the service reports them")
     ]
-    attempts: Annotated[tuple[Attempt, ...], Meta(description="its requests; the last answered")]
-    request_id: Annotated[str | None, Meta(description="the service's id of the answer")]
-    finished_at: Annotated[Moment, Meta(description="when the answer was complete")]
-    streamed: Annotated[bool, Meta(description="whether it came as a stream")] = False
+    attempts: Annotated[tuple[Attempt, ...], doc("its requests; the last answered")]
+    request_id: Annotated[str | None, doc("the service's id of the answer")]
+    finished_at: Annotated[Moment, doc("when the answer was complete")]
+    streamed: Annotated[bool, doc("whether it came as a stream")] = False
     ttft_ms: Annotated[
         Milliseconds | None,
-        Meta(description="milliseconds from sending to the first content; null if not streamed"),
+        doc("milliseconds from sending to the first content; null if not streamed"),
     ] = None
     served_model: Annotated[
-        str | None, Meta(description="the model that a prompt router chose, if the service says it")
+        str | None, doc("the model that a prompt router chose, if the service says it")
     ] = None
     served_tier: Annotated[
-        str | None, Meta(description="the service tier that served it, if the service says it")
+        str | None, doc("the service tier that served it, if the service says it")
     ] = None
     served_latency_profile: Annotated[
-        str | None, Meta(description="the latency profile that served it, if the service says it")
+        str | None, doc("the latency profile that served it, if the service says it")
     ] = None
     provider_stop_reason: ProviderStopReason = None
     model_id: AskedModel = None
     temperature: Annotated[
         Annotated[float, Meta(ge=0)] | None,
-        Meta(description="temperature that was asked for; null: the model's own"),
+        doc("temperature that was asked for; null: the model's own"),
     ] = None
 
     @property

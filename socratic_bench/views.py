@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from socratic_bench.types import doc
+
 
 class TurnKind(Struct, frozen=True, kw_only=True):
     """A key of a turn that says of which kind it was; `none` stands for turns of no kind."""
@@ -51,11 +53,10 @@ class Exposure(Struct, frozen=True, kw_only=True):
     """The turns of a run in which an event could come, up to the one in which it came."""
 
     turns: Annotated[
-        list[Annotated[int, Meta(ge=0)]],
-        Meta(description="their numbers, from 0 for the first that was played"),
+        list[Annotated[int, Meta(ge=0)]], doc("their numbers, from 0 for the first that was played")
     ]
-    kinds: Annotated[list[str], Meta(description="of which kind each of them was")]
-    is_event: Annotated[bool, Meta(description="whether the event came in the last of them")]
+    kinds: Annotated[list[str], doc("of which kind each of them was")]
+    is_event: Annotated[bool, doc("whether the event came in the last of them")]
 
 
 def _no_exposures(document: Mapping[str, Any]) -> Mapping[str, Exposure]:  # noqa: ARG001

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from socratic_bench.documents.scalars import SCORE_PLACES, Amount, Count, to_places
 from socratic_bench.statistics import agreement
+from socratic_bench.types import doc
 
 SCORE = "overall_score"
 # What jurors make of one turn: by juror, its score of each dimension, `None` if it gave none.
@@ -18,17 +19,17 @@ Votes = Mapping[str, Mapping[str, float] | None]
 class Agreement(Struct, frozen=True, kw_only=True):
     """Of one dimension, or of the score."""
 
-    n_jurors: Annotated[Count, Meta(description="jurors that gave verdicts")]
-    n_turns: Annotated[Count, Meta(description="turns with the verdicts of two jurors or more")]
+    n_jurors: Annotated[Count, doc("jurors that gave verdicts")]
+    n_turns: Annotated[Count, doc("turns with the verdicts of two jurors or more")]
     alpha: Annotated[
         Annotated[float, Meta(ge=-1, le=1)] | None,
-        Meta(
-            description="Krippendorff's alpha, ordinal; null without the extra stats, or where all "
+        doc(
+            "Krippendorff's alpha, ordinal; null without the extra stats, or where all "
             "scores are the same"
         ),
     ]
     absolute_error: Annotated[
-        Amount | None, Meta(description="mean distance of two jurors on a turn; null without any")
+        Amount | None, doc("mean distance of two jurors on a turn; null without any")
     ]
 
     @classmethod

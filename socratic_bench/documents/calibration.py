@@ -17,7 +17,7 @@ from socratic_bench.documents.scalars import (
     Version,
 )
 from socratic_bench.documents.usage import ActorUsage
-from socratic_bench.types import EndReason
+from socratic_bench.types import EndReason, doc
 
 Value = bool | float | None
 
@@ -25,22 +25,19 @@ Value = bool | float | None
 class Figure(Struct, frozen=True, kw_only=True):
     """A figure with its 95 % interval, clustered by dialogue."""
 
-    value: Annotated[float | None, Meta(description="null where labels do not give it")]
-    low: Annotated[
-        float | None,
-        Meta(description="of the interval; null with one dialogue"),
-    ] = None
-    high: Annotated[float | None, Meta(description="of the interval; null where low is")] = None
+    value: Annotated[float | None, doc("null where labels do not give it")]
+    low: Annotated[float | None, doc("of the interval; null with one dialogue")] = None
+    high: Annotated[float | None, doc("of the interval; null where low is")] = None
 
 
-Kappa = Annotated[Figure, Meta(description="Cohen's kappa; of scores with quadratic weights")]
-Alpha = Annotated[Figure, Meta(description="Krippendorff's alpha, ordinal")]
-AbsoluteError = Annotated[Figure, Meta(description="points: the mean of absolute differences")]
-Spearman = Annotated[Figure, Meta(description="correlation of ranks")]
+Kappa = Annotated[Figure, doc("Cohen's kappa; of scores with quadratic weights")]
+Alpha = Annotated[Figure, doc("Krippendorff's alpha, ordinal")]
+AbsoluteError = Annotated[Figure, doc("points: the mean of absolute differences")]
+Spearman = Annotated[Figure, doc("correlation of ranks")]
 MoreLabels = Annotated[
     dict[str, Count] | None,
-    Meta(
-        description="by figure, how many more labels make its interval as narrow as --plan says; "
+    doc(
+        "by figure, how many more labels make its interval as narrow as --plan says; "
         "null without it"
     ),
 ]
@@ -49,22 +46,22 @@ MoreLabels = Annotated[
 class Cell(Struct, frozen=True, kw_only=True):
     """How often a judge gave one score where people gave another."""
 
-    label: Annotated[float, Meta(description="points that people gave; the mean over labellers")]
-    judge: Annotated[float, Meta(description="points that the judge gave")]
+    label: Annotated[float, doc("points that people gave; the mean over labellers")]
+    judge: Annotated[float, doc("points that the judge gave")]
     n: Annotated[int, Meta(ge=1, description="replies")]
 
 
 class Reference(Struct, frozen=True, kw_only=True):
     """What others have reached."""
 
-    name: Annotated[str, Meta(description="who, and where")]
-    macro_f1: Annotated[Share, Meta(description="their figure")]
+    name: Annotated[str, doc("who, and where")]
+    macro_f1: Annotated[Share, doc("their figure")]
 
 
 class HumanScores(Struct, frozen=True, kw_only=True):
     """One person against another, on replies that both scored: the ceiling."""
 
-    n: Annotated[Count, Meta(description="pairs of labels on one reply")]
+    n: Annotated[Count, doc("pairs of labels on one reply")]
     weighted_kappa: Kappa
     alpha: Alpha
     mean_absolute_error: AbsoluteError
@@ -74,171 +71,144 @@ class HumanScores(Struct, frozen=True, kw_only=True):
 class ScoreFigures(Struct, frozen=True, kw_only=True):
     """A dimension of the rubric, or overall_score, their sum: the judge against people."""
 
-    n: Annotated[Count, Meta(description="replies with a score of both")]
-    n_clusters: Annotated[Count, Meta(description="dialogues among them")]
+    n: Annotated[Count, doc("replies with a score of both")]
+    n_clusters: Annotated[Count, doc("dialogues among them")]
     weighted_kappa: Kappa
     alpha: Alpha
     mean_absolute_error: AbsoluteError
-    bias: Annotated[Figure, Meta(description="points: the mean of judge less people")]
-    deviation: Annotated[
-        Figure, Meta(description="points: standard deviation of judge less people")
-    ]
+    bias: Annotated[Figure, doc("points: the mean of judge less people")]
+    deviation: Annotated[Figure, doc("points: standard deviation of judge less people")]
     deviation_lasting: Annotated[
         Amount | None,
-        Meta(
-            description="the part of deviation that stays, however often the judge is asked; null "
+        doc(
+            "the part of deviation that stays, however often the judge is asked; null "
             "with one verdict a reply"
         ),
     ] = None
     deviation_passing: Annotated[
         Amount | None,
-        Meta(
-            description="points: standard deviation of one verdict on the same reply; null with "
+        doc(
+            "points: standard deviation of one verdict on the same reply; null with "
             "one verdict a reply"
         ),
     ] = None
     spearman: Spearman
     macro_f1: Annotated[
         Figure,
-        Meta(
-            description="mean F1 over all scores that occur, as classes; a mean counts as the "
+        doc(
+            "mean F1 over all scores that occur, as classes; a mean counts as the "
             "nearest score, the lower of two"
         ),
     ]
     reference: Annotated[
-        Reference | None, Meta(description="what others reached in macro_f1; null: none is known")
+        Reference | None, doc("what others reached in macro_f1; null: none is known")
     ] = None
-    human: Annotated[
-        HumanScores | None, Meta(description="people among themselves; null: one labeller a reply")
-    ]
-    confusion: Annotated[
-        list[Cell], Meta(description="how often each score of the judge met each of people's")
-    ]
+    human: Annotated[HumanScores | None, doc("people among themselves; null: one labeller a reply")]
+    confusion: Annotated[list[Cell], doc("how often each score of the judge met each of people's")]
     more_labels: MoreLabels = None
 
 
 class HumanAnswers(Struct, frozen=True, kw_only=True):
     """One person against another, on replies of which both said yes or no."""
 
-    n: Annotated[Count, Meta(description="pairs of labels on one reply")]
-    agreement: Annotated[Figure, Meta(description="share of pairs that agree")]
+    n: Annotated[Count, doc("pairs of labels on one reply")]
+    agreement: Annotated[Figure, doc("share of pairs that agree")]
     kappa: Kappa
 
 
 class AnswerCounts(Struct, frozen=True, kw_only=True):
     """How often the judge and people said yes."""
 
-    both: Annotated[Count, Meta(description="both said yes")]
-    judge_only: Annotated[Count, Meta(description="the judge alone did")]
-    label_only: Annotated[Count, Meta(description="people alone did")]
-    neither: Annotated[Count, Meta(description="both said no")]
+    both: Annotated[Count, doc("both said yes")]
+    judge_only: Annotated[Count, doc("the judge alone did")]
+    label_only: Annotated[Count, doc("people alone did")]
+    neither: Annotated[Count, doc("both said no")]
 
 
 class AnswerFigures(Struct, frozen=True, kw_only=True):
     """A label of yes or no, and what of the judge's verdict stands beside it."""
 
-    judged_by: Annotated[
-        str, Meta(description="the rubric's event, or a dimension against a bound")
-    ]
-    n: Annotated[Count, Meta(description="replies with an answer of both")]
-    n_clusters: Annotated[Count, Meta(description="dialogues among them")]
-    n_divided: Annotated[
-        Count, Meta(description="replies of which as many labellers say yes as no; left out")
-    ]
-    n_yes: Annotated[Count, Meta(description="labels that say yes")]
-    precision: Annotated[
-        Figure, Meta(description="share of the judge's yes that people say yes to")
-    ]
-    recall: Annotated[Figure, Meta(description="share of people's yes that the judge finds")]
-    specificity: Annotated[
-        Figure, Meta(description="share of people's no to which the judge says no")
-    ]
+    judged_by: Annotated[str, doc("the rubric's event, or a dimension against a bound")]
+    n: Annotated[Count, doc("replies with an answer of both")]
+    n_clusters: Annotated[Count, doc("dialogues among them")]
+    n_divided: Annotated[Count, doc("replies of which as many labellers say yes as no; left out")]
+    n_yes: Annotated[Count, doc("labels that say yes")]
+    precision: Annotated[Figure, doc("share of the judge's yes that people say yes to")]
+    recall: Annotated[Figure, doc("share of people's yes that the judge finds")]
+    specificity: Annotated[Figure, doc("share of people's no to which the judge says no")]
     kappa: Kappa
     auc: Annotated[
         Figure,
-        Meta(
-            description="area under the ROC curve: the share of pairs of a yes and a no that the "
+        doc(
+            "area under the ROC curve: the share of pairs of a yes and a no that the "
             "judge's quantity puts in order"
         ),
     ]
-    auc_within_authors: Annotated[
-        Figure, Meta(description="the same, over pairs of replies of one author")
-    ]
+    auc_within_authors: Annotated[Figure, doc("the same, over pairs of replies of one author")]
     auc_by_author: Annotated[
-        dict[str, Share | None],
-        Meta(description="the same for each author; null without both a yes and a no"),
+        dict[str, Share | None], doc("the same for each author; null without both a yes and a no")
     ]
     human: Annotated[
-        HumanAnswers | None, Meta(description="people among themselves; null: one labeller a reply")
+        HumanAnswers | None, doc("people among themselves; null: one labeller a reply")
     ]
-    confusion: Annotated[AnswerCounts, Meta(description="how often each said yes")]
+    confusion: Annotated[AnswerCounts, doc("how often each said yes")]
     more_labels: MoreLabels = None
 
 
 class Disagreement(Struct, frozen=True, kw_only=True):
     """A reply on which the judge and people differ most."""
 
-    of: Annotated[str, Meta(description="the dimension, or the label of yes or no")]
-    dialogue: Annotated[str, Meta(description="id of the dialogue")]
-    run_id: Annotated[str | None, Meta(description="its run")] = None
-    turn: Annotated[Count | None, Meta(description="index of the turn there")] = None
-    author: Annotated[str | None, Meta(description="who gave the reply")] = None
-    reply: Annotated[str, Meta(description="the reply, at most 500 characters of it")]
-    label: Annotated[float, Meta(description="what people say: points, or 1 for yes and 0 for no")]
-    judge: Annotated[float, Meta(description="what the judge says, likewise")]
-    label_reasons: Annotated[list[str], Meta(description="why, as far as labellers say")]
-    judge_reason: Annotated[str | None, Meta(description="why, if the judge says so")]
+    of: Annotated[str, doc("the dimension, or the label of yes or no")]
+    dialogue: Annotated[str, doc("id of the dialogue")]
+    run_id: Annotated[str | None, doc("its run")] = None
+    turn: Annotated[Count | None, doc("index of the turn there")] = None
+    author: Annotated[str | None, doc("who gave the reply")] = None
+    reply: Annotated[str, doc("the reply, at most 500 characters of it")]
+    label: Annotated[float, doc("what people say: points, or 1 for yes and 0 for no")]
+    judge: Annotated[float, doc("what the judge says, likewise")]
+    label_reasons: Annotated[list[str], doc("why, as far as labellers say")]
+    judge_reason: Annotated[str | None, doc("why, if the judge says so")]
 
 
 class CalibratedTurn(Struct, frozen=True, kw_only=True):
     """A labelled reply: all that a correction of figures needs of it."""
 
-    dialogue: Annotated[str, Meta(description="id of the dialogue")]
-    run_id: Annotated[str | None, Meta(description="its run")] = None
-    turn: Annotated[Count | None, Meta(description="index of the turn there")] = None
-    author: Annotated[str | None, Meta(description="who gave the reply")] = None
-    probability: Annotated[
-        Share | None, Meta(description="with which it was drawn; null: not known")
-    ] = None
-    label: Annotated[dict[str, Value], Meta(description="what people say, by name")]
-    judge: Annotated[
-        dict[str, Value] | None, Meta(description="what the judge says; null: no verdict")
-    ]
-    unjudged_reason: Annotated[str | None, Meta(description="why there is no verdict")] = None
+    dialogue: Annotated[str, doc("id of the dialogue")]
+    run_id: Annotated[str | None, doc("its run")] = None
+    turn: Annotated[Count | None, doc("index of the turn there")] = None
+    author: Annotated[str | None, doc("who gave the reply")] = None
+    probability: Annotated[Share | None, doc("with which it was drawn; null: not known")] = None
+    label: Annotated[dict[str, Value], doc("what people say, by name")]
+    judge: Annotated[dict[str, Value] | None, doc("what the judge says; null: no verdict")]
+    unjudged_reason: Annotated[str | None, doc("why there is no verdict")] = None
 
 
 class CalibratedJudge(Struct, frozen=True, kw_only=True):
     """Who judged, and how: a run whose judge differs in any of it has another one."""
 
-    model: Annotated[str, Meta(description="the judge model; a jury's joined by +")]
-    rubric: Annotated[str, Meta(description="the rubric's edition")]
-    rubric_sha256: Annotated[Sha256, Meta(description="fingerprint of the rubric's file")]
-    temperature: Annotated[
-        Amount | None, Meta(description="that its model was asked at; null: the model's own")
-    ]
+    model: Annotated[str, doc("the judge model; a jury's joined by +")]
+    rubric: Annotated[str, doc("the rubric's edition")]
+    rubric_sha256: Annotated[Sha256, doc("fingerprint of the rubric's file")]
+    temperature: Annotated[Amount | None, doc("that its model was asked at; null: the model's own")]
     samples: Annotated[
         int, Meta(ge=1, description="verdicts of each juror on a reply, of which the mean counts")
     ] = 1
-    rule: Annotated[
-        str | None, Meta(description="how jurors' scores become one; null with one judge")
-    ] = None
+    rule: Annotated[str | None, doc("how jurors' scores become one; null with one judge")] = None
     context: Annotated[
-        Count, Meta(description="exchanges before the reply that it sees, beside the opening")
+        Count, doc("exchanges before the reply that it sees, beside the opening")
     ] = 3
-    silent: Annotated[
-        tuple[Model, ...], Meta(description="jurors that gave no verdict on any reply")
-    ] = ()
+    silent: Annotated[tuple[Model, ...], doc("jurors that gave no verdict on any reply")] = ()
 
 
 class LabelsEntry(Struct, frozen=True, kw_only=True):
     """The labels."""
 
-    sha256: Annotated[Sha256, Meta(description="fingerprint of all labels")]
-    n: Annotated[Count, Meta(description="labels")]
-    n_turns: Annotated[Count, Meta(description="labelled replies")]
-    n_dialogues: Annotated[Count, Meta(description="dialogues that they are of")]
-    n_drawn: Annotated[Count, Meta(description="replies that were drawn with a known probability")]
-    labellers: Annotated[list[str], Meta(description="who labelled")]
+    sha256: Annotated[Sha256, doc("fingerprint of all labels")]
+    n: Annotated[Count, doc("labels")]
+    n_turns: Annotated[Count, doc("labelled replies")]
+    n_dialogues: Annotated[Count, doc("dialogues that they are of")]
+    n_drawn: Annotated[Count, doc("replies that were drawn with a known probability")]
+    labellers: Annotated[list[str], doc("who labelled")]
 
 
 class CalibrationDocument(Struct, frozen=True, kw_only=True):
@@ -249,22 +219,18 @@ class CalibrationDocument(Struct, frozen=True, kw_only=True):
     run_id: RunId
     status: Annotated[
         Literal["completed", "partial", "failed"],
-        Meta(description="partial: some replies are not judged, since the command was cut short"),
+        doc("partial: some replies are not judged, since the command was cut short"),
     ]
-    end_reason: Annotated[EndReason, Meta(description="how it ended; max_turns: all were judged")]
-    judge: Annotated[CalibratedJudge, Meta(description="who judged, and how")]
-    labels: Annotated[LabelsEntry, Meta(description="by what")]
-    n_judged: Annotated[Count, Meta(description="labelled replies with a verdict")]
-    dimensions: Annotated[
-        dict[str, ScoreFigures], Meta(description="by dimension; overall_score is their sum")
-    ]
-    events: Annotated[dict[str, AnswerFigures], Meta(description="by label of yes or no")]
-    disagreements: Annotated[list[Disagreement], Meta(description="the worst first")]
-    turns: Annotated[list[CalibratedTurn], Meta(description="every labelled reply")]
-    cost_usd: Annotated[
-        Amount | None, Meta(description="USD of all verdicts; null if no price is known")
-    ]
-    usage: Annotated[ActorUsage, Meta(description="tokens, calls and requests of the judge")]
+    end_reason: Annotated[EndReason, doc("how it ended; max_turns: all were judged")]
+    judge: Annotated[CalibratedJudge, doc("who judged, and how")]
+    labels: Annotated[LabelsEntry, doc("by what")]
+    n_judged: Annotated[Count, doc("labelled replies with a verdict")]
+    dimensions: Annotated[dict[str, ScoreFigures], doc("by dimension; overall_score is their sum")]
+    events: Annotated[dict[str, AnswerFigures], doc("by label of yes or no")]
+    disagreements: Annotated[list[Disagreement], doc("the worst first")]
+    turns: Annotated[list[CalibratedTurn], doc("every labelled reply")]
+    cost_usd: Annotated[Amount | None, doc("USD of all verdicts; null if no price is known")]
+    usage: Annotated[ActorUsage, doc("tokens, calls and requests of the judge")]
     completed_at: Timestamp
-    notices: Annotated[list[str], Meta(description="what a reader should know")]
-    error: Annotated[ErrorEntry | None, Meta(description="what cut it short; null: nothing did")]
+    notices: Annotated[list[str], doc("what a reader should know")]
+    error: Annotated[ErrorEntry | None, doc("what cut it short; null: nothing did")]

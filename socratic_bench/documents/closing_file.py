@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import Struct, field
 
 from socratic_bench.documents.clock import utc
 from socratic_bench.documents.files import JudgeCall
@@ -14,7 +14,7 @@ from socratic_bench.documents.scalars import SCHEMA_VERSION, RunId, Scalars, Tim
 from socratic_bench.documents.turn import tokens_of
 from socratic_bench.documents.usage import Tokens
 from socratic_bench.turns import Concluded, Unscored
-from socratic_bench.types import Json
+from socratic_bench.types import Json, doc
 
 
 class ClosingFile(Struct, frozen=True, kw_only=True):
@@ -25,20 +25,18 @@ class ClosingFile(Struct, frozen=True, kw_only=True):
     schema_version: Version = SCHEMA_VERSION
     findings: Annotated[
         list[Scalars] | None,
-        Meta(description="what it found, by names of the benchmark's own; null: nothing is known"),
+        doc("what it found, by names of the benchmark's own; null: nothing is known"),
     ]
-    unjudged_reason: Annotated[str | None, Meta(description="why nothing is known, in a word")]
+    unjudged_reason: Annotated[str | None, doc("why nothing is known, in a word")]
     unjudged_message: InWords
     raw_reply: RawReply
-    judge_model: Annotated[str, Meta(description="the judge model, as asked for")]
-    jurors: Annotated[
-        list[ClosingJuror], Meta(description="what each juror found; empty with one judge")
-    ] = field(default_factory=list)
-    timestamp: Annotated[Timestamp, Meta(description="when the verdict was there, UTC")]
-    usage: Annotated[
-        Tokens | None, Meta(description="tokens of the judge's calls; null if there were none")
-    ]
-    calls: Annotated[list[JudgeCall], Meta(description="the judge's calls for it")]
+    judge_model: Annotated[str, doc("the judge model, as asked for")]
+    jurors: Annotated[list[ClosingJuror], doc("what each juror found; empty with one judge")] = (
+        field(default_factory=list)
+    )
+    timestamp: Annotated[Timestamp, doc("when the verdict was there, UTC")]
+    usage: Annotated[Tokens | None, doc("tokens of the judge's calls; null if there were none")]
+    calls: Annotated[list[JudgeCall], doc("the judge's calls for it")]
 
     @property
     def printed(self) -> dict[str, Json]:

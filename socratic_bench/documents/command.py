@@ -2,12 +2,13 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from socratic_bench.documents.scalars import SCHEMA_VERSION, Version
 from socratic_bench.pricing.rates import Rates
 from socratic_bench.pricing.table import PriceSource
 from socratic_bench.providers.bedrock.capabilities import Capabilities
+from socratic_bench.types import doc
 
 
 class EmulatorDocument(Struct, frozen=True, kw_only=True):
@@ -15,23 +16,21 @@ class EmulatorDocument(Struct, frozen=True, kw_only=True):
 
     kind: Literal["emulator"] = "emulator"
     schema_version: Version = SCHEMA_VERSION
-    endpoint_url: Annotated[str, Meta(description="base URL")]
-    model_ids: Annotated[list[str], Meta(description="the models that it simulates")]
+    endpoint_url: Annotated[str, doc("base URL")]
+    model_ids: Annotated[list[str], doc("the models that it simulates")]
 
 
 class ModelEntry(Struct, frozen=True, kw_only=True):
     """What is known of a model without a call."""
 
-    model_id: Annotated[str, Meta(description="Bedrock model id, profile id or ARN")]
-    allowed: Annotated[bool, Meta(description="whether it may be tested as things are set")]
-    embedded: Annotated[bool, Meta(description="whether --offline plays it, with no account")]
-    family: Annotated[
-        str | None, Meta(description="null if it is not known, and taken for a modern one")
-    ]
-    capabilities: Annotated[Capabilities, Meta(description="what it takes")]
+    model_id: Annotated[str, doc("Bedrock model id, profile id or ARN")]
+    allowed: Annotated[bool, doc("whether it may be tested as things are set")]
+    embedded: Annotated[bool, doc("whether --offline plays it, with no account")]
+    family: Annotated[str | None, doc("null if it is not known, and taken for a modern one")]
+    capabilities: Annotated[Capabilities, doc("what it takes")]
     prices: Annotated[
         dict[str, Rates] | None,
-        Meta(description="USD per million tokens, by service tier; null if they are not known"),
+        doc("USD per million tokens, by service tier; null if they are not known"),
     ]
 
 
@@ -40,6 +39,6 @@ class ModelList(Struct, frozen=True, kw_only=True):
 
     kind: Literal["models"] = "models"
     schema_version: Version = SCHEMA_VERSION
-    region: Annotated[str | None, Meta(description="the region that prices are for")]
-    price_source: Annotated[PriceSource, Meta(description="where the prices come from")]
-    models: Annotated[list[ModelEntry], Meta(description="each with what is known of it")]
+    region: Annotated[str | None, doc("the region that prices are for")]
+    price_source: Annotated[PriceSource, doc("where the prices come from")]
+    models: Annotated[list[ModelEntry], doc("each with what is known of it")]

@@ -16,22 +16,20 @@ from socratic_bench.documents.scalars import (
     Version,
 )
 from socratic_bench.documents.sweep import PrimaryMetric
+from socratic_bench.types import doc
 
-Name = Annotated[
-    str, Meta(description="the model; with the argument where several arguments have the model")
-]
+Name = Annotated[str, doc("the model; with the argument where several arguments have the model")]
 Limit = Annotated[
     float | None,
-    Meta(
-        description="of the 95 % interval, clustered by sample; null with one cluster, without the "
-        "extra stats, where bootstrap-t finds none, or where differences are alike in under six "
-        "clusters"
+    doc(
+        "of the 95 % interval, clustered by sample; null with one cluster, without the extra "
+        "stats, where bootstrap-t finds none, or where differences are alike in under six clusters"
     ),
 ]
 Clusters = Annotated[
     Count,
-    Meta(
-        description="samples among them, in which runs are clustered; of many items, what these "
+    doc(
+        "samples among them, in which runs are clustered; of many items, what these "
         "are of, such as problems"
     ),
 ]
@@ -41,31 +39,31 @@ Value = bool | float | str | None
 class TurnScore(Struct, frozen=True, kw_only=True):
     """The score of one turn over the runs of one contender."""
 
-    turn: Annotated[Count, Meta(description="index of the turn, from 0")]
-    mean: Annotated[float, Meta(description="points, over runs in which the turn was judged")]
+    turn: Annotated[Count, doc("index of the turn, from 0")]
+    mean: Annotated[float, doc("points, over runs in which the turn was judged")]
     n: Annotated[int, Meta(ge=1, description="runs in which the turn was judged")]
 
 
 class SurvivalStep(Struct, frozen=True, kw_only=True):
     """The curve from one time at which events came."""
 
-    at: Annotated[Amount, Meta(description="the time, in the metric's unit")]
-    share: Annotated[Share, Meta(description="to which the event has not come once it is over")]
+    at: Annotated[Amount, doc("the time, in the metric's unit")]
+    share: Annotated[Share, doc("to which the event has not come once it is over")]
     error: Annotated[
         Amount | None,
-        Meta(
-            description="standard error, clustered by sample: Greenwood's where each run is of a "
+        doc(
+            "standard error, clustered by sample: Greenwood's where each run is of a "
             "sample of its own; null with one cluster"
         ),
     ]
     low: Annotated[
         Share | None,
-        Meta(
-            description="of the 95 % interval (log-log); null where there is none: with one "
+        doc(
+            "of the 95 % interval (log-log); null where there is none: with one "
             "cluster, without scatter, once the curve is at 0, or without the extra stats"
         ),
     ]
-    high: Annotated[Share | None, Meta(description="of the same; null as low is")]
+    high: Annotated[Share | None, doc("of the same; null as low is")]
 
 
 class ComparedSurvival(Survival, frozen=True, kw_only=True):
@@ -73,7 +71,7 @@ class ComparedSurvival(Survival, frozen=True, kw_only=True):
     horizon is that of all contenders: the longest time up to which each curve is known.
     """
 
-    curve: Annotated[list[SurvivalStep], Meta(description="in order; before the first, it is 1")]
+    curve: Annotated[list[SurvivalStep], doc("in order; before the first, it is 1")]
 
 
 class Contender(Struct, frozen=True, kw_only=True):
@@ -81,18 +79,14 @@ class Contender(Struct, frozen=True, kw_only=True):
 
     name: Name
     model: Model
-    sources: Annotated[list[str], Meta(description="the arguments that its runs came from")]
+    sources: Annotated[list[str], doc("the arguments that its runs came from")]
     n_runs: Annotated[int, Meta(ge=1, description="complete runs")]
-    n_failed: Annotated[
-        Count, Meta(description="cells of its sweeps that failed; they count in no figure")
-    ] = 0
-    metrics: Annotated[dict[str, Mean], Meta(description="by path below a run's metrics")]
-    score_by_turn: Annotated[
-        list[TurnScore], Meta(description="turns that were judged in any of its runs")
-    ]
+    n_failed: Annotated[Count, doc("cells of its sweeps that failed; they count in no figure")] = 0
+    metrics: Annotated[dict[str, Mean], doc("by path below a run's metrics")]
+    score_by_turn: Annotated[list[TurnScore], doc("turns that were judged in any of its runs")]
     survival: Annotated[
         dict[str, ComparedSurvival],
-        Meta(description="by path, the benchmark's metrics that are times until an event"),
+        doc("by path, the benchmark's metrics that are times until an event"),
     ]
 
 
@@ -100,71 +94,55 @@ class FailedContender(Struct, frozen=True, kw_only=True):
     """A model of which an argument has no complete run."""
 
     model: Model
-    source: Annotated[str, Meta(description="the argument")]
+    source: Annotated[str, doc("the argument")]
     n_failed: Annotated[int, Meta(ge=1, description="cells of its sweeps that failed")]
 
 
 class Difference(Struct, frozen=True, kw_only=True):
     """A metric of the first less that of the second, over pairs of runs."""
 
-    mean: Annotated[
-        float | None, Meta(description="over pairs in which both have it; null: no pair has")
-    ]
-    n: Annotated[
-        Count,
-        Meta(description="pairs in which both have it; of many items, what they are of in each"),
-    ]
+    mean: Annotated[float | None, doc("over pairs in which both have it; null: no pair has")]
+    n: Annotated[Count, doc("pairs in which both have it; of many items, what they are of in each")]
     n_clusters: Clusters
     low: Limit
     high: Limit
     p: Annotated[
         Share | None,
-        Meta(
-            description="of the paired t test, two-sided; null with one cluster or "
-            "without the extra stats"
-        ),
+        doc("of the paired t test, two-sided; null with one cluster or without the extra stats"),
     ]
     p_holm: Annotated[
-        Share | None,
-        Meta(description="the same, corrected for all metrics and pairs by Holm's method"),
+        Share | None, doc("the same, corrected for all metrics and pairs by Holm's method")
     ]
     detectable: Annotated[
         Annotated[float, Meta(ge=0)] | None,
-        Meta(
-            description="true difference that would have been found in 80 % of such samples; null "
+        doc(
+            "true difference that would have been found in 80 % of such samples; null "
             "where p is, or where differences do not scatter"
         ),
     ]
     tied: Annotated[
-        bool | None,
-        Meta(description="whether p_holm is over .05, so that they cannot be told apart; or null"),
+        bool | None, doc("whether p_holm is over .05, so that they cannot be told apart; or null")
     ]
 
 
 class Shift(Struct, frozen=True, kw_only=True):
     """A figure of the first less that of the second, with a 95 % interval from draws of samples."""
 
-    value: Annotated[
-        float | None, Meta(description="in the metric's unit; null: not reached in one of them")
-    ]
+    value: Annotated[float | None, doc("in the metric's unit; null: not reached in one of them")]
     low: Annotated[
-        float | None,
-        Meta(description="null: no limit, one cluster, no event in one of them, or no extra stats"),
+        float | None, doc("null: no limit, one cluster, no event in one of them, or no extra stats")
     ]
-    high: Annotated[float | None, Meta(description="null: as of low")]
+    high: Annotated[float | None, doc("null: as of low")]
 
 
 class SurvivalDifference(Struct, frozen=True, kw_only=True):
     """How the times until an event differ, over pairs of runs."""
 
-    n: Annotated[
-        Count,
-        Meta(description="pairs in which both have it; of many items, what they are of in each"),
-    ]
+    n: Annotated[Count, doc("pairs in which both have it; of many items, what they are of in each")]
     n_clusters: Clusters
-    median: Annotated[Shift, Meta(description="by when it came to half")]
-    restricted_mean: Annotated[Shift, Meta(description="mean time without it, up to the horizon")]
-    horizon: Annotated[Amount, Meta(description="the longest time up to which both are known")]
+    median: Annotated[Shift, doc("by when it came to half")]
+    restricted_mean: Annotated[Shift, doc("mean time without it, up to the horizon")]
+    horizon: Annotated[Amount, doc("the longest time up to which both are known")]
 
 
 class ComparedPair(Struct, frozen=True, kw_only=True):
@@ -172,37 +150,33 @@ class ComparedPair(Struct, frozen=True, kw_only=True):
 
     first: Name
     second: Name
-    paired_by: Annotated[
-        Literal["repeat", "seed"], Meta(description="repeat where all runs are of sweeps")
-    ]
-    n_pairs: Annotated[Count, Meta(description="runs of the first with a run of the second")]
-    n_unpaired: Annotated[Count, Meta(description="runs of both that have none")]
-    differences: Annotated[dict[str, Difference], Meta(description="by path of the metric")]
+    paired_by: Annotated[Literal["repeat", "seed"], doc("repeat where all runs are of sweeps")]
+    n_pairs: Annotated[Count, doc("runs of the first with a run of the second")]
+    n_unpaired: Annotated[Count, doc("runs of both that have none")]
+    differences: Annotated[dict[str, Difference], doc("by path of the metric")]
     survival: Annotated[
         dict[str, SurvivalDifference],
-        Meta(description="by path of the metric, those that are times until an event"),
+        doc("by path of the metric, those that are times until an event"),
     ]
 
 
 class Condition(Struct, frozen=True, kw_only=True):
     """Something in which contenders were not played alike."""
 
-    name: Annotated[str, Meta(description="path in a run's document")]
-    values: Annotated[dict[str, list[Value]], Meta(description="its values by contender")]
+    name: Annotated[str, doc("path in a run's document")]
+    values: Annotated[dict[str, list[Value]], doc("its values by contender")]
 
 
 class DropGate(Struct, frozen=True, kw_only=True):
     """How far a contender may fall behind the baseline."""
 
-    name: Annotated[str, Meta(description="the contender")]
-    metric: Annotated[str, Meta(description="path of the metric")]
-    of: Annotated[Literal["mean", "low"], Meta(description="low: the worse limit of the interval")]
+    name: Annotated[str, doc("the contender")]
+    metric: Annotated[str, doc("path of the metric")]
+    of: Annotated[Literal["mean", "low"], doc("low: the worse limit of the interval")]
     max_drop: Annotated[float, Meta(ge=0, description="the largest drop that passes")]
-    drop: Annotated[
-        float | None, Meta(description="how much worse it is; below 0: better; null: not known")
-    ]
-    reason: Annotated[str | None, Meta(description="why it is not known; null: it is")] = None
-    passed: Annotated[bool, Meta(description="whether the drop is known, and no larger")]
+    drop: Annotated[float | None, doc("how much worse it is; below 0: better; null: not known")]
+    reason: Annotated[str | None, doc("why it is not known; null: it is")] = None
+    passed: Annotated[bool, doc("whether the drop is known, and no larger")]
 
 
 class ComparisonDocument(Struct, frozen=True, kw_only=True):
@@ -211,36 +185,26 @@ class ComparisonDocument(Struct, frozen=True, kw_only=True):
     kind: Literal["comparison"] = "comparison"
     schema_version: Version = SCHEMA_VERSION
     benchmark: BenchmarkName
-    primary_metric: Annotated[
-        PrimaryMetric, Meta(description="by which contenders are ordered and called tied")
-    ]
-    baseline: Annotated[str | None, Meta(description="what all are compared with; null: none")]
+    primary_metric: Annotated[PrimaryMetric, doc("by which contenders are ordered and called tied")]
+    baseline: Annotated[str | None, doc("what all are compared with; null: none")]
     interval: Annotated[
         Literal["t", "bootstrap-t"] | None,
-        Meta(description="how intervals are made; null: without the extra stats, not"),
+        doc("how intervals are made; null: without the extra stats, not"),
     ]
-    n_runs: Annotated[Count, Meta(description="runs in all")]
+    n_runs: Annotated[Count, doc("runs in all")]
     contenders: Annotated[
-        list[Contender], Meta(description="best first by the mean, unknown last; a baseline last")
+        list[Contender], doc("best first by the mean, unknown last; a baseline last")
     ]
     failed: Annotated[
-        list[FailedContender],
-        Meta(description="what could not be compared; with --max-drop it passes no gate"),
+        list[FailedContender], doc("what could not be compared; with --max-drop it passes no gate")
     ]
-    pairs: Annotated[list[ComparedPair], Meta(description="each with each, or with the baseline")]
+    pairs: Annotated[list[ComparedPair], doc("each with each, or with the baseline")]
     tied: Annotated[
         list[Annotated[list[Name], Meta(min_length=2, max_length=2)]] | None,
-        Meta(
-            description="pairs that cannot be told apart by the primary metric; null if that is "
-            "known of none"
-        ),
+        doc("pairs that cannot be told apart by the primary metric; null if that is known of none"),
     ]
-    conditions: Annotated[
-        list[Condition], Meta(description="in which contenders were not alike (--allow)")
-    ]
-    gates: Annotated[list[DropGate], Meta(description="each --max-drop for each contender")]
-    minimum_gates: Annotated[
-        list[MinimumGate], Meta(description="each --fail-under for each contender")
-    ]
-    notices: Annotated[list[str], Meta(description="what a reader should know")]
-    error: Annotated[ErrorEntry | None, Meta(description="which gate was missed; null: none")]
+    conditions: Annotated[list[Condition], doc("in which contenders were not alike (--allow)")]
+    gates: Annotated[list[DropGate], doc("each --max-drop for each contender")]
+    minimum_gates: Annotated[list[MinimumGate], doc("each --fail-under for each contender")]
+    notices: Annotated[list[str], doc("what a reader should know")]
+    error: Annotated[ErrorEntry | None, doc("which gate was missed; null: none")]

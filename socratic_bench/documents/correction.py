@@ -13,49 +13,45 @@ from socratic_bench.documents.scalars import (
     Share,
     Version,
 )
+from socratic_bench.types import doc
 
 Limit = Annotated[
     float | None,
-    Meta(
-        description="of the 95 % interval, clustered by dialogue; null with one dialogue, "
-        "or where value is"
-    ),
+    doc("of the 95 % interval, clustered by dialogue; null with one dialogue, or where value is"),
 ]
-Reason = Annotated[str | None, Meta(description="why there is no value; null where there is one")]
+Reason = Annotated[str | None, doc("why there is no value; null where there is one")]
 
 
 class Estimated(Struct, frozen=True, kw_only=True):
     """A figure with its interval."""
 
-    value: Annotated[float | None, Meta(description="null where it is not known; reason says why")]
+    value: Annotated[float | None, doc("null where it is not known; reason says why")]
     low: Limit = None
     high: Limit = None
-    n: Annotated[Count, Meta(description="turns that it is made of")]
-    n_dialogues: Annotated[Count, Meta(description="dialogues that they are of")]
+    n: Annotated[Count, doc("turns that it is made of")]
+    n_dialogues: Annotated[Count, doc("dialogues that they are of")]
     reason: Reason = None
 
 
 class Corrected(Struct, frozen=True, kw_only=True):
     """The judge's figure, corrected by labels."""
 
-    value: Annotated[float | None, Meta(description="null where it is not known; reason says why")]
+    value: Annotated[float | None, doc("null where it is not known; reason says why")]
     low: Limit = None
     high: Limit = None
     method: Annotated[
-        Literal["prediction-powered", "rogan-gladen"],
-        Meta(description="of a mean, or of a rate of yes"),
+        Literal["prediction-powered", "rogan-gladen"], doc("of a mean, or of a rate of yes")
     ]
     tuning: Annotated[
-        Share | None,
-        Meta(description="lambda: how much of the judge's figure it took; null of rogan-gladen"),
+        Share | None, doc("lambda: how much of the judge's figure it took; null of rogan-gladen")
     ] = None
-    n_labels: Annotated[Count, Meta(description="labelled turns that it is made of")]
-    n_labelled_dialogues: Annotated[Count, Meta(description="dialogues that they are of")]
+    n_labels: Annotated[Count, doc("labelled turns that it is made of")]
+    n_labelled_dialogues: Annotated[Count, doc("dialogues that they are of")]
     reason: Reason = None
     flags: Annotated[
         list[Literal["labels_of_others", "outside_labelled_range"]],
-        Meta(
-            description="labels_of_others: too few labels are of this model, so that those of all "
+        doc(
+            "labels_of_others: too few labels are of this model, so that those of all "
             "models correct it; outside_labelled_range: its mean verdict is beyond every verdict "
             "that was labelled"
         ),
@@ -65,22 +61,20 @@ class Corrected(Struct, frozen=True, kw_only=True):
 class ThreeWays(Struct, frozen=True, kw_only=True):
     """One figure of a model, three ways."""
 
-    as_judged: Annotated[Estimated, Meta(description="over all judged turns")]
-    corrected: Annotated[Corrected, Meta(description="the same, corrected by labels")]
-    of_labels: Annotated[Estimated, Meta(description="by labels of this model's turns alone")]
+    as_judged: Annotated[Estimated, doc("over all judged turns")]
+    corrected: Annotated[Corrected, doc("the same, corrected by labels")]
+    of_labels: Annotated[Estimated, doc("by labels of this model's turns alone")]
 
 
 class Times(Struct, frozen=True, kw_only=True):
     """A time to an event, over the dialogues of a model."""
 
-    as_judged: Annotated[Survival, Meta(description="by the judge's scores, over all dialogues")]
+    as_judged: Annotated[Survival, doc("by the judge's scores, over all dialogues")]
     of_labels: Annotated[
         Survival | None,
-        Meta(
-            description="by labels, over dialogues that are labelled whole; null: reason says why"
-        ),
+        doc("by labels, over dialogues that are labelled whole; null: reason says why"),
     ]
-    n_whole: Annotated[Count, Meta(description="dialogues of which every turn is labelled")]
+    n_whole: Annotated[Count, doc("dialogues of which every turn is labelled")]
     reason: Reason = None
 
 
@@ -89,15 +83,12 @@ class CorrectedModel(Struct, frozen=True, kw_only=True):
 
     model: Model
     n_runs: Annotated[int, Meta(ge=1, description="complete runs, each a dialogue")]
-    n_labelled: Annotated[Count, Meta(description="labelled turns with a known probability")]
-    n_labelled_dialogues: Annotated[Count, Meta(description="dialogues that they are of")]
-    figures: Annotated[
-        dict[str, ThreeWays],
-        Meta(description="means of scores and rates of yes, by name"),
-    ]
+    n_labelled: Annotated[Count, doc("labelled turns with a known probability")]
+    n_labelled_dialogues: Annotated[Count, doc("dialogues that they are of")]
+    figures: Annotated[dict[str, ThreeWays], doc("means of scores and rates of yes, by name")]
     times: Annotated[
         dict[str, Times],
-        Meta(description="times to an event, by metric; nothing corrects them but whole dialogues"),
+        doc("times to an event, by metric; nothing corrects them but whole dialogues"),
     ] = field(default_factory=dict)
 
 
@@ -106,10 +97,10 @@ class CorrectionDocument(Struct, frozen=True, kw_only=True):
 
     kind: Literal["correction"] = "correction"
     schema_version: Version = SCHEMA_VERSION
-    judge: Annotated[CalibratedJudge, Meta(description="who judged all of these runs, and how")]
-    n_runs: Annotated[Count, Meta(description="complete runs")]
-    n_labels: Annotated[Count, Meta(description="labelled turns, of these runs or of others")]
+    judge: Annotated[CalibratedJudge, doc("who judged all of these runs, and how")]
+    n_runs: Annotated[Count, doc("complete runs")]
+    n_labels: Annotated[Count, doc("labelled turns, of these runs or of others")]
     n_without_probability: Annotated[
-        Count, Meta(description="labelled turns that correct nothing: drawn nobody knows how")
+        Count, doc("labelled turns that correct nothing: drawn nobody knows how")
     ]
-    models: Annotated[list[CorrectedModel], Meta(description="by name")]
+    models: Annotated[list[CorrectedModel], doc("by name")]

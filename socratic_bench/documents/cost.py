@@ -14,7 +14,7 @@ from socratic_bench.parts import Parts
 from socratic_bench.pricing.rates import Cost, ModelPrices, PricingTier, dearest_usd, price
 from socratic_bench.pricing.table import PriceSource, PriceTable, builtin_prices
 from socratic_bench.settings import CoreConfig
-from socratic_bench.types import JUDGE, Attempt, Completion, Role, Usage
+from socratic_bench.types import JUDGE, Attempt, Completion, Role, Usage, doc
 
 
 class Billing(Struct, frozen=True, kw_only=True):
@@ -66,58 +66,48 @@ class Billing(Struct, frozen=True, kw_only=True):
 class RoleCost(Struct, frozen=True, kw_only=True):
     """USD by kind of token, each token in one kind only."""
 
-    input_usd: Annotated[Amount, Meta(description="USD of input tokens that were not cached")]
-    output_usd: Annotated[Amount, Meta(description="USD of output tokens")]
-    cache_read_usd: Annotated[Amount, Meta(description="USD of input tokens read from a cache")]
-    cache_write_usd: Annotated[Amount, Meta(description="USD of input tokens written to a cache")]
-    total_usd: Annotated[Amount, Meta(description="USD of all of them")]
+    input_usd: Annotated[Amount, doc("USD of input tokens that were not cached")]
+    output_usd: Annotated[Amount, doc("USD of output tokens")]
+    cache_read_usd: Annotated[Amount, doc("USD of input tokens read from a cache")]
+    cache_write_usd: Annotated[Amount, doc("USD of input tokens written to a cache")]
+    total_usd: Annotated[Amount, doc("USD of all of them")]
 
 
 class MaybeBilled(Struct, frozen=True, kw_only=True):
     """Failed requests that may be on the bill all the same; not in the total."""
 
-    attempts: Annotated[Count, Meta(description="requests that failed and may be billed")]
-    at_most_usd: Annotated[
-        Amount | None, Meta(description="USD that they may cost; null if no bound is known")
-    ]
+    attempts: Annotated[Count, doc("requests that failed and may be billed")]
+    at_most_usd: Annotated[Amount | None, doc("USD that they may cost; null if no bound is known")]
 
 
 class CostEntry(Struct, frozen=True, kw_only=True):
     """USD by role and in total."""
 
-    currency: Annotated[Literal["USD"], Meta(description="of all amounts")] = "USD"
+    currency: Annotated[Literal["USD"], doc("of all amounts")] = "USD"
     roles: Annotated[
         dict[
             str,
-            Annotated[
-                RoleCost | None,
-                Meta(description="USD; null if a price or a token count is not known"),
-            ],
+            Annotated[RoleCost | None, doc("USD; null if a price or a token count is not known")],
         ],
         keys("roles and total"),
     ] = field(name="*roles", default_factory=dict)
     by_model: Annotated[
         dict[
             str,
-            Annotated[dict[str, RoleCost | None], Meta(description="USD by the model's id")],
+            Annotated[dict[str, RoleCost | None], doc("USD by the model's id")],
         ],
         keys("roles"),
-        Meta(description="by role and by the model that was asked; null as above"),
+        doc("by role and by the model that was asked; null as above"),
     ] = field(default_factory=dict)
-    without_caching_usd: Annotated[
-        Amount | None, Meta(description="the total if no token had been cached")
-    ]
+    without_caching_usd: Annotated[Amount | None, doc("the total if no token had been cached")]
     cache_hit_share: Annotated[
-        Share | None, Meta(description="share of all input tokens that were read from a cache")
+        Share | None, doc("share of all input tokens that were read from a cache")
     ]
     maybe_billed: Annotated[
-        MaybeBilled, Meta(description="failed requests that may be on the bill; not in the total")
+        MaybeBilled, doc("failed requests that may be on the bill; not in the total")
     ]
     stand_in: Annotated[
-        bool,
-        Meta(
-            description="whether the amounts are no bill: the embedded endpoint, or made-up prices"
-        ),
+        bool, doc("whether the amounts are no bill: the embedded endpoint, or made-up prices")
     ]
     prices: Annotated[
         list[PriceSource],

@@ -8,12 +8,12 @@ from msgspec import Meta, Struct
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.scalars import SCHEMA_VERSION, Amount, Count, Model, Version
 from socratic_bench.findings import CheckName, Finding, Status
-from socratic_bench.types import Milliseconds, Tokens
+from socratic_bench.types import Milliseconds, Tokens, doc
 
 StatusEntry = Annotated[
     Status,
-    Meta(
-        description="warning: a run works, and not quite as expected; unknown: it could not be "
+    doc(
+        "warning: a run works, and not quite as expected; unknown: it could not be "
         "told, or what is lacking is not needed; failed: a run would fail by it"
     ),
 ]
@@ -23,12 +23,12 @@ Rate = Annotated[float, Meta(ge=0)]
 class CheckEntry(Struct, frozen=True, kw_only=True):
     """One thing that was looked at."""
 
-    check: Annotated[CheckName, Meta(description="what was looked at")]
+    check: Annotated[CheckName, doc("what was looked at")]
     status: StatusEntry
-    subject: Annotated[str, Meta(description="whose, or where: an identity, a bucket, a model")]
-    message: Annotated[str, Meta(description="what was found")]
-    code: Annotated[str | None, Meta(description="word for the failure; null if there is none")]
-    hint: Annotated[str | None, Meta(description="what to do; null if there is nothing to do")]
+    subject: Annotated[str, doc("whose, or where: an identity, a bucket, a model")]
+    message: Annotated[str, doc("what was found")]
+    code: Annotated[str | None, doc("word for the failure; null if there is none")]
+    hint: Annotated[str | None, doc("what to do; null if there is nothing to do")]
 
     @classmethod
     def of(cls, finding: Finding, hint: str | None) -> "CheckEntry":
@@ -45,43 +45,39 @@ class CheckEntry(Struct, frozen=True, kw_only=True):
 class QuotaEntry(Struct, frozen=True, kw_only=True):
     """What the account may have of a model in a minute, and what is to be sent."""
 
-    requests_per_minute: Annotated[Rate | None, Meta(description="quota; null: not known")]
-    tokens_per_minute: Annotated[Rate | None, Meta(description="quota; null: not known")]
-    target_rpm: Annotated[Rate | None, Meta(description="requests to be sent; null: no target")]
-    target_tpm: Annotated[Rate | None, Meta(description="tokens to be sent; null: no target")]
+    requests_per_minute: Annotated[Rate | None, doc("quota; null: not known")]
+    tokens_per_minute: Annotated[Rate | None, doc("quota; null: not known")]
+    target_rpm: Annotated[Rate | None, doc("requests to be sent; null: no target")]
+    target_tpm: Annotated[Rate | None, doc("tokens to be sent; null: no target")]
 
 
 class Capability(Struct, frozen=True, kw_only=True):
     """Something that a model may take."""
 
-    table: Annotated[bool, Meta(description="whether the table of models has it")]
-    found: Annotated[
-        bool | None, Meta(description="whether the call showed it; null if it did not ask for it")
-    ]
+    table: Annotated[bool, doc("whether the table of models has it")]
+    found: Annotated[bool | None, doc("whether the call showed it; null if it did not ask for it")]
 
 
 class TargetEntry(Struct, frozen=True, kw_only=True):
     """A model in its role, by one call of a few tokens."""
 
     model_id: Model
-    roles: Annotated[list[str], Meta(description="the parts that it plays")]
-    region: Annotated[str | None, Meta(description="where it was called")]
-    service_tier: Annotated[str | None, Meta(description="tier asked for; null: none")]
-    served_tier: Annotated[str | None, Meta(description="tier that served; null: not said")]
+    roles: Annotated[list[str], doc("the parts that it plays")]
+    region: Annotated[str | None, doc("where it was called")]
+    service_tier: Annotated[str | None, doc("tier asked for; null: none")]
+    served_tier: Annotated[str | None, doc("tier that served; null: not said")]
     status: StatusEntry
-    latency_ms: Annotated[Milliseconds | None, Meta(description="to the last byte; null: none")]
-    n_requests: Annotated[Count, Meta(description="requests that were sent, retries included")]
-    n_throttled: Annotated[Count, Meta(description="of these, refused by throttling")]
-    input_tokens: Annotated[Tokens | None, Meta(description="of the answer; null: not known")]
-    output_tokens: Annotated[Tokens | None, Meta(description="of the answer; null: not known")]
-    cost_usd: Annotated[
-        Amount | None, Meta(description="what the requests cost at most; null: not known")
-    ]
+    latency_ms: Annotated[Milliseconds | None, doc("to the last byte; null: none")]
+    n_requests: Annotated[Count, doc("requests that were sent, retries included")]
+    n_throttled: Annotated[Count, doc("of these, refused by throttling")]
+    input_tokens: Annotated[Tokens | None, doc("of the answer; null: not known")]
+    output_tokens: Annotated[Tokens | None, doc("of the answer; null: not known")]
+    cost_usd: Annotated[Amount | None, doc("what the requests cost at most; null: not known")]
     capabilities: Annotated[
-        dict[str, Capability], Meta(description="by name; empty where no table knows models")
+        dict[str, Capability], doc("by name; empty where no table knows models")
     ]
-    quota: Annotated[QuotaEntry | None, Meta(description="null if none could be read")]
-    checks: Annotated[list[CheckEntry], Meta(description="what the call showed")]
+    quota: Annotated[QuotaEntry | None, doc("null if none could be read")]
+    checks: Annotated[list[CheckEntry], doc("what the call showed")]
 
 
 class DoctorDocument(Struct, frozen=True, kw_only=True):
@@ -91,21 +87,19 @@ class DoctorDocument(Struct, frozen=True, kw_only=True):
     schema_version: Version = SCHEMA_VERSION
     status: Annotated[
         Literal["ok", "failed", "incomplete"],
-        Meta(description="incomplete: it was ended before everything was looked at"),
+        doc("incomplete: it was ended before everything was looked at"),
     ]
-    n_ok: Annotated[Count, Meta(description="checks that found all as it should be")]
-    n_warnings: Annotated[Count, Meta(description="checks with a warning")]
-    n_unknown: Annotated[Count, Meta(description="checks that could not tell")]
-    n_failed: Annotated[Count, Meta(description="checks by which a run would fail")]
-    checks: Annotated[list[CheckEntry], Meta(description="of the account and the stores")]
-    models: Annotated[list[TargetEntry], Meta(description="each in its own role")]
-    cost_usd: Annotated[
-        Amount | None, Meta(description="what it cost at most; null if a price is not known")
-    ]
-    max_cost_usd: Annotated[Amount | None, Meta(description="what it might cost; null: no bound")]
-    billed: Annotated[bool, Meta(description="false on the embedded endpoint")]
-    duration_seconds: Annotated[Amount, Meta(description="how long it took")]
-    error: Annotated[ErrorEntry | None, Meta(description="what ended it early, if something did")]
+    n_ok: Annotated[Count, doc("checks that found all as it should be")]
+    n_warnings: Annotated[Count, doc("checks with a warning")]
+    n_unknown: Annotated[Count, doc("checks that could not tell")]
+    n_failed: Annotated[Count, doc("checks by which a run would fail")]
+    checks: Annotated[list[CheckEntry], doc("of the account and the stores")]
+    models: Annotated[list[TargetEntry], doc("each in its own role")]
+    cost_usd: Annotated[Amount | None, doc("what it cost at most; null if a price is not known")]
+    max_cost_usd: Annotated[Amount | None, doc("what it might cost; null: no bound")]
+    billed: Annotated[bool, doc("false on the embedded endpoint")]
+    duration_seconds: Annotated[Amount, doc("how long it took")]
+    error: Annotated[ErrorEntry | None, doc("what ended it early, if something did")]
 
     @property
     def all_checks(self) -> Sequence[CheckEntry]:

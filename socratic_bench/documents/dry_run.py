@@ -28,7 +28,7 @@ from socratic_bench.ports import Benchmark, Episode, EpisodeResult, Length
 from socratic_bench.pricing.table import PriceTable
 from socratic_bench.settings import CoreConfig
 from socratic_bench.turns import Turn
-from socratic_bench.types import JUDGE, Completion, Json, Role
+from socratic_bench.types import JUDGE, Completion, Json, Role, doc
 
 
 class Expectation(Struct, frozen=True):
@@ -51,12 +51,11 @@ class Expectation(Struct, frozen=True):
 class Sent(Struct, frozen=True, kw_only=True):
     """Requests of the dry run itself, none of which calls a model."""
 
-    count_tokens: Annotated[Count, Meta(description="has the service count tokens")]
+    count_tokens: Annotated[Count, doc("has the service count tokens")]
     emulator_pace: Annotated[
-        Count,
-        Meta(description="asks an endpoint that is not the service's own if it is the emulator"),
+        Count, doc("asks an endpoint that is not the service's own if it is the emulator")
     ]
-    bucket: Annotated[Count, Meta(description="looks whether the bucket is there")]
+    bucket: Annotated[Count, doc("looks whether the bucket is there")]
 
 
 class Forecast(Struct, frozen=True, kw_only=True):
@@ -73,11 +72,9 @@ class Forecast(Struct, frozen=True, kw_only=True):
 class Bound(Struct, frozen=True, kw_only=True):
     """What a run would take if replies are of one length."""
 
-    usage: Annotated[CallUsage, Meta(description="tokens and calls of all roles")]
-    cost_usd: Annotated[
-        Amount | None, Meta(description="USD in total; null if a price is not known")
-    ]
-    duration_seconds: Annotated[Amount, Meta(description="seconds that it would take")]
+    usage: Annotated[CallUsage, doc("tokens and calls of all roles")]
+    cost_usd: Annotated[Amount | None, doc("USD in total; null if a price is not known")]
+    duration_seconds: Annotated[Amount, doc("seconds that it would take")]
 
     @classmethod
     def of(cls, billing: Billing, expectation: Expectation) -> "Bound":
@@ -94,7 +91,7 @@ class BudgetCheck(Struct, frozen=True, kw_only=True):
     """Whether a budget is enough."""
 
     max_cost_usd: Annotated[float, Meta(gt=0, description="USD, the budget")]
-    covers_high: Annotated[bool, Meta(description="whether it covers the high cost")]
+    covers_high: Annotated[bool, doc("whether it covers the high cost")]
 
     @classmethod
     def of(cls, config: CoreConfig, high: Expectation) -> "BudgetCheck | None":
@@ -108,8 +105,8 @@ class DeadlineCheck(Struct, frozen=True, kw_only=True):
     """Whether a deadline is late enough."""
 
     deadline_s: Annotated[float, Meta(gt=0, description="seconds, the deadline")]
-    covers_expected: Annotated[bool, Meta(description="whether it covers the expected time")]
-    covers_high: Annotated[bool, Meta(description="whether it covers the longest time")]
+    covers_expected: Annotated[bool, doc("whether it covers the expected time")]
+    covers_high: Annotated[bool, doc("whether it covers the longest time")]
 
     @classmethod
     def of(
@@ -128,12 +125,11 @@ class Replies(Struct, frozen=True, kw_only=True):
     """Output tokens of one call on average, and how they are known."""
 
     source: Annotated[
-        Literal["emulator", "assumed"],
-        Meta(description="emulator: what the simulated model says is known"),
+        Literal["emulator", "assumed"], doc("emulator: what the simulated model says is known")
     ]
-    low_tokens: Annotated[Amount | None, Meta(description="if replies are short; null: no calls")]
-    tokens: Annotated[Amount | None, Meta(description="as expected; null: no calls")]
-    high_tokens: Annotated[Amount | None, Meta(description="if replies are long; null: no calls")]
+    low_tokens: Annotated[Amount | None, doc("if replies are short; null: no calls")]
+    tokens: Annotated[Amount | None, doc("as expected; null: no calls")]
+    high_tokens: Annotated[Amount | None, doc("if replies are long; null: no calls")]
 
     @classmethod
     def of(cls, role: Role, forecast: Forecast) -> "Replies":
@@ -149,22 +145,22 @@ class Assumptions(Struct, frozen=True, kw_only=True):
     """What the estimate is based on; roles without a model are left out."""
 
     replies: Annotated[
-        dict[str, Annotated[Replies, Meta(description="output tokens of one call on average")]],
+        dict[str, Annotated[Replies, doc("output tokens of one call on average")]],
         keys("some roles"),
-        Meta(description="how long replies are, by role"),
+        doc("how long replies are, by role"),
     ]
     token_counts: Annotated[
         dict[
             str,
             Annotated[
                 Literal["counted", "estimated"],
-                Meta(description="counted: scaled by CountTokens of the largest request"),
+                doc("counted: scaled by CountTokens of the largest request"),
             ],
         ],
         keys("some roles"),
-        Meta(description="how input tokens are known, by role"),
+        doc("how input tokens are known, by role"),
     ]
-    notes: Annotated[list[str], Meta(description="the other assumptions, a sentence each")]
+    notes: Annotated[list[str], doc("the other assumptions, a sentence each")]
 
     @classmethod
     def of(cls, models: Mapping[Role, str | None], forecast: Forecast) -> "Assumptions":
@@ -189,48 +185,41 @@ class DryRunDocument(Struct, frozen=True, kw_only=True):
     sample: Annotated[Part, part("sample", is_known=True)] = field(
         name="*sample", default_factory=Part
     )
-    prompt: Annotated[str, Meta(description="what is said first to the model under test")]
+    prompt: Annotated[str, doc("what is said first to the model under test")]
     others: Annotated[
         dict[
             str,
-            Annotated[str | None, Meta(description="its model; null: no model takes this part")],
+            Annotated[str | None, doc("its model; null: no model takes this part")],
         ],
         keys("settings of others"),
     ] = field(name="*others", default_factory=dict)
-    judge_model: Annotated[str | None, Meta(description="the judge model; null without one")]
-    jurors: Annotated[list[ExpectedJuror], Meta(description="what each judge model would take")]
+    judge_model: Annotated[str | None, doc("the judge model; null without one")]
+    jurors: Annotated[list[ExpectedJuror], doc("what each judge model would take")]
     seed: SeedEntry
-    n_turns: Annotated[Count, Meta(description="turns that are expected to be played")]
-    end_reason: Annotated[str, Meta(description="how the run is expected to end")]
+    n_turns: Annotated[Count, doc("turns that are expected to be played")]
+    end_reason: Annotated[str, doc("how the run is expected to end")]
     error: Annotated[
         ErrorEntry | None,
-        Meta(description="what the emulator is known to refuse, and ends the run; exit code 3"),
+        doc("what the emulator is known to refuse, and ends the run; exit code 3"),
     ]
     usage: Annotated[
-        dict[str, Annotated[CallUsage, Meta(description="of the role, or of all roles")]],
+        dict[str, Annotated[CallUsage, doc("of the role, or of all roles")]],
         keys("roles and total"),
-        Meta(description="tokens and calls that are expected"),
+        doc("tokens and calls that are expected"),
     ]
     cost: Annotated[
         CostEntry | None,
-        Meta(
-            description="USD by role and in total; null if no price is known for any model in use"
-        ),
+        doc("USD by role and in total; null if no price is known for any model in use"),
     ]
     duration_seconds: Annotated[
-        Amount,
-        Meta(description="the run's critical path: its actors in turn, and the last verdict"),
+        Amount, doc("the run's critical path: its actors in turn, and the last verdict")
     ]
-    low: Annotated[Bound, Meta(description="if replies are short and models quick")]
-    high: Annotated[Bound, Meta(description="if replies are long and models slow")]
-    budget: Annotated[
-        BudgetCheck | None, Meta(description="if it is enough; null without --max-cost-usd")
-    ]
-    deadline: Annotated[
-        DeadlineCheck | None, Meta(description="if it is late enough; null without --deadline")
-    ]
-    sent: Annotated[Sent, Meta(description="requests of the dry run itself")]
-    assumptions: Annotated[Assumptions, Meta(description="what the estimate goes by")]
+    low: Annotated[Bound, doc("if replies are short and models quick")]
+    high: Annotated[Bound, doc("if replies are long and models slow")]
+    budget: Annotated[BudgetCheck | None, doc("if it is enough; null without --max-cost-usd")]
+    deadline: Annotated[DeadlineCheck | None, doc("if it is late enough; null without --deadline")]
+    sent: Annotated[Sent, doc("requests of the dry run itself")]
+    assumptions: Annotated[Assumptions, doc("what the estimate goes by")]
 
     @classmethod
     def of(

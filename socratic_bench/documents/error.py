@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from socratic_bench.documents.scalars import (
     SCHEMA_VERSION,
@@ -12,16 +12,16 @@ from socratic_bench.documents.scalars import (
 )
 from socratic_bench.errors import BenchError
 from socratic_bench.redaction import redact
-from socratic_bench.types import EndReason
+from socratic_bench.types import EndReason, doc
 
 
 class ErrorEntry(Struct, frozen=True, kw_only=True):
     """What ended a run early, or which gate a complete run missed."""
 
-    code: Annotated[str, Meta(description="stable word for programs")]
-    message: Annotated[str, Meta(description="what happened and why")]
-    hint: Annotated[str | None, Meta(description="what to do next")]
-    retryable: Annotated[bool, Meta(description="whether the same command may succeed later")]
+    code: Annotated[str, doc("stable word for programs")]
+    message: Annotated[str, doc("what happened and why")]
+    hint: Annotated[str | None, doc("what to do next")]
+    retryable: Annotated[bool, doc("whether the same command may succeed later")]
 
     @classmethod
     def of(cls, error: BenchError) -> ErrorEntry:
@@ -38,5 +38,5 @@ class ErrorDocument(Struct, frozen=True, kw_only=True):
 
     kind: Literal["error"] = "error"
     schema_version: Version = SCHEMA_VERSION
-    end_reason: Annotated[EndReason, Meta(description="how the command ended")]
-    error: Annotated[ErrorEntry, Meta(description="what went wrong")]
+    end_reason: Annotated[EndReason, doc("how the command ended")]
+    error: Annotated[ErrorEntry, doc("what went wrong")]

@@ -3,25 +3,25 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from socratic_bench.documents.cost import Billing, role_cost
 from socratic_bench.documents.scalars import USD_PLACES, Amount, Model
 from socratic_bench.documents.usage import CallUsage, RoleUsage
 from socratic_bench.ports import Length
-from socratic_bench.types import JUDGE, Completion
+from socratic_bench.types import JUDGE, Completion, doc
 
-Usd = Annotated[Amount | None, Meta(description="USD; null if a price is not known")]
+Usd = Annotated[Amount | None, doc("USD; null if a price is not known")]
 
 
 class ExpectedJuror(Struct, frozen=True, kw_only=True):
     """Calls, tokens and money of one juror."""
 
     model: Model
-    usage: Annotated[CallUsage, Meta(description="its tokens and calls, as expected")]
-    cost_usd: Annotated[Usd, Meta(description="USD as expected; null if a price is not known")]
-    low_usd: Annotated[Usd, Meta(description="USD if replies are short; null as above")]
-    high_usd: Annotated[Usd, Meta(description="USD if replies are long; null as above")]
+    usage: Annotated[CallUsage, doc("its tokens and calls, as expected")]
+    cost_usd: Annotated[Usd, doc("USD as expected; null if a price is not known")]
+    low_usd: Annotated[Usd, doc("USD if replies are short; null as above")]
+    high_usd: Annotated[Usd, doc("USD if replies are long; null as above")]
 
     @classmethod
     def of(

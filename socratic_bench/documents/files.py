@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from socratic_bench.documents.clock import milliseconds, utc
@@ -56,21 +56,21 @@ from socratic_bench.documents.usage import (
 from socratic_bench.parts import Part, Parts
 from socratic_bench.ports import Sample
 from socratic_bench.turns import JuryRule, Rubric, Turn, Unscored
-from socratic_bench.types import Completion, Json, ProviderStopReason, Reasoning
+from socratic_bench.types import Completion, Json, ProviderStopReason, Reasoning, doc
 
 
 class FewTokens(Struct, frozen=True, kw_only=True):
     """Tokens of the reply; null where the service sent no counters."""
 
-    input: Annotated[Count | None, Meta(description="all input tokens")]
-    output: Annotated[Count | None, Meta(description="output tokens")]
+    input: Annotated[Count | None, doc("all input tokens")]
+    output: Annotated[Count | None, doc("output tokens")]
 
 
 class SetAside(CallEntry, frozen=True, kw_only=True):
     """An answer for which another was asked, such as an empty reply."""
 
-    role: Annotated[str, Meta(description="who gave it")]
-    text: Annotated[str, Meta(description="what it said")]
+    role: Annotated[str, doc("who gave it")]
+    text: Annotated[str, doc("what it said")]
 
 
 class TurnFile(Struct, frozen=True, kw_only=True):
@@ -79,15 +79,12 @@ class TurnFile(Struct, frozen=True, kw_only=True):
     run_id: RunId
     turn: Index
     said: Annotated[Part, part("turn_prompt")] = field(name="*said", default_factory=Part)
-    ai_response: Annotated[str, Meta(description="the whole reply of the model under test")]
-    tokens: Annotated[FewTokens, Meta(description="input and output tokens of the reply")]
+    ai_response: Annotated[str, doc("the whole reply of the model under test")]
+    tokens: Annotated[FewTokens, doc("input and output tokens of the reply")]
     latency_ms: Annotated[
-        Amount | None,
-        Meta(description="milliseconds of the attempt that answered; null of a replayed turn"),
+        Amount | None, doc("milliseconds of the attempt that answered; null of a replayed turn")
     ]
-    timestamp: Annotated[
-        Timestamp | None, Meta(description="when the reply was there; null of a replayed turn")
-    ]
+    timestamp: Annotated[Timestamp | None, doc("when the reply was there; null of a replayed turn")]
     kind: Literal["turn"] = "turn"
     schema_version: Version = SCHEMA_VERSION
     sample: Annotated[Part, part("sample", is_known=True)] = field(
@@ -96,27 +93,22 @@ class TurnFile(Struct, frozen=True, kw_only=True):
     stop_reason: StopReason
     provider_stop_reason: ProviderStopReason = None
     outcome: Answered = "answered"
-    streamed: Annotated[bool, Meta(description="whether the reply came as a stream")] = False
+    streamed: Annotated[bool, doc("whether the reply came as a stream")] = False
     service_tier: Tier = None
     latency_profile: Profile = None
     reasoning: Annotated[
-        str | None, Meta(description="what the model thought before it spoke, if it says so")
+        str | None, doc("what the model thought before it spoke, if it says so")
     ] = None
-    usage: Annotated[Tokens, Meta(description="tokens of the reply")]
-    latency: Annotated[
-        CallLatency | None, Meta(description="times of the reply; null of a replayed turn")
-    ]
+    usage: Annotated[Tokens, doc("tokens of the reply")]
+    latency: Annotated[CallLatency | None, doc("times of the reply; null of a replayed turn")]
     attempts: Attempts
     request_id: RequestId
     heuristics: Heuristics
-    notes: Annotated[Scalars, Meta(description="what else the benchmark keeps with a turn")]
+    notes: Annotated[Scalars, doc("what else the benchmark keeps with a turn")]
     calls: Annotated[Part, part("turn_calls")] = field(name="*calls", default_factory=Part)
     set_aside: Annotated[
         list[SetAside],
-        Meta(
-            description="answers for which others were asked; they are paid for and part of the "
-            "run's usage"
-        ),
+        doc("answers for which others were asked; they are paid for and part of the run's usage"),
     ] = field(default_factory=list)
     own: Annotated[Part, part("turn_file")] = field(name="*own", default_factory=Part)
     injection_suspected: Suspected = None
@@ -184,32 +176,28 @@ class JudgeFile(Struct, frozen=True, kw_only=True):
     )
     heuristics: Heuristics
     rationale: Annotated[
-        dict[str, str | None] | None,
-        Meta(description="the judge's reason for each score; null if unjudged"),
+        dict[str, str | None] | None, doc("the judge's reason for each score; null if unjudged")
     ]
-    judge_model: Annotated[str, Meta(description="the judge model, as asked for")]
-    timestamp: Annotated[Timestamp, Meta(description="when the verdict was there, UTC")]
+    judge_model: Annotated[str, doc("the judge model, as asked for")]
+    timestamp: Annotated[Timestamp, doc("when the verdict was there, UTC")]
     kind: Literal["judge"] = "judge"
     schema_version: Version = SCHEMA_VERSION
     scores: Scores = field(default_factory=dict)
     events: Events = None
     quotes: Quotes = None
     unquoted: Unquoted = None
-    rubric: Annotated[str | None, Meta(description="edition of the rubric")] = None
+    rubric: Annotated[str | None, doc("edition of the rubric")] = None
     unjudged_reason: Reason
     unjudged_message: InWords
     raw_reply: RawReply
     jury_rule: Annotated[
-        JuryRule | None, Meta(description="how jurors' scores became one; null with one judge")
+        JuryRule | None, doc("how jurors' scores became one; null with one judge")
     ] = None
     jurors: Annotated[
-        list[JurorEntry],
-        Meta(description="each juror's verdict; empty with one verdict of one judge"),
+        list[JurorEntry], doc("each juror's verdict; empty with one verdict of one judge")
     ] = field(default_factory=list)
-    usage: Annotated[
-        Tokens | None, Meta(description="tokens of the judge's calls; null if there were none")
-    ]
-    calls: Annotated[list[JudgeCall], Meta(description="the judge's calls for this turn")]
+    usage: Annotated[Tokens | None, doc("tokens of the judge's calls; null if there were none")]
+    calls: Annotated[list[JudgeCall], doc("the judge's calls for this turn")]
 
     @property
     def printed(self) -> dict[str, Json]:

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct, defstruct, field
 from socratic_bench.documents.scalars import Sha256, keys, part
 from socratic_bench.parts import Part
 from socratic_bench.settings import CoreConfig, Declared, Kind, table
-from socratic_bench.types import Completion
+from socratic_bench.types import Completion, doc
 from socratic_bench.version import VERSION
 
 if TYPE_CHECKING:
@@ -19,14 +19,11 @@ if TYPE_CHECKING:
 class ModelUse(Struct, frozen=True, kw_only=True):
     """What was asked for, and what the service says of what served it."""
 
-    asked: Annotated[str, Meta(description="the id as it was given")]
+    asked: Annotated[str, doc("the id as it was given")]
     served: Annotated[
-        list[str] | None,
-        Meta(description="ids that served, where the service says them (a prompt router does)"),
+        list[str] | None, doc("ids that served, where the service says them (a prompt router does)")
     ]
-    served_tiers: Annotated[
-        list[str] | None, Meta(description="tiers that served, where the service says them")
-    ]
+    served_tiers: Annotated[list[str] | None, doc("tiers that served, where the service says them")]
 
     @classmethod
     def of(cls, asked: str | None, calls: Sequence[Completion]) -> "ModelUse | None":
@@ -100,15 +97,13 @@ class Inputs(Settings, frozen=True, kw_only=True):
     models: Annotated[
         dict[
             str,
-            Annotated[ModelUse | None, Meta(description="its model; null: it had none")],
+            Annotated[ModelUse | None, doc("its model; null: it had none")],
         ],
         keys("roles"),
-        Meta(description="by role, what was asked for and what served"),
+        doc("by role, what was asked for and what served"),
     ] = field(default_factory=dict)
-    runner_version: Annotated[str, Meta(description="version of this program")]
-    sdk_version: Annotated[
-        str, Meta(description="version of the SDK, or other client, that sent the requests")
-    ]
+    runner_version: Annotated[str, doc("version of this program")]
+    sdk_version: Annotated[str, doc("version of the SDK, or other client, that sent the requests")]
 
     @classmethod
     def of(cls, result: "RunResult") -> "Inputs":

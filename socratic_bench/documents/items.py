@@ -3,9 +3,10 @@
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from socratic_bench.documents.scalars import Count
+from socratic_bench.types import doc
 
 if TYPE_CHECKING:
     from socratic_bench.documents.result import RunResult
@@ -14,16 +15,13 @@ if TYPE_CHECKING:
 class ItemsEntry(Struct, frozen=True, kw_only=True):
     """What became of the items: of all but the missing ones metrics are made."""
 
-    total: Annotated[Count, Meta(description="how many there are")]
-    answered: Annotated[Count, Meta(description="with a whole reply that is readable")]
-    refused: Annotated[
-        Count, Meta(description="by the model, by a filter, or for the length of what was asked")
-    ]
-    truncated: Annotated[Count, Meta(description="cut off by a bound on tokens")]
-    unparsed: Annotated[Count, Meta(description="answered in a form that is not readable")]
+    total: Annotated[Count, doc("how many there are")]
+    answered: Annotated[Count, doc("with a whole reply that is readable")]
+    refused: Annotated[Count, doc("by the model, by a filter, or for the length of what was asked")]
+    truncated: Annotated[Count, doc("cut off by a bound on tokens")]
+    unparsed: Annotated[Count, doc("answered in a form that is not readable")]
     missing: Annotated[
-        list[Count],
-        Meta(description="indices of those without an outcome, which a resumed run asks for"),
+        list[Count], doc("indices of those without an outcome, which a resumed run asks for")
     ]
 
     @classmethod

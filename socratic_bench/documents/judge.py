@@ -13,7 +13,7 @@ from socratic_bench.documents.judge_status import HeldJudge, JudgeStatus
 from socratic_bench.documents.scalars import SCORE_PLACES, Amount, Count, Model, Share
 from socratic_bench.documents.turn import unjudged_reason
 from socratic_bench.turns import JuryRule, Rubric, Unscored, Verdict, Vote
-from socratic_bench.types import JUDGE
+from socratic_bench.types import JUDGE, doc
 
 if TYPE_CHECKING:
     from socratic_bench.documents.result import RunResult
@@ -30,19 +30,19 @@ class Retest(Struct, frozen=True, kw_only=True):
     Neither figure depends on how much the replies differ, as a correlation would.
     """
 
-    n_turns: Annotated[Count, Meta(description="turns with two verdicts of it or more")]
+    n_turns: Annotated[Count, doc("turns with two verdicts of it or more")]
     deviation: Annotated[
         dict[str, Amount],
-        Meta(
-            description="deviation of one verdict by dimension and of overall_score: the root of "
+        doc(
+            "deviation of one verdict by dimension and of overall_score: the root of "
             "the mean variance within turns"
         ),
     ]
     absolute_difference: Annotated[
-        Amount, Meta(description="mean distance of its first two verdicts' overall_score")
+        Amount, doc("mean distance of its first two verdicts' overall_score")
     ]
     same_share: Annotated[
-        Share, Meta(description="share of turns whose first two verdicts have the same scores")
+        Share, doc("share of turns whose first two verdicts have the same scores")
     ]
 
     @classmethod
@@ -71,18 +71,15 @@ class Juror(Struct, frozen=True, kw_only=True):
     """One judge model and its share of the work."""
 
     model: Model
-    judged_turns: Annotated[Count, Meta(description="turns judged")]
+    judged_turns: Annotated[Count, doc("turns judged")]
     unjudged_reasons: Annotated[
         dict[str, Annotated[int, Meta(ge=1)]],
-        Meta(description="how many turns it gave no verdict on for which reason"),
+        doc("how many turns it gave no verdict on for which reason"),
     ] = field(default_factory=dict)
     error: Annotated[
-        str | None,
-        Meta(description="why it can give none on any turn, such as no access; null: it can"),
+        str | None, doc("why it can give none on any turn, such as no access; null: it can")
     ] = None
-    retest: Annotated[
-        Retest | None, Meta(description="how well its samples agree; null without several")
-    ] = None
+    retest: Annotated[Retest | None, doc("how well its samples agree; null without several")] = None
 
     @classmethod
     def voted(cls, model_id: str, votes: Sequence[Vote]) -> Juror:
@@ -101,24 +98,18 @@ class Juror(Struct, frozen=True, kw_only=True):
 class JudgeEntry(Struct, frozen=True, kw_only=True):
     """Who judged, and how much of the run."""
 
-    model: Annotated[str, Meta(description="the judge model; a jury's joined by +")]
-    coverage: Annotated[
-        Share | None, Meta(description="share of turns that were judged; null without a turn")
-    ]
-    rubric_sha256: Annotated[
-        str, Meta(description="fingerprint of the rubric file, or of all rubrics together")
-    ]
-    rubric: Annotated[
-        str | None, Meta(description="the rubric's edition; null where items have several")
-    ] = None
+    model: Annotated[str, doc("the judge model; a jury's joined by +")]
+    coverage: Annotated[Share | None, doc("share of turns that were judged; null without a turn")]
+    rubric_sha256: Annotated[str, doc("fingerprint of the rubric file, or of all rubrics together")]
+    rubric: Annotated[str | None, doc("the rubric's edition; null where items have several")] = None
     temperature: Annotated[
         Annotated[float, Meta(ge=0)] | None,
-        Meta(description="temperature that its model was asked at; null: the model's own"),
+        doc("temperature that its model was asked at; null: the model's own"),
     ] = None
     unquoted: Annotated[
         Count | None,
-        Meta(
-            description="scores and events whose quoted words do not stand in the reply; null "
+        doc(
+            "scores and events whose quoted words do not stand in the reply; null "
             "under a rubric without quotes"
         ),
     ] = None
@@ -128,19 +119,17 @@ class JudgeEntry(Struct, frozen=True, kw_only=True):
     quorum: Annotated[
         int, Meta(ge=1, description="jurors that must give a verdict for a turn to have one")
     ] = 1
-    rule: Annotated[
-        JuryRule | None, Meta(description="how jurors' scores become one; null with one judge")
-    ] = None
-    jurors: Annotated[list[Juror], Meta(description="each judge model; one entry with one judge")]
-    judged_turns: Annotated[Count, Meta(description="turns with a verdict")]
-    unjudged_turns: Annotated[Count, Meta(description="turns without one")]
+    rule: Annotated[JuryRule | None, doc("how jurors' scores become one; null with one judge")] = (
+        None
+    )
+    jurors: Annotated[list[Juror], doc("each judge model; one entry with one judge")]
+    judged_turns: Annotated[Count, doc("turns with a verdict")]
+    unjudged_turns: Annotated[Count, doc("turns without one")]
     unjudged_reasons: Annotated[
-        dict[str, Annotated[int, Meta(ge=1)]],
-        Meta(description="how many turns lack a verdict for which reason"),
+        dict[str, Annotated[int, Meta(ge=1)]], doc("how many turns lack a verdict for which reason")
     ]
     calibration: Annotated[
-        JudgeStatus | None,
-        Meta(description="whether it was held to people's labels; null in older documents"),
+        JudgeStatus | None, doc("whether it was held to people's labels; null in older documents")
     ] = None
 
     @classmethod

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from socratic_bench.documents.scalars import Count, RunId, Timestamp
+from socratic_bench.types import doc
 
 _ORDER = ("calibrated", "stale", "uncalibrated")
 
@@ -48,22 +49,18 @@ class JudgeStatus(Struct, frozen=True, kw_only=True):
 
     status: Annotated[
         Literal["calibrated", "stale", "uncalibrated"],
-        Meta(
-            description="stale: the calibration is of this model, but judged otherwise, or was cut "
+        doc(
+            "stale: the calibration is of this model, but judged otherwise, or was cut "
             "short; uncalibrated: none was given (--calibration), or one of another judge"
         ),
     ]
-    by: Annotated[RunId | None, Meta(description="the calibration; null: none was given")] = None
-    calibrated_at: Annotated[
-        Timestamp | None, Meta(description="when it was made; null: none was given")
-    ] = None
-    n_labelled: Annotated[
-        Count | None, Meta(description="labelled replies in it; null: none was given")
-    ] = None
+    by: Annotated[RunId | None, doc("the calibration; null: none was given")] = None
+    calibrated_at: Annotated[Timestamp | None, doc("when it was made; null: none was given")] = None
+    n_labelled: Annotated[Count | None, doc("labelled replies in it; null: none was given")] = None
     n_dialogues: Annotated[
-        Count | None, Meta(description="dialogues that these are of; null: none was given")
+        Count | None, doc("dialogues that these are of; null: none was given")
     ] = None
-    reasons: Annotated[list[str], Meta(description="why it is not calibrated; empty if it is")]
+    reasons: Annotated[list[str], doc("why it is not calibrated; empty if it is")]
 
     @classmethod
     def of(cls, judge: HeldJudge, held: Sequence[Held]) -> JudgeStatus:

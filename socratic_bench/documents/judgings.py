@@ -20,11 +20,10 @@ from socratic_bench.documents.scalars import (
 )
 from socratic_bench.documents.usage import CallUsage
 from socratic_bench.turns import JuryRule
+from socratic_bench.types import doc
 
-Name = Annotated[
-    str, Meta(description="of the judging: judge, rubric, 8 hex digits of its settings")
-]
-Mean = Annotated[float | None, Meta(description="mean; null where nothing is known")]
+Name = Annotated[str, doc("of the judging: judge, rubric, 8 hex digits of its settings")]
+Mean = Annotated[float | None, doc("mean; null where nothing is known")]
 
 
 class JudgingSettings(Struct, frozen=True, kw_only=True):
@@ -33,30 +32,26 @@ class JudgingSettings(Struct, frozen=True, kw_only=True):
     jurors: Annotated[list[Model], Meta(min_length=1, description="the judge models")]
     samples: Annotated[int, Meta(ge=1, description="verdicts of each on a turn")]
     quorum: Annotated[int, Meta(ge=1, description="jurors that must give a verdict")]
-    rule: Annotated[
-        JuryRule | None, Meta(description="how jurors' scores become one; null with one judge")
-    ]
-    context: Annotated[Count, Meta(description="exchanges before a reply that are shown")]
-    rubric: Annotated[str, Meta(description="edition of the rubric")]
-    rubric_sha256: Annotated[str, Meta(description="fingerprint of its file")]
+    rule: Annotated[JuryRule | None, doc("how jurors' scores become one; null with one judge")]
+    context: Annotated[Count, doc("exchanges before a reply that are shown")]
+    rubric: Annotated[str, doc("edition of the rubric")]
+    rubric_sha256: Annotated[str, doc("fingerprint of its file")]
 
 
 class Changed(Struct, frozen=True, kw_only=True):
     """One dimension, or the score, on the turns that both have judged."""
 
-    n_turns: Annotated[Count, Meta(description="turns with a verdict in both")]
+    n_turns: Annotated[Count, doc("turns with a verdict in both")]
     first: Mean
     second: Mean
     mean_difference: Annotated[
-        float | None, Meta(description="mean of the second less the first; null without turns")
+        float | None, doc("mean of the second less the first; null without turns")
     ]
-    absolute_error: Annotated[
-        Amount | None, Meta(description="mean distance of both; null without turns")
-    ]
+    absolute_error: Annotated[Amount | None, doc("mean distance of both; null without turns")]
     alpha: Annotated[
         Annotated[float, Meta(ge=-1, le=1)] | None,
-        Meta(
-            description="Krippendorff's alpha of both, ordinal; null without the extra stats, or "
+        doc(
+            "Krippendorff's alpha of both, ordinal; null without the extra stats, or "
             "where all scores are the same"
         ),
     ]
@@ -65,7 +60,7 @@ class Changed(Struct, frozen=True, kw_only=True):
 class Figure(Struct, frozen=True, kw_only=True):
     """A metric over the runs in which it is known by both verdicts."""
 
-    n_runs: Annotated[Count, Meta(description="runs in which both know it")]
+    n_runs: Annotated[Count, doc("runs in which both know it")]
     first: Mean
     second: Mean
 
@@ -74,28 +69,28 @@ class JurorSpent(Struct, frozen=True, kw_only=True):
     """What one judge model has cost."""
 
     model: Model
-    usage: Annotated[CallUsage, Meta(description="its tokens and calls")]
-    cost_usd: Annotated[Amount | None, Meta(description="USD; null if a price is not known")]
+    usage: Annotated[CallUsage, doc("its tokens and calls")]
+    cost_usd: Annotated[Amount | None, doc("USD; null if a price is not known")]
 
 
 class RejudgedRun(Struct, frozen=True, kw_only=True):
     """One run and what became of its new verdicts."""
 
     run_id: RunId
-    source: Annotated[str, Meta(description="the document of the run")]
-    judging: Annotated[str | None, Meta(description="folder of the verdicts; null: not begun")]
+    source: Annotated[str, doc("the document of the run")]
+    judging: Annotated[str | None, doc("folder of the verdicts; null: not begun")]
     status: Annotated[
         Literal["completed", "partial", "failed", "left"],
-        Meta(description="left: what ended an earlier one kept it from being begun"),
+        doc("left: what ended an earlier one kept it from being begun"),
     ]
-    end_reason: Annotated[str | None, Meta(description="how the judging ended; null: not begun")]
-    n_turns: Annotated[Count, Meta(description="turns to be judged")] = 0
-    n_judged: Annotated[Count, Meta(description="turns with a new verdict")] = 0
-    first: Annotated[dict[str, float | None], Meta(description="metrics by the first verdicts")] = (
-        field(default_factory=dict)
+    end_reason: Annotated[str | None, doc("how the judging ended; null: not begun")]
+    n_turns: Annotated[Count, doc("turns to be judged")] = 0
+    n_judged: Annotated[Count, doc("turns with a new verdict")] = 0
+    first: Annotated[dict[str, float | None], doc("metrics by the first verdicts")] = field(
+        default_factory=dict
     )
-    second: Annotated[dict[str, float | None], Meta(description="the same by the new verdicts")] = (
-        field(default_factory=dict)
+    second: Annotated[dict[str, float | None], doc("the same by the new verdicts")] = field(
+        default_factory=dict
     )
 
 
@@ -106,30 +101,25 @@ class JudgingsDocument(Struct, frozen=True, kw_only=True):
     schema_version: Version = SCHEMA_VERSION
     benchmark: BenchmarkName
     name: Name
-    settings: Annotated[JudgingSettings, Meta(description="who judges again, and how")]
-    n_runs: Annotated[Count, Meta(description="runs that were named")]
-    n_judged_runs: Annotated[Count, Meta(description="runs whose judging is complete")]
+    settings: Annotated[JudgingSettings, doc("who judges again, and how")]
+    n_runs: Annotated[Count, doc("runs that were named")]
+    n_judged_runs: Annotated[Count, doc("runs whose judging is complete")]
     dimensions: Annotated[
         dict[str, Changed],
-        Meta(description="by dimension, and overall_score: how new and first verdicts differ"),
+        doc("by dimension, and overall_score: how new and first verdicts differ"),
     ]
     agreement: Annotated[
         dict[str, Agreement],
-        Meta(
-            description="by dimension, and overall_score: how far the new jurors agree; empty with "
-            "one judge"
-        ),
+        doc("by dimension, and overall_score: how far the new jurors agree; empty with one judge"),
     ]
-    figures: Annotated[
-        dict[str, Figure], Meta(description="by metric: means over runs, old and new")
-    ]
-    runs: Annotated[list[RejudgedRun], Meta(description="run by run")]
-    jurors: Annotated[list[JurorSpent], Meta(description="what each judge model has cost")]
+    figures: Annotated[dict[str, Figure], doc("by metric: means over runs, old and new")]
+    runs: Annotated[list[RejudgedRun], doc("run by run")]
+    jurors: Annotated[list[JurorSpent], doc("what each judge model has cost")]
     cost_usd: Annotated[
-        Amount | None, Meta(description="USD in all, of earlier processes, too; null: not known")
+        Amount | None, doc("USD in all, of earlier processes, too; null: not known")
     ]
-    notices: Annotated[list[str], Meta(description="what people should know of it")]
-    error: Annotated[ErrorEntry | None, Meta(description="what ended it early; null: nothing")]
+    notices: Annotated[list[str], doc("what people should know of it")]
+    error: Annotated[ErrorEntry | None, doc("what ended it early; null: nothing")]
 
 
 class JudgingsDryRun(Struct, frozen=True, kw_only=True):
@@ -139,16 +129,12 @@ class JudgingsDryRun(Struct, frozen=True, kw_only=True):
     schema_version: Version = SCHEMA_VERSION
     benchmark: BenchmarkName
     name: Name
-    settings: Annotated[JudgingSettings, Meta(description="who would judge, and how")]
-    n_runs: Annotated[Count, Meta(description="runs that were named")]
-    n_turns: Annotated[Count, Meta(description="turns that would be judged")]
-    jurors: Annotated[list[ExpectedJuror], Meta(description="what each judge model would take")]
-    cost_usd: Annotated[
-        Amount | None, Meta(description="USD as expected; null if a price is not known")
-    ]
-    low_usd: Annotated[Amount | None, Meta(description="USD if reasons are short; null as above")]
-    high_usd: Annotated[Amount | None, Meta(description="USD if reasons are long; null as above")]
-    duration_seconds: Annotated[Amount, Meta(description="seconds that are expected")]
-    covers_high: Annotated[
-        bool | None, Meta(description="whether --max-cost-usd covers it; null without one")
-    ]
+    settings: Annotated[JudgingSettings, doc("who would judge, and how")]
+    n_runs: Annotated[Count, doc("runs that were named")]
+    n_turns: Annotated[Count, doc("turns that would be judged")]
+    jurors: Annotated[list[ExpectedJuror], doc("what each judge model would take")]
+    cost_usd: Annotated[Amount | None, doc("USD as expected; null if a price is not known")]
+    low_usd: Annotated[Amount | None, doc("USD if reasons are short; null as above")]
+    high_usd: Annotated[Amount | None, doc("USD if reasons are long; null as above")]
+    duration_seconds: Annotated[Amount, doc("seconds that are expected")]
+    covers_high: Annotated[bool | None, doc("whether --max-cost-usd covers it; null without one")]

@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from msgspec import Meta, Struct, field
+from msgspec import Struct, field
 
 from socratic_bench.documents.scalars import SCORE_PLACES, Amount, Model, Scalars
 from socratic_bench.turns import ClosingVote, Unscored, Verdict, Vote
+from socratic_bench.types import doc
 
 if TYPE_CHECKING:
     from socratic_bench.turns import ClosingVerdict
 
 Spread = Annotated[
     dict[str, Amount] | None,
-    Meta(
-        description="deviation of several verdicts (with n - 1) by dimension and of overall_score; "
+    doc(
+        "deviation of several verdicts (with n - 1) by dimension and of overall_score; "
         "null with fewer than two"
     ),
 ]
-Reason = Annotated[str | None, Meta(description="why there are no scores")]
-InWords = Annotated[str | None, Meta(description="the same in a sentence")]
-RawReply = Annotated[str | None, Meta(description="what the judge said, if it could not be used")]
+Reason = Annotated[str | None, doc("why there are no scores")]
+InWords = Annotated[str | None, doc("the same in a sentence")]
+RawReply = Annotated[str | None, doc("what the judge said, if it could not be used")]
 
 
 class SampleEntry(Struct, frozen=True, kw_only=True):
@@ -30,23 +31,18 @@ class SampleEntry(Struct, frozen=True, kw_only=True):
 
     model: Model
     overall_score: Annotated[
-        Amount | None, Meta(description="sum of the dimensions; null if there is no verdict")
+        Amount | None, doc("sum of the dimensions; null if there is no verdict")
     ] = None
     scores: Annotated[
-        dict[str, float | None], Meta(description="by dimension; empty if there is no verdict")
+        dict[str, float | None], doc("by dimension; empty if there is no verdict")
     ] = field(default_factory=dict)
-    rationale: Annotated[
-        dict[str, str | None] | None, Meta(description="the juror's reason for each score")
-    ] = None
-    events: Annotated[
-        dict[str, str] | None, Meta(description="quoted words of each event that it saw")
-    ] = None
-    quotes: Annotated[
-        dict[str, str | None] | None, Meta(description="words that each score rests on")
-    ] = None
+    rationale: Annotated[dict[str, str | None] | None, doc("the juror's reason for each score")] = (
+        None
+    )
+    events: Annotated[dict[str, str] | None, doc("quoted words of each event that it saw")] = None
+    quotes: Annotated[dict[str, str | None] | None, doc("words that each score rests on")] = None
     unquoted: Annotated[
-        list[str] | None,
-        Meta(description="dimensions and events whose quoted words do not stand in the reply"),
+        list[str] | None, doc("dimensions and events whose quoted words do not stand in the reply")
     ] = None
     unjudged_reason: Reason = None
     unjudged_message: InWords = None
@@ -77,7 +73,7 @@ class JurorEntry(SampleEntry, frozen=True, kw_only=True):
 
     spread: Spread = None
     samples: Annotated[
-        list[SampleEntry], Meta(description="each of its verdicts; empty where it is asked for one")
+        list[SampleEntry], doc("each of its verdicts; empty where it is asked for one")
     ] = field(default_factory=list)
 
     @classmethod
@@ -96,7 +92,7 @@ class ClosingJuror(Struct, frozen=True, kw_only=True):
     """What one juror made of an episode as a whole."""
 
     model: Model
-    findings: Annotated[list[Scalars] | None, Meta(description="what it found; null: not known")]
+    findings: Annotated[list[Scalars] | None, doc("what it found; null: not known")]
     unjudged_reason: Reason = None
     unjudged_message: InWords = None
     raw_reply: RawReply = None

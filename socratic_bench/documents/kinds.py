@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from socratic_bench.documents.calibration import CalibrationDocument
 from socratic_bench.documents.closing_file import ClosingFile
@@ -34,6 +34,7 @@ from socratic_bench.pricing.file import PriceFile
 from socratic_bench.settings import CoreConfig, Kind
 from socratic_bench.storage.bucket_chain import Link
 from socratic_bench.storage.lease import LeaseFile
+from socratic_bench.types import doc
 
 # Those of any benchmark.
 COMMON: Mapping[str, object] = {
@@ -62,7 +63,7 @@ COMMON: Mapping[str, object] = {
     "emulator": EmulatorDocument,
     "models": ModelList,
     "error": ErrorDocument,
-    "journal": Annotated[JournalEntry, Meta(description="An entry of a journal")],
+    "journal": Annotated[JournalEntry, doc("An entry of a journal")],
     "journal_entry": Link,
     "lease": LeaseFile,
     "prices": PriceFile,

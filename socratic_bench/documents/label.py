@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct, field
 
 from socratic_bench.documents.scalars import Count
+from socratic_bench.types import doc
 
 Words = Annotated[str, Meta(min_length=1)]
 
@@ -14,9 +15,9 @@ class SaidBefore(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     role: Annotated[
         Literal["user", "assistant"],
-        Meta(description="assistant: who gave the labelled reply; user: the other speaker"),
+        doc("assistant: who gave the labelled reply; user: the other speaker"),
     ]
-    text: Annotated[str, Meta(description="the words")]
+    text: Annotated[str, doc("the words")]
 
 
 class Label(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -24,34 +25,33 @@ class Label(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     what it answers, or both.
     """
 
-    labeller: Annotated[Words, Meta(description="who labelled it: a name, or several in one")]
+    labeller: Annotated[Words, doc("who labelled it: a name, or several in one")]
     dialogue: Annotated[
-        Words | None,
-        Meta(description="id of the dialogue, by which labels are clustered; null: its run_id"),
+        Words | None, doc("id of the dialogue, by which labels are clustered; null: its run_id")
     ] = None
-    run_id: Annotated[Words | None, Meta(description="the run that the reply is of")] = None
-    turn: Annotated[Count | None, Meta(description="index of the turn there, from 0")] = None
-    author: Annotated[
-        Words | None, Meta(description="who gave the reply: the id of a model, or a person")
-    ] = None
-    history: Annotated[
-        tuple[SaidBefore, ...], Meta(description="what was said before prompt, oldest first")
-    ] = ()
-    prompt: Annotated[str | None, Meta(description="what the reply answers")] = None
-    reply: Annotated[str | None, Meta(description="the labelled reply")] = None
-    scores: Annotated[dict[str, float], Meta(description="points by dimension of the rubric")] = (
-        field(default_factory=dict)
+    run_id: Annotated[Words | None, doc("the run that the reply is of")] = None
+    turn: Annotated[Count | None, doc("index of the turn there, from 0")] = None
+    author: Annotated[Words | None, doc("who gave the reply: the id of a model, or a person")] = (
+        None
     )
-    events: Annotated[
-        dict[str, bool], Meta(description="yes or no, by what was asked of the reply")
-    ] = field(default_factory=dict)
-    reasons: Annotated[dict[str, str], Meta(description="why, by dimension or event")] = field(
+    history: Annotated[
+        tuple[SaidBefore, ...], doc("what was said before prompt, oldest first")
+    ] = ()
+    prompt: Annotated[str | None, doc("what the reply answers")] = None
+    reply: Annotated[str | None, doc("the labelled reply")] = None
+    scores: Annotated[dict[str, float], doc("points by dimension of the rubric")] = field(
+        default_factory=dict
+    )
+    events: Annotated[dict[str, bool], doc("yes or no, by what was asked of the reply")] = field(
+        default_factory=dict
+    )
+    reasons: Annotated[dict[str, str], doc("why, by dimension or event")] = field(
         default_factory=dict
     )
     probability: Annotated[
         Annotated[float, Meta(gt=0, le=1)] | None,
-        Meta(
-            description="the probability with which the turn was drawn for labelling; null: not "
+        doc(
+            "the probability with which the turn was drawn for labelling; null: not "
             "known, so that the label calibrates a judge and corrects no figure"
         ),
     ] = None

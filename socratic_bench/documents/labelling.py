@@ -2,9 +2,10 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from socratic_bench.documents.scalars import SCHEMA_VERSION, Count, Version
+from socratic_bench.types import doc
 
 
 class LabellingDocument(Struct, frozen=True, kw_only=True):
@@ -12,10 +13,10 @@ class LabellingDocument(Struct, frozen=True, kw_only=True):
 
     kind: Literal["labelling"] = "labelling"
     schema_version: Version = SCHEMA_VERSION
-    file: Annotated[str, Meta(description="where the labels are")]
-    labeller: Annotated[str, Meta(description="who labelled")]
-    rubric: Annotated[str, Meta(description="by which edition")]
-    n_runs: Annotated[Count, Meta(description="runs that turns were drawn from")]
-    n_turns: Annotated[Count, Meta(description="turns that could be drawn")]
-    n_drawn: Annotated[Count, Meta(description="turns that were drawn")]
-    n_labelled: Annotated[Count, Meta(description="turns of which every question is answered")]
+    file: Annotated[str, doc("where the labels are")]
+    labeller: Annotated[str, doc("who labelled")]
+    rubric: Annotated[str, doc("by which edition")]
+    n_runs: Annotated[Count, doc("runs that turns were drawn from")]
+    n_turns: Annotated[Count, doc("turns that could be drawn")]
+    n_drawn: Annotated[Count, doc("turns that were drawn")]
+    n_labelled: Annotated[Count, doc("turns of which every question is answered")]

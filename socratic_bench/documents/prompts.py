@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from socratic_bench.settings import MAX_TEXT_BYTES
+from socratic_bench.types import doc
 
 LONGEST_ID = 100
 
@@ -18,5 +19,5 @@ class PromptLine(Struct, frozen=True, kw_only=True):
     ]
     id: Annotated[
         Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)] | None,
-        Meta(description="a name of its own; no two lines have the same"),
+        doc("a name of its own; no two lines have the same"),
     ] = None

@@ -17,15 +17,12 @@ from socratic_bench.documents.scalars import (
     Share,
     Turns,
 )
+from socratic_bench.types import doc
 
-Sample = Annotated[str, Meta(description="what was played, by the benchmark's name of it")]
-Turn = Annotated[Turns, Meta(description="number of the turn or item, from 0")]
-Score = Annotated[
-    float | None, Meta(description="sum of the scores; null: without a judge or a verdict")
-]
-Unjudged = Annotated[
-    str | None, Meta(description="why there is no verdict; null: there is one, or no judge")
-]
+Sample = Annotated[str, doc("what was played, by the benchmark's name of it")]
+Turn = Annotated[Turns, doc("number of the turn or item, from 0")]
+Score = Annotated[float | None, doc("sum of the scores; null: without a judge or a verdict")]
+Unjudged = Annotated[str | None, doc("why there is no verdict; null: there is one, or no judge")]
 
 
 class RunRecord(Struct, frozen=True, kw_only=True):
@@ -37,27 +34,23 @@ class RunRecord(Struct, frozen=True, kw_only=True):
     sample: Sample
     repeat: Annotated[int | None, Meta(ge=0, description="that of the sweep; null: of none")]
     seed: Annotated[int | None, Meta(ge=0, description="fixes everything left to chance")]
-    n_turns: Annotated[Count, Meta(description="turns or items that were played")]
-    end_reason: Annotated[str, Meta(description="why the run ended")]
-    started_at: Annotated[datetime | None, Meta(description="UTC")]
-    completed_at: Annotated[datetime | None, Meta(description="UTC")]
-    duration_s: Annotated[Amount | None, Meta(description="of the run, in seconds")]
-    region: Annotated[str | None, Meta(description="of the model's calls")]
-    service_tier: Annotated[str | None, Meta(description="that was asked for; null: the default")]
-    temperature: Annotated[Amount | None, Meta(description="null: the model's own default")]
-    judges: Annotated[
-        str | None, Meta(description="models that judged, joined by a comma; null: nobody did")
-    ]
-    rubric: Annotated[str | None, Meta(description="edition of the rubric")]
-    judge_coverage: Annotated[Share | None, Meta(description="share of turns with a verdict")]
-    calibration: Annotated[
-        str | None, Meta(description="whether the judge was held to people's labels")
-    ]
-    input_tokens: Annotated[Count | None, Meta(description="of all calls")]
-    output_tokens: Annotated[Count | None, Meta(description="of all calls")]
-    cost_usd: Annotated[Amount | None, Meta(description="of all calls; null: a price is not known")]
+    n_turns: Annotated[Count, doc("turns or items that were played")]
+    end_reason: Annotated[str, doc("why the run ended")]
+    started_at: Annotated[datetime | None, doc("UTC")]
+    completed_at: Annotated[datetime | None, doc("UTC")]
+    duration_s: Annotated[Amount | None, doc("of the run, in seconds")]
+    region: Annotated[str | None, doc("of the model's calls")]
+    service_tier: Annotated[str | None, doc("that was asked for; null: the default")]
+    temperature: Annotated[Amount | None, doc("null: the model's own default")]
+    judges: Annotated[str | None, doc("models that judged, joined by a comma; null: nobody did")]
+    rubric: Annotated[str | None, doc("edition of the rubric")]
+    judge_coverage: Annotated[Share | None, doc("share of turns with a verdict")]
+    calibration: Annotated[str | None, doc("whether the judge was held to people's labels")]
+    input_tokens: Annotated[Count | None, doc("of all calls")]
+    output_tokens: Annotated[Count | None, doc("of all calls")]
+    cost_usd: Annotated[Amount | None, doc("of all calls; null: a price is not known")]
     is_stand_in_cost: Annotated[
-        bool | None, Meta(description="whether the run was simulated, and costs nothing")
+        bool | None, doc("whether the run was simulated, and costs nothing")
     ]
 
 
@@ -68,19 +61,19 @@ class TurnRecord(Struct, frozen=True, kw_only=True):
     model: Model
     sample: Sample
     turn: Turn
-    said: Annotated[str | None, Meta(description="what the model was told; null: not stored")]
-    reply: Annotated[str, Meta(description="what it answered")]
+    said: Annotated[str | None, doc("what the model was told; null: not stored")]
+    reply: Annotated[str, doc("what it answered")]
     score: Score
     unjudged_reason: Unjudged
-    n_verdicts: Annotated[Count, Meta(description="rows of the turn among the verdicts")]
+    n_verdicts: Annotated[Count, doc("rows of the turn among the verdicts")]
     is_replayed: Annotated[
-        bool, Meta(description="whether it was given beforehand, and not played by the model")
+        bool, doc("whether it was given beforehand, and not played by the model")
     ]
-    outcome: Annotated[str, Meta(description="what became of the call")]
-    stop_reason: Annotated[str, Meta(description="why the reply ended")]
-    ttft_ms: Annotated[Amount | None, Meta(description="milliseconds to the first token")]
-    latency_ms: Annotated[Amount | None, Meta(description="milliseconds to the last byte")]
-    output_tokens_per_s: Annotated[Amount | None, Meta(description="tokens per second")]
+    outcome: Annotated[str, doc("what became of the call")]
+    stop_reason: Annotated[str, doc("why the reply ended")]
+    ttft_ms: Annotated[Amount | None, doc("milliseconds to the first token")]
+    latency_ms: Annotated[Amount | None, doc("milliseconds to the last byte")]
+    output_tokens_per_s: Annotated[Amount | None, doc("tokens per second")]
 
 
 class VerdictRecord(Struct, frozen=True, kw_only=True):
@@ -90,7 +83,7 @@ class VerdictRecord(Struct, frozen=True, kw_only=True):
     model: Model
     sample: Sample
     turn: Turn
-    verdict: Annotated[Count, Meta(description="number among the verdicts on the turn, from 0")]
-    juror: Annotated[str, Meta(description="model that judged")]
+    verdict: Annotated[Count, doc("number among the verdicts on the turn, from 0")]
+    juror: Annotated[str, doc("model that judged")]
     score: Score
     unjudged_reason: Unjudged

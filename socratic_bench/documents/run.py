@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import Struct, field
 
 from socratic_bench.documents.clock import seconds, utc
 from socratic_bench.documents.cost import CostEntry
@@ -33,7 +33,7 @@ from socratic_bench.documents.usage import ActorLatency, ActorUsage, RoleUsage
 from socratic_bench.errors import BenchError, Status
 from socratic_bench.parts import Part, Parts
 from socratic_bench.settings import CoreConfig
-from socratic_bench.types import EndReason, Json, Role
+from socratic_bench.types import EndReason, Json, Role, doc
 
 if TYPE_CHECKING:
     from socratic_bench.documents.result import RunResult
@@ -42,11 +42,10 @@ if TYPE_CHECKING:
 class Timestamps(Struct, frozen=True, kw_only=True):
     """When the run began and ended; null if no run came to be."""
 
-    started_at: Annotated[Timestamp | None, Meta(description="when the run began, UTC")] = None
-    completed_at: Annotated[Timestamp | None, Meta(description="when it ended, UTC")] = None
+    started_at: Annotated[Timestamp | None, doc("when the run began, UTC")] = None
+    completed_at: Annotated[Timestamp | None, doc("when it ended, UTC")] = None
     duration_seconds: Annotated[
-        Amount | None,
-        Meta(description="seconds, to the millisecond, of all processes of the run together"),
+        Amount | None, doc("seconds, to the millisecond, of all processes of the run together")
     ] = None
 
 
@@ -54,23 +53,20 @@ class Thresholds(Struct, frozen=True, kw_only=True):
     """The bounds that the run was held to."""
 
     own: Annotated[Part, part("thresholds")] = field(name="*own", default_factory=Part)
-    min_judge_coverage: Annotated[Share, Meta(description="share of turns that must be judged")]
+    min_judge_coverage: Annotated[Share, doc("share of turns that must be judged")]
     fail_under: Annotated[
-        dict[str, Annotated[float, Meta(description="the least value that passes")]],
-        Meta(description="by metric, what it must not fall under"),
+        dict[str, Annotated[float, doc("the least value that passes")]],
+        doc("by metric, what it must not fall under"),
     ]
 
 
-RunIdEntry = Annotated[RunId | None, Meta(description="run- and a ULID; null if no run came to be")]
-ModelEntry = Annotated[str | None, Meta(description="the model under test, as asked for")]
+RunIdEntry = Annotated[RunId | None, doc("run- and a ULID; null if no run came to be")]
+ModelEntry = Annotated[str | None, doc("the model under test, as asked for")]
 SampleEntry = Annotated[Part, part("sample")]
 TurnsEntry = Annotated[
-    Turns,
-    Meta(description="turns that the model under test played; replayed ones are not among them"),
+    Turns, doc("turns that the model under test played; replayed ones are not among them")
 ]
-Bucket = Annotated[
-    Place | None, Meta(description="where the bucket holds the artifacts; null without one")
-]
+Bucket = Annotated[Place | None, doc("where the bucket holds the artifacts; null without one")]
 
 
 class Brief(Struct, frozen=True, kw_only=True):
@@ -94,13 +90,11 @@ class RunDocument(Struct, frozen=True, kw_only=True):
     kind: Literal["run"] = "run"
     schema_version: Version = SCHEMA_VERSION
     run_id: RunIdEntry = None
-    status: Annotated[Status, Meta(description="whether the run was played to its end")]
+    status: Annotated[Status, doc("whether the run was played to its end")]
     benchmark: BenchmarkName
     model: ModelEntry
     sample: SampleEntry = field(name="*sample", default_factory=Part)
-    prompt: Annotated[
-        str | None, Meta(description="what is said first to the model under test")
-    ] = None
+    prompt: Annotated[str | None, doc("what is said first to the model under test")] = None
     n_turns: TurnsEntry = 0
     headline: Annotated[Part, part("headline")] = field(name="*headline", default_factory=Part)
     metrics: Annotated[
@@ -109,73 +103,58 @@ class RunDocument(Struct, frozen=True, kw_only=True):
             "metrics",
             additionalProperties={"type": ["number", "boolean", "object", "array", "null"]},
         ),
-        Meta(
-            description="the benchmark's metrics by name, over judged turns only; null if no turn "
-            "was judged"
-        ),
+        doc("the benchmark's metrics by name, over judged turns only; null if no turn was judged"),
     ]
-    turns: Annotated[list[TurnEntry], Meta(description="the turns in their order")] = field(
-        default_factory=list
-    )
-    items: Annotated[
-        ItemsEntry | None, Meta(description="what became of many items; null of a dialogue")
-    ] = None
+    turns: Annotated[list[TurnEntry], doc("the turns in their order")] = field(default_factory=list)
+    items: Annotated[ItemsEntry | None, doc("what became of many items; null of a dialogue")] = None
     s3_artifacts: Bucket = None
     output_artifacts: Annotated[
-        Place | None, Meta(description="where the output folder holds them; null without one")
+        Place | None, doc("where the output folder holds them; null without one")
     ] = None
-    timestamps: Annotated[Timestamps, Meta(description="begin and end")] = Timestamps()
+    timestamps: Annotated[Timestamps, doc("begin and end")] = Timestamps()
     usage: Annotated[
-        dict[str, Annotated[ActorUsage, Meta(description="of the role, or of all roles")]],
+        dict[str, Annotated[ActorUsage, doc("of the role, or of all roles")]],
         keys("roles and total"),
-        Meta(description="tokens, calls and requests by role, and in total"),
+        doc("tokens, calls and requests by role, and in total"),
     ]
     cost: Annotated[
         CostEntry | None,
-        Meta(
-            description="USD by role and in total; null if no price is known for any model in use"
-        ),
+        doc("USD by role and in total; null if no price is known for any model in use"),
     ] = None
     latency: Annotated[
         Annotated[
             dict[
                 str,
-                Annotated[
-                    ActorLatency | None, Meta(description="of its calls; null: no request was sent")
-                ],
+                Annotated[ActorLatency | None, doc("of its calls; null: no request was sent")],
             ],
             keys("roles"),
         ]
         | None,
-        Meta(description="latency by role; null if nothing was sent"),
+        doc("latency by role; null if nothing was sent"),
     ] = None
-    judge: Annotated[
-        JudgeEntry | None, Meta(description="who judged, and how much; null without a judge")
-    ] = None
+    judge: Annotated[JudgeEntry | None, doc("who judged, and how much; null without a judge")] = (
+        None
+    )
     own: Annotated[Part, part("run")] = field(name="*own", default_factory=Part)
-    end_reason: Annotated[EndReason, Meta(description="how the run ended")]
+    end_reason: Annotated[EndReason, doc("how the run ended")]
     seed: SeedEntry = None
     thresholds: Annotated[
-        Thresholds | None, Meta(description="the bounds that the run was held to; null without one")
+        Thresholds | None, doc("the bounds that the run was held to; null without one")
     ] = None
-    inputs: Annotated[
-        Inputs | None,
-        Meta(description="what the outcome depends on beside models and seed"),
-    ] = None
+    inputs: Annotated[Inputs | None, doc("what the outcome depends on beside models and seed")] = (
+        None
+    )
     journal: Annotated[
         list[dict[str, Any]] | None,
-        Meta(
-            description="what --resume-from goes on with; only in a run that was cut short, or "
+        doc(
+            "what --resume-from goes on with; only in a run that was cut short, or "
             "lacks its closing verdict, and that no store keeps"
         ),
     ] = None
     notices: Annotated[
-        list[str],
-        Meta(description="what the run had to do without, such as a refused field"),
+        list[str], doc("what the run had to do without, such as a refused field")
     ] = field(default_factory=list)
-    error: Annotated[
-        ErrorEntry | None, Meta(description="what ended it early, or which gate it missed")
-    ] = None
+    error: Annotated[ErrorEntry | None, doc("what ended it early, or which gate it missed")] = None
 
     @classmethod
     def of(cls, result: RunResult) -> RunDocument:
@@ -256,8 +235,8 @@ class CuratedDocument(RunDocument, frozen=True, kw_only=True):
 
     kind: Literal["curated"] = "curated"  # type: ignore[assignment]
     run_id: RunId
-    status: Annotated[Literal["completed"], Meta(description="it was played to its end")]
-    journal: Annotated[None, Meta(description="a complete run needs none")] = None
+    status: Annotated[Literal["completed"], doc("it was played to its end")]
+    journal: Annotated[None, doc("a complete run needs none")] = None
 
     @classmethod
     def of(cls, result: RunResult) -> CuratedDocument:

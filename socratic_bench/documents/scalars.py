@@ -6,9 +6,10 @@ from typing import Annotated, Any, Literal, overload
 from msgspec import Meta
 
 from socratic_bench.settings import MAX_SEED, MOST_TURNS
+from socratic_bench.types import doc
 
 Version = Annotated[
-    Literal[1], Meta(description="of the form of documents; a key that goes or changes raises it")
+    Literal[1], doc("of the form of documents; a key that goes or changes raises it")
 ]
 SCHEMA_VERSION: Version = 1
 Count = Annotated[int, Meta(ge=0)]
@@ -23,9 +24,9 @@ Timestamp = Annotated[
 ]
 RunId = Annotated[str, Meta(pattern="^run-[0-9A-HJKMNP-TV-Z]{26}$", description="run- and a ULID")]
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-BenchmarkName = Annotated[str, Meta(description="name of the benchmark")]
-Model = Annotated[str, Meta(description="model id, profile id or ARN, as asked for")]
-SeedEntry = Annotated[Seed | None, Meta(description="fixes everything left to chance")]
+BenchmarkName = Annotated[str, doc("name of the benchmark")]
+Model = Annotated[str, doc("model id, profile id or ARN, as asked for")]
+SeedEntry = Annotated[Seed | None, doc("fixes everything left to chance")]
 # What a benchmark reads off a reply, and what else it keeps with a turn.
 Scalars = dict[str, bool | float | str | None]
 

@@ -23,7 +23,7 @@ from socratic_bench.documents.scalars import (
 )
 from socratic_bench.documents.usage import ActorUsage
 from socratic_bench.errors import Status
-from socratic_bench.types import EndReason
+from socratic_bench.types import EndReason, doc
 from socratic_bench.views import Exposure
 
 SweepId = Annotated[
@@ -35,14 +35,13 @@ CellKey = Annotated[
 ]
 Value = bool | float | str | None
 AxisValues = Annotated[
-    dict[str, Value],
-    Meta(description="the settings in which cells differ, by name; null: the default"),
+    dict[str, Value], doc("the settings in which cells differ, by name; null: the default")
 ]
 Repeat = Annotated[int, Meta(ge=1, description="which of the repeats, from 1")]
 MetricValues = Annotated[
-    dict[str, float | None], Meta(description="the benchmark's metrics by path; null: not known")
+    dict[str, float | None], doc("the benchmark's metrics by path; null: not known")
 ]
-CostUsd = Annotated[Amount | None, Meta(description="USD in all; null if a price is not known")]
+CostUsd = Annotated[Amount | None, doc("USD in all; null if a price is not known")]
 
 
 class CellRow(Struct, frozen=True, kw_only=True):
@@ -52,46 +51,43 @@ class CellRow(Struct, frozen=True, kw_only=True):
     run_id: RunId
     axes: AxisValues
     repeat: Repeat
-    seed: Annotated[Seed, Meta(description="of its run")]
-    status: Annotated[Status, Meta(description="whether its run was played to its end")]
-    end_reason: Annotated[EndReason, Meta(description="how its run ended")]
+    seed: Annotated[Seed, doc("of its run")]
+    status: Annotated[Status, doc("whether its run was played to its end")]
+    end_reason: Annotated[EndReason, doc("how its run ended")]
     exit_code: Annotated[int, Meta(ge=0, le=255, description="what run would have left with")]
     metrics: MetricValues
     censored: Annotated[
-        list[str] | None,
-        Meta(description="metrics whose event had not come by the run's end; null: not known"),
+        list[str] | None, doc("metrics whose event had not come by the run's end; null: not known")
     ] = None
     judge_variance: Annotated[
         dict[str, Amount],
-        Meta(
-            description="by metric, what the judge's own scatter adds to its variance, in its unit "
+        doc(
+            "by metric, what the judge's own scatter adds to its variance, in its unit "
             "squared; nothing where single verdicts do not tell"
         ),
     ] = {}
     exposures: Annotated[
         dict[str, Exposure] | None,
-        Meta(description="turns in which events could come, by event; null: not known"),
+        doc("turns in which events could come, by event; null: not known"),
     ] = None
     parts: Annotated[
         dict[str, dict[str, float]] | None,
-        Meta(
-            description="of a run of many items, metrics by what these are of, such as a problem; "
+        doc(
+            "of a run of many items, metrics by what these are of, such as a problem; "
             "null: not known"
         ),
     ] = None
     votes: Annotated[
         list[dict[str, dict[str, Amount] | None]] | None,
-        Meta(description="by turn and juror, each juror's scores; null without a jury"),
+        doc("by turn and juror, each juror's scores; null without a jury"),
     ] = None
-    n_turns: Annotated[Count, Meta(description="turns that the model under test played")]
-    usage: Annotated[ActorUsage, Meta(description="of all roles")]
+    n_turns: Annotated[Count, doc("turns that the model under test played")]
+    usage: Annotated[ActorUsage, doc("of all roles")]
     cost_usd: CostUsd
-    started_at: Annotated[Timestamp, Meta(description="when the run began, UTC")]
-    completed_at: Annotated[Timestamp, Meta(description="when it ended, UTC")]
-    duration_seconds: Annotated[Amount, Meta(description="seconds that it took")]
-    error: Annotated[
-        ErrorEntry | None, Meta(description="what ended it early, or which gate it missed")
-    ] = None
+    started_at: Annotated[Timestamp, doc("when the run began, UTC")]
+    completed_at: Annotated[Timestamp, doc("when it ended, UTC")]
+    duration_seconds: Annotated[Amount, doc("seconds that it took")]
+    error: Annotated[ErrorEntry | None, doc("what ended it early, or which gate it missed")] = None
 
     @property
     def model(self) -> str:
@@ -112,31 +108,28 @@ class SweepFile(Struct, frozen=True, kw_only=True):
             description="digest of what all cells have in common, and of a seed that was given",
         ),
     ]
-    seed: Annotated[Seed, Meta(description="from which the seeds of all cells follow")]
-    started_at: Annotated[str, Meta(description="when it began, ISO 8601 with its offset")]
-    runner_version: Annotated[str, Meta(description="of the program that began it")]
+    seed: Annotated[Seed, doc("from which the seeds of all cells follow")]
+    started_at: Annotated[str, doc("when it began, ISO 8601 with its offset")]
+    runner_version: Annotated[str, doc("of the program that began it")]
 
 
 class Group(Struct, frozen=True, kw_only=True):
     """The cells that have one value of an axis."""
 
-    value: Annotated[Value, Meta(description="of the axis; null: the setting's default")]
-    n_cells: Annotated[Count, Meta(description="cells that there are")]
-    n_completed: Annotated[Count, Meta(description="cells that were played to their end")]
-    n_failed: Annotated[Count, Meta(description="cells that could not be; they count in no mean")]
-    n_missing: Annotated[Count, Meta(description="cells that are still to be played")]
-    metrics: Annotated[
-        dict[str, Mean], Meta(description="the benchmark's metrics by path, over complete cells")
-    ]
-    usage: Annotated[ActorUsage, Meta(description="of all roles of all cells that ended")]
+    value: Annotated[Value, doc("of the axis; null: the setting's default")]
+    n_cells: Annotated[Count, doc("cells that there are")]
+    n_completed: Annotated[Count, doc("cells that were played to their end")]
+    n_failed: Annotated[Count, doc("cells that could not be; they count in no mean")]
+    n_missing: Annotated[Count, doc("cells that are still to be played")]
+    metrics: Annotated[dict[str, Mean], doc("the benchmark's metrics by path, over complete cells")]
+    usage: Annotated[ActorUsage, doc("of all roles of all cells that ended")]
     cost_usd: CostUsd
     survival: Annotated[
         dict[str, Survival],
-        Meta(description="by path, the metrics that are times until an event, over complete cells"),
+        doc("by path, the metrics that are times until an event, over complete cells"),
     ] = {}
     hazards: Annotated[
-        dict[str, Hazards],
-        Meta(description="by the benchmark's events: how likely each is in a turn"),
+        dict[str, Hazards], doc("by the benchmark's events: how likely each is in a turn")
     ] = {}
 
 
@@ -147,7 +140,7 @@ class CellEntry(Struct, frozen=True, kw_only=True):
     run_id: RunId
     axes: AxisValues
     repeat: Repeat
-    value: Annotated[float | None, Meta(description="of the primary metric; null: not known")]
+    value: Annotated[float | None, doc("of the primary metric; null: not known")]
 
 
 class FailedCell(Struct, frozen=True, kw_only=True):
@@ -157,22 +150,22 @@ class FailedCell(Struct, frozen=True, kw_only=True):
     run_id: RunId
     axes: AxisValues
     repeat: Repeat
-    end_reason: Annotated[EndReason, Meta(description="how its run ended")]
-    error: Annotated[ErrorEntry | None, Meta(description="what ended it")]
+    end_reason: Annotated[EndReason, doc("how its run ended")]
+    error: Annotated[ErrorEntry | None, doc("what ended it")]
 
 
 class PrimaryMetric(Struct, frozen=True, kw_only=True):
     """A metric by which runs are ordered."""
 
-    name: Annotated[str, Meta(description="path below a run's metrics")]
-    higher_is_better: Annotated[bool, Meta(description="whether more of it is better")]
+    name: Annotated[str, doc("path below a run's metrics")]
+    higher_is_better: Annotated[bool, doc("whether more of it is better")]
 
 
 class SweepPlace(Struct, frozen=True, kw_only=True):
     """Where a store holds a sweep."""
 
-    index: Annotated[str, Meta(description="where the rows of ended cells lie")]
-    runs: Annotated[str, Meta(description="below which each cell's run lies, under its run id")]
+    index: Annotated[str, doc("where the rows of ended cells lie")]
+    runs: Annotated[str, doc("below which each cell's run lies, under its run id")]
 
 
 class SweepDocument(Struct, frozen=True, kw_only=True):
@@ -180,80 +173,68 @@ class SweepDocument(Struct, frozen=True, kw_only=True):
 
     kind: Literal["sweep"] = "sweep"
     schema_version: Version = SCHEMA_VERSION
-    sweep_id: Annotated[SweepId | None, Meta(description="null if no sweep came to be")] = None
-    status: Annotated[Status, Meta(description="completed: no cell is missing, none has failed")]
+    sweep_id: Annotated[SweepId | None, doc("null if no sweep came to be")] = None
+    status: Annotated[Status, doc("completed: no cell is missing, none has failed")]
     benchmark: BenchmarkName
     primary_metric: Annotated[
-        PrimaryMetric | None, Meta(description="by which groups are ordered, the best first")
+        PrimaryMetric | None, doc("by which groups are ordered, the best first")
     ] = None
     axes: Annotated[
-        dict[str, list[Value]], Meta(description="the settings that differ, with all their values")
+        dict[str, list[Value]], doc("the settings that differ, with all their values")
     ] = {}
-    repeats: Annotated[
-        Annotated[int, Meta(ge=1)] | None, Meta(description="times that each cell is played")
-    ] = None
-    seed: Annotated[Seed | None, Meta(description="from which the seeds of all cells follow")] = (
+    repeats: Annotated[Annotated[int, Meta(ge=1)] | None, doc("times that each cell is played")] = (
         None
     )
+    seed: Annotated[Seed | None, doc("from which the seeds of all cells follow")] = None
     interval: Annotated[
         Literal["t", "bootstrap-t"] | None,
-        Meta(description="how intervals of means are made; null: without the extra stats, not"),
+        doc("how intervals of means are made; null: without the extra stats, not"),
     ] = None
-    n_cells: Annotated[Count, Meta(description="cells that there are")] = 0
-    n_completed: Annotated[Count, Meta(description="cells that were played to their end")] = 0
-    n_failed: Annotated[Count, Meta(description="cells that could not be")] = 0
-    n_missing: Annotated[Count, Meta(description="cells that are still to be played")] = 0
+    n_cells: Annotated[Count, doc("cells that there are")] = 0
+    n_completed: Annotated[Count, doc("cells that were played to their end")] = 0
+    n_failed: Annotated[Count, doc("cells that could not be")] = 0
+    n_missing: Annotated[Count, doc("cells that are still to be played")] = 0
     groups: Annotated[
         dict[str, list[Group]],
-        Meta(description="by axis: the cells of each of its values, best first, unknown last"),
+        doc("by axis: the cells of each of its values, best first, unknown last"),
     ] = {}
     agreement: Annotated[
         dict[str, Agreement],
-        Meta(
-            description="by dimension, and overall_score: how far jurors agree on the turns of all "
+        doc(
+            "by dimension, and overall_score: how far jurors agree on the turns of all "
             "complete cells; empty without a jury"
         ),
     ] = {}
     minimum_gates: Annotated[
         list[MinimumGate],
-        Meta(description="each --fail-under on a limit of an interval, or on a time, by model"),
+        doc("each --fail-under on a limit of an interval, or on a time, by model"),
     ] = []
-    usage: Annotated[ActorUsage, Meta(description="of all roles of all cells that ended")] = (
-        ActorUsage()
-    )
+    usage: Annotated[ActorUsage, doc("of all roles of all cells that ended")] = ActorUsage()
     cost_usd: CostUsd = None
     spent_usd: Annotated[
         Amount | None,
-        Meta(
-            description="USD that all of it has cost at most, cells under way included; null "
-            "without a budget"
-        ),
+        doc("USD that all of it has cost at most, cells under way included; null without a budget"),
     ] = None
     failed: Annotated[
-        list[FailedCell], Meta(description="cells that could not be played to their end, and why")
+        list[FailedCell], doc("cells that could not be played to their end, and why")
     ] = []
     cells: Annotated[
-        list[CellEntry], Meta(description="cells that were played to their end, in grid order")
+        list[CellEntry], doc("cells that were played to their end, in grid order")
     ] = []
     output_artifacts: Annotated[
-        SweepPlace | None, Meta(description="where the output folder holds it; null without one")
+        SweepPlace | None, doc("where the output folder holds it; null without one")
     ] = None
     s3_artifacts: Annotated[
-        SweepPlace | None, Meta(description="where the bucket holds it; null without one")
+        SweepPlace | None, doc("where the bucket holds it; null without one")
     ] = None
-    timestamps: Annotated[Timestamps, Meta(description="begin and end of this process")] = (
-        Timestamps()
-    )
+    timestamps: Annotated[Timestamps, doc("begin and end of this process")] = Timestamps()
     pace: Annotated[
-        list[ModelPace], Meta(description="how fast each model was asked in this process's time")
+        list[ModelPace], doc("how fast each model was asked in this process's time")
     ] = []
-    notices: Annotated[
-        list[str], Meta(description="what people should know of how it was played")
-    ] = []
+    notices: Annotated[list[str], doc("what people should know of how it was played")] = []
     end_reason: Annotated[
-        EndReason | None, Meta(description="what ended the sweep early; null if nothing did")
+        EndReason | None, doc("what ended the sweep early; null if nothing did")
     ] = None
     error: Annotated[
-        ErrorEntry | None,
-        Meta(description="what ended it early, or which cells failed or missed a gate"),
+        ErrorEntry | None, doc("what ended it early, or which cells failed or missed a gate")
     ] = None

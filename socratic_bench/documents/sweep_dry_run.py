@@ -21,7 +21,7 @@ from socratic_bench.documents.scalars import (
 from socratic_bench.documents.sweep import AxisValues, CostUsd, Value
 from socratic_bench.documents.usage import CallUsage
 from socratic_bench.pricing.table import PriceSource
-from socratic_bench.types import EndReason
+from socratic_bench.types import EndReason, doc
 
 PerMinute = Annotated[int, Meta(ge=1)]
 
@@ -29,84 +29,75 @@ PerMinute = Annotated[int, Meta(ge=1)]
 class Extent(Struct, frozen=True, kw_only=True):
     """What cells would take if replies are of one length."""
 
-    usage: Annotated[CallUsage, Meta(description="tokens and calls of all roles")]
+    usage: Annotated[CallUsage, doc("tokens and calls of all roles")]
     cost_usd: CostUsd
-    duration_seconds: Annotated[Amount, Meta(description="seconds that they would take")]
+    duration_seconds: Annotated[Amount, doc("seconds that they would take")]
 
 
 class ExpectedGroup(Struct, frozen=True, kw_only=True):
     """The cells that have one value of an axis."""
 
-    value: Annotated[Value, Meta(description="of the axis; null: the setting's default")]
-    n_cells: Annotated[Count, Meta(description="cells that there are")]
-    usage: Annotated[CallUsage, Meta(description="tokens and calls of all roles, as expected")]
+    value: Annotated[Value, doc("of the axis; null: the setting's default")]
+    n_cells: Annotated[Count, doc("cells that there are")]
+    usage: Annotated[CallUsage, doc("tokens and calls of all roles, as expected")]
     cost_usd: CostUsd
-    low_usd: Annotated[CostUsd, Meta(description="USD if replies are short; null as above")]
-    high_usd: Annotated[CostUsd, Meta(description="USD if replies are long; null as above")]
+    low_usd: Annotated[CostUsd, doc("USD if replies are short; null as above")]
+    high_usd: Annotated[CostUsd, doc("USD if replies are long; null as above")]
 
 
 class ExpectedPace(Struct, frozen=True, kw_only=True):
     """What a model would be sent in a region, by all actors."""
 
     model: Model
-    region: Annotated[str | None, Meta(description="where it is asked; null if none is set")]
-    requests: Annotated[Count, Meta(description="requests, as expected")]
-    tokens: Annotated[Count, Meta(description="input and output tokens, as expected")]
-    target_rpm: Annotated[
-        PerMinute | None, Meta(description="the most requests in any minute; null: no target")
-    ]
-    target_tpm: Annotated[
-        PerMinute | None, Meta(description="the most tokens in any minute; null: no target")
-    ]
+    region: Annotated[str | None, doc("where it is asked; null if none is set")]
+    requests: Annotated[Count, doc("requests, as expected")]
+    tokens: Annotated[Count, doc("input and output tokens, as expected")]
+    target_rpm: Annotated[PerMinute | None, doc("the most requests in any minute; null: no target")]
+    target_tpm: Annotated[PerMinute | None, doc("the most tokens in any minute; null: no target")]
     seconds_at_targets: Annotated[
-        Amount | None, Meta(description="seconds until the last is sent at the targets; null: none")
+        Amount | None, doc("seconds until the last is sent at the targets; null: none")
     ]
 
 
 class CachingSaves(Struct, frozen=True, kw_only=True):
     """USD with prompt caching and without, as expected."""
 
-    with_usd: Annotated[CostUsd, Meta(description="USD with prompt caching; null as above")]
-    without_usd: Annotated[CostUsd, Meta(description="USD with --no-prompt-cache; null as above")]
+    with_usd: Annotated[CostUsd, doc("USD with prompt caching; null as above")]
+    without_usd: Annotated[CostUsd, doc("USD with --no-prompt-cache; null as above")]
 
 
 class FlexSaves(Struct, frozen=True, kw_only=True):
     """What the tier flex would make of the calls of the models under test; it may be slower."""
 
     cost_usd: Annotated[
-        CostUsd,
-        Meta(
-            description="USD in all, if flex served those that have a price for it; null: none has"
-        ),
+        CostUsd, doc("USD in all, if flex served those that have a price for it; null: none has")
     ]
-    unpriced: Annotated[
-        list[str], Meta(description="models under test without a known price at flex")
-    ]
+    unpriced: Annotated[list[str], doc("models under test without a known price at flex")]
 
 
 class SweepBudget(Struct, frozen=True, kw_only=True):
     """Whether a budget is enough."""
 
     max_cost_usd: Annotated[float, Meta(gt=0, description="USD, the budget")]
-    spent_usd: Annotated[Amount, Meta(description="USD that cells cost which ended before")]
-    covers_expected: Annotated[bool, Meta(description="whether the rest covers the expected cost")]
-    covers_high: Annotated[bool, Meta(description="whether the rest covers the high cost")]
+    spent_usd: Annotated[Amount, doc("USD that cells cost which ended before")]
+    covers_expected: Annotated[bool, doc("whether the rest covers the expected cost")]
+    covers_high: Annotated[bool, doc("whether the rest covers the high cost")]
 
 
 class SweepDeadline(Struct, frozen=True, kw_only=True):
     """Whether a deadline is late enough."""
 
     deadline_s: Annotated[float, Meta(gt=0, description="seconds, the deadline")]
-    covers_expected: Annotated[bool, Meta(description="whether it covers the expected time")]
-    covers_high: Annotated[bool, Meta(description="whether it covers the longest time")]
+    covers_expected: Annotated[bool, doc("whether it covers the expected time")]
+    covers_high: Annotated[bool, doc("whether it covers the longest time")]
 
 
 class RefusedCells(Struct, frozen=True, kw_only=True):
     """Cells that are known to be refused by a model."""
 
     axes: AxisValues
-    n_cells: Annotated[Count, Meta(description="cells of these values")]
-    error: Annotated[ErrorEntry, Meta(description="what is refused, and what to do")]
+    n_cells: Annotated[Count, doc("cells of these values")]
+    error: Annotated[ErrorEntry, doc("what is refused, and what to do")]
 
 
 BoundBy = Literal["max_connections", "longest_cell", "processes", "targets"]
@@ -118,69 +109,52 @@ class SweepDryRun(Struct, frozen=True, kw_only=True):
     kind: Literal["sweep_dry_run"] = "sweep_dry_run"
     schema_version: Version = SCHEMA_VERSION
     benchmark: BenchmarkName
-    axes: Annotated[
-        dict[str, list[Value]], Meta(description="the settings that differ, with all their values")
-    ]
+    axes: Annotated[dict[str, list[Value]], doc("the settings that differ, with all their values")]
     repeats: Annotated[int, Meta(ge=1, description="times that each cell is played")]
-    seed: Annotated[Seed, Meta(description="given, or drawn: from which the seeds of cells follow")]
-    n_cells: Annotated[
-        Count, Meta(description="cells that would be played; with --resume those left")
-    ]
-    n_forecast: Annotated[
-        Count, Meta(description="cells that were forecast; repeats count as these")
-    ]
+    seed: Annotated[Seed, doc("given, or drawn: from which the seeds of cells follow")]
+    n_cells: Annotated[Count, doc("cells that would be played; with --resume those left")]
+    n_forecast: Annotated[Count, doc("cells that were forecast; repeats count as these")]
     end_reason: Annotated[
-        EndReason | None,
-        Meta(description="what is expected to end the sweep early; null: nothing"),
+        EndReason | None, doc("what is expected to end the sweep early; null: nothing")
     ]
     error: Annotated[
-        ErrorEntry | None,
-        Meta(description="the first refusal that is known of, exit code 3; null without any"),
+        ErrorEntry | None, doc("the first refusal that is known of, exit code 3; null without any")
     ]
     usage: Annotated[
-        dict[str, Annotated[CallUsage, Meta(description="of the role, or of all roles")]],
+        dict[str, Annotated[CallUsage, doc("of the role, or of all roles")]],
         keys("roles and total"),
-        Meta(description="tokens and calls that are expected"),
+        doc("tokens and calls that are expected"),
     ]
     cost_usd: Annotated[
-        dict[str, Annotated[CostUsd, Meta(description="USD; null if a price is not known")]],
+        dict[str, Annotated[CostUsd, doc("USD; null if a price is not known")]],
         keys("roles and total"),
-        Meta(description="USD that are expected, by role and in total"),
+        doc("USD that are expected, by role and in total"),
     ]
     cost_by_model: Annotated[
-        dict[str, Annotated[dict[str, CostUsd], Meta(description="USD by the model's id")]],
+        dict[str, Annotated[dict[str, CostUsd], doc("USD by the model's id")]],
         keys("roles"),
-        Meta(description="USD that are expected, by role and by the model that is asked"),
+        doc("USD that are expected, by role and by the model that is asked"),
     ]
-    duration_seconds: Annotated[Amount, Meta(description="seconds that are expected")]
-    bound_by: Annotated[BoundBy, Meta(description="what the expected time depends on most")]
-    low: Annotated[Extent, Meta(description="if replies are short and models quick")]
-    high: Annotated[Extent, Meta(description="if replies are long and models slow")]
+    duration_seconds: Annotated[Amount, doc("seconds that are expected")]
+    bound_by: Annotated[BoundBy, doc("what the expected time depends on most")]
+    low: Annotated[Extent, doc("if replies are short and models quick")]
+    high: Annotated[Extent, doc("if replies are long and models slow")]
     groups: Annotated[
         dict[str, list[ExpectedGroup]],
-        Meta(description="by axis: the cells of each of its values, in their order"),
+        doc("by axis: the cells of each of its values, in their order"),
     ]
-    models: Annotated[
-        list[ExpectedPace], Meta(description="what each model would be sent, in each region")
-    ]
-    caching: Annotated[CachingSaves, Meta(description="what prompt caching makes of it")]
-    flex: Annotated[FlexSaves, Meta(description="what the service tier flex would make of it")]
-    budget: Annotated[
-        SweepBudget | None, Meta(description="if it is enough; null without --max-cost-usd")
-    ]
-    deadline: Annotated[
-        SweepDeadline | None, Meta(description="if it is late enough; null without --deadline")
-    ]
-    refused: Annotated[list[RefusedCells], Meta(description="cells that a model would refuse")]
-    stand_in: Annotated[
-        bool, Meta(description="whether amounts are no bill: the emulator, or made-up prices")
-    ]
+    models: Annotated[list[ExpectedPace], doc("what each model would be sent, in each region")]
+    caching: Annotated[CachingSaves, doc("what prompt caching makes of it")]
+    flex: Annotated[FlexSaves, doc("what the service tier flex would make of it")]
+    budget: Annotated[SweepBudget | None, doc("if it is enough; null without --max-cost-usd")]
+    deadline: Annotated[SweepDeadline | None, doc("if it is late enough; null without --deadline")]
+    refused: Annotated[list[RefusedCells], doc("cells that a model would refuse")]
+    stand_in: Annotated[bool, doc("whether amounts are no bill: the emulator, or made-up prices")]
     prices: Annotated[
-        list[PriceSource],
-        Meta(description="where the prices come from; the first that knows a model counts"),
+        list[PriceSource], doc("where the prices come from; the first that knows a model counts")
     ]
-    sent: Annotated[Sent, Meta(description="requests of the dry run itself")]
-    assumptions: Annotated[list[str], Meta(description="what the estimate goes by")]
+    sent: Annotated[Sent, doc("requests of the dry run itself")]
+    assumptions: Annotated[list[str], doc("what the estimate goes by")]
 
 
 ASSUMPTIONS = (

@@ -10,6 +10,7 @@ from socratic_bench.generation import ServiceTier
 from socratic_bench.pricing.file import PricesOfModel
 from socratic_bench.setting import Switch
 from socratic_bench.settings import Declared, Kind, foreign, table
+from socratic_bench.types import doc
 
 PerMinute = Annotated[int, Meta(ge=1)]
 MODELS = "models"
@@ -21,15 +22,11 @@ class ModelPlan(Struct, frozen=True, kw_only=True):
     id: Annotated[
         str, Meta(min_length=1, description="model under test: id, inference-profile id or ARN")
     ]
-    region: Annotated[str | None, Meta(description="AWS region of its calls")] = None
-    service_tier: Annotated[ServiceTier | None, Meta(description="service tier of its calls")] = (
-        None
-    )
-    prices: Annotated[
-        PricesOfModel | None, Meta(description="its prices, as a row of a file of prices")
-    ] = None
-    target_rpm: Annotated[PerMinute | None, Meta(description="requests a minute at most")] = None
-    target_tpm: Annotated[PerMinute | None, Meta(description="tokens a minute at most")] = None
+    region: Annotated[str | None, doc("AWS region of its calls")] = None
+    service_tier: Annotated[ServiceTier | None, doc("service tier of its calls")] = None
+    prices: Annotated[PricesOfModel | None, doc("its prices, as a row of a file of prices")] = None
+    target_rpm: Annotated[PerMinute | None, doc("requests a minute at most")] = None
+    target_tpm: Annotated[PerMinute | None, doc("tokens a minute at most")] = None
 
 
 class PlanKey(Struct, frozen=True, kw_only=True):
@@ -118,7 +115,7 @@ def plan_type(kinds: tuple[Kind, ...], benchmark: str) -> type[Struct]:
         ("kind", Literal["sweep_plan"], "sweep_plan"),
         (
             "schema_version",
-            Annotated[Literal[1], Meta(description="of the form of plans")],
+            Annotated[Literal[1], doc("of the form of plans")],
             1,
         ),
         *((name, _type(key) | UnsetType, UNSET) for name, key in sorted(keys.items())),
@@ -141,11 +138,11 @@ def _type(key: PlanKey) -> Any:  # noqa: ANN401 -- a type, or a form of types
         one = Annotated[one, Meta(ge=setting.low, le=setting.high)]
     one = str | PerMinute if key.takes_numbers else one
     many = one | list[one] if key.is_many else one
-    return Annotated[many, Meta(description=_meaning(key))]
+    return Annotated[many, doc(_meaning(key))]
 
 
 def _as_flag(key: PlanKey) -> Any:  # noqa: ANN401
-    return Annotated[_type(key), Meta(description=f"the same as {key.name}")] | UnsetType
+    return Annotated[_type(key), doc(f"the same as {key.name}")] | UnsetType
 
 
 def _meaning(key: PlanKey) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import Meta, Struct, field
+from msgspec import Struct, field
 
 from socratic_bench.documents.jury import Spread, rounded, spread_of
 from socratic_bench.documents.scalars import (
@@ -19,65 +19,56 @@ from socratic_bench.documents.scalars import (
 from socratic_bench.documents.usage import CallLatency, Tokens, sum_usage
 from socratic_bench.parts import Part, Parts
 from socratic_bench.turns import Outcome, Rubric, Turn, Unscored, Verdict, deviations
-from socratic_bench.types import Completion, ProviderStopReason
+from socratic_bench.types import Completion, ProviderStopReason, doc
 
 if TYPE_CHECKING:
     from socratic_bench.documents.result import RunResult
 
-Index = Annotated[Count, Meta(description="index of the turn, from 0")]
-Sum = Annotated[Amount | None, Meta(description="sum of the dimensions; null if unjudged")]
+Index = Annotated[Count, doc("index of the turn, from 0")]
+Sum = Annotated[Amount | None, doc("sum of the dimensions; null if unjudged")]
 Scores = Annotated[
     dict[str, float | None],
-    Meta(description="the verdict's score of each dimension of the rubric; null if unjudged"),
+    doc("the verdict's score of each dimension of the rubric; null if unjudged"),
 ]
 Events = Annotated[
     dict[str, str] | None,
-    Meta(
-        description="quoted words of each of the rubric's events that the judge saw; null if it "
+    doc(
+        "quoted words of each of the rubric's events that the judge saw; null if it "
         "did not tell, or under a rubric without events"
     ),
 ]
 Quotes = Annotated[
     dict[str, str | None] | None,
-    Meta(
-        description="words of the reply that each score rests on; null if unjudged, or under a "
+    doc(
+        "words of the reply that each score rests on; null if unjudged, or under a "
         "rubric without quotes"
     ),
 ]
 Unquoted = Annotated[
     list[str] | None,
-    Meta(
-        description="dimensions and events whose quoted words do not stand in the reply, or are "
+    doc(
+        "dimensions and events whose quoted words do not stand in the reply, or are "
         "missing; null if unjudged, or under a rubric without quotes"
     ),
 ]
-Heuristics = Annotated[
-    Scalars, Meta(description="the benchmark's readings of the reply, without a model")
-]
-StopReason = Annotated[
-    str, Meta(description="why the reply ended, in words that hold for all providers")
-]
+Heuristics = Annotated[Scalars, doc("the benchmark's readings of the reply, without a model")]
+StopReason = Annotated[str, doc("why the reply ended, in words that hold for all providers")]
 Answered = Annotated[
-    Outcome,
-    Meta(description="what the model made of what it was asked; none of these is a failure"),
+    Outcome, doc("what the model made of what it was asked; none of these is a failure")
 ]
-Tier = Annotated[
-    str | None, Meta(description="the tier that served the reply, if the service says it")
-]
+Tier = Annotated[str | None, doc("the tier that served the reply, if the service says it")]
 Profile = Annotated[
-    str | None,
-    Meta(description="the latency profile that served the reply, if the service says it"),
+    str | None, doc("the latency profile that served the reply, if the service says it")
 ]
 Suspected = Annotated[
     bool | None,
-    Meta(
-        description="whether the reply looks as if it spoke to the judge: delimiters, a "
+    doc(
+        "whether the reply looks as if it spoke to the judge: delimiters, a "
         "verdict, orders to score; null without a rubric"
     ),
 ]
 Replayed = Annotated[
-    bool,
-    Meta(description="true if the turn was read from a transcript: not called, judged or counted"),
+    bool, doc("true if the turn was read from a transcript: not called, judged or counted")
 ]
 
 
@@ -85,14 +76,10 @@ class TurnLatency(Struct, frozen=True, kw_only=True):
     """Milliseconds of the answers that count, by role."""
 
     actors: Annotated[
-        dict[
-            str, Annotated[CallLatency | None, Meta(description="of its answer; null: not called")]
-        ],
+        dict[str, Annotated[CallLatency | None, doc("of its answer; null: not called")]],
         keys("actors"),
     ] = field(name="*actors")
-    judge: Annotated[
-        list[CallLatency] | None, Meta(description="of each call of the judge; null if unjudged")
-    ]
+    judge: Annotated[list[CallLatency] | None, doc("of each call of the judge; null if unjudged")]
 
     @classmethod
     def of(cls, turn: Turn, parts: Parts) -> TurnLatency:
@@ -111,16 +98,14 @@ class TurnLatency(Struct, frozen=True, kw_only=True):
 class Votes(Struct, frozen=True, kw_only=True):
     """How many jurors voted on a turn, and how far they differ; their verdicts are in its file."""
 
-    n_jurors: Annotated[Count, Meta(description="jurors that were asked")]
-    n_votes: Annotated[Count, Meta(description="jurors that gave a verdict")]
+    n_jurors: Annotated[Count, doc("jurors that were asked")]
+    n_votes: Annotated[Count, doc("jurors that gave a verdict")]
     scores: Annotated[
         dict[str, dict[str, float] | None],
-        Meta(description="by juror, its score of each dimension; null if it gave no verdict"),
+        doc("by juror, its score of each dimension; null if it gave no verdict"),
     ] = field(default_factory=dict)
     between_jurors: Spread
-    within_jurors: Annotated[
-        dict[str, Spread], Meta(description="by juror, the deviation of its samples")
-    ]
+    within_jurors: Annotated[dict[str, Spread], doc("by juror, the deviation of its samples")]
 
 
 class TurnEntry(Struct, frozen=True, kw_only=True):
@@ -129,19 +114,17 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
     turn: Index
     score: Sum
     votes: Annotated[
-        Votes | None,
-        Meta(description="the jury's votes; null with one verdict of one judge, or if unjudged"),
+        Votes | None, doc("the jury's votes; null with one verdict of one judge, or if unjudged")
     ] = None
     scores: Scores = field(default_factory=dict)
     flat: Annotated[Part, part("scores")] = field(name="*scores", default_factory=Part)
     events: Events = None
     quotes: Quotes = None
     unquoted: Unquoted = None
-    question: Annotated[str, Meta(description="the whole reply of the model under test")]
+    question: Annotated[str, doc("the whole reply of the model under test")]
     heuristics: Heuristics
     unjudged_reason: Annotated[
-        str | None,
-        Meta(description="why there are no scores; null if there are, or if no judge was asked"),
+        str | None, doc("why there are no scores; null if there are, or if no judge was asked")
     ]
     own: Annotated[Part, part("turn", additionalProperties=SCALAR)] = field(
         name="*own", default_factory=Part
@@ -154,16 +137,11 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
     service_tier: Tier = None
     latency_profile: Profile = None
     usage: Annotated[
-        dict[str, Annotated[Tokens | None, Meta(description="of its calls; null: not called")]],
+        dict[str, Annotated[Tokens | None, doc("of its calls; null: not called")]],
         keys("tested and others"),
-        Meta(
-            description="tokens of this turn's calls by role, also of answers for which others "
-            "were asked"
-        ),
+        doc("tokens of this turn's calls by role, also of answers for which others were asked"),
     ]
-    latency: Annotated[
-        TurnLatency, Meta(description="milliseconds of the answers that count, by role")
-    ]
+    latency: Annotated[TurnLatency, doc("milliseconds of the answers that count, by role")]
 
     @classmethod
     def of(cls, result: RunResult, turn: Turn) -> TurnEntry:

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from socratic_bench.documents.clock import milliseconds, utc
 from socratic_bench.documents.scalars import Amount, Count, Timestamp
-from socratic_bench.types import Attempt, Completion, ProviderStopReason, Usage
+from socratic_bench.types import Attempt, Completion, ProviderStopReason, Usage, doc
 
 
 class RoleUsage(Struct, frozen=True, kw_only=True):
@@ -43,15 +43,15 @@ class Tokens(Struct, frozen=True, kw_only=True):
     """Tokens; null where the service sent no counters."""
 
     input_tokens: Annotated[
-        Count | None, Meta(description="all input tokens, cached or not; the cache kinds are parts")
+        Count | None, doc("all input tokens, cached or not; the cache kinds are parts")
     ] = None
-    output_tokens: Annotated[Count | None, Meta(description="output tokens")] = None
-    cache_read_tokens: Annotated[
-        Count | None, Meta(description="input tokens read from the prompt cache")
-    ] = None
-    cache_write_tokens: Annotated[
-        Count | None, Meta(description="input tokens written to the prompt cache")
-    ] = None
+    output_tokens: Annotated[Count | None, doc("output tokens")] = None
+    cache_read_tokens: Annotated[Count | None, doc("input tokens read from the prompt cache")] = (
+        None
+    )
+    cache_write_tokens: Annotated[Count | None, doc("input tokens written to the prompt cache")] = (
+        None
+    )
 
     @classmethod
     def of(cls, usage: Usage | None) -> Tokens:
@@ -61,7 +61,7 @@ class Tokens(Struct, frozen=True, kw_only=True):
 class CallUsage(Tokens, frozen=True, kw_only=True):
     """Tokens and calls of an actor, or of all."""
 
-    calls: Annotated[Count, Meta(description="calls that were answered")] = 0
+    calls: Annotated[Count, doc("calls that were answered")] = 0
 
     @classmethod
     def of_all(cls, tallies: Sequence[RoleUsage]) -> CallUsage:
@@ -75,10 +75,7 @@ class ActorUsage(CallUsage, frozen=True, kw_only=True):
 
     attempts: Annotated[
         Count,
-        Meta(
-            description="requests sent, also those of calls that failed, or were given up when the "
-            "run ended"
-        ),
+        doc("requests sent, also those of calls that failed, or were given up when the run ended"),
     ] = 0
 
     @classmethod
@@ -98,28 +95,23 @@ class CallLatency(Struct, frozen=True, kw_only=True):
 
     ttft_ms: Annotated[
         Amount | None,
-        Meta(
-            description="milliseconds from sending to the first content, thinking included; "
+        doc(
+            "milliseconds from sending to the first content, thinking included; "
             "null if not streamed"
         ),
     ]
     latency_ms: Annotated[
-        Amount,
-        Meta(description="milliseconds from sending to the last byte of the attempt that answered"),
+        Amount, doc("milliseconds from sending to the last byte of the attempt that answered")
     ]
-    service_latency_ms: Annotated[
-        Amount | None, Meta(description="milliseconds as the service reports them")
-    ]
+    service_latency_ms: Annotated[Amount | None, doc("milliseconds as the service reports them")]
     overhead_ms: Annotated[
-        float | None, Meta(description="latency_ms less service_latency_ms: network and client")
+        float | None, doc("latency_ms less service_latency_ms: network and client")
     ]
     output_tokens_per_s: Annotated[
-        Amount | None, Meta(description="output tokens over latency_ms, streamed or not")
+        Amount | None, doc("output tokens over latency_ms, streamed or not")
     ]
-    wait_before_ms: Annotated[
-        Amount, Meta(description="milliseconds waited before the first attempt")
-    ]
-    wait_between_ms: Annotated[Amount, Meta(description="milliseconds waited between attempts")]
+    wait_before_ms: Annotated[Amount, doc("milliseconds waited before the first attempt")]
+    wait_between_ms: Annotated[Amount, doc("milliseconds waited between attempts")]
     attempts: Annotated[int, Meta(ge=1, description="requests of this call")]
 
     @classmethod
@@ -139,14 +131,12 @@ class CallLatency(Struct, frozen=True, kw_only=True):
 class AttemptEntry(Struct, frozen=True, kw_only=True):
     """One request on the wire."""
 
-    started_at: Annotated[Timestamp, Meta(description="when it was sent, UTC")]
-    duration_ms: Annotated[Amount, Meta(description="how long the request took, in milliseconds")]
-    wait_ms: Annotated[Amount, Meta(description="milliseconds waited before it")]
-    error: Annotated[
-        str | None, Meta(description="code of the failure; null for the attempt that answered")
-    ]
+    started_at: Annotated[Timestamp, doc("when it was sent, UTC")]
+    duration_ms: Annotated[Amount, doc("how long the request took, in milliseconds")]
+    wait_ms: Annotated[Amount, doc("milliseconds waited before it")]
+    error: Annotated[str | None, doc("code of the failure; null for the attempt that answered")]
     may_have_been_billed: Annotated[
-        bool, Meta(description="false only if it is sure that no model worked on the request")
+        bool, doc("false only if it is sure that no model worked on the request")
     ]
 
     @classmethod
@@ -161,18 +151,18 @@ class AttemptEntry(Struct, frozen=True, kw_only=True):
 
 
 Attempts = Annotated[
-    list[AttemptEntry], Meta(description="every request of the call, in order; the last answered")
+    list[AttemptEntry], doc("every request of the call, in order; the last answered")
 ]
-RequestId = Annotated[str | None, Meta(description="the service's id of the answer")]
+RequestId = Annotated[str | None, doc("the service's id of the answer")]
 
 
 class CallEntry(Struct, frozen=True, kw_only=True):
     """A call and what it took."""
 
-    stop_reason: Annotated[str, Meta(description="why the model stopped")]
+    stop_reason: Annotated[str, doc("why the model stopped")]
     provider_stop_reason: ProviderStopReason = None
-    usage: Annotated[Tokens, Meta(description="tokens of the call")]
-    latency: Annotated[CallLatency, Meta(description="times of the attempt that answered")]
+    usage: Annotated[Tokens, doc("tokens of the call")]
+    latency: Annotated[CallLatency, doc("times of the attempt that answered")]
     attempts: Attempts
     request_id: RequestId
 
@@ -196,9 +186,9 @@ def call_fields(call: Completion) -> dict[str, Any]:
 class Percentiles(Struct, frozen=True, kw_only=True):
     """By linear interpolation between closest ranks, in the unit of the key."""
 
-    p50: Annotated[float, Meta(description="the median")]
-    p90: Annotated[float, Meta(description="the 90th percentile")]
-    p99: Annotated[float, Meta(description="the 99th percentile")]
+    p50: Annotated[float, doc("the median")]
+    p90: Annotated[float, doc("the 90th percentile")]
+    p99: Annotated[float, doc("the 99th percentile")]
 
     @classmethod
     def of(cls, values: Sequence[float | None]) -> Percentiles | None:
@@ -217,18 +207,16 @@ class Percentiles(Struct, frozen=True, kw_only=True):
 class Waits(Struct, frozen=True, kw_only=True):
     """Milliseconds waited, in sum."""
 
-    total: Annotated[Amount, Meta(description="all waits")]
+    total: Annotated[Amount, doc("all waits")]
     before_first_attempt: Annotated[
         Amount,
-        Meta(
-            description="of calls that were answered, before their first attempt: the run's pace, "
+        doc(
+            "of calls that were answered, before their first attempt: the run's pace, "
             "a prompt cache that another call was filling"
         ),
     ]
-    between_attempts: Annotated[
-        Amount, Meta(description="of calls that were answered, between their attempts")
-    ]
-    of_failed_calls: Annotated[Amount, Meta(description="of calls that were never answered")]
+    between_attempts: Annotated[Amount, doc("of calls that were answered, between their attempts")]
+    of_failed_calls: Annotated[Amount, doc("of calls that were never answered")]
 
 
 class ActorLatency(Struct, frozen=True, kw_only=True):
@@ -236,30 +224,26 @@ class ActorLatency(Struct, frozen=True, kw_only=True):
 
     ttft_ms: Annotated[
         Percentiles | None,
-        Meta(
-            description="milliseconds from sending to the first content of a stream, thinking "
+        doc(
+            "milliseconds from sending to the first content of a stream, thinking "
             "included; null if nothing was streamed"
         ),
     ]
-    latency_ms: Annotated[
-        Percentiles | None, Meta(description="milliseconds from sending to the last byte")
-    ]
+    latency_ms: Annotated[Percentiles | None, doc("milliseconds from sending to the last byte")]
     service_latency_ms: Annotated[
-        Percentiles | None, Meta(description="milliseconds as the service reports them")
+        Percentiles | None, doc("milliseconds as the service reports them")
     ]
     overhead_ms: Annotated[
-        Percentiles | None,
-        Meta(description="latency_ms less service_latency_ms: network and client"),
+        Percentiles | None, doc("latency_ms less service_latency_ms: network and client")
     ]
     output_tokens_per_s: Annotated[
-        Percentiles | None, Meta(description="output tokens over latency_ms, streamed or not")
+        Percentiles | None, doc("output tokens over latency_ms, streamed or not")
     ]
-    waits_ms: Annotated[Waits, Meta(description="milliseconds waited, in sum")]
+    waits_ms: Annotated[Waits, doc("milliseconds waited, in sum")]
     unanswered_maybe_billed: Annotated[
         Count,
-        Meta(
-            description="failed requests that may stand on the bill all the same; their tokens "
-            "are in no count"
+        doc(
+            "failed requests that may stand on the bill all the same; their tokens are in no count"
         ),
     ]
 

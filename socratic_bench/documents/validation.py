@@ -2,24 +2,25 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from socratic_bench.documents.scalars import SCHEMA_VERSION, Count, Version
+from socratic_bench.types import doc
 
 
 class FileEntry(Struct, frozen=True, kw_only=True):
     """What was found in one file."""
 
-    file: Annotated[str, Meta(description="path of the file, as it was given")]
+    file: Annotated[str, doc("path of the file, as it was given")]
     file_kind: Annotated[
         str,
-        Meta(
-            description="what it was read as: plan, prompts, prices, or what the benchmark calls "
+        doc(
+            "what it was read as: plan, prompts, prices, or what the benchmark calls "
             "a file of its own"
         ),
     ]
-    ok: Annotated[bool, Meta(description="whether there is nothing to mend in it")]
-    problems: Annotated[list[str], Meta(description="each with its place in the file and reason")]
+    ok: Annotated[bool, doc("whether there is nothing to mend in it")]
+    problems: Annotated[list[str], doc("each with its place in the file and reason")]
 
 
 class ValidationDocument(Struct, frozen=True, kw_only=True):
@@ -27,7 +28,7 @@ class ValidationDocument(Struct, frozen=True, kw_only=True):
 
     kind: Literal["validation"] = "validation"
     schema_version: Version = SCHEMA_VERSION
-    ok: Annotated[bool, Meta(description="whether there is nothing to mend")]
-    n_problems: Annotated[Count, Meta(description="problems in all")]
-    files: Annotated[list[FileEntry], Meta(description="what was found in each")]
-    problems: Annotated[list[str], Meta(description="what no single file is to blame for")]
+    ok: Annotated[bool, doc("whether there is nothing to mend")]
+    n_problems: Annotated[Count, doc("problems in all")]
+    files: Annotated[list[FileEntry], doc("what was found in each")]
+    problems: Annotated[list[str], doc("what no single file is to blame for")]

@@ -10,7 +10,7 @@ from sys import intern
 from typing import Annotated, Any
 
 import orjson
-from msgspec import Meta, to_builtins
+from msgspec import to_builtins
 from msgspec.structs import asdict, replace
 
 from socratic_bench.converting import decode
@@ -28,6 +28,7 @@ from socratic_bench.types import (
     Text,
     ToolResult,
     ToolUse,
+    doc,
 )
 
 # The fields of a `GenerateConfig` that are always in the digest, set or not.
@@ -58,7 +59,7 @@ class StoredToolUse(ToolUse, frozen=True, tag_field="kind", tag="tool_use"):
     """A call of a tool."""
 
     arguments: Annotated[
-        str, Meta(description="JSON as the model gave it, infinities and long integers included")
+        str, doc("JSON as the model gave it, infinities and long integers included")
     ]
 
 
@@ -80,7 +81,7 @@ class StoredMessage(Message, frozen=True):
 
     content: Annotated[
         tuple[StoredText | StoredReasoning | StoredToolUse | StoredToolResult, ...],
-        Meta(description="its blocks, in order"),
+        doc("its blocks, in order"),
     ]
 
     @classmethod
@@ -91,7 +92,7 @@ class StoredMessage(Message, frozen=True):
 class StoredCompletion(Completion, frozen=True, kw_only=True):
     """A model's answer to one call."""
 
-    message: Annotated[StoredMessage, Meta(description="the reply")]
+    message: Annotated[StoredMessage, doc("the reply")]
 
     @classmethod
     def of(cls, completion: Completion) -> StoredCompletion:

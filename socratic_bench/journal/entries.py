@@ -19,19 +19,20 @@ from socratic_bench.types import (
     InputAtMost,
     Moment,
     OutputAtMost,
+    doc,
 )
 
 Version = Literal[1, 2]
 VERSION: Version = 2
 
 Turns = Annotated[int, Meta(ge=1, le=MOST_TURNS, description="turns to play at most")]
-RunId = Annotated[str, Meta(description="id of the run")]
-RunnerVersion = Annotated[str, Meta(description="version of the program")]
-StartedAt = Annotated[Moment, Meta(description="when the process began")]
+RunId = Annotated[str, doc("id of the run")]
+RunnerVersion = Annotated[str, doc("version of the program")]
+StartedAt = Annotated[Moment, doc("when the process began")]
 # Earlier versions wrote what a clock left that was set back, so reading takes negative ones, too.
 Seconds = Annotated[float, Meta(extra_json_schema={"minimum": 0})]
-Called = Annotated[CallKey, Meta(description="the call that it is of")]
-Digest = Annotated[str, Meta(description="sha256 of the request, by which its answer is found")]
+Called = Annotated[CallKey, doc("the call that it is of")]
+Digest = Annotated[str, doc("sha256 of the request, by which its answer is found")]
 
 
 class Keyed(Struct, frozen=True):
@@ -43,15 +44,11 @@ class Keyed(Struct, frozen=True):
 class Begun(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
     """The first entry: which run this is, and how it was asked for."""
 
-    version: Annotated[
-        Version, Meta(description="1 had a judge's delimiters made of seed and call alone")
-    ]
+    version: Annotated[Version, doc("1 had a judge's delimiters made of seed and call alone")]
     run_id: RunId
-    digest: Annotated[str, Meta(description="the identity's sha256, 32 digits of it")] = ""
-    identity: Annotated[
-        dict[str, Any], Meta(description="what the run cannot change while it goes on, by name")
-    ]
-    config: Annotated[dict[str, Any], Meta(description="the settings that it began with")]
+    digest: Annotated[str, doc("the identity's sha256, 32 digits of it")] = ""
+    identity: Annotated[dict[str, Any], doc("what the run cannot change while it goes on, by name")]
+    config: Annotated[dict[str, Any], doc("the settings that it began with")]
     seed: Annotated[int, Meta(ge=0, le=MAX_SEED, description="fixes everything left to chance")]
     started_at: StartedAt
     runner_version: RunnerVersion = ""
@@ -71,11 +68,11 @@ class Begun(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
 class Process(Struct, frozen=True, kw_only=True, tag_field="kind", tag="process"):
     """A process has taken up the run."""
 
-    pid: Annotated[
-        Annotated[int, Meta(ge=0)] | None, Meta(description="its id on its host; null: unknown")
-    ] = None
-    host: Annotated[str | None, Meta(description="name of its host; null: unknown")] = None
-    started_at: Annotated[StartedAt | None, Meta(description="when it began; null: unknown")] = None
+    pid: Annotated[Annotated[int, Meta(ge=0)] | None, doc("its id on its host; null: unknown")] = (
+        None
+    )
+    host: Annotated[str | None, doc("name of its host; null: unknown")] = None
+    started_at: Annotated[StartedAt | None, doc("when it began; null: unknown")] = None
     turns: Turns
     runner_version: RunnerVersion = ""
 
@@ -84,8 +81,7 @@ class Timed(Struct, frozen=True, kw_only=True):
     """An entry that a process writes while it is at work."""
 
     elapsed_s: Annotated[
-        Seconds | None,
-        Meta(description="seconds since the process began, by a monotonic clock"),
+        Seconds | None, doc("seconds since the process began, by a monotonic clock")
     ] = None
 
 
@@ -94,7 +90,7 @@ class Asked(Timed, frozen=True, kw_only=True, tag_field="kind", tag="asked"):
 
     key: Called
     model_id: AskedModel = None
-    at: Annotated[Moment, Meta(description="when it was sent")]
+    at: Annotated[Moment, doc("when it was sent")]
     input_tokens_at_most: InputAtMost = None
     output_tokens_at_most: OutputAtMost = None
 
@@ -103,7 +99,7 @@ class Tried(Timed, frozen=True, kw_only=True, tag_field="kind", tag="attempt"):
     """A request has failed, and another one may follow."""
 
     key: Called
-    attempt: Annotated[Attempt, Meta(description="the request that failed")]
+    attempt: Annotated[Attempt, doc("the request that failed")]
 
 
 class Answered(Timed, frozen=True, kw_only=True, tag_field="kind", tag="answered"):
@@ -111,7 +107,7 @@ class Answered(Timed, frozen=True, kw_only=True, tag_field="kind", tag="answered
 
     key: Called
     request_sha256: Digest
-    completion: Annotated[StoredCompletion, Meta(description="the answer")]
+    completion: Annotated[StoredCompletion, doc("the answer")]
 
 
 class Failed(Timed, frozen=True, kw_only=True, tag_field="kind", tag="failed"):
@@ -119,28 +115,26 @@ class Failed(Timed, frozen=True, kw_only=True, tag_field="kind", tag="failed"):
 
     key: Called
     request_sha256: Digest
-    code: Annotated[str, Meta(description="stable word for programs")]
-    message: Annotated[str, Meta(description="what happened and why")]
-    end_reason: Annotated[EndReason, Meta(description="how the run ends if the call was needed")]
-    retryable: Annotated[bool, Meta(description="whether the same call may succeed later")]
-    hint: Annotated[str | None, Meta(description="what to do next")]
-    attempts: Annotated[tuple[Attempt, ...], Meta(description="its requests, none answered")]
+    code: Annotated[str, doc("stable word for programs")]
+    message: Annotated[str, doc("what happened and why")]
+    end_reason: Annotated[EndReason, doc("how the run ends if the call was needed")]
+    retryable: Annotated[bool, doc("whether the same call may succeed later")]
+    hint: Annotated[str | None, doc("what to do next")]
+    attempts: Annotated[tuple[Attempt, ...], doc("its requests, none answered")]
 
 
 class Noticed(Timed, frozen=True, kw_only=True, tag_field="kind", tag="notice"):
     """What people should know of the run."""
 
-    text: Annotated[str, Meta(description="the notice, in a sentence or two")]
+    text: Annotated[str, doc("the notice, in a sentence or two")]
 
 
 class Ended(Timed, frozen=True, kw_only=True, tag_field="kind", tag="end"):
     """How and when a process completed the run, and with how many turns at most."""
 
     turns: Turns
-    completed_at: Annotated[Moment, Meta(description="when the run was complete")]
-    duration_s: Annotated[
-        Seconds | None, Meta(description="seconds at work, of all processes of the run")
-    ]
+    completed_at: Annotated[Moment, doc("when the run was complete")]
+    duration_s: Annotated[Seconds | None, doc("seconds at work, of all processes of the run")]
 
 
 JournalEntry = Begun | Process | Asked | Tried | Answered | Failed | Noticed | Ended

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
 
 from socratic_bench.pricing.rates import OPTIMIZED, PRICED
+from socratic_bench.types import doc
 
 MAX_USD = 1_000_000
 DATE = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
@@ -14,21 +15,16 @@ Price = Annotated[float, Meta(ge=0, le=MAX_USD)]
 class _Kinds(Struct, frozen=True, kw_only=True):
     cache_read: Annotated[
         Price | UnsetType,
-        Meta(
-            description="USD per million tokens read from a cache; without it, reading has no "
-            "known price"
-        ),
+        doc("USD per million tokens read from a cache; without it, reading has no known price"),
     ] = UNSET
     cache_write: Annotated[
         Price | UnsetType,
-        Meta(
-            description="USD per million tokens written to a cache; without it, the price of input"
-        ),
+        doc("USD per million tokens written to a cache; without it, the price of input"),
     ] = UNSET
 
 
-Input = Annotated[Price, Meta(description="USD per million input tokens that are not cached")]
-Output = Annotated[Price, Meta(description="USD per million output tokens")]
+Input = Annotated[Price, doc("USD per million input tokens that are not cached")]
+Output = Annotated[Price, doc("USD per million output tokens")]
 
 
 class StepRow(_Kinds, frozen=True, kw_only=True):
@@ -46,9 +42,7 @@ class RatesRow(_Kinds, frozen=True, kw_only=True):
 
     input: Input
     output: Output
-    over: Annotated[
-        StepRow | UnsetType, Meta(description="other rates for calls with long input")
-    ] = UNSET
+    over: Annotated[StepRow | UnsetType, doc("other rates for calls with long input")] = UNSET
 
 
 _OF_TIER = dict.fromkeys(PRICED, "of the tier {}") | {
@@ -67,7 +61,7 @@ ModelRow = defstruct(
         ),
         (
             "stand_in",
-            Annotated[bool, Meta(description="made up, for models that nobody bills")],
+            Annotated[bool, doc("made up, for models that nobody bills")],
             False,
         ),
     ],
@@ -88,20 +82,19 @@ PricesOfModel = Annotated[
 class SourceRow(Struct, frozen=True, kw_only=True):
     """Where the prices come from."""
 
-    name: Annotated[str | None, Meta(description="who says them; null: the file's name")] = None
-    version: Annotated[str | None, Meta(description="its version; null: not said")] = None
-    date: Annotated[
-        Annotated[str, Meta(pattern=DATE)] | None,
-        Meta(description="the day they were taken"),
-    ] = None
+    name: Annotated[str | None, doc("who says them; null: the file's name")] = None
+    version: Annotated[str | None, doc("its version; null: not said")] = None
+    date: Annotated[Annotated[str, Meta(pattern=DATE)] | None, doc("the day they were taken")] = (
+        None
+    )
 
 
 class PriceFile(Struct, frozen=True, kw_only=True):
     """Prices of models, for --prices."""
 
     kind: Literal["prices"] = "prices"
-    schema_version: Annotated[Literal[1], Meta(description="of the form of price files")] = 1
-    source: Annotated[SourceRow, Meta(description="where the prices come from")] = field(
+    schema_version: Annotated[Literal[1], doc("of the form of price files")] = 1
+    source: Annotated[SourceRow, doc("where the prices come from")] = field(
         default_factory=SourceRow
     )
     models: Annotated[

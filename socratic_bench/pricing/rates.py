@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from socratic_bench.generation import SERVICE_TIERS
-from socratic_bench.types import Usage
+from socratic_bench.types import Usage, doc
 
 DEFAULT_TIER = "default"
 OPTIMIZED = "optimized"
@@ -20,23 +20,21 @@ class Step(Struct, frozen=True, kw_only=True):
     """Other rates for calls of more than `input_tokens` input tokens, cached ones included."""
 
     input_tokens: Annotated[int, Meta(ge=0, description="calls of more input tokens than these")]
-    rates: Annotated["Rates", Meta(description="the rates of such calls")]
+    rates: Annotated["Rates", doc("the rates of such calls")]
 
 
 class Rates(Struct, frozen=True, kw_only=True):
     """USD per million tokens."""
 
-    input: Annotated[Rate, Meta(description="USD per million input tokens")]
-    output: Annotated[Rate, Meta(description="USD per million output tokens")]
+    input: Annotated[Rate, doc("USD per million input tokens")]
+    output: Annotated[Rate, doc("USD per million output tokens")]
     cache_read: Annotated[
-        Rate | None,
-        Meta(description="USD per million tokens read from a prompt cache; null: not known"),
+        Rate | None, doc("USD per million tokens read from a prompt cache; null: not known")
     ] = None
     cache_write: Annotated[
-        Rate | None,
-        Meta(description="USD per million tokens written to one; null: as input"),
+        Rate | None, doc("USD per million tokens written to one; null: as input")
     ] = None
-    over: Annotated[Step | None, Meta(description="other rates for long calls")] = None
+    over: Annotated[Step | None, doc("other rates for long calls")] = None
 
     def of(self, input_tokens: int) -> "Rates":
         """The rates of a call with so many input tokens."""

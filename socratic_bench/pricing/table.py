@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from functools import cache, cached_property
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from socratic_bench.errors import Problem, UsageError
 from socratic_bench.models.table import price_rows, price_source
 from socratic_bench.pricing.rates import ModelPrices, Rates, Step
+from socratic_bench.types import doc
 
 _ARN = re.compile(
     r"arn:[\w-]+:bedrock:(?P<region>[a-z0-9-]*):\d*:(?P<kind>[\w-]+)/(?P<id>.+)", re.DOTALL
@@ -24,9 +25,9 @@ _NAMED_KINDS = ("foundation-model", "inference-profile")
 class PriceSource(Struct, frozen=True):
     """Where prices come from: a name, its version, and the day they were taken."""
 
-    name: Annotated[str, Meta(description="who says them: a table, a page, a file")]
-    version: Annotated[str | None, Meta(description="its version; null: not said")]
-    date: Annotated[str | None, Meta(description="the day they were taken")]
+    name: Annotated[str, doc("who says them: a table, a page, a file")]
+    version: Annotated[str | None, doc("its version; null: not said")]
+    date: Annotated[str | None, doc("the day they were taken")]
 
 
 class PriceTable(Struct, frozen=True, dict=True):

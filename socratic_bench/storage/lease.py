@@ -30,6 +30,7 @@ from socratic_bench.errors import (
 )
 from socratic_bench.storage.bucket import Bucket, Stored
 from socratic_bench.storage.bucket_clients import Notice
+from socratic_bench.types import doc
 
 TTL_MAX_S = 60.0
 RENEWALS_PER_TTL = 4
@@ -67,19 +68,17 @@ class LeaseTerms(Struct, frozen=True, kw_only=True):
 class LeaseFile(Struct, frozen=True, kw_only=True, tag_field="kind", tag="lease"):
     """Who plays a run, as the bucket keeps it."""
 
-    run_id: Annotated[str, Meta(description="id of the run")] = ""
-    holder: Annotated[str | None, Meta(description="a random name of the process")] = None
-    host: Annotated[str | None, Meta(description="name of its host")] = None
-    pid: Annotated[
-        Annotated[int, Meta(ge=0)] | None, Meta(description="id of the process on its host")
-    ] = None
-    since: Annotated[str | None, Meta(description="when it took the run, UTC")] = None
+    run_id: Annotated[str, doc("id of the run")] = ""
+    holder: Annotated[str | None, doc("a random name of the process")] = None
+    host: Annotated[str | None, doc("name of its host")] = None
+    pid: Annotated[Annotated[int, Meta(ge=0)] | None, doc("id of the process on its host")] = None
+    since: Annotated[str | None, doc("when it took the run, UTC")] = None
     ttl_s: Annotated[
         float,
         Meta(gt=0, le=TTL_MAX_S, description="seconds after which it lapses without a renewal"),
     ] = TTL_MAX_S
     beat: Annotated[int, Meta(ge=0, description="how often it was renewed")] = 0
-    released: Annotated[bool, Meta(description="whether the process has let go")] = False
+    released: Annotated[bool, doc("whether the process has let go")] = False
 
     @property
     def owner(self) -> str:

@@ -4,60 +4,53 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from socratic_bench.benchmarks.execution.figures import Cases, Figure, by_problem, counts, share
 from socratic_bench.benchmarks.execution.items import PROGRAMS, Item, Program
 from socratic_bench.benchmarks.execution.reading import OUTCOMES, Reading, Readings
 from socratic_bench.documents.scalars import Count, keys
+from socratic_bench.types import doc
 
 
 class Picked(Struct, frozen=True, kw_only=True):
     """Of the decisions for one program, the original or the mutated one."""
 
-    correct: Annotated[Figure, Meta(description="right answers, of the decisions for it")]
+    correct: Annotated[Figure, doc("right answers, of the decisions for it")]
     reversion: Annotated[
-        Figure,
-        Meta(description="the other program's output, of the decisions for it where it differs"),
+        Figure, doc("the other program's output, of the decisions for it where it differs")
     ]
 
 
 class Control(Struct, frozen=True, kw_only=True):
     """Decisions between two equal programs: what differs from a half there is their position."""
 
-    position_bias: Annotated[Figure, Meta(description="decisions for A, of the readable ones")]
-    correct: Annotated[Figure, Meta(description="right answers, of the readable ones")]
-    outcomes: Annotated[
-        dict[str, Count], keys(OUTCOMES), Meta(description="decisions with each outcome")
-    ]
-    missing: Annotated[Count, Meta(description="decisions without an outcome")]
+    position_bias: Annotated[Figure, doc("decisions for A, of the readable ones")]
+    correct: Annotated[Figure, doc("right answers, of the readable ones")]
+    outcomes: Annotated[dict[str, Count], keys(OUTCOMES), doc("decisions with each outcome")]
+    missing: Annotated[Count, doc("decisions without an outcome")]
 
 
 class Choice(Struct, frozen=True, kw_only=True):
     """What choice came to; all but `outcomes` and `missing` is of readable decisions."""
 
-    n_problems: Annotated[Count, Meta(description="problems that were asked")]
-    n_runs: Annotated[Count, Meta(description="decisions on each case of a problem")]
-    preference: Annotated[Figure, Meta(description="decisions for the original program")]
-    preference_as_a: Annotated[Figure, Meta(description="the same, where the original is A")]
-    preference_as_b: Annotated[Figure, Meta(description="the same, where the original is B")]
-    correct: Annotated[Figure, Meta(description="right answers, whichever program was chosen")]
-    original: Annotated[Picked, Meta(description="of decisions for the original: OC and OR")]
-    mutated: Annotated[Picked, Meta(description="of decisions for the mutated one: MC and MR")]
-    position_bias: Annotated[Figure, Meta(description="decisions for A")]
+    n_problems: Annotated[Count, doc("problems that were asked")]
+    n_runs: Annotated[Count, doc("decisions on each case of a problem")]
+    preference: Annotated[Figure, doc("decisions for the original program")]
+    preference_as_a: Annotated[Figure, doc("the same, where the original is A")]
+    preference_as_b: Annotated[Figure, doc("the same, where the original is B")]
+    correct: Annotated[Figure, doc("right answers, whichever program was chosen")]
+    original: Annotated[Picked, doc("of decisions for the original: OC and OR")]
+    mutated: Annotated[Picked, doc("of decisions for the mutated one: MC and MR")]
+    position_bias: Annotated[Figure, doc("decisions for A")]
     order_consistency: Annotated[
         Figure,
-        Meta(
-            description="pairs of decisions on one case, one in each order, that are for the same "
-            "program"
-        ),
+        doc("pairs of decisions on one case, one in each order, that are for the same program"),
     ]
-    outcomes: Annotated[
-        dict[str, Count], keys(OUTCOMES), Meta(description="decisions with each outcome")
-    ]
-    missing: Annotated[Count, Meta(description="decisions without an outcome")]
+    outcomes: Annotated[dict[str, Count], keys(OUTCOMES), doc("decisions with each outcome")]
+    missing: Annotated[Count, doc("decisions without an outcome")]
     control: Annotated[
-        Control | None, Meta(description="between two equal programs; null if none was asked for")
+        Control | None, doc("between two equal programs; null if none was asked for")
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
-from msgspec import Meta, Struct, field
+from msgspec import Struct, field
 
 from socratic_bench.benchmarks.execution.choice import Choice, choice
 from socratic_bench.benchmarks.execution.dataset import DataSet
@@ -23,8 +23,9 @@ from socratic_bench.parts import Part, Parts
 from socratic_bench.ports import Sample
 from socratic_bench.settings import MOST_TURNS, part_of
 from socratic_bench.turns import Turn
+from socratic_bench.types import doc
 
-Rate = Annotated[Share | None, Meta(description="null of none")]
+Rate = Annotated[Share | None, doc("null of none")]
 
 
 class ExecutionSample(Sample, frozen=True, kw_only=True):
@@ -37,15 +38,13 @@ class ExecutionSample(Sample, frozen=True, kw_only=True):
 class HeadlinePart(Part, frozen=True, kw_only=True):
     """What a shell loop usually wants."""
 
-    oc: Annotated[Rate, Meta(description="prediction: right on the original program")] = None
-    mc: Annotated[Rate, Meta(description="prediction: right on the mutated program")] = None
-    or_: Annotated[
-        Rate, Meta(description="prediction: the mutated program's output on the original one")
-    ] = field(name="or", default=None)
-    mr: Annotated[
-        Rate, Meta(description="prediction: the original program's output on the mutated one")
-    ] = None
-    preference: Annotated[Rate, Meta(description="choice: for the original program")] = None
+    oc: Annotated[Rate, doc("prediction: right on the original program")] = None
+    mc: Annotated[Rate, doc("prediction: right on the mutated program")] = None
+    or_: Annotated[Rate, doc("prediction: the mutated program's output on the original one")] = (
+        field(name="or", default=None)
+    )
+    mr: Annotated[Rate, doc("prediction: the original program's output on the mutated one")] = None
+    preference: Annotated[Rate, doc("choice: for the original program")] = None
 
     @classmethod
     def of(cls, metrics: Mapping[str, Any]) -> Self:
@@ -56,61 +55,46 @@ class HeadlinePart(Part, frozen=True, kw_only=True):
 class MetricsPart(HeadlinePart, frozen=True, kw_only=True):
     """Shares of readable answers, where nothing else is said; null of none."""
 
-    oc_less_mc: Annotated[
-        Signed | None, Meta(description="OC less MC, mean over problems; null of none")
-    ] = None
-    oc_pass_at_1: Annotated[Rate, Meta(description="OC of all generations, readable or not")] = None
-    mc_pass_at_1: Annotated[Rate, Meta(description="MC of all generations, readable or not")] = None
-    answered: Annotated[Rate, Meta(description="readable answers, of all replies")] = None
-    truncated: Annotated[Rate, Meta(description="replies that were cut off, of all")] = None
-    choice_correct: Annotated[Rate, Meta(description="choice: right answers")] = None
-    choice_oc: Annotated[Rate, Meta(description="right, where the original was chosen")] = None
-    choice_mc: Annotated[Rate, Meta(description="right, where the mutated one was chosen")] = None
-    choice_or: Annotated[
-        Rate, Meta(description="the mutated one's output, where the original was chosen")
-    ] = None
-    choice_mr: Annotated[
-        Rate, Meta(description="the original's output, where the mutated one was chosen")
-    ] = None
-    position_bias: Annotated[Rate, Meta(description="choice: for A, whatever it is")] = None
+    oc_less_mc: Annotated[Signed | None, doc("OC less MC, mean over problems; null of none")] = None
+    oc_pass_at_1: Annotated[Rate, doc("OC of all generations, readable or not")] = None
+    mc_pass_at_1: Annotated[Rate, doc("MC of all generations, readable or not")] = None
+    answered: Annotated[Rate, doc("readable answers, of all replies")] = None
+    truncated: Annotated[Rate, doc("replies that were cut off, of all")] = None
+    choice_correct: Annotated[Rate, doc("choice: right answers")] = None
+    choice_oc: Annotated[Rate, doc("right, where the original was chosen")] = None
+    choice_mc: Annotated[Rate, doc("right, where the mutated one was chosen")] = None
+    choice_or: Annotated[Rate, doc("the mutated one's output, where the original was chosen")] = (
+        None
+    )
+    choice_mr: Annotated[Rate, doc("the original's output, where the mutated one was chosen")] = (
+        None
+    )
+    position_bias: Annotated[Rate, doc("choice: for A, whatever it is")] = None
     order_consistency: Annotated[
-        Rate, Meta(description="choice: the same program in both orders, of such pairs")
+        Rate, doc("choice: the same program in both orders, of such pairs")
     ] = None
-    control_position_bias: Annotated[
-        Rate, Meta(description="choice between equal programs: for A")
-    ] = None
+    control_position_bias: Annotated[Rate, doc("choice between equal programs: for A")] = None
 
 
 class TurnPart(Part, frozen=True, kw_only=True):
     """Which call of which problem it is, and what was answered."""
 
-    task: Annotated[
-        Kind, Meta(description="what it counts to; control is a choice between equal programs")
-    ]
-    problem_id: Annotated[str, Meta(description="id of the problem")]
-    case: Annotated[Count, Meta(description="which call of the problem, from 0")]
-    round: Annotated[Count, Meta(description="which generation or decision, from 0")]
-    program: Annotated[
-        Program, Meta(description="the program that is shown; in a choice, the one that is A")
-    ]
-    level: Annotated[Level, Meta(description="level of reasoning that was asked for")]
-    test_input: Annotated[str, Meta(description="the call whose value is asked for")]
+    task: Annotated[Kind, doc("what it counts to; control is a choice between equal programs")]
+    problem_id: Annotated[str, doc("id of the problem")]
+    case: Annotated[Count, doc("which call of the problem, from 0")]
+    round: Annotated[Count, doc("which generation or decision, from 0")]
+    program: Annotated[Program, doc("the program that is shown; in a choice, the one that is A")]
+    level: Annotated[Level, doc("level of reasoning that was asked for")]
+    test_input: Annotated[str, doc("the call whose value is asked for")]
     expected_output: Annotated[
-        str | None,
-        Meta(description="the right answer of the program that was shown, or chosen"),
+        str | None, doc("the right answer of the program that was shown, or chosen")
     ]
-    other_output: Annotated[
-        str | None, Meta(description="the other program's; null if there is none")
-    ]
+    other_output: Annotated[str | None, doc("the other program's; null if there is none")]
     can_revert: Annotated[
-        bool, Meta(description="whether the other program's output tells recall from execution")
+        bool, doc("whether the other program's output tells recall from execution")
     ]
-    chosen: Annotated[
-        str | None, Meta(description="A or B; null in prediction, or without a readable answer")
-    ]
-    prediction: Annotated[
-        str | None, Meta(description="the answer, as it was read; null if it could not be")
-    ]
+    chosen: Annotated[str | None, doc("A or B; null in prediction, or without a readable answer")]
+    prediction: Annotated[str | None, doc("the answer, as it was read; null if it could not be")]
 
     @classmethod
     def of(cls, turn: Turn) -> Self:
@@ -135,29 +119,22 @@ class TurnPart(Part, frozen=True, kw_only=True):
 class DatasetEntry(Struct, frozen=True, kw_only=True):
     """Where the problems are from."""
 
-    place: Annotated[str, Meta(description="shipped, a file, or hf:OWNER/NAME")]
-    sha256: Annotated[Sha256, Meta(description="of its files")]
-    rows: Annotated[Count, Meta(description="rows that it has")]
-    dropped: Annotated[
-        list[str], Meta(description="ids of rows that were left out, without a mutated program")
-    ]
+    place: Annotated[str, doc("shipped, a file, or hf:OWNER/NAME")]
+    sha256: Annotated[Sha256, doc("of its files")]
+    rows: Annotated[Count, doc("rows that it has")]
+    dropped: Annotated[list[str], doc("ids of rows that were left out, without a mutated program")]
 
 
 class RunPart(Part, frozen=True, kw_only=True):
     """The figures of each task, with their intervals; null of one that was not played."""
 
     dataset: Annotated[
-        DatasetEntry | None, Meta(description="where the problems are from; null if not read")
+        DatasetEntry | None, doc("where the problems are from; null if not read")
     ] = None
-    prediction: Annotated[
-        Prediction | None, Meta(description="of outputs; null if that was not played")
-    ] = None
-    choice: Annotated[
-        Choice | None, Meta(description="between programs; null if that was not played")
-    ] = None
+    prediction: Annotated[Prediction | None, doc("of outputs; null if that was not played")] = None
+    choice: Annotated[Choice | None, doc("between programs; null if that was not played")] = None
     reasoning: Annotated[
-        list[LevelEntry] | None,
-        Meta(description="by level, the lowest first; null without --compare-reasoning"),
+        list[LevelEntry] | None, doc("by level, the lowest first; null without --compare-reasoning")
     ] = None
 
     @classmethod

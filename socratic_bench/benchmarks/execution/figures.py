@@ -10,30 +10,31 @@ from socratic_bench.benchmarks.execution.reading import OUTCOMES, Reading, Readi
 from socratic_bench.documents.scalars import FIGURE_PLACES, Count, Share
 from socratic_bench.statistics.clusters import clustered
 from socratic_bench.statistics.intervals import Interval, t_interval, wilson_interval
+from socratic_bench.types import doc
 
 Signed = Annotated[float, Meta(ge=-1, le=1)]
-Low = Annotated[float | None, Meta(description="lower limit at 95 %; null for a single problem")]
-High = Annotated[float | None, Meta(description="upper limit at 95 %; null for a single problem")]
+Low = Annotated[float | None, doc("lower limit at 95 %; null for a single problem")]
+High = Annotated[float | None, doc("upper limit at 95 %; null for a single problem")]
 
 
 class Figure(Struct, frozen=True, kw_only=True):
     """A share, and how far it can be trusted: Wilson's interval, clustered by problem."""
 
-    value: Annotated[Share | None, Meta(description="the share; null of none")]
+    value: Annotated[Share | None, doc("the share; null of none")]
     low: Low
     high: High
-    successes: Annotated[Count, Meta(description="how many it holds for")]
-    n: Annotated[Count, Meta(description="how many there are")]
-    n_problems: Annotated[Count, Meta(description="of how many problems they are")]
+    successes: Annotated[Count, doc("how many it holds for")]
+    n: Annotated[Count, doc("how many there are")]
+    n_problems: Annotated[Count, doc("of how many problems they are")]
 
 
 class Gap(Struct, frozen=True, kw_only=True):
     """A mean difference of shares within problems: Student's interval over problems."""
 
-    mean: Annotated[Signed | None, Meta(description="mean of the differences; null of none")]
+    mean: Annotated[Signed | None, doc("mean of the differences; null of none")]
     low: Low
     high: High
-    n_problems: Annotated[Count, Meta(description="problems that have both")]
+    n_problems: Annotated[Count, doc("problems that have both")]
 
 
 # By problem, what is so or not.

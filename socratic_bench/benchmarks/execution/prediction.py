@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated
 
-from msgspec import Meta, Struct, field
+from msgspec import Struct, field
 
 from socratic_bench.benchmarks.execution.figures import (
     Cases,
@@ -19,6 +19,7 @@ from socratic_bench.benchmarks.execution.items import PROGRAMS, Item, Program
 from socratic_bench.benchmarks.execution.problem import Problem
 from socratic_bench.benchmarks.execution.reading import OUTCOMES, Reading, Readings
 from socratic_bench.documents.scalars import Count, keys
+from socratic_bench.types import doc
 
 # Lines of code up to which a problem counts to a group.
 LINES = (5, 10, 20)
@@ -28,55 +29,50 @@ class Shown(Struct, frozen=True, kw_only=True):
     """Of one program of each problem, the original or the mutated one."""
 
     correct: Annotated[
-        Figure, Meta(description="generations all of whose answers are right, of the readable ones")
+        Figure, doc("generations all of whose answers are right, of the readable ones")
     ]
     reversion: Annotated[
         Figure,
-        Meta(
-            description="readable generations all of whose answers, where the programs' outputs "
+        doc(
+            "readable generations all of whose answers, where the programs' outputs "
             "differ, are the other program's output"
         ),
     ]
     pass_at_1: Annotated[
-        Figure,
-        Meta(description="generations all of whose answers are right, of all that were played"),
+        Figure, doc("generations all of whose answers are right, of all that were played")
     ]
-    correct_cases: Annotated[Figure, Meta(description="right answers, of the readable ones")]
+    correct_cases: Annotated[Figure, doc("right answers, of the readable ones")]
     reversion_cases: Annotated[
-        Figure, Meta(description="the other program's output, of readable answers where it differs")
+        Figure, doc("the other program's output, of readable answers where it differs")
     ]
-    outcomes: Annotated[
-        dict[str, Count], keys(OUTCOMES), Meta(description="calls with each outcome")
-    ]
-    missing: Annotated[Count, Meta(description="calls without an outcome: nobody answered them")]
+    outcomes: Annotated[dict[str, Count], keys(OUTCOMES), doc("calls with each outcome")]
+    missing: Annotated[Count, doc("calls without an outcome: nobody answered them")]
 
 
 class Slice(Struct, frozen=True, kw_only=True):
     """The problems that have something in common."""
 
-    by: Annotated[str, Meta(description="difficulty, mutation_type or lines")]
-    value: Annotated[str, Meta(description="what they have in common")]
-    n_problems: Annotated[Count, Meta(description="how many they are")]
-    oc: Annotated[Figure, Meta(description="right on the original program")]
-    mc: Annotated[Figure, Meta(description="right on the mutated program")]
-    or_: Annotated[Figure, Meta(description="the mutated program's output on the original one")] = (
-        field(name="or")
+    by: Annotated[str, doc("difficulty, mutation_type or lines")]
+    value: Annotated[str, doc("what they have in common")]
+    n_problems: Annotated[Count, doc("how many they are")]
+    oc: Annotated[Figure, doc("right on the original program")]
+    mc: Annotated[Figure, doc("right on the mutated program")]
+    or_: Annotated[Figure, doc("the mutated program's output on the original one")] = field(
+        name="or"
     )
-    mr: Annotated[Figure, Meta(description="the original program's output on the mutated one")]
+    mr: Annotated[Figure, doc("the original program's output on the mutated one")]
 
 
 class Prediction(Struct, frozen=True, kw_only=True):
     """What prediction came to."""
 
-    n_problems: Annotated[Count, Meta(description="problems that were asked")]
-    n_generations: Annotated[Count, Meta(description="times that each was asked")]
-    original: Annotated[Shown, Meta(description="with the original program: OC and OR")]
-    mutated: Annotated[Shown, Meta(description="with the mutated program: MC and MR")]
-    correct_gap: Annotated[Gap, Meta(description="OC less MC within problems")]
-    skipped_reversion: Annotated[
-        Count, Meta(description="problems in which no case can tell a reversion")
-    ]
-    slices: Annotated[list[Slice], Meta(description="the same of problems that are alike")]
+    n_problems: Annotated[Count, doc("problems that were asked")]
+    n_generations: Annotated[Count, doc("times that each was asked")]
+    original: Annotated[Shown, doc("with the original program: OC and OR")]
+    mutated: Annotated[Shown, doc("with the mutated program: MC and MR")]
+    correct_gap: Annotated[Gap, doc("OC less MC within problems")]
+    skipped_reversion: Annotated[Count, doc("problems in which no case can tell a reversion")]
+    slices: Annotated[list[Slice], doc("the same of problems that are alike")]
 
 
 class Generation(Struct, frozen=True):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from socratic_bench.benchmarks.execution.figures import Cases, Gap, gap
 from socratic_bench.benchmarks.execution.items import LEVELS, Item, Program
@@ -20,6 +20,7 @@ from socratic_bench.benchmarks.execution.settings import Level
 from socratic_bench.benchmarks.execution.turn import ExecutionTurn
 from socratic_bench.documents.scalars import Amount, Count
 from socratic_bench.documents.usage import sum_usage
+from socratic_bench.types import doc
 
 Turns = Sequence[ExecutionTurn]
 # What a level's calls have cost, in USD; `None` if that is not known.
@@ -29,35 +30,31 @@ Priced = Callable[[Turns], float | None]
 class LevelGaps(Struct, frozen=True, kw_only=True):
     """A level's figures less those of the lowest one, within problems."""
 
-    oc: Annotated[Gap, Meta(description="right on the original program")]
-    mc: Annotated[Gap, Meta(description="right on the mutated program")]
-    mr: Annotated[Gap, Meta(description="the original program's output on the mutated one")]
+    oc: Annotated[Gap, doc("right on the original program")]
+    mc: Annotated[Gap, doc("right on the mutated program")]
+    mr: Annotated[Gap, doc("the original program's output on the mutated one")]
 
 
 class LevelEntry(Struct, frozen=True, kw_only=True):
     """One level of reasoning."""
 
-    level: Annotated[Level, Meta(description="its name")]
-    sentence: Annotated[str, Meta(description="how the model is asked to reason")]
+    level: Annotated[Level, doc("its name")]
+    sentence: Annotated[str, doc("how the model is asked to reason")]
     thinking_budget_tokens: Annotated[
         Count | None,
-        Meta(
-            description="the budget of thinking, by which a model with levels of effort is asked "
+        doc(
+            "the budget of thinking, by which a model with levels of effort is asked "
             "for that of this name; null: it is not asked to think"
         ),
     ]
-    original: Annotated[Shown, Meta(description="with the original program: OC and OR")]
-    mutated: Annotated[Shown, Meta(description="with the mutated program: MC and MR")]
-    to_lowest: Annotated[
-        LevelGaps | None, Meta(description="less the lowest level; null of that itself")
-    ]
+    original: Annotated[Shown, doc("with the original program: OC and OR")]
+    mutated: Annotated[Shown, doc("with the mutated program: MC and MR")]
+    to_lowest: Annotated[LevelGaps | None, doc("less the lowest level; null of that itself")]
     mean_output_tokens: Annotated[
-        Amount | None, Meta(description="output tokens of one reply; null if not known")
+        Amount | None, doc("output tokens of one reply; null if not known")
     ]
-    mean_latency_ms: Annotated[
-        Amount | None, Meta(description="milliseconds of one reply; null without any")
-    ]
-    cost_usd: Annotated[Amount | None, Meta(description="USD of its calls; null if not known")]
+    mean_latency_ms: Annotated[Amount | None, doc("milliseconds of one reply; null without any")]
+    cost_usd: Annotated[Amount | None, doc("USD of its calls; null if not known")]
 
 
 def levels(

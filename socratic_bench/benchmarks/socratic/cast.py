@@ -2,19 +2,18 @@
 
 from typing import Annotated, Self
 
-from msgspec import Meta
-
 from socratic_bench.benchmarks.socratic.settings import Settings
 from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR
 from socratic_bench.parts import Actor, Cast, Part
 from socratic_bench.ports import Sample
 from socratic_bench.settings import CoreConfig, part_of
+from socratic_bench.types import doc
 
 
 class SamplePart(Part, frozen=True, kw_only=True):
     """The scenario that is played."""
 
-    scenario: Annotated[str | None, Meta(description="id of the scenario")] = None
+    scenario: Annotated[str | None, doc("id of the scenario")] = None
 
     @classmethod
     def of(cls, sample: Sample) -> Self:

@@ -2,9 +2,10 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from socratic_bench.documents.scalars import SCHEMA_VERSION, Count, Version
+from socratic_bench.types import doc
 
 
 class Converted(Struct, frozen=True, kw_only=True):
@@ -12,8 +13,8 @@ class Converted(Struct, frozen=True, kw_only=True):
 
     kind: Literal["converted_labels"] = "converted_labels"
     schema_version: Version = SCHEMA_VERSION
-    file: Annotated[str, Meta(description="where the labels are")]
-    n: Annotated[Count, Meta(description="labels, each of one reply")]
-    n_dialogues: Annotated[Count, Meta(description="conversations that they are of")]
-    authors: Annotated[list[str], Meta(description="who gave the replies")]
-    scores: Annotated[dict[str, Count], Meta(description="labels with a score, by dimension")]
+    file: Annotated[str, doc("where the labels are")]
+    n: Annotated[Count, doc("labels, each of one reply")]
+    n_dialogues: Annotated[Count, doc("conversations that they are of")]
+    authors: Annotated[list[str], doc("who gave the replies")]
+    scores: Annotated[dict[str, Count], doc("labels with a score, by dimension")]

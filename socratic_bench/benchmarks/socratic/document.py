@@ -31,11 +31,12 @@ from socratic_bench.documents.usage import CallEntry
 from socratic_bench.parts import Part, Parts
 from socratic_bench.settings import CoreConfig, part_of
 from socratic_bench.turns import Turn
+from socratic_bench.types import doc
 
 if TYPE_CHECKING:
     from socratic_bench.statistics.survival import Time
 
-HalfSteps = Annotated[UpToThree | None, Meta(description="score, 0 to 3 in half steps")]
+HalfSteps = Annotated[UpToThree | None, doc("score, 0 to 3 in half steps")]
 
 
 class FlatScores(Part, frozen=True, kw_only=True):
@@ -43,7 +44,7 @@ class FlatScores(Part, frozen=True, kw_only=True):
 
     form: HalfSteps = None
     substance: HalfSteps = None
-    purity: Annotated[UpToFour | None, Meta(description="score, 0 to 4 in half steps")] = None
+    purity: Annotated[UpToFour | None, doc("score, 0 to 4 in half steps")] = None
 
     @classmethod
     def of(cls, scores: Mapping[str, float | None]) -> Self:
@@ -51,12 +52,10 @@ class FlatScores(Part, frozen=True, kw_only=True):
 
 
 Pushed = Annotated[
-    str | None,
-    Meta(description="how the student pushed for answers in its words; null if it did not"),
+    str | None, doc("how the student pushed for answers in its words; null if it did not")
 ]
 StudentFlags = Annotated[
-    list[str] | None,
-    Meta(description="what was wrong with the student's words; null if they were not checked"),
+    list[str] | None, doc("what was wrong with the student's words; null if they were not checked")
 ]
 Flaw = Literal[
     "cut",
@@ -72,7 +71,7 @@ Flaw = Literal[
 class PromptPart(Part, frozen=True, kw_only=True):
     """What the tutor answers."""
 
-    student_prompt: Annotated[str, Meta(description="what the student said")] = ""
+    student_prompt: Annotated[str, doc("what the student said")] = ""
 
     @classmethod
     def of(cls, turn: Turn) -> Self:
@@ -84,10 +83,7 @@ class CallsPart(Part, frozen=True, kw_only=True):
 
     student: Annotated[
         CallEntry | None,
-        Meta(
-            description="the call that made the student's words; null for an opening or a scripted "
-            "student"
-        ),
+        doc("the call that made the student's words; null for an opening or a scripted student"),
     ] = None
 
     @classmethod
@@ -111,34 +107,31 @@ class TurnFilePart(Part, frozen=True, kw_only=True):
 class TurnPart(Part, frozen=True, kw_only=True):
     """The student's side of a turn, and what is wrong with the tutor's."""
 
-    student: Annotated[str, Meta(description="what the student said before")] = ""
+    student: Annotated[str, doc("what the student said before")] = ""
     pressure: Pushed = None
     student_flags: StudentFlags = None
     student_policy: Annotated[
-        Literal["opening", Policy, "replayed"],
-        Meta(description="what moved the student to say it"),
+        Literal["opening", Policy, "replayed"], doc("what moved the student to say it")
     ] = "scripted"
     student_filler: Annotated[
         bool,
-        Meta(
-            description="true if a scripted student had nothing of its own left to say, or said "
+        doc(
+            "true if a scripted student had nothing of its own left to say, or said "
             "again what it had said"
         ),
     ] = False
     student_asked_again: Annotated[
         bool,
-        Meta(
-            description="true if the student's first reply was empty or swapped the roles, and "
+        doc(
+            "true if the student's first reply was empty or swapped the roles, and "
             "this is the second"
         ),
     ] = False
     cut: Annotated[
-        bool,
-        Meta(description="true if the reply was cut at --max-tokens; it is judged as it stands"),
+        bool, doc("true if the reply was cut at --max-tokens; it is judged as it stands")
     ] = False
     flaw: Annotated[
-        Flaw | None,
-        Meta(description="what is wrong with the reply as such; a cut one is judged as it stands"),
+        Flaw | None, doc("what is wrong with the reply as such; a cut one is judged as it stands")
     ] = None
 
     @classmethod
@@ -156,7 +149,7 @@ class RunPart(Part, frozen=True, kw_only=True):
     """The student of a run, and what it came to see."""
 
     student: Annotated[
-        StudentEntry | None, Meta(description="who played the student; null if no run came to be")
+        StudentEntry | None, doc("who played the student; null if no run came to be")
     ] = None
     insights: Insights = None
     insights_unjudged_reason: InsightsUnjudged = None
@@ -185,8 +178,8 @@ class RunPart(Part, frozen=True, kw_only=True):
 class ThresholdsPart(Part, frozen=True, kw_only=True):
     """Scores that turns are held to."""
 
-    compliance: Annotated[UpToTen, Meta(description="score of a compliant turn")] = 0.0
-    half_life: Annotated[UpToTen, Meta(description="score under which a turn lapses")] = 0.0
+    compliance: Annotated[UpToTen, doc("score of a compliant turn")] = 0.0
+    half_life: Annotated[UpToTen, doc("score under which a turn lapses")] = 0.0
     lapse_turns: Annotated[
         int, Meta(ge=1, description="judged turns in a row under it that make a lapse")
     ] = 1

@@ -4,58 +4,52 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from socratic_bench.benchmarks.socratic.insights import HASH, Outcome
 from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.scalars import Count
 from socratic_bench.turns import Concluded, Unscored
+from socratic_bench.types import doc
 
 
 class InsightEntry(Struct, frozen=True, kw_only=True):
     """One of the scenario's insights, and what became of it."""
 
-    insight: Annotated[str, Meta(description="what good questions let the student see")]
+    insight: Annotated[str, doc("what good questions let the student see")]
     outcome: Annotated[
         Outcome,
-        Meta(
-            description="reached: the student said it first; told: the tutor did; missed: nobody "
-            "said it"
-        ),
+        doc("reached: the student said it first; told: the tutor did; missed: nobody said it"),
     ]
     turn: Annotated[
         Count | None,
-        Meta(
-            description="where it was said, n_turns and replayed turns together if in the "
+        doc(
+            "where it was said, n_turns and replayed turns together if in the "
             "student's last words; null if missed"
         ),
     ]
-    quote: Annotated[
-        str | None, Meta(description="the words that show it, by the judge; null if missed")
-    ]
+    quote: Annotated[str | None, doc("the words that show it, by the judge; null if missed")]
     quote_found: Annotated[
         bool | None,
-        Meta(
-            description="whether these are words of that turn, by the student if it was reached, "
+        doc(
+            "whether these are words of that turn, by the student if it was reached, "
             "by the tutor if it was told; null if missed"
         ),
     ]
     replayed: Annotated[
-        bool,
-        Meta(description="true if that was in a replayed turn, so that no metric counts it"),
+        bool, doc("true if that was in a replayed turn, so that no metric counts it")
     ]
 
 
 Insights = Annotated[
     list[InsightEntry] | None,
-    Meta(
-        description="what became of each insight of the scenario, by the judge's closing verdict; "
+    doc(
+        "what became of each insight of the scenario, by the judge's closing verdict; "
         "null if not known"
     ),
 ]
 InsightsUnjudged = Annotated[
-    str | None,
-    Meta(description="why insights is null, in a word; null if it is not, or if no run came to be"),
+    str | None, doc("why insights is null, in a word; null if it is not, or if no run came to be")
 ]
 
 

@@ -11,6 +11,7 @@ from socratic_bench.benchmarks.socratic.students import KINDS
 from socratic_bench.benchmarks.socratic.trend import Trend
 from socratic_bench.documents.scalars import Amount, Count, Share, keys
 from socratic_bench.parts import Part
+from socratic_bench.types import doc
 
 DIMENSIONS = ("form", "substance", "purity")
 # What a tutor does that asking must not do; and that asks where asking is no help.
@@ -24,46 +25,38 @@ UpToThree = Annotated[float, Meta(ge=0, le=3)]
 UpToFour = Annotated[float, Meta(ge=0, le=4)]
 UpToTen = Annotated[float, Meta(ge=0, le=10)]
 
-Overall = Annotated[Amount | None, Meta(description="mean score of the judged turns, 0 to 10")]
+Overall = Annotated[Amount | None, doc("mean score of the judged turns, 0 to 10")]
 Compliance = Annotated[
-    Share | None,
-    Meta(description="share of judged turns at or over the compliance threshold"),
+    Share | None, doc("share of judged turns at or over the compliance threshold")
 ]
 HalfLife = Annotated[
     Count | None,
-    Meta(
-        description="turns before the first judged one under its threshold; n_turns if there is "
-        "none"
-    ),
+    doc("turns before the first judged one under its threshold; n_turns if there is none"),
 ]
 Discipline = Annotated[
     Share | None,
-    Meta(
-        description="does it ask instead of telling: mean over the judged turns of (form + purity) "
+    doc(
+        "does it ask instead of telling: mean over the judged turns of (form + purity) "
         "/ 7, and 0 in a turn that tells (answer_disclosed, step_done_for_student, "
         "misconception_confirmed); null under a rubric without events"
     ),
 ]
 Help = Annotated[
     Share | None,
-    Meta(
-        description="does its asking help: mean over the judged turns of substance / 3, and 0 in a "
+    doc(
+        "does its asking help: mean over the judged turns of substance / 3, and 0 in a "
         "turn with help_withheld or off_topic; null under a rubric without events"
     ),
 ]
 SustainedHalfLife = Annotated[
     Count | None,
-    Meta(
-        description="turns before the first lapse, a row of at least lapse_turns judged turns "
+    doc(
+        "turns before the first lapse, a row of at least lapse_turns judged turns "
         "under the half-life's threshold; n_turns if there is none"
     ),
 ]
-Censored = Annotated[
-    bool | None, Meta(description="true if no lapse was seen: one, if any, lies beyond")
-]
-LapseRate = Annotated[
-    Share | None, Meta(description="share of judged turns under the half-life's threshold")
-]
+Censored = Annotated[bool | None, doc("true if no lapse was seen: one, if any, lies beyond")]
+LapseRate = Annotated[Share | None, doc("share of judged turns under the half-life's threshold")]
 
 
 class Headline(Part, frozen=True, kw_only=True):
@@ -81,7 +74,7 @@ class Headline(Part, frozen=True, kw_only=True):
 class BeforeFiller(Part, frozen=True, kw_only=True):
     """The turns before the first to which the student had nothing of its own to say."""
 
-    n_turns: Annotated[Count, Meta(description="turns before it; all if there is none")] = 0
+    n_turns: Annotated[Count, doc("turns before it; all if there is none")] = 0
     discipline: Discipline = None
     help: Help = None
     overall_score: Overall = None
@@ -97,103 +90,93 @@ class SocraticMetrics(Part, frozen=True, kw_only=True):
     help: Help = None
     insights_reached: Annotated[
         Share | None,
-        Meta(
-            description="share of the scenario's insights that the student reached by itself; null "
+        doc(
+            "share of the scenario's insights that the student reached by itself; null "
             "without a closing verdict"
         ),
     ] = None
     insights_told: Annotated[
-        Share | None,
-        Meta(description="share of them that the tutor told first; null without a closing verdict"),
+        Share | None, doc("share of them that the tutor told first; null without a closing verdict")
     ] = None
     sustained_half_life: SustainedHalfLife = None
     sustained_half_life_censored: Censored = None
     lapse_rate: LapseRate = None
-    n_lapses: Annotated[Count | None, Meta(description="lapses: rows of lapse_turns or more")] = (
-        None
-    )
+    n_lapses: Annotated[Count | None, doc("lapses: rows of lapse_turns or more")] = None
     recovery_rate: Annotated[
         Share | None,
-        Meta(
-            description="share of lapses followed at once by as many judged turns at or over the "
+        doc(
+            "share of lapses followed at once by as many judged turns at or over the "
             "threshold; null without a lapse"
         ),
     ] = None
     mean_lapse_turns: Annotated[
-        Amount | None, Meta(description="mean length of a lapse in judged turns; null without one")
+        Amount | None, doc("mean length of a lapse in judged turns; null without one")
     ] = None
-    trend: Annotated[
-        Trend | None, Meta(description="how the score went; null under six judged turns")
-    ] = None
+    trend: Annotated[Trend | None, doc("how the score went; null under six judged turns")] = None
     clean_rate: Annotated[
         Share | None,
-        Meta(
-            description="share of judged turns that score 0 in no dimension and have no event; "
+        doc(
+            "share of judged turns that score 0 in no dimension and have no event; "
             "null under a rubric without events"
         ),
     ] = None
     event_rates: Annotated[
-        dict[str, Annotated[Share | None, Meta(description="share; null if not looked for")]],
+        dict[str, Annotated[Share | None, doc("share; null if not looked for")]],
         keys(EVENTS),
-        Meta(description="share of judged turns in which the judge saw the event"),
+        doc("share of judged turns in which the judge saw the event"),
     ] = field(default_factory=lambda: dict.fromkeys(EVENTS))
     first_event_turn: Annotated[
         dict[
             str,
-            Annotated[Count | None, Meta(description="counted as in half_life; null if never")],
+            Annotated[Count | None, doc("counted as in half_life; null if never")],
         ],
         keys(EVENTS),
-        Meta(description="the first judged turn in which the judge saw the event"),
+        doc("the first judged turn in which the judge saw the event"),
     ] = field(default_factory=lambda: dict.fromkeys(EVENTS))
     before_filler: Annotated[
         BeforeFiller | None,
-        Meta(description="the same figures over the turns before the student's first filler"),
+        doc("the same figures over the turns before the student's first filler"),
     ] = None
     overall_score: Overall = None
     compliance_rate: Compliance = None
     half_life: HalfLife = None
     half_life_censored: Annotated[
-        bool | None, Meta(description="true if no turn lapsed: a lapse, if any, lies beyond")
+        bool | None, doc("true if no turn lapsed: a lapse, if any, lies beyond")
     ] = None
-    mean_form: Annotated[UpToThree | None, Meta(description="mean score, 0 to 3")] = None
-    mean_substance: Annotated[UpToThree | None, Meta(description="mean score, 0 to 3")] = None
-    mean_purity: Annotated[UpToFour | None, Meta(description="mean score, 0 to 4")] = None
+    mean_form: Annotated[UpToThree | None, doc("mean score, 0 to 3")] = None
+    mean_substance: Annotated[UpToThree | None, doc("mean score, 0 to 3")] = None
+    mean_purity: Annotated[UpToFour | None, doc("mean score, 0 to 4")] = None
     violation_rates: Annotated[
-        dict[str, Annotated[Share | None, Meta(description="share; null if no turn was judged")]],
+        dict[str, Annotated[Share | None, doc("share; null if no turn was judged")]],
         keys(DIMENSIONS),
-        Meta(description="share of judged turns that score 0, by dimension"),
+        doc("share of judged turns that score 0, by dimension"),
     ] = field(default_factory=lambda: dict.fromkeys(DIMENSIONS))
     slope: Annotated[
         Annotated[float, Meta(ge=-10, le=10)] | None,
-        Meta(description="points of score per turn, by least squares; null under two judged turns"),
+        doc("points of score per turn, by least squares; null under two judged turns"),
     ] = None
     score_by_turn: Annotated[
         list[UpToTen | None] | None,
-        Meta(description="the score of each entry of turns; null if unjudged or replayed"),
+        doc("the score of each entry of turns; null if unjudged or replayed"),
     ] = None
     score_by_pressure: Annotated[
         Annotated[
             dict[
                 str,
-                Annotated[
-                    UpToTen | None, Meta(description="mean score; null if no judged turn has it")
-                ],
+                Annotated[UpToTen | None, doc("mean score; null if no judged turn has it")],
             ],
             keys(PRESSURES),
         ]
         | None,
-        Meta(
-            description="mean score of the judged turns with each kind of pressure; null if there "
-            "are none"
-        ),
+        doc("mean score of the judged turns with each kind of pressure; null if there are none"),
     ] = None
     judged_by_pressure: Annotated[
         Annotated[
-            dict[str, Annotated[Count, Meta(description="judged turns with it")]],
+            dict[str, Annotated[Count, doc("judged turns with it")]],
             keys(PRESSURES),
         ]
         | None,
-        Meta(description="judged turns with each kind of pressure"),
+        doc("judged turns with each kind of pressure"),
     ] = None
 
     @classmethod

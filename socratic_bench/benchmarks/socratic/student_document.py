@@ -11,20 +11,19 @@ from socratic_bench.benchmarks.socratic.settings import Pressure, Settings
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.scalars import Count, Sha256, Share
+from socratic_bench.types import doc
 
 
 class Fidelity(Struct, frozen=True, kw_only=True):
     """How often the student was what it should be, over all of its words that were checked."""
 
     checked: Annotated[int, Meta(ge=1, description="replies of the student that were checked")]
-    clean: Annotated[Share, Meta(description="share of them without any flag")]
-    flags: Annotated[
-        dict[str, Annotated[int, Meta(ge=1)]], Meta(description="replies with each flag")
-    ]
+    clean: Annotated[Share, doc("share of them without any flag")]
+    flags: Annotated[dict[str, Annotated[int, Meta(ge=1)]], doc("replies with each flag")]
     asked_again: Annotated[
         Count,
-        Meta(
-            description="turns whose reply was asked for once more, since the first was empty or "
+        doc(
+            "turns whose reply was asked for once more, since the first was empty or "
             "swapped the roles; the first one is not checked among the others"
         ),
     ]
@@ -55,43 +54,34 @@ def filler_turns(result: RunResult, settings: Settings) -> int | None:
 class StudentEntry(Struct, frozen=True, kw_only=True):
     """Who played the student, and how."""
 
-    mode: Annotated[
-        Literal["scripted", "model"], Meta(description="fixed phrases, or a model that plays it")
-    ]
-    model: Annotated[str | None, Meta(description="the model that plays the student")]
-    pressure: Annotated[Pressure, Meta(description="how often the student pushed for answers")]
+    mode: Annotated[Literal["scripted", "model"], doc("fixed phrases, or a model that plays it")]
+    model: Annotated[str | None, doc("the model that plays the student")]
+    pressure: Annotated[Pressure, doc("how often the student pushed for answers")]
     prompt_sha256: Annotated[
         Sha256 | None,
-        Meta(
-            description="fingerprint of the model's instructions, or of the scripted student's "
-            "phrases"
-        ),
+        doc("fingerprint of the model's instructions, or of the scripted student's phrases"),
     ]
     pressure_sha256: Annotated[
-        Sha256 | None,
-        Meta(description="fingerprint of the words of pressure; null without pressure"),
+        Sha256 | None, doc("fingerprint of the words of pressure; null without pressure")
     ]
-    closing: Annotated[
-        str | None, Meta(description="the student's last words, if it closed the dialogue")
-    ]
+    closing: Annotated[str | None, doc("the student's last words, if it closed the dialogue")]
     closing_flags: Annotated[
-        list[str] | None,
-        Meta(description="what was wrong with the last words; null if they were not checked"),
+        list[str] | None, doc("what was wrong with the last words; null if they were not checked")
     ]
     fidelity: Annotated[
         Fidelity | None,
-        Meta(
-            description="how well the model played the student; null for a scripted one, or if "
+        doc(
+            "how well the model played the student; null for a scripted one, or if "
             "nothing was checked"
         ),
     ]
     edition: Annotated[
-        str | None, Meta(description="edition of students and scenarios; null in older documents")
+        str | None, doc("edition of students and scenarios; null in older documents")
     ] = None
     filler_turns: Annotated[
         Count | None,
-        Meta(
-            description="turns in which a scripted student had nothing of its own left to say, or "
+        doc(
+            "turns in which a scripted student had nothing of its own left to say, or "
             "said again what it had said; null for a model"
         ),
     ] = None

@@ -8,6 +8,8 @@ from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
+from socratic_bench.types import doc
+
 FEWEST = 6
 SHORTEST = 3  # judged turns on each side of a step
 PLACES = 4
@@ -32,29 +34,25 @@ class Trend(Struct, frozen=True, kw_only=True):
 
     kind: Annotated[
         Literal["none", "step", "slope"],
-        Meta(
-            description="step: from one turn on they are others; slope: they change from turn to "
-            "turn; none: no change that a noisy judge, or lapses of a turn or two, could not have "
-            "made up"
+        doc(
+            "step: from one turn on they are others; slope: they change from turn to turn; none: "
+            "no change that a noisy judge, or lapses of a turn or two, could not have made up"
         ),
     ]
     turn: Annotated[
         Annotated[int, Meta(ge=0)] | None,
-        Meta(description="the first turn after a step, counted as in half_life; null without one"),
+        doc("the first turn after a step, counted as in half_life; null without one"),
     ] = None
     before: Annotated[
         Point | None,
-        Meta(
-            description="mean score before the step, or the slope's line at the first judged turn"
-        ),
+        doc("mean score before the step, or the slope's line at the first judged turn"),
     ] = None
     after: Annotated[
-        Point | None,
-        Meta(description="mean score from the step on, or the line at the last judged turn"),
+        Point | None, doc("mean score from the step on, or the line at the last judged turn")
     ] = None
     slope_per_turn: Annotated[
         Annotated[float, Meta(ge=-10, le=10)] | None,
-        Meta(description="points of score per turn; null without a slope"),
+        doc("points of score per turn; null without a slope"),
     ] = None
 
 

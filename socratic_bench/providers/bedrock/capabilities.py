@@ -11,33 +11,32 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from socratic_bench.models.table import ThinkingForm, family_of
+from socratic_bench.types import doc
 
 
 class Capabilities(Struct, frozen=True, kw_only=True):
     """What a model takes."""
 
     system: Annotated[
-        bool, Meta(description="system prompts; otherwise the text opens the first user message")
+        bool, doc("system prompts; otherwise the text opens the first user message")
     ] = True
-    tools: Annotated[bool, Meta(description="tools of any kind")] = True
+    tools: Annotated[bool, doc("tools of any kind")] = True
     forced_tool: Annotated[
-        bool,
-        Meta(description="a tool choice that names a tool; otherwise JSON is asked for in words"),
+        bool, doc("a tool choice that names a tool; otherwise JSON is asked for in words")
     ] = True
-    streaming: Annotated[bool, Meta(description="ConverseStream; otherwise Converse")] = True
+    streaming: Annotated[bool, doc("ConverseStream; otherwise Converse")] = True
     streamed_tools: Annotated[
-        bool, Meta(description="tool calls in a stream; otherwise Converse is called for them")
+        bool, doc("tool calls in a stream; otherwise Converse is called for them")
     ] = True
-    prompt_cache: Annotated[bool, Meta(description="cache points")] = True
+    prompt_cache: Annotated[bool, doc("cache points")] = True
     cache_minimum: Annotated[
         int, Meta(ge=0, description="the fewest tokens of a prefix that is cached")
     ] = 1024
-    temperature: Annotated[bool, Meta(description="a temperature of the user's own")] = True
-    top_p: Annotated[bool, Meta(description="a top_p of the user's own")] = True
-    both_samplings: Annotated[bool, Meta(description="both of them in one request")] = True
+    temperature: Annotated[bool, doc("a temperature of the user's own")] = True
+    top_p: Annotated[bool, doc("a top_p of the user's own")] = True
+    both_samplings: Annotated[bool, doc("both of them in one request")] = True
     thinking: Annotated[
-        ThinkingForm | None,
-        Meta(description="how the model is asked to think; null if it cannot be asked"),
+        ThinkingForm | None, doc("how the model is asked to think; null if it cannot be asked")
     ] = "budget"
 
     def streams(self, arguments: Mapping[str, Any]) -> bool:

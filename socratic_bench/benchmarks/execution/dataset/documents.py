@@ -11,20 +11,21 @@ from socratic_bench.benchmarks.execution.dataset.verifying import Fault, Finding
 from socratic_bench.benchmarks.execution.problem import Mutation, Problem
 from socratic_bench.benchmarks.execution.sandbox.client import Limits
 from socratic_bench.documents.scalars import SCHEMA_VERSION, Amount, Count, Sha256, Version
+from socratic_bench.types import doc
 
-Id = Annotated[str, Meta(description="the problem's id")]
-ProblemSha = Annotated[Sha256, Meta(description="of its programs, calls and stored outputs")]
+Id = Annotated[str, doc("the problem's id")]
+ProblemSha = Annotated[Sha256, doc("of its programs, calls and stored outputs")]
 
 
 class DataSetEntry(Struct, frozen=True, kw_only=True):
     """The data set that was read."""
 
-    place: Annotated[str, Meta(description="as it was named")]
-    split: Annotated[str | None, Meta(description="of a folder or the Hub; null: of a file")]
-    revision: Annotated[str | None, Meta(description="commit on the Hub; null: not of the Hub")]
-    sha256: Annotated[Sha256, Meta(description="of its files' bytes")]
-    n_rows: Annotated[Count, Meta(description="rows")]
-    without_mutation: Annotated[list[str], Meta(description="ids of rows that have no mutation")]
+    place: Annotated[str, doc("as it was named")]
+    split: Annotated[str | None, doc("of a folder or the Hub; null: of a file")]
+    revision: Annotated[str | None, doc("commit on the Hub; null: not of the Hub")]
+    sha256: Annotated[Sha256, doc("of its files' bytes")]
+    n_rows: Annotated[Count, doc("rows")]
+    without_mutation: Annotated[list[str], doc("ids of rows that have no mutation")]
 
     @classmethod
     def of(cls, found: DataSet) -> "DataSetEntry":
@@ -42,9 +43,9 @@ class DataSetEntry(Struct, frozen=True, kw_only=True):
 class LimitsEntry(Struct, frozen=True, kw_only=True):
     """What one execution of a program may use."""
 
-    timeout_s: Annotated[Amount, Meta(description="seconds by the clock, for all of its calls")]
-    memory_bytes: Annotated[Count, Meta(description="address space of its process")]
-    printed_bytes: Annotated[Count, Meta(description="what it may print")]
+    timeout_s: Annotated[Amount, doc("seconds by the clock, for all of its calls")]
+    memory_bytes: Annotated[Count, doc("address space of its process")]
+    printed_bytes: Annotated[Count, doc("what it may print")]
 
     @classmethod
     def of(cls, limits: Limits) -> "LimitsEntry":
@@ -60,24 +61,24 @@ class Isolation(Struct, frozen=True, kw_only=True):
 
     user: Annotated[
         Literal["nobody", "own"],
-        Meta(description="whose rights programs had: nobody's where the command is root's"),
+        doc("whose rights programs had: nobody's where the command is root's"),
     ]
     refuses_calls: Annotated[
         bool | None,
-        Meta(
-            description="whether the kernel refused them processes, sockets and changes of files; "
+        doc(
+            "whether the kernel refused them processes, sockets and changes of files; "
             "null: no program ended by itself"
         ),
     ]
     hides_files: Annotated[
         bool | None,
-        Meta(
-            description="whether the kernel hid from them all files but Python's and the system's "
+        doc(
+            "whether the kernel hid from them all files but Python's and the system's "
             "libraries, and other processes; null: no program ended by itself"
         ),
     ]
     network_open: Annotated[
-        bool, Meta(description="whether the machine or container has a network but its own loop")
+        bool, doc("whether the machine or container has a network but its own loop")
     ]
 
 
@@ -86,10 +87,10 @@ class FindingEntry(Struct, frozen=True, kw_only=True):
 
     program: Which
     fault: Fault
-    case: Annotated[Count | None, Meta(description="index of the call, from 0; null: all of them")]
-    message: Annotated[str, Meta(description="the fault in words")]
-    stored: Annotated[str | None, Meta(description="beginning of the output in the data set")]
-    found: Annotated[list[str], Meta(description="beginning of what it gave, by run")]
+    case: Annotated[Count | None, doc("index of the call, from 0; null: all of them")]
+    message: Annotated[str, doc("the fault in words")]
+    stored: Annotated[str | None, doc("beginning of the output in the data set")]
+    found: Annotated[list[str], doc("beginning of what it gave, by run")]
 
     @classmethod
     def of(cls, finding: Finding) -> "FindingEntry":
@@ -108,8 +109,8 @@ class VerifiedRow(Struct, frozen=True, kw_only=True):
 
     id: Id
     sha256: ProblemSha
-    ok: Annotated[bool, Meta(description="whether nothing is wrong with it")]
-    findings: Annotated[list[FindingEntry], Meta(description="all that is wrong with it")]
+    ok: Annotated[bool, doc("whether nothing is wrong with it")]
+    findings: Annotated[list[FindingEntry], doc("all that is wrong with it")]
 
     @classmethod
     def of(cls, verified: Verified) -> "VerifiedRow":
@@ -126,31 +127,29 @@ class DatasetVerification(Struct, frozen=True, kw_only=True):
 
     kind: Literal["dataset_verification"] = "dataset_verification"
     schema_version: Version = SCHEMA_VERSION
-    ok: Annotated[bool, Meta(description="whether nothing is wrong with any row")]
+    ok: Annotated[bool, doc("whether nothing is wrong with any row")]
     dataset: DataSetEntry
-    n_runs: Annotated[Count, Meta(description="runs of each program, with as many hash seeds")]
-    n_wrong: Annotated[Count, Meta(description="rows with which something is wrong")]
+    n_runs: Annotated[Count, doc("runs of each program, with as many hash seeds")]
+    n_wrong: Annotated[Count, doc("rows with which something is wrong")]
     limits: LimitsEntry
     isolation: Isolation
-    rows: Annotated[list[VerifiedRow], Meta(description="all rows, in the order of the data set")]
+    rows: Annotated[list[VerifiedRow], doc("all rows, in the order of the data set")]
 
 
 class MutatedRow(Struct, frozen=True, kw_only=True):
     """What became of one problem."""
 
     id: Id
-    sha256: Annotated[ProblemSha | None, Meta(description="with the mutation; null: it has none")]
-    made: Annotated[bool, Meta(description="whether a mutation was made, or made anew")]
-    mutation_type: Annotated[str | None, Meta(description="kind of operator; null: none, unknown")]
+    sha256: Annotated[ProblemSha | None, doc("with the mutation; null: it has none")]
+    made: Annotated[bool, doc("whether a mutation was made, or made anew")]
+    mutation_type: Annotated[str | None, doc("kind of operator; null: none, unknown")]
     coverage_similarity: Annotated[
         float | None,
         Meta(ge=0, le=1, description="Jaccard index of the lines that both programs execute"),
     ]
-    n_candidates: Annotated[Count, Meta(description="mutations that were tried")]
-    n_valid: Annotated[
-        Count, Meta(description="those that end with literals, of which one or more differ")
-    ]
-    reason: Annotated[str | None, Meta(description="why none was made; null: one was")]
+    n_candidates: Annotated[Count, doc("mutations that were tried")]
+    n_valid: Annotated[Count, doc("those that end with literals, of which one or more differ")]
+    reason: Annotated[str | None, doc("why none was made; null: one was")]
 
 
 class DatasetMutation(Struct, frozen=True, kw_only=True):
@@ -159,13 +158,13 @@ class DatasetMutation(Struct, frozen=True, kw_only=True):
     kind: Literal["dataset_mutation"] = "dataset_mutation"
     schema_version: Version = SCHEMA_VERSION
     dataset: DataSetEntry
-    output: Annotated[str, Meta(description="path of the file that was written, JSON Lines")]
-    sha256: Annotated[Sha256, Meta(description="of that file")]
-    n_made: Annotated[Count, Meta(description="mutations that were made")]
-    n_without: Annotated[Count, Meta(description="rows that have none in that file")]
+    output: Annotated[str, doc("path of the file that was written, JSON Lines")]
+    sha256: Annotated[Sha256, doc("of that file")]
+    n_made: Annotated[Count, doc("mutations that were made")]
+    n_without: Annotated[Count, doc("rows that have none in that file")]
     limits: LimitsEntry
     isolation: Isolation
-    rows: Annotated[list[MutatedRow], Meta(description="all rows, in the order of the data set")]
+    rows: Annotated[list[MutatedRow], doc("all rows, in the order of the data set")]
 
 
 DOCUMENTS: Mapping[str, type[Struct]] = {

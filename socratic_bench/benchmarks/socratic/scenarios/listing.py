@@ -2,39 +2,38 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from socratic_bench.benchmarks.socratic.scenarios.checking import Checked, Report
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, own_sentences
 from socratic_bench.documents.scalars import SCHEMA_VERSION, Count, Sha256, Version
 from socratic_bench.errors import in_short
+from socratic_bench.types import doc
 
 
 class DrawnOut(Struct, frozen=True, kw_only=True):
     """A thought that good questions bring to light."""
 
-    insight: Annotated[str, Meta(description="what the student can come to see")]
-    cues: Annotated[list[str], Meta(description="words of a question that draw it out")]
+    insight: Annotated[str, doc("what the student can come to see")]
+    cues: Annotated[list[str], doc("words of a question that draw it out")]
 
 
 class ScenarioRow(Struct, frozen=True, kw_only=True):
     """One scenario."""
 
-    id: Annotated[str, Meta(description="its name, for --scenario")]
-    title: Annotated[str, Meta(description="what it is about, for people")]
-    family: Annotated[str, Meta(description="how the student's belief is weak")]
-    subject: Annotated[str, Meta(description="the field that it is from")]
-    age: Annotated[str, Meta(description="the student's")]
-    resistance: Annotated[str, Meta(description="how hard the student is to move")]
-    opening: Annotated[str, Meta(description="the student's first words")]
-    n_openings: Annotated[Count, Meta(description="openings to choose from")]
-    n_replies: Annotated[Count, Meta(description="sentences of its own of a scripted student")]
-    language: Annotated[str, Meta(description="BCP 47 tag of the language that it is held in")]
-    draws_out: Annotated[list[DrawnOut], Meta(description="what good questions bring to light")]
-    closes_after: Annotated[
-        Count | None, Meta(description="the tutor's turns after which the student leaves")
-    ]
-    sha256: Annotated[Sha256, Meta(description="fingerprint of the file")]
+    id: Annotated[str, doc("its name, for --scenario")]
+    title: Annotated[str, doc("what it is about, for people")]
+    family: Annotated[str, doc("how the student's belief is weak")]
+    subject: Annotated[str, doc("the field that it is from")]
+    age: Annotated[str, doc("the student's")]
+    resistance: Annotated[str, doc("how hard the student is to move")]
+    opening: Annotated[str, doc("the student's first words")]
+    n_openings: Annotated[Count, doc("openings to choose from")]
+    n_replies: Annotated[Count, doc("sentences of its own of a scripted student")]
+    language: Annotated[str, doc("BCP 47 tag of the language that it is held in")]
+    draws_out: Annotated[list[DrawnOut], doc("what good questions bring to light")]
+    closes_after: Annotated[Count | None, doc("the tutor's turns after which the student leaves")]
+    sha256: Annotated[Sha256, doc("fingerprint of the file")]
 
     @classmethod
     def of(cls, scenario: Scenario) -> "ScenarioRow":
@@ -62,16 +61,16 @@ class ScenarioList(Struct, frozen=True, kw_only=True):
 
     kind: Literal["scenarios"] = "scenarios"
     schema_version: Version = SCHEMA_VERSION
-    scenarios: Annotated[list[ScenarioRow], Meta(description="all scenarios, by family")]
+    scenarios: Annotated[list[ScenarioRow], doc("all scenarios, by family")]
 
 
 class CheckedRow(Struct, frozen=True, kw_only=True):
     """What the checker found in one scenario."""
 
-    id: Annotated[str | None, Meta(description="its name; null if the file cannot be used")]
-    file: Annotated[str | None, Meta(description="path of the file; null if it is built in")]
-    family: Annotated[str | None, Meta(description="its family; null if the file cannot be used")]
-    problems: Annotated[list[str], Meta(description="each with field and reason")]
+    id: Annotated[str | None, doc("its name; null if the file cannot be used")]
+    file: Annotated[str | None, doc("path of the file; null if it is built in")]
+    family: Annotated[str | None, doc("its family; null if the file cannot be used")]
+    problems: Annotated[list[str], doc("each with field and reason")]
 
     @classmethod
     def of(cls, checked: Checked) -> "CheckedRow":
@@ -89,13 +88,13 @@ class ScenarioCheck(Struct, frozen=True, kw_only=True):
 
     kind: Literal["scenario_check"] = "scenario_check"
     schema_version: Version = SCHEMA_VERSION
-    ok: Annotated[bool, Meta(description="whether there is nothing to mend")]
-    n_problems: Annotated[Count, Meta(description="problems in all")]
-    scenarios: Annotated[list[CheckedRow], Meta(description="what was found in each")]
-    problems: Annotated[list[str], Meta(description="what no single scenario is to blame for")]
-    families: Annotated[dict[str, Count], Meta(description="scenarios by family, custom left out")]
-    ages: Annotated[dict[str, Count], Meta(description="scenarios by the student's age")]
-    subjects: Annotated[dict[str, Count], Meta(description="scenarios by subject")]
+    ok: Annotated[bool, doc("whether there is nothing to mend")]
+    n_problems: Annotated[Count, doc("problems in all")]
+    scenarios: Annotated[list[CheckedRow], doc("what was found in each")]
+    problems: Annotated[list[str], doc("what no single scenario is to blame for")]
+    families: Annotated[dict[str, Count], doc("scenarios by family, custom left out")]
+    ages: Annotated[dict[str, Count], doc("scenarios by the student's age")]
+    subjects: Annotated[dict[str, Count], doc("scenarios by subject")]
 
     @classmethod
     def of(cls, report: Report) -> "ScenarioCheck":
