@@ -1,6 +1,5 @@
 """`socratic-runner judge RUNS ...`: stored runs judged again; the first verdicts stay."""
 
-import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -101,7 +100,7 @@ def _estimate(runs: "Sequence[Rejudging]", config: "RunConfig", flags: Flags) ->
 
     quiet = bool(flags.get("quiet"))
     with waiting_for("the endpoint, to count tokens", quiet=quiet):
-        document: JudgingsDryRun = forecast(runs, os.environ, config.max_cost_usd)
+        document: JudgingsDryRun = forecast(runs, config.max_cost_usd)
     words = (lambda: None) if quiet else partial(say_forecast, document)
     return print_document(plain_keys(document), words=words, pretty=bool(flags.get("pretty")))
 

@@ -126,7 +126,7 @@ def estimate(plan: "Plan", flags: Flags, cancel_token: "CancelToken") -> int:
     from .run_in_thread import run_in_thread
 
     # It uses the network, too: to see which endpoint this is, and to count tokens.
-    predict = partial(dry_run, plan, os.environ, call_by_flags())
+    predict = partial(dry_run, plan, call_by_flags())
     quiet = bool(flags.get("quiet"))
     with waiting_for("the endpoint, to count tokens", quiet=quiet):
         document = run_in_thread(lambda: in_time(predict, cancel_token))

@@ -1,6 +1,5 @@
 """The dry run of a sweep: its document, and what people see of it on stderr."""
 
-import os
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -30,7 +29,7 @@ def dry_run(
     """Print what the sweep would take; the exit code. Settings are called as `call` does."""
     quiet = bool(flags.get("quiet"))
     # It uses the network, too: to see which endpoint this is, and to count tokens.
-    predict = partial(forecast_sweep, asked, os.environ, call, cancel_token.sleep)
+    predict = partial(forecast_sweep, asked, call, cancel_token.sleep)
     with waiting_for("the forecast of every kind of cell", quiet=quiet):
         document = run_in_thread(lambda: in_time(predict, cancel_token))
 

@@ -1,7 +1,6 @@
 """Plays here what a command line says: for facts that parser, streams and exit add nothing to."""
 
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -141,5 +140,5 @@ def _failed(error: BenchError) -> Outcome:
 def predicted(*words: str, env: Mapping[str, str] | None = None) -> dict[str, Any]:
     """The document of its dry run."""
     with _asked(words, env) as config:
-        document: dict[str, Any] = forecast.dry_run(prepare(config), os.environ, call_by_flags())
+        document: dict[str, Any] = forecast.dry_run(prepare(config), call_by_flags())
     return document

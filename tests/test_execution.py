@@ -814,7 +814,7 @@ def test_of_other_models_a_dry_run_expects_replies_of_its_own():
     config = RunConfig(
         model=CLAUDE, benchmark="execution", region="us-east-1", pred_num_problems=2, seed=1
     )
-    document = fitting(dry_run(prepare(config), {}))
+    document = fitting(dry_run(prepare(config)))
 
     assert document["n_turns"] == document["usage"]["model"]["calls"] > 0
     replies = document["assumptions"]["replies"]["model"]

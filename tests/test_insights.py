@@ -1,7 +1,6 @@
 """What the student came to see, by the closing verdict: whole runs through `run`, over HTTP."""
 
 import json
-import os
 import threading
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
@@ -573,7 +572,7 @@ class TestItsMoney:
 
 
 def predicted(config: RunConfig) -> dict[str, Any]:
-    document: dict[str, Any] = dry_run(prepare(config), os.environ)
+    document: dict[str, Any] = dry_run(prepare(config))
     return document
 
 

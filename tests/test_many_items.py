@@ -282,7 +282,7 @@ def test_a_signal_ends_it_at_once_while_calls_hang(service, out):
 
 def budget_for(calls: int) -> float:
     """Enough for so many of the emulator's answers, by what they are foretold to cost."""
-    whole = dry_run(prepare(config_of(60), benchmark=Sums()), {})
+    whole = dry_run(prepare(config_of(60), benchmark=Sums()))
     return float(whole["high"]["cost_usd"]) / 60 * calls
 
 
@@ -304,7 +304,7 @@ def test_a_budget_ends_it_and_keeps_what_it_bought(service, out):
 def test_a_dry_run_plays_them_side_by_side_with_a_budget():
     plan = prepare(config_of(60), benchmark=Sums())
     alone = prepare(config_of(60, max_concurrency=1), benchmark=Sums())
-    whole, slow = dry_run(plan, {}), dry_run(alone, {})
+    whole, slow = dry_run(plan), dry_run(alone)
 
     assert breaches("dry_run", whole, PARTS) == []
     assert (whole["n_turns"], whole["usage"]["model"]["calls"]) == (60, 60)
@@ -314,7 +314,7 @@ def test_a_dry_run_plays_them_side_by_side_with_a_budget():
     assert paths == [pytest.approx(4 * 0.007, abs=0.001), pytest.approx(60 * 0.007, abs=0.001)]
 
     short = config_of(60, max_cost_usd=budget_for(30))
-    foretold = dry_run(prepare(short, benchmark=Sums()), {})
+    foretold = dry_run(prepare(short, benchmark=Sums()))
     played = play(short).document
     assert (foretold["end_reason"], foretold["budget"]["covers_high"]) == ("budget", False)
     assert foretold["n_turns"] == pytest.approx(played["n_turns"], abs=CONFIG.max_concurrency)
@@ -322,7 +322,7 @@ def test_a_dry_run_plays_them_side_by_side_with_a_budget():
 
 def test_a_dry_run_with_a_judge_and_a_budget_comes_to_its_end():
     config = config_of(200, judge_model=MODEL, max_cost_usd=0.5)
-    foretold = dry_run(prepare(config, benchmark=Sums(rubric=RUBRIC)), {})
+    foretold = dry_run(prepare(config, benchmark=Sums(rubric=RUBRIC)))
 
     assert foretold["end_reason"] == "budget"
     assert 0 < foretold["usage"]["judge"]["calls"] <= foretold["n_turns"] < 200
@@ -349,7 +349,7 @@ def test_threads_of_an_episode_s_own_are_served_and_foretold(service):
     service.scripts["tutor"] = sums()
     result = play(turns=20, benchmark=Sums(episode=OwnThreads))
     config = config_of(20, max_cost_usd=budget_for(40))
-    foretold = dry_run(prepare(config, benchmark=Sums(episode=OwnThreads)), {})
+    foretold = dry_run(prepare(config, benchmark=Sums(episode=OwnThreads)))
 
     assert (result.exit_code, result.document["n_turns"]) == (0, 20)
     assert (foretold["n_turns"], foretold["end_reason"]) == (20, "max_turns")
@@ -456,9 +456,7 @@ def test_each_item_may_have_a_rubric_of_its_own(service, out):
         resume_run_id=result.run_id,
     )
     assert again.document["turns"] == document["turns"]
-    foretold = dry_run(
-        prepare(replace(CONFIG, turns=6, judge_model="judge"), benchmark=benchmark), {}
-    )
+    foretold = dry_run(prepare(replace(CONFIG, turns=6, judge_model="judge"), benchmark=benchmark))
     assert foretold["usage"]["judge"]["calls"] == 5
 
 
@@ -538,7 +536,7 @@ def steps(turns: int, plan_of: Any) -> int:
 
     sys.setprofile(count)
     try:
-        assert dry_run(plan, {})["n_turns"] == turns
+        assert dry_run(plan)["n_turns"] == turns
     finally:
         sys.setprofile(None)
     return n_calls
@@ -554,7 +552,7 @@ def test_what_a_dry_run_takes_grows_with_the_items_and_not_with_their_square():
 
 
 def test_ten_thousand_are_foretold():
-    document = dry_run(prepare(replace(CONFIG, turns=10_000), benchmark=Sums()), {})
+    document = dry_run(prepare(replace(CONFIG, turns=10_000), benchmark=Sums()))
 
     assert (document["n_turns"], document["usage"]["model"]["calls"]) == (10_000, 10_000)
     assert breaches("dry_run", document, PARTS) == []

@@ -154,6 +154,6 @@ def test_without_a_price_a_budget_ends_the_run_and_says_which_is_missing(bedrock
 
 
 def test_a_dry_run_foretells_it(config):
-    document = dry_run(prepare(config, benchmark=JuryBenchmark()), {})
+    document = dry_run(prepare(config, benchmark=JuryBenchmark()))
 
     assert set(document["cost"]["by_model"]["juror"]) == set(PRICES)

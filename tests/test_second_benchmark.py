@@ -303,7 +303,7 @@ def test_every_actor_is_counted_by_its_name_and_only_the_tested_one_has_the_tier
     service.scripts[NOVA] = [answer("?"), answer("4")]
     benchmark = CriticBenchmark(parts=CRITIC)
     document = run(config, benchmark=benchmark).document
-    predicted = dry_run(prepare(config, benchmark=benchmark), {})
+    predicted = dry_run(prepare(config, benchmark=benchmark))
 
     assert breaches("run", document, CRITIC) == breaches("dry_run", predicted, CRITIC) == []
     roles = ["writer", "critic", "judge"]
@@ -329,7 +329,7 @@ def test_actors_have_names_of_their_own(name):
 
 def test_a_dry_run_goes_by_what_it_expects_of_replies():
     plan = prepare(CONFIG, benchmark=GoldenBenchmark())
-    document = dry_run(plan, {})
+    document = dry_run(plan)
 
     assert breaches("dry_run", document, PARTS) == []
     usage = document["usage"]["total"]

@@ -1,6 +1,6 @@
 """What a run would take: calls, tokens, money and time, without a call that costs anything."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from time import monotonic
@@ -20,14 +20,12 @@ from socratic_bench.types import Json
 OTHERS: tuple[Length, ...] = ("short", "long")
 
 
-def dry_run(
-    plan: Plan, environ: Mapping[str, str], call: Callable[[str], str] = str
-) -> dict[str, Json]:
+def dry_run(plan: Plan, call: Callable[[str], str] = str) -> dict[str, Json]:
     """The document of a dry run, in which settings are called as `call` does.
 
     Raises `UsageError` if a store is sure to be unusable.
     """
-    forecaster = Forecaster(environ)
+    forecaster = Forecaster()
     forecaster.check_stores(plan.config)
     forecast = forecaster.forecast(plan)
     if refusal := forecast.expected["likely"].refusal:
@@ -50,8 +48,7 @@ class Forecaster:
     model's request has. The prompt caches keep instructions from one run to the next.
     """
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self._environ = environ
+    def __init__(self) -> None:
         self._emulations: dict[str, Emulation | None] = {}
         self._scales: dict[tuple[Hashable, str], float | None] = {}
         self._prefixes: dict[Hashable, set[int]] = {}
@@ -115,7 +112,7 @@ class Forecaster:
     def _emulation(self, config: RunConfig) -> Emulation | None:
         if config.offline:
             return EMBEDDED
-        url = _foreign_endpoint(config, self._environ)
+        url = _foreign_endpoint(config)
         if url and url not in self._emulations:
             self._emulations[url] = emulation_at(url)
         return self._emulations[url] if url else None
@@ -188,7 +185,7 @@ def _sizes(config: RunConfig) -> Iterator[Sizes | None]:
         yield provider.sizes
 
 
-def _foreign_endpoint(config: RunConfig, environ: Mapping[str, str]) -> str | None:
+def _foreign_endpoint(config: RunConfig) -> str | None:
     """The URL of an endpoint that is not the service's own, which may be an emulator's: its own are
     never asked if they are one.
     """
@@ -196,5 +193,5 @@ def _foreign_endpoint(config: RunConfig, environ: Mapping[str, str]) -> str | No
         return None
     from socratic_bench.providers.bedrock.session import configured_endpoint, is_aws
 
-    url = configured_endpoint(config.region or OFFLINE_REGION, environ)
+    url = configured_endpoint(config.region or OFFLINE_REGION)
     return url if url and not is_aws(url) else None

@@ -58,11 +58,9 @@ def judge_again(
     return results
 
 
-def forecast(
-    runs: Sequence[Rejudging], environ: Mapping[str, str], max_cost_usd: float | None = None
-) -> JudgingsDryRun:
+def forecast(runs: Sequence[Rejudging], max_cost_usd: float | None = None) -> JudgingsDryRun:
     """What it would take, without a call of a model; what was judged before is not left out."""
-    forecaster = Forecaster(environ)
+    forecaster = Forecaster()
     found = [(one, forecaster.forecast(one.plan)) for one in runs]
     plan, billing = runs[0].plan, _billing(runs[0].plan)
     calls: dict[Length, Sequence[Completion]] = {

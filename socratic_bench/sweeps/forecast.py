@@ -50,7 +50,6 @@ from socratic_bench.types import EndReason, Json
 
 def forecast_sweep(
     asked: Asked,
-    environ: Mapping[str, str],
     call: Callable[[str], str] = str,
     sleep: Callable[[float], None] = time.sleep,
 ) -> SweepDryRun:
@@ -59,7 +58,7 @@ def forecast_sweep(
     Raises `UsageError` if a store is sure to be unusable, and `ArtifactError` if one that holds the
     earlier part of the sweep cannot be read.
     """
-    forecaster = Forecaster(environ)
+    forecaster = Forecaster()
     forecaster.check_stores(asked.grid.base)
     seed, rows = _earlier(asked, sleep)
     grid = replace(asked.grid, base=replace(asked.grid.base, seed=seed))

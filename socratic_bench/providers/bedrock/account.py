@@ -42,30 +42,28 @@ _UNNEEDED = {
 }
 
 
-def identities(config: CoreConfig, environ: Mapping[str, str] = os.environ) -> Iterator[Finding]:
+def identities(config: CoreConfig) -> Iterator[Finding]:
     """Whose the credentials are; and the role's, if one is taken for calls."""
     if config.offline:
         yield _finding("credentials", "ok", "none", "the embedded endpoint needs none")
         return
-    if environ.get(BEARER_TOKEN) and not config.assume_role_arn:
+    if os.environ.get(BEARER_TOKEN) and not config.assume_role_arn:
         said = f"{BEARER_TOKEN} is set: an API key signs, and AWS STS cannot tell whose it is"
         yield _finding("credentials", "unknown", "API key", said)
         return
-    yield _identity("credentials", config, None, environ)
+    yield _identity("credentials", config, None)
     if config.assume_role_arn:
-        yield _identity("role", config, config.assume_role_arn, environ)
+        yield _identity("role", config, config.assume_role_arn)
 
 
-def quotas(
-    config: CoreConfig, model_ids: Sequence[str], environ: Mapping[str, str] = os.environ
-) -> Mapping[str, Quota]:
+def quotas(config: CoreConfig, model_ids: Sequence[str]) -> Mapping[str, Quota]:
     """What the account may have of the models. Raises `ModelError`."""
     if config.offline:
         return {}
     region = config.region or OFFLINE_REGION
     try:
         session = open_session(_endpoint(config, config.assume_role_arn))
-        client = _client(session, QUOTAS, region, environ)
+        client = _client(session, QUOTAS, region)
         if client is None:
             raise _unknown(_unasked(QUOTAS))
         rows = [*_rows(client)]
@@ -76,16 +74,14 @@ def quotas(
     return quotas_by_model(rows, model_ids)
 
 
-def _identity(
-    check: CheckName, config: CoreConfig, role_arn: str | None, environ: Mapping[str, str]
-) -> Finding:
+def _identity(check: CheckName, config: CoreConfig, role_arn: str | None) -> Finding:
     subject = role_arn or "the caller"
     try:
         session = open_session(_endpoint(config, role_arn))
         make_ready(session, role_arn)
         if session.get_credentials() is None:
             return _asked_in_vain(check, subject, NoCredentialsError())
-        client = _client(session, STS, config.region or OFFLINE_REGION, environ)
+        client = _client(session, STS, config.region or OFFLINE_REGION)
         if client is None:
             return _finding(check, "unknown", subject, _unasked(STS))
         told = client.get_caller_identity()
@@ -118,11 +114,11 @@ def _rows(client: Any) -> Iterator[Mapping[str, Any]]:  # noqa: ANN401 -- the SD
         more = {"NextToken": page["NextToken"]}
 
 
-def _client(session: Session, service: str, region: str, environ: Mapping[str, str]) -> Any:  # noqa: ANN401 -- the SDK makes its classes while it runs
+def _client(session: Session, service: str, region: str) -> Any:  # noqa: ANN401 -- the SDK makes its classes while it runs
     """`None` if models are called at another endpoint than AWS's own and the service is not: what
     that endpoint is called with says nothing of an account there.
     """
-    if _is_known_elsewhere(service, environ):
+    if _is_known_elsewhere(service):
         return None
     config = Config(
         retries={"total_max_attempts": 1, "mode": "standard"},
@@ -131,17 +127,16 @@ def _client(session: Session, service: str, region: str, environ: Mapping[str, s
     )
     with making():
         client = make_client(session, service, region_name=region, config=config)
-    runtime = configured_endpoint(region, environ)
+    runtime = configured_endpoint(region)
     if runtime and not is_aws(runtime) and is_aws(client.meta.endpoint_url):
         return None
     return client
 
 
-def _is_known_elsewhere(service: str, environ: Mapping[str, str]) -> bool:
+def _is_known_elsewhere(service: str) -> bool:
     """Whether variables alone tell it; to make a client takes longer."""
-    everywhere, ignored = (environ.get(name) for name in ("AWS_ENDPOINT_URL", _IGNORED))
-    runtime = environ.get("AWS_ENDPOINT_URL_BEDROCK_RUNTIME")
-    told = not (everywhere or ignored or environ.get(_VARIABLES[service]))
+    runtime = os.environ.get("AWS_ENDPOINT_URL_BEDROCK_RUNTIME")
+    told = not any(map(os.environ.get, ("AWS_ENDPOINT_URL", _IGNORED, _VARIABLES[service])))
     return bool(told and runtime and not is_aws(runtime))
 
 

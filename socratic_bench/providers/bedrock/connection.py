@@ -2,7 +2,6 @@
 
 import os
 import threading
-from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -42,15 +41,8 @@ class Connection:
     Raises `ModelError` where the SDK's environment allows none.
     """
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        *,
-        environ: Mapping[str, str] = os.environ,
-        session: "Session | None" = None,
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, *, session: "Session | None" = None) -> None:
         self._endpoint = endpoint
-        self._environ = environ
         self._lock = threading.Lock()
         # Held as long as it takes, and so by nobody who could not be left behind.
         self._opening = threading.Lock()
@@ -73,13 +65,13 @@ class Connection:
 
         Raises `CredentialsError`. A client that signs with an API key needs none.
         """
-        if not signs_with_token(client, self._environ):
+        if not signs_with_token(client):
             make = partial(make_ready, self._session, self._endpoint.assume_role_arn)
             make() if are_at_hand(self._session) else aside(make)
 
     def is_ready(self, client: "BedrockRuntimeClient") -> bool:
         """Whether the client signs without asking anybody for newer credentials."""
-        return signs_with_token(client, self._environ) or are_at_hand(self._session)
+        return signs_with_token(client) or are_at_hand(self._session)
 
     def answered(self, client: "BedrockRuntimeClient") -> None:
         """Marks the client's credentials as good, so that they may be renewed once they expire."""
@@ -107,7 +99,7 @@ class Connection:
         from socratic_bench.providers.bedrock.advice import better_hint
 
         listing = self._known_listing()
-        return better_hint(kind, cause, model_id=model_id, environ=self._environ, listing=listing)
+        return better_hint(kind, cause, model_id=model_id, environ=os.environ, listing=listing)
 
     def _known_listing(self) -> "Listing":
         """One for all failures, until the credentials are renewed."""
@@ -128,8 +120,6 @@ class Connection:
 
     def _open(self, session: "Session | None" = None) -> None:
         self._session = session or open_session(self._endpoint)
-        self.client: BedrockRuntimeClient = runtime_client(
-            self._session, self._endpoint, self._environ
-        )
+        self.client: BedrockRuntimeClient = runtime_client(self._session, self._endpoint)
         self._listing = None
         self._is_spent = False

@@ -1,6 +1,5 @@
 """Has the service count a request's tokens: free of charge, best effort, and one short try."""
 
-import os
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -55,7 +54,6 @@ def count_tokens(
     *,
     region: str,
     assume_role_arn: str | None,
-    environ: Mapping[str, str] = os.environ,
 ) -> Counts:
     """Have the service count the requests, by model id, as far as it does so in time."""
     asked = {m: wire for m, wire in requests.items() if base_id(m).startswith(_FAMILIES)}
@@ -75,7 +73,7 @@ def count_tokens(
     def count_all() -> None:
         try:
             session = open_session(endpoint)
-            client = runtime_client(session, endpoint, environ)
+            client = runtime_client(session, endpoint)
             make_ready(session, assume_role_arn)
         except _UNKNOWN:
             return

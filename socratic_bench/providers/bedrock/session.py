@@ -1,7 +1,7 @@
 """SDK sessions, credentials and clients: with which identity and to which endpoint calls go."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -62,9 +62,7 @@ def open_session(endpoint: Endpoint) -> Session:
         return _stand_in_session() if endpoint.url else _users_session(endpoint)
 
 
-def runtime_client(
-    session: Session, endpoint: Endpoint, environ: Mapping[str, str]
-) -> "BedrockRuntimeClient":
+def runtime_client(session: Session, endpoint: Endpoint) -> "BedrockRuntimeClient":
     """A client that sends each request once: every retry is decided, counted and seen here.
 
     Raises `ModelError` where the SDK's own environment allows no client.
@@ -73,14 +71,14 @@ def runtime_client(
         if endpoint.url:
             return _embedded_client(session, endpoint, endpoint.url)
         client = _client(session, endpoint, _config(endpoint))
-        if client.meta.endpoint_url.startswith("http://") and environ.get(BEARER_TOKEN):
+        if client.meta.endpoint_url.startswith("http://") and os.environ.get(BEARER_TOKEN):
             # The SDK refuses bearer tokens without TLS, even where keys are at hand.
             config = _config(endpoint, auth_scheme_preference="sigv4")
             client = _client(session, endpoint, config)
         return client
 
 
-def configured_endpoint(region: str, environ: Mapping[str, str]) -> str | None:
+def configured_endpoint(region: str) -> str | None:
     """Where environment and configuration files send calls: a URL, the service's own by default.
 
     Nobody is asked for credentials. `None` where the SDK allows no client.
@@ -89,7 +87,7 @@ def configured_endpoint(region: str, environ: Mapping[str, str]) -> str | None:
         with making():
             session = new_session()
             session.set_credentials("nobody", "nobody")
-        return runtime_client(session, Endpoint(region=region), environ).meta.endpoint_url
+        return runtime_client(session, Endpoint(region=region)).meta.endpoint_url
     except ModelError:
         return None
 
@@ -99,9 +97,9 @@ def is_aws(url: str) -> bool:
     return (urlsplit(url).hostname or "").endswith(AWS)
 
 
-def signs_with_token(client: "BedrockRuntimeClient", environ: Mapping[str, str]) -> bool:
+def signs_with_token(client: "BedrockRuntimeClient") -> bool:
     """Whether the client's requests carry an API key, and are signed with no others."""
-    return bool(environ.get(BEARER_TOKEN)) and not client.meta.endpoint_url.startswith("http://")
+    return bool(os.environ.get(BEARER_TOKEN)) and not client.meta.endpoint_url.startswith("http://")
 
 
 @contextmanager
