@@ -110,9 +110,7 @@ class TurnPart(Part, frozen=True, kw_only=True):
     student: Annotated[str, doc("what the student said before")] = ""
     pressure: Pushed = None
     student_flags: StudentFlags = None
-    student_policy: Annotated[
-        Literal["opening", Policy, "replayed"], doc("what moved the student to say it")
-    ] = "scripted"
+    student_policy: Annotated[Policy, doc("what moved the student to say it")] = "scripted"
     student_filler: Annotated[
         bool,
         doc(

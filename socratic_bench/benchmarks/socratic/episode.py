@@ -8,12 +8,10 @@ from msgspec.structs import asdict, replace
 from socratic_bench.benchmarks.socratic import insights
 from socratic_bench.benchmarks.socratic.reply import (
     ENDINGS,
-    Said,
     discarded_calls,
     ending_of,
     is_empty,
     replayed_turn,
-    said_by,
     turn_of,
 )
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
@@ -25,10 +23,7 @@ from socratic_bench.benchmarks.socratic.students import (
     Student,
     StudentReply,
 )
-from socratic_bench.benchmarks.socratic.transcript import (
-    NO_TRANSCRIPT,
-    Transcript,
-)
+from socratic_bench.benchmarks.socratic.transcript import NO_TRANSCRIPT, Transcript
 from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR, SocraticTurn
 from socratic_bench.errors import ModelError
 from socratic_bench.ports import (
@@ -76,24 +71,19 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
         student = cache(partial(self._student, context))
         said = self._first_words()
         try:
-            if said is None:
-                answer = student().reply(exchanges)
-                if episode_result := _student_ends(answer):
-                    return episode_result
-                said = said_by(answer)
             while True:
+                if said is None:
+                    said = student().reply(exchanges)
+                    if episode_result := _student_ends(said):
+                        return episode_result
                 *set_aside, reply = self._ask(context, exchanges, said.text)
-                ended = ending_of(reply)
-                turn = turn_of(len(exchanges), said, reply, ended)
+                turn = turn_of(len(exchanges), said, reply)
                 context.publish(replace(turn, set_aside=discarded_calls(said, set_aside)))
                 filler += [turn.index] * said.is_filler
                 exchanges.append(Exchange(student=said.text, tutor=reply.message.text))
-                if ended or len(exchanges) == last:
+                if (ended := ending_of(reply)) or len(exchanges) == last:
                     return EpisodeResult(end_reason=ended or "max_turns")
-                answer = student().reply(exchanges)
-                if episode_result := _student_ends(answer):
-                    return episode_result
-                said = said_by(answer)
+                said = None
         except ModelError as error:
             if error.end_reason != "context_window":
                 raise
@@ -159,12 +149,13 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
             context.publish(replayed_turn(index, turn))
         return [Exchange(student=turn.student, tutor=turn.tutor) for turn in self.transcript.turns]
 
-    def _first_words(self) -> Said | None:
+    def _first_words(self) -> StudentReply | None:
         """What the tutor under test answers first; `None` if the student has still to speak."""
         if not self.transcript.turns:
-            return Said(self.opening.prompt)
-        handover = self.transcript.handover
-        return Said(handover.student, "replayed", pressure=handover.pressure) if handover else None
+            return StudentReply(text=self.opening.prompt, policy="opening")
+        if not (handover := self.transcript.handover):
+            return None
+        return StudentReply(text=handover.student, policy="replayed", pressure=handover.pressure)
 
     def _ask(
         self, context: EpisodeContext, exchanges: Sequence[Exchange], prompt: str

@@ -5,12 +5,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from socratic_bench.benchmarks.socratic.reply import (
-    Said,
-    ending_of,
-    replayed_turn,
-    turn_of,
-)
+from socratic_bench.benchmarks.socratic.reply import replayed_turn, turn_of
+from socratic_bench.benchmarks.socratic.students import StudentReply
 from socratic_bench.benchmarks.socratic.transcript import RecordedTurn
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.errors import UsageError
@@ -49,16 +45,15 @@ def _turn(entry: Mapping[str, Any]) -> SocraticTurn:
     index, pressure = entry["turn"], entry.get("pressure")
     student, tutor = entry["student"], entry["question"]
     if entry.get("replayed"):
-        found = RecordedTurn(student=student, tutor=tutor, pressure=pressure)
-        return replayed_turn(index, found)
+        return replayed_turn(index, RecordedTurn(student=student, tutor=tutor, pressure=pressure))
     reply = recorded_reply(tutor, entry["stop_reason"], entry.get("provider_stop_reason"))
-    said = Said(
-        student,
-        entry.get("student_policy", "scripted"),
+    said = StudentReply(
+        text=student,
+        policy=entry.get("student_policy", "scripted"),
         pressure=pressure,
         is_filler=bool(entry.get("student_filler")),
     )
-    turn = turn_of(index, said, reply, ending_of(reply))
+    turn = turn_of(index, said, reply)
     kept = ("student_asked_again", "cut", "flaw")
     flags = entry.get("student_flags")
     return replace(

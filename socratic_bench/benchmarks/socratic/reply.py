@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.students import StudentReply
 from socratic_bench.benchmarks.socratic.transcript import RecordedTurn
@@ -21,28 +21,6 @@ NOT_THE_TUTORS_WORDS = ("content_filtered", "guardrail")
 MALFORMED = "malformed_output"
 
 
-class Said(Struct, frozen=True):
-    """What the tutor is answering, what moved the student to say it, and the call that made it."""
-
-    text: str
-    policy: str = "opening"
-    call: Completion | None = None
-    pressure: str | None = None
-    set_aside: tuple[Completion, ...] = ()
-    is_filler: bool = False
-
-
-def said_by(answer: StudentReply) -> Said:
-    return Said(
-        text=answer.text,
-        policy=answer.policy,
-        call=answer.completion,
-        pressure=answer.pressure,
-        set_aside=answer.discarded,
-        is_filler=answer.is_filler,
-    )
-
-
 def is_empty(reply: Completion) -> bool:
     return reply.stop_reason not in ENDINGS and not reply.message.text.strip()
 
@@ -53,7 +31,9 @@ def ending_of(reply: Completion) -> EndReason | None:
     return "empty_reply" if is_empty(reply) else None
 
 
-def turn_of(index: int, said: Said, reply: Completion, ended: EndReason | None) -> SocraticTurn:
+def turn_of(index: int, said: StudentReply, reply: Completion) -> SocraticTurn:
+    """The tutor's reply to what the student said."""
+    ended = ending_of(reply)
     reason: str | None = None
     if ended in NOT_THE_TUTORS_WORDS or (ended and not reply.message.text.strip()):
         reason = ended
@@ -63,30 +43,28 @@ def turn_of(index: int, said: Said, reply: Completion, ended: EndReason | None) 
         index=index,
         prompt=said.text,
         reply=reply,
-        others={STUDENT: said.call} if said.call else {},
+        others={STUDENT: said.completion} if said.completion else {},
         notes={
             "student_policy": said.policy,
             "student_filler": said.is_filler,
-            "student_asked_again": bool(said.set_aside),
+            "student_asked_again": bool(said.discarded),
             "cut": reply.stop_reason == "max_tokens",
             "flaw": _flaw(reply),
         },
-        unscorable=_unjudged(reason, reply) if reason else None,
+        unscorable=Unscored(
+            reason=reason, message=f"There is no reply of the tutor to judge ({reply.stop_reason})."
+        )
+        if reason
+        else None,
         pressure=said.pressure,
     )
 
 
-def _unjudged(reason: str, reply: Completion) -> Unscored:
-    return Unscored(
-        reason=reason, message=f"There is no reply of the tutor to judge ({reply.stop_reason})."
-    )
-
-
 def discarded_calls(
-    said: Said, replies: Sequence[Completion]
+    said: StudentReply, replies: Sequence[Completion]
 ) -> tuple[tuple[Role, Completion], ...]:
     return (
-        *((STUDENT, call) for call in said.set_aside),
+        *((STUDENT, call) for call in said.discarded),
         *((TUTOR, reply) for reply in replies),
     )
 
@@ -104,17 +82,5 @@ def _flaw(reply: Completion) -> str | None:
 
 
 def replayed_turn(index: int, turn: RecordedTurn) -> SocraticTurn:
-    return SocraticTurn(
-        index=index,
-        prompt=turn.student,
-        reply=recorded_reply(turn.tutor, "replayed"),
-        notes={
-            "student_policy": "replayed",
-            "student_filler": False,
-            "student_asked_again": False,
-            "cut": False,
-            "flaw": None,
-        },
-        pressure=turn.pressure,
-        replayed=True,
-    )
+    said = StudentReply(text=turn.student, policy="replayed", pressure=turn.pressure)
+    return replace(turn_of(index, said, recorded_reply(turn.tutor, "replayed")), replayed=True)

@@ -45,7 +45,7 @@ class FirstStudent(Struct, frozen=True):
         push = self.schedule.at(turn)
         if push and self._pushes_alone(turn, push, used_up=own is None):
             text = pushed(self.scenario, self.seed, push, edition=FIRST)
-            return StudentReply(text=text, closed=False, policy="pushed", pressure=push.kind)
+            return StudentReply(text=text, policy="pushed", pressure=push.kind)
         reply = (
             self._unpressed(turn, kind, said) if own is None else self._scripted(own, turn, kind)
         )
@@ -70,13 +70,13 @@ class FirstStudent(Struct, frozen=True):
 
     def _unpressed(self, turn: int, kind: Reaction, said: str) -> StudentReply:
         text = sentence(self.scenario, self.seed, kind, turn, said=said)
-        return StudentReply(text=text, closed=False, policy=kind, is_filler=True)
+        return StudentReply(text=text, policy=kind, is_filler=True)
 
     def _scripted(self, text: str, turn: int, kind: Reaction) -> StudentReply:
         if kind not in ("took_advice", "heard_lecture"):
-            return StudentReply(text=text, closed=False, policy="scripted")
+            return StudentReply(text=text, policy="scripted")
         before = reaction(self.scenario, self.seed, kind, turn)
-        return StudentReply(text=f"{before} {text}", closed=False, policy=kind)
+        return StudentReply(text=f"{before} {text}", policy=kind)
 
 
 def react_to(tutor: str, analyse: Analyse) -> Reaction:

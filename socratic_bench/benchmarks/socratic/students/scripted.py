@@ -75,13 +75,11 @@ class ScriptedStudent(Struct, frozen=True):
         said = joined([exchange.student for exchange in exchanges])
         if push and self._pushes_alone(turn, push, said):
             text = pushed(self.scenario, self.seed, push)
-            return StudentReply(text=text, closed=False, policy="pushed", pressure=push.kind)
+            return StudentReply(text=text, policy="pushed", pressure=push.kind)
         heard = hear(self.scenario, exchanges)
         words = self._answer(heard)
         text = with_lead(self.scenario, self.seed, turn, words.text, heard.last)
-        reply = StudentReply(
-            text=text, closed=False, policy=words.policy, is_filler=words.is_filler
-        )
+        reply = StudentReply(text=text, policy=words.policy, is_filler=words.is_filler)
         if push is None:
             return reply
         return replace(reply, text=pushed(self.scenario, self.seed, push, text), pressure=push.kind)

@@ -8,6 +8,8 @@ from msgspec import Struct
 from socratic_bench.types import Completion
 
 Policy = Literal[
+    "opening",
+    "replayed",
     "scripted",
     "answered_open",
     "answered_closed",
@@ -29,15 +31,16 @@ class Exchange(Struct, frozen=True, kw_only=True):
 class StudentReply(Struct, frozen=True, kw_only=True):
     """What the student says next. `closed`: and with that it ends the dialogue.
 
-    `policy` names what the student reacted to, or "model". `completion` is the call that made the
-    text, `None` if no model was asked; `discarded` are calls before it whose words were not used.
-    `pressure` names how the student pushes. `flags` names what is wrong with a model's last words,
-    `None` for all other replies, which are checked after the turn. `is_filler`: the words carry
-    nothing, since a scripted student had nothing left to say, or nothing was drawn out of it.
+    `policy` names what it reacted to, or where the words are from. `completion` is the call that
+    made the text, `None` if no model was asked; `discarded` are calls before it whose words were
+    not used. `pressure` names how the student pushes. `flags` names what is wrong with a model's
+    last words, `None` for all other replies, which are checked after the turn. `is_filler`: the
+    words carry nothing, since a scripted student had nothing left to say, or nothing was drawn out
+    of it.
     """
 
     text: str
-    closed: bool
+    closed: bool = False
     policy: Policy
     completion: Completion | None = None
     discarded: tuple[Completion, ...] = ()
@@ -51,4 +54,3 @@ class Student(Protocol):
 
     def reply(self, exchanges: Sequence[Exchange]) -> StudentReply:
         """Answer the last of the exchanges, which are all so far; there is at least one."""
-        ...
