@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from socratic_bench.benchmarks.socratic.heuristics import analyse
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
 from socratic_bench.benchmarks.socratic.settings import FIRST
 from socratic_bench.benchmarks.socratic.students.phrases import Reaction, reaction, sentence
@@ -14,7 +15,6 @@ from socratic_bench.benchmarks.socratic.students.pressure import (
     pushed,
     replaces,
 )
-from socratic_bench.benchmarks.socratic.students.reading import Analyse, heuristics
 from socratic_bench.benchmarks.socratic.students.seeded import draw
 from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
 
@@ -32,14 +32,13 @@ class FirstStudent(Struct, frozen=True):
 
     scenario: Scenario
     seed: int
-    analyse: Analyse = heuristics
     schedule: Schedule = field(default_factory=Schedule)
 
     def reply(self, exchanges: Sequence[Exchange]) -> StudentReply:
         turn = len(exchanges)
         if self._closes(turn):
             return StudentReply(text=self.scenario.closing or "", closed=True, policy="scripted")
-        kind = react_to(exchanges[-1].tutor, self.analyse)
+        kind = react_to(exchanges[-1].tutor)
         said = " \n ".join(("", *(exchange.student for exchange in exchanges), ""))
         own = self._unsaid(said)
         push = self.schedule.at(turn)
@@ -79,7 +78,7 @@ class FirstStudent(Struct, frozen=True):
         return StudentReply(text=f"{before} {text}", policy=kind)
 
 
-def react_to(tutor: str, analyse: Analyse) -> Reaction:
+def react_to(tutor: str) -> Reaction:
     """What the tutor just did, as the student takes it.
 
     Advice with no more than a closed question after it ("Does that help?") is still advice.

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from socratic_bench.benchmarks.socratic.heuristics import analyse
 from socratic_bench.benchmarks.socratic.scenarios import Scenario
 from socratic_bench.benchmarks.socratic.students.asking import Asked, has_number
 from socratic_bench.benchmarks.socratic.students.drawing import (
@@ -25,7 +26,6 @@ from socratic_bench.benchmarks.socratic.students.pressure import (
     pushed,
     replaces,
 )
-from socratic_bench.benchmarks.socratic.students.reading import Analyse, heuristics
 from socratic_bench.benchmarks.socratic.students.role import SENTENCE
 from socratic_bench.benchmarks.socratic.students.seeded import draw
 from socratic_bench.benchmarks.socratic.students.shared_words import rare_words, words_of
@@ -64,7 +64,6 @@ class ScriptedStudent(Struct, frozen=True):
 
     scenario: Scenario
     seed: int
-    analyse: Analyse = heuristics
     schedule: Schedule = field(default_factory=Schedule)
 
     def reply(self, exchanges: Sequence[Exchange]) -> StudentReply:
@@ -132,10 +131,10 @@ class ScriptedStudent(Struct, frozen=True):
 
     def _advises(self, asked: Asked, tutor: str) -> bool:
         """Advice with no more than a yes-or-no question after it is still advice."""
-        return bool(asked.rest) and bool(self.analyse(tutor).has_advice)
+        return bool(asked.rest) and bool(analyse(tutor).has_advice)
 
     def _told(self, tutor: str) -> Policy:
-        if self.analyse(tutor).has_advice:
+        if analyse(tutor).has_advice:
             return "took_advice"
         return "heard_lecture" if len(tutor.split()) >= _LECTURE_WORDS else "prompted"
 
