@@ -196,7 +196,7 @@ class Mistakes:
     def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
         if not isinstance(error, UsageError):
             return False
-        self.said += (one for one in error.said if one not in self.said)
+        self.said += error.said  # the same one twice is told once, see `call_settings`
         self._hints += [one for one in error.hints if one not in self._hints]
         return True
 

@@ -9,9 +9,9 @@ import pytest
 from socratic_bench.benchmarks.socratic.scenarios.loading import DATA
 from socratic_bench.benchmarks.socratic.transcript import (
     RecordedTurn,
-    TranscriptError,
     read_transcript,
 )
+from socratic_bench.errors import UsageError
 from tests.command import OPENING, Outcome, assert_valid, run
 from tests.in_process import played
 
@@ -34,9 +34,9 @@ def write(folder: Path, content: Any, name: str = "talk.json") -> str:
 
 
 def problems_of(path: str, n_turns: int | None = None) -> tuple[str, ...]:
-    with pytest.raises(TranscriptError) as caught:
+    with pytest.raises(UsageError) as caught:
         read_transcript(path, n_turns)
-    return caught.value.problems
+    return caught.value.said
 
 
 def recorded(turn: dict[str, str]) -> RecordedTurn:

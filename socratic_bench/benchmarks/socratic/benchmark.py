@@ -17,7 +17,6 @@ from socratic_bench.benchmarks.socratic.scenarios import (
     DATA,
     FIRST_EDITION,
     Scenario,
-    ScenarioError,
     builtin_ids,
     find_by_opening,
     load_builtin,
@@ -28,11 +27,10 @@ from socratic_bench.benchmarks.socratic.students import KINDS, pressure_sha256, 
 from socratic_bench.benchmarks.socratic.transcript import (
     NO_TRANSCRIPT,
     Transcript,
-    TranscriptError,
     read_transcript,
 )
 from socratic_bench.benchmarks.socratic.turn import STUDENT
-from socratic_bench.errors import Problem, UsageError, Words
+from socratic_bench.errors import Mistakes, Problem, UsageError
 from socratic_bench.ports import Benchmark, MetricInfo, Metrics, Recorded, Sample
 from socratic_bench.settings import CoreConfig, part_of, read_system_prompt
 from socratic_bench.turns import Measure, Rubric, Turn
@@ -119,12 +117,16 @@ class SocraticBenchmark(Benchmark):
     def prepare(self, config: CoreConfig) -> SocraticEpisode:
         """The episode of a configuration. Raises `UsageError` naming file, field and reason."""
         settings = part_of(config, Settings)
-        problems: list[Words] = [*problems_of(settings)]
-        transcript = _transcript(settings, problems)
-        scenario = _scenario(settings, transcript, problems)
-        tutor_prompt = _tutor_prompt(settings, problems)
-        if problems or scenario is None:
-            raise UsageError(problems)
+        mistakes = Mistakes(problems_of(settings))
+        transcript, scenario, tutor_prompt = NO_TRANSCRIPT, None, ""
+        with mistakes:
+            transcript = _transcript(settings)
+        with mistakes:
+            scenario = _scenario(settings, transcript)
+        with mistakes:
+            tutor_prompt = _tutor_prompt(settings)
+        if mistakes.said or scenario is None:
+            raise mistakes.error()
         rubric = edition(settings.rubric)
         return SocraticEpisode(
             settings=settings,
@@ -186,14 +188,10 @@ class SocraticBenchmark(Benchmark):
 BENCHMARK = SocraticBenchmark()
 
 
-def _transcript(settings: Settings, problems: list[Words]) -> Transcript:
+def _transcript(settings: Settings) -> Transcript:
     if not settings.transcript:
         return NO_TRANSCRIPT
-    try:
-        return read_transcript(settings.transcript, settings.transcript_turns)
-    except TranscriptError as error:
-        problems.extend(error.problems)
-        return NO_TRANSCRIPT
+    return read_transcript(settings.transcript, settings.transcript_turns)
 
 
 def _prompt(settings: Settings, transcript: Transcript, scenario: Scenario) -> str:
@@ -233,54 +231,37 @@ def _scripts_sha256(edition: Edition) -> str:
     return voices_sha256()
 
 
-def _scenario(settings: Settings, transcript: Transcript, problems: list[Words]) -> Scenario | None:
+def _scenario(settings: Settings, transcript: Transcript) -> Scenario:
     folder = FIRST_EDITION if settings.student_edition == FIRST else DATA
-    try:
-        if settings.scenario_file:
-            return _of_edition(load_file(settings.scenario_file), settings)
-        if settings.scenario:
-            return _named(settings.scenario, folder)
-        if transcript.scenario:
-            return _recorded(settings.transcript or "", transcript.scenario, folder, problems)
-        opening = transcript.turns[0].student if transcript.turns else settings.prompt
-        return find_by_opening(opening or "", folder) or load_builtin(CUSTOM, folder)
-    except ScenarioError as error:
-        problems.extend(error.problems)
-        return None
-
-
-def _named(name: str, folder: Path) -> Scenario:
-    ids = builtin_ids(folder)
-    if name not in ids:
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, ids, n=3)
-        meant = f"; did you mean {', '.join(near)}?" if near else "."
-        raise ScenarioError((f"No scenario {name!r}{meant} There is {', '.join(ids)}.",))
-    return load_builtin(name, folder)
+    if settings.scenario_file:
+        return _of_edition(load_file(settings.scenario_file), settings)
+    if settings.scenario:
+        return load_builtin(settings.scenario, folder)
+    if transcript.scenario:
+        return _recorded(settings.transcript or "", transcript.scenario, folder)
+    opening = transcript.turns[0].student if transcript.turns else settings.prompt
+    return find_by_opening(opening or "", folder) or load_builtin(CUSTOM, folder)
 
 
 def _of_edition(scenario: Scenario, settings: Settings) -> Scenario:
     """The scripted student of the first edition knows no cues."""
     if settings.student_edition == FIRST and not (scenario.replies or settings.student_model):
         name = Path(settings.scenario_file or "").name
-        raise ScenarioError((f"{name}: replies: missing; the students of {FIRST} say these",))
+        raise UsageError([f"{name}: replies: missing; the students of {FIRST} say these"])
     return scenario
 
 
-def _recorded(path: str, name: str, folder: Path, problems: list[Words]) -> Scenario | None:
+def _recorded(path: str, name: str, folder: Path) -> Scenario:
     """The record's own scenario, or a mistake if it is unknown: no other may go on."""
     if name in builtin_ids(folder):
         return load_builtin(name, folder)
-    problems.append(
-        Problem.of(
-            "{path}: scenario: its student is that of the scenario {name!r}, which is not built "
-            "in. Give its file with {scenario_file}, or another student with {scenario}.",
-            path=path,
-            name=name,
-        )
+    problem = Problem.of(
+        "{path}: scenario: its student is that of the scenario {name!r}, which is not built "
+        "in. Give its file with {scenario_file}, or another student with {scenario}.",
+        path=path,
+        name=name,
     )
-    return None
+    raise UsageError([problem])
 
 
 @cache
@@ -288,11 +269,6 @@ def _builtin_tutor_prompt() -> str:
     return Path(__file__).with_name("tutor_prompt.md").read_text(encoding="utf-8").strip()
 
 
-def _tutor_prompt(settings: Settings, problems: list[Words]) -> str:
-    if not settings.system_prompt_file:
-        return _builtin_tutor_prompt()
-    try:
-        return read_system_prompt(settings.system_prompt_file)
-    except UsageError as error:
-        problems.extend(error.said)
-        return ""
+def _tutor_prompt(settings: Settings) -> str:
+    file = settings.system_prompt_file
+    return read_system_prompt(file) if file else _builtin_tutor_prompt()

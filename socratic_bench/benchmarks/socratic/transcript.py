@@ -8,14 +8,14 @@ then what the tutor under test answers first.
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
 
 from socratic_bench.benchmarks.socratic.students.pressure import KINDS
-from socratic_bench.errors import Problem, Words
+from socratic_bench.errors import Problem, UsageError
 from socratic_bench.settings import read_bounded
 from socratic_bench.types import Json, is_text
 
@@ -60,14 +60,6 @@ class Transcript(Struct, frozen=True, kw_only=True):
 NO_TRANSCRIPT = Transcript()
 
 
-class TranscriptError(ValueError):
-    """A transcript cannot be used; `problems` holds every mistake as "file: field: reason"."""
-
-    def __init__(self, problems: Sequence[Words]) -> None:
-        super().__init__("; ".join(map(str, problems)))
-        self.problems = tuple(problems)
-
-
 class _Entry(Struct, frozen=True):
     """One turn as it stands in a file: where it stands, and its fields by our names."""
 
@@ -78,18 +70,18 @@ class _Entry(Struct, frozen=True):
 def read_transcript(path: str, n_turns: int | None) -> Transcript:
     """The first `n_turns` turns of a record, or all that have a reply of the tutor.
 
-    Raises `TranscriptError` with every mistake, naming file, field and reason.
+    Raises `UsageError` with every mistake, naming file, field and reason.
     """
     source = Path(path)
     try:
         entries, scenario = _from_folder(source) if source.is_dir() else _from_file(source)
     except OSError as error:
-        raise TranscriptError(
+        raise UsageError(
             [f"The transcript {path} cannot be read: {error.strerror or type(error).__name__}."]
         ) from error
     problems = [found for n, one in enumerate(entries) for found in _wrong(one, n, len(entries))]
     if problems:
-        raise TranscriptError(problems)
+        raise UsageError(problems)
     turns = [_turn(one.fields) for one in entries]
     return _cut(path, turns, n_turns, scenario)
 
@@ -97,10 +89,10 @@ def read_transcript(path: str, n_turns: int | None) -> Transcript:
 def _cut(path: str, turns: list[RecordedTurn], n_turns: int | None, scenario: str) -> Transcript:
     whole = len(turns) - (not turns[-1].tutor.strip())
     if not whole:
-        raise TranscriptError([f"{path}: turns: the tutor says nothing in the only one."])
+        raise UsageError([f"{path}: turns: the tutor says nothing in the only one."])
     n_replayed = whole if n_turns is None else n_turns
     if n_replayed > whole:
-        raise TranscriptError(
+        raise UsageError(
             [
                 Problem.of(
                     "{path}: turns: it has {whole}, but {transcript_turns} asks for {asked}.",
@@ -122,10 +114,10 @@ def _from_folder(folder: Path) -> tuple[list[_Entry], str]:
         int(m[1]): one for one in folder.iterdir() if (m := re.fullmatch(_TURN_FILE, one.name))
     }
     if not found:
-        raise TranscriptError([f"{folder}: it holds no turn_NNN.json, so it is no run's folder."])
+        raise UsageError([f"{folder}: it holds no turn_NNN.json, so it is no run's folder."])
     missing = (f"turn_{n:03d}.json" for n in range(max(found)) if n not in found)
     if first := [*islice(missing, 5)]:
-        raise TranscriptError([f"{folder}: {', '.join(first)}: missing."])
+        raise UsageError([f"{folder}: {', '.join(first)}: missing."])
     turns = {found[number]: _parsed(found[number]) for number in sorted(found)}
     entries = [
         _Entry(str(file), _renamed(turn, "student_prompt", "ai_response"))
@@ -145,7 +137,7 @@ def _from_file(file: Path) -> tuple[list[_Entry], str]:
     elif len(turns) > MOST_TURNS:
         problems.append(f"{file}: turns: it has {len(turns)}; at most {MOST_TURNS} are read.")
     if problems:
-        raise TranscriptError(problems)
+        raise UsageError(problems)
     entries = [_entry(f"{file}: turns[{n}]", turn, ours=ours) for n, turn in enumerate(turns)]
     return entries, _scenario(document)
 
@@ -179,11 +171,11 @@ def _parsed(file: Path) -> dict[str, Json]:
     try:
         found = json.loads(read_bounded(file, bound=MAX_BYTES).decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise TranscriptError([f"{file}: it is no UTF-8 text."]) from error
+        raise UsageError([f"{file}: it is no UTF-8 text."]) from error
     except (ValueError, RecursionError) as error:
-        raise TranscriptError([f"{file}: it is no JSON ({error})."]) from error
+        raise UsageError([f"{file}: it is no JSON ({error})."]) from error
     if not isinstance(found, dict):
-        raise TranscriptError([f"{file}: it must be a JSON object."])
+        raise UsageError([f"{file}: it must be a JSON object."])
     return found
 
 

@@ -16,8 +16,8 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     AGES,
     FAMILIES,
     Scenario,
-    ScenarioError,
 )
+from socratic_bench.errors import UsageError
 
 
 class Checked(Struct, frozen=True, kw_only=True):
@@ -70,8 +70,8 @@ def check_files(files: Sequence[str]) -> Report:
     for file in files:
         try:
             own.append((file, load_file(file), ()))
-        except ScenarioError as error:
-            own.append((file, None, error.problems))
+        except UsageError as error:
+            own.append((file, None, tuple(map(str, error.said))))
     usable = [scenario for _, scenario, _ in own if scenario is not None]
     sources = [*(None for _ in builtin), *(file for file, one, _ in own if one is not None)]
     found = [*check([*builtin, *usable], files=sources), *unbalanced(builtin)]

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     Scenario,
-    ScenarioError,
     as_table,
     flatten,
     normal,
 )
 from socratic_bench.converting import convert
+from socratic_bench.errors import UsageError
 from socratic_bench.settings import read_bounded
 
 DATA = Path(__file__).with_name("data")
@@ -30,19 +30,20 @@ def builtin_ids(folder: Path = DATA) -> tuple[str, ...]:
 
 
 @cache
-def load_builtin(scenario_id: str, folder: Path = DATA) -> Scenario:
+def load_builtin(name: str, folder: Path = DATA) -> Scenario:
+    """One of the package, or raise `UsageError` with the names that are like it."""
     ids = builtin_ids(folder)
-    if scenario_id in ids:
-        return _load_trusted(folder / f"{scenario_id}.toml")
-    import difflib
+    if name in ids:
+        return _load_trusted(folder / f"{name}.toml")
+    from difflib import get_close_matches
 
-    near = difflib.get_close_matches(scenario_id, ids, n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(ids)}"
-    raise ScenarioError((f'no scenario is called "{scenario_id}"; {hint}',))
+    near = get_close_matches(name, ids, n=3)
+    meant = f"; did you mean {', '.join(near)}?" if near else "."
+    raise UsageError([f"No scenario {name!r}{meant} There is {', '.join(ids)}."])
 
 
 def load_file(path: Path | str) -> Scenario:
-    """Read one file, or raise `ScenarioError` with all that is wrong with it."""
+    """Read one file, or raise `UsageError` with all that is wrong with it."""
     path = Path(path)
     # Files of the package need no look over.
     from socratic_bench.benchmarks.socratic.scenarios.fields import find_problems
@@ -51,7 +52,7 @@ def load_file(path: Path | str) -> Scenario:
     table = _parse(path, content)
     problems = find_problems(table)
     if problems:
-        raise ScenarioError(tuple(f"{path.name}: {problem}" for problem in problems))
+        raise UsageError([f"{path.name}: {problem}" for problem in problems])
     return _build(table, hashlib.sha256(content).hexdigest())
 
 
@@ -82,7 +83,7 @@ def _read(path: Path) -> bytes:
         return read_bounded(path)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise ScenarioError((f"{path.name}: cannot be read: {reason}",)) from error
+        raise UsageError([f"{path.name}: cannot be read: {reason}"]) from error
 
 
 def _parse(path: Path, content: bytes) -> dict[str, object]:
@@ -91,7 +92,7 @@ def _parse(path: Path, content: bytes) -> dict[str, object]:
     try:
         return parse_toml(content)
     except UnreadableTomlError as error:
-        raise ScenarioError((f"{path.name}: {error}",)) from error
+        raise UsageError([f"{path.name}: {error}"]) from error
 
 
 def _build(table: Mapping[str, object], sha256: str) -> Scenario:

@@ -18,14 +18,6 @@ AGES: tuple[Age, ...] = get_args(Age)
 WEAKNESS_OF: dict[Family, Weakness] = dict(zip(FAMILIES, WEAKNESSES, strict=True))
 
 
-class ScenarioError(ValueError):
-    """A scenario cannot be used; `problems` holds every mistake as "file: field: reason"."""
-
-    def __init__(self, problems: tuple[str, ...]) -> None:
-        super().__init__("; ".join(problems))
-        self.problems = problems
-
-
 class Text(Struct, frozen=True):
     """Bounds of a field of the file: characters, of each text where there are several, and how many
     of these there may be. One of the student's stands below `[student]`.
