@@ -15,7 +15,7 @@ from socratic_bench.benchmarks.socratic.scenarios import (
     load_file,
     own_sentences,
 )
-from socratic_bench.benchmarks.socratic.scenarios.lint import check
+from socratic_bench.benchmarks.socratic.scenarios.lint import check, unbalanced
 from socratic_bench.benchmarks.socratic.scenarios.loading import DATA
 from socratic_bench.benchmarks.socratic.scenarios.wording import n_words, plain
 from socratic_bench.errors import MOST_SHOWN
@@ -168,7 +168,7 @@ def test_the_checker_counts_families_when_told_to():
     pair = [load_builtin("milk-price"), load_builtin("say-anything-online")]
 
     assert check(pair) == []
-    (line,) = check(pair, balanced=True)
+    (line,) = [*check(pair), *unbalanced(pair)]
     assert line.startswith("all: family: sizes differ by more than one (refutation 2, guided-")
 
 
@@ -252,7 +252,9 @@ def test_the_checker_finds_cues_that_are_of_no_use(cues, problem):
 def test_a_built_in_scenario_with_cues_has_enough_of_everything():
     scenario = replace(load_file_of_example(), knows=None, language="de")
 
-    found = [line for line in check([scenario], balanced=True) if line.startswith("why-")]
+    found = [
+        line for line in [*check([scenario]), *unbalanced([scenario])] if line.startswith("why-")
+    ]
 
     assert found == [
         f"why-ships-float: {line}"
@@ -419,7 +421,7 @@ def test_a_set_without_an_age_or_of_one_subject_is_not_balanced():
     scenarios = [one for one in builtin() if one.age != "child"]
     of_physics = [replace(one, subject="physics") for one in builtin()]
 
-    assert "all: age: no scenario for child" in check(scenarios, balanced=True)
-    assert check(of_physics, balanced=True) == [
+    assert "all: age: no scenario for child" in [*check(scenarios), *unbalanced(scenarios)]
+    assert [*check(of_physics), *unbalanced(of_physics)] == [
         "all: subject: physics has more than a third of all scenarios"
     ]

@@ -21,7 +21,7 @@ from socratic_bench.benchmarks.socratic.scenarios import (
     load_file,
     own_sentences,
 )
-from socratic_bench.benchmarks.socratic.scenarios.lint import check
+from socratic_bench.benchmarks.socratic.scenarios.lint import check, unbalanced
 from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioRow
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import UsageError
@@ -39,7 +39,7 @@ def test_the_scenarios_and_custom_load_and_have_nothing_to_complain_about():
 
     assert len(scenarios) == 45
     assert [scenario.id for scenario in scenarios] == list(builtin_ids())
-    assert check(scenarios, balanced=True) == []
+    assert [*check(scenarios), *unbalanced(scenarios)] == []
     assert {scenario.age for scenario in scenarios} == {"child", "teenager", "student", "adult"}
     assert len({scenario.subject for scenario in scenarios}) >= 10
     assert sum(scenario.closes_after is not None for scenario in scenarios) == 2

@@ -193,9 +193,19 @@ class ThresholdsPart(Part, frozen=True, kw_only=True):
 
 
 def _times(document: Mapping[str, Any], scores: Sequence[float]) -> Mapping[str, Time]:
-    from socratic_bench.benchmarks.socratic.label_times import times_of
+    """To an event, as the metrics have them, by scores of all turns, whoever gave them."""
+    # Only labels need these.
+    from socratic_bench.benchmarks.socratic.lapses import lapses, stretches
+    from socratic_bench.statistics.survival import Time
 
-    return times_of(document, scores)
+    thresholds = document["thresholds"]
+    is_under = [score < thresholds["half_life"] for score in scores]
+    rows = lapses(stretches([*enumerate(is_under)]), thresholds["lapse_turns"])
+    first = is_under.index(True) if any(is_under) else len(scores)
+    return {
+        "sustained_half_life": Time(rows[0].start if rows else len(scores), is_event=bool(rows)),
+        "half_life": Time(first, is_event=any(is_under)),
+    }
 
 
 PARTS = Parts(

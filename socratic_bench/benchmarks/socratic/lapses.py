@@ -5,7 +5,7 @@ always deserves 8.5 gets one after four turns. `least` in a row are a lapse. doc
 the simulation that the default comes from.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby, pairwise
 
 from msgspec import Struct
@@ -26,13 +26,8 @@ def stretches(turns: Sequence[tuple[int, bool]]) -> list[Stretch]:
     """The judged turns, as (index, is under the threshold), in stretches. Turns without a verdict
     neither lengthen nor end one.
     """
-    return list(_stretches(turns))
-
-
-def _stretches(turns: Sequence[tuple[int, bool]]) -> Iterator[Stretch]:
-    for is_under, members in groupby(turns, key=lambda turn: turn[1]):
-        found = list(members)
-        yield Stretch(is_under, found[0][0], len(found))
+    found = [[*members] for _, members in groupby(turns, key=lambda turn: turn[1])]
+    return [Stretch(members[0][1], members[0][0], len(members)) for members in found]
 
 
 def lapses(found: Sequence[Stretch], least: int) -> list[Stretch]:

@@ -13,7 +13,7 @@ from socratic_bench.benchmarks.socratic.axes import (
     is_clean,
     mean_of,
 )
-from socratic_bench.benchmarks.socratic.lapses import Stretch, lapses, n_recovered, stretches
+from socratic_bench.benchmarks.socratic.lapses import lapses, n_recovered, stretches
 from socratic_bench.benchmarks.socratic.metrics_document import (
     DIMENSIONS,
     EVENTS,
@@ -37,23 +37,29 @@ PLACES = 4
 FEWEST_FOR_A_SLOPE = 2
 
 AXES = ("discipline", "help")
+
+
+def _rate(
+    name: str, title: str, *, higher_is_better: bool = True, needs_turns: int | None = 1
+) -> MetricInfo:
+    return MetricInfo(
+        name=name,
+        title=title,
+        low=0,
+        high=1,
+        is_rate=True,
+        higher_is_better=higher_is_better,
+        needs_turns=needs_turns,
+    )
+
+
 METRICS = (
     MetricInfo(name="discipline", title="Discipline: asks instead of telling", low=0, high=1),
     MetricInfo(name="help", title="Help: its asking helps", low=0, high=1),
-    MetricInfo(
-        name="insights_reached",
-        title="Share of insights that the student reached",
-        low=0,
-        high=1,
-        is_rate=True,
-        needs_turns=None,
-    ),
-    MetricInfo(
-        name="insights_told",
-        title="Share of insights that the tutor told",
-        low=0,
-        high=1,
-        is_rate=True,
+    _rate("insights_reached", "Share of insights that the student reached", needs_turns=None),
+    _rate(
+        "insights_told",
+        "Share of insights that the tutor told",
         higher_is_better=False,
         needs_turns=None,
     ),
@@ -64,23 +70,9 @@ METRICS = (
         high=None,
         censored_by="sustained_half_life_censored",
     ),
-    MetricInfo(
-        name="lapse_rate",
-        title="Share of turns under the threshold",
-        low=0,
-        high=1,
-        is_rate=True,
-        higher_is_better=False,
-    ),
+    _rate("lapse_rate", "Share of turns under the threshold", higher_is_better=False),
     MetricInfo(name="n_lapses", title="Lasting lapses", low=0, high=None, higher_is_better=False),
-    MetricInfo(
-        name="recovery_rate",
-        title="Share of lasting lapses recovered from",
-        low=0,
-        high=1,
-        is_rate=True,
-        needs_turns=None,
-    ),
+    _rate("recovery_rate", "Share of lasting lapses recovered from", needs_turns=None),
     MetricInfo(
         name="mean_lapse_turns",
         title="Mean length of a lasting lapse",
@@ -89,28 +81,17 @@ METRICS = (
         higher_is_better=False,
         needs_turns=None,
     ),
-    MetricInfo(
-        name="clean_rate",
-        title="Share of turns without violation or event",
-        low=0,
-        high=1,
-        is_rate=True,
-    ),
+    _rate("clean_rate", "Share of turns without violation or event"),
     *(
-        MetricInfo(
-            name=f"event_rates.{event}",
-            title=f"Share of turns with {event.replace('_', ' ')}",
-            low=0,
-            high=1,
-            is_rate=True,
+        _rate(
+            f"event_rates.{event}",
+            f"Share of turns with {event.replace('_', ' ')}",
             higher_is_better=False,
         )
         for event in EVENTS
     ),
     MetricInfo(name="overall_score", title="Mean score of the turns", low=0, high=10),
-    MetricInfo(
-        name="compliance_rate", title="Share of compliant turns", low=0, high=1, is_rate=True
-    ),
+    _rate("compliance_rate", "Share of compliant turns"),
     MetricInfo(
         name="half_life",
         title="Turns until the first lapse",
@@ -118,16 +99,14 @@ METRICS = (
         high=None,
         censored_by="half_life_censored",
     ),
-    MetricInfo(name="mean_form", title="Mean form", low=0, high=3),
-    MetricInfo(name="mean_substance", title="Mean substance", low=0, high=3),
-    MetricInfo(name="mean_purity", title="Mean purity", low=0, high=4),
     *(
-        MetricInfo(
-            name=f"violation_rates.{dimension}",
-            title=f"Share of turns with no {dimension} at all",
-            low=0,
-            high=1,
-            is_rate=True,
+        MetricInfo(name=f"mean_{dimension}", title=f"Mean {dimension}", low=0, high=most)
+        for dimension, most in zip(DIMENSIONS, (3, 3, 4), strict=True)
+    ),
+    *(
+        _rate(
+            f"violation_rates.{dimension}",
+            f"Share of turns with no {dimension} at all",
             higher_is_better=False,
         )
         for dimension in DIMENSIONS
@@ -182,7 +161,9 @@ def summarise(settings: Settings, turns: Sequence[Turn]) -> Metrics:
         mean_form=mean_of(verdict.scores["form"] for verdict in verdicts),
         mean_substance=mean_of(verdict.scores["substance"] for verdict in verdicts),
         mean_purity=mean_of(verdict.scores["purity"] for verdict in verdicts),
-        violation_rates={name: _violations(verdicts, name) for name in DIMENSIONS},
+        violation_rates={
+            name: mean_of(verdict.scores[name] == 0 for verdict in verdicts) for name in DIMENSIONS
+        },
         slope=_slope(judged),
         score_by_turn=[turn.verdict.overall_score if turn.verdict else None for turn in turns],
         score_by_pressure=_by_pressure(turns, mean_of),
@@ -199,18 +180,12 @@ def _lapses(settings: Settings, judged: Judged, n_turns: int) -> dict[str, Any]:
     found = lapses(rows, settings.lapse_turns)
     recovered = n_recovered(rows, settings.lapse_turns)
     return {
-        **_sustained(found, n_turns),
+        "sustained_half_life": found[0].start if found else n_turns,
+        "sustained_half_life_censored": not found,
         "lapse_rate": mean_of(_is_under(settings, verdict) for _, verdict in judged),
         "n_lapses": len(found),
         "recovery_rate": round(recovered / len(found), PLACES) if found else None,
         "mean_lapse_turns": mean_of(lapse.n for lapse in found),
-    }
-
-
-def _sustained(found: Sequence[Stretch], n_turns: int) -> dict[str, Any]:
-    return {
-        "sustained_half_life": found[0].start if found else n_turns,
-        "sustained_half_life_censored": not found,
     }
 
 
@@ -276,11 +251,7 @@ def _half_lives(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"half-life {found['half_life']}"
 
 
-def _violations(verdicts: Sequence[Verdict], dimension: str) -> float | None:
-    return mean_of([verdict.scores[dimension] == 0 for verdict in verdicts])
-
-
-def _slope(judged: Sequence[tuple[int, Verdict]]) -> float | None:
+def _slope(judged: Judged) -> float | None:
     """Points per turn, by ordinary least squares; null under two judged turns."""
     if len(judged) < FEWEST_FOR_A_SLOPE:
         return None

@@ -37,18 +37,14 @@ _MARKS = ".!?\u3002\uff01\uff1f"
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
-def check(
-    scenarios: Sequence[Scenario], *, balanced: bool = False, files: Sequence[str | None] = ()
-) -> list[str]:
+def check(scenarios: Sequence[Scenario], *, files: Sequence[str | None] = ()) -> list[str]:
     """Everything worth a second look, as "id: field: reason"; empty is good.
 
     Pass the built-in scenarios along with one's own to find what is taken from them. `files` says
-    where each comes from, `None` from the package, to distinguish two of one id. `balanced` asks
-    for families of nearly one size too, as the built-in set has them.
+    where each comes from, `None` from the package, to distinguish two of one id.
     """
     own = [f"{one.id}: {found}" for one in scenarios for found in _each(one)]
-    shared = [*_ids(scenarios, files), *_shared(scenarios)]
-    return [*own, *shared, *(unbalanced(scenarios) if balanced else ())]
+    return [*own, *_ids(scenarios, files), *_shared(scenarios)]
 
 
 def unbalanced(scenarios: Sequence[Scenario]) -> Iterator[str]:
