@@ -12,6 +12,8 @@ DEFAULT_TIER = "default"
 OPTIMIZED = "optimized"
 # What rates may be given for: the service tiers, and inference that is optimized for latency.
 PRICED = (*SERVICE_TIERS, OPTIMIZED)
+# What rates, and those of a step, have a price of.
+PRICES = ("cache_read", "cache_write", "input", "output")
 _MILLION = 1_000_000
 Rate = Annotated[float, Meta(ge=0)]
 

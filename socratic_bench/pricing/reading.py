@@ -14,11 +14,8 @@ from socratic_bench.pricing.file import (
     SourceRow,
     StepRow,
 )
-from socratic_bench.pricing.rates import PRICED
+from socratic_bench.pricing.rates import PRICED, PRICES
 from socratic_bench.types import Json
-
-# What both have; beside these, one says for how many tokens, and the other what holds over so many.
-PRICES = tuple(name for name in RatesRow.__struct_fields__ if name in StepRow.__struct_fields__)
 
 
 def price_problems(found: Json) -> tuple[str, ...]:

@@ -9,10 +9,11 @@ from functools import cache, cached_property
 from typing import Annotated, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from socratic_bench.errors import Problem, UsageError
 from socratic_bench.models.table import price_rows, price_source
-from socratic_bench.pricing.rates import ModelPrices, Rates, Step
+from socratic_bench.pricing.rates import PRICES, ModelPrices, Rates, Step
 from socratic_bench.types import doc
 
 _ARN = re.compile(
@@ -107,16 +108,10 @@ def _model(row: Mapping[str, Any]) -> ModelPrices:
 
 
 def _rates(row: Mapping[str, Any]) -> Rates:
+    rates = Rates(**{kind: row[kind] for kind in PRICES if kind in row})
     step = row.get("over")
-    over = None
-    if step:
-        kinds = {kind: step.get(kind, row.get(kind)) for kind in ("input", "output")}
-        cached = {kind: step.get(kind) for kind in ("cache_read", "cache_write")}
-        over = Step(input_tokens=step["input_tokens"], rates=Rates(**kinds, **cached))
-    return Rates(
-        input=row["input"],
-        output=row["output"],
-        cache_read=row.get("cache_read"),
-        cache_write=row.get("cache_write"),
-        over=over,
-    )
+    if not step:
+        return rates
+    # Its prices of the cache are not taken over.
+    long = _rates({"input": rates.input, "output": rates.output, **step})
+    return replace(rates, over=Step(input_tokens=step["input_tokens"], rates=long))
