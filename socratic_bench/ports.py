@@ -11,7 +11,7 @@ from socratic_bench.errors import UsageError
 from socratic_bench.parts import Cast, Parts
 from socratic_bench.settings import CoreConfig
 from socratic_bench.turns import Findings, Measure, Rubric, Turn
-from socratic_bench.types import Attempt, CallKey, Completion, EndReason, Json, Request, Role, Tool
+from socratic_bench.types import CallKey, Completion, EndReason, Json, Request, Role, Tool
 
 if TYPE_CHECKING:
     from socratic_bench.findings import FileReport
@@ -26,24 +26,6 @@ class Model(Protocol):
 
     def complete(self, request: Request, key: CallKey) -> Completion:
         """Answer, or raise `ModelError` (for good) or `Stopped` (the run is ending)."""
-        ...
-
-
-class Reservation(Protocol):
-    """Permission to send one request; one of its methods is called once the outcome is known."""
-
-    def answered(self, completion: Completion) -> None: ...
-
-    def failed(self, attempt: Attempt) -> None: ...
-
-
-class CostLimit(Protocol):
-    """Decides before each request, retries included, whether it may still be sent. It listens to
-    the calls of its run.
-    """
-
-    def reserve(self, model_id: str, request: Request, key: CallKey) -> Reservation:
-        """Reserve what the request can cost at most, or raise `Stopped`."""
         ...
 
 

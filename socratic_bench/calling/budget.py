@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.calling.events import AttemptFailed, CallAnswered, CallEvent, CallFailed
 from socratic_bench.calling.spending import SpendingLimit
 from socratic_bench.documents.cost import attempt_usd, call_cost, served
 from socratic_bench.errors import Problem, Stopped
-from socratic_bench.ports import Benchmark, Reservation
+from socratic_bench.ports import Benchmark
 from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.pricing.rates import ModelPrices, PricingTier, dearest_usd
 from socratic_bench.pricing.table import PriceTable
@@ -23,7 +24,8 @@ USED_UP = (
 
 
 class Budget:
-    """See `socratic_bench.ports.CostLimit`; safe to use from several threads.
+    """Decides before each request, retries included, whether it may still be sent, and listens to
+    the calls of its run; safe to use from several threads.
 
     A request that may fit once calls under way turn out cheaper waits for them, and later requests
     wait behind it. So the dialogue cannot overtake a verdict, and the outcome does not depend on a
@@ -47,7 +49,7 @@ class Budget:
         self._wait = wait
         self._hint = USED_UP.format(shorter=shorter)
         self._refused: str | None = None
-        self._reservations: dict[CallKey, _Reservation] = {}
+        self._reservations: dict[CallKey, Reservation] = {}
 
     def take_over(self, usd: float) -> None:
         """Count what earlier processes spent, beyond what the limit knows of."""
@@ -73,8 +75,10 @@ class Budget:
             attempt_usd(self._prices(one.model_id or model_id), one, asked) or 0.0 for one in lost
         )
 
-    def reserve(self, model_id: str, request: Request, key: CallKey) -> Reservation:
-        """See `CostLimit.reserve`. The `Stopped` that it raises ends the run by its budget."""
+    def reserve(self, model_id: str, request: Request, key: CallKey) -> "Reservation":
+        """Reserve what the request can cost at most, or raise `Stopped`, which ends the run by its
+        budget.
+        """
         prices = self._prices(model_id)
         asked = PricingTier(request.config.service_tier, request.config.latency_profile)
         worst_usd = dearest_usd(
@@ -85,7 +89,7 @@ class Budget:
                 moved = self._limit.moved
                 answer = "never" if self._is_over(key) else self._limit.reserve(place, worst_usd)
                 if answer == "reserved":
-                    reservation = _Reservation(self._limit, worst_usd, prices, asked)
+                    reservation = Reservation(self._limit, worst_usd, prices, asked)
                     self._reservations[key] = reservation
                     return reservation
                 if answer == "never":
@@ -130,30 +134,28 @@ class Budget:
         return prices
 
 
-class _Reservation:
-    """See `Reservation`. A call without counters, or at an unknown price, counts as its upper
-    bound.
+class Reservation(Struct, frozen=True):
+    """Leave to send one request; one of its methods is called once the outcome is known.
+
+    A call without counters, or at an unknown price, counts as its upper bound.
     """
 
-    def __init__(
-        self, limit: SpendingLimit, worst_usd: float, prices: ModelPrices, asked: PricingTier
-    ) -> None:
-        self._limit = limit
-        self._asked = asked
-        self._worst_usd = worst_usd
-        self._prices = prices
+    limit: SpendingLimit
+    worst_usd: float
+    prices: ModelPrices
+    asked: PricingTier
 
     def answered(self, completion: Completion) -> None:
-        usd = _known_usd(self._prices, completion, self._asked)
-        self._limit.settle(self._worst_usd, self._worst_usd if usd is None else usd)
+        self._settle(_known_usd(self.prices, completion, self.asked))
 
     def lost(self) -> None:
-        self._limit.settle(self._worst_usd, self._worst_usd)
+        self._settle(None)
 
     def failed(self, attempt: Attempt) -> None:
-        self._limit.settle(
-            self._worst_usd, self._worst_usd if attempt.may_have_been_billed else 0.0
-        )
+        self._settle(None if attempt.may_have_been_billed else 0.0)
+
+    def _settle(self, spent_usd: float | None) -> None:
+        self.limit.settle(self.worst_usd, self.worst_usd if spent_usd is None else spent_usd)
 
 
 def _refused(why: str, hint: str) -> Stopped:

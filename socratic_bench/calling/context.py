@@ -11,7 +11,6 @@ from socratic_bench.calling.events import CallListener
 from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
 from socratic_bench.calling.rate_limiter import RateLimiter
 from socratic_bench.journal import ReplayLog
-from socratic_bench.ports import CostLimit
 from socratic_bench.provider_ports import Provider
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.threads import RequestThreads
@@ -19,6 +18,7 @@ from socratic_bench.turnstile import Turnstile
 from socratic_bench.types import Role
 
 if TYPE_CHECKING:
+    from socratic_bench.calling.budget import Budget
     from socratic_bench.calling.model_pace import ModelPacer
     from socratic_bench.calling.spending import SpendingLimit
 
@@ -54,6 +54,6 @@ class CallContext(Struct, frozen=True, kw_only=True):
     notice: Callable[[str], None]
     listeners: tuple[CallListener, ...] = ()
     replay_log: ReplayLog | None = None
-    cost_limit: CostLimit | None = None
+    cost_limit: "Budget | None" = None
     tested: Role = ""
     has_metadata: bool = False

@@ -7,11 +7,11 @@ from functools import partial
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from socratic_bench.calling.budget import Budget
 from socratic_bench.calling.refused_settings import explained
 from socratic_bench.forecast.event_queue import EventQueue
 from socratic_bench.forecast.latency_models import LatencyModels
 from socratic_bench.forecast.reply_models import ReplyModel
-from socratic_bench.ports import CostLimit
 from socratic_bench.pricing.caching import Part, PrefixCache
 from socratic_bench.providers.bedrock.cache_points import caches_system
 from socratic_bench.providers.bedrock.capabilities import Capabilities, dropped_field
@@ -40,7 +40,7 @@ class SimulatedModel(Struct):
     latency_models: LatencyModels
     tested: Role
     sizes: Sizes | None = None
-    cost_limit: CostLimit | None = None
+    cost_limit: Budget | None = None
     cache_minimum: int | None = None
     shared_prefixes: set[int] = field(default_factory=set)
     largest: Wire | None = None

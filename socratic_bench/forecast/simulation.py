@@ -15,7 +15,7 @@ from socratic_bench.forecast.models import SimulatedModel, Sizes
 from socratic_bench.forecast.reply_models import Emulated, Expected
 from socratic_bench.judging.judge import Judge
 from socratic_bench.judging.jury import Jury, jury_of
-from socratic_bench.ports import CostLimit, EpisodeResult, Length, Model, PlayItem
+from socratic_bench.ports import EpisodeResult, Length, Model, PlayItem
 from socratic_bench.pricing.table import builtin_prices
 from socratic_bench.providers.bedrock.options import Options
 from socratic_bench.runner.clock import utc_now
@@ -268,7 +268,7 @@ def _bench(
     return bench
 
 
-def _cost_limit(plan: Plan, event_queue: EventQueue) -> CostLimit | None:
+def _cost_limit(plan: Plan, event_queue: EventQueue) -> Budget | None:
     """The run's own limit; a request that does not fit waits for the next call to end."""
     if plan.config.max_cost_usd is None:
         return None
