@@ -7,18 +7,13 @@ write, and pay for, the same prefix.
 import threading
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
-from typing import Protocol
 
 # So long an entry stays without being read.
 KEPT_S = 300.0
 # No request is held longer for the sake of another one.
 MAX_WAIT_S = 60.0
-
-
-class Wait(Protocol):
-    """Waits for a future: returns, or raises `TimeoutError`, or whatever ends the run meanwhile."""
-
-    def __call__(self, future: "Future[None]", timeout_s: float, /) -> None: ...
+# Waits for a future, so long at most: returns, or raises `TimeoutError`, or what ends the run.
+Wait = Callable[["Future[None]", float], None]
 
 
 class PromptCacheGate:

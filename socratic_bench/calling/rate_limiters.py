@@ -51,11 +51,9 @@ class RateLimiters:
         return found
 
     def _new(self, region: str, model_id: str) -> RateLimiter:
-        told = self._on_narrowed
-
         def tell(before_per_s: float, after_per_s: float) -> None:
-            if told:
-                told(
+            if self._on_narrowed:
+                self._on_narrowed(
                     Narrowed(
                         model_id=model_id,
                         region=region,
@@ -64,4 +62,4 @@ class RateLimiters:
                     )
                 )
 
-        return RateLimiter(monotonic_s=self._monotonic_s, on_narrowed=tell if told else None)
+        return RateLimiter(monotonic_s=self._monotonic_s, on_narrowed=tell)

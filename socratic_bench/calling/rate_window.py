@@ -145,17 +145,12 @@ class RateWindow(Struct, frozen=True):
         )
 
     def _window_wait_us(self, now_us: int, n_tokens: int) -> int:
-        most_requests, most_tokens = (
-            self.target.requests_per_minute,
-            self.target.tokens_per_minute,
-        )
+        target = self.target
+        most_requests, most_tokens = target.requests_per_minute, target.tokens_per_minute
         current, row = now_us // BUCKET_US, self.row
         numbers = row[NUMBERS : NUMBERS + N_BUCKETS].tolist()
         counted = [at for at, one in enumerate(numbers) if current - COUNTED < one <= current]
-        n_sent, n_used = (
-            sum(row[SENT + at] for at in counted),
-            sum(row[USED + at] for at in counted),
-        )
+        n_sent, n_used = (sum(row[first + at] for at in counted) for first in (SENT, USED))
         requests_over = n_sent + 1 - most_requests if most_requests else 0
         tokens_over = min(n_used + n_tokens - most_tokens, n_used) if most_tokens else 0
         wait_us = 0
