@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from contextlib import ExitStack
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from socratic_bench.calling.cancel_token import CancelToken
@@ -153,13 +152,7 @@ class Services:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        del kind, error, trace
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
 

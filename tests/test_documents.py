@@ -13,12 +13,12 @@ from socratic_bench import Gate, RunConfig
 from socratic_bench.benchmarks.socratic.document import PARTS
 from socratic_bench.benchmarks.socratic.metrics import summarise
 from socratic_bench.documents import encode
-from socratic_bench.documents.clock import milliseconds, seconds, utc
 from socratic_bench.documents.files import JudgeFile, TurnFile
 from socratic_bench.documents.place import Place
 from socratic_bench.documents.plain import plain, plain_keys
 from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.run import CuratedDocument, RunDocument, brief_keys
+from socratic_bench.documents.scalars import utc
 from socratic_bench.documents.schemas import KINDS, load_schema
 from socratic_bench.documents.usage import (
     ActorLatency,
@@ -578,6 +578,3 @@ class TestClock:
 
         assert utc(NOON) == utc(east) == "2026-11-20T12:00:00Z"
         assert utc(NOON + timedelta(milliseconds=999)) == "2026-11-20T12:00:00Z"
-
-    def test_durations_keep_milliseconds(self):
-        assert (seconds(1.23456), milliseconds(1.23456)) == (1.235, 1.235)

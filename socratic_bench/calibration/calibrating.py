@@ -23,11 +23,11 @@ from socratic_bench.documents.calibration import (
     CalibrationDocument,
     LabelsEntry,
 )
-from socratic_bench.documents.clock import utc
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.judge import JudgeEntry, silent_of
 from socratic_bench.documents.label import Label
 from socratic_bench.documents.result import RunResult
+from socratic_bench.documents.scalars import utc
 from socratic_bench.documents.usage import ActorUsage
 from socratic_bench.errors import Mistakes, Words
 from socratic_bench.labels.reading import read_labels

@@ -6,14 +6,13 @@ from typing import Annotated, Literal
 
 from msgspec import Struct, field
 
-from socratic_bench.documents.clock import utc
 from socratic_bench.documents.files import JudgeCall
-from socratic_bench.documents.jury import ClosingJuror, InWords, RawReply
+from socratic_bench.documents.jury import ClosingJuror, InWords, RawReply, findings_of, unscored_of
 from socratic_bench.documents.plain import plain_keys
-from socratic_bench.documents.scalars import SCHEMA_VERSION, RunId, Scalars, Timestamp, Version
+from socratic_bench.documents.scalars import SCHEMA_VERSION, RunId, Scalars, Timestamp, Version, utc
 from socratic_bench.documents.turn import tokens_of
 from socratic_bench.documents.usage import Tokens
-from socratic_bench.turns import Concluded, Unscored
+from socratic_bench.turns import Concluded
 from socratic_bench.types import Json, doc
 
 
@@ -46,14 +45,10 @@ class ClosingFile(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, concluded: Concluded, *, run_id: str, judge_model: str) -> ClosingFile:
         """The verdict, or the reason why there is none, with the raw reply."""
-        verdict, outcome = concluded.verdict, concluded.outcome
-        unjudged = outcome if isinstance(outcome, Unscored) else None
         return cls(
             run_id=run_id,
-            findings=[dict(one) for one in verdict.findings] if verdict else None,
-            unjudged_reason=unjudged.reason if unjudged else None,
-            unjudged_message=unjudged.message if unjudged else None,
-            raw_reply=unjudged.raw_reply if unjudged else None,
+            findings=findings_of(concluded.outcome),
+            **unscored_of(concluded.outcome),
             judge_model=judge_model,
             jurors=[ClosingJuror.of(vote) for vote in concluded.votes],
             timestamp=utc(concluded.finished_at),

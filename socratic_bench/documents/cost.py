@@ -151,6 +151,11 @@ def role_cost(billing: Billing, role: Role, calls: Iterable[Completion]) -> Cost
     return add_up(costs)
 
 
+def role_usd(billing: Billing, role: Role, calls: Iterable[Completion]) -> float | None:
+    """The same in USD, as documents tell it."""
+    return _usd(role_cost(billing, role, calls))
+
+
 def _by_model(
     billing: Billing, role: Role, calls: Sequence[Completion]
 ) -> dict[str, RoleCost | None]:
@@ -175,12 +180,8 @@ def served(call: Completion, asked: PricingTier) -> PricingTier:
 
 def add_up(costs: Sequence[Cost | None]) -> Cost | None:
     """The sum, or `None` if one of them is not known."""
-    total = Cost()
-    for cost in costs:
-        if cost is None:
-            return None
-        total += cost
-    return total
+    known = [cost for cost in costs if cost is not None]
+    return sum(known, Cost()) if len(known) == len(costs) else None
 
 
 def attempt_usd(prices: ModelPrices | None, attempt: Attempt, asked: PricingTier) -> float | None:
@@ -225,8 +226,8 @@ def _hit_share(usage: Usage | None) -> float | None:
 def _fields(cost: Cost | None) -> RoleCost | None:
     if cost is None:
         return None
-    kinds = {name: round(usd, USD_PLACES) for name, usd in asdict(cost).items()}
-    return RoleCost(**kinds, total_usd=round(cost.total_usd, USD_PLACES))
+    kinds = {**asdict(cost), "total_usd": cost.total_usd}
+    return RoleCost(**{name: round(usd, USD_PLACES) for name, usd in kinds.items()})
 
 
 def _usd(cost: Cost | None) -> float | None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.scalars import SCHEMA_VERSION, Amount, Count, Model, Version
@@ -32,14 +33,7 @@ class CheckEntry(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, finding: Finding, hint: str | None) -> "CheckEntry":
-        return cls(
-            check=finding.check,
-            status=finding.status,
-            subject=finding.subject,
-            message=finding.message,
-            code=finding.code,
-            hint=hint,
-        )
+        return cls(**{**asdict(finding), "hint": hint})
 
 
 class QuotaEntry(Struct, frozen=True, kw_only=True):

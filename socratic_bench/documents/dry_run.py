@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
-from socratic_bench.documents.clock import seconds
 from socratic_bench.documents.cost import Billing, CostEntry
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.expected_jurors import ExpectedJuror
 from socratic_bench.documents.scalars import (
     SCHEMA_VERSION,
+    TIME_PLACES,
     Amount,
     BenchmarkName,
     Count,
@@ -83,7 +83,7 @@ class Bound(Struct, frozen=True, kw_only=True):
         return cls(
             usage=CallUsage.of_all([*expectation.tallies.values()]),
             cost_usd=total.total_usd if total else None,
-            duration_seconds=seconds(expectation.duration_s),
+            duration_seconds=round(expectation.duration_s, TIME_PLACES),
         )
 
 
@@ -251,12 +251,9 @@ class DryRunDocument(Struct, frozen=True, kw_only=True):
             n_turns=sum(not turn.replayed for turn in likely.turns),
             end_reason=likely.episode_result.end_reason,
             error=ErrorEntry.of(likely.refusal) if likely.refusal else None,
-            usage={
-                **{role: CallUsage.of_all([role_usage]) for role, role_usage in tallies.items()},
-                "total": CallUsage.of_all([*tallies.values()]),
-            },
+            usage=CallUsage.by_role(tallies),
             cost=CostEntry.of(billing, tallies),
-            duration_seconds=seconds(likely.duration_s),
+            duration_seconds=round(likely.duration_s, TIME_PLACES),
             low=Bound.of(billing, forecast.expected["short"]),
             high=Bound.of(billing, forecast.expected["long"]),
             budget=BudgetCheck.of(config, forecast.expected["long"]),

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from socratic_bench.documents.cost import Billing, role_cost
-from socratic_bench.documents.scalars import USD_PLACES, Amount, Model
+from socratic_bench.documents.cost import Billing, role_usd
+from socratic_bench.documents.scalars import Amount, Model
 from socratic_bench.documents.usage import CallUsage, RoleUsage
 from socratic_bench.ports import Length
 from socratic_bench.types import JUDGE, Completion, doc
@@ -35,12 +35,7 @@ class ExpectedJuror(Struct, frozen=True, kw_only=True):
         return cls(
             model=model_id,
             usage=CallUsage.of_all([RoleUsage(completions=tuple(own["likely"]))]),
-            cost_usd=_usd(billing, own["likely"]),
-            low_usd=_usd(billing, own["short"]),
-            high_usd=_usd(billing, own["long"]),
+            cost_usd=role_usd(billing, JUDGE, own["likely"]),
+            low_usd=role_usd(billing, JUDGE, own["short"]),
+            high_usd=role_usd(billing, JUDGE, own["long"]),
         )
-
-
-def _usd(billing: Billing, calls: Sequence[Completion]) -> float | None:
-    cost = role_cost(billing, JUDGE, calls)
-    return None if cost is None else round(cost.total_usd, USD_PLACES)

@@ -7,16 +7,18 @@ from typing import Annotated, Literal
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from socratic_bench.documents.clock import milliseconds, utc
 from socratic_bench.documents.jury import (
     InWords,
     JurorEntry,
     RawReply,
     Reason,
+    evidence_of,
     rounded,
+    unscored_of,
 )
 from socratic_bench.documents.scalars import (
     SCHEMA_VERSION,
+    TIME_PLACES,
     Amount,
     Count,
     RunId,
@@ -24,6 +26,7 @@ from socratic_bench.documents.scalars import (
     Timestamp,
     Version,
     part,
+    utc,
 )
 from socratic_bench.documents.schemas import whole
 from socratic_bench.documents.turn import (
@@ -40,7 +43,6 @@ from socratic_bench.documents.turn import (
     Suspected,
     Tier,
     Unquoted,
-    evidence_of,
     scores_of,
     tokens_of,
 )
@@ -55,7 +57,7 @@ from socratic_bench.documents.usage import (
 )
 from socratic_bench.parts import Part, Parts
 from socratic_bench.ports import Sample
-from socratic_bench.turns import JuryRule, Rubric, Turn, Unscored
+from socratic_bench.turns import JuryRule, Rubric, Turn
 from socratic_bench.types import Completion, Json, ProviderStopReason, Reasoning, doc
 
 
@@ -126,7 +128,7 @@ class TurnFile(Struct, frozen=True, kw_only=True):
                 input=usage.input_tokens if usage else None,
                 output=usage.output_tokens if usage else None,
             ),
-            latency_ms=None if turn.replayed else milliseconds(reply.latency_ms),
+            latency_ms=None if turn.replayed else round(reply.latency_ms, TIME_PLACES),
             timestamp=None if turn.replayed else utc(reply.finished_at),
             sample=parts.sample.of(sample),
             outcome=turn.answered,
@@ -209,8 +211,7 @@ class JudgeFile(Struct, frozen=True, kw_only=True):
         cls, turn: Turn, *, run_id: str, judge_model: str, rubric: Rubric, parts: Parts
     ) -> JudgeFile:
         """The verdict, or the reason why there is none, with the raw reply."""
-        verdict, outcome = turn.verdict, turn.outcome
-        unjudged = outcome if isinstance(outcome, Unscored) else None
+        verdict = turn.verdict
         calls = turn.judged.calls if turn.judged else ()
         votes = turn.judged.votes if turn.judged else ()
         scores = scores_of(turn, rubric)
@@ -224,11 +225,9 @@ class JudgeFile(Struct, frozen=True, kw_only=True):
             judge_model=judge_model,
             timestamp=utc(turn.judged.finished_at if turn.judged else turn.reply.finished_at),
             scores=scores,
-            **evidence_of(turn),
+            **evidence_of(verdict),
             rubric=rubric.id,
-            unjudged_reason=unjudged.reason if unjudged else None,
-            unjudged_message=unjudged.message if unjudged else None,
-            raw_reply=unjudged.raw_reply if unjudged else None,
+            **unscored_of(turn.outcome),
             jury_rule=turn.judged.rule if turn.judged else None,
             jurors=[JurorEntry.voted(one) for one in votes],
             usage=tokens_of(calls),

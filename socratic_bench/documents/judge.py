@@ -134,26 +134,27 @@ class JudgeEntry(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, result: RunResult) -> JudgeEntry | None:
-        config = result.config
         if not result.is_judged:
             return None
+        config, jurors = result.config, _jurors(result)
+        judge = _held(result, jurors)
         played = [one for one in result.turns if not one.replayed and result.rubric_of(one)]
         reasons = Counter(filter(None, (unjudged_reason(result, turn) for turn in played)))
         return cls(
-            model="+".join(config.jurors),
+            model=judge.model,
             coverage=round(result.n_judged / len(played), 4) if played else None,
-            rubric_sha256=_fingerprint(result),
+            rubric_sha256=judge.rubric_sha256,
             rubric=_only({rubric.id for rubric in _rubrics(result)}),
-            temperature=_temperature(result),
+            temperature=judge.temperature,
             unquoted=_unquoted(result),
             samples=config.judge_samples,
             quorum=config.needed_votes,
             rule=config.jury_rule if len(config.jurors) > 1 else None,
-            jurors=_jurors(result),
+            jurors=jurors,
             judged_turns=result.n_judged,
             unjudged_turns=len(played) - result.n_judged,
             unjudged_reasons=dict(sorted(reasons.items())),
-            calibration=_status(result),
+            calibration=JudgeStatus.of(judge, result.held_judges),
         )
 
 
@@ -163,18 +164,17 @@ def silent_of(jurors: Sequence[Juror]) -> tuple[str, ...]:
     return silent if len(silent) < len(jurors) else ()
 
 
-def _status(result: RunResult) -> JudgeStatus:
+def _held(result: RunResult, jurors: Sequence[Juror]) -> HeldJudge:
     config = result.config
-    judge = HeldJudge(
+    return HeldJudge(
         model="+".join(config.jurors),
         rubric_sha256=_fingerprint(result),
         temperature=_temperature(result),
         samples=config.judge_samples,
         rule=config.jury_rule if len(config.jurors) > 1 else None,
         context=config.judge_context,
-        silent=silent_of(_jurors(result)),
+        silent=silent_of(jurors),
     )
-    return JudgeStatus.of(judge, result.held_judges)
 
 
 def _jurors(result: RunResult) -> list[Juror]:

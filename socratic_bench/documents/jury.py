@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import Annotated, Any, Self
 
 from msgspec import Struct, field
 
 from socratic_bench.documents.scalars import SCORE_PLACES, Amount, Model, Scalars
-from socratic_bench.turns import ClosingVote, Unscored, Verdict, Vote
+from socratic_bench.turns import ClosingVerdict, ClosingVote, Unscored, Verdict, Vote
 from socratic_bench.types import doc
-
-if TYPE_CHECKING:
-    from socratic_bench.turns import ClosingVerdict
 
 Spread = Annotated[
     dict[str, Amount] | None,
@@ -51,19 +48,12 @@ class SampleEntry(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, outcome: Verdict | Unscored, **more: Any) -> Self:  # noqa: ANN401 -- fields of a class that extends this
         if isinstance(outcome, Unscored):
-            return cls(
-                unjudged_reason=outcome.reason,
-                unjudged_message=outcome.message,
-                raw_reply=outcome.raw_reply,
-                **more,
-            )
+            return cls(**unscored_of(outcome), **more)
         return cls(
             overall_score=rounded(outcome.overall_score),
             scores={name: rounded(score) for name, score in outcome.scores.items()},
             rationale=dict(outcome.rationale),
-            events=_copied(outcome.events),
-            quotes=_copied(outcome.quotes),
-            unquoted=None if outcome.unquoted is None else list(outcome.unquoted),
+            **evidence_of(outcome),
             **more,
         )
 
@@ -99,17 +89,8 @@ class ClosingJuror(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, vote: ClosingVote) -> ClosingJuror:
-        outcome: ClosingVerdict | Unscored = vote.outcome
-        if isinstance(outcome, Unscored):
-            return cls(
-                model=vote.judge_model,
-                findings=None,
-                unjudged_reason=outcome.reason,
-                unjudged_message=outcome.message,
-                raw_reply=outcome.raw_reply,
-            )
-        findings: list[Any] = [dict(one) for one in outcome.findings]
-        return cls(model=vote.judge_model, findings=findings)
+        outcome = vote.outcome
+        return cls(model=vote.judge_model, findings=findings_of(outcome), **unscored_of(outcome))
 
 
 def spread_of(spread: Mapping[str, float] | None) -> dict[str, float] | None:
@@ -124,5 +105,21 @@ def rounded(score: float) -> float:
     return round(score, SCORE_PLACES)
 
 
-def _copied(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    return None if found is None else dict(found)
+def evidence_of(verdict: Verdict | None) -> dict[str, Any]:
+    """What a verdict rests on, by the names of its fields."""
+    return {name: getattr(verdict, name, None) for name in ("events", "quotes", "unquoted")}
+
+
+def unscored_of(outcome: object) -> dict[str, Any]:
+    """Why there are no scores, by the names of its fields; null where it is no `Unscored`."""
+    why = outcome if isinstance(outcome, Unscored) else None
+    return {
+        "unjudged_reason": why and why.reason,
+        "unjudged_message": why and why.message,
+        "raw_reply": why and why.raw_reply,
+    }
+
+
+def findings_of(outcome: ClosingVerdict | Unscored) -> list[Any] | None:
+    """What was found of an episode as a whole; `None` if nothing is known."""
+    return None if isinstance(outcome, Unscored) else [dict(one) for one in outcome.findings]

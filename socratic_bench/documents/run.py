@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Struct, field
 
-from socratic_bench.documents.clock import seconds, utc
 from socratic_bench.documents.cost import CostEntry
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.inputs import Inputs
@@ -16,6 +14,7 @@ from socratic_bench.documents.judge import JudgeEntry
 from socratic_bench.documents.place import Place
 from socratic_bench.documents.scalars import (
     SCHEMA_VERSION,
+    TIME_PLACES,
     Amount,
     BenchmarkName,
     RunId,
@@ -26,6 +25,7 @@ from socratic_bench.documents.scalars import (
     Version,
     keys,
     part,
+    utc,
 )
 from socratic_bench.documents.schemas import whole
 from socratic_bench.documents.turn import TurnEntry
@@ -33,7 +33,7 @@ from socratic_bench.documents.usage import ActorLatency, ActorUsage, RoleUsage
 from socratic_bench.errors import BenchError, Status
 from socratic_bench.parts import Part, Parts
 from socratic_bench.settings import CoreConfig
-from socratic_bench.types import EndReason, Json, Role, doc
+from socratic_bench.types import EndReason, Json, doc
 
 if TYPE_CHECKING:
     from socratic_bench.documents.result import RunResult
@@ -179,9 +179,9 @@ class RunDocument(Struct, frozen=True, kw_only=True):
             timestamps=Timestamps(
                 started_at=utc(result.started_at),
                 completed_at=utc(result.completed_at),
-                duration_seconds=seconds(result.duration_s),
+                duration_seconds=round(result.duration_s, TIME_PLACES),
             ),
-            usage=_usage(tallies),
+            usage=ActorUsage.by_role(tallies),
             cost=result.cost,
             latency=latency if any(latency.values()) else None,
             judge=JudgeEntry.of(result),
@@ -218,7 +218,7 @@ class RunDocument(Struct, frozen=True, kw_only=True):
             prompt=(config and config.prompt) or None,
             headline=parts.headline(),
             metrics=parts.metrics(),
-            usage=_usage({role: RoleUsage() for role in parts.roles}),
+            usage=ActorUsage.by_role({role: RoleUsage() for role in parts.roles}),
             own=parts.run(),
             end_reason=error.end_reason,
             error=ErrorEntry.of(error),
@@ -256,13 +256,6 @@ class CuratedDocument(RunDocument, frozen=True, kw_only=True):
 def brief_keys(document: RunDocument) -> dict[str, Json]:
     """The short form of a run's document."""
     return whole(Brief.of(document), "brief")
-
-
-def _usage(tallies: Mapping[Role, RoleUsage]) -> dict[str, ActorUsage]:
-    return {
-        **{role: ActorUsage.of_all([role_usage]) for role, role_usage in tallies.items()},
-        "total": ActorUsage.of_all([*tallies.values()]),
-    }
 
 
 def _error_entry(result: RunResult) -> ErrorEntry | None:

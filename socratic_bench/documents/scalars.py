@@ -1,6 +1,7 @@
 """Numbers and words of documents with their bounds, and marks for the schemas made of the types."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, overload
 
 from msgspec import Meta
@@ -30,8 +31,9 @@ SeedEntry = Annotated[Seed | None, doc("fixes everything left to chance")]
 # What a benchmark reads off a reply, and what else it keeps with a turn.
 Scalars = dict[str, bool | float | str | None]
 
-# To how many decimal places documents tell scores of turns, figures of many runs, and money.
-SCORE_PLACES, FIGURE_PLACES, USD_PLACES = 4, 6, 8
+# To how many decimal places documents tell scores of turns, figures of many runs, money, and times
+# in seconds and milliseconds.
+SCORE_PLACES, FIGURE_PLACES, USD_PLACES, TIME_PLACES = 4, 6, 8, 3
 
 SCALAR = {"type": ["boolean", "number", "string", "null"]}
 
@@ -57,3 +59,8 @@ def to_places(value: float | None, places: int) -> float | None: ...
 def to_places(value: float | None, places: int) -> float | None:
     """Rounded; what is not known stays so."""
     return None if value is None else round(value, places)
+
+
+def utc(moment: datetime) -> str:
+    """ISO 8601 in UTC, whole seconds, with a Z."""
+    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='seconds')}Z"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct, field
 
-from socratic_bench.documents.jury import Spread, rounded, spread_of
+from socratic_bench.documents.jury import Spread, evidence_of, rounded, spread_of
 from socratic_bench.documents.scalars import (
     SCALAR,
     Amount,
@@ -152,7 +152,7 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
             votes=votes_of(turn),
             scores=scores,
             flat=parts.scores.of(scores),
-            **evidence_of(turn),
+            **evidence_of(turn.verdict),
             question=turn.reply.message.text,
             heuristics=dict(turn.measures),
             unjudged_reason=unjudged_reason(result, turn),
@@ -194,7 +194,6 @@ def votes_of(turn: Turn) -> Votes | None:
     if not votes:
         return None
     given = [vote.outcome for vote in votes if isinstance(vote.outcome, Verdict)]
-    spread = deviations(given)
     return Votes(
         n_jurors=len(votes),
         n_votes=len(given),
@@ -206,21 +205,9 @@ def votes_of(turn: Turn) -> Votes | None:
             )
             for vote in votes
         },
-        between_jurors=spread_of(spread),
+        between_jurors=spread_of(deviations(given)),
         within_jurors={vote.judge_model: spread_of(vote.spread) for vote in votes},
     )
-
-
-def evidence_of(turn: Turn) -> dict[str, Any]:
-    """What a verdict rests on, by the names of its fields."""
-    verdict = turn.verdict
-    if verdict is None:
-        return {}
-    return {
-        "events": None if verdict.events is None else dict(verdict.events),
-        "quotes": None if verdict.quotes is None else dict(verdict.quotes),
-        "unquoted": None if verdict.unquoted is None else list(verdict.unquoted),
-    }
 
 
 def tokens_of(calls: Sequence[Completion]) -> Tokens | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Self
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
-from socratic_bench.documents.clock import milliseconds, utc
-from socratic_bench.documents.scalars import Amount, Count, Timestamp
-from socratic_bench.types import Attempt, Completion, ProviderStopReason, Usage, doc
+from socratic_bench.documents.scalars import TIME_PLACES, Amount, Count, Timestamp, to_places, utc
+from socratic_bench.types import Attempt, Completion, ProviderStopReason, Role, Usage, doc
 
 
 class RoleUsage(Struct, frozen=True, kw_only=True):
@@ -31,12 +31,8 @@ class RoleUsage(Struct, frozen=True, kw_only=True):
 
 def sum_usage(usages: Sequence[Usage | None]) -> Usage | None:
     """The sum, or `None` if one of them is not known."""
-    total = Usage()
-    for usage in usages:
-        if usage is None:
-            return None
-        total += usage
-    return total
+    known = [usage for usage in usages if usage is not None]
+    return sum(known, Usage()) if len(known) == len(usages) else None
 
 
 class Tokens(Struct, frozen=True, kw_only=True):
@@ -64,10 +60,16 @@ class CallUsage(Tokens, frozen=True, kw_only=True):
     calls: Annotated[Count, doc("calls that were answered")] = 0
 
     @classmethod
-    def of_all(cls, tallies: Sequence[RoleUsage]) -> CallUsage:
+    def of_all(cls, tallies: Sequence[RoleUsage]) -> Self:
         usage = sum_usage([role_usage.usage for role_usage in tallies])
         calls = sum(len(role_usage.completions) for role_usage in tallies)
         return cls(**_tokens(usage), calls=calls)
+
+    @classmethod
+    def by_role(cls, tallies: Mapping[Role, RoleUsage]) -> dict[str, Self]:
+        """Of each role, and in total."""
+        roles = {role: cls.of_all([role_usage]) for role, role_usage in tallies.items()}
+        return {**roles, "total": cls.of_all([*tallies.values()])}
 
 
 class ActorUsage(CallUsage, frozen=True, kw_only=True):
@@ -79,15 +81,18 @@ class ActorUsage(CallUsage, frozen=True, kw_only=True):
     ] = 0
 
     @classmethod
-    def of_all(cls, tallies: Sequence[RoleUsage]) -> ActorUsage:
-        usage = sum_usage([role_usage.usage for role_usage in tallies])
-        calls = sum(len(role_usage.completions) for role_usage in tallies)
+    def of_all(cls, tallies: Sequence[RoleUsage]) -> Self:
         attempts = sum(len(role_usage.attempts) for role_usage in tallies)
-        return cls(**_tokens(usage), calls=calls, attempts=attempts)
+        return replace(super().of_all(tallies), attempts=attempts)
 
 
 def _tokens(usage: Usage | None) -> dict[str, int | None]:
     return {name: getattr(usage, name, None) for name in Tokens.__struct_fields__}
+
+
+# Of a call, by the names that its answer has them under: how it went, and what was waited.
+MEASURED = ("ttft_ms", "latency_ms", "service_latency_ms", "overhead_ms", "output_tokens_per_s")
+WAITS = ("wait_before_ms", "wait_between_ms")
 
 
 class CallLatency(Struct, frozen=True, kw_only=True):
@@ -116,16 +121,8 @@ class CallLatency(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, call: Completion) -> CallLatency:
-        return cls(
-            ttft_ms=_rounded(call.ttft_ms),
-            latency_ms=milliseconds(call.latency_ms),
-            service_latency_ms=_rounded(call.service_latency_ms),
-            overhead_ms=_rounded(call.overhead_ms),
-            output_tokens_per_s=_rounded(call.output_tokens_per_s),
-            wait_before_ms=milliseconds(call.wait_before_ms),
-            wait_between_ms=milliseconds(call.wait_between_ms),
-            attempts=len(call.attempts),
-        )
+        times = {name: to_places(getattr(call, name), TIME_PLACES) for name in (*MEASURED, *WAITS)}
+        return cls(**times, attempts=len(call.attempts))
 
 
 class AttemptEntry(Struct, frozen=True, kw_only=True):
@@ -143,8 +140,8 @@ class AttemptEntry(Struct, frozen=True, kw_only=True):
     def of(cls, attempt: Attempt) -> AttemptEntry:
         return cls(
             started_at=utc(attempt.started_at),
-            duration_ms=milliseconds(attempt.duration_ms),
-            wait_ms=milliseconds(attempt.wait_ms),
+            duration_ms=round(attempt.duration_ms, TIME_PLACES),
+            wait_ms=round(attempt.wait_ms, TIME_PLACES),
             error=attempt.error,
             may_have_been_billed=attempt.may_have_been_billed,
         )
@@ -200,7 +197,7 @@ class Percentiles(Struct, frozen=True, kw_only=True):
             return None
         # Before Python 3.13 it takes two values at least.
         points = quantiles(known if len(known) > 1 else known * 2, n=100, method="inclusive")
-        p50, p90, p99 = (milliseconds(points[percent - 1]) for percent in (50, 90, 99))
+        p50, p90, p99 = (round(points[percent - 1], TIME_PLACES) for percent in (50, 90, 99))
         return cls(p50=p50, p90=p90, p99=p99)
 
 
@@ -254,11 +251,7 @@ class ActorLatency(Struct, frozen=True, kw_only=True):
             return None
         answered = role_usage.completions
         return cls(
-            ttft_ms=Percentiles.of([call.ttft_ms for call in answered]),
-            latency_ms=Percentiles.of([call.latency_ms for call in answered]),
-            service_latency_ms=Percentiles.of([call.service_latency_ms for call in answered]),
-            overhead_ms=Percentiles.of([call.overhead_ms for call in answered]),
-            output_tokens_per_s=Percentiles.of([call.output_tokens_per_s for call in answered]),
+            **{name: Percentiles.of([getattr(one, name) for one in answered]) for name in MEASURED},
             waits_ms=_waits(role_usage),
             unanswered_maybe_billed=sum(
                 one.error is not None and one.may_have_been_billed for one in role_usage.attempts
@@ -271,12 +264,8 @@ def _waits(role_usage: RoleUsage) -> Waits:
     before = sum(call.wait_before_ms for call in role_usage.completions)
     between = sum(call.wait_between_ms for call in role_usage.completions)
     return Waits(
-        total=milliseconds(total),
-        before_first_attempt=milliseconds(before),
-        between_attempts=milliseconds(between),
-        of_failed_calls=milliseconds(max(0.0, total - before - between)),
+        total=round(total, TIME_PLACES),
+        before_first_attempt=round(before, TIME_PLACES),
+        between_attempts=round(between, TIME_PLACES),
+        of_failed_calls=round(max(0.0, total - before - between), TIME_PLACES),
     )
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else milliseconds(value)

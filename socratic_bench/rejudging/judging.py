@@ -5,13 +5,12 @@ from contextlib import ExitStack
 
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.calling.spending import SpendingLimit
-from socratic_bench.documents.clock import seconds
-from socratic_bench.documents.cost import Billing, role_cost
+from socratic_bench.documents.cost import Billing, role_usd
 from socratic_bench.documents.dry_run import Forecast
 from socratic_bench.documents.expected_jurors import ExpectedJuror
 from socratic_bench.documents.judgings import JudgingsDryRun
 from socratic_bench.documents.result import RunResult
-from socratic_bench.documents.scalars import USD_PLACES
+from socratic_bench.documents.scalars import TIME_PLACES
 from socratic_bench.documents.usage import CallUsage, RoleUsage
 from socratic_bench.forecast import Forecaster
 from socratic_bench.ports import Length
@@ -67,7 +66,7 @@ def forecast(runs: Sequence[Rejudging], max_cost_usd: float | None = None) -> Ju
         length: [call for _, one in found for call in one.expected[length].calls[JUDGE]]
         for length in ("short", "likely", "long")
     }
-    usd = {length: usd_of(billing, made) for length, made in calls.items()}
+    usd = {length: role_usd(billing, JUDGE, made) for length, made in calls.items()}
     return JudgingsDryRun(
         benchmark=plan.benchmark.name,
         name=runs[0].name,
@@ -78,15 +77,11 @@ def forecast(runs: Sequence[Rejudging], max_cost_usd: float | None = None) -> Ju
         cost_usd=usd["likely"],
         low_usd=usd["short"],
         high_usd=usd["long"],
-        duration_seconds=seconds(sum(one.expected["likely"].duration_s for _, one in found)),
+        duration_seconds=round(
+            sum(one.expected["likely"].duration_s for _, one in found), TIME_PLACES
+        ),
         covers_high=_covers(max_cost_usd, usd["long"]),
     )
-
-
-def usd_of(billing: Billing, calls: Sequence[Completion]) -> float | None:
-    """What the judge's calls cost; `None` if a price or a count of tokens is not known."""
-    cost = role_cost(billing, JUDGE, calls)
-    return None if cost is None else round(cost.total_usd, USD_PLACES)
 
 
 def spent(plan: Plan, results: Sequence[RunResult]) -> list[tuple[str, CallUsage, float | None]]:
@@ -95,7 +90,11 @@ def spent(plan: Plan, results: Sequence[RunResult]) -> list[tuple[str, CallUsage
     calls = [call for result in results for call in result.tallies[JUDGE].completions]
     own = {name: [one for one in calls if one.model_id == name] for name in plan.config.jurors}
     return [
-        (name, CallUsage.of_all([RoleUsage(completions=tuple(made))]), usd_of(billing, made))
+        (
+            name,
+            CallUsage.of_all([RoleUsage(completions=tuple(made))]),
+            role_usd(billing, JUDGE, made),
+        )
         for name, made in own.items()
     ]
 

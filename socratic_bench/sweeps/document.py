@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from socratic_bench.documents.clock import seconds, utc
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.estimates import MinimumGate
 from socratic_bench.documents.run import Timestamps
-from socratic_bench.documents.scalars import USD_PLACES, to_places
+from socratic_bench.documents.scalars import TIME_PLACES, USD_PLACES, to_places, utc
 from socratic_bench.documents.sweep import CellRow, Group, SweepDocument
 from socratic_bench.errors import ENDINGS, EXIT_GATE, Status
 from socratic_bench.sweeps import bounds, summary
@@ -58,7 +57,7 @@ def document_of(result: SweepResult, *, has_intervals: bool = False) -> SweepDoc
         timestamps=Timestamps(
             started_at=utc(result.started_at),
             completed_at=utc(result.completed_at),
-            duration_seconds=seconds(result.duration_s),
+            duration_seconds=round(result.duration_s, TIME_PLACES),
         ),
         pace=[*result.pace],
         notices=[*result.notices],

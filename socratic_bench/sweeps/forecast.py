@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import load_benchmark
-from socratic_bench.documents.clock import seconds
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.generation import KEYS
-from socratic_bench.documents.scalars import USD_PLACES
+from socratic_bench.documents.scalars import TIME_PLACES, USD_PLACES
 from socratic_bench.documents.sweep import CellRow
 from socratic_bench.documents.sweep_dry_run import (
     ASSUMPTIONS,
@@ -148,7 +147,7 @@ class _SweepForecast:
             | {TOTAL: self._usage("likely", kinds)},
             cost_usd=cost_usd,
             cost_by_model={role: sum_by_model(kinds, role) for role in self._roles},
-            duration_seconds=seconds(duration_s),
+            duration_seconds=round(duration_s, TIME_PLACES),
             bound_by=bound_by,
             low=low,
             high=high,
@@ -191,7 +190,7 @@ class _SweepForecast:
         return Extent(
             usage=self._usage(length, self.kinds),
             cost_usd=self._cost_usd(length)[TOTAL],
-            duration_seconds=seconds(self._timing.duration(length)[0]),
+            duration_seconds=round(self._timing.duration(length)[0], TIME_PLACES),
         )
 
     def _groups(self, name: str) -> Iterator[ExpectedGroup]:
@@ -223,7 +222,9 @@ class _SweepForecast:
                 tokens=load.tokens,
                 target_rpm=target.requests_per_minute,
                 target_tpm=target.tokens_per_minute,
-                seconds_at_targets=None if at_targets_s is None else seconds(at_targets_s),
+                seconds_at_targets=None
+                if at_targets_s is None
+                else round(at_targets_s, TIME_PLACES),
             )
 
     def _budget(self, expected: Usd, high: Usd) -> SweepBudget | None:

@@ -16,9 +16,9 @@ from socratic_bench.benchmarks.execution.reasoning import LevelEntry, Turns, lev
 from socratic_bench.benchmarks.execution.sampling import level_tokens
 from socratic_bench.benchmarks.execution.settings import Level, Settings
 from socratic_bench.benchmarks.execution.turn import ExecutionTurn
-from socratic_bench.documents.cost import Billing, role_cost
+from socratic_bench.documents.cost import Billing, role_usd
 from socratic_bench.documents.result import RunResult
-from socratic_bench.documents.scalars import USD_PLACES, Count, Sha256, Share
+from socratic_bench.documents.scalars import Count, Sha256, Share
 from socratic_bench.parts import Part, Parts
 from socratic_bench.ports import Sample
 from socratic_bench.settings import MOST_TURNS, part_of
@@ -186,5 +186,4 @@ def _usd(result: RunResult, turns: Turns) -> float | None:
     billing = Billing.of(result.config, result.parts, result.models, result.prices)
     if not turns or billing.prices(role) is None:
         return None
-    cost = role_cost(billing, role, [turn.reply for turn in turns])
-    return None if cost is None else round(cost.total_usd, USD_PLACES)
+    return role_usd(billing, role, [turn.reply for turn in turns])
