@@ -19,7 +19,6 @@ AFTER_A_REPLY = (
     "socratic_bench.documents.files",
     "socratic_bench.documents.closing_file",
     f"{__package__}.output",
-    "socratic_bench.providers.bedrock.sdk",
     "statistics",
 )
 # Importing now would delay the first request.

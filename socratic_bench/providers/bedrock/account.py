@@ -6,14 +6,12 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from botocore.config import Config
 from botocore.exceptions import NoCredentialsError
 from botocore.session import Session
 
 from socratic_bench.errors import ModelError
 from socratic_bench.findings import CheckName, Finding, Quota, Status
 from socratic_bench.providers.bedrock.credentials import make_ready
-from socratic_bench.providers.bedrock.data import make_client
 from socratic_bench.providers.bedrock.error_kinds import TRANSLATED, error_kind
 from socratic_bench.providers.bedrock.quota_names import quotas_by_model
 from socratic_bench.providers.bedrock.session import (
@@ -21,8 +19,8 @@ from socratic_bench.providers.bedrock.session import (
     Endpoint,
     configured_endpoint,
     is_aws,
-    making,
     open_session,
+    single_try_client,
 )
 from socratic_bench.settings import OFFLINE_REGION, CoreConfig
 
@@ -65,7 +63,7 @@ def quotas(config: CoreConfig, model_ids: Sequence[str]) -> Mapping[str, Quota]:
         session = open_session(_endpoint(config, config.assume_role_arn))
         client = _client(session, QUOTAS, region)
         if client is None:
-            raise _unknown(_unasked(QUOTAS))
+            raise ModelError(_unasked(QUOTAS), code="unknown", end_reason="unavailable")
         rows = [*_rows(client)]
     except TRANSLATED as error:
         told = error_kind(error, model_id=_NAMES[QUOTAS]).error
@@ -120,13 +118,7 @@ def _client(session: Session, service: str, region: str) -> Any:  # noqa: ANN401
     """
     if _is_known_elsewhere(service):
         return None
-    config = Config(
-        retries={"total_max_attempts": 1, "mode": "standard"},
-        connect_timeout=MAX_WAIT_S,
-        read_timeout=MAX_WAIT_S,
-    )
-    with making():
-        client = make_client(session, service, region_name=region, config=config)
+    client = single_try_client(session, service, region, MAX_WAIT_S)
     runtime = configured_endpoint(region)
     if runtime and not is_aws(runtime) and is_aws(client.meta.endpoint_url):
         return None
@@ -149,10 +141,6 @@ def _unasked(service: str) -> str:
         f"{_NAMES[service]} was not asked: models are called at an endpoint that is not AWS's own, "
         f"and {_VARIABLES[service]} is not set"
     )
-
-
-def _unknown(why: str) -> ModelError:
-    return ModelError(why, code="unknown", end_reason="unavailable")
 
 
 def _finding(check: CheckName, status: Status, subject: str, message: str) -> Finding:

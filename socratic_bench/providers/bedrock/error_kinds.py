@@ -41,17 +41,9 @@ _HEADER_HINT = (
 # mean.
 _BY_WORDS = (
     ("throttled", r"tokens per day", "daily_quota"),
-    (
-        None,
-        r"marked by provider as legacy|end of its life",
-        "legacy_model",
-    ),
+    (None, r"marked by provider as legacy|end of its life", "legacy_model"),
     ("invalid_request", r"on-demand throughput", "needs_profile"),
-    (
-        "invalid_request",
-        r"model identifier is invalid|invalid model",
-        "unknown_model",
-    ),
+    ("invalid_request", r"model identifier is invalid|invalid model", "unknown_model"),
     (
         "invalid_request",
         (
@@ -182,7 +174,8 @@ def _classify(error: Exception) -> tuple[str, str]:
         return _classify_answer(error)
     error = carried(error)
     if isinstance(error, UnsendableError) and error.header:
-        return _header_kind(error.header), str(error)
+        is_secret = error.header in SECRET_HEADERS
+        return "no_credentials" if is_secret else "invalid_configuration", str(error)
     return _by_type(error), f"{type(error).__name__}: {error}"
 
 
@@ -201,10 +194,6 @@ def _credentials_kind(error: CredentialsError) -> str:
     if error.is_of_process and name != "expired_credentials":
         return "no_credentials"
     return name if ERROR_KINDS[name].retried or name in _OF_CREDENTIALS else "no_credentials"
-
-
-def _header_kind(header: str) -> str:
-    return "no_credentials" if header in SECRET_HEADERS else "invalid_configuration"
 
 
 def _special_hint(error: Exception) -> Words | None:

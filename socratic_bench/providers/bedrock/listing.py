@@ -8,14 +8,12 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
-from botocore.config import Config
 from botocore.session import Session
 
 from socratic_bench.errors import ModelError
 from socratic_bench.models.ids import base_id
-from socratic_bench.providers.bedrock.data import make_client
 from socratic_bench.providers.bedrock.error_kinds import TRANSLATED
-from socratic_bench.providers.bedrock.session import Endpoint, making
+from socratic_bench.providers.bedrock.session import Endpoint, single_try_client
 
 MAX_WAIT_S = 2
 NAMES = 5
@@ -90,16 +88,7 @@ class Listing:
         return bool(own.meta.endpoint_url != given.meta.endpoint_url)
 
     def _connect(self, service: str, **more: Any) -> Any:  # noqa: ANN401 -- see `_client`
-        config = Config(
-            retries={"total_max_attempts": 1, "mode": "standard"},
-            connect_timeout=MAX_WAIT_S,
-            read_timeout=MAX_WAIT_S,
-            **more,
-        )
-        with making():
-            return make_client(
-                self._session, service, region_name=self._endpoint.region, config=config
-            )
+        return single_try_client(self._session, service, self._endpoint.region, MAX_WAIT_S, **more)
 
 
 def _read_profiles(rows: list[_Row]) -> Iterator[tuple[str, frozenset[str]]]:

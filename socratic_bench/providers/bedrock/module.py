@@ -6,9 +6,11 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from socratic_bench.errors import Problem
+from socratic_bench.generation import MIN_THINKING_TOKENS
 from socratic_bench.provider_ports import Provider, ProviderModule
-from socratic_bench.providers.bedrock.settings import known_problems, setting_notices
+from socratic_bench.providers.bedrock.capabilities import capabilities_of
 from socratic_bench.settings import OFFLINE_REGION, CoreConfig
+from socratic_bench.settings.asked import asked_settings, setting_name
 
 if TYPE_CHECKING:
     from socratic_bench.findings import Finding, Quota
@@ -19,15 +21,29 @@ class _Bedrock(ProviderModule):
     name = "bedrock"
 
     def problems(self, config: CoreConfig) -> Iterator[Problem]:
-        return known_problems(config)
+        """The settings of the model under test that it is known not to take."""
+        can = capabilities_of(config.model)
+        asked = asked_settings(config.generation)
+        for field in ("temperature", "top_p", "both_samplings", "thinking"):
+            if field in asked and not getattr(can, field):
+                yield Problem.of(
+                    f"{{tested}} takes no {setting_name(field)}: leave it out.", tested=config.model
+                )
 
     def notices(self, config: CoreConfig) -> Iterator[str]:
-        return setting_notices(config)
+        """What becomes of a setting that the model under test takes in another form only."""
+        form, budget = capabilities_of(config.model).thinking, config.thinking_budget_tokens
+        if budget not in (None, MIN_THINKING_TOKENS) and form not in (None, "budget"):
+            yield (
+                f"{config.model} thinks by levels, not by a budget: --thinking-budget-tokens "
+                f"{budget} chooses the level."
+            )
 
     def sdk_version(self) -> str:
-        from socratic_bench.providers.bedrock.sdk import sdk_version
+        """That of its core, which shapes and signs requests: boto3 is a thin layer over it."""
+        import botocore
 
-        return sdk_version()
+        return f"botocore {botocore.__version__}"
 
     def prepare(self, config: CoreConfig) -> "SdkSession | None":
         """The SDK's session, so that what a prompt may hold of its credentials is masked from the

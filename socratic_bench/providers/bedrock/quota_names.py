@@ -23,13 +23,7 @@ def quotas_by_model(
     rows: Sequence[Mapping[str, Any]], model_ids: Sequence[str]
 ) -> dict[str, Quota]:
     """The quotas of each model, in the way that its id is called; empty if none bears its name."""
-    found = {model_id: dict(_of(rows, model_id)) for model_id in model_ids}
-    return {
-        model_id: Quota(
-            requests_per_minute=quota.get("requests"), tokens_per_minute=quota.get("tokens")
-        )
-        for model_id, quota in found.items()
-    }
+    return {model_id: Quota(**dict(_of(rows, model_id))) for model_id in model_ids}
 
 
 def _of(rows: Sequence[Mapping[str, Any]], model_id: str) -> Iterator[tuple[str, float]]:
@@ -40,7 +34,7 @@ def _of(rows: Sequence[Mapping[str, Any]], model_id: str) -> Iterator[tuple[str,
         if name is None or not isinstance(value, int | float):
             continue
         if name["how"].lower() == how and _words(name["model"]) == asked:
-            yield name["what"].lower(), float(value)
+            yield f"{name['what'].lower()}_per_minute", float(value)
 
 
 def _how(model_id: str) -> str:

@@ -92,6 +92,22 @@ def configured_endpoint(region: str) -> str | None:
         return None
 
 
+def single_try_client(
+    session: Session,
+    service: str,
+    region: str,
+    max_wait_s: float,
+    **more: Any,  # noqa: ANN401 -- the SDK's own options
+) -> Any:  # noqa: ANN401 -- the SDK makes its classes while it runs
+    """A client for what is good to know and may stay unknown: it tries once, for a short time.
+
+    Raises `ModelError` where the SDK's own environment allows no client.
+    """
+    config = _one_try(connect_timeout=max_wait_s, read_timeout=max_wait_s, **more)
+    with making():
+        return make_client(session, service, region_name=region, config=config)
+
+
 def is_aws(url: str) -> bool:
     """Whether an endpoint is AWS's own, and not an emulator's, say."""
     return (urlsplit(url).hostname or "").endswith(AWS)
@@ -181,9 +197,12 @@ def _client(
     return client
 
 
-def _config(endpoint: Endpoint, **more: Any) -> Config:  # noqa: ANN401 -- the SDK's own options
-    return Config(
-        retries={"total_max_attempts": 1, "mode": "standard"},
+def _one_try(**options: Any) -> Config:  # noqa: ANN401 -- the SDK's own options
+    return Config(retries={"total_max_attempts": 1, "mode": "standard"}, **options)
+
+
+def _config(endpoint: Endpoint, **more: Any) -> Config:  # noqa: ANN401 -- likewise
+    return _one_try(
         connect_timeout=min(CONNECT_TIMEOUT_S, endpoint.call_timeout_s),
         read_timeout=endpoint.call_timeout_s,
         max_pool_connections=POOL_CONNECTIONS,
@@ -197,8 +216,7 @@ def _config(endpoint: Endpoint, **more: Any) -> Config:  # noqa: ANN401 -- the S
 
 def _one_request() -> Config:
     """For STS: a call that fails is tried again by the run, which counts it."""
-    return Config(
-        retries={"total_max_attempts": 1, "mode": "standard"},
+    return _one_try(
         connect_timeout=CONNECT_TIMEOUT_S,
         user_agent_extra=f"socratic-runner/{VERSION}",
     )
