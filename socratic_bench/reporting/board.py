@@ -9,21 +9,21 @@ from socratic_bench.reporting.endurance import Endurance
 from socratic_bench.reporting.parts import (
     UNKNOWN,
     Chart,
-    Column,
     Figure,
     Section,
-    Table,
     between,
+    columns,
     counted,
     listed,
     number,
     usd,
+    words,
 )
 from socratic_bench.reporting.rows import RunRow
 from socratic_bench.reporting.scatter_charts import scatter
 from socratic_bench.reporting.study import Estimate, Study
 
-MODEL = Column(title="Model", is_number=False)
+MODEL = words("Model")
 
 
 def shown(found: Estimate | None, places: int = 2) -> str:
@@ -32,6 +32,11 @@ def shown(found: Estimate | None, places: int = 2) -> str:
         return UNKNOWN
     told = number(found.mean, places)
     return told if found.low is None else f"{told} ({between(found.low, found.high, places)})"
+
+
+def mark(row: str, model: str, found: Estimate, told: str, **more: object) -> dict[str, Any]:
+    """A point with its interval."""
+    return {"row": row, "model": model, **found.drawn, "tip": f"{row}: {told}", **more}
 
 
 def places_of(metric: MetricInfo) -> int:
@@ -54,22 +59,19 @@ def board(study: Study, endurances: Mapping[str, Endurance]) -> Section:
         ]
         for model, runs in study.runs.items()
     ]
-    timed = [f"Turns held, of {_horizon(endurances)}"]
-    columns = [
-        MODEL,
-        Column(title="Rank"),
-        *(Column(title=one) for one in (timed if endurances else [])),
-        *(Column(title=one.title) for one in metrics),
-        *(Column(title="Runs"), Column(title="USD a run")),
-    ]
-    table = Table(
-        caption="Means with 95 % intervals; the best model first", columns=columns, rows=rows
+    timed = [f"Turns held, of {_horizon(endurances)}"] if endurances else []
+    titles = (one.title for one in metrics)
+    figure = Figure(
+        caption="Means with 95 % intervals; the best model first",
+        columns=columns(MODEL, "Rank", *timed, *titles, "Runs", "USD a run"),
+        rows=rows,
+        chart=_chart(study, endurances),
     )
     return Section(
         name="leaderboard",
         title="Leaderboard",
         paragraphs=[*_ties(study)],
-        figures=[Figure(table=table, chart=_chart(study, endurances))],
+        figures=[figure],
     )
 
 
@@ -80,16 +82,16 @@ def _compared(study: Study) -> list[MetricInfo]:
 
 
 def _horizon(endurances: Mapping[str, Endurance]) -> str:
-    return next((f"{one.horizon:g}" for one in endurances.values()), "")
+    return f"{next(iter(endurances.values())).horizon:g}"
 
 
 def _held(found: Endurance | None) -> str:
     if found is None:
         return UNKNOWN
-    told, limits = number(found.mean, 1), found.mean_limits
-    if limits.low is None and limits.high is None:
+    told, held = number(found.held.mean, 1), found.held
+    if held.low is None and held.high is None:
         return told if found.n_events else f"{told} (all runs)"
-    return f"{told} ({between(limits.low, limits.high, 1)})"
+    return f"{told} ({between(held.low, held.high, 1)})"
 
 
 def _ranks(study: Study) -> dict[str, str]:
@@ -131,25 +133,22 @@ def mean_usd(runs: Sequence[RunRow], path: str = "cost.total") -> float | None:
 
 
 def _chart(study: Study, endurances: Mapping[str, Endurance]) -> Chart | None:
+    means: Mapping[str, Estimate | None]
     if endurances:
         title = f"Turns until the first {study.views.breaks}"
         axis = f"Turns, of the first {_horizon(endurances)}"
-        data = [
-            _point(model, one.mean, one.mean_limits.low, one.mean_limits.high, axis, 1)
-            for model, one in endurances.items()
-        ]
-        high: float | None = next(iter(endurances.values())).horizon
-        scale = extent(0, high)
+        means = {model: one.held for model, one in endurances.items()}
+        places, scale = 1, extent(0, next(iter(endurances.values())).horizon)
     else:
         metric = study.ordering
         title = axis = metric.title
-        scale = extent(metric.low, metric.high)
         means = {model: study.mean(metric, runs) for model, runs in study.runs.items()}
-        data = [
-            _point(model, one.mean, one.low, one.high, title, places_of(metric))
-            for model, one in means.items()
-            if one
-        ]
+        places, scale = places_of(metric), extent(metric.low, metric.high)
+    data = [
+        mark(model, model, one, f"{axis} {shown(one, places)}")
+        for model, one in means.items()
+        if one
+    ]
     if not data:
         return None
     return Chart(
@@ -158,20 +157,6 @@ def _chart(study: Study, endurances: Mapping[str, Endurance]) -> Chart | None:
         description=f"{title}, by model, with 95 % intervals. The table has the figures.",
         specs=intervals(data, study.ranked, axis, scale),
     )
-
-
-def _point(
-    model: str, value: float, low: float | None, high: float | None, title: str, places: int
-) -> dict[str, Any]:
-    interval = "" if low is None else f" ({between(low, high, places)})"
-    return {
-        "row": model,
-        "model": model,
-        "value": value,
-        "low": value if low is None else low,
-        "high": value if high is None else high,
-        "tip": f"{model}: {title} {number(value, places)}{interval}",
-    }
 
 
 def _good_where(up: MetricInfo) -> str:
@@ -195,22 +180,22 @@ def axes(study: Study) -> Section | None:
     data = [
         {
             "model": model,
-            **_side("x", x),
-            **_side("y", y),
+            **side("x", x),
+            **side("y", y),
             "tip": f"{model}: {across.title} {shown(x)}; {up.title} {shown(y)}",
         }
         for model, (x, y) in known.items()
     ]
     title = f"{across.title.partition(':')[0]} and {up.title.partition(':')[0].lower()}"
-    columns = [MODEL, Column(title=across.title), Column(title=up.title)]
-    rows = [[model, shown(x), shown(y)] for model, (x, y) in found.items()]
     return Section(
         name="axes",
         title=title,
         paragraphs=[f"A model is good only where {_good_where(up)}."],
         figures=[
             Figure(
-                table=Table(caption="Means with 95 % intervals", columns=columns, rows=rows),
+                caption="Means with 95 % intervals",
+                columns=columns(MODEL, across.title, up.title),
+                rows=[[model, shown(x), shown(y)] for model, (x, y) in found.items()],
                 chart=Chart(
                     name="axes",
                     title=title,
@@ -228,5 +213,6 @@ def axes(study: Study) -> Section | None:
     )
 
 
-def _side(axis: str, found: Estimate) -> dict[str, float | None]:
+def side(axis: str, found: Estimate) -> dict[str, float | None]:
+    """Its place along one of two axes."""
     return {axis: found.mean, f"{axis}_low": found.low, f"{axis}_high": found.high}

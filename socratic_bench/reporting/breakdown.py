@@ -3,18 +3,18 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from socratic_bench.reporting.board import MODEL, shown
+from socratic_bench.reporting.board import MODEL, mark, shown
 from socratic_bench.reporting.cell_charts import shares
 from socratic_bench.reporting.charts import extent, intervals
 from socratic_bench.reporting.palette import DARK_STEPS
 from socratic_bench.reporting.parts import (
     UNKNOWN,
     Chart,
-    Column,
     Figure,
     Section,
-    Table,
+    columns,
     percent,
+    words,
 )
 from socratic_bench.reporting.rows import RunRow, TurnRow
 from socratic_bench.reporting.study import SHARE, Estimate, Study, score_metric
@@ -23,17 +23,6 @@ from socratic_bench.views import Findings, TurnKind
 
 def spaced(name: str) -> str:
     return name.replace("_", " ")
-
-
-def mark(row: str, model: str, found: Estimate, told: str, **more: object) -> dict[str, Any]:
-    """A point with its interval."""
-    return {
-        "row": row,
-        "model": model,
-        **found.drawn,
-        "tip": f"{row}: {told}",
-        **more,
-    }
 
 
 def shared(found: Estimate | None) -> str:
@@ -72,17 +61,15 @@ def _of_kind(study: Study, kind: TurnKind) -> Section | None:
     rows = [
         [titles[name], *(shown(found[model, name], 1) for model in study.ranked)] for name in names
     ]
-    columns = [
-        Column(title=kind.title, is_number=False),
-        *(Column(title=model) for model in study.ranked),
-    ]
     return Section(
         name=f"kinds-{kind.key}",
         title=kind.title,
         paragraphs=[f"The mean score of turns of each kind, beside turns with {kind.none}."],
         figures=[
             Figure(
-                table=Table(caption="Mean score with 95 % intervals", columns=columns, rows=rows),
+                caption="Mean score with 95 % intervals",
+                columns=columns(words(kind.title), *study.ranked),
+                rows=rows,
                 chart=Chart(
                     name=f"kinds-{kind.key}",
                     title=f"Mean score by kind of turn: {kind.title.lower()}{study.drawn_words}",
@@ -129,19 +116,16 @@ def events(study: Study) -> Section | None:
         for model in study.ranked
         for name in names
     ]
-    columns = [
-        MODEL,
-        Column(title="Event", is_number=False),
-        *(Column(title=one) for one in ("Turns with it", "Runs with it", "First turn, median")),
-        Column(title="First turn, earliest"),
-    ]
+    seen_by = ("Turns with it", "Runs with it", "First turn, median", "First turn, earliest")
     return Section(
         name="events",
         title="Events",
         paragraphs=["What judges saw in replies, whatever these scored. Turns count from 0."],
         figures=[
             Figure(
-                table=Table(caption="Events by model, with 95 %", columns=columns, rows=rows),
+                caption="Events by model, with 95 %",
+                columns=columns(MODEL, words("Event"), *seen_by),
+                rows=rows,
                 chart=Chart(
                     name="events",
                     title=f"Share of judged turns with each event{study.drawn_words}",
@@ -203,16 +187,14 @@ def _found(study: Study, one: Findings, counts: Mapping[str, Mapping[str, int]])
         ]
         for model, some in counts.items()
     ]
-    columns = [
-        MODEL,
-        *(Column(title=name) for name in ("In all", *map(str.capitalize, one.outcomes))),
-    ]
     return Section(
         name=f"findings-{one.key}",
         title=one.title,
         figures=[
             Figure(
-                table=Table(caption=f"{one.title} over all runs", columns=columns, rows=rows),
+                caption=f"{one.title} over all runs",
+                columns=columns(MODEL, "In all", *map(str.capitalize, one.outcomes)),
+                rows=rows,
                 chart=Chart(
                     name=f"findings-{one.key}",
                     title=f"{one.title}: what became of them",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from socratic_bench.documents.estimates import Mean
 from socratic_bench.reporting.board import MODEL
-from socratic_bench.reporting.parts import UNKNOWN, Column, Figure, Table, number
+from socratic_bench.reporting.parts import UNKNOWN, Figure, columns, number
 from socratic_bench.reporting.study import Study
 
 PLACES = 3
@@ -26,11 +26,9 @@ def certainty(study: Study) -> Figure | None:
         "Further runs that would halve the interval",
     )
     return Figure(
-        table=Table(
-            caption=f"What the interval of the {study.primary.title.lower()} rests on",
-            columns=[MODEL, *(Column(title=title) for title in titles)],
-            rows=[[model, *_row(one)] for model, one in found.items()],
-        )
+        caption=f"What the interval of the {study.primary.title.lower()} rests on",
+        columns=columns(MODEL, *titles),
+        rows=[[model, *_row(one)] for model, one in found.items()],
     )
 
 

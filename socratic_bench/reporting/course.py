@@ -3,25 +3,22 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from socratic_bench.ports import MetricInfo
-from socratic_bench.reporting.board import MODEL, shown
-from socratic_bench.reporting.breakdown import mark, shared
+from socratic_bench.reporting.board import MODEL, mark, shown
+from socratic_bench.reporting.breakdown import shared
 from socratic_bench.reporting.charts import extent, intervals
 from socratic_bench.reporting.endurance import Endurance
 from socratic_bench.reporting.line_charts import behind_words, over_turns
 from socratic_bench.reporting.parts import (
     Chart,
-    Column,
     Figure,
     Section,
-    Table,
+    columns,
     listed,
     number,
     percent,
 )
 from socratic_bench.reporting.rows import RunRow, TurnRow
 from socratic_bench.reporting.study import SHARE, Estimate, Study, score_metric
-
-MOST_COLUMNS = 12
 
 
 def by_turn(study: Study) -> Section | None:
@@ -41,7 +38,6 @@ def by_turn(study: Study) -> Section | None:
         for model in study.drawn
         for turn, one in found[model].items()
     ]
-    columns = [Column(title="Turn"), *(Column(title=model) for model in study.ranked)]
     rows = [
         [str(turn), *(shown(found[model].get(turn), 1) for model in study.ranked)] for turn in turns
     ]
@@ -51,7 +47,9 @@ def by_turn(study: Study) -> Section | None:
         paragraphs=["Turns are counted from 0. Bands are 95 % intervals of the mean."],
         figures=[
             Figure(
-                table=Table(caption="Mean score of each turn", columns=columns, rows=rows),
+                caption="Mean score of each turn",
+                columns=columns("Turn", *study.ranked),
+                rows=rows,
                 chart=Chart(
                     name="turns",
                     title=f"Mean score by turn{study.drawn_words}",
@@ -93,12 +91,7 @@ def survival(study: Study, endurances: Mapping[str, Endurance]) -> Section | Non
         for model in drawn
         for at, share in _corners(endurances[model])
     ]
-    columns = [
-        MODEL,
-        *(Column(title=one) for one in ("Runs", f"With a {event}", "Without (95 %)")),
-        *(Column(title=one) for one in ("Half by turn (95 %)", "Mean turns held (95 %)")),
-    ]
-    rows = [[model, *_survived(one)] for model, one in endurances.items()]
+    titles = ("Runs", f"With a {event}", "Without (95 %)", "Half by turn (95 %)")
     hazards = _hazards(study)
     return Section(
         name="survival",
@@ -106,7 +99,9 @@ def survival(study: Study, endurances: Mapping[str, Endurance]) -> Section | Non
         paragraphs=[f"By Kaplan and Meier: a run without a {event} counts until its end."],
         figures=[
             Figure(
-                table=Table(caption=f"Runs until the first {event}", columns=columns, rows=rows),
+                caption=f"Runs until the first {event}",
+                columns=columns(MODEL, *titles, "Mean turns held (95 %)"),
+                rows=[[model, *_survived(one)] for model, one in endurances.items()],
                 chart=Chart(
                     name="survival",
                     title=f"Share of runs without a {event}{study.drawn_words}",
@@ -130,14 +125,11 @@ def _corners(one: Endurance) -> Iterator[tuple[float, float]]:
 
 def _survived(one: Endurance) -> list[str]:
     half = "not reached" if one.median is None else f"{one.median:g}"
-    limits, mean = one.median_limits, one.mean_limits
+    limits = one.median_limits
     if limits.low is not None or limits.high is not None:
         high = "beyond" if limits.high is None else f"{limits.high:g}"
         half += f" ({limits.low or 0:g} to {high})"
-    held = number(one.mean, 1)
-    if mean.low is not None:
-        held += f" ({number(mean.low, 1)} to {number(mean.high, 1)})"
-    return [str(one.n), str(one.n_events), shared(one.without), half, held]
+    return [str(one.n), str(one.n_events), shared(one.without), half, shown(one.held, 1)]
 
 
 def _hazards(study: Study) -> Figure | None:
@@ -150,18 +142,23 @@ def _hazards(study: Study) -> Figure | None:
         for model, runs in study.runs.items()
         for name in names
     }
-    data = [_hazard(model, name, one) for (model, name), one in found.items() if one]
+    data = [
+        {
+            "row": model,
+            "model": model,
+            "panel": name.capitalize(),
+            **one.drawn,
+            "tip": f"{model}, {name}: {shared(one)} of {one.n} turns",
+        }
+        for (model, name), one in found.items()
+        if one
+    ]
     if not data:
         return None
-    titles = [f"{name.capitalize()}, a turn" for name in names]
     return Figure(
-        table=Table(
-            caption="Probability in each turn in which it could come (95 %)",
-            columns=[MODEL, *(Column(title=title) for title in titles)],
-            rows=[
-                [model, *(shared(found[model, name]) for name in names)] for model in study.ranked
-            ],
-        ),
+        caption="Probability in each turn in which it could come (95 %)",
+        columns=columns(MODEL, *(f"{name.capitalize()}, a turn" for name in names)),
+        rows=[[model, *(shared(found[model, name]) for name in names)] for model in study.ranked],
         chart=Chart(
             name="hazards",
             title=f"Hazard of {listed(names)}",
@@ -177,16 +174,6 @@ def _risks(run: RunRow, name: str) -> Iterator[float]:
     exposure = run.exposures.get(name)
     for n in range(len(exposure.turns)) if exposure else ():
         yield float(exposure.is_event and n == len(exposure.turns) - 1) if exposure else 0.0
-
-
-def _hazard(model: str, panel: str, found: Estimate) -> dict[str, object]:
-    return {
-        "row": model,
-        "model": model,
-        "panel": panel.capitalize(),
-        **found.drawn,
-        "tip": f"{model}, {panel}: {shared(found)} of {found.n} turns",
-    }
 
 
 FIRST, LATER = "First turn", "Later turns"
@@ -214,7 +201,6 @@ def single_and_many(study: Study) -> Section | None:
         for model in study.drawn
         for row, one in zip((FIRST, LATER), known.get(model, ()), strict=False)
     ]
-    columns = [MODEL, *(Column(title=one) for one in (FIRST, LATER, "Change"))]
     rows = [
         [model, shown(one, 1), shown(other, 1), number(other.mean - one.mean, 1)]
         for model, (one, other) in known.items()
@@ -225,7 +211,9 @@ def single_and_many(study: Study) -> Section | None:
         paragraphs=["What a test of a single turn would have told, beside the turns after it."],
         figures=[
             Figure(
-                table=Table(caption="Mean score with 95 % intervals", columns=columns, rows=rows),
+                caption="Mean score with 95 % intervals",
+                columns=columns(MODEL, FIRST, LATER, "Change"),
+                rows=rows,
                 chart=Chart(
                     name="single",
                     title=f"Mean score of the first turn and of later ones{study.drawn_words}",

@@ -1,23 +1,13 @@
 """What models took: money and time."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
 from socratic_bench.documents.usage import Percentiles
-from socratic_bench.reporting.board import MODEL, mean_usd, places_of, shown
-from socratic_bench.reporting.breakdown import mark
+from socratic_bench.reporting.board import MODEL, mark, mean_usd, places_of, shown, side
 from socratic_bench.reporting.charts import extent, intervals
-from socratic_bench.reporting.parts import (
-    UNKNOWN,
-    Chart,
-    Column,
-    Figure,
-    Section,
-    Table,
-    number,
-    usd,
-)
+from socratic_bench.reporting.parts import UNKNOWN, Chart, Figure, Section, columns, number, usd
 from socratic_bench.reporting.rows import TurnRow
 from socratic_bench.reporting.scatter_charts import scatter
 from socratic_bench.reporting.study import Estimate, Study
@@ -46,9 +36,7 @@ def cost(study: Study) -> Section | None:
             "x": own,
             "x_low": None,
             "x_high": None,
-            "y": score.mean,
-            "y_low": score.low,
-            "y_high": score.high,
+            **side("y", score),
             "tip": f"{model}: {usd(own)} USD a run, {metric.title} {shown(score)}",
         }
         for model, (own, score) in known.items()
@@ -58,18 +46,16 @@ def cost(study: Study) -> Section | None:
         [model, usd(own), usd(whole), shown(score, places)]
         for model, (own, whole, score) in found.items()
     ]
-    columns = [
-        MODEL,
-        *(Column(title=one) for one in ("USD a run, the model", "USD a run, judge and all")),
-        Column(title=metric.title),
-    ]
+    costs = ("USD a run, the model", "USD a run, judge and all")
     return Section(
         name="cost",
         title="Cost against score",
         paragraphs=["What the model itself costs in a mean run; judge and others are apart."],
         figures=[
             Figure(
-                table=Table(caption="Mean cost of a run, and score", columns=columns, rows=rows),
+                caption="Mean cost of a run, and score",
+                columns=columns(MODEL, *costs, metric.title),
+                rows=rows,
                 chart=Chart(
                     name="cost",
                     title=f"{metric.title} against the cost of a run",
@@ -87,14 +73,6 @@ def cost(study: Study) -> Section | None:
     )
 
 
-Reading = Callable[[TurnRow], float | None]
-READINGS: Sequence[tuple[str, Reading]] = (
-    ("First token, s", lambda turn: _seconds(turn.ttft_ms)),
-    ("Last byte, s", lambda turn: _seconds(turn.latency_ms)),
-    ("Tokens per second", lambda turn: turn.output_tokens_per_s),
-)
-
-
 def _seconds(value_ms: float | None) -> float | None:
     return None if value_ms is None else value_ms / 1000
 
@@ -104,13 +82,12 @@ def latency(study: Study) -> Section | None:
     found = {
         (model, title): Percentiles.of([reading(turn) for run in runs for turn in run.turns])
         for model, runs in study.runs.items()
-        for title, reading in READINGS
+        for drawn in _DRAWN
+        for title, reading in drawn.readings.items()
     }
     if not any(found.values()):
         return None
-    figures = [
-        _figure(study, found, one) for one in (_TIMES, _SPEED) if any(_points(study, found, one))
-    ]
+    figures = [_figure(study, found, one) for one in _DRAWN if any(_points(study, found, one))]
     return Section(
         name="latency",
         title="Latency",
@@ -127,36 +104,35 @@ class _Drawn(Struct, frozen=True, kw_only=True):
     name: str
     title: str
     unit: str
-    readings: Sequence[str]
+    readings: Mapping[str, Callable[[TurnRow], float | None]]
     places: int
 
 
-_TIMES = _Drawn(
-    name="latency",
-    title="First token and last byte",
-    unit="Seconds",
-    readings=("First token, s", "Last byte, s"),
-    places=2,
+_DRAWN = (
+    _Drawn(
+        name="latency",
+        title="First token and last byte",
+        unit="Seconds",
+        readings={
+            "First token, s": lambda turn: _seconds(turn.ttft_ms),
+            "Last byte, s": lambda turn: _seconds(turn.latency_ms),
+        },
+        places=2,
+    ),
+    _Drawn(
+        name="speed",
+        title="Tokens per second",
+        unit="Tokens per second",
+        readings={"Tokens per second": lambda turn: turn.output_tokens_per_s},
+        places=0,
+    ),
 )
-_SPEED = _Drawn(
-    name="speed",
-    title="Tokens per second",
-    unit="Tokens per second",
-    readings=("Tokens per second",),
-    places=0,
-)
+_QUANTILES = ("p50", "p90", "p99")
 _Found = Mapping[tuple[str, str], Percentiles | None]
 
 
 def _figure(study: Study, found: _Found, drawn: _Drawn) -> Figure:
-    columns = [
-        MODEL,
-        *(
-            Column(title=f"{title}, {one}")
-            for title in drawn.readings
-            for one in ("p50", "p90", "p99")
-        ),
-    ]
+    titles = [f"{title}, {one}" for title in drawn.readings for one in _QUANTILES]
     rows = [
         [
             model,
@@ -164,9 +140,10 @@ def _figure(study: Study, found: _Found, drawn: _Drawn) -> Figure:
         ]
         for model in study.ranked
     ]
-    caption = f"{drawn.title}, percentiles over turns"
     return Figure(
-        table=Table(caption=caption, columns=columns, rows=rows),
+        caption=f"{drawn.title}, percentiles over turns",
+        columns=columns(MODEL, *titles),
+        rows=rows,
         chart=Chart(
             name=drawn.name,
             title=f"{drawn.title}: median, and up to the 99th percentile{study.drawn_words}",
@@ -186,7 +163,7 @@ def _points(study: Study, found: _Found, drawn: _Drawn) -> Iterator[dict[str, ob
         for model in study.drawn:
             one = found[model, title]
             if one:
-                texts = zip(("p50", "p90", "p99"), _told(one, drawn), strict=True)
+                texts = zip(_QUANTILES, _told(one, drawn), strict=True)
                 told = ", ".join(f"{at} {text} {unit}".rstrip() for at, text in texts)
                 middle = Estimate(mean=one.p50, low=one.p50, high=one.p99, n=1, n_clusters=1)
                 yield mark(model, model, middle, told, **panel)

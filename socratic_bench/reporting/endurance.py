@@ -16,7 +16,7 @@ FEWEST_LATE = 2
 
 
 class Endurance(Struct, frozen=True, kw_only=True):
-    """Times until the event over the runs of one model: `mean` is that of the first `horizon`
+    """Times until the event over the runs of one model: `held` is the mean of the first `horizon`
     turns, `median` when it had come to half, and `without` the share of runs that never saw it.
     `n_late` of these end in turns that fall short, which may be how it begins.
     """
@@ -25,8 +25,7 @@ class Endurance(Struct, frozen=True, kw_only=True):
     n_events: int
     n_late: int
     horizon: float
-    mean: float
-    mean_limits: Limits
+    held: Estimate
     median: float | None
     median_limits: Limits
     steps: Sequence[Step]
@@ -91,11 +90,8 @@ def _endurance(
     steps = curve(times)
     limits = survival_limits(in_fixed_order(clusters), horizon)
 
-    def is_without(run: RunRow) -> float | None:
-        time = time_of(run, metric)
-        return None if time is None else float(not time.is_event)
-
-    without = study.over(runs, is_without, SHARE)
+    known = [(run, time) for run in runs if (time := time_of(run, metric))]
+    without = study.estimate(((run, float(not time.is_event)) for run, time in known), SHARE)
     if without is None:
         raise ValueError("no run has a time")
     return Endurance(
@@ -103,8 +99,13 @@ def _endurance(
         n_events=sum(one.is_event for one in times),
         n_late=sum(_is_late(study, run, metric) for run in runs),
         horizon=horizon,
-        mean=restricted_mean(steps, horizon),
-        mean_limits=limits.restricted_mean,
+        held=Estimate(
+            mean=restricted_mean(steps, horizon),
+            low=limits.restricted_mean.low,
+            high=limits.restricted_mean.high,
+            n=len(times),
+            n_clusters=len(clusters),
+        ),
         median=median(steps),
         median_limits=limits.median,
         steps=steps,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from socratic_bench.reporting.board import MODEL
 from socratic_bench.reporting.breakdown import spaced
-from socratic_bench.reporting.parts import Column, Figure, Section, Table
+from socratic_bench.reporting.parts import Figure, Section, columns, words
 from socratic_bench.reporting.rows import RunRow
 from socratic_bench.reporting.study import Study
 
@@ -18,17 +18,12 @@ def failures(study: Study) -> Section:
     if not rows:
         told = "Nothing failed: all was played to its end, answered and judged."
         return Section(name="failures", title="Failures", paragraphs=[told])
-    columns = [
-        MODEL,
-        Column(title="What", is_number=False),
-        Column(title="Kind", is_number=False),
-        Column(title="Number"),
-    ]
+    titles = columns(MODEL, words("What"), words("Kind"), "Number")
     return Section(
         name="failures",
         title="Failures",
         paragraphs=["None of these counts as a score: they are in no mean above."],
-        figures=[Figure(table=Table(caption="By kind", columns=columns, rows=rows))],
+        figures=[Figure(caption="By kind", columns=titles, rows=rows)],
     )
 
 

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from socratic_bench.ports import MetricInfo
-from socratic_bench.reporting.board import MODEL, places_of, shown
-from socratic_bench.reporting.breakdown import mark
+from socratic_bench.reporting.board import MODEL, mark, places_of, shown
 from socratic_bench.reporting.certainty import certainty
 from socratic_bench.reporting.charts import extent, intervals
-from socratic_bench.reporting.parts import Chart, Column, Figure, Section, Table, number
+from socratic_bench.reporting.parts import Chart, Figure, Section, columns, number
 from socratic_bench.reporting.study import Estimate, Study
 from socratic_bench.views import MetricGroup
 
@@ -56,14 +55,14 @@ def _group(study: Study, group: MetricGroup) -> Figure | None:
     found = [[study.mean(metric, runs) for metric in metrics] for runs in study.runs.values()]
     if not any(one for some in found for one in some):
         return None
-    titles = [_titled(metric.title, metric.high) for metric in metrics]
     rows = [
         [model, *(shown(one, places_of(metric)) for one, metric in zip(some, metrics, strict=True))]
         for model, some in zip(study.ranked, found, strict=True)
     ]
-    columns = [MODEL, *(Column(title=title) for title in titles)]
     return Figure(
-        table=Table(caption=group.title, columns=columns, rows=rows),
+        caption=group.title,
+        columns=columns(MODEL, *map(_titled, metrics)),
+        rows=rows,
         chart=_group_chart(study, group, metrics),
     )
 
@@ -73,9 +72,11 @@ def _group_chart(study: Study, group: MetricGroup, metrics: Sequence[MetricInfo]
     if any(one.low is None or one.high is None or one.high <= 0 for one in metrics):
         return None
     data = [
-        mark(model, model, _share_of(found, metric), shown(found, places_of(metric)), panel=title)
+        mark(
+            *(model, model, _share_of(found, metric), shown(found, places_of(metric))),
+            panel=_titled(metric),
+        )
         for metric in metrics
-        for title in (_titled(metric.title, metric.high),)
         for model in study.drawn
         if (found := study.mean(metric, study.runs[model]))
     ]
@@ -105,5 +106,6 @@ def _share_of(found: Estimate, metric: MetricInfo) -> Estimate:
     return replace(found, mean=found.mean / most, low=share(found.low), high=share(found.high))
 
 
-def _titled(title: str, high: float | None) -> str:
+def _titled(metric: MetricInfo) -> str:
+    title, high = metric.title, metric.high
     return f"{title}, of {number(high, 0)}" if high is not None and high > 1 else title

@@ -4,19 +4,19 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from socratic_bench.documents.correction import Corrected, CorrectionDocument, Estimated
 from socratic_bench.ports import MetricInfo
-from socratic_bench.reporting.board import MODEL, shown
-from socratic_bench.reporting.breakdown import mark, spaced
+from socratic_bench.reporting.board import MODEL, mark, shown
+from socratic_bench.reporting.breakdown import spaced
 from socratic_bench.reporting.charts import intervals
 from socratic_bench.reporting.parts import (
     UNKNOWN,
     Chart,
-    Column,
     Figure,
     Section,
-    Table,
     between,
+    columns,
     number,
     percent,
+    words,
 )
 from socratic_bench.reporting.rows import RunRow, TurnRow, VerdictRow
 from socratic_bench.reporting.study import Estimate, Study
@@ -59,17 +59,15 @@ def _leans(study: Study, jurors: Sequence[str], turns: Sequence[tuple[RunRow, Tu
         ]
         for juror in jurors
     ]
-    columns = [
-        Column(title="Juror", is_number=False),
-        *(Column(title=one) for one in (LEAN.title, "Turns", "Gave a verdict")),
-    ]
     data = [
         mark(juror, juror, one, f"{shown(one)} points over the jury's mean")
         for juror, one in found.items()
         if one
     ]
     return Figure(
-        table=Table(caption="Lean of each juror, with 95 %", columns=columns, rows=rows),
+        caption="Lean of each juror, with 95 %",
+        columns=columns(words("Juror"), LEAN.title, "Turns", "Gave a verdict"),
+        rows=rows,
         chart=Chart(
             name="jury",
             title="Lean of each juror, in points of the score",
@@ -99,13 +97,11 @@ def _agreement(jurors: Sequence[str], turns: Sequence[TurnRow]) -> Figure:
         ratings = [[_rating(turn, juror, name) for turn in turns] for juror in jurors]
         alpha = ordinal_alpha(ratings) if is_available() else None
         rows.append([spaced(name), number(alpha), number(absolute_error(ratings))])
-    columns = [
-        Column(title="Score", is_number=False),
-        Column(title="Krippendorff's alpha, ordinal"),
-        Column(title="Mean distance of two jurors, points"),
-    ]
+    titles = ("Krippendorff's alpha, ordinal", "Mean distance of two jurors, points")
     return Figure(
-        table=Table(caption="Agreement: 1 is full, 0 that of chance", columns=columns, rows=rows)
+        caption="Agreement: 1 is full, 0 that of chance",
+        columns=columns(words("Score"), *titles),
+        rows=rows,
     )
 
 
@@ -133,12 +129,7 @@ def labelled(correction: CorrectionDocument | None, order: Sequence[str]) -> Sec
         for one in models
         for name, figure in one.figures.items()
     ]
-    columns = [
-        MODEL,
-        Column(title="Figure", is_number=False),
-        *(Column(title=title) for title in ("As judged", "Corrected", "By people's labels")),
-        Column(title="Note", is_number=False),
-    ]
+    ways = ("As judged", "Corrected", "By people's labels")
     data = [
         bar
         for one in models
@@ -159,7 +150,9 @@ def labelled(correction: CorrectionDocument | None, order: Sequence[str]) -> Sec
         paragraphs=[f"By people's labels of {correction.n_labels:,} turns."],
         figures=[
             Figure(
-                table=Table(caption="Three ways, with 95 %", columns=columns, rows=rows),
+                caption="Three ways, with 95 %",
+                columns=columns(MODEL, words("Figure"), *ways, words("Note")),
+                rows=rows,
                 chart=Chart(
                     name="labels",
                     title="Each figure as judged, corrected and by people's labels",

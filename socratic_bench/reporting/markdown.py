@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from socratic_bench.reporting.evidence import shown_text
-from socratic_bench.reporting.parts import Section, Table
+from socratic_bench.reporting.parts import Figure, Section
 from socratic_bench.reporting.report import Report
 from socratic_bench.version import VERSION
 
@@ -25,9 +25,8 @@ def _lines(report: Report) -> Iterator[str]:
     yield from (f"# {text(opening.title)}", "")
     for one in (*opening.sentences, *opening.notices):
         yield from (text(one), "")
-    facts = [*opening.facts]
     yield from ("## What was tested", "", "| | |", "|---|---|")
-    yield from (_row(fact) for fact in facts)
+    yield from map(_row, opening.facts)
     yield ""
     for section in report.sections:
         yield from _section(section)
@@ -39,14 +38,14 @@ def _section(section: Section) -> Iterator[str]:
     for one in section.paragraphs:
         yield from (text(one), "")
     for figure in section.figures:
-        yield from _table(figure.table)
+        yield from _table(figure)
 
 
-def _table(table: Table) -> Iterator[str]:
+def _table(table: Figure) -> Iterator[str]:
     yield from (f"{text(table.caption)}:", "")
     yield _row([column.title for column in table.columns])
     yield "|" + "|".join("---:" if one.is_number else "---" for one in table.columns) + "|"
-    yield from (_row(row) for row in table.rows)
+    yield from map(_row, table.rows)
     yield ""
 
 

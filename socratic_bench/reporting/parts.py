@@ -13,14 +13,6 @@ class Column(Struct, frozen=True, kw_only=True):
     is_number: bool = True
 
 
-class Table(Struct, frozen=True, kw_only=True):
-    """Cells as they are shown; the first of each row names the row."""
-
-    caption: str
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[str]]
-
-
 class Specs(Struct, frozen=True, kw_only=True):
     """Vega-Lite specifications of one chart, whose colours are those of `palette`: as wide as a
     page, and as a phone.
@@ -40,9 +32,13 @@ class Chart(Struct, frozen=True, kw_only=True):
 
 
 class Figure(Struct, frozen=True, kw_only=True):
-    """A table, and the chart above it that shows the same, if there is one."""
+    """A table of cells as they are shown, the first of each row naming the row, and the chart above
+    it that shows the same, if there is one.
+    """
 
-    table: Table
+    caption: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[str]]
     chart: Chart | None = None
 
 
@@ -53,6 +49,16 @@ class Section(Struct, frozen=True, kw_only=True):
     title: str
     paragraphs: Sequence[str] = ()
     figures: Sequence[Figure] = ()
+
+
+def columns(*titles: str | Column) -> list[Column]:
+    """What is given by its title alone is of numbers."""
+    return [Column(title=one) if isinstance(one, str) else one for one in titles]
+
+
+def words(title: str) -> Column:
+    """A column that is not of numbers."""
+    return Column(title=title, is_number=False)
 
 
 def number(value: float | None, places: int = 2) -> str:

@@ -3,7 +3,7 @@
 from socratic_bench.reporting.board import places_of
 from socratic_bench.reporting.cell_charts import heat_map
 from socratic_bench.reporting.palette import STEPS
-from socratic_bench.reporting.parts import Chart, Column, Figure, Section, Table, counted, number
+from socratic_bench.reporting.parts import Chart, Figure, Section, columns, counted, number, words
 from socratic_bench.reporting.study import Study
 
 FIRST_DARK = 5
@@ -44,10 +44,6 @@ def samples(study: Study) -> Section | None:
         ]
         for name in names
     ]
-    columns = [
-        Column(title=study.views.sample.capitalize(), is_number=False),
-        *(Column(title=model) for model in study.ranked),
-    ]
     blank = len(cells) - len(known)
     said = f" {counted(blank, 'pair')} not tested: blank, which is not zero." if blank else ""
     return Section(
@@ -56,7 +52,9 @@ def samples(study: Study) -> Section | None:
         paragraphs=[f"{metric.title}; the stronger the shade, the higher.{said}"],
         figures=[
             Figure(
-                table=Table(caption=metric.title, columns=columns, rows=rows),
+                caption=metric.title,
+                columns=columns(words(study.views.sample.capitalize()), *study.ranked),
+                rows=rows,
                 chart=Chart(
                     name="samples",
                     title=f"{metric.title} by {study.views.sample} and model",

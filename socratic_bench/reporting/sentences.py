@@ -21,10 +21,10 @@ def sentences(study: Study, endurances: Mapping[str, Endurance]) -> Iterator[str
 def _of_endurance(study: Study, endurances: Mapping[str, Endurance]) -> Iterator[str]:
     best = next(model for model in study.ranked if model in endurances)
     found = endurances[best]
-    held = f"for {number(found.mean, 1)} of the first {found.horizon:g} turns on average"
-    limits = found.mean_limits
-    if limits.low is not None or limits.high is not None:
-        held += f" (95 % interval {between(limits.low, limits.high, 1)})"
+    mean, low, high = found.held.mean, found.held.low, found.held.high
+    held = f"for {number(mean, 1)} of the first {found.horizon:g} turns on average"
+    if low is not None or high is not None:
+        held += f" (95 % interval {between(low, high, 1)})"
     elif found.n_late:
         held = f"without a {study.views.breaks} in the {found.horizon:g} turns of {_all(found.n)}"
     elif not found.n_events:
@@ -76,7 +76,7 @@ def _certainty(study: Study, best: str) -> str:
     if not any(p is not None for p in known.values()):
         return "though nothing tells whether that is more than chance: it takes pairs of runs"
     if study.tiers and len(study.tiers[0]) > 1:
-        return f"though these runs cannot tell it from {_some(study.tiers[0][1:])}"
+        return f"though these runs cannot tell it from {listed(_first(study.tiers[0][1:]))}"
     largest = max(p for p in known.values() if p is not None)
     bound = ceil(largest / TINY) * TINY
     told = "p under .001" if largest < TINY else f"p at most {number(bound, 3).lstrip('0')}"
@@ -84,9 +84,10 @@ def _certainty(study: Study, best: str) -> str:
     return f"and longer than {whom} by more than chance ({told})"
 
 
-def _some(models: Sequence[str]) -> str:
-    rest = len(models) - MOST_NAMED
-    return listed([*models[:MOST_NAMED], *([f"{rest} more"] if rest > 0 else [])])
+def _first(words: Sequence[str], also: str = "") -> list[str]:
+    """A few of them, and how many more there are."""
+    rest = len(words) - MOST_NAMED
+    return [*words[:MOST_NAMED], *([f"{also}{rest} more"] if rest > 0 else [])]
 
 
 def _breaks(study: Study, best: str, endurances: Mapping[str, Endurance]) -> str:
@@ -106,9 +107,7 @@ def _breaks(study: Study, best: str, endurances: Mapping[str, Endurance]) -> str
     if not others:
         alone = len(endurances) == 1
         return own if found.n_events or alone else f"{own}; nor had one of any other model"
-    rest = len(others) - MOST_NAMED
-    told = [*others[:MOST_NAMED], *([f"and {rest} more"] if rest > 0 else [])]
-    return f"{own}. Others break: {'; '.join(told)}"
+    return f"{own}. Others break: {'; '.join(_first(others, 'and '))}"
 
 
 def _late(endurances: Mapping[str, Endurance]) -> str:
@@ -118,11 +117,8 @@ def _late(endurances: Mapping[str, Endurance]) -> str:
         for model, one in endurances.items()
         if one.n_late
     ]
-    rest = len(told) - MOST_NAMED
-    named = [*told[:MOST_NAMED], *([f"and {rest} more"] if rest > 0 else [])]
-    return (
-        f" Under the threshold at the end, too late to count: {'; '.join(named)}." if told else ""
-    )
+    named = "; ".join(_first(told, "and "))
+    return f" Under the threshold at the end, too late to count: {named}." if told else ""
 
 
 def _when(found: Endurance) -> str:

@@ -6,18 +6,9 @@ from functools import partial
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from socratic_bench.documents.usage import Percentiles
-from socratic_bench.reporting.board import MODEL, places_of, shown
-from socratic_bench.reporting.breakdown import mark
+from socratic_bench.reporting.board import MODEL, mark, places_of, shown
 from socratic_bench.reporting.charts import extent, intervals
-from socratic_bench.reporting.parts import (
-    UNKNOWN,
-    Chart,
-    Column,
-    Figure,
-    Section,
-    Table,
-    number,
-)
+from socratic_bench.reporting.parts import UNKNOWN, Chart, Figure, Section, columns, number, words
 from socratic_bench.reporting.rows import RunRow
 from socratic_bench.reporting.study import Study
 
@@ -91,14 +82,12 @@ def _figure(study: Study, title: str, value: Callable[[RunRow], str | None]) -> 
         for model, one, runs in cells
         if model in study.drawn and (found := study.mean(metric, runs))
     ]
-    columns = [
-        MODEL,
-        Column(title=title, is_number=False),
-        *(Column(title=name) for name in ("Runs", metric.title, "Last byte, s, p50", "p99")),
-    ]
+    titles = ("Runs", metric.title, "Last byte, s, p50", "p99")
     name = title.lower().replace(" ", "-")
     return Figure(
-        table=Table(caption=f"By {title.lower()}", columns=columns, rows=rows),
+        caption=f"By {title.lower()}",
+        columns=columns(MODEL, words(title), *titles),
+        rows=rows,
         chart=Chart(
             name=f"settings-{name}",
             title=f"{metric.title} by {title.lower()}{study.drawn_words}",

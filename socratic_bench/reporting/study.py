@@ -22,7 +22,6 @@ from socratic_bench.views import Views
 METHOD: Method = "t"
 # More panels in one chart tell nobody anything, and colours and shapes would come twice.
 MOST_PANELS = 8
-Value = Callable[[RunRow], float | None]
 
 
 class Estimate(Struct, frozen=True, kw_only=True):
@@ -111,10 +110,6 @@ class Study:
     def two_groups(self, model: str) -> TwoGroups | None:
         """The groups in which a model's runs lie by the primary metric, if they do."""
         return self.whole(model).two_groups
-
-    def over(self, runs: Iterable[RunRow], value: Value, metric: MetricInfo) -> Estimate | None:
-        """Any value of runs, within the bounds of a metric."""
-        return self.estimate(((run, value(run)) for run in runs), metric)
 
     def over_turns(
         self,
