@@ -3,11 +3,8 @@
 import re
 from pathlib import Path
 
-from socratic_bench.benchmarks.socratic.scenarios import (
-    Scenario,
-    builtin_ids,
-    load_builtin,
-)
+from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids, load_builtin
+from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
 
 LESSON = """\
 id = "lesson"

@@ -3,7 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from socratic_bench.benchmarks.socratic.scenarios import Move, load_builtin
+from socratic_bench.benchmarks.socratic.scenarios.loading import load_builtin
+from socratic_bench.benchmarks.socratic.scenarios.scenario import Move
 from tests.test_scripted_student import BREAD, talk
 
 SURE, TESTED = "I was quite sure of it.", "I could test it with a thermometer."

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from socratic_bench.benchmarks.socratic.scenarios import builtin_ids
+from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids
 from tests.command import assert_valid, run, without_scipy
 from tests.labelled import DIMENSIONS, write_jsonl
 from tests.test_sweep import curated, sweep

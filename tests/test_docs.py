@@ -22,7 +22,7 @@ from msgspec.structs import fields
 
 from socratic_bench import RunConfig, retrying
 from socratic_bench.benchmarks.socratic.metrics import summarise
-from socratic_bench.benchmarks.socratic.students import ModelStudent
+from socratic_bench.benchmarks.socratic.students.model import ModelStudent
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.calling.call import RETRY_WINDOW_S
 from socratic_bench.documents.schemas import KINDS

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.benchmarks.socratic.scenarios import load_builtin
-from socratic_bench.benchmarks.socratic.students import Exchange
+from socratic_bench.benchmarks.socratic.scenarios.loading import load_builtin
 from socratic_bench.benchmarks.socratic.students.fidelity import Utterance, flags
+from socratic_bench.benchmarks.socratic.students.student import Exchange
 from tests.test_fidelity import GERMAN, TALK, found
 
 HUMAN = [

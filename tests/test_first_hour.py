@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from cli.commands import COMMANDS as MODULES
-from socratic_bench.benchmarks.socratic.scenarios import builtin_ids
+from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids
 from socratic_bench.emulator import MODEL_IDS
 from socratic_bench.runner.stores import is_mounted
 from tests.command import CLAUDE, OFFLINE, ROOT, assert_valid, begin, environment, run

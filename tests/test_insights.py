@@ -14,9 +14,10 @@ from msgspec.structs import replace
 from socratic_bench import CancelToken, Gate, RunConfig, RunResult, run
 from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
 from socratic_bench.benchmarks.socratic.insights import question
-from socratic_bench.benchmarks.socratic.scenarios import Scenario, builtin_ids, load_builtin
-from socratic_bench.benchmarks.socratic.students import Exchange
+from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids, load_builtin
+from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
 from socratic_bench.benchmarks.socratic.students.scripted import ScriptedStudent
+from socratic_bench.benchmarks.socratic.students.student import Exchange
 from socratic_bench.emulator.dialogue import read_dialogue
 from socratic_bench.emulator.models.tutor import tutor_reply
 from socratic_bench.emulator.simulation import answer as emulated

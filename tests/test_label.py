@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import pytest
 
-from socratic_bench.benchmarks.socratic.scenarios import builtin_ids
+from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids
 from socratic_bench.calibration.drawing import drawn_turns
 from socratic_bench.calibration.judged_runs import read_runs
 from tests.command import assert_valid, begin, environment, run

@@ -10,23 +10,23 @@ from msgspec.structs import replace
 
 from socratic_bench import RunConfig
 from socratic_bench import run as play
-from socratic_bench.benchmarks.socratic.scenarios import (
+from socratic_bench.benchmarks.socratic.scenarios.loading import (
     FIRST_EDITION,
     builtin_ids,
-    is_english,
     load_builtin,
-    own_sentences,
 )
-from socratic_bench.benchmarks.socratic.students import (
-    Exchange,
-    ModelStudent,
-    Schedule,
-    StudentReply,
-    system_prompt,
-)
+from socratic_bench.benchmarks.socratic.scenarios.scenario import is_english, own_sentences
 from socratic_bench.benchmarks.socratic.students.first_edition import FirstStudent
-from socratic_bench.benchmarks.socratic.students.pressure import KINDS, Push, direction, pushed
+from socratic_bench.benchmarks.socratic.students.model import ModelStudent, system_prompt
+from socratic_bench.benchmarks.socratic.students.pressure import (
+    KINDS,
+    Push,
+    Schedule,
+    direction,
+    pushed,
+)
 from socratic_bench.benchmarks.socratic.students.scripted import ScriptedStudent
+from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
 from socratic_bench.emulator.models.pressure import pressure_in, told
 from tests import in_process
 from tests.command import OFFLINE, assert_valid, daily, run

@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from socratic_bench.benchmarks.socratic.scenarios import (
-    Scenario,
+from socratic_bench.benchmarks.socratic.scenarios.lint import check, unbalanced
+from socratic_bench.benchmarks.socratic.scenarios.loading import (
+    DATA,
     builtin_ids,
     load_builtin,
     load_file,
-    own_sentences,
 )
-from socratic_bench.benchmarks.socratic.scenarios.lint import check, unbalanced
-from socratic_bench.benchmarks.socratic.scenarios.loading import DATA
+from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, own_sentences
 from socratic_bench.benchmarks.socratic.scenarios.wording import n_words, plain
 from socratic_bench.errors import MOST_SHOWN
 from tests.command import Outcome, assert_valid, daily, run

@@ -9,20 +9,22 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from socratic_bench.benchmarks.socratic.scenarios import (
+from socratic_bench.benchmarks.socratic.scenarios.lint import check, unbalanced
+from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioRow
+from socratic_bench.benchmarks.socratic.scenarios.loading import (
     DATA,
-    FAMILIES,
     FIRST_EDITION,
-    Insight,
-    Scenario,
     builtin_ids,
     find_by_opening,
     load_builtin,
     load_file,
+)
+from socratic_bench.benchmarks.socratic.scenarios.scenario import (
+    FAMILIES,
+    Insight,
+    Scenario,
     own_sentences,
 )
-from socratic_bench.benchmarks.socratic.scenarios.lint import check, unbalanced
-from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioRow
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import UsageError
 from tests.scenario_files import LESSON, builtin, float_example, write

@@ -10,19 +10,21 @@ from msgspec.structs import replace
 
 from socratic_bench import RunConfig
 from socratic_bench import run as play
-from socratic_bench.benchmarks.socratic.scenarios import (
+from socratic_bench.benchmarks.socratic.scenarios.loading import (
+    builtin_ids,
+    load_builtin,
+    load_file,
+)
+from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     Insight,
     Move,
     Scenario,
     Voice,
-    builtin_ids,
-    load_builtin,
-    load_file,
     own_sentences,
 )
-from socratic_bench.benchmarks.socratic.students import Exchange, StudentReply
 from socratic_bench.benchmarks.socratic.students.asking import asked_by
 from socratic_bench.benchmarks.socratic.students.scripted import ScriptedStudent
+from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
 from tests.command import OFFLINE, assert_valid, run
 
 OPEN = [

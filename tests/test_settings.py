@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from socratic_bench import Gate, RunConfig, UsageError
 from socratic_bench import run as play
-from socratic_bench.benchmarks.socratic.scenarios import FAMILIES, builtin_ids, load_builtin
+from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids, load_builtin
+from socratic_bench.benchmarks.socratic.scenarios.scenario import FAMILIES
 from socratic_bench.benchmarks.socratic.settings import Settings as SocraticSettings
 from socratic_bench.errors import Problem
 from socratic_bench.generation import GenerateConfig

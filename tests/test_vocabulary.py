@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from socratic_bench.benchmarks.socratic.scenarios import builtin_ids, load_builtin
-from socratic_bench.benchmarks.socratic.students import KINDS
+from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids, load_builtin
+from socratic_bench.benchmarks.socratic.students.pressure import KINDS
 from tests.command import ROOT
 
 # What stands for the Socratic benchmark alone: its actors, its rubric, its metrics, how its student

@@ -39,8 +39,8 @@ def build_parser() -> Parser:
 
 
 def _list(*, quiet: bool) -> int:
-    from socratic_bench.benchmarks.socratic.scenarios import builtin_ids, load_builtin
     from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioList, ScenarioRow
+    from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids, load_builtin
     from socratic_bench.documents.plain import plain_keys
 
     from ..output import plain, print_document, say

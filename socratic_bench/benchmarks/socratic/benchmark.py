@@ -13,17 +13,18 @@ from socratic_bench.benchmarks.socratic import insights
 from socratic_bench.benchmarks.socratic.cast import CAST
 from socratic_bench.benchmarks.socratic.editions import edition, rubric_named
 from socratic_bench.benchmarks.socratic.episode import SocraticEpisode, schedule_of
-from socratic_bench.benchmarks.socratic.scenarios import (
+from socratic_bench.benchmarks.socratic.scenarios.loading import (
     DATA,
     FIRST_EDITION,
-    Scenario,
     builtin_ids,
     find_by_opening,
     load_builtin,
     load_file,
 )
+from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
 from socratic_bench.benchmarks.socratic.settings import FIRST, Edition, Settings, problems_of
-from socratic_bench.benchmarks.socratic.students import KINDS, pressure_sha256, prompt_sha256
+from socratic_bench.benchmarks.socratic.students.model import prompt_sha256
+from socratic_bench.benchmarks.socratic.students.pressure import KINDS, pressure_sha256
 from socratic_bench.benchmarks.socratic.transcript import (
     NO_TRANSCRIPT,
     Transcript,

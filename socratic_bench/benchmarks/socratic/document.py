@@ -24,7 +24,7 @@ from socratic_bench.benchmarks.socratic.metrics_document import (
 )
 from socratic_bench.benchmarks.socratic.settings import Settings
 from socratic_bench.benchmarks.socratic.student_document import Fidelity, StudentEntry, filler_turns
-from socratic_bench.benchmarks.socratic.students import Policy
+from socratic_bench.benchmarks.socratic.students.student import Policy
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.usage import CallEntry

@@ -14,15 +14,11 @@ from socratic_bench.benchmarks.socratic.reply import (
     replayed_turn,
     turn_of,
 )
-from socratic_bench.benchmarks.socratic.scenarios import Scenario
+from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
 from socratic_bench.benchmarks.socratic.settings import FIRST, FIRST_RUBRIC, Settings
-from socratic_bench.benchmarks.socratic.students import (
-    Exchange,
-    ModelStudent,
-    Schedule,
-    Student,
-    StudentReply,
-)
+from socratic_bench.benchmarks.socratic.students.model import ModelStudent
+from socratic_bench.benchmarks.socratic.students.pressure import Schedule
+from socratic_bench.benchmarks.socratic.students.student import Exchange, Student, StudentReply
 from socratic_bench.benchmarks.socratic.transcript import NO_TRANSCRIPT, Transcript
 from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR, SocraticTurn
 from socratic_bench.errors import ModelError

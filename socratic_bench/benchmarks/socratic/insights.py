@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from socratic_bench.benchmarks.socratic.scenarios import Scenario
+from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
 from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR
 from socratic_bench.ports import ClosingQuestion, Metrics
 from socratic_bench.turns import Findings, Measure, Rubric, Turn

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from socratic_bench.benchmarks.socratic.students import StudentReply
+from socratic_bench.benchmarks.socratic.students.student import StudentReply
 from socratic_bench.benchmarks.socratic.transcript import RecordedTurn
 from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR, SocraticTurn
 from socratic_bench.turns import Unscored, recorded_reply

@@ -32,7 +32,7 @@ def _student_model(reader: Reader) -> str | None:
 
 
 def _scenarios() -> tuple[str, ...]:
-    from socratic_bench.benchmarks.socratic.scenarios import builtin_ids
+    from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids
 
     return builtin_ids()
 

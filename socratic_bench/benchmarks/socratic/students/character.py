@@ -6,7 +6,11 @@ from functools import lru_cache
 
 from socratic_bench.benchmarks.socratic.heuristics import words as w
 from socratic_bench.benchmarks.socratic.heuristics.language import is_briefly_foreign
-from socratic_bench.benchmarks.socratic.scenarios import Scenario, is_english, own_sentences
+from socratic_bench.benchmarks.socratic.scenarios.scenario import (
+    Scenario,
+    is_english,
+    own_sentences,
+)
 from socratic_bench.benchmarks.socratic.scenarios.wording import plain
 from socratic_bench.benchmarks.socratic.students.matter import clauses, content, content_of, stem
 from socratic_bench.benchmarks.socratic.students.role import SENTENCE

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from socratic_bench.benchmarks.socratic.scenarios import Move, Scenario
 from socratic_bench.benchmarks.socratic.scenarios.cues import ready
+from socratic_bench.benchmarks.socratic.scenarios.scenario import Move, Scenario
 from socratic_bench.benchmarks.socratic.students.examples import similarity
 from socratic_bench.benchmarks.socratic.students.hearing import Heard
 from socratic_bench.benchmarks.socratic.students.kinds import word_defined

@@ -14,8 +14,7 @@ from itertools import chain
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks.socratic.scenarios import Scenario, own_sentences
-from socratic_bench.benchmarks.socratic.scenarios.scenario import groups
+from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, groups, own_sentences
 from socratic_bench.benchmarks.socratic.scenarios.wording import QUESTION_MARKS
 from socratic_bench.benchmarks.socratic.students.hearing import Heard
 from socratic_bench.benchmarks.socratic.students.kinds import unquoted

@@ -15,7 +15,7 @@ from msgspec import Struct
 from socratic_bench.benchmarks.socratic.heuristics import is_unknown
 from socratic_bench.benchmarks.socratic.heuristics.language import ENGLISH, is_briefly_foreign
 from socratic_bench.benchmarks.socratic.heuristics.words import listed
-from socratic_bench.benchmarks.socratic.scenarios import Scenario, is_english
+from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, is_english
 from socratic_bench.benchmarks.socratic.scenarios.wording import plain
 from socratic_bench.benchmarks.socratic.students.character import (
     is_beyond_its_age,

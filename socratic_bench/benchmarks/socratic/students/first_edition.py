@@ -6,7 +6,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.heuristics import analyse
-from socratic_bench.benchmarks.socratic.scenarios import Scenario
+from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
 from socratic_bench.benchmarks.socratic.settings import FIRST
 from socratic_bench.benchmarks.socratic.students.phrases import Reaction, reaction, sentence
 from socratic_bench.benchmarks.socratic.students.pressure import (

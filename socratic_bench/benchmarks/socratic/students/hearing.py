@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks.socratic.scenarios import Scenario
+from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
 from socratic_bench.benchmarks.socratic.students.asking import (
     Asked,
     asked_by,

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from socratic_bench.benchmarks.socratic.scenarios import Scenario, is_english
+from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, is_english
 from socratic_bench.benchmarks.socratic.settings import FIRST, SECOND, Edition
 from socratic_bench.benchmarks.socratic.students.pressure import Schedule, direction, replaces
 from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply

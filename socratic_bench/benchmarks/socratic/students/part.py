@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from socratic_bench.benchmarks.socratic.scenarios import Scenario, own_sentences
+from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, own_sentences
 from socratic_bench.benchmarks.socratic.students.acting import acts
 from socratic_bench.benchmarks.socratic.students.matter import content
 from socratic_bench.benchmarks.socratic.students.role import SENTENCE

@@ -12,7 +12,11 @@ from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any
 
-from socratic_bench.benchmarks.socratic.scenarios import Scenario, is_english, own_sentences
+from socratic_bench.benchmarks.socratic.scenarios.scenario import (
+    Scenario,
+    is_english,
+    own_sentences,
+)
 from socratic_bench.benchmarks.socratic.students.matter import SMALL
 from socratic_bench.benchmarks.socratic.students.shared_words import words_of
 

@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal
 
-from socratic_bench.benchmarks.socratic.scenarios import Age, Scenario
+from socratic_bench.benchmarks.socratic.scenarios.scenario import Age, Scenario
 from socratic_bench.benchmarks.socratic.students.seeded import draw, shuffled, walk
 
 Reaction = Literal["answered_open", "answered_closed", "took_advice", "heard_lecture", "prompted"]

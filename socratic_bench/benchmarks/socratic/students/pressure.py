@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks.socratic.scenarios import PressureWords, Scenario
+from socratic_bench.benchmarks.socratic.scenarios.scenario import PressureWords, Scenario
 from socratic_bench.benchmarks.socratic.scenarios.wording import is_unspaced
 from socratic_bench.benchmarks.socratic.settings import FIRST, SECOND, Edition, Pressure
 from socratic_bench.benchmarks.socratic.students.seeded import draw, shuffled, walk

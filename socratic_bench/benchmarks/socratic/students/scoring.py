@@ -9,8 +9,8 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks.socratic.scenarios import Insight, Move
 from socratic_bench.benchmarks.socratic.scenarios.cues import Cues, ready, straight
+from socratic_bench.benchmarks.socratic.scenarios.scenario import Insight, Move
 from socratic_bench.benchmarks.socratic.students.asking import Asked, has_number
 from socratic_bench.benchmarks.socratic.students.aspects import NO_ANSWER, suits
 from socratic_bench.benchmarks.socratic.students.hearing import Heard

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.heuristics import analyse
-from socratic_bench.benchmarks.socratic.scenarios import Scenario
+from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
 from socratic_bench.benchmarks.socratic.students.asking import Asked, has_number
 from socratic_bench.benchmarks.socratic.students.drawing import (
     drawn_out,

@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
 
-from socratic_bench.benchmarks.socratic.scenarios import Scenario, own_sentences
+from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, own_sentences
 
 _FEW = 3  # sentences of a scenario: what more of them have says little about one
 _STEM = 5  # letters

@@ -7,8 +7,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal
 
-from socratic_bench.benchmarks.socratic.scenarios import Scenario, Voice, is_english
 from socratic_bench.benchmarks.socratic.scenarios.cues import GENERAL
+from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, Voice, is_english
 from socratic_bench.benchmarks.socratic.scenarios.wording import is_unspaced
 from socratic_bench.benchmarks.socratic.students.aspects import ASPECTS
 from socratic_bench.benchmarks.socratic.students.kinds import KINDS
