@@ -148,8 +148,6 @@ def test_what_takes_a_question_up_is_a_student_s_word(name):
             assert not flags(
                 Utterance(
                     text=reply.text,
-                    closed=False,
-                    cut=False,
                     exchanges=exchanges,
                     scenario=scenario,
                 )

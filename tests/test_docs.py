@@ -1,6 +1,5 @@
 """Everything that the documents show is run, and everything that they list is compared."""
 
-import inspect
 import json
 import os
 import re
@@ -22,7 +21,7 @@ from msgspec.structs import fields
 
 from socratic_bench import RunConfig, retrying
 from socratic_bench.benchmarks.socratic.metrics import summarise
-from socratic_bench.benchmarks.socratic.students.model import ModelStudent
+from socratic_bench.benchmarks.socratic.students.model import MAX_TOKENS
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.calling.call import RETRY_WINDOW_S
 from socratic_bench.documents.schemas import KINDS
@@ -566,13 +565,12 @@ def test_every_failure_of_a_call_is_described() -> None:
 
 def test_the_waits_and_bounds_of_calls_are_those_of_the_program() -> None:
     prose, policy = " ".join(BEDROCK.split()), retrying.RetryPolicy()
-    student_tokens = inspect.signature(ModelStudent).parameters["max_tokens"].default
     role = r"\| {} \| (?:`--max-tokens`, )?(\d+)"
     bounds = [
         int(re.search(role.format(name), prose)[1]) for name in ("tutor", "student model", "judge")
     ]
 
-    assert bounds == [RunConfig(model="m").max_tokens, student_tokens, MAX_TOKENS_WITH_QUOTES]
+    assert bounds == [RunConfig(model="m").max_tokens, MAX_TOKENS, MAX_TOKENS_WITH_QUOTES]
     waits = f"starts at {policy.wait_base_s:g} s and doubles with each attempt up to"
     assert f"{waits} {policy.wait_max_s:g} s" in prose
     assert f"that counts, up to {retrying.SERVER_WAIT_MAX_S:g} s" in prose

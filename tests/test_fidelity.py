@@ -32,7 +32,7 @@ def found(
         Utterance(
             text=text,
             closed=more.get("closed", False),
-            cut=more.get("cut", False),
+            stop_reason="max_tokens" if more.get("cut") else "end_turn",
             exchanges=exchanges,
             pressure=pressure,
         )

@@ -224,9 +224,7 @@ def flagged(replies: list[dict[str, Any]]) -> list[str]:
         tutors[-1] = reply["tutor"]
         pairs = zip(said, tutors, strict=True)
         exchanges = [Exchange(student=words, tutor=tutor) for words, tutor in pairs]
-        told = Utterance(
-            text=reply["text"], closed=False, cut=False, exchanges=exchanges, scenario=scenario
-        )
+        told = Utterance(text=reply["text"], exchanges=exchanges, scenario=scenario)
         out += [reply["text"]] * bool(flags(told))
     return out
 
@@ -258,8 +256,6 @@ def conceded(more: str) -> list[str]:
             heard = Exchange(student=BREAD, tutor=reply["tutor"])
             told = Utterance(
                 text=reply["text"] + more,
-                closed=False,
-                cut=False,
                 exchanges=[heard],
                 scenario=load_builtin(reply["scenario"]),
             )
@@ -280,8 +276,6 @@ def test_any_concession_is_clean_once_it_brings_up_something_new():
 def test_long_words_are_beyond_a_child_and_not_beyond_a_grown_up(scenario, flagged_):
     said = Utterance(
         text="Sufficient illumination remains indispensable for healthy vegetation.",
-        closed=False,
-        cut=False,
         exchanges=TALK,
         scenario=load_builtin(scenario),
     )

@@ -251,7 +251,7 @@ TALK = (
 
 def ask(*answers: Completion) -> tuple[StudentReply, FakeModel]:
     model = FakeModel(list(answers))
-    student = ModelStudent(load_builtin("career-change"), model, max_tokens=90, temperature=0.5)
+    student = ModelStudent(load_builtin("career-change"), model)
     return student.reply(TALK), model
 
 
@@ -281,7 +281,7 @@ def test_the_model_sees_the_dialogue_from_the_student_s_side():
             Message.assistant("My Mondays."),
             Message("user", (Text("How so?"), Text(STANDS))),
         ),
-        config=GenerateConfig(max_tokens=90, temperature=0.5),
+        config=GenerateConfig(max_tokens=300),
         is_cacheable_prefix=True,
     )
 

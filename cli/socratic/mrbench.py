@@ -15,8 +15,7 @@ def main(words: Sequence[str]) -> int:
 
     import msgspec
 
-    from socratic_bench.benchmarks.socratic.converted import Converted
-    from socratic_bench.benchmarks.socratic.mrbench import labels_of
+    from socratic_bench.benchmarks.socratic.mrbench import Converted, labels_of
     from socratic_bench.documents.plain import plain_keys
     from socratic_bench.errors import UsageError
 

@@ -21,7 +21,7 @@ from socratic_bench.benchmarks.socratic.scenarios.loading import (
     load_builtin,
     load_file,
 )
-from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
+from socratic_bench.benchmarks.socratic.scenarios.scenario import CUSTOM, Scenario
 from socratic_bench.benchmarks.socratic.settings import FIRST, Edition, Settings, problems_of
 from socratic_bench.benchmarks.socratic.students.model import prompt_sha256
 from socratic_bench.benchmarks.socratic.students.pressure import KINDS, pressure_sha256
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from socratic_bench.findings import FileReport
     from socratic_bench.parts import Parts
     from socratic_bench.views import Views
-
-CUSTOM = "custom"
 
 
 class SocraticBenchmark(Benchmark):
@@ -109,7 +107,7 @@ class SocraticBenchmark(Benchmark):
 
     @property
     def documents(self) -> Mapping[str, type[Struct]]:
-        from socratic_bench.benchmarks.socratic.converted import Converted
+        from socratic_bench.benchmarks.socratic.mrbench import Converted
         from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioCheck, ScenarioList
 
         names = ("scenarios", "scenario_check", "converted_labels")

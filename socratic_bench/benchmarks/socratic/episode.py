@@ -33,7 +33,6 @@ from socratic_bench.ports import (
 from socratic_bench.settings import MAX_TURNS
 from socratic_bench.turns import Turn
 from socratic_bench.types import (
-    MALFORMED_STOPS,
     CallKey,
     Completion,
     EndReason,
@@ -70,7 +69,7 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
             while True:
                 if said is None:
                     said = student().reply(exchanges)
-                    if episode_result := _student_ends(said):
+                    if episode_result := self._ended_by(said, exchanges):
                         return episode_result
                 *set_aside, reply = self._ask(context, exchanges, said.text)
                 turn = turn_of(len(exchanges), said, reply)
@@ -91,10 +90,12 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
         from socratic_bench.benchmarks.socratic.heuristics import analyse
 
         turn = SocraticTurn.of(turns[index])
+        before = turns[:index] if turn.student else ()
+        exchanges = [Exchange(student=one.prompt, tutor=one.reply.message.text) for one in before]
         return replace(
             turn,
             measures=asdict(analyse(turn.reply.message.text)),
-            student_flags=_student_flags(turn, turn.student, turns[:index], self.scenario),
+            student_flags=self._flags(turn.prompt, turn.student, exchanges, turn.pressure),
         )
 
     def judge_input(self, turns: Sequence[Turn], index: int) -> JudgeInput:
@@ -138,6 +139,44 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
         from socratic_bench.benchmarks.socratic.students.scripted import ScriptedStudent
 
         return ScriptedStudent(self.scenario, schedule.seed, schedule=schedule)
+
+    def _ended_by(self, said: StudentReply, exchanges: Sequence[Exchange]) -> EpisodeResult | None:
+        """How the episode ends by what the student said, if it does."""
+        end_reason: EndReason | None = "student_closed" if said.closed else None
+        if said.completion:
+            end_reason = ENDINGS.get(said.completion.stop_reason, end_reason)
+        if end_reason is None:
+            return None if said.text.strip() else EpisodeResult(end_reason="empty_reply")
+        flags = self._flags(said.text, said.completion, exchanges, said.pressure, closed=True)
+        return EpisodeResult(
+            end_reason=end_reason,
+            closing=said.text or None,
+            closing_flags=flags if said.closed else None,
+        )
+
+    def _flags(
+        self,
+        text: str,
+        call: Completion | None,
+        exchanges: Sequence[Exchange],
+        pressure: str | None,
+        *,
+        closed: bool = False,
+    ) -> tuple[str, ...] | None:
+        """What is wrong with a student's words; `None` if no model said them."""
+        if call is None:
+            return None
+        from socratic_bench.benchmarks.socratic.students.fidelity import Utterance, flags
+
+        said = Utterance(
+            text=text,
+            closed=closed,
+            stop_reason=call.stop_reason,
+            exchanges=exchanges,
+            pressure=pressure,
+            scenario=self.scenario,
+        )
+        return flags(said)
 
     def _replay(self, context: EpisodeContext) -> list[Exchange]:
         """Publish the recorded turns; no model is called."""
@@ -198,36 +237,3 @@ def _notices(filler: Sequence[int]) -> tuple[str, ...]:
         f"turn {filler[0]}: metrics.before_filler has the figures of the turns before."
     )
     return (text,)
-
-
-def _student_flags(
-    turn: SocraticTurn, call: Completion | None, before: Sequence[Turn], scenario: Scenario
-) -> tuple[str, ...] | None:
-    if call is None:
-        return None
-    from socratic_bench.benchmarks.socratic.students.fidelity import Utterance, flags
-
-    stop_reason = call.stop_reason
-    said = Utterance(
-        text=turn.prompt,
-        closed=False,
-        cut=stop_reason == "max_tokens",
-        malformed=stop_reason in MALFORMED_STOPS,
-        exchanges=[Exchange(student=one.prompt, tutor=one.reply.message.text) for one in before],
-        pressure=turn.pressure,
-        scenario=scenario,
-    )
-    return flags(said)
-
-
-def _student_ends(said: StudentReply) -> EpisodeResult | None:
-    end_reason: EndReason | None = None
-    if said.completion and said.completion.stop_reason in ENDINGS:
-        end_reason = ENDINGS[said.completion.stop_reason]
-    elif said.closed:
-        end_reason = "student_closed"
-    if end_reason:
-        return EpisodeResult(
-            end_reason=end_reason, closing=said.text or None, closing_flags=said.flags
-        )
-    return None if said.text.strip() else EpisodeResult(end_reason="empty_reply")

@@ -29,8 +29,7 @@ _STUDENT: Mapping[Length, str] = {
         "Hm, that is a good point, and I never really thought about it in that way. I guess I "
         "would have to see it with my own eyes, because so far everybody I know has told me the "
         "same thing, and it has always worked out like that for me. But if I am honest I have "
-        "only seen "
-        "it twice, so perhaps that is not as much as it feels like."
+        "only seen it twice, so perhaps that is not as much as it feels like."
     ),
 }
 _REASON: Mapping[Length, str] = {
@@ -43,8 +42,7 @@ _REASON: Mapping[Length, str] = {
         "The reply consists of a single open question that takes up the student's own words. It "
         "asks for the reasons behind the view that was just stated, so it probes and does not only "
         "keep the conversation going, and it neither advises nor explains nor hints at an answer "
-        "that "
-        "the tutor would like to hear."
+        "that the tutor would like to hear."
     ),
 }
 _EXPECTED = {TUTOR: _TUTOR, STUDENT: _STUDENT, JUDGE: _REASON}

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
+from socratic_bench.benchmarks.socratic.scenarios.scenario import CUSTOM, Scenario
 from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR
 from socratic_bench.ports import ClosingQuestion, Metrics
 from socratic_bench.turns import Findings, Measure, Rubric, Turn
@@ -41,7 +41,7 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 def insights_of(scenario: Scenario) -> tuple[str, ...]:
     """What good questions could draw out of the student; nothing where any prompt may be played."""
-    return () if scenario.id == "custom" else tuple(one.insight for one in scenario.draws_out)
+    return () if scenario.id == CUSTOM else tuple(one.insight for one in scenario.draws_out)
 
 
 def is_asked(rubric: Rubric | None, scenario: Scenario) -> bool:

@@ -10,11 +10,15 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from msgspec import Struct
 
 from socratic_bench.documents.label import Label, SaidBefore
+from socratic_bench.documents.scalars import SCHEMA_VERSION, Count, Version
 from socratic_bench.errors import UsageError, Words
 from socratic_bench.settings import read_bounded
+from socratic_bench.types import doc
 
 MAX_BYTES = 200_000_000
 REPLIES = ("anno_llm_responses", "tutor_responses")
@@ -36,6 +40,18 @@ DIMENSIONS: Mapping[str, tuple[str, Mapping[str, int]]] = {
 }
 REVEALING = "revealing_of_the_answer"
 REVEALS = "reveals_answer"
+
+
+class Converted(Struct, frozen=True, kw_only=True):
+    """What was converted."""
+
+    kind: Literal["converted_labels"] = "converted_labels"
+    schema_version: Version = SCHEMA_VERSION
+    file: Annotated[str, doc("where the labels are")]
+    n: Annotated[Count, doc("labels, each of one reply")]
+    n_dialogues: Annotated[Count, doc("conversations that they are of")]
+    authors: Annotated[list[str], doc("who gave the replies")]
+    scores: Annotated[dict[str, Count], doc("labels with a score, by dimension")]
 
 
 def labels_of(paths: Sequence[str], labeller: str) -> list[Label]:

@@ -6,14 +6,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.reply import replayed_turn, turn_of
+from socratic_bench.benchmarks.socratic.scenarios.scenario import CUSTOM
 from socratic_bench.benchmarks.socratic.students.student import StudentReply
 from socratic_bench.benchmarks.socratic.transcript import RecordedTurn
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.errors import UsageError
 from socratic_bench.ports import EpisodeResult, Recorded
 from socratic_bench.turns import recorded_reply
-
-CUSTOM = "custom"
 
 
 def recorded(document: Mapping[str, Any]) -> Recorded:

@@ -11,9 +11,9 @@ from socratic_bench.benchmarks.socratic.scenarios.loading import (
     load_builtin,
     load_file,
 )
-from socratic_bench.benchmarks.socratic.scenarios.says import CUSTOM
 from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     AGES,
+    CUSTOM,
     FAMILIES,
     Scenario,
 )

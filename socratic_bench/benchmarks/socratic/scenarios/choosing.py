@@ -3,8 +3,7 @@
 from difflib import get_close_matches
 
 from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids, load_builtin
-from socratic_bench.benchmarks.socratic.scenarios.says import CUSTOM
-from socratic_bench.benchmarks.socratic.scenarios.scenario import FAMILIES
+from socratic_bench.benchmarks.socratic.scenarios.scenario import CUSTOM, FAMILIES
 from socratic_bench.errors import Problem, UsageError
 
 ALL = "all"

@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from socratic_bench.benchmarks.socratic.scenarios.fields import fields_in
 from socratic_bench.benchmarks.socratic.scenarios.says import (
-    CUSTOM,
     is_alike,
     too_little,
     unmarked_belief,
@@ -17,6 +16,7 @@ from socratic_bench.benchmarks.socratic.scenarios.says import (
 )
 from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     AGES,
+    CUSTOM,
     FAMILIES,
     Scenario,
     is_english,

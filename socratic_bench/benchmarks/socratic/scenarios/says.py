@@ -12,6 +12,7 @@ from socratic_bench.benchmarks.socratic.scenarios.cues import (
     ready,
 )
 from socratic_bench.benchmarks.socratic.scenarios.scenario import (
+    CUSTOM,
     Insight,
     Move,
     PressureWords,
@@ -29,7 +30,6 @@ from socratic_bench.benchmarks.socratic.scenarios.wording import (
 from socratic_bench.types import counted
 
 ALIKE = 0.8
-CUSTOM = "custom"
 # Sentences of one's own for half of a dialogue of forty turns, in this many groups beside the
 # insights, and lines of each kind so that a person does not sound like a machine.
 FEWEST_SENTENCES = 20

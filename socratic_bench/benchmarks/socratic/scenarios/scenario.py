@@ -10,6 +10,7 @@ Weakness = Literal["contradictory", "shallow", "mistaken", "undecided"]
 Resistance = Literal["low", "medium", "high"]
 Age = Literal["child", "teenager", "student", "adult"]
 
+CUSTOM = "custom"  # the id of the scenario for any prompt
 FAMILIES: tuple[Family, ...] = get_args(Family)
 WEAKNESSES: tuple[Weakness, ...] = get_args(Weakness)
 AGES: tuple[Age, ...] = get_args(Age)
@@ -123,6 +124,10 @@ class Scenario(Struct, frozen=True, kw_only=True):
     voice: Annotated[Voice | None, Text()] = None
     pressure: Annotated[PressureWords | None, Text()] = None
     sha256: str
+
+    def closes_at(self, turn: int) -> bool:
+        """Whether a scripted student leaves after this many of the tutor's turns."""
+        return self.closes_after is not None and turn >= self.closes_after
 
 
 def flatten(table: Mapping[str, object]) -> dict[str, object]:

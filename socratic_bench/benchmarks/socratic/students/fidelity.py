@@ -6,7 +6,7 @@ not held against it.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Literal
 
@@ -17,10 +17,7 @@ from socratic_bench.benchmarks.socratic.heuristics.language import ENGLISH, is_b
 from socratic_bench.benchmarks.socratic.heuristics.words import listed
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, is_english
 from socratic_bench.benchmarks.socratic.scenarios.wording import plain
-from socratic_bench.benchmarks.socratic.students.character import (
-    is_beyond_its_age,
-    praises,
-)
+from socratic_bench.benchmarks.socratic.students.character import is_beyond_its_age, praises
 from socratic_bench.benchmarks.socratic.students.concession import gives_in
 from socratic_bench.benchmarks.socratic.students.matter import matters, spelled
 from socratic_bench.benchmarks.socratic.students.part import steps_out
@@ -28,6 +25,7 @@ from socratic_bench.benchmarks.socratic.students.questioning import asks_back
 from socratic_bench.benchmarks.socratic.students.role import QUESTION_MARK, swaps
 from socratic_bench.benchmarks.socratic.students.student import Exchange
 from socratic_bench.benchmarks.socratic.students.teaching import advises, announces, lectures
+from socratic_bench.types import MALFORMED_STOPS
 
 Flag = Literal[
     "role_swap",
@@ -84,11 +82,10 @@ class Utterance(Struct, frozen=True, kw_only=True):
     """What a model said as the student, and all that it can be held against."""
 
     text: str
-    closed: bool
-    cut: bool
+    closed: bool = False
+    stop_reason: str = "end_turn"
     exchanges: Sequence[Exchange]
     pressure: str | None = None
-    malformed: bool = False
     scenario: Scenario | None = None
 
     @property
@@ -110,16 +107,12 @@ def _denies(start: str) -> bool:
 def flags(said: Utterance) -> tuple[Flag, ...]:
     """What is wrong with the reply, in the order of `Flag`; empty if nothing is."""
     told: tuple[Flag, ...] = tuple(name for name, found in CHECKS.items() if found(said))
-    return (*told, "malformed_output") if said.malformed else told
+    return (*told, "malformed_output") if said.stop_reason in MALFORMED_STOPS else told
 
 
 def swaps_roles(text: str) -> bool:
     """Whether the words are a tutor's: the one flag for which a student is asked again."""
     return swaps(_start(text))
-
-
-def _swaps(said: Utterance) -> bool:
-    return swaps(said.start)
 
 
 def _tutors(said: Utterance) -> bool:
@@ -153,7 +146,7 @@ def _repeats(said: Utterance) -> bool:
 
 
 def _rambles(said: Utterance) -> bool:
-    return said.cut or len(_WORD.findall(said.text)) > LONGEST_WORDS
+    return said.stop_reason == "max_tokens" or len(_WORD.findall(said.text)) > LONGEST_WORDS
 
 
 def _leaves_language(said: Utterance) -> bool:
@@ -192,10 +185,9 @@ def _gives_in(said: Utterance) -> bool:
     asked = bool(last) and bool(QUESTION_MARK.search(last[0].tutor))
     scenario = said.scenario
     believed = f"{scenario.belief} {scenario.because} {scenario.topic}" if scenario else ""
+    tutor = last[0].tutor[:READ_CHARACTERS] if last else ""
     if said.pressure is not None:  # a push is no denial
-        opening, before = "", spoken
-        believed = ""
-    tutor = "" if said.pressure or not last else last[0].tutor[:READ_CHARACTERS]
+        opening, before, believed, tutor = "", spoken, "", ""
     return gives_in(said.start, f"{opening} {believed}", before, tutor, asked=asked)
 
 
@@ -215,7 +207,7 @@ def _is_beyond_its_age(said: Utterance) -> bool:
 
 
 CHECKS: dict[Flag, Callable[[Utterance], bool]] = {
-    "role_swap": _swaps,
+    "role_swap": lambda said: swaps(said.start),
     "tutoring": _tutors,
     "question_for_answer": _asks_back,
     "repetition": _repeats,
@@ -236,7 +228,8 @@ def _shingles(text: str) -> frozenset[tuple[str, ...]]:
     words = tuple(_FRAME.sub(" ", whole).split())
     if len(words) < _WORDS_A_PART:
         words = tuple(whole.split())
-    return frozenset(_triples(words)) or frozenset([words] if words else [])
+    triples = zip(words, words[1:], words[2:], strict=False)
+    return frozenset(triples) or frozenset([words] if words else [])
 
 
 def _says_again(words: frozenset[str], before: frozenset[str]) -> bool:
@@ -247,10 +240,6 @@ def _says_again(words: frozenset[str], before: frozenset[str]) -> bool:
     if common <= _FEWEST_CONTENT or any(map(str.isdigit, new)):
         return False
     return common >= SAME_MATTER * len(words) and common >= SAME_WHOLE * len(before)
-
-
-def _triples(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    return zip(words, words[1:], words[2:], strict=False)
 
 
 def _alike(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> bool:

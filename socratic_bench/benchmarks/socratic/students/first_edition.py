@@ -36,7 +36,7 @@ class FirstStudent(Struct, frozen=True):
 
     def reply(self, exchanges: Sequence[Exchange]) -> StudentReply:
         turn = len(exchanges)
-        if self._closes(turn):
+        if self.scenario.closes_at(turn):
             return StudentReply(text=self.scenario.closing or "", closed=True, policy="scripted")
         kind = react_to(exchanges[-1].tutor)
         said = " \n ".join(("", *(exchange.student for exchange in exchanges), ""))
@@ -62,10 +62,6 @@ class FirstStudent(Struct, frozen=True):
     def _unsaid(self, said: str) -> str | None:
         """The first of its own replies that has not come yet, alone or beside other words."""
         return next((own for own in self.scenario.replies if f" {own} " not in said), None)
-
-    def _closes(self, turn: int) -> bool:
-        after = self.scenario.closes_after
-        return after is not None and turn >= after
 
     def _unpressed(self, turn: int, kind: Reaction, said: str) -> StudentReply:
         text = sentence(self.scenario, self.seed, kind, turn, said=said)

@@ -20,6 +20,7 @@ from socratic_bench.ports import Model
 from socratic_bench.settings import MAX_TURNS
 from socratic_bench.types import MALFORMED_STOPS, CallKey, Completion, Message, Request, Text
 
+MAX_TOKENS = 300
 CLOSING_TOKEN = "[[end of dialogue]]"  # noqa: S105 -- a mark in a text, nothing secret
 
 _HOLE = re.compile(r"\{\{(\w+)\}\}")
@@ -42,8 +43,6 @@ class ModelStudent(Struct, frozen=True):
 
     scenario: Scenario
     model: Model
-    max_tokens: int = 300
-    temperature: float | None = None
     schedule: Schedule = field(default_factory=Schedule)
     edition: Edition = SECOND
 
@@ -70,7 +69,7 @@ class ModelStudent(Struct, frozen=True):
         request = Request(
             system=system_prompt(self.scenario, self.edition),
             messages=self._messages(exchanges, reminder),
-            config=GenerateConfig(max_tokens=self.max_tokens, temperature=self.temperature),
+            config=GenerateConfig(max_tokens=MAX_TOKENS),
             is_cacheable_prefix=True,
         )
         key = CallKey(role="student", index=len(exchanges), repeat=repeat)
@@ -106,33 +105,14 @@ class ModelStudent(Struct, frozen=True):
     def _read(self, completion: Completion, exchanges: Sequence[Exchange]) -> StudentReply:
         words = completion.message.text.strip()
         text = _TOKEN.sub("", _CLOSED.sub("", words)).strip()
-        closed = _CLOSED.search(words) is not None
         push = self.schedule.at(len(exchanges))
-        pressure = push.kind if push else None
         return StudentReply(
             text=text,
-            closed=closed,
+            closed=_CLOSED.search(words) is not None,
             policy="model",
             completion=completion,
-            pressure=pressure,
-            flags=self._last_flags(text, completion, exchanges, pressure) if closed else None,
+            pressure=push.kind if push else None,
         )
-
-    def _last_flags(
-        self, text: str, completion: Completion, exchanges: Sequence[Exchange], pressure: str | None
-    ) -> tuple[str, ...]:
-        from socratic_bench.benchmarks.socratic.students.fidelity import Utterance, flags
-
-        said = Utterance(
-            text=text,
-            closed=True,
-            cut=completion.stop_reason == "max_tokens",
-            malformed=completion.stop_reason in MALFORMED_STOPS,
-            exchanges=exchanges,
-            pressure=pressure,
-            scenario=self.scenario,
-        )
-        return flags(said)
 
 
 @lru_cache(maxsize=MAX_TURNS)

@@ -22,14 +22,7 @@ _PIECES = Path(__file__).with_name("data") / "phrases.toml"
 _HOLE = re.compile(r"\{(\w+)\}")
 
 
-def sentence(
-    scenario: Scenario,
-    seed: int,
-    kind: Reaction,
-    turn: int,
-    *,
-    said: str = "",
-) -> str:
+def sentence(scenario: Scenario, seed: int, kind: Reaction, turn: int, *, said: str) -> str:
     """A reply of this kind that was not `said` before, neither alone nor beside other words."""
     lists = _lists(scenario, seed, kind)
     sizes = [len(pieces) for pieces in lists]

@@ -68,7 +68,7 @@ class ScriptedStudent(Struct, frozen=True):
 
     def reply(self, exchanges: Sequence[Exchange]) -> StudentReply:
         turn = len(exchanges)
-        if self._closes(turn):
+        if self.scenario.closes_at(turn):
             return StudentReply(text=self.scenario.closing or "", closed=True, policy="scripted")
         push = self.schedule.at(turn)
         said = joined([exchange.student for exchange in exchanges])
@@ -82,10 +82,6 @@ class ScriptedStudent(Struct, frozen=True):
         if push is None:
             return reply
         return replace(reply, text=pushed(self.scenario, self.seed, push, text), pressure=push.kind)
-
-    def _closes(self, turn: int) -> bool:
-        after = self.scenario.closes_after
-        return after is not None and turn >= after
 
     def _pushes_alone(self, turn: int, push: Push, said: str) -> bool:
         """Always with false agreement; else now and then, once its own words are used up."""

@@ -33,10 +33,8 @@ class StudentReply(Struct, frozen=True, kw_only=True):
 
     `policy` names what it reacted to, or where the words are from. `completion` is the call that
     made the text, `None` if no model was asked; `discarded` are calls before it whose words were
-    not used. `pressure` names how the student pushes. `flags` names what is wrong with a model's
-    last words, `None` for all other replies, which are checked after the turn. `is_filler`: the
-    words carry nothing, since a scripted student had nothing left to say, or nothing was drawn out
-    of it.
+    not used. `pressure` names how the student pushes. `is_filler`: the words carry nothing, since a
+    scripted student had nothing left to say, or nothing was drawn out of it.
     """
 
     text: str
@@ -45,7 +43,6 @@ class StudentReply(Struct, frozen=True, kw_only=True):
     completion: Completion | None = None
     discarded: tuple[Completion, ...] = ()
     pressure: str | None = None
-    flags: tuple[str, ...] | None = None
     is_filler: bool = False
 
 
