@@ -7,6 +7,7 @@ segmentation fault. So each type is read for the first time by one thread alone.
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar, cast, overload
 
 import msgspec
@@ -56,11 +57,5 @@ def _alone_at_first(read: Callable[..., Any], value: object, kind: object) -> An
         try:
             return read(value, type=kind)
         finally:
-            _remember(kind)
-
-
-def _remember(kind: object) -> None:
-    try:
-        _read.add(kind)
-    except TypeError:
-        return
+            with suppress(TypeError):
+                _read.add(kind)

@@ -25,10 +25,6 @@ class Uniform(Protocol):
     def __call__(self, low: float, high: float, /) -> float: ...
 
 
-def _no_word(_: BaseException) -> float | None:
-    return None
-
-
 class RetryPolicy(Struct, frozen=True, kw_only=True):
     """Full jitter: each wait is uniform between 0 and a bound, which doubles with each try.
 
@@ -55,7 +51,7 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
         passes: Callable[[BaseException], bool],
         sleep: Callable[[float], None],
         monotonic_s: Callable[[], float] = time.monotonic,
-        server_wait_s: Callable[[BaseException], float | None] = _no_word,
+        server_wait_s: Callable[[BaseException], float | None] = lambda _: None,
         is_enough: Callable[[], bool] = lambda: False,
     ) -> Result:
         """What `work` returns, or its last error, if that does not pass or it `is_enough`."""

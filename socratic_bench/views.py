@@ -59,14 +59,6 @@ class Exposure(Struct, frozen=True, kw_only=True):
     is_event: Annotated[bool, doc("whether the event came in the last of them")]
 
 
-def _no_exposures(document: Mapping[str, Any]) -> Mapping[str, Exposure]:  # noqa: ARG001
-    return {}
-
-
-def _no_parts(document: Mapping[str, Any]) -> Mapping[str, Mapping[str, float]]:  # noqa: ARG001
-    return {}
-
-
 class Views(Struct, frozen=True, kw_only=True):
     """What reports show beside single metrics.
 
@@ -100,5 +92,5 @@ class Views(Struct, frozen=True, kw_only=True):
     result: str | None = None
     right: str = ""
     expected: str | None = None
-    exposures: Callable[[Mapping[str, Any]], Mapping[str, Exposure]] = _no_exposures
-    parts: Callable[[Mapping[str, Any]], Mapping[str, Mapping[str, float]]] = _no_parts
+    exposures: Callable[[Mapping[str, Any]], Mapping[str, Exposure]] = lambda _: {}
+    parts: Callable[[Mapping[str, Any]], Mapping[str, Mapping[str, float]]] = lambda _: {}

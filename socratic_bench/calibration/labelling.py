@@ -9,8 +9,7 @@ from socratic_bench.benchmarks import RunConfig, load_benchmark
 from socratic_bench.calibration.drawing import Drawn, drawn_turns
 from socratic_bench.calibration.judged_runs import JudgedRun, read_runs
 from socratic_bench.calibration.words import words_of
-from socratic_bench.documents.label import Label
-from socratic_bench.documents.labelling import LabellingDocument
+from socratic_bench.documents.label import Label, LabellingDocument
 from socratic_bench.errors import UsageError
 from socratic_bench.labels.session import LabelFile, Session
 from socratic_bench.turns import Rubric

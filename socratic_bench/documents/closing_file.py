@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Struct, field
+from msgspec import field
 
 from socratic_bench.documents.files import JudgeCall
 from socratic_bench.documents.jury import ClosingJuror, InWords, RawReply, findings_of, unscored_of
-from socratic_bench.documents.plain import plain_keys
 from socratic_bench.documents.scalars import SCHEMA_VERSION, RunId, Scalars, Timestamp, Version, utc
+from socratic_bench.documents.schemas import Printable
 from socratic_bench.documents.turn import tokens_of
 from socratic_bench.documents.usage import Tokens
 from socratic_bench.turns import Concluded
-from socratic_bench.types import Json, doc
+from socratic_bench.types import doc
 
 
-class ClosingFile(Struct, frozen=True, kw_only=True):
+class ClosingFile(Printable, frozen=True, kw_only=True):
     """What the judge said of the episode as a whole (closing_verdict.json)."""
 
     run_id: RunId
@@ -36,11 +36,6 @@ class ClosingFile(Struct, frozen=True, kw_only=True):
     timestamp: Annotated[Timestamp, doc("when the verdict was there, UTC")]
     usage: Annotated[Tokens | None, doc("tokens of the judge's calls; null if there were none")]
     calls: Annotated[list[JudgeCall], doc("the judge's calls for it")]
-
-    @property
-    def printed(self) -> dict[str, Json]:
-        """As it is stored."""
-        return plain_keys(self)
 
     @classmethod
     def of(cls, concluded: Concluded, *, run_id: str, judge_model: str) -> ClosingFile:

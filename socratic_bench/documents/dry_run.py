@@ -20,7 +20,7 @@ from socratic_bench.documents.scalars import (
     keys,
     part,
 )
-from socratic_bench.documents.schemas import whole
+from socratic_bench.documents.schemas import Printable
 from socratic_bench.documents.usage import CallUsage, RoleUsage, sum_usage
 from socratic_bench.errors import BenchError
 from socratic_bench.parts import Part
@@ -28,7 +28,7 @@ from socratic_bench.ports import Benchmark, Episode, EpisodeResult, Length
 from socratic_bench.pricing.table import PriceTable
 from socratic_bench.settings import CoreConfig
 from socratic_bench.turns import Turn
-from socratic_bench.types import JUDGE, Completion, Json, Role, doc
+from socratic_bench.types import JUDGE, Completion, Role, doc
 
 
 class Expectation(Struct, frozen=True):
@@ -46,6 +46,13 @@ class Expectation(Struct, frozen=True):
     @property
     def tallies(self) -> dict[Role, RoleUsage]:
         return {role: RoleUsage(completions=tuple(calls)) for role, calls in self.calls.items()}
+
+
+ExpectedUsage = Annotated[
+    dict[str, Annotated[CallUsage, doc("of the role, or of all roles")]],
+    keys("roles and total"),
+    doc("tokens and calls that are expected"),
+]
 
 
 class Sent(Struct, frozen=True, kw_only=True):
@@ -175,7 +182,7 @@ class Assumptions(Struct, frozen=True, kw_only=True):
         )
 
 
-class DryRunDocument(Struct, frozen=True, kw_only=True):
+class DryRunDocument(Printable, frozen=True, kw_only=True):
     """What a run would take."""
 
     kind: Literal["dry_run"] = "dry_run"
@@ -202,11 +209,7 @@ class DryRunDocument(Struct, frozen=True, kw_only=True):
         ErrorEntry | None,
         doc("what the emulator is known to refuse, and ends the run; exit code 3"),
     ]
-    usage: Annotated[
-        dict[str, Annotated[CallUsage, doc("of the role, or of all roles")]],
-        keys("roles and total"),
-        doc("tokens and calls that are expected"),
-    ]
+    usage: ExpectedUsage
     cost: Annotated[
         CostEntry | None,
         doc("USD by role and in total; null if no price is known for any model in use"),
@@ -261,10 +264,6 @@ class DryRunDocument(Struct, frozen=True, kw_only=True):
             sent=forecast.sent,
             assumptions=Assumptions.of(models, forecast),
         )
-
-    @property
-    def printed(self) -> dict[str, Json]:
-        return whole(self, "dry_run")
 
 
 def _mean_output(calls: Sequence[Completion]) -> float | None:

@@ -28,7 +28,7 @@ from socratic_bench.documents.scalars import (
     part,
     utc,
 )
-from socratic_bench.documents.schemas import whole
+from socratic_bench.documents.schemas import Printable
 from socratic_bench.documents.turn import (
     Answered,
     Events,
@@ -58,7 +58,7 @@ from socratic_bench.documents.usage import (
 from socratic_bench.parts import Part, Parts
 from socratic_bench.ports import Sample
 from socratic_bench.turns import JuryRule, Rubric, Turn
-from socratic_bench.types import Completion, Json, ProviderStopReason, Reasoning, doc
+from socratic_bench.types import Completion, ProviderStopReason, Reasoning, doc
 
 
 class FewTokens(Struct, frozen=True, kw_only=True):
@@ -75,7 +75,7 @@ class SetAside(CallEntry, frozen=True, kw_only=True):
     text: Annotated[str, doc("what it said")]
 
 
-class TurnFile(Struct, frozen=True, kw_only=True):
+class TurnFile(Printable, frozen=True, kw_only=True):
     """The raw turn (turn_NNN.json)."""
 
     run_id: RunId
@@ -149,11 +149,6 @@ class TurnFile(Struct, frozen=True, kw_only=True):
             **{**call_fields(reply), **({"latency": None} if turn.replayed else {})},
         )
 
-    @property
-    def printed(self) -> dict[str, Json]:
-        """As it is stored."""
-        return whole(self, "turn")
-
 
 class JudgeCall(CallLatency, frozen=True, kw_only=True):
     """A call of the judge, with every request of it."""
@@ -167,7 +162,7 @@ class JudgeCall(CallLatency, frozen=True, kw_only=True):
         return cls(**known)
 
 
-class JudgeFile(Struct, frozen=True, kw_only=True):
+class JudgeFile(Printable, frozen=True, kw_only=True):
     """The verdict on a turn (judge_NNN.json)."""
 
     run_id: RunId
@@ -200,11 +195,6 @@ class JudgeFile(Struct, frozen=True, kw_only=True):
     ] = field(default_factory=list)
     usage: Annotated[Tokens | None, doc("tokens of the judge's calls; null if there were none")]
     calls: Annotated[list[JudgeCall], doc("the judge's calls for this turn")]
-
-    @property
-    def printed(self) -> dict[str, Json]:
-        """As it is stored."""
-        return whole(self, "judge")
 
     @classmethod
     def of(

@@ -73,7 +73,7 @@ class JurorEntry(SampleEntry, frozen=True, kw_only=True):
         return cls.of(
             vote.outcome,
             model=model,
-            spread=spread_of(vote.spread),
+            spread=all_rounded(vote.spread),
             samples=samples if len(samples) > 1 else [],
         )
 
@@ -93,11 +93,9 @@ class ClosingJuror(Struct, frozen=True, kw_only=True):
         return cls(model=vote.judge_model, findings=findings_of(outcome), **unscored_of(outcome))
 
 
-def spread_of(spread: Mapping[str, float] | None) -> dict[str, float] | None:
-    """As documents have it."""
-    if spread is None:
-        return None
-    return {name: round(value, SCORE_PLACES) for name, value in spread.items()}
+def all_rounded(scores: Mapping[str, float] | None) -> dict[str, float] | None:
+    """As documents have them; what is not known stays so."""
+    return None if scores is None else {name: rounded(one) for name, one in scores.items()}
 
 
 def rounded(score: float) -> float:

@@ -17,8 +17,7 @@ from socratic_bench.documents.files import JudgeFile, TurnFile
 from socratic_bench.documents.generation import Node, schema_of
 from socratic_bench.documents.inputs import own_inputs
 from socratic_bench.documents.judgings import JudgingsDocument, JudgingsDryRun
-from socratic_bench.documents.label import Label
-from socratic_bench.documents.labelling import LabellingDocument
+from socratic_bench.documents.label import Label, LabellingDocument
 from socratic_bench.documents.prompts import PromptLine
 from socratic_bench.documents.report import ReportDocument
 from socratic_bench.documents.run import Brief, CuratedDocument, RunDocument

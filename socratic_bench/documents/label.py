@@ -1,10 +1,10 @@
-"""A label: what a person says of one reply. Files have one a line (JSONL), or one a row (CSV)."""
+"""A label, what a person says of one reply, is a line of JSONL or a row of CSV; and their count."""
 
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
-from socratic_bench.documents.scalars import Count
+from socratic_bench.documents.scalars import SCHEMA_VERSION, Count, Version
 from socratic_bench.types import doc
 
 Words = Annotated[str, Meta(min_length=1)]
@@ -60,3 +60,17 @@ class Label(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def cluster(self) -> str:
         """Whose replies are alike: those of one dialogue."""
         return self.dialogue or self.run_id or ""
+
+
+class LabellingDocument(Struct, frozen=True, kw_only=True):
+    """How far labelling has come."""
+
+    kind: Literal["labelling"] = "labelling"
+    schema_version: Version = SCHEMA_VERSION
+    file: Annotated[str, doc("where the labels are")]
+    labeller: Annotated[str, doc("who labelled")]
+    rubric: Annotated[str, doc("by which edition")]
+    n_runs: Annotated[Count, doc("runs that turns were drawn from")]
+    n_turns: Annotated[Count, doc("turns that could be drawn")]
+    n_drawn: Annotated[Count, doc("turns that were drawn")]
+    n_labelled: Annotated[Count, doc("turns of which every question is answered")]

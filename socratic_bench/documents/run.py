@@ -27,7 +27,7 @@ from socratic_bench.documents.scalars import (
     part,
     utc,
 )
-from socratic_bench.documents.schemas import whole
+from socratic_bench.documents.schemas import Printable, whole
 from socratic_bench.documents.turn import TurnEntry
 from socratic_bench.documents.usage import ActorLatency, ActorUsage, RoleUsage
 from socratic_bench.errors import BenchError, Status
@@ -84,7 +84,7 @@ class Brief(Struct, frozen=True, kw_only=True):
         return cls(**{name: getattr(document, name) for name in cls.__struct_fields__})
 
 
-class RunDocument(Struct, frozen=True, kw_only=True):
+class RunDocument(Printable, frozen=True, kw_only=True):
     """The document of a run."""
 
     kind: Literal["run"] = "run"
@@ -224,11 +224,6 @@ class RunDocument(Struct, frozen=True, kw_only=True):
             error=ErrorEntry.of(error),
         )
 
-    @property
-    def printed(self) -> dict[str, Json]:
-        """As it is printed."""
-        return whole(self, "run")
-
 
 class CuratedDocument(RunDocument, frozen=True, kw_only=True):
     """The curated document of a complete run (curated/runs/{run_id}.json)."""
@@ -248,7 +243,7 @@ class CuratedDocument(RunDocument, frozen=True, kw_only=True):
     def printed(self) -> dict[str, Json]:
         """With the short form's keys first."""
         document = whole(self, "curated")
-        first = [*whole(Brief.of(self), "brief"), "timestamps"]
+        first = [*brief_keys(self), "timestamps"]
         first.remove("s3_artifacts")
         return {**{key: document[key] for key in first}, **document}
 

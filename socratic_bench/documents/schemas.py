@@ -33,3 +33,12 @@ def whole(document: Struct, kind: str) -> dict[str, Json]:
     """A document as plain values; keys of the contract that the benchmark lacks are null."""
     keys = plain_keys(document)
     return {**keys, **dict.fromkeys(name for name in contract_keys(kind) if name not in keys)}
+
+
+class Printable(Struct, frozen=True, kw_only=True):
+    """A document, or a stored file, that says of which `kind` it is."""
+
+    @property
+    def printed(self) -> dict[str, Json]:
+        """As it is printed and stored."""
+        return whole(self, getattr(self, "kind"))  # noqa: B009 -- a field of those that extend this

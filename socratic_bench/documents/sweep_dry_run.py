@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from socratic_bench.documents.dry_run import Sent
+from socratic_bench.documents.dry_run import ExpectedUsage, Sent
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.scalars import (
     SCHEMA_VERSION,
@@ -120,11 +120,7 @@ class SweepDryRun(Struct, frozen=True, kw_only=True):
     error: Annotated[
         ErrorEntry | None, doc("the first refusal that is known of, exit code 3; null without any")
     ]
-    usage: Annotated[
-        dict[str, Annotated[CallUsage, doc("of the role, or of all roles")]],
-        keys("roles and total"),
-        doc("tokens and calls that are expected"),
-    ]
+    usage: ExpectedUsage
     cost_usd: Annotated[
         dict[str, Annotated[CostUsd, doc("USD; null if a price is not known")]],
         keys("roles and total"),

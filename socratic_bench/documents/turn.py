@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct, field
 
-from socratic_bench.documents.jury import Spread, evidence_of, rounded, spread_of
+from socratic_bench.documents.jury import Spread, all_rounded, evidence_of, rounded
 from socratic_bench.documents.scalars import (
     SCALAR,
     Amount,
@@ -198,15 +198,13 @@ def votes_of(turn: Turn) -> Votes | None:
         n_jurors=len(votes),
         n_votes=len(given),
         scores={
-            vote.judge_model: (
-                {name: rounded(score) for name, score in vote.outcome.scores.items()}
-                if isinstance(vote.outcome, Verdict)
-                else None
+            vote.judge_model: all_rounded(
+                vote.outcome.scores if isinstance(vote.outcome, Verdict) else None
             )
             for vote in votes
         },
-        between_jurors=spread_of(deviations(given)),
-        within_jurors={vote.judge_model: spread_of(vote.spread) for vote in votes},
+        between_jurors=all_rounded(deviations(given)),
+        within_jurors={vote.judge_model: all_rounded(vote.spread) for vote in votes},
     )
 
 

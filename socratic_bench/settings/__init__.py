@@ -18,9 +18,9 @@ from socratic_bench.settings.files import (
     open_regular,
     read_bounded,
     read_open,
+    read_system_prompt,
 )
-from socratic_bench.settings.gate import Gate
-from socratic_bench.settings.judging import JudgingConfig
+from socratic_bench.settings.judging import Gate
 from socratic_bench.settings.loading import read_config
 from socratic_bench.settings.problems import (
     NOTHING_TO_RESUME,
@@ -28,7 +28,6 @@ from socratic_bench.settings.problems import (
     prefix_problems,
     typed,
 )
-from socratic_bench.settings.prompt_file import read_system_prompt
 from socratic_bench.settings.reader import Reader, Sources
 from socratic_bench.settings.readers import BEDROCK, OFFLINE_REGION
 from socratic_bench.settings.stored import (
@@ -56,7 +55,6 @@ __all__ = [
     "CoreConfig",
     "Declared",
     "Gate",
-    "JudgingConfig",
     "Kind",
     "Reader",
     "Sources",

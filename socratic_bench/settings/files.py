@@ -5,6 +5,8 @@ import os
 import stat
 from pathlib import Path
 
+from socratic_bench.errors import UsageError
+
 MAX_TEXT_BYTES = 1_000_000
 # Bound for files that runs write and read back: far more than the longest run writes.
 MAX_STORED_BYTES = 256 * 2**20
@@ -34,6 +36,19 @@ def read_bounded(path: Path | str, *, bound: int = MAX_TEXT_BYTES) -> bytes:
         return read_open(descriptor, bound)
     finally:
         os.close(descriptor)
+
+
+def read_system_prompt(path: str) -> str:
+    """What a file of the user's says to the model under test. Raises `UsageError`."""
+    try:
+        text = read_bounded(path).decode("utf-8").strip()
+    except OSError as error:
+        raise UsageError([f"The system prompt {path} cannot be read: {error.strerror}."]) from error
+    except UnicodeDecodeError as error:
+        raise UsageError([f"The system prompt {path} is no UTF-8 text."]) from error
+    if not text:
+        raise UsageError([f"The system prompt {path} is empty."])
+    return text
 
 
 def open_regular(

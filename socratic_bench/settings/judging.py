@@ -2,10 +2,30 @@
 
 from typing import Annotated
 
+from msgspec import Struct
+
 from socratic_bench.setting import Setting, Switch
-from socratic_bench.settings.gate import Gate
+from socratic_bench.settings.reader import parse_number
 from socratic_bench.settings.storage import StorageConfig
 from socratic_bench.turns import JuryRule
+
+
+class Gate(Struct, frozen=True):
+    """A bound that a metric has to reach: the run fails under `minimum`.
+
+    `metric` is a path below the document's `metrics`, such as `overall_score`.
+    """
+
+    metric: str
+    minimum: float
+
+    @classmethod
+    def parse(cls, word: str) -> "Gate | None":
+        metric, _, bound = word.partition("=")
+        minimum = parse_number(bound)
+        if not metric.strip() or minimum is None:
+            return None
+        return cls(metric.strip(), minimum)
 
 
 class JudgingConfig(StorageConfig, frozen=True, kw_only=True):
