@@ -80,8 +80,8 @@ def dialogue_of(model, opening, turns, student=STUDENT):
 
 
 def total(reply):
-    scores = judge.score(reply)
-    return scores.form + scores.substance + scores.purity
+    scores = judge.verdict(reply)
+    return scores["form"] + scores["substance"] + scores["purity"]
 
 
 @pytest.mark.parametrize("opening", OPENINGS, ids=range(len(OPENINGS)))
@@ -112,25 +112,25 @@ def test_the_drifting_tutor_is_judged_by_its_plan(turn):
 @pytest.mark.parametrize(("model", "most"), [("leading", 7.5), ("lecturer", 3)])
 def test_the_leading_tutor_and_the_lecturer_are_found_out(model, most):
     scores = [
-        judge.score(reply)
+        judge.verdict(reply)
         for opening in OPENINGS
         for reply in dialogue_of(f"emulator.{model}-v1:0", opening, 15)
     ]
 
-    assert max(one.form + one.substance + one.purity for one in scores) <= most
-    assert max(one.purity for one in scores) <= 2
+    assert max(one["form"] + one["substance"] + one["purity"] for one in scores) <= most
+    assert max(one["purity"] for one in scores) <= 2
     if model == "leading":
-        assert sum(one.form for one in scores) / len(scores) > 2.5
+        assert sum(one["form"] for one in scores) / len(scores) > 2.5
 
 
 def test_every_score_is_a_half_step_within_the_rubric():
     models = ("emulator.mixture-1-v1:0", "emulator.mixture--7-v1:0", "anthropic.any-v1:0")
     for model in models:
         for reply in dialogue_of(model, OPENINGS[0], 60):
-            scores = judge.score(reply)
-            for value, high in ((scores.form, 3), (scores.substance, 3), (scores.purity, 4)):
-                assert 0 <= value <= high
-                assert value * 2 == int(value * 2)
+            scores = judge.verdict(reply)
+            for name, high in (("form", 3), ("substance", 3), ("purity", 4)):
+                assert 0 <= scores[name] <= high
+                assert scores[name] * 2 == int(scores[name] * 2)
 
 
 def test_mixtures_differ_by_seed_and_unknown_models_are_mostly_decent():
@@ -305,7 +305,8 @@ def test_the_last_of_several_replies_is_the_one_to_judge():
     ],
 )
 def test_the_judge_scores_by_the_rubric(reply, form, substance, purity):
-    scores = judge.score(reply)
+    scores = judge.verdict(reply)
+    given = tuple(scores[name] for name in ("form", "substance", "purity"))
 
-    assert (scores.form, scores.substance, scores.purity) == (form, substance, purity)
-    assert all(scores.reasons)
+    assert given == (form, substance, purity)
+    assert all(scores["rationale"].values())

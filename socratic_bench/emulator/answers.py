@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from socratic_bench.emulator.dialogue import JsonObject
 from socratic_bench.emulator.errors import ServiceError
@@ -13,8 +13,14 @@ from socratic_bench.emulator.stream import corrupted, exception
 from socratic_bench.emulator.wire import Answer, chunk, response
 
 REFUSED_S = 0.2
-_HTML = b"<html><body><h1>Welcome</h1><p>Please sign in to the network.</p></body></html>"
-_BAD_GATEWAY = b"<html><body><h1>502 Bad Gateway</h1></body></html>"
+_LOGIN = b"<html><body><h1>Welcome</h1><p>Please sign in to the network.</p></body></html>"
+# Status, body and its type, by fault.
+_OTHER_ANSWERS = {
+    "bad_gateway": (502, b"<html><body><h1>502 Bad Gateway</h1></body></html>", "text/html"),
+    "empty_body": (200, b"", "application/json"),
+    "html": (200, _LOGIN, "text/html"),
+    "no_output": (200, b"{}", "application/json"),
+}
 _STREAM_ERRORS = ("internalServerException", "throttlingException", "modelStreamErrorException")
 _LAST_CHUNK = b"0\r\n\r\n"
 
@@ -33,7 +39,7 @@ class Outcome(Struct, kw_only=True):
     wait_s: float = 0
     pieces: tuple[tuple[float, bytes], ...] = ()
     end: Literal["keep", "close", "reset"] = "keep"
-    began: Callable[[], None] | None = field(default=None)
+    began: Callable[[], None] | None = None
     shut_s: float = 0
 
     @property
@@ -67,23 +73,15 @@ class Outcome(Struct, kw_only=True):
         """Whether the fault leaves nothing of the model's answer; if so it is sent."""
         if self.fault is None:
             return False
-        match self.fault.kind:
-            case "reset":
-                self.pieces, self.end = ((self.wait_s, b""),), "reset"
-            case "refused":
-                self.pieces, self.end = ((self.wait_s, b""),), "reset"
+        if self.fault.kind in ("reset", "refused"):
+            self.pieces, self.end = ((self.wait_s, b""),), "reset"
+            if self.fault.kind == "refused":
                 self.shut_s = REFUSED_S if self.fault.ms is None else self.fault.ms / 1000
-            case "bad_gateway":
-                self.status = 502
-                self.pieces = ((self.wait_s, self._http(_BAD_GATEWAY, "text/html")),)
-            case "empty_body":
-                self.pieces = ((self.wait_s, self._http(b"")),)
-            case "html":
-                self.pieces = ((self.wait_s, self._http(_HTML, "text/html")),)
-            case "no_output":
-                self.pieces = ((self.wait_s, self._http(b"{}")),)
-            case _:
-                return False
+        elif self.fault.kind in _OTHER_ANSWERS:
+            self.status, body, kind = _OTHER_ANSWERS[self.fault.kind]
+            self.pieces = ((self.wait_s, self._http(body, kind)),)
+        else:
+            return False
         return True
 
     def send_stream(self, frames: list[bytes], pace_s: float) -> None:

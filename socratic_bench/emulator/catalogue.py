@@ -10,7 +10,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from socratic_bench.emulator.dialogue import base_model_id
-from socratic_bench.emulator.errors import ServiceError, invalid
+from socratic_bench.emulator.errors import ServiceError, invalid, not_found
 from socratic_bench.emulator.model_ids import MODEL_IDS
 
 OWN = "emulator."
@@ -60,13 +60,8 @@ class Traits(Struct, frozen=True, kw_only=True):
         """Whether it is one of the emulator's, which no inference profile offers."""
         return self.base_id.startswith(OWN)
 
-    def needs_profile(self) -> ServiceError:
-        return on_demand(self.base_id)
-
     def gone(self) -> ServiceError:
-        return ServiceError(
-            404,
-            "ResourceNotFoundException",
+        return not_found(
             "This model version has reached the end of its life. "
             "Please refer to the AWS documentation for more details.",
         )

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from socratic_bench.emulator.catalogue import Traits, unknown_model
+from socratic_bench.emulator.catalogue import Traits, on_demand, unknown_model
 from socratic_bench.emulator.dialogue import JsonObject
 from socratic_bench.emulator.errors import invalid
 
@@ -30,7 +30,7 @@ def check_request(model_id: str, traits: Traits, body: JsonObject, *, any_model:
     if traits.end_of_life:
         raise traits.gone()
     if traits.profile_only and model_id.rpartition("foundation-model/")[2] == traits.base_id:
-        raise traits.needs_profile()
+        raise on_demand(traits.base_id)
     _check_roles(messages)
     _check_system(body)
     _check_texts(messages)

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs
 
 from socratic_bench.emulator.catalogue import Traits, listed_models, traits_of
 from socratic_bench.emulator.dialogue import JsonObject
-from socratic_bench.emulator.errors import ServiceError, invalid, unknown_operation
+from socratic_bench.emulator.errors import invalid, not_found, unknown_operation
 from socratic_bench.emulator.model_ids import MODEL_IDS
 
 REGION = "us-east-1"
@@ -42,11 +42,7 @@ def _found(model_id: str, *, any_model: bool) -> Traits:
     traits = traits_of(model_id)
     if traits.known or any_model:
         return traits
-    raise ServiceError(
-        404,
-        "ResourceNotFoundException",
-        "Could not resolve the foundation model from the model identifier.",
-    )
+    raise not_found("Could not resolve the foundation model from the model identifier.")
 
 
 def _arn(traits: Traits) -> str:
@@ -112,7 +108,7 @@ def _profile_named(name: str, *, any_model: bool) -> JsonObject:
     traits, short = traits_of(name), name.rpartition("/")[2]
     if short != traits.base_id and (traits.known or any_model):
         return _profile(short, traits)
-    raise ServiceError(404, "ResourceNotFoundException", "The inference profile was not found.")
+    raise not_found("The inference profile was not found.")
 
 
 def _page(profiles: list[JsonObject], arguments: dict[str, str]) -> JsonObject:

@@ -44,6 +44,11 @@ class Dialogue(Struct, frozen=True, kw_only=True):
         return [text for role, text in self.messages if role == "user"]
 
     @property
+    def latest(self) -> str:
+        """The last words of the other side; empty if there are none."""
+        return next((text for role, text in reversed(self.messages) if role == "user"), "")
+
+    @property
     def own_texts(self) -> list[str]:
         return [text for role, text in self.messages if role == "assistant"]
 

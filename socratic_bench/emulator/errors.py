@@ -28,5 +28,9 @@ def invalid(message: str) -> ServiceError:
     return ServiceError(400, "ValidationException", message)
 
 
+def not_found(message: str) -> ServiceError:
+    return ServiceError(404, "ResourceNotFoundException", message)
+
+
 def unknown_operation(message: str = "The operation is not known here.") -> ServiceError:
     return ServiceError(404, "UnknownOperationException", message)

@@ -39,12 +39,13 @@ def _verdict_with(change: Callable[[JsonObject], JsonObject]) -> Callable[[Reply
     """Change the verdict, whether it is given as a tool's input or as text."""
 
     def alter(reply: Reply) -> Reply:
-        block = reply.content[-1]
+        *before, block = reply.content
         if "toolUse" in block:
-            use = block["toolUse"] | {"input": change(dict(block["toolUse"]["input"]))}
-            return Reply((*reply.content[:-1], {"toolUse": use}), reply.stop_reason)
-        text = json.dumps(change(json.loads(block["text"])))
-        return Reply((*reply.content[:-1], {"text": text}), reply.stop_reason)
+            use = block["toolUse"]
+            changed = {"toolUse": use | {"input": change(dict(use["input"]))}}
+        else:
+            changed = {"text": json.dumps(change(json.loads(block["text"])))}
+        return Reply((*before, changed), reply.stop_reason)
 
     return alter
 
@@ -75,18 +76,18 @@ def _cut(reply: Reply) -> Reply:
 
 
 def _text(text: str, stop_reason: str) -> Callable[[Reply], Reply]:
-    return lambda _reply: Reply(({"text": text},), stop_reason)
+    return lambda _: Reply(({"text": text},), stop_reason)
 
 
 _ALTERATIONS: dict[str, Callable[[Reply], Reply]] = {
     "empty_reply": _text("", "end_turn"),
-    "filtered": lambda _reply: Reply((), "content_filtered"),
+    "filtered": lambda _: Reply((), "content_filtered"),
     "guardrail": _text(_BLOCKED, "guardrail_intervened"),
     "max_tokens": _cut,
     "context_stop": lambda reply: Reply(_cut(reply).content, "model_context_window_exceeded"),
-    "reasoning_only": lambda _reply: Reply((_THOUGHT,), "max_tokens"),
-    "malformed_output": lambda _reply: Reply((), "malformed_model_output"),
-    "huge_reply": lambda _reply: Reply(({"text": "What follows? " * (HUGE // 14 + 1)},)),
+    "reasoning_only": lambda _: Reply((_THOUGHT,), "max_tokens"),
+    "malformed_output": lambda _: Reply((), "malformed_model_output"),
+    "huge_reply": lambda _: Reply(({"text": "What follows? " * (HUGE // 14 + 1)},)),
     "prose_verdict": _text(
         "The tutor does rather well here: a good question, though it could go deeper. Solid.",
         "end_turn",
@@ -100,7 +101,7 @@ _ALTERATIONS: dict[str, Callable[[Reply], Reply]] = {
 }
 
 
-_Make = Callable[[Fault, str], ServiceError]
+_Make = Callable[[str], ServiceError]  # of the model's id
 
 
 def error_of(fault: Fault, model_id: str) -> ServiceError | None:
@@ -108,13 +109,13 @@ def error_of(fault: Fault, model_id: str) -> ServiceError | None:
     make = _ERRORS.get(fault.kind)
     if make is None:
         return None
-    error = make(fault, model_id)
+    error = make(model_id)
     error.retry_after_ms = fault.ms
     return error
 
 
 def _plain(status: int, name: str, message: str) -> _Make:
-    return lambda _fault, _model_id: ServiceError(status, name, message)
+    return lambda _: ServiceError(status, name, message)
 
 
 def throttling(retry_after_ms: float | None) -> ServiceError:
@@ -123,7 +124,7 @@ def throttling(retry_after_ms: float | None) -> ServiceError:
 
 
 _ERRORS: dict[str, _Make] = {
-    "throttled": lambda _fault, _model_id: throttling(None),
+    "throttled": lambda _: throttling(None),
     "daily_quota": _plain(
         429, "ThrottlingException", "Too many tokens per day, please wait before trying again."
     ),
@@ -150,7 +151,7 @@ _ERRORS: dict[str, _Make] = {
         "ModelTimeoutException",
         "Model has timed out in processing the request. Try your request again.",
     ),
-    "model_error": lambda _fault, model_id: ServiceError(
+    "model_error": lambda model_id: ServiceError(
         424,
         "ModelErrorException",
         "The system encountered an unexpected error during processing. Try your request again.",
@@ -175,15 +176,15 @@ _ERRORS: dict[str, _Make] = {
         "UnrecognizedClientException",
         "The security token included in the request is invalid.",
     ),
-    "on_demand": lambda _fault, model_id: on_demand(model_id),
+    "on_demand": on_demand,
     "legacy": _plain(
         404,
         "ResourceNotFoundException",
         "Access denied. This Model is marked by provider as Legacy and you have not been actively "
         "using the model in the last 30 days. Please upgrade to an active model on Amazon Bedrock",
     ),
-    "context_window": lambda _fault, _model_id: invalid("Input is too long for requested model."),
-    "denied_streaming": lambda _fault, model_id: ServiceError(
+    "context_window": lambda _: invalid("Input is too long for requested model."),
+    "denied_streaming": lambda model_id: ServiceError(
         403,
         "AccessDeniedException",
         "User: arn:aws:sts::123456789012:assumed-role/emulated/session is not authorized "

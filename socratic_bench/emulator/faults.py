@@ -1,10 +1,11 @@
 """Injected faults: their names, their notation, and when they strike."""
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from typing import Literal, get_args
 
 from msgspec import Struct
+
+from socratic_bench.emulator.dialogue import hashed
 
 # What the service or the network does to a call.
 ERROR_KINDS = (
@@ -130,11 +131,7 @@ class FaultBox:
         self._matched[index] += 1
         if number < fault.after or (fault.count is not None and self._struck[index] >= fault.count):
             return False
-        return fault.p >= 1 or _draw(f"{self._seed}:{index}:{number}") < fault.p
-
-
-def _draw(text: str) -> float:
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) / 2**64
+        return fault.p >= 1 or hashed(f"{self._seed}:{index}:{number}") / 2**64 < fault.p
 
 
 def _split(spec: str) -> list[str]:

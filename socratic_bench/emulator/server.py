@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Coroutine
 from functools import partial
 from queue import SimpleQueue
-from types import TracebackType
 from typing import Self
 
 from socratic_bench.emulator.connections import ConnectionPool
@@ -68,13 +67,7 @@ class Emulator:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        del kind, error, trace
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     def _run(self, host: str, port: int, started: "SimpleQueue[str | OSError]") -> None:

@@ -4,6 +4,8 @@ import json
 import re
 import struct
 from collections.abc import Iterator
+from functools import partial
+from typing import Literal
 from zlib import crc32
 
 from socratic_bench.emulator.dialogue import JsonObject
@@ -64,22 +66,16 @@ def frame(headers: dict[str, str], payload: bytes) -> bytes:
     return message + struct.pack("!I", crc32(message))
 
 
-def event(kind: str, body: JsonObject) -> bytes:
-    return frame(
-        {":event-type": kind, ":content-type": "application/json", ":message-type": "event"},
-        json.dumps(body, separators=(",", ":")).encode(),
-    )
+def event(kind: str, body: JsonObject, message: Literal["event", "exception"] = "event") -> bytes:
+    headers = {
+        f":{message}-type": kind,
+        ":content-type": "application/json",
+        ":message-type": message,
+    }
+    return frame(headers, json.dumps(body, separators=(",", ":")).encode())
 
 
-def exception(kind: str, body: JsonObject) -> bytes:
-    return frame(
-        {
-            ":exception-type": kind,
-            ":content-type": "application/json",
-            ":message-type": "exception",
-        },
-        json.dumps(body, separators=(",", ":")).encode(),
-    )
+exception = partial(event, message="exception")
 
 
 def corrupted(data: bytes) -> bytes:

@@ -8,6 +8,7 @@ from socratic_bench.emulator.dialogue import JsonObject
 CHARACTERS = 4
 _BLOCK = 3
 _MEDIA = 1000
+_AS_JSON = {"toolUse", "toolResult", "toolSpec", "reasoningContent"}
 
 
 def text_tokens(text: str) -> int:
@@ -20,12 +21,7 @@ def block_tokens(block: JsonObject) -> int:
         return text_tokens(block["text"]) + _BLOCK
     if "cachePoint" in block:
         return 0
-    if (
-        "toolUse" in block
-        or "toolResult" in block
-        or "toolSpec" in block
-        or "reasoningContent" in block
-    ):
+    if block.keys() & _AS_JSON:
         return text_tokens(json.dumps(block, separators=(",", ":"))) + _BLOCK
     return _MEDIA
 

@@ -42,7 +42,7 @@ def answered(dialogue: Dialogue, thinking_tokens: int) -> tuple[str, str] | None
         return None
     if model[1] == "truncates":
         return "First, the function is called with", "max_tokens"
-    text = dialogue.user_texts[-1] if dialogue.user_texts else ""
+    text = dialogue.latest
     programs = {letter or "A": code for letter, code in _PROGRAM.findall(text)}
     asked = _ASKED.search(text)
     name = _NAME.match(asked[1]) if asked else None

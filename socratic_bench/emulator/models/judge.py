@@ -12,24 +12,18 @@ from typing import Any
 
 from msgspec import Struct
 
+from socratic_bench.emulator.dialogue import JsonObject
+
 # What is quoted is somebody else's, and a question mark in it asks nothing.
 QUOTED = re.compile(r"[\"“][^\"“”\n]{1,90}[\"”]")
 CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
 BETWEEN = re.compile(r"(?<=[.!?])[\"”')\]*_]*\s+|\n+")
 
+PROBES = ("meaning", "assumption", "evidence", "consequence", "alternative")
 _LONG_STATEMENT = 40
 _BRIEF_REFLECTION = 8
 _SHORT_QUESTION = 8
 _TELLING = 2
-
-
-class Scores(Struct, frozen=True):
-    """A verdict on one reply, with a reason for each dimension."""
-
-    form: float
-    substance: float
-    purity: float
-    reasons: tuple[str, str, str]
 
 
 class _Reading(Struct, frozen=True):
@@ -40,12 +34,14 @@ class _Reading(Struct, frozen=True):
     ends_with_question: bool
 
 
-def score(reply: str) -> Scores:
-    reading = _read(reply)
-    form, why_form = _form(reading)
-    substance, why_substance = _substance(reading)
-    purity, why_purity = _purity(reading)
-    return Scores(form, substance, purity, (why_form, why_substance, why_purity))
+def verdict(reply: str) -> JsonObject:
+    """The arguments of the judge's tool call."""
+    read = _read(reply)
+    found = {"form": _form(read), "substance": _substance(read), "purity": _purity(read)}
+    return {
+        **{name: score for name, (score, _) in found.items()},
+        "rationale": {name: why for name, (_, why) in found.items()},
+    }
 
 
 def _read(reply: str) -> _Reading:
@@ -129,7 +125,7 @@ def _substance(reading: _Reading) -> tuple[float, str]:
 def _depth(question: str) -> tuple[float, str]:
     if has("small_talk", question):
         return 0.5, "The question only keeps the conversation going."
-    kinds = [name for name in _probes() if has(name, question)]
+    kinds = [name for name in PROBES if has(name, question)]
     if is_closed(question):
         return (1.0 if kinds else 0.5), "A yes or no settles the question."
     if kinds:
@@ -144,10 +140,6 @@ def _surface(question: str) -> tuple[float, str]:
     if has("clarifies", question):
         return 2.0, "It asks for clarification."
     return 1.5, "It stays at the surface."
-
-
-def _probes() -> tuple[str, ...]:
-    return ("meaning", "assumption", "evidence", "consequence", "alternative")
 
 
 def _purity(reading: _Reading) -> tuple[float, str]:

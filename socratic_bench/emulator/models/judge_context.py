@@ -6,12 +6,11 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
+from typing import Literal
 
 from msgspec import Struct
 
-from socratic_bench.emulator.models.judge import has, patterns, word_list
-
-Tie = str  # "taken" up, "general", or "foreign"
+from socratic_bench.emulator.models.judge import PROBES, has, word_list
 
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 _QUOTED = re.compile(r"[\"\u201c\u201e\u00ab]([^\"\u201c\u201d\u00bb\n]{2,90})[\"\u201d\u00bb]")
@@ -43,7 +42,7 @@ class Context(Struct, frozen=True):
     def last_words(self) -> str:
         return self.student[-1] if self.student else ""
 
-    def tie(self, question: str, reply: str) -> Tie:
+    def tie(self, question: str, reply: str) -> Literal["taken", "general", "foreign"]:
         """How a question of a reply hangs together with what the student said."""
         said = content("\n".join(self.student))
         own, plain = content(question), _plain(question)
@@ -122,10 +121,7 @@ def _is_same(one: str, other: str) -> bool:
 
 
 def _kinds(question: str) -> tuple[str, ...]:
-    return tuple(name for name in sorted(patterns()) if name in PROBES and has(name, question))
-
-
-PROBES = ("meaning", "assumption", "evidence", "consequence", "alternative")
+    return tuple(name for name in PROBES if has(name, question))
 
 
 def _bare(question: str) -> frozenset[str]:

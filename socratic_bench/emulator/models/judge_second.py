@@ -9,10 +9,19 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from socratic_bench.emulator.dialogue import JsonObject
-from socratic_bench.emulator.models.judge import BETWEEN, CODE, QUOTED, has, is_closed, patterns
-from socratic_bench.emulator.models.judge_context import PROBES, Context, content
+from socratic_bench.emulator.models.judge import (
+    BETWEEN,
+    CODE,
+    PROBES,
+    QUOTED,
+    has,
+    is_closed,
+    patterns,
+)
+from socratic_bench.emulator.models.judge_context import Context, content
 
 EVENTS = (
     "answer_disclosed",
@@ -78,7 +87,7 @@ class _Reader:
         read = [*_sentences(reply, context)]
         self._is_met = self._is_need and any(map(self._meets, read))
         if self._is_met:
-            read = [_accompanying(one) if self._meets(one) else one for one in read]
+            read = [replace(one, kind="accompanies") if self._meets(one) else one for one in read]
         self._all = read
         self._open = [one for one in read if one.kind == "open"]
         self._questions = [one for one in read if one.kind in {"open", "closed"}]
@@ -262,10 +271,6 @@ def _kind(plain: str, text: str, student: frozenset[str], *, is_last: bool) -> _
 
 def _is_rhetorical(question: _Sentence) -> bool:
     return has("leads", question.plain) or has("small_talk", question.plain)
-
-
-def _accompanying(one: _Sentence) -> _Sentence:
-    return _Sentence(one.text, one.plain, "accompanies")
 
 
 def _mask(found: re.Match[str]) -> str:

@@ -41,10 +41,10 @@ def compose(dialogue: Dialogue, body: JsonObject, traits: Traits) -> Reply:
 
 def spoken_by(speaker: Speaker, dialogue: Dialogue, body: JsonObject) -> Reply:
     """The reply of a model of the caller's own."""
-    said, tool = speaker(body), _tool(dialogue, body)
+    said = speaker(body)
     if isinstance(said, str):
         return Reply(({"text": said},))
-    return _tool_reply(dialogue, tool, said) if tool else Reply(({"text": json.dumps(said)},))
+    return _told(dialogue, _tool(dialogue, body), said)
 
 
 def limited(reply: Reply, body: JsonObject, traits: Traits) -> Reply:
@@ -89,14 +89,10 @@ def _spoken(dialogue: Dialogue, tool: JsonObject | None) -> Reply:
         if juror and not dialogue.record:
             schema = tool["inputSchema"].get("json") if tool else None
             verdict = juror.told(verdict, dialogue, schema)
-        return (
-            _tool_reply(dialogue, tool, verdict)
-            if tool
-            else Reply(({"text": json.dumps(verdict)},))
-        )
+        return _told(dialogue, tool, verdict)
     text = student_reply(dialogue) if dialogue.role == "student" else tutor_reply(dialogue)
     if tool:
-        return _tool_reply(dialogue, tool, _filled(tool["inputSchema"].get("json"), text))
+        return _told(dialogue, tool, _filled(tool["inputSchema"].get("json"), text))
     return Reply(({"text": text},))
 
 
@@ -110,18 +106,8 @@ def _verdict(dialogue: Dialogue, tool: JsonObject | None) -> JsonObject:
         context = Context(shown_context(dialogue.user_texts))
         verdict = judge_second.verdict(context, dialogue.reply or "")
     else:
-        verdict = _first_edition(dialogue.reply or "")
+        verdict = judge.verdict(dialogue.reply or "")
     return _of_other_rubric(verdict, asked) if isinstance(asked, dict) else verdict
-
-
-def _first_edition(reply: str) -> JsonObject:
-    scores = judge.score(reply)
-    return {
-        "form": scores.form,
-        "substance": scores.substance,
-        "purity": scores.purity,
-        "rationale": dict(zip(NAMES, scores.reasons, strict=True)),
-    }
 
 
 def _of_other_rubric(verdict: JsonObject, asked: JsonObject) -> JsonObject:
@@ -145,7 +131,10 @@ def _of_other_rubric(verdict: JsonObject, asked: JsonObject) -> JsonObject:
     return found
 
 
-def _tool_reply(dialogue: Dialogue, tool: JsonObject, arguments: object) -> Reply:
+def _told(dialogue: Dialogue, tool: JsonObject | None, arguments: object) -> Reply:
+    """By a call of the tool, or in JSON where there is none."""
+    if tool is None:
+        return Reply(({"text": json.dumps(arguments)},))
     number = Random(dialogue.seed("tool")).getrandbits(88)
     use = {"toolUseId": f"tooluse_{number:022x}", "name": tool["name"], "input": arguments}
     return Reply(({"toolUse": use},), "tool_use")
@@ -197,7 +186,6 @@ def _thinking(body: JsonObject) -> JsonObject:
 
 
 def _thought(dialogue: Dialogue) -> JsonObject:
-    users = dialogue.user_texts
-    heard = " ".join(users[-1].split()[:12]) if users else ""
+    heard = " ".join(dialogue.latest.split()[:12])
     text = f"I am asked to reply as {dialogue.role}. The last words I have are: {heard}"
     return {"reasoningContent": {"reasoningText": {"text": text, "signature": _SIGNATURE}}}

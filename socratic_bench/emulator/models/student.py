@@ -54,11 +54,11 @@ def _bad(kind: str, dialogue: Dialogue, random: Random) -> str:
     if kind == "needs":
         half, number = len(dialogue.own_texts) % 2, len(dialogue.own_texts) // 2
         return need(number) if half else _fresh(dialogue, random)
-    if kind == "swap-once":
-        return _fresh(dialogue, random) if _reminded(dialogue) else _line("swap", dialogue, random)
+    if kind == "swap-once" and is_reminded(dialogue.latest):
+        return _fresh(dialogue, random)
     if kind == "long":
         return " ".join(_line("other", dialogue, random) for _ in range(_LONG))
-    return _line(kind, dialogue, random)
+    return _line(kind.removesuffix("-once"), dialogue, random)
 
 
 def _fresh(dialogue: Dialogue, random: Random) -> str:
@@ -66,8 +66,7 @@ def _fresh(dialogue: Dialogue, random: Random) -> str:
 
     Told to push, it pushes at the end, or does nothing else if it is to agree only to be done.
     """
-    users = dialogue.user_texts
-    push = told(users[-1]) if users else None
+    push = told(dialogue.latest)
     past = _Past(dialogue)
     answer = _asked_for(dialogue) if random.random() > _WANDERS else "other"
     shapes = (("reactions", answer), (answer, "pushes"), ("reactions", answer, "pushes"))
@@ -78,7 +77,7 @@ def _fresh(dialogue: Dialogue, random: Random) -> str:
         parts.append(_unsaid("other", past, random, parts))
     if push:
         kept = [] if push == "false_agreement" else parts
-        earlier = sum(told(message) == push for message in users[:-1])
+        earlier = sum(told(message) == push for message in dialogue.user_texts[:-1])
         parts = [*kept, _line(f"push_{push}", dialogue, random, earlier)]
     return sayable(" ".join(parts), past.quotation)
 
@@ -103,11 +102,6 @@ class _Past:
         return text.replace(self.quotation or "that", "that")
 
 
-def _reminded(dialogue: Dialogue) -> bool:
-    users = dialogue.user_texts
-    return bool(users) and is_reminded(users[-1])
-
-
 def _unsaid(kind: str, past: _Past, random: Random, parts: list[str]) -> str:
     """A new line of the kind; one of any kind where that has none left."""
     line = ""
@@ -119,7 +113,7 @@ def _unsaid(kind: str, past: _Past, random: Random, parts: list[str]) -> str:
 
 
 def _asked_for(dialogue: Dialogue) -> str:
-    tutor = _heard(dialogue).lower()
+    tutor = without_notes(dialogue.latest).lower()
     return next((kind for kind, words in _ASKED_FOR if words.search(tutor)), "other")
 
 
@@ -133,8 +127,3 @@ def _line(kind: str, dialogue: Dialogue, random: Random, number: int | None = No
     pattern = random.choice(patterns) if number is None else patterns[number % len(patterns)]
     text = expand(pattern, random, slots)
     return text[0].upper() + text[1:]
-
-
-def _heard(dialogue: Dialogue) -> str:
-    users = dialogue.user_texts
-    return without_notes(users[-1]) if users else ""
