@@ -143,28 +143,16 @@ def _document(calibration: "Calibration", result: "RunResult") -> "CalibrationDo
 
 
 def _report(document: "CalibrationDocument", result: "RunResult", flags: Flags) -> int:
-    from socratic_bench.documents.plain import plain_keys
 
+    from .calibrate_table import say_calibration
     from .output import print_document
     from .process import leave_now
 
     unwritten = print_document(
-        plain_keys(document),
-        words=partial(_say, document, result, quiet=bool(flags.get("quiet"))),
+        document,
+        words=partial(say_calibration, document),
+        quiet=bool(flags.get("quiet")),
+        error=result.error or document.error,
         pretty=bool(flags.get("pretty")),
     )
     leave_now(result.exit_code or unwritten)
-
-
-def _say(document: "CalibrationDocument", result: "RunResult", *, quiet: bool) -> None:
-    from socratic_bench.errors import BenchError
-
-    from .calibrate_table import say_calibration
-    from .output import say_error
-
-    if not quiet:
-        say_calibration(document)
-    if result.error is not None:
-        say_error(result.error)
-    elif document.error is not None:
-        say_error(BenchError(document.error.message, hint=document.error.hint))

@@ -10,7 +10,6 @@ from .stored_runs import WHICH_RUNS, add_judging, add_output, add_runs
 
 if TYPE_CHECKING:
     from socratic_bench.comparison.comparing import Asked
-    from socratic_bench.documents.comparison import ComparisonDocument
     from socratic_bench.errors import UsageError
 
 EPILOG = """\
@@ -22,9 +21,9 @@ large, or one of them not known.
 def main(words: Sequence[str]) -> int:
     """Exit code 5 if a gate was missed."""
     from socratic_bench.comparison.comparing import compare
-    from socratic_bench.documents.plain import plain_keys
     from socratic_bench.errors import EXIT_GATE
 
+    from .compare_table import say_comparison
     from .output import print_document, waiting_for
     from .sources import bucket_region
 
@@ -33,8 +32,13 @@ def main(words: Sequence[str]) -> int:
     asked, misused = _asked(found, parser.prog)
     with waiting_for("the stored runs", quiet=found.quiet):
         document = compare(asked, bucket_region, misused)
-    words_of = partial(_say, document, quiet=found.quiet)
-    unwritten = print_document(plain_keys(document), words=words_of, pretty=found.pretty)
+    unwritten = print_document(
+        document,
+        words=partial(say_comparison, document),
+        quiet=found.quiet,
+        error=document.error,
+        pretty=found.pretty,
+    )
     return unwritten or (EXIT_GATE if document.error else 0)
 
 
@@ -110,15 +114,3 @@ def _asked(found: Namespace, prog: str) -> "tuple[Asked, list[UsageError]]":
         judging=found.judging,
     )
     return asked, [UsageError(problems, hint=f"See {prog} --help.")] if problems else []
-
-
-def _say(document: "ComparisonDocument", *, quiet: bool) -> None:
-    from socratic_bench.errors import BenchError
-
-    from .compare_table import say_comparison
-    from .output import say_error
-
-    if not quiet:
-        say_comparison(document)
-    if document.error:
-        say_error(BenchError(document.error.message, hint=document.error.hint))

@@ -10,7 +10,6 @@ from .stored_runs import WHICH_RUNS, add_judging, add_output, add_runs, read_mat
 
 if TYPE_CHECKING:
     from socratic_bench.calibration.correcting import Asked
-    from socratic_bench.documents.correction import CorrectionDocument
     from socratic_bench.errors import Words
 
 EPILOG = "exit codes: 0 told, 2 usage, 4 a store cannot be read.\n"
@@ -19,8 +18,8 @@ EPILOG = "exit codes: 0 told, 2 usage, 4 a store cannot be read.\n"
 def main(words: Sequence[str]) -> int:
     """Three figures for one; no model is called."""
     from socratic_bench.calibration.correcting import correct
-    from socratic_bench.documents.plain import plain_keys
 
+    from .correct_table import say_correction
     from .output import print_document, waiting_for
     from .sources import bucket_region
 
@@ -29,8 +28,8 @@ def main(words: Sequence[str]) -> int:
     asked = _asked(found, parser)
     with waiting_for("the stored runs", quiet=found.quiet):
         document = correct(asked, bucket_region)
-    words_of = partial(_say, document, quiet=found.quiet)
-    return print_document(plain_keys(document), words=words_of, pretty=found.pretty)
+    words_of = partial(say_correction, document)
+    return print_document(document, words=words_of, quiet=found.quiet, pretty=found.pretty)
 
 
 def build_parser(words: Sequence[str] = ()) -> Parser:
@@ -80,10 +79,3 @@ def _asked(found: Namespace, parser: Parser) -> "Asked":
         rates=tuple(found.rate or ()),
         judging=found.judging,
     )
-
-
-def _say(document: "CorrectionDocument", *, quiet: bool) -> None:
-    if not quiet:
-        from .correct_table import say_correction
-
-        say_correction(document)

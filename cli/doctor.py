@@ -193,13 +193,12 @@ def diagnosed(
 
 
 def _print(document: "DoctorDocument", flags: Flags) -> int:
-    from socratic_bench.documents.plain import plain_keys
 
     from .doctor_table import say_table
     from .output import print_document
 
     words = partial(say_table, document, quiet=bool(flags.get("quiet")))
-    return print_document(plain_keys(document), words=words, pretty=bool(flags.get("pretty")))
+    return print_document(document, words=words, pretty=bool(flags.get("pretty")))
 
 
 def exit_code(document: "DoctorDocument", cancel_token: "CancelToken") -> int:

@@ -22,7 +22,6 @@ HINT = "socratic-runner emulator --help lists the flags and the faults."
 def main(words: Sequence[str]) -> int:
     """Serve until SIGHUP, SIGINT or SIGTERM; the one document says where."""
     from socratic_bench.documents.command import EmulatorDocument
-    from socratic_bench.documents.plain import plain_keys
     from socratic_bench.emulator import MODEL_IDS, Settings, parse_fault, serve
     from socratic_bench.errors import UsageError
 
@@ -46,7 +45,7 @@ def main(words: Sequence[str]) -> int:
         say(f"Serving on {url}; end with Ctrl-C. Use it with any AWS keys and")
         say(f"  export AWS_ENDPOINT_URL_BEDROCK_RUNTIME={url}")
         document = EmulatorDocument(endpoint_url=url, model_ids=list(MODEL_IDS))
-        if unwritten := print_document(plain_keys(document)):
+        if unwritten := print_document(document):
             sys.exit(unwritten)
 
     try:

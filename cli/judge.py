@@ -9,7 +9,7 @@ from .stored_runs import RUNS, WHICH_RUNS
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
-    from socratic_bench.documents.judgings import JudgingsDocument, JudgingsDryRun
+    from socratic_bench.documents.judgings import JudgingsDryRun
     from socratic_bench.documents.result import RunResult
     from socratic_bench.errors import Words
     from socratic_bench.rejudging.preparing import Rejudging
@@ -92,7 +92,6 @@ def _perform(
 
 
 def _estimate(runs: "Sequence[Rejudging]", config: "RunConfig", flags: Flags) -> int:
-    from socratic_bench.documents.plain import plain_keys
     from socratic_bench.rejudging.judging import forecast
 
     from .judge_table import say_forecast
@@ -101,14 +100,14 @@ def _estimate(runs: "Sequence[Rejudging]", config: "RunConfig", flags: Flags) ->
     quiet = bool(flags.get("quiet"))
     with waiting_for("the endpoint, to count tokens", quiet=quiet):
         document: JudgingsDryRun = forecast(runs, config.max_cost_usd)
-    words = (lambda: None) if quiet else partial(say_forecast, document)
-    return print_document(plain_keys(document), words=words, pretty=bool(flags.get("pretty")))
+    words, pretty = partial(say_forecast, document), bool(flags.get("pretty"))
+    return print_document(document, words=words, quiet=quiet, pretty=pretty)
 
 
 def _report(runs: "Sequence[Rejudging]", results: "Mapping[str, RunResult]", flags: Flags) -> int:
-    from socratic_bench.documents.plain import plain_keys
     from socratic_bench.rejudging.differences import document_of
 
+    from .judge_table import say_judgings
     from .output import print_document
     from .process import leave_now
     from .run import call_by_flags
@@ -118,21 +117,11 @@ def _report(runs: "Sequence[Rejudging]", results: "Mapping[str, RunResult]", fla
             result.error.call_settings(call_by_flags())
     document = document_of(runs, results)
     unwritten = print_document(
-        plain_keys(document),
-        words=partial(_say, document, quiet=bool(flags.get("quiet"))),
+        document,
+        words=partial(say_judgings, document),
+        quiet=bool(flags.get("quiet")),
+        error=document.error,
         pretty=bool(flags.get("pretty")),
     )
     code = next((one.exit_code for one in results.values() if one.exit_code), 0)
     leave_now(code or unwritten)
-
-
-def _say(document: "JudgingsDocument", *, quiet: bool) -> None:
-    from socratic_bench.errors import BenchError
-
-    from .judge_table import say_judgings
-    from .output import say_error
-
-    if not quiet:
-        say_judgings(document)
-    if document.error is not None:
-        say_error(BenchError(document.error.message, hint=document.error.hint))

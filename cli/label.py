@@ -21,7 +21,6 @@ EPILOG = (
 def main(words: Sequence[str]) -> int:
     """Ask until all is answered, or the person stops; every answer is kept at once."""
     from socratic_bench.calibration.labelling import prepare_labelling
-    from socratic_bench.documents.plain import plain_keys
 
     from .label_terminal import ask_all
     from .output import print_document, waiting_for
@@ -33,7 +32,7 @@ def main(words: Sequence[str]) -> int:
     with waiting_for("the stored runs", quiet=False):
         labelling = prepare_labelling(asked, bucket_region)
     code = ask_all(labelling)
-    return print_document(plain_keys(labelling.document), pretty=found.pretty) or code
+    return print_document(labelling.document, pretty=found.pretty) or code
 
 
 def build_parser(words: Sequence[str] = ()) -> Parser:

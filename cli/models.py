@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 def main(words: Sequence[str]) -> int:
     """Print the models that may be tested, with what they take and cost."""
     from socratic_bench.documents.command import ModelList
-    from socratic_bench.documents.plain import plain_keys
     from socratic_bench.pricing.table import builtin_prices
     from socratic_bench.runner.prices import read_prices
 
@@ -29,8 +28,7 @@ def main(words: Sequence[str]) -> int:
         prices = read_prices(config) or builtin_prices()
     entries = [_entry(name, config, prices) for name in _names(config, is_whole=found.all)]
     document = ModelList(region=config.region, price_source=prices.source, models=entries)
-    listing = partial(_say, [] if found.quiet else entries)
-    return print_document(plain_keys(document), words=listing)
+    return print_document(document, words=partial(_say, entries), quiet=found.quiet)
 
 
 def build_parser() -> Parser:
@@ -105,7 +103,7 @@ def _say(entries: Sequence["ModelEntry"]) -> None:
 
     for entry in entries:
         say(f"{plain(entry.model_id):46s}  {', '.join(_words(entry))}")
-    if entries and not any(entry.allowed for entry in entries):
+    if not any(entry.allowed for entry in entries):
         say("None may be tested yet: set BEDROCK_MODEL_IDS, or give --offline.")
 
 

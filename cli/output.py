@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from threading import Timer
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents import encode
 from socratic_bench.documents.plain import plain_keys
@@ -19,6 +21,7 @@ from socratic_bench.types import Json, clean
 from . import signals, stdout, terminal
 
 if TYPE_CHECKING:
+    from socratic_bench.documents.error import ErrorEntry
     from socratic_bench.parts import Parts
 
 # A wait that is longer is told of.
@@ -39,29 +42,40 @@ _ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-
 
 
 def print_document(
-    document: Mapping[str, Json],
+    document: Struct | Mapping[str, Json],
     *,
     words: Callable[[], object] = lambda: None,
+    quiet: bool = False,
+    error: "BenchError | ErrorEntry | None" = None,
     pretty: bool = False,
     hint: str = RUN_AGAIN,
 ) -> int:
     """Write the one document; the exit code: 0, or 4 if it could not be written, with `hint` for
     people.
 
-    `words` says what people should read: before it, or after it on a terminal, where it would be
-    scrolled away. A signal while it is written ends the process.
+    `words` says what people should read unless they want `quiet`, and the `error` is told in any
+    case: before it, or after it on a terminal, where they would be scrolled away. A signal while it
+    is written ends the process.
     """
+
+    def tell() -> None:
+        if not quiet:
+            words()
+        if error:
+            say_error(error)
+
     is_before = not stdout.is_terminal()
     if is_before:
-        words()
+        tell()
     elif terminal.is_live():
         say_live("")  # another run may have a line there
     signals.from_now_on_final()
-    why = stdout.write(escaped(encode(dict(document), pretty=pretty)) + b"\n")
+    keys = plain_keys(document) if isinstance(document, Struct) else dict(document)
+    why = stdout.write(escaped(encode(keys, pretty=pretty)) + b"\n")
     if why:
         say_unwritten(why, hint)
     if not is_before:
-        words()
+        tell()
     return stdout.EXIT_UNWRITTEN if why else 0
 
 
@@ -147,7 +161,7 @@ def plain(text: str) -> str:
     return " ".join(_shown(redact(text).replace("\n", " ").replace("\t", " ")).split())
 
 
-def say_error(error: BenchError, tag: str = "") -> None:
+def say_error(error: "BenchError | ErrorEntry", tag: str = "") -> None:
     """What happened, why, and what to do next; `tag` says of which run."""
     if isinstance(error, UsageError) and len(error.problems) > 1:
         say(f"{tag}socratic-runner: {len(error.problems)} mistakes, nothing was called:")
@@ -174,7 +188,7 @@ def print_failure(error: BenchError) -> None:
     from socratic_bench.documents.error import ErrorDocument, ErrorEntry
 
     document = ErrorDocument(end_reason=error.end_reason, error=ErrorEntry.of(error))
-    print_document(plain_keys(document), words=lambda: say_error(error))
+    print_document(document, error=error)
 
 
 def print_failed_run(
@@ -190,7 +204,7 @@ def print_failed_run(
     name = config.benchmark if config else DEFAULT_BENCHMARK
     document = RunDocument.unstarted(error, name, _parts(name), config)
     printed = brief_keys(document) if brief else document.printed
-    print_document(printed, words=lambda: say_error(error), pretty=pretty)
+    print_document(printed, error=error, pretty=pretty)
 
 
 def _parts(benchmark: str) -> "Parts":

@@ -32,7 +32,6 @@ _UNITS = {"B": 1, "KB": 1_000, "MB": 1_000_000}
 
 
 def main(words: Sequence[str]) -> int:
-    from socratic_bench.documents.plain import plain_keys
 
     from .output import print_document, waiting_for
 
@@ -41,8 +40,8 @@ def main(words: Sequence[str]) -> int:
     max_bytes = checked(found, parser.prog)
     with waiting_for("the stored runs", quiet=found.quiet):
         document = written(found, max_bytes)
-    words_of = partial(_say, document, quiet=found.quiet)
-    return print_document(plain_keys(document), words=words_of, pretty=found.pretty)
+    words_of = partial(_say, document)
+    return print_document(document, words=words_of, quiet=found.quiet, pretty=found.pretty)
 
 
 def build_parser() -> Parser:
@@ -151,11 +150,9 @@ def _corrected(found: Namespace) -> "CorrectionDocument | None":
     return correct(Asked(runs=tuple(found.runs), labels=tuple(found.labels)), bucket_region)
 
 
-def _say(document: "ReportDocument", *, quiet: bool) -> None:
+def _say(document: "ReportDocument") -> None:
     from .output import plain, say
 
-    if quiet:
-        return
     for sentence in document.sentences:
         say(plain(sentence))
     for one in document.files:

@@ -122,7 +122,7 @@ def estimate(plan: "Plan", flags: Flags, cancel_token: "CancelToken") -> int:
     from socratic_bench.runner import in_time
 
     from .estimate import say_estimate
-    from .output import print_document, say_error, waiting_for
+    from .output import print_document, waiting_for
     from .run_in_thread import run_in_thread
 
     # It uses the network, too: to see which endpoint this is, and to count tokens.
@@ -131,14 +131,8 @@ def estimate(plan: "Plan", flags: Flags, cancel_token: "CancelToken") -> int:
     with waiting_for("the endpoint, to count tokens", quiet=quiet):
         document = run_in_thread(lambda: in_time(predict, cancel_token))
     refusal = _refusal(document)
-
-    def words() -> None:
-        if not quiet:
-            say_estimate(document)
-        if refusal:
-            say_error(refusal)
-
-    unwritten = print_document(document, words=words, pretty=bool(flags.get("pretty")))
+    words, pretty = partial(say_estimate, document), bool(flags.get("pretty"))
+    unwritten = print_document(document, words=words, quiet=quiet, error=refusal, pretty=pretty)
     return refusal.exit_code if refusal else unwritten
 
 

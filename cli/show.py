@@ -21,7 +21,6 @@ _VARIABLES = {
 
 def main(words: Sequence[str]) -> int:
     """Draw it on stderr, and print its figures."""
-    from socratic_bench.documents.plain import plain_keys
     from socratic_bench.reporting.single import read_single
 
     from .output import print_document, waiting_for
@@ -34,11 +33,7 @@ def main(words: Sequence[str]) -> int:
     with waiting_for("the stored run", quiet=found.quiet):
         single = read_single(found.run, _roots(found), bucket_region, found.judging)
     picture = partial(say_run, single, turns, has_transcript=not found.no_transcript)
-    return print_document(
-        plain_keys(single.document),
-        words=(lambda: None) if found.quiet else picture,
-        pretty=found.pretty,
-    )
+    return print_document(single.document, words=picture, quiet=found.quiet, pretty=found.pretty)
 
 
 def build_parser() -> Parser:

@@ -149,32 +149,26 @@ def told(result: "SweepResult") -> "tuple[SweepDocument, int]":
 
 
 def _report(result: "SweepResult", flags: Flags) -> int:
-    from socratic_bench.documents.plain import plain_keys
 
     from .output import print_document
     from .process import leave_now
 
     document, code = told(result)
     unwritten = print_document(
-        plain_keys(document),
+        document,
         words=partial(_say_outcome, document, result.error, flags),
+        error=result.error or document.error,
         pretty=bool(flags.get("pretty")),
     )
     leave_now(code or unwritten)
 
 
 def _say_outcome(document: "SweepDocument", error: "BenchError | None", flags: Flags) -> None:
-    from socratic_bench.errors import BenchError
-
-    from .output import print_traceback, say_error
-
     if not flags.get("quiet"):
         from .sweep_closing import say_results
 
         say_results(document)
-    if error is not None:
-        if flags.get("debug"):
-            print_traceback(error)
-        say_error(error)
-    elif document.error is not None:
-        say_error(BenchError(document.error.message, hint=document.error.hint))
+    if error is not None and flags.get("debug"):
+        from .output import print_traceback
+
+        print_traceback(error)

@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
-from socratic_bench.documents.plain import plain_keys
+from msgspec.structs import replace
+
 from socratic_bench.documents.sweep_dry_run import SweepDryRun
-from socratic_bench.errors import ENDINGS, BenchError
+from socratic_bench.errors import ENDINGS
 from socratic_bench.runner import CancelToken, in_time
 from socratic_bench.sweeps.asked import Asked
 from socratic_bench.sweeps.forecast import forecast_sweep
@@ -15,7 +16,7 @@ from socratic_bench.types import JUDGE, counted
 from . import terminal
 from .arguments import Flags
 from .closing import duration
-from .output import print_document, say, say_error, waiting_for
+from .output import print_document, say, waiting_for
 from .run_in_thread import run_in_thread
 from .sweep_words import count, table, usd
 
@@ -32,16 +33,13 @@ def dry_run(
     predict = partial(forecast_sweep, asked, call, cancel_token.sleep)
     with waiting_for("the forecast of every kind of cell", quiet=quiet):
         document = run_in_thread(lambda: in_time(predict, cancel_token))
-
-    def words() -> None:
-        if not quiet:
-            say_estimate(document)
-        if document.error:
-            n_cells = sum(one.n_cells for one in document.refused)
-            message = f"{counted(n_cells, 'cell')} would be refused. {document.error.message}"
-            say_error(BenchError(message, hint=document.error.hint))
-
-    unwritten = print_document(plain_keys(document), words=words, pretty=bool(flags.get("pretty")))
+    error = document.error
+    if error:
+        n_cells = sum(one.n_cells for one in document.refused)
+        message = f"{counted(n_cells, 'cell')} would be refused. {error.message}"
+        error = replace(error, message=message)
+    words, pretty = partial(say_estimate, document), bool(flags.get("pretty"))
+    unwritten = print_document(document, words=words, quiet=quiet, error=error, pretty=pretty)
     return EXIT_REFUSED if document.refused else unwritten
 
 

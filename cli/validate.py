@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 def main(words: Sequence[str]) -> int:
     """Exit code 2 if there is anything to mend."""
-    from socratic_bench.documents.plain import plain_keys
     from socratic_bench.errors import ENDINGS
 
     from .output import print_document
@@ -23,8 +22,8 @@ def main(words: Sequence[str]) -> int:
     if not found.files:
         parser.refuse(["Which files: name one or more."])
     document = _checked(found.files, found.benchmark)
-    words_of = partial(_say, document, quiet=found.quiet)
-    unwritten = print_document(plain_keys(document), words=words_of, pretty=found.pretty)
+    words_of = partial(_say, document)
+    unwritten = print_document(document, words=words_of, quiet=found.quiet, pretty=found.pretty)
     return unwritten or (0 if document.ok else ENDINGS["usage"].exit_code)
 
 
@@ -66,18 +65,17 @@ def _checked(files: Sequence[str], benchmark: str | None) -> "ValidationDocument
     )
 
 
-def _say(document: "ValidationDocument", *, quiet: bool) -> None:
+def _say(document: "ValidationDocument") -> None:
     from socratic_bench.types import counted
 
     from .output import plain, say
 
-    for one in () if quiet else document.files:
+    for one in document.files:
         _say_file(one)
-    for line in () if quiet else document.problems:
+    for line in document.problems:
         say(f"! {plain(line)}")
-    if not quiet:
-        files = counted(len(document.files), "file")
-        say(f"{files}, {counted(document.n_problems, 'problem')}")
+    files = counted(len(document.files), "file")
+    say(f"{files}, {counted(document.n_problems, 'problem')}")
 
 
 def _say_file(one: "FileEntry") -> None:

@@ -189,12 +189,10 @@ def _telling(n_rows: int, found: Namespace) -> Iterator[Callable[[int], None]]:
 def _print(
     document: "DatasetVerification | DatasetMutation", words: Callable[[], None], found: Namespace
 ) -> int:
-    from socratic_bench.documents.plain import plain_keys
 
     from ..output import print_document
 
-    said = (lambda: None) if found.quiet else words
-    return print_document(plain_keys(document), words=said, pretty=found.pretty)
+    return print_document(document, words=words, quiet=found.quiet, pretty=found.pretty)
 
 
 def _say_verified(document: "DatasetVerification") -> None:

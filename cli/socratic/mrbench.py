@@ -16,7 +16,6 @@ def main(words: Sequence[str]) -> int:
     import msgspec
 
     from socratic_bench.benchmarks.socratic.mrbench import Converted, labels_of
-    from socratic_bench.documents.plain import plain_keys
     from socratic_bench.errors import UsageError
 
     from ..output import print_document
@@ -43,7 +42,7 @@ def main(words: Sequence[str]) -> int:
         authors=sorted({one.author or "" for one in labels}),
         scores=dict(sorted(counts.items())),
     )
-    return print_document(plain_keys(document), pretty=found.pretty)
+    return print_document(document, pretty=found.pretty)
 
 
 def build_parser(words: Sequence[str] = ()) -> Parser:

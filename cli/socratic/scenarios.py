@@ -41,42 +41,38 @@ def build_parser() -> Parser:
 def _list(*, quiet: bool) -> int:
     from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioList, ScenarioRow
     from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids, load_builtin
-    from socratic_bench.documents.plain import plain_keys
 
     from ..output import plain, print_document, say
 
     scenarios = [load_builtin(name) for name in builtin_ids()]
 
     def words() -> None:
-        for scenario in () if quiet else scenarios:
+        for scenario in scenarios:
             say(f"{scenario.id:28s} {scenario.family:18s} {plain(scenario.title)}")
 
     document = ScenarioList(scenarios=[ScenarioRow.of(scenario) for scenario in scenarios])
-    return print_document(plain_keys(document), words=words)
+    return print_document(document, words=words, quiet=quiet)
 
 
 def _check(files: Sequence[str], *, quiet: bool) -> int:
     """Exit code 2 if there is anything to mend."""
     from socratic_bench.benchmarks.socratic.scenarios.checking import check_files
     from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioCheck
-    from socratic_bench.documents.plain import plain_keys
     from socratic_bench.errors import ENDINGS
 
     from ..output import print_document
 
     report = check_files(files)
-    words = partial(_say_report, report, quiet=quiet)
-    unwritten = print_document(plain_keys(ScenarioCheck.of(report)), words=words)
+    words = partial(_say_report, report)
+    unwritten = print_document(ScenarioCheck.of(report), words=words, quiet=quiet)
     return unwritten or (ENDINGS["usage"].exit_code if report.n_problems else 0)
 
 
-def _say_report(report: "Report", *, quiet: bool) -> None:
+def _say_report(report: "Report") -> None:
     from socratic_bench.types import counted
 
     from ..output import say
 
-    if quiet:
-        return
     for one in report.checked:
         _say_checked(one)
     _say_lines(report.problems)
