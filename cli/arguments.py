@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 
-from .plain_text import write_words
+from .stdout import write_words
 from .terminal import columns
 
 TYPE_CHECKING = False  # see cli/process.py
@@ -133,29 +133,14 @@ class Once(argparse.Action):
         setattr(namespace, self.dest, self.const if self.nargs == 0 else values)
 
 
-def add_word(group: argparse._ArgumentGroup, flags: str, metavar: str, text: str) -> None:
-    """A flag with a value. A missing value is reported with all other mistakes."""
-    group.add_argument(*flags.split(), metavar=metavar, help=text, nargs="?", const=MISSING)
-
-
-def add_words(group: argparse._ArgumentGroup, flags: str, metavar: str, text: str) -> None:
-    """A flag that may come several times, each time with a value."""
-    names = flags.split()
-    group.add_argument(
-        *names, metavar=metavar, help=text, nargs="?", const=MISSING, action="append"
-    )
-
-
-def add_switch(group: argparse._ArgumentGroup, flags: str, _metavar: str, text: str) -> None:
-    group.add_argument(*flags.split(), help=text, action="store_true")
-
-
-def add_many(group: argparse._ArgumentGroup, flags: str, metavar: str, text: str) -> None:
-    """A flag with one value or more."""
-    group.add_argument(*flags.split(), metavar=metavar, help=text, nargs="*")
-
-
-ADD = {"word": add_word, "words": add_words, "many": add_many, "switch": add_switch}
+# How a flag is added: with a value, with one each time that it comes, with one or more, or without.
+# A missing value is reported with all other mistakes.
+FORMS: "Mapping[str, Mapping[str, Any]]" = {
+    "word": {"nargs": "?", "const": MISSING},
+    "words": {"nargs": "?", "const": MISSING, "action": "append"},
+    "many": {"nargs": "*"},
+    "switch": {"action": "store_true"},
+}
 
 
 def parse(parser: Parser, words: Sequence[str]) -> tuple[Flags, list[str]]:

@@ -5,6 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .arguments import Flags, Parser, parse
+from .flags import Row, add_rows, judge_rows, settings_parser
 from .stored_runs import read_matches
 
 if TYPE_CHECKING:
@@ -16,6 +17,35 @@ if TYPE_CHECKING:
     from socratic_bench.runner import CancelToken
     from socratic_bench.store_ports import Entry
 
+DESCRIPTION = """\
+Has a judge score replies that people have labelled, and prints one JSON document with how far they
+agree: kappa, alpha (with the extra stats), error, bias, precision, recall and AUC, with intervals
+over dialogues.
+"""
+EXIT_CODES = """\
+exit codes: 0 complete, 2 usage, 3 credentials or access, 4 service or store unavailable, 5 too few
+replies were judged, 6 deadline or budget, 129 SIGHUP, 130 SIGINT, 143 SIGTERM.
+"""
+# Of a run that plays something.
+NOT_HERE = {"fail-under", "calibration", "no-judge", "rubric", "resume-from", "brief"}
+LABELS: tuple[Row, ...] = (
+    ("labels", "--labels", "many", "FILE", "labels, JSONL or CSV (socratic-runner schema label)"),
+    (
+        *("labels", "--runs", "many", "RUNS"),
+        "documents, folders or s3://BUCKET/PREFIX of runs whose turns labels name without words",
+    ),
+    ("labels", "--rubric", "word", "NAME|FILE", "edition of the rubric, or one in a TOML file"),
+    (
+        *("labels", "--match", "many", "LABEL=QUANTITY"),
+        "what the judge says yes by: an EVENT, DIMENSION<BOUND or DIMENSION>=BOUND",
+    ),
+    (
+        *("labels", "--plan", "word", "X"),
+        "tell how many more labels make intervals as narrow as ±X",
+    ),
+)
+OWN = frozenset(flag.removeprefix("--") for _, flag, *_ in LABELS)
+
 
 def main(words: Sequence[str]) -> int:
     """Judge the labelled replies as a run would, compare, print the calibration."""
@@ -25,7 +55,7 @@ def main(words: Sequence[str]) -> int:
     from .output import print_failure
     from .run import call_by_flags, estimate, leave, take_signals
 
-    flags, problems = parse(build_parser(words), words)
+    flags, problems = parse(build_parser(), words)
     cancel_token = CancelToken()
     take_signals(cancel_token)
     try:
@@ -41,12 +71,13 @@ def main(words: Sequence[str]) -> int:
     return _report(document, result, flags)
 
 
-def build_parser(words: Sequence[str] = ()) -> Parser:
+def build_parser() -> Parser:
     """The flags of a run that a judge has, and those of labels."""
-    del words
-    from .calibrate_flags import build
-
-    return build()
+    parser = settings_parser(
+        "calibrate", "--labels FILE ... --judge-model ID [options]", DESCRIPTION, EXIT_CODES
+    )
+    add_rows(parser, [*LABELS, *judge_rows(NOT_HERE)])
+    return parser
 
 
 def prepared(flags: Flags, problems: "Sequence[Words]") -> "Calibration":
@@ -102,7 +133,6 @@ def _config(flags: Flags) -> "tuple[RunConfig, Sequence[Words]]":
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.settings import read_config
 
-    from .calibrate_flags import OWN
     from .sources import any_model, sources
 
     kept = {name: value for name, value in flags.items() if name not in OWN}

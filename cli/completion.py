@@ -9,7 +9,7 @@ from typing import NamedTuple
 from .arguments import Parser, parse_strictly
 from .commands import COMMANDS
 from .flags import offered
-from .plain_text import write_words
+from .stdout import write_words
 from .terminal import fitted
 
 FILES = ("FILE", "DIR")

@@ -32,8 +32,7 @@ def main(words: Sequence[str]) -> int:
     return print_document(document, words=words_of, quiet=found.quiet, pretty=found.pretty)
 
 
-def build_parser(words: Sequence[str] = ()) -> Parser:
-    del words
+def build_parser() -> Parser:
     parser = Parser(
         prog="socratic-runner correct",
         description="Corrects what a judge says of stored runs by labels of some of their turns: "

@@ -48,11 +48,11 @@ def main(words: Sequence[str]) -> int:
     return leave(code or unwritten, cancel_token)
 
 
-def build_parser(words: Sequence[str] = ()) -> Parser:
+def build_parser() -> Parser:
     """That of `run`."""
     from . import flags
 
-    return _about_a_look(flags.build_parser(words))
+    return _about_a_look(flags.build_parser())
 
 
 def _about_a_look(parser: Parser) -> Parser:
@@ -64,21 +64,22 @@ def _about_a_look(parser: Parser) -> Parser:
 def parser_for(words: Sequence[str]) -> Parser:
     """That of a sweep, if its flags or a plan are given."""
     if not is_sweep(words):
-        return build_parser(words)
-    from .sweep_flags import build
+        return build_parser()
+    from . import sweep_flags
 
-    return _about_a_look(build(USAGE))
+    return _about_a_look(sweep_flags.build_parser())
 
 
 def is_sweep(words: Sequence[str]) -> bool:
     """Whether a plan comes first, or a flag that no run has."""
     if words[:1] and not words[0].startswith("-"):
         return True
+    from . import sweep_flags
     from .flags import stored_rows
-    from .sweep_flags import build
 
     of_run = {"-h", "--help"} | {flag for row in stored_rows() for flag in row[1].split()}
-    of_sweep = {name for action in build(USAGE)._actions for name in action.option_strings}  # noqa: SLF001
+    parser = sweep_flags.build_parser()
+    of_sweep = {name for action in parser._actions for name in action.option_strings}  # noqa: SLF001
     return any(word.partition("=")[0] in of_sweep - of_run for word in words)
 
 

@@ -66,25 +66,19 @@ def _port(word: str) -> int:
     return int(word)
 
 
-def _milliseconds(word: str) -> float:
-    number = parse_number(word)
-    if number is None or number < 0:
-        raise ArgumentTypeError(f"{word!r} is no time: it takes milliseconds, 0 or more")
-    return number
+def _number(kind: str, takes: str, is_taken: Callable[[float], bool]) -> Callable[[str], float]:
+    def parse(word: str) -> float:
+        number = parse_number(word)
+        if number is None or not is_taken(number):
+            raise ArgumentTypeError(f"{word!r} is no {kind}: it takes {takes}")
+        return number
+
+    return parse
 
 
-def _rate(word: str) -> float:
-    number = parse_number(word)
-    if number is None or number <= 0:
-        raise ArgumentTypeError(f"{word!r} is no rate: it takes a number over 0")
-    return number
-
-
-def _seconds(word: str) -> float:
-    number = parse_number(word)
-    if number is None or number <= 0:
-        raise ArgumentTypeError(f"{word!r} is no time: it takes seconds, over 0")
-    return number
+_milliseconds = _number("time", "milliseconds, 0 or more", lambda number: number >= 0)
+_seconds = _number("time", "seconds, over 0", lambda number: number > 0)
+_rate = _number("rate", "a number over 0", lambda number: number > 0)
 
 
 def _count(word: str) -> int:

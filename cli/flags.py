@@ -5,10 +5,10 @@ takes longer than all of help, and a run's first request would wait for it.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 
-from .arguments import ADD, Help, Parser
+from .arguments import FORMS, Help, Parser
 from .commands import COMMANDS
 
 TYPE_CHECKING = False  # see cli/process.py
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
     from socratic_bench.settings.listing import Entry
 
-# Group, flag (a short one before it), what it takes (see `ADD`), what stands for that, and the
+# Group, flag (a short one before it), what it takes (see `FORMS`), what stands for that, and the
 # help; under VARIABLES a variable, and what it is if it is required.
 Row = tuple[str, str, str, str, str]
 VARIABLES = "variables"
+# Groups of flags that a judge has.
+OF_A_JUDGE = ("judging", "service", "output")
 # pathlib takes longer to import than help takes.
 STORED = f"{os.path.dirname(__file__)}/flags.tsv"  # noqa: PTH120
 
@@ -37,17 +39,15 @@ exit codes: 0 complete, 1 defect, 2 usage, 3 credentials or access, 4 service or
 """
 
 
-def build_parser(_words: Sequence[str] = ()) -> Parser:
+def build_parser() -> Parser:
     """Every flag of the contract; values are read and checked later, all together."""
     rows = stored_rows()
     commands = "".join(f"  {name:10s}  {text}\n" for name, (_, text) in COMMANDS.items())
-    parser = Parser(
-        prog="socratic-runner",
-        usage="socratic-runner [run] --model ID --prompt TEXT [--turns N] [options]",
-        description=DESCRIPTION + commands,
-        epilog=f"{_variables(rows)}\n\n{EXIT_CODES}",
-        formatter_class=Help,
-        allow_abbrev=False,
+    parser = settings_parser(
+        "",
+        "[run] --model ID --prompt TEXT [--turns N] [options]",
+        DESCRIPTION + commands,
+        f"{_variables(rows)}\n\n{EXIT_CODES}",
     )
     parser.commands = tuple(COMMANDS)
     groups = add_rows(parser, [row for row in rows if row[0] != VARIABLES])
@@ -57,12 +57,27 @@ def build_parser(_words: Sequence[str] = ()) -> Parser:
     return parser
 
 
+def settings_parser(command: str, usage: str, description: str, epilog: str) -> Parser:
+    """That of a command whose flags are settings: values are read and checked later, all together.
+    `usage` is what follows the command.
+    """
+    prog = f"socratic-runner {command}".rstrip()
+    return Parser(
+        prog=prog,
+        usage=f"{prog} {usage}",
+        description=description,
+        epilog=epilog,
+        formatter_class=Help,
+        allow_abbrev=False,
+    )
+
+
 def add_rows(parser: Parser, rows: "Sequence[Row]") -> "Mapping[str, _ArgumentGroup]":
     """Each flag in the group of its row; the groups by name, in the order of the rows."""
     names = dict.fromkeys(row[0] for row in rows)
     groups = {name: parser.add_argument_group(name) for name in names}
     for group, flag, form, metavar, text in rows:
-        ADD[form](groups[group], flag, metavar, text)
+        groups[group].add_argument(*flag.split(), metavar=metavar, help=text, **FORMS[form])
     return groups
 
 
@@ -104,6 +119,16 @@ def stored_rows() -> Sequence[Row]:
     """The same rows, as stored by `make docs`."""
     with open(STORED, encoding="utf-8") as file:  # noqa: PTH123 -- see above
         return [_row(*line.rstrip("\n").split("\t")) for line in file]
+
+
+def judge_rows(not_here: Collection[str], of_benchmarks: Collection[str] = ()) -> list[Row]:
+    """Those that a judge has without a run: the core's, and these of benchmarks."""
+    rows = [(row, row[1].split("--")[-1]) for row in stored_rows() if row[0] in OF_A_JUDGE]
+    return [
+        row
+        for row, name in rows
+        if name not in not_here and (not row[4].endswith("]") or name in of_benchmarks)
+    ]
 
 
 def _row(group: str, flag: str, form: str, metavar: str, text: str) -> Row:

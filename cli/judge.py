@@ -5,7 +5,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .arguments import Flags, Parser, parse
-from .stored_runs import RUNS, WHICH_RUNS
+from .flags import add_rows, judge_rows, settings_parser
+from .stored_runs import RUNS, WHICH_RUNS, add_runs
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
@@ -16,6 +17,21 @@ if TYPE_CHECKING:
     from socratic_bench.runner import CancelToken
 
 NO_RUNS = "--runs needs a value."
+DESCRIPTION = """\
+Judges stored runs again, with another judge, jury or edition of the rubric, and prints one JSON
+document with how the verdicts differ. The first ones stay: the new ones lie beside them, in
+raw/runs/RUN_ID/judgings/NAME/, for compare --judging NAME and the like. Given again, it goes on
+where it was cut short.
+"""
+EXIT_CODES = """\
+exit codes: 0 complete, 2 usage, 3 credentials or access, 4 service or store unavailable, 5 too few
+turns were judged, 6 deadline or budget, 129 SIGHUP, 130 SIGINT, 143 SIGTERM.
+"""
+# Of a run that plays something, or is kept anew.
+NOT_HERE = {
+    *("fail-under", "no-judge", "resume", "resume-from", "brief"),
+    *("output-dir", "s3-bucket", "s3-prefix"),
+}
 
 
 def main(words: Sequence[str]) -> int:
@@ -26,7 +42,7 @@ def main(words: Sequence[str]) -> int:
     from .output import print_failure
     from .run import call_by_flags, leave, take_signals
 
-    flags, problems = parse(build_parser(words), words)
+    flags, problems = parse(build_parser(), words)
     cancel_token = CancelToken()
     take_signals(cancel_token)
     try:
@@ -41,11 +57,13 @@ def main(words: Sequence[str]) -> int:
     return _report(runs, results, flags)
 
 
-def build_parser(words: Sequence[str] = ()) -> Parser:
-    del words
-    from .judge_flags import build
-
-    return build()
+def build_parser() -> Parser:
+    """The flags of a run that a judge has."""
+    usage = "RUN|DIR|s3://BUCKET/PREFIX ... [--judge-model ID] [options]"
+    parser = settings_parser("judge", usage, DESCRIPTION, EXIT_CODES)
+    add_runs(parser)
+    add_rows(parser, judge_rows(NOT_HERE, of_benchmarks={"rubric"}))
+    return parser
 
 
 def prepared(flags: Flags, problems: "Sequence[Words]") -> "tuple[RunConfig, Sequence[Rejudging]]":

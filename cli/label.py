@@ -35,8 +35,7 @@ def main(words: Sequence[str]) -> int:
     return print_document(labelling.document, pretty=found.pretty) or code
 
 
-def build_parser(words: Sequence[str] = ()) -> Parser:
-    del words
+def build_parser() -> Parser:
     parser = Parser(
         prog="socratic-runner label",
         description="Shows turns of stored runs at the terminal, without their model and judge, "

@@ -11,7 +11,7 @@ def main(words: Sequence[str]) -> int:
     """As `run`, but settings that are not given again come from the run's journal."""
     from .run import play
 
-    flags, problems = parse(build_parser(words), words)
+    flags, problems = parse(build_parser(), words)
     run_id = flags.get("run-id")
     if not isinstance(run_id, str):
         problems.append("Which run: give its id, such as run-01K9ZN5V2E3T4R5Y6U7J8K9M0N.")
@@ -22,11 +22,11 @@ def main(words: Sequence[str]) -> int:
     return play(flags, problems, run_id=run_id or "")
 
 
-def build_parser(words: Sequence[str] = ()) -> Parser:
+def build_parser() -> Parser:
     """That of `run`, and the run's id."""
     from . import flags
 
-    parser = flags.build_parser(words)
+    parser = flags.build_parser()
     parser.usage = USAGE
     parser.add_argument("run_id", nargs="?", metavar="RUN_ID", help="as in the run's document")
     return parser

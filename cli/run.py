@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def main(words: Sequence[str]) -> int:
     """Parse, play, print, and answer with the exit code."""
-    parser = build_parser(words)
+    parser = build_parser()
     if words and not words[0].startswith("-"):
         parser.refuse_command(words[0])
     flags, problems = parse(parser, words)

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from .arguments import Flags, Parser, parse
+from .arguments import Flags, parse
+from .sweep_flags import build_parser
 
 if TYPE_CHECKING:
     from socratic_bench.documents.sweep import SweepDocument
@@ -18,11 +19,8 @@ if TYPE_CHECKING:
 AFTER_CELLS = ("socratic_bench.sweeps.document", f"{__package__}.sweep_closing")
 # While more are played, memory matters more than a quarter of a second: scipy takes 45 MB.
 FEW_CELLS = 64
-
 # From so many runs at once on, memory is worth a tenth of a second.
 MANY_AT_ONCE = 128
-
-USAGE = "socratic-runner sweep [PLAN.toml] --models ID ... [options]"
 
 
 def main(words: Sequence[str]) -> int:
@@ -33,8 +31,7 @@ def main(words: Sequence[str]) -> int:
     from .output import print_failure
     from .run import leave, take_signals
 
-    parser = build_parser(words)
-    flags, problems = parse(parser, words)
+    flags, problems = parse(build_parser(), words)
     cancel_token = CancelToken()
     take_signals(cancel_token)
     try:
@@ -55,14 +52,6 @@ def main(words: Sequence[str]) -> int:
         print_failure(error)
         return leave(error.exit_code, cancel_token)
     return _report(result, flags)
-
-
-def build_parser(words: Sequence[str] = ()) -> Parser:
-    """The flags of a run, but those of axes as a sweep has them, and the sweep's own."""
-    del words
-    from .sweep_flags import build
-
-    return build(USAGE)
 
 
 def _n_at_once(asked: "Asked") -> int:

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from .arguments import Help, Parser
-from .flags import Row, add_rows
+from .arguments import Parser
+from .flags import Row, add_rows, settings_parser
 
 DESCRIPTION = """\
 Plays every combination of models and other settings as a run of its own, many at once,
@@ -20,16 +20,10 @@ credentials, 6 deadline or budget, 4 cells are missing, 5 a gate or the judge co
 NOT_HERE = ("resume-from", "brief")
 
 
-def build(usage: str) -> Parser:
-    """Values are read and checked later, all together."""
-    parser = Parser(
-        prog="socratic-runner sweep",
-        usage=usage,
-        description=DESCRIPTION,
-        epilog=EXIT_CODES,
-        formatter_class=Help,
-        allow_abbrev=False,
-    )
+def build_parser() -> Parser:
+    """The flags of a run, but those of axes as a sweep has them, and the sweep's own."""
+    usage = "[PLAN.toml] --models ID ... [options]"
+    parser = settings_parser("sweep", usage, DESCRIPTION, EXIT_CODES)
     parser.add_argument("plan", nargs="?", metavar="PLAN.toml", help="the sweep's flags as a file")
     add_rows(parser, [*_rows()])
     return parser

@@ -67,7 +67,7 @@ def played(*words: str, env: Mapping[str, str] | None = None) -> Outcome:
 
 def _gone_on(words: Sequence[str], env: Mapping[str, str]) -> RunResult:
     is_named = words[0] == "resume"
-    parser = resume.build_parser(words) if is_named else build_parser(words)
+    parser = resume.build_parser() if is_named else build_parser()
     flags, misused = parse(parser, words[is_named:])
     with pytest.MonkeyPatch.context() as patch:
         for name, value in env.items():
@@ -103,7 +103,7 @@ def swept(
         for name, value in (environment() if env is None else env).items():
             patch.setenv(name, value)
         try:
-            asked = sweep.asked_of(*parse(sweep.build_parser(words), words))
+            asked = sweep.asked_of(*parse(sweep.build_parser(), words))
             result = perform_sweep(
                 asked,
                 display=display_for(quiet=True),

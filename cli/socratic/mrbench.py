@@ -45,8 +45,7 @@ def main(words: Sequence[str]) -> int:
     return print_document(document, pretty=found.pretty)
 
 
-def build_parser(words: Sequence[str] = ()) -> Parser:
-    del words
+def build_parser() -> Parser:
     parser = Parser(
         prog="socratic-runner mrbench",
         description="Turns the published annotations of MRBench, or those of the BEA 2025 shared "
