@@ -21,7 +21,6 @@ from socratic_bench.errors import Mistakes, UsageError
 from socratic_bench.ports import Benchmark
 from socratic_bench.reporting.rows import FailedRow, Rows, RunRow, TurnRow
 from socratic_bench.reporting.verdicts import verdicts_of
-from socratic_bench.storage.folder import FolderStore
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.listing import ListedFolder, ListedStore
 
@@ -125,7 +124,7 @@ def _store_of(found: Found, document: Mapping[str, Any]) -> ListedStore | None:
     raw = place.get("raw") if isinstance(place, dict) else None
     if not isinstance(raw, str) or not Path(raw).is_dir():
         return None
-    return ListedFolder(FolderStore(str(Path(raw).parents[2])))
+    return ListedFolder(str(Path(raw).parents[2]))
 
 
 def _files(store: ListedStore | None, folder: str, begin: str) -> Files:

@@ -46,7 +46,6 @@ ACTIONS: Mapping[str, str] = {
     "get_object": "s3:GetObject",
     "head_object": "s3:GetObject",
     "list_objects_v2": "s3:ListBucket",
-    "head_bucket": "s3:ListBucket",
     "delete_object": "s3:DeleteObject",
 }
 _VERBS = {"s3:PutObject": "written", "s3:DeleteObject": "deleted"}

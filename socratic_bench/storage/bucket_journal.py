@@ -22,7 +22,7 @@ WAIT_MAX_S = 2.0
 
 
 class BucketJournal:
-    """The journal of one run. Appending returns at once; other threads write the objects."""
+    """See `socratic_bench.ports.Journal`. Appending returns at once; other threads write."""
 
     def __init__(
         self,
@@ -39,32 +39,18 @@ class BucketJournal:
         self._shelf = shelf
         self._delivery = delivery
         self._lease = lease
-        self._found = tuple(found.entries)
-        self._repairs = tuple(found.repairs)
+        self.entries: Sequence[Entry] = tuple(found.entries)
+        self.repairs: Sequence[str] = tuple(found.repairs)
+        self.mended: Sequence[str] = ()  # its delivery tells that
         self._lock = threading.Lock()
         self._last = found.last
         self._n_entries = len(found.entries)
         self._under_way: dict[Future[None], float] = {}
 
     @property
-    def entries(self) -> Sequence[Entry]:
-        """What was there when the journal was opened, oldest first."""
-        return self._found
-
-    @property
-    def repairs(self) -> Sequence[str]:
-        """What had to be repaired to read it, a sentence each."""
-        return self._repairs
-
-    @property
     def is_kept(self) -> bool:
         """Whether all that was appended has arrived."""
         return self._shelf.is_sound and self._shelf.kept >= self._shelf.bodies.keys()
-
-    @property
-    def mended(self) -> Sequence[str]:
-        """Its delivery tells that."""
-        return ()
 
     def mend(self) -> None:
         """Its delivery sees to that."""

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from socratic_bench.errors import DamagedJournalError, Problem, UsageError
-from socratic_bench.retrying import RetryPolicy
 from socratic_bench.settings import MAX_STORED_BYTES
 from socratic_bench.storage.bucket import Bucket, Stored
 from socratic_bench.storage.bucket_chain import FoundEntries, chained, read_entry
@@ -15,12 +14,10 @@ from socratic_bench.storage.bucket_journal import BucketJournal, EntryStore
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.keys import RunKeys, index_of
 from socratic_bench.storage.lease import Lease, LeaseTerms
-from socratic_bench.storage.upload_queue import is_outage
+from socratic_bench.storage.upload_queue import patiently
 from socratic_bench.store_ports import Entry
 
 READERS = 8
-READ_TRIES = 6
-READ_WAIT_MAX_S = 8.0
 
 Result = TypeVar("Result")
 
@@ -151,8 +148,7 @@ class BucketJournals:
         return self._patiently(lambda: self._bucket.get(key))
 
     def _patiently(self, ask: Callable[[], Result]) -> Result:
-        policy = RetryPolicy(max_attempts=READ_TRIES, wait_max_s=READ_WAIT_MAX_S)
-        return policy.call(ask, passes=is_outage, sleep=self._terms.sleep)
+        return patiently(ask, self._terms.sleep)
 
 
 def _keys_of(run_id: str) -> RunKeys | None:

@@ -129,11 +129,9 @@ class Delivery:
         return ArtifactError(_taken_away(still_lost), hint=LEAVE) if still_lost else error
 
     def _lost(self, notice: Callable[[str], object]) -> list[tuple[ArtifactStore, str]]:
-        with self._lock:
-            queues = list(self._queues.values())
         lost: list[tuple[ArtifactStore, str]] = []
         failed: list[ArtifactError] = []
-        for queue in queues:
+        for queue in self._all_queues():
             try:
                 missing = queue.missing()
             except ArtifactError as error:
@@ -163,17 +161,17 @@ class Delivery:
 
     def close(self) -> None:
         """Give up what has not arrived."""
-        with self._lock:
-            queues = list(self._queues.values())
-        for queue in queues:
+        for queue in self._all_queues():
             queue.close()
         if self._owns_threads:
             self._threads.close()
 
-    def _settle_queues(self) -> None:
+    def _all_queues(self) -> list[UploadQueue]:
         with self._lock:
-            queues = list(self._queues.values())
-        for queue in queues:
+            return list(self._queues.values())
+
+    def _settle_queues(self) -> None:
+        for queue in self._all_queues():
             queue.settle()
 
     def _upload(self, store: ArtifactStore, key: str, body: bytes) -> Upload:

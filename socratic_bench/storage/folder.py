@@ -32,13 +32,6 @@ class FolderStore:
             self._root.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self._root) as file:
                 file.write(b"\n")
-        except (FileExistsError, NotADirectoryError) as error:
-            paths = (self._root, *self._root.parents)
-            file_there = next((path for path in paths if path.exists()), self._root)
-            raise UsageError(
-                [f"The output folder {self._shown()} cannot be used: {file_there} is a file."],
-                hint=Problem.of("Choose another {output_dir}."),
-            ) from error
         except PermissionError as error:
             raise UsageError(
                 [f"The output folder {self._shown()} cannot be written: no permission."],
@@ -48,8 +41,12 @@ class FolderStore:
             ) from error
         except (OSError, ValueError) as error:
             # Read-only or full, a name that is too long, or one that no file can have.
+            reason = _why(error)
+            if isinstance(error, (FileExistsError, NotADirectoryError)):
+                paths = (self._root, *self._root.parents)
+                reason = f"{next((path for path in paths if path.exists()), self._root)} is a file"
             raise UsageError(
-                [f"The output folder {self._shown()} cannot be used: {_why(error)}."],
+                [f"The output folder {self._shown()} cannot be used: {reason}."],
                 hint=Problem.of("Choose another {output_dir}."),
             ) from error
 

@@ -201,19 +201,18 @@ def _refuse_journal(entries: Sequence[Mapping[str, Json]]) -> None:
 
 def _line(entry: Entry) -> bytes:
     body = entry.body if isinstance(entry, WrittenEntry) else encode(dict(entry))
-    digest = sha256(body).hexdigest()[:16]
-    return b'%b,"%b":"%b"}\n' % (body[:-1], SUM.encode(), digest.encode())
+    return b'%b,"%b":"%b"}\n' % (body[:-1], SUM.encode(), _sum(body).encode())
 
 
-def _sum(entry: dict[str, Json]) -> str:
-    return sha256(encode(entry)).hexdigest()[:16]
+def _sum(body: bytes) -> str:
+    return sha256(body).hexdigest()[:16]
 
 
 def read_line(line: bytes) -> dict[str, Any] | None:
     """The entry of a line, or `None` for one that is cut off or was changed."""
     try:
         entry = orjson.loads(line)
-        if not line.endswith(b"\n") or entry.pop(SUM) != _sum(entry):
+        if not line.endswith(b"\n") or entry.pop(SUM) != _sum(encode(entry)):
             return None
     except (ValueError, KeyError, AttributeError, TypeError):
         return None

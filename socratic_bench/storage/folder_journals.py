@@ -76,7 +76,7 @@ class FolderJournals:
         except OSError as error:
             raise unopened(path, error) from error
         if not line:
-            raise UsageError([self._absent(path)], hint=self._hint())
+            raise self._absent(path)
         entry = read_line(line)
         if entry is None:
             raise DamagedJournalError([f"{path} is damaged at its beginning. {NEVER}"], hint=ANEW)
@@ -111,7 +111,7 @@ class FolderJournals:
         try:
             descriptor = self._tree.open(self._key(path), os.O_RDWR | os.O_APPEND)
         except FileNotFoundError as error:
-            raise UsageError([self._absent(path)], hint=self._hint()) from error
+            raise self._absent(path) from error
         except OSError as error:
             raise unopened(path, error) from error
         return FolderJournal(self._tree, self._key(path), descriptor)
@@ -136,10 +136,10 @@ class FolderJournals:
         with os.fdopen(self._tree.open(self._key(path)), "rb") as file:
             return file.readline(MAX_FIRST_LINE_BYTES)
 
-    def _absent(self, path: Path) -> str:
-        return f"There is no journal of {path.stem} in {self._root}."
-
-    def _hint(self) -> Problem:
-        return Problem.of(
-            "Give the {output_dir} of the run, and its run_id as its document has it."
+    def _absent(self, path: Path) -> UsageError:
+        return UsageError(
+            [f"There is no journal of {path.stem} in {self._root}."],
+            hint=Problem.of(
+                "Give the {output_dir} of the run, and its run_id as its document has it."
+            ),
         )

@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
+from typing import TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.errors import ArtifactError, StoreOutageError
@@ -18,6 +19,9 @@ from socratic_bench.threads import RequestThreads, Workers
 
 WRITERS = 4
 LOOKS = 3
+OUTAGE_TRIES, OUTAGE_WAIT_MAX_S = 6, 8.0
+
+Result = TypeVar("Result")
 
 
 class UploadPolicy(Struct, frozen=True, kw_only=True):
@@ -36,6 +40,12 @@ class UploadPolicy(Struct, frozen=True, kw_only=True):
 def is_outage(error: BaseException) -> bool:
     """Whether the store may be back for another try."""
     return isinstance(error, StoreOutageError)
+
+
+def patiently(ask: Callable[[], Result], sleep: Callable[[float], None]) -> Result:
+    """What a store answers, a short outage waited out. Raises `ArtifactError`."""
+    policy = RetryPolicy(max_attempts=OUTAGE_TRIES, wait_max_s=OUTAGE_WAIT_MAX_S)
+    return policy.call(ask, passes=is_outage, sleep=sleep)
 
 
 class Upload:
@@ -82,13 +92,6 @@ class Upload:
         return freed
 
 
-class _Patient(Struct):
-    """When the final wait began, and when the store last took something."""
-
-    since_s: float = 0.0
-    error: StoreOutageError | None = field(default=None)
-
-
 class UploadQueue:
     """The writers of one store. A store that hangs does not delay another one; nobody waits for
     one that `is_quick`, as a folder is, for longer than for a thread.
@@ -107,7 +110,9 @@ class UploadQueue:
         self._pool = Workers(threads, WRITERS, is_brief=is_quick)
         self._settling = threading.Event()
         self._closed = threading.Event()
-        self._waiting = _Patient()
+        # Since the final wait began, or the store last took something.
+        self._since_s = 0.0
+        self._outage: StoreOutageError | None = None
         self._kept: dict[str, Kept] = {}
 
     def submit(self, upload: Upload, then: Callable[[], None]) -> Future[None]:
@@ -116,7 +121,7 @@ class UploadQueue:
 
     def settle(self) -> None:
         """From now on the policy's bounds hold; writers that sleep try at once."""
-        self._waiting.since_s = self._policy.monotonic_s()
+        self._since_s = self._policy.monotonic_s()
         self._settling.set()
 
     def missing(self) -> Sequence[str] | None:
@@ -144,9 +149,9 @@ class UploadQueue:
         then()
 
     def _try(self, upload: Upload) -> None:
-        if self._waiting.error and self._is_out_of_time():
+        if self._outage and self._is_out_of_time():
             # Other writes have failed already: each need not wait in vain on its own.
-            upload.error = upload.error or self._waiting.error
+            upload.error = upload.error or self._outage
             raise upload.error
         upload.late_tries += self._settling.is_set()
         try:
@@ -155,11 +160,11 @@ class UploadQueue:
         except ArtifactError as error:
             upload.error = error
             if isinstance(error, StoreOutageError):
-                self._waiting.error = error
+                self._outage = error
             raise
         self._kept[upload.key] = Kept(n_bytes=len(body), sha256=upload.sha256)
-        upload.error = self._waiting.error = None
-        self._waiting.since_s = self._policy.monotonic_s()
+        upload.error = self._outage = None
+        self._since_s = self._policy.monotonic_s()
 
     def _is_enough(self, upload: Upload) -> bool:
         if self._closed.is_set():
@@ -169,7 +174,7 @@ class UploadQueue:
     def _is_out_of_time(self) -> bool:
         if not self._settling.is_set():
             return False
-        waited_s = self._policy.monotonic_s() - self._waiting.since_s
+        waited_s = self._policy.monotonic_s() - self._since_s
         return self._closed.is_set() or waited_s > self._policy.grace_s
 
     def _sleep(self, seconds: float) -> None:
