@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 
-from .stdout import write_words
+from .process import write_words
 from .terminal import columns
 
 TYPE_CHECKING = False  # see cli/process.py

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from .arguments import Parser, parse_strictly
 from .commands import COMMANDS
 from .flags import offered
-from .stdout import write_words
+from .process import write_words
 from .terminal import fitted
 
 FILES = ("FILE", "DIR")

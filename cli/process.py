@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 
-from . import signals
+from . import signals, stdout
 
 TYPE_CHECKING = False  # known to type checkers; the module of that name takes long to import
 if TYPE_CHECKING:
@@ -58,6 +58,16 @@ def _print_failure(module: str, error: "BenchError") -> None:
         print_failed_run(error)
     else:
         print_failure(error)
+
+
+def write_words(text: str) -> int:
+    """Write what is no document, such as help; the exit code."""
+    why = stdout.write(text.encode())
+    if why:
+        from .output import say_unwritten
+
+        say_unwritten(why)
+    return stdout.EXIT_UNWRITTEN if why else 0
 
 
 def leave_now(code: int) -> "NoReturn":

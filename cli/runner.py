@@ -45,7 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _print_version() -> int:
     from socratic_bench.version import VERSION
 
-    return stdout.write_words(f"socratic-runner {VERSION}\n")
+    from .process import write_words
+
+    return write_words(f"socratic-runner {VERSION}\n")
 
 
 def _refuse_to_start() -> int:

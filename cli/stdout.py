@@ -1,4 +1,4 @@
-"""The stream of the one document, or of help: written whole, or it is known why not."""
+"""The stream of the one document: written whole, or it is known why not."""
 
 import errno
 import os
@@ -37,16 +37,6 @@ def write(content: bytes) -> str | None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return "was closed" if isinstance(error, BrokenPipeError) else f"failed ({error.strerror})"
     return None
-
-
-def write_words(text: str) -> int:
-    """Write what is no document, such as help; the exit code."""
-    why = write(text.encode())
-    if why:
-        from .output import say_unwritten
-
-        say_unwritten(why)
-    return EXIT_UNWRITTEN if why else 0
 
 
 def _write_some(descriptor: int, content: memoryview) -> int:

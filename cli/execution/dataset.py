@@ -10,13 +10,13 @@ from ..arguments import Parser, parse_strictly
 from ..stored_runs import add_output
 
 if TYPE_CHECKING:
-    from socratic_bench.benchmarks.execution.dataset import DataSet
     from socratic_bench.benchmarks.execution.dataset.documents import (
         DatasetMutation,
         DatasetVerification,
         Isolation,
     )
-    from socratic_bench.benchmarks.execution.sandbox.client import Limits, Sandbox
+    from socratic_bench.benchmarks.execution.dataset.reading import DataSet
+    from socratic_bench.benchmarks.execution.sandbox.client import Sandbox
 
 VERIFY, MUTATE = "verify", "mutate"
 FEWEST_RUNS, DEFAULT_RUNS, MOST_RUNS = 2, 3, 10
@@ -100,10 +100,10 @@ def _check(found: Namespace, parser: Parser) -> None:
 def _verify(found: Namespace) -> int:
     from socratic_bench.benchmarks.execution.dataset.documents import verification
     from socratic_bench.benchmarks.execution.dataset.verifying import verify
-    from socratic_bench.benchmarks.execution.sandbox.client import sandbox
+    from socratic_bench.benchmarks.execution.sandbox.client import Limits, sandbox
     from socratic_bench.errors import ENDINGS
 
-    data, limits = _read(found), _limits(found)
+    data, limits = _read(found), Limits(timeout_s=found.timeout)
     with sandbox(found.runs, limits) as box, _telling(len(data.problems), found) as tell:
         verified = verify(data.problems, box, tell)
     document = verification(data, verified, found.runs, limits, _isolation(box))
@@ -115,9 +115,9 @@ def _mutate(found: Namespace) -> int:
     from socratic_bench.benchmarks.execution.dataset.documents import mutation
     from socratic_bench.benchmarks.execution.dataset.mutating import mutate
     from socratic_bench.benchmarks.execution.dataset.writing import mutated_row, write_rows
-    from socratic_bench.benchmarks.execution.sandbox.client import sandbox
+    from socratic_bench.benchmarks.execution.sandbox.client import Limits, sandbox
 
-    data, limits = _read(found), _limits(found)
+    data, limits = _read(found), Limits(timeout_s=found.timeout)
     wanted = [one for one in data.problems if found.replace or one.mutated_code is None]
     with sandbox(found.runs, limits) as box, _telling(len(wanted), found) as tell:
         made = {one.problem.id: one for one in mutate(wanted, box, found.seed, tell)}
@@ -133,7 +133,7 @@ def _mutate(found: Namespace) -> int:
 
 
 def _read(found: Namespace) -> "DataSet":
-    from socratic_bench.benchmarks.execution.dataset import read_problems
+    from socratic_bench.benchmarks.execution.dataset.reading import read_problems
 
     from ..output import waiting_for
 
@@ -145,12 +145,6 @@ def _read(found: Namespace) -> "DataSet":
             needs_literals=False,
             keeps_rows=found.action == MUTATE,
         )
-
-
-def _limits(found: Namespace) -> "Limits":
-    from socratic_bench.benchmarks.execution.sandbox.client import Limits
-
-    return Limits(timeout_s=found.timeout)
 
 
 def _isolation(box: "Sandbox") -> "Isolation":

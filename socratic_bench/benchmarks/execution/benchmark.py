@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks.execution.dataset import DataSet, read_problems
+from socratic_bench.benchmarks.execution.dataset.reading import DataSet, read_problems
 from socratic_bench.benchmarks.execution.document import PARTS, ExecutionSample
 from socratic_bench.benchmarks.execution.episode import ExecutionEpisode
 from socratic_bench.benchmarks.execution.items import Item, items_of

@@ -8,7 +8,12 @@ from msgspec import Struct
 
 from socratic_bench.benchmarks.execution.figures import Cases, Figure, by_problem, counts, share
 from socratic_bench.benchmarks.execution.items import PROGRAMS, Item, Program
-from socratic_bench.benchmarks.execution.reading import OUTCOMES, Reading, Readings
+from socratic_bench.benchmarks.execution.reading import (
+    OUTCOMES,
+    Reading,
+    Readings,
+    with_program,
+)
 from socratic_bench.documents.scalars import Count, keys
 from socratic_bench.types import doc
 
@@ -59,7 +64,7 @@ def choice(some: Readings, items: Sequence[Item]) -> Choice:
     asked = [one for one in items if one.kind == "choice"]
     played = [one for one in some if one.kind == "choice"]
     whole = [one for one in played if one.is_whole]
-    by_order = {program: _with_a(whole, program) for program in PROGRAMS}
+    by_order = {program: with_program(whole, program) for program in PROGRAMS}
     return Choice(
         n_problems=len({one.problem.id for one in asked}),
         n_runs=len({one.round for one in asked}),
@@ -106,7 +111,7 @@ def consistent_of(whole: Readings) -> Cases:
         found[one.problem, one.case].append(one)
     agree: dict[str, list[bool]] = defaultdict(list)
     for (name, _), some in found.items():
-        orders = (_with_a(some, program) for program in PROGRAMS)
+        orders = (with_program(some, program) for program in PROGRAMS)
         pairs = zip(*orders, strict=False)
         agree[name] += [one.about == another.about for one, another in pairs]
     return agree
@@ -115,10 +120,6 @@ def consistent_of(whole: Readings) -> Cases:
 def decided_for(whole: Readings, program: Program) -> Readings:
     """The decisions for a program."""
     return [one for one in whole if one.about == program]
-
-
-def _with_a(some: Readings, program: Program) -> Readings:
-    return [one for one in some if one.program == program]
 
 
 def _control(some: Readings, items: Sequence[Item]) -> Control | None:

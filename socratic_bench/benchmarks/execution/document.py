@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 from msgspec import Struct, field
 
 from socratic_bench.benchmarks.execution.choice import Choice, choice
-from socratic_bench.benchmarks.execution.dataset import DataSet
+from socratic_bench.benchmarks.execution.dataset.reading import DataSet
 from socratic_bench.benchmarks.execution.figures import Signed
 from socratic_bench.benchmarks.execution.items import Item, Kind, Program, other
 from socratic_bench.benchmarks.execution.prediction import Prediction, prediction

@@ -17,9 +17,8 @@ from socratic_bench.benchmarks.execution.prediction import (
     correct_of,
     passed_of,
     reversion_of,
-    shown_with,
 )
-from socratic_bench.benchmarks.execution.reading import Readings, readings_in
+from socratic_bench.benchmarks.execution.reading import Readings, readings_in, with_program
 from socratic_bench.documents.scalars import FIGURE_PLACES
 from socratic_bench.ports import MetricInfo
 
@@ -98,7 +97,7 @@ def cases_of(some: Readings) -> dict[str, Cases]:
     """What is so or not, by metric and problem."""
     of_task = [one for one in some if one.kind != "reasoning"]
     predicted = [one for one in some if one.kind == "prediction"]
-    original, mutated = (shown_with(predicted, program) for program in PROGRAMS)
+    original, mutated = (with_program(predicted, program) for program in PROGRAMS)
     decided = [one for one in some if one.kind == "choice" and one.is_whole]
     control = [one for one in some if one.kind == "control" and one.is_whole]
     for_original, for_mutated = (decided_for(decided, program) for program in PROGRAMS)

@@ -15,9 +15,14 @@ from socratic_bench.benchmarks.execution.figures import (
     gap,
     share,
 )
-from socratic_bench.benchmarks.execution.items import PROGRAMS, Item, Program
+from socratic_bench.benchmarks.execution.items import PROGRAMS, Item
 from socratic_bench.benchmarks.execution.problem import Problem
-from socratic_bench.benchmarks.execution.reading import OUTCOMES, Reading, Readings
+from socratic_bench.benchmarks.execution.reading import (
+    OUTCOMES,
+    Reading,
+    Readings,
+    with_program,
+)
 from socratic_bench.documents.scalars import Count, keys
 from socratic_bench.types import doc
 
@@ -132,17 +137,12 @@ def passed_of(some: Readings) -> Cases:
     return _each(some, lambda one: one.is_played, lambda one: one.is_right)
 
 
-def shown_with(some: Readings, program: Program) -> Readings:
-    """The calls with one program."""
-    return [one for one in some if one.program == program]
-
-
 def prediction(some: Readings, items: Sequence[Item]) -> Prediction:
     """Of all calls of prediction; `items` are those that were to be made."""
     problems = {one.problem.id: one.problem for one in items}
     n_items = Counter(one.program for one in items)
     tellable = {one.problem.id for one in items if one.can_revert}
-    original, mutated = (shown_with(some, name) for name in PROGRAMS)
+    original, mutated = (with_program(some, name) for name in PROGRAMS)
     return Prediction(
         n_problems=len(problems),
         n_generations=len({one.round for one in items}),
@@ -165,7 +165,7 @@ def _slices(some: Readings, problems: Sequence[Problem]) -> Iterator[Slice]:
 
 
 def _slice(by: str, value: str, n_problems: int, some: Readings) -> Slice:
-    original, mutated = (shown_with(some, name) for name in PROGRAMS)
+    original, mutated = (with_program(some, name) for name in PROGRAMS)
     return Slice(
         by=by,
         value=value,

@@ -27,10 +27,5 @@ class Problem(Struct, frozen=True, kw_only=True):
     mutated_outputs: tuple[str, ...] | None = None
     mutation: Mutation | None = None
     difficulty: str | None = None
-    question_id: int | None = None
-    submission_id: int | None = None
-    contest_id: str | None = None
-    contest_date: str | None = None
     n_lines: int | None = None  # as the data set says
-    coverage: float | None = None  # as the data set says
     sha256: str = ""

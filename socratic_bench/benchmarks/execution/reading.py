@@ -32,7 +32,8 @@ class Reading(Struct, frozen=True, kw_only=True):
     @property
     def about(self) -> Program:
         """The program whose output was asked for: the one that was shown, or chosen."""
-        return about(self.kind, self.program, self.chosen)
+        is_b = self.kind == "choice" and self.chosen == "B"
+        return other(self.program) if is_b else self.program
 
     @property
     def is_whole(self) -> bool:
@@ -51,9 +52,9 @@ class Reading(Struct, frozen=True, kw_only=True):
 Readings = Sequence[Reading]
 
 
-def about(kind: Kind, program: Program, chosen: Letter | None) -> Program:
-    """Which program an answer is about."""
-    return other(program) if kind == "choice" and chosen == "B" else program
+def with_program(some: Readings, program: Program) -> Readings:
+    """The calls that show one program; those choices in which it is A."""
+    return [one for one in some if one.program == program]
 
 
 def readings_in(document: Mapping[str, Any]) -> Iterator[Reading]:

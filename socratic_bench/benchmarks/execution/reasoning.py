@@ -12,10 +12,9 @@ from socratic_bench.benchmarks.execution.prediction import (
     correct_of,
     reversion_of,
     shown,
-    shown_with,
 )
 from socratic_bench.benchmarks.execution.prompts import sentence
-from socratic_bench.benchmarks.execution.reading import Readings
+from socratic_bench.benchmarks.execution.reading import Readings, with_program
 from socratic_bench.benchmarks.execution.settings import Level
 from socratic_bench.benchmarks.execution.turn import ExecutionTurn
 from socratic_bench.documents.scalars import Amount, Count
@@ -88,8 +87,8 @@ def _entry(
         level=level,
         sentence=sentence(level),
         thinking_budget_tokens=tokens,
-        original=shown(shown_with(read, "original"), n_original),
-        mutated=shown(shown_with(read, "mutated"), len(items) - n_original),
+        original=shown(with_program(read, "original"), n_original),
+        mutated=shown(with_program(read, "mutated"), len(items) - n_original),
         to_lowest=None if level == LEVELS[0] else _gaps(turns, read),
         mean_output_tokens=round(used.output_tokens / len(own), 2) if used and own else None,
         mean_latency_ms=_mean([turn.reply.latency_ms for turn in own]),
@@ -101,7 +100,7 @@ def _gaps(turns: Turns, own: Readings) -> LevelGaps:
     lowest = [one.reading for one in turns if one.item.level == LEVELS[0]]
 
     def between(of: Callable[[Readings], Cases], program: Program) -> Gap:
-        return gap(of(shown_with(own, program)), of(shown_with(lowest, program)))
+        return gap(of(with_program(own, program)), of(with_program(lowest, program)))
 
     return LevelGaps(
         oc=between(correct_of, "original"),

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from socratic_bench.benchmarks.execution.answers import Answer, read_choice, read_prediction
 from socratic_bench.benchmarks.execution.items import Item, Program, other, value_of
 from socratic_bench.benchmarks.execution.literals import compare
-from socratic_bench.benchmarks.execution.reading import Outcome, Reading, about
+from socratic_bench.benchmarks.execution.reading import Outcome, Reading
 from socratic_bench.turns import Turn
 
 
@@ -25,8 +25,7 @@ class ExecutionTurn(Turn, frozen=True, kw_only=True):
     @property
     def about(self) -> Program:
         """The program whose output was asked for: the one that is shown, or chosen."""
-        chosen = self.answer.chosen if self.answer else None
-        return about(self.item.kind, self.item.program, chosen)
+        return self.reading.about
 
     @property
     def reading(self) -> Reading:

@@ -7,12 +7,25 @@ from msgspec import Meta, Struct
 
 from socratic_bench.benchmarks.execution.dataset.mutating import Mutated
 from socratic_bench.benchmarks.execution.dataset.reading import DataSet
-from socratic_bench.benchmarks.execution.dataset.verifying import Fault, Finding, Verified, Which
 from socratic_bench.benchmarks.execution.problem import Mutation, Problem
 from socratic_bench.benchmarks.execution.sandbox.client import Limits
 from socratic_bench.documents.scalars import SCHEMA_VERSION, Amount, Count, Sha256, Version
 from socratic_bench.types import doc
 
+Which = Literal["original", "mutated"]
+Fault = Literal[
+    "wrong_output",
+    "stored_not_literal",
+    "not_literal",
+    "nondeterministic",
+    "error",
+    "timeout",
+    "memory",
+    "output",
+    "crashed",
+    "no_result",
+    "processes",
+]
 Id = Annotated[str, doc("the problem's id")]
 ProblemSha = Annotated[Sha256, doc("of its programs, calls and stored outputs")]
 
@@ -92,17 +105,6 @@ class FindingEntry(Struct, frozen=True, kw_only=True):
     stored: Annotated[str | None, doc("beginning of the output in the data set")]
     found: Annotated[list[str], doc("beginning of what it gave, by run")]
 
-    @classmethod
-    def of(cls, finding: Finding) -> "FindingEntry":
-        return cls(
-            program=finding.program,
-            fault=finding.fault,
-            case=finding.case,
-            message=finding.message,
-            stored=finding.stored,
-            found=list(finding.found),
-        )
-
 
 class VerifiedRow(Struct, frozen=True, kw_only=True):
     """One problem."""
@@ -111,15 +113,6 @@ class VerifiedRow(Struct, frozen=True, kw_only=True):
     sha256: ProblemSha
     ok: Annotated[bool, doc("whether nothing is wrong with it")]
     findings: Annotated[list[FindingEntry], doc("all that is wrong with it")]
-
-    @classmethod
-    def of(cls, verified: Verified) -> "VerifiedRow":
-        return cls(
-            id=verified.problem.id,
-            sha256=verified.problem.sha256,
-            ok=not verified.findings,
-            findings=[FindingEntry.of(one) for one in verified.findings],
-        )
 
 
 class DatasetVerification(Struct, frozen=True, kw_only=True):
@@ -174,9 +167,9 @@ DOCUMENTS: Mapping[str, type[Struct]] = {
 
 
 def verification(
-    found: DataSet, verified: Sequence[Verified], n_runs: int, limits: Limits, isolation: Isolation
+    found: DataSet, rows: list[VerifiedRow], n_runs: int, limits: Limits, isolation: Isolation
 ) -> DatasetVerification:
-    n_wrong = sum(bool(one.findings) for one in verified)
+    n_wrong = sum(not row.ok for row in rows)
     return DatasetVerification(
         ok=not n_wrong,
         dataset=DataSetEntry.of(found),
@@ -184,7 +177,7 @@ def verification(
         n_wrong=n_wrong,
         limits=LimitsEntry.of(limits),
         isolation=isolation,
-        rows=[VerifiedRow.of(one) for one in verified],
+        rows=rows,
     )
 
 

@@ -14,12 +14,11 @@ from msgspec.structs import replace
 from socratic_bench.benchmarks.execution.dataset.rows import MOST_ROWS, Reading, read_row
 from socratic_bench.benchmarks.execution.dataset.tables import rows_of
 from socratic_bench.benchmarks.execution.problem import Problem
+from socratic_bench.benchmarks.execution.settings import HUB, SHIPPED
 from socratic_bench.errors import UsageError
 from socratic_bench.settings.files import MAX_STORED_BYTES, is_folder, read_bounded
 
-SHIPPED = "shipped"
 _SHIPPED_FILE = Path(__file__).parents[1] / "data" / "problems.jsonl"
-_HUB = "hf:"
 
 
 class DataSet(Struct, frozen=True, kw_only=True):
@@ -88,14 +87,14 @@ def read_problems(
 
 def _source(place: str, split: str) -> _Source:
     path = _SHIPPED_FILE if place == SHIPPED else Path(place)
-    is_hub = place.startswith(_HUB)
+    is_hub = place.startswith(HUB)
     if not is_hub and not is_folder(path):
         return _of_files(place, [path])
     from socratic_bench.benchmarks.execution.dataset.hub import fetch, files_of
 
     if not is_hub:
         return replace(_of_files(place, files_of(path, split, place)), split=split)
-    found = fetch(place.removeprefix(_HUB), split)
+    found = fetch(place.removeprefix(HUB), split)
     return replace(_of_files(place, found.files), split=split, revision=found.revision)
 
 

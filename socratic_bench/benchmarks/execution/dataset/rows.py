@@ -140,7 +140,8 @@ def read_row(row: object, *, needs_literals: bool) -> Reading:
         mutated_code=mutated_code,
         mutated_outputs=mutated_outputs,
         mutation=Mutation(**cells.info) if cells.info else None,
-        **_facts(cells),
+        difficulty=cells.get("difficulty"),
+        n_lines=cells.metrics.get("loc"),
     )
     return Reading(msgspec.structs.replace(problem, sha256=digest(problem)))
 
@@ -155,19 +156,6 @@ def digest(problem: Problem) -> str:
         problem.mutated_outputs,
     ]
     return sha256(orjson.dumps(parts)).hexdigest()
-
-
-def _facts(cells: _Cells) -> dict[str, Any]:
-    contest = cells.get("contest_id")
-    return {
-        "difficulty": cells.get("difficulty"),
-        "question_id": cells.get("question_id"),
-        "submission_id": cells.get("submission_id"),
-        "contest_id": None if contest is None else str(contest),
-        "contest_date": cells.get("contest_date"),
-        "n_lines": cells.metrics.get("loc"),
-        "coverage": cells.metrics.get("coverage"),
-    }
 
 
 def _cases(cells: _Cells) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -1,10 +1,13 @@
 """Are stored outputs what the programs give? Each is executed anew, under several hash seeds."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal
 
-from msgspec import Struct
-
+from socratic_bench.benchmarks.execution.dataset.documents import (
+    Fault,
+    FindingEntry,
+    VerifiedRow,
+    Which,
+)
 from socratic_bench.benchmarks.execution.literals import (
     LiteralError,
     Value,
@@ -15,20 +18,6 @@ from socratic_bench.benchmarks.execution.literals import (
 from socratic_bench.benchmarks.execution.problem import Problem
 from socratic_bench.benchmarks.execution.sandbox.client import Case, Execution, Outcome, Sandbox
 
-Which = Literal["original", "mutated"]
-Fault = Literal[
-    "wrong_output",
-    "stored_not_literal",
-    "not_literal",
-    "nondeterministic",
-    "error",
-    "timeout",
-    "memory",
-    "output",
-    "crashed",
-    "no_result",
-    "processes",
-]
 _LONGEST_SHOWN = 200
 _ENDED: dict[Outcome, Fault] = {
     "timeout": "timeout",
@@ -49,27 +38,9 @@ _WORDS: dict[Fault, str] = {
 _REFUSED = " (programs have no processes, sockets, signals or files)"
 
 
-class Finding(Struct, frozen=True, kw_only=True):
-    """What is wrong with a program, or with one of its calls, counted from 0."""
-
-    program: Which
-    fault: Fault
-    message: str
-    case: int | None = None
-    stored: str | None = None
-    found: tuple[str, ...] = ()  # what it gave, one for each run
-
-
-class Verified(Struct, frozen=True, kw_only=True):
-    """A problem and all that is wrong with it."""
-
-    problem: Problem
-    findings: tuple[Finding, ...]
-
-
 def verify(
     problems: Sequence[Problem], sandbox: Sandbox, tell: Callable[[int], object]
-) -> list[Verified]:
+) -> list[VerifiedRow]:
     """What is wrong with each. `tell` hears how many are done."""
     verified = []
     for count, problem in enumerate(problems, start=1):
@@ -78,34 +49,43 @@ def verify(
     return verified
 
 
-def _verified(problem: Problem, sandbox: Sandbox) -> Verified:
+def _verified(problem: Problem, sandbox: Sandbox) -> VerifiedRow:
     programs: list[tuple[Which, str, tuple[str, ...]]] = [
         ("original", problem.code, problem.outputs)
     ]
     if problem.mutated_code is not None:
         programs.append(("mutated", problem.mutated_code, problem.mutated_outputs or ()))
-    findings: list[Finding] = []
+    findings: list[FindingEntry] = []
     for which, code, stored in programs:
         findings += _findings(which, stored, sandbox.execute(code, problem.inputs))
-    return Verified(problem=problem, findings=tuple(findings))
+    return VerifiedRow(id=problem.id, sha256=problem.sha256, ok=not findings, findings=findings)
 
 
-def _findings(which: Which, stored: Sequence[str], runs: Sequence[Execution]) -> Iterator[Finding]:
+def _findings(
+    which: Which, stored: Sequence[str], runs: Sequence[Execution]
+) -> Iterator[FindingEntry]:
     faults = dict.fromkeys(_ENDED[run.outcome] for run in runs if run.outcome in _ENDED)
     if any(run.n_left for run in runs):
         faults["processes"] = None
     for fault in faults:
-        yield Finding(program=which, fault=fault, message=f"{_WORDS[fault]}.")
+        yield FindingEntry(
+            program=which,
+            fault=fault,
+            case=None,
+            message=f"{_WORDS[fault]}.",
+            stored=None,
+            found=[],
+        )
     finished = [run for run in runs if run.outcome == "ok"]
     for index, text in enumerate(stored):
         cases = [run.cases[index] for run in finished if index < len(run.cases)]
-        found = tuple(_shown(case) for case in cases)
+        found = [_shown(case) for case in cases]
         for fault, message in _faults(text, cases):
-            yield Finding(
+            yield FindingEntry(
                 program=which,
                 fault=fault,
-                message=message,
                 case=index,
+                message=message,
                 stored=text[:_LONGEST_SHOWN],
                 found=found,
             )

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from socratic_bench.benchmarks.execution.sandbox.limits import become_subreaper, set_readable
@@ -21,8 +21,10 @@ from socratic_bench.errors import UsageError
 
 # The modules of the server are found here, and nothing else of ours.
 _FOLDER = Path(__file__).parents[1]
-_BEGIN = "import sys; sys.path.insert(0, {folder!r}); from sandbox import server; {rest}"
-_REST = "sys.path.pop(0); server.main()"
+_BEGIN = (
+    f"import sys; sys.path.insert(0, {str(_FOLDER)!r}); from sandbox import server; "
+    "sys.path.pop(0); server.main()"
+)
 # Over a program's own time: a server that says nothing by then is ended itself.
 _PATIENCE_S = 60.0
 
@@ -49,7 +51,7 @@ class Case(Struct, frozen=True, kw_only=True):
     `holds` is the class of what is no literal in the value, whatever it prints.
     """
 
-    text: str | None = None
+    text: str | None = field(name="repr", default=None)
     holds: str | None = None
     error: str | None = None
     message: str = ""
@@ -188,10 +190,9 @@ class _Server:
 
     def _begin(self) -> "subprocess.Popen[bytes]":
         self._rest = b""
-        begin = _BEGIN.format(folder=str(_FOLDER), rest=_REST)
         # Not -I: that ignores the hash seed.
         self._process = subprocess.Popen(  # noqa: S603 -- ourselves
-            [sys.executable, "-s", "-S", "-P", "-B", "-c", begin],
+            [sys.executable, "-s", "-S", "-P", "-B", "-c", _BEGIN],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -230,13 +231,4 @@ def _execution(answer: dict[str, Any]) -> Execution:
             ["This process may not take rights from itself, as executing programs needs."],
             hint="Run it as a user that is not root, as the image does.",
         )
-    return convert({**answer, "cases": [_case(one) for one in answer.get("cases", ())]}, Execution)
-
-
-def _case(found: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "text": found.get("repr"),
-        "holds": found.get("holds"),
-        "error": found.get("error"),
-        "message": found.get("message", ""),
-    }
+    return convert(answer, Execution)
