@@ -50,14 +50,12 @@ OWN = frozenset(flag.removeprefix("--") for _, flag, *_ in LABELS)
 def main(words: Sequence[str]) -> int:
     """Judge the labelled replies as a run would, compare, print the calibration."""
     from socratic_bench.errors import BenchError
-    from socratic_bench.runner import CancelToken
 
     from .output import print_failure
     from .run import call_by_flags, estimate, leave, take_signals
 
     flags, problems = parse(build_parser(), words)
-    cancel_token = CancelToken()
-    take_signals(cancel_token)
+    cancel_token = take_signals()
     try:
         calibration = prepared(flags, problems)
         if flags.get("dry-run"):

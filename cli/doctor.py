@@ -30,8 +30,6 @@ SIGHUP, 130 SIGINT, 143 SIGTERM.
 
 def main(words: Sequence[str]) -> int:
     """Look at it all, print what was found, and leave with 3 if a run would fail."""
-    from socratic_bench.runner import CancelToken
-
     from .output import waiting_for
     from .run import leave, take_signals
     from .run_in_thread import run_in_thread
@@ -39,8 +37,7 @@ def main(words: Sequence[str]) -> int:
     flags, problems = parse(parser_for(words), words)
     problems += [f"--{name} does not go with doctor." for name in FOREIGN if name in flags]
     asked = asked_of(flags, problems, is_sweep=is_sweep(words))
-    cancel_token = CancelToken()
-    take_signals(cancel_token)
+    cancel_token = take_signals()
     with waiting_for("the models and stores", quiet=bool(flags.get("quiet"))):
         document = run_in_thread(lambda: diagnosed(*asked, cancel_token))
     code = exit_code(document, cancel_token)

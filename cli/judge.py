@@ -37,14 +37,12 @@ NOT_HERE = {
 def main(words: Sequence[str]) -> int:
     """Judge what is stored, compare, print."""
     from socratic_bench.errors import BenchError
-    from socratic_bench.runner import CancelToken
 
     from .output import print_failure
     from .run import call_by_flags, leave, take_signals
 
     flags, problems = parse(build_parser(), words)
-    cancel_token = CancelToken()
-    take_signals(cancel_token)
+    cancel_token = take_signals()
     try:
         config, runs = prepared(flags, problems)
         if flags.get("dry-run"):

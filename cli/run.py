@@ -38,11 +38,9 @@ def main(words: Sequence[str]) -> int:
 def play(flags: Flags, problems: "Sequence[Words]", run_id: str | None = None) -> int:
     """The run that the flags ask for; with a `run_id`, one that began earlier."""
     from socratic_bench.errors import BenchError
-    from socratic_bench.runner import CancelToken
 
     config, misread = read(flags)
-    cancel_token = CancelToken()
-    take_signals(cancel_token)
+    cancel_token = take_signals()
     try:
         plan, entries = planned(flags, config, [*problems, *misread], run_id, cancel_token)
         if flags.get("dry-run"):
@@ -239,11 +237,14 @@ def listener_for(plan: "Plan", *, quiet: bool) -> "Preloader":
     return Progress(plan.config, plan.benchmark)
 
 
-def take_signals(cancel_token: "CancelToken") -> None:
-    """The first signal ends the run, which is then reported; a second one ends the process.
+def take_signals() -> "CancelToken":
+    """A token that the first signal ends, which is then reported; a second one ends the process.
 
     The handlers stay to the end: what comes while the document is written changes nothing in it.
     """
+    from socratic_bench.runner import CancelToken
+
+    cancel_token = CancelToken()
     first_s: list[float] = []
 
     def take(number: int, _frame: "FrameType | None") -> None:
@@ -256,3 +257,4 @@ def take_signals(cancel_token: "CancelToken") -> None:
 
     for number in signals.taken():
         signal.signal(number, take)
+    return cancel_token

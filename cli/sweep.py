@@ -26,14 +26,12 @@ MANY_AT_ONCE = 128
 def main(words: Sequence[str]) -> int:
     """Play what is missing of a grid of runs, print the sweep's document."""
     from socratic_bench.errors import BenchError
-    from socratic_bench.runner import CancelToken
 
     from .output import print_failure
     from .run import leave, take_signals
 
     flags, problems = parse(build_parser(), words)
-    cancel_token = CancelToken()
-    take_signals(cancel_token)
+    cancel_token = take_signals()
     try:
         asked = asked_of(flags, problems)
         if flags.get("dry-run"):
