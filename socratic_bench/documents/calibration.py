@@ -5,17 +5,8 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from socratic_bench.documents.error import ErrorEntry
-from socratic_bench.documents.scalars import (
-    SCHEMA_VERSION,
-    Amount,
-    Count,
-    Model,
-    RunId,
-    Sha256,
-    Share,
-    Timestamp,
-    Version,
-)
+from socratic_bench.documents.scalars import Amount, Count, Model, RunId, Sha256, Share, Timestamp
+from socratic_bench.documents.schemas import Document
 from socratic_bench.documents.usage import ActorUsage
 from socratic_bench.types import EndReason, doc
 
@@ -211,11 +202,10 @@ class LabelsEntry(Struct, frozen=True, kw_only=True):
     labellers: Annotated[list[str], doc("who labelled")]
 
 
-class CalibrationDocument(Struct, frozen=True, kw_only=True):
+class CalibrationDocument(Document, frozen=True, kw_only=True):
     """A judge against people."""
 
     kind: Literal["calibration"] = "calibration"
-    schema_version: Version = SCHEMA_VERSION
     run_id: RunId
     status: Annotated[
         Literal["completed", "partial", "failed"],

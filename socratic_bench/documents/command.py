@@ -4,18 +4,17 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from socratic_bench.documents.scalars import SCHEMA_VERSION, Version
+from socratic_bench.documents.schemas import Document
 from socratic_bench.pricing.rates import Rates
 from socratic_bench.pricing.table import PriceSource
 from socratic_bench.providers.bedrock.capabilities import Capabilities
 from socratic_bench.types import doc
 
 
-class EmulatorDocument(Struct, frozen=True, kw_only=True):
+class EmulatorDocument(Document, frozen=True, kw_only=True):
     """Where the embedded endpoint listens."""
 
     kind: Literal["emulator"] = "emulator"
-    schema_version: Version = SCHEMA_VERSION
     endpoint_url: Annotated[str, doc("base URL")]
     model_ids: Annotated[list[str], doc("the models that it simulates")]
 
@@ -34,11 +33,10 @@ class ModelEntry(Struct, frozen=True, kw_only=True):
     ]
 
 
-class ModelList(Struct, frozen=True, kw_only=True):
+class ModelList(Document, frozen=True, kw_only=True):
     """The models that may be tested."""
 
     kind: Literal["models"] = "models"
-    schema_version: Version = SCHEMA_VERSION
     region: Annotated[str | None, doc("the region that prices are for")]
     price_source: Annotated[PriceSource, doc("where the prices come from")]
     models: Annotated[list[ModelEntry], doc("each with what is known of it")]

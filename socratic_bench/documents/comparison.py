@@ -6,15 +6,8 @@ from msgspec import Meta, Struct
 
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.estimates import Mean, MinimumGate, Survival
-from socratic_bench.documents.scalars import (
-    SCHEMA_VERSION,
-    Amount,
-    BenchmarkName,
-    Count,
-    Model,
-    Share,
-    Version,
-)
+from socratic_bench.documents.scalars import Amount, BenchmarkName, Count, Model, Share
+from socratic_bench.documents.schemas import Document
 from socratic_bench.documents.sweep import PrimaryMetric
 from socratic_bench.types import doc
 
@@ -179,11 +172,10 @@ class DropGate(Struct, frozen=True, kw_only=True):
     passed: Annotated[bool, doc("whether the drop is known, and no larger")]
 
 
-class ComparisonDocument(Struct, frozen=True, kw_only=True):
+class ComparisonDocument(Document, frozen=True, kw_only=True):
     """Models by their stored runs."""
 
     kind: Literal["comparison"] = "comparison"
-    schema_version: Version = SCHEMA_VERSION
     benchmark: BenchmarkName
     primary_metric: Annotated[PrimaryMetric, doc("by which contenders are ordered and called tied")]
     baseline: Annotated[str | None, doc("what all are compared with; null: none")]

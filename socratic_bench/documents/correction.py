@@ -6,13 +6,8 @@ from msgspec import Meta, Struct, field
 
 from socratic_bench.documents.calibration import CalibratedJudge
 from socratic_bench.documents.estimates import Survival
-from socratic_bench.documents.scalars import (
-    SCHEMA_VERSION,
-    Count,
-    Model,
-    Share,
-    Version,
-)
+from socratic_bench.documents.scalars import Count, Model, Share
+from socratic_bench.documents.schemas import Document
 from socratic_bench.types import doc
 
 Limit = Annotated[
@@ -92,11 +87,10 @@ class CorrectedModel(Struct, frozen=True, kw_only=True):
     ] = field(default_factory=dict)
 
 
-class CorrectionDocument(Struct, frozen=True, kw_only=True):
+class CorrectionDocument(Document, frozen=True, kw_only=True):
     """Figures of stored runs, three ways."""
 
     kind: Literal["correction"] = "correction"
-    schema_version: Version = SCHEMA_VERSION
     judge: Annotated[CalibratedJudge, doc("who judged all of these runs, and how")]
     n_runs: Annotated[Count, doc("complete runs")]
     n_labels: Annotated[Count, doc("labelled turns, of these runs or of others")]

@@ -7,7 +7,8 @@ from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
 from socratic_bench.documents.error import ErrorEntry
-from socratic_bench.documents.scalars import SCHEMA_VERSION, Amount, Count, Model, Version
+from socratic_bench.documents.scalars import Amount, Count, Model
+from socratic_bench.documents.schemas import Document
 from socratic_bench.findings import CheckName, Finding, Status
 from socratic_bench.types import Milliseconds, Tokens, doc
 
@@ -74,11 +75,10 @@ class TargetEntry(Struct, frozen=True, kw_only=True):
     checks: Annotated[list[CheckEntry], doc("what the call showed")]
 
 
-class DoctorDocument(Struct, frozen=True, kw_only=True):
+class DoctorDocument(Document, frozen=True, kw_only=True):
     """Whether a run can be played as it is asked for."""
 
     kind: Literal["doctor"] = "doctor"
-    schema_version: Version = SCHEMA_VERSION
     status: Annotated[
         Literal["ok", "failed", "incomplete"],
         doc("incomplete: it was ended before everything was looked at"),

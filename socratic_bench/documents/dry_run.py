@@ -9,18 +9,16 @@ from socratic_bench.documents.cost import Billing, CostEntry
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.expected_jurors import ExpectedJuror
 from socratic_bench.documents.scalars import (
-    SCHEMA_VERSION,
     TIME_PLACES,
     Amount,
     BenchmarkName,
     Count,
     Model,
     SeedEntry,
-    Version,
     keys,
     part,
 )
-from socratic_bench.documents.schemas import Printable
+from socratic_bench.documents.schemas import Document
 from socratic_bench.documents.usage import CallUsage, RoleUsage, sum_usage
 from socratic_bench.errors import BenchError
 from socratic_bench.parts import Part
@@ -182,11 +180,10 @@ class Assumptions(Struct, frozen=True, kw_only=True):
         )
 
 
-class DryRunDocument(Printable, frozen=True, kw_only=True):
+class DryRunDocument(Document, frozen=True, kw_only=True):
     """What a run would take."""
 
     kind: Literal["dry_run"] = "dry_run"
-    schema_version: Version = SCHEMA_VERSION
     benchmark: BenchmarkName
     model: Model
     sample: Annotated[Part, part("sample", is_known=True)] = field(

@@ -6,10 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from socratic_bench.documents.scalars import (
-    SCHEMA_VERSION,
-    Version,
-)
+from socratic_bench.documents.schemas import Document
 from socratic_bench.errors import BenchError
 from socratic_bench.redaction import redact
 from socratic_bench.types import EndReason, doc
@@ -33,10 +30,9 @@ class ErrorEntry(Struct, frozen=True, kw_only=True):
         )
 
 
-class ErrorDocument(Struct, frozen=True, kw_only=True):
+class ErrorDocument(Document, frozen=True, kw_only=True):
     """A command other than run that came to nothing."""
 
     kind: Literal["error"] = "error"
-    schema_version: Version = SCHEMA_VERSION
     end_reason: Annotated[EndReason, doc("how the command ended")]
     error: Annotated[ErrorEntry, doc("what went wrong")]

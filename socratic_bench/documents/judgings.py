@@ -9,15 +9,8 @@ from msgspec import Meta, Struct, field
 from socratic_bench.documents.agreement import Agreement
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.expected_jurors import ExpectedJuror
-from socratic_bench.documents.scalars import (
-    SCHEMA_VERSION,
-    Amount,
-    BenchmarkName,
-    Count,
-    Model,
-    RunId,
-    Version,
-)
+from socratic_bench.documents.scalars import Amount, BenchmarkName, Count, Model, RunId
+from socratic_bench.documents.schemas import Document
 from socratic_bench.documents.usage import CallUsage
 from socratic_bench.turns import JuryRule
 from socratic_bench.types import doc
@@ -94,11 +87,10 @@ class RejudgedRun(Struct, frozen=True, kw_only=True):
     )
 
 
-class JudgingsDocument(Struct, frozen=True, kw_only=True):
+class JudgingsDocument(Document, frozen=True, kw_only=True):
     """Stored runs that were judged again."""
 
     kind: Literal["judgings"] = "judgings"
-    schema_version: Version = SCHEMA_VERSION
     benchmark: BenchmarkName
     name: Name
     settings: Annotated[JudgingSettings, doc("who judges again, and how")]
@@ -122,11 +114,10 @@ class JudgingsDocument(Struct, frozen=True, kw_only=True):
     error: Annotated[ErrorEntry | None, doc("what ended it early; null: nothing")]
 
 
-class JudgingsDryRun(Struct, frozen=True, kw_only=True):
+class JudgingsDryRun(Document, frozen=True, kw_only=True):
     """What it would take to judge stored runs again."""
 
     kind: Literal["judgings_dry_run"] = "judgings_dry_run"
-    schema_version: Version = SCHEMA_VERSION
     benchmark: BenchmarkName
     name: Name
     settings: Annotated[JudgingSettings, doc("who would judge, and how")]

@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
-from socratic_bench.documents.scalars import SCHEMA_VERSION, Count, Version
+from socratic_bench.documents.scalars import Count
+from socratic_bench.documents.schemas import Document
 from socratic_bench.types import doc
 
 Words = Annotated[str, Meta(min_length=1)]
@@ -62,11 +63,10 @@ class Label(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return self.dialogue or self.run_id or ""
 
 
-class LabellingDocument(Struct, frozen=True, kw_only=True):
+class LabellingDocument(Document, frozen=True, kw_only=True):
     """How far labelling has come."""
 
     kind: Literal["labelling"] = "labelling"
-    schema_version: Version = SCHEMA_VERSION
     file: Annotated[str, doc("where the labels are")]
     labeller: Annotated[str, doc("who labelled")]
     rubric: Annotated[str, doc("by which edition")]

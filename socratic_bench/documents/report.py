@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from socratic_bench.documents.scalars import SCHEMA_VERSION, BenchmarkName, Count, Model, Version
+from socratic_bench.documents.scalars import BenchmarkName, Count, Model
+from socratic_bench.documents.schemas import Document
 from socratic_bench.types import doc
 
 
@@ -19,11 +20,10 @@ class ReportFile(Struct, frozen=True, kw_only=True):
     bytes: Annotated[Count, doc("its size")]
 
 
-class ReportDocument(Struct, frozen=True, kw_only=True):
+class ReportDocument(Document, frozen=True, kw_only=True):
     """Which runs were reported, and in which files."""
 
     kind: Literal["report"] = "report"
-    schema_version: Version = SCHEMA_VERSION
     benchmark: BenchmarkName
     models: Annotated[list[Model], doc("the best first, as in the report")]
     n_runs: Annotated[Count, doc("complete runs")]

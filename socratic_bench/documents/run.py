@@ -13,7 +13,6 @@ from socratic_bench.documents.items import ItemsEntry
 from socratic_bench.documents.judge import JudgeEntry
 from socratic_bench.documents.place import Place
 from socratic_bench.documents.scalars import (
-    SCHEMA_VERSION,
     TIME_PLACES,
     Amount,
     BenchmarkName,
@@ -22,12 +21,11 @@ from socratic_bench.documents.scalars import (
     Share,
     Timestamp,
     Turns,
-    Version,
     keys,
     part,
     utc,
 )
-from socratic_bench.documents.schemas import Printable, whole
+from socratic_bench.documents.schemas import Document, whole
 from socratic_bench.documents.turn import TurnEntry
 from socratic_bench.documents.usage import ActorLatency, ActorUsage, RoleUsage
 from socratic_bench.errors import BenchError, Status
@@ -84,11 +82,10 @@ class Brief(Struct, frozen=True, kw_only=True):
         return cls(**{name: getattr(document, name) for name in cls.__struct_fields__})
 
 
-class RunDocument(Printable, frozen=True, kw_only=True):
+class RunDocument(Document, frozen=True, kw_only=True):
     """The document of a run."""
 
     kind: Literal["run"] = "run"
-    schema_version: Version = SCHEMA_VERSION
     run_id: RunIdEntry = None
     status: Annotated[Status, doc("whether the run was played to its end")]
     benchmark: BenchmarkName

@@ -7,6 +7,7 @@ import orjson
 from msgspec import Struct
 
 from socratic_bench.documents.plain import plain_keys
+from socratic_bench.documents.scalars import SCHEMA_VERSION, Version
 from socratic_bench.types import Json
 
 _FOLDER = Path(__file__).with_name("schemas")
@@ -42,3 +43,10 @@ class Printable(Struct, frozen=True, kw_only=True):
     def printed(self) -> dict[str, Json]:
         """As it is printed and stored."""
         return whole(self, getattr(self, "kind"))  # noqa: B009 -- a field of those that extend this
+
+
+class Document(Printable, frozen=True, kw_only=True):
+    """One that begins with its kind."""
+
+    kind: str
+    schema_version: Version = SCHEMA_VERSION

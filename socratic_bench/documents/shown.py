@@ -4,14 +4,8 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from socratic_bench.documents.scalars import (
-    SCHEMA_VERSION,
-    Amount,
-    BenchmarkName,
-    Count,
-    Model,
-    Version,
-)
+from socratic_bench.documents.scalars import Amount, BenchmarkName, Count, Model
+from socratic_bench.documents.schemas import Document
 from socratic_bench.types import doc
 
 
@@ -32,11 +26,10 @@ class ShownTurn(Struct, frozen=True, kw_only=True):
     events: Annotated[list[str], doc("names of what the judge saw in the reply")]
 
 
-class ShownDocument(Struct, frozen=True, kw_only=True):
+class ShownDocument(Document, frozen=True, kw_only=True):
     """One complete run."""
 
     kind: Literal["shown"] = "shown"
-    schema_version: Version = SCHEMA_VERSION
     run_id: Annotated[str, doc("id of the run")]
     benchmark: BenchmarkName
     model: Model

@@ -8,16 +8,8 @@ from msgspec import Meta, Struct
 
 from socratic_bench.documents.dry_run import ExpectedUsage, Sent
 from socratic_bench.documents.error import ErrorEntry
-from socratic_bench.documents.scalars import (
-    SCHEMA_VERSION,
-    Amount,
-    BenchmarkName,
-    Count,
-    Model,
-    Seed,
-    Version,
-    keys,
-)
+from socratic_bench.documents.scalars import Amount, BenchmarkName, Count, Model, Seed, keys
+from socratic_bench.documents.schemas import Document
 from socratic_bench.documents.sweep import AxisValues, CostUsd, Value
 from socratic_bench.documents.usage import CallUsage
 from socratic_bench.pricing.table import PriceSource
@@ -103,11 +95,10 @@ class RefusedCells(Struct, frozen=True, kw_only=True):
 BoundBy = Literal["max_connections", "longest_cell", "processes", "targets"]
 
 
-class SweepDryRun(Struct, frozen=True, kw_only=True):
+class SweepDryRun(Document, frozen=True, kw_only=True):
     """What a sweep would take."""
 
     kind: Literal["sweep_dry_run"] = "sweep_dry_run"
-    schema_version: Version = SCHEMA_VERSION
     benchmark: BenchmarkName
     axes: Annotated[dict[str, list[Value]], doc("the settings that differ, with all their values")]
     repeats: Annotated[int, Meta(ge=1, description="times that each cell is played")]

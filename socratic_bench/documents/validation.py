@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from socratic_bench.documents.scalars import SCHEMA_VERSION, Count, Version
+from socratic_bench.documents.scalars import Count
+from socratic_bench.documents.schemas import Document
 from socratic_bench.types import doc
 
 
@@ -23,11 +24,10 @@ class FileEntry(Struct, frozen=True, kw_only=True):
     problems: Annotated[list[str], doc("each with its place in the file and reason")]
 
 
-class ValidationDocument(Struct, frozen=True, kw_only=True):
+class ValidationDocument(Document, frozen=True, kw_only=True):
     """What is wrong with files, found without a call."""
 
     kind: Literal["validation"] = "validation"
-    schema_version: Version = SCHEMA_VERSION
     ok: Annotated[bool, doc("whether there is nothing to mend")]
     n_problems: Annotated[Count, doc("problems in all")]
     files: Annotated[list[FileEntry], doc("what was found in each")]

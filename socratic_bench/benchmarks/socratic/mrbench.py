@@ -12,10 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from msgspec import Struct
-
 from socratic_bench.documents.label import Label, SaidBefore
-from socratic_bench.documents.scalars import SCHEMA_VERSION, Count, Version
+from socratic_bench.documents.scalars import Count
+from socratic_bench.documents.schemas import Document
 from socratic_bench.errors import UsageError, Words
 from socratic_bench.settings import read_bounded
 from socratic_bench.types import doc
@@ -42,11 +41,10 @@ REVEALING = "revealing_of_the_answer"
 REVEALS = "reveals_answer"
 
 
-class Converted(Struct, frozen=True, kw_only=True):
+class Converted(Document, frozen=True, kw_only=True):
     """What was converted."""
 
     kind: Literal["converted_labels"] = "converted_labels"
-    schema_version: Version = SCHEMA_VERSION
     file: Annotated[str, doc("where the labels are")]
     n: Annotated[Count, doc("labels, each of one reply")]
     n_dialogues: Annotated[Count, doc("conversations that they are of")]

@@ -9,7 +9,8 @@ from socratic_bench.benchmarks.execution.dataset.mutating import Mutated
 from socratic_bench.benchmarks.execution.dataset.reading import DataSet
 from socratic_bench.benchmarks.execution.problem import Mutation, Problem
 from socratic_bench.benchmarks.execution.sandbox.client import Limits
-from socratic_bench.documents.scalars import SCHEMA_VERSION, Amount, Count, Sha256, Version
+from socratic_bench.documents.scalars import Amount, Count, Sha256
+from socratic_bench.documents.schemas import Document
 from socratic_bench.types import doc
 
 Which = Literal["original", "mutated"]
@@ -115,11 +116,10 @@ class VerifiedRow(Struct, frozen=True, kw_only=True):
     findings: Annotated[list[FindingEntry], doc("all that is wrong with it")]
 
 
-class DatasetVerification(Struct, frozen=True, kw_only=True):
+class DatasetVerification(Document, frozen=True, kw_only=True):
     """Whether the stored outputs of a data set are what its programs give."""
 
     kind: Literal["dataset_verification"] = "dataset_verification"
-    schema_version: Version = SCHEMA_VERSION
     ok: Annotated[bool, doc("whether nothing is wrong with any row")]
     dataset: DataSetEntry
     n_runs: Annotated[Count, doc("runs of each program, with as many hash seeds")]
@@ -145,11 +145,10 @@ class MutatedRow(Struct, frozen=True, kw_only=True):
     reason: Annotated[str | None, doc("why none was made; null: one was")]
 
 
-class DatasetMutation(Struct, frozen=True, kw_only=True):
+class DatasetMutation(Document, frozen=True, kw_only=True):
     """Mutations that were made for the programs of a data set."""
 
     kind: Literal["dataset_mutation"] = "dataset_mutation"
-    schema_version: Version = SCHEMA_VERSION
     dataset: DataSetEntry
     output: Annotated[str, doc("path of the file that was written, JSON Lines")]
     sha256: Annotated[Sha256, doc("of that file")]

@@ -6,7 +6,8 @@ from msgspec import Struct
 
 from socratic_bench.benchmarks.socratic.scenarios.checking import Checked, Report
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, own_sentences
-from socratic_bench.documents.scalars import SCHEMA_VERSION, Count, Sha256, Version
+from socratic_bench.documents.scalars import Count, Sha256
+from socratic_bench.documents.schemas import Document
 from socratic_bench.errors import in_short
 from socratic_bench.types import doc
 
@@ -56,11 +57,10 @@ class ScenarioRow(Struct, frozen=True, kw_only=True):
         )
 
 
-class ScenarioList(Struct, frozen=True, kw_only=True):
+class ScenarioList(Document, frozen=True, kw_only=True):
     """The list of scenarios."""
 
     kind: Literal["scenarios"] = "scenarios"
-    schema_version: Version = SCHEMA_VERSION
     scenarios: Annotated[list[ScenarioRow], doc("all scenarios, by family")]
 
 
@@ -83,11 +83,10 @@ class CheckedRow(Struct, frozen=True, kw_only=True):
         )
 
 
-class ScenarioCheck(Struct, frozen=True, kw_only=True):
+class ScenarioCheck(Document, frozen=True, kw_only=True):
     """What the checker found in scenarios."""
 
     kind: Literal["scenario_check"] = "scenario_check"
-    schema_version: Version = SCHEMA_VERSION
     ok: Annotated[bool, doc("whether there is nothing to mend")]
     n_problems: Annotated[Count, doc("problems in all")]
     scenarios: Annotated[list[CheckedRow], doc("what was found in each")]
