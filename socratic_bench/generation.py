@@ -81,8 +81,7 @@ class GenerateConfig(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     service_tier: Annotated[
-        ServiceTier | None,
-        Setting(_MODEL, "TIER", "{choices}", axis="service-tier", is_input=True),
+        ServiceTier | None, Setting(_MODEL, "TIER", "{choices}", axis="service-tier", is_input=True)
     ] = None
     latency_profile: Annotated[
         Literal["standard", "optimized"] | None, Setting(_MODEL, "NAME", "{choices}", is_input=True)

@@ -92,10 +92,7 @@ class CostEntry(Struct, frozen=True, kw_only=True):
         keys("roles and total"),
     ] = field(name="*roles", default_factory=dict)
     by_model: Annotated[
-        dict[
-            str,
-            Annotated[dict[str, RoleCost | None], doc("USD by the model's id")],
-        ],
+        dict[str, Annotated[dict[str, RoleCost | None], doc("USD by the model's id")]],
         keys("roles"),
         doc("by role and by the model that was asked; null as above"),
     ] = field(default_factory=dict)

@@ -191,10 +191,7 @@ class DryRunDocument(Document, frozen=True, kw_only=True):
     )
     prompt: Annotated[str, doc("what is said first to the model under test")]
     others: Annotated[
-        dict[
-            str,
-            Annotated[str | None, doc("its model; null: no model takes this part")],
-        ],
+        dict[str, Annotated[str | None, doc("its model; null: no model takes this part")]],
         keys("settings of others"),
     ] = field(name="*others", default_factory=dict)
     judge_model: Annotated[str | None, doc("the judge model; null without one")]

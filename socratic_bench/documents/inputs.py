@@ -95,10 +95,7 @@ class Inputs(Settings, frozen=True, kw_only=True):
     )
     own: Annotated[Part, part("inputs")] = field(name="*own", default_factory=Part)
     models: Annotated[
-        dict[
-            str,
-            Annotated[ModelUse | None, doc("its model; null: it had none")],
-        ],
+        dict[str, Annotated[ModelUse | None, doc("its model; null: it had none")]],
         keys("roles"),
         doc("by role, what was asked for and what served"),
     ] = field(default_factory=dict)

@@ -14,8 +14,7 @@ class PromptLine(Struct, frozen=True, kw_only=True):
     """A line of a file of prompts in JSONL: the opening words of a run."""
 
     prompt: Annotated[
-        str,
-        Meta(min_length=1, max_length=MAX_TEXT_BYTES, description="the opening words"),
+        str, Meta(min_length=1, max_length=MAX_TEXT_BYTES, description="the opening words")
     ]
     id: Annotated[
         Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)] | None,

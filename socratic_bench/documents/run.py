@@ -121,8 +121,7 @@ class RunDocument(Document, frozen=True, kw_only=True):
     latency: Annotated[
         Annotated[
             dict[
-                str,
-                Annotated[ActorLatency | None, doc("of its calls; null: no request was sent")],
+                str, Annotated[ActorLatency | None, doc("of its calls; null: no request was sent")]
             ],
             keys("roles"),
         ]
@@ -198,11 +197,7 @@ class RunDocument(Document, frozen=True, kw_only=True):
 
     @classmethod
     def unstarted(
-        cls,
-        error: BenchError,
-        benchmark: str,
-        parts: Parts,
-        config: CoreConfig | None,
+        cls, error: BenchError, benchmark: str, parts: Parts, config: CoreConfig | None
     ) -> RunDocument:
         """The document of a command that failed before a run began, with what is known of its
         configuration.

@@ -20,8 +20,7 @@ Seed = Annotated[int, Meta(ge=0, le=MAX_SEED)]
 Amount = Annotated[float, Meta(ge=0)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Timestamp = Annotated[
-    str,
-    Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", description="UTC, to the second"),
+    str, Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", description="UTC, to the second")
 ]
 RunId = Annotated[str, Meta(pattern="^run-[0-9A-HJKMNP-TV-Z]{26}$", description="run- and a ULID")]
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]

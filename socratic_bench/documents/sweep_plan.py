@@ -113,11 +113,7 @@ def plan_type(kinds: tuple[Kind, ...], benchmark: str) -> type[Struct]:
     keys = plan_keys(kinds, benchmark)
     fields: list[tuple[str, Any, Any]] = [
         ("kind", Literal["sweep_plan"], "sweep_plan"),
-        (
-            "schema_version",
-            Annotated[Literal[1], doc("of the form of plans")],
-            1,
-        ),
+        ("schema_version", Annotated[Literal[1], doc("of the form of plans")], 1),
         *((name, _type(key) | UnsetType, UNSET) for name, key in sorted(keys.items())),
     ]
     hyphened = [(f"{n}_", _as_flag(key), UNSET) for n, key in sorted(keys.items()) if "_" in n]

@@ -11,15 +11,7 @@ from orjson import Fragment
 
 from socratic_bench.documents.plain import entry_keys
 from socratic_bench.errors import ArtifactError, BenchError
-from socratic_bench.journal.entries import (
-    Answered,
-    Asked,
-    Ended,
-    Failed,
-    Noticed,
-    Timed,
-    Tried,
-)
+from socratic_bench.journal.entries import Answered, Asked, Ended, Failed, Noticed, Timed, Tried
 from socratic_bench.store_ports import Journal
 from socratic_bench.types import Attempt, CallKey
 
