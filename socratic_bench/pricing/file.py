@@ -52,18 +52,10 @@ ModelRow = defstruct(
     "ModelRow",
     [
         *(
-            (
-                name,
-                Annotated[RatesRow | UnsetType, Meta(description=text.format(name))],
-                UNSET,
-            )
+            (name, Annotated[RatesRow | UnsetType, Meta(description=text.format(name))], UNSET)
             for name, text in _OF_TIER.items()
         ),
-        (
-            "stand_in",
-            Annotated[bool, doc("made up, for models that nobody bills")],
-            False,
-        ),
+        ("stand_in", Annotated[bool, doc("made up, for models that nobody bills")], False),
     ],
     namespace={"__doc__": "Rates by the service tier that served a call."},
     module=__name__,

@@ -197,9 +197,7 @@ SLICED_BY: Mapping[str, Callable[[Problem], str | None]] = {
 
 
 def _each(
-    some: Readings,
-    counts_in: Callable[[Generation], bool],
-    is_so: Callable[[Generation], bool],
+    some: Readings, counts_in: Callable[[Generation], bool], is_so: Callable[[Generation], bool]
 ) -> Cases:
     made: dict[tuple[str, int], list[Reading]] = defaultdict(list)
     for one in some:

@@ -57,20 +57,11 @@ class LevelEntry(Struct, frozen=True, kw_only=True):
 
 
 def levels(
-    turns: Turns,
-    items: Sequence[Item],
-    tokens_of: Callable[[Level], int | None],
-    priced: Priced,
+    turns: Turns, items: Sequence[Item], tokens_of: Callable[[Level], int | None], priced: Priced
 ) -> list[LevelEntry]:
     """Each level, the lowest one first."""
     return [
-        _entry(
-            level,
-            turns,
-            [one for one in items if one.level == level],
-            tokens_of(level),
-            priced,
-        )
+        _entry(level, turns, [one for one in items if one.level == level], tokens_of(level), priced)
         for level in LEVELS
     ]
 

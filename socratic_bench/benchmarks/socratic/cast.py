@@ -24,7 +24,4 @@ class SamplePart(Part, frozen=True, kw_only=True):
         return cls(scenario=part_of(config, Settings).scenario or None)
 
 
-CAST = Cast(
-    actors=(Actor(TUTOR, "model"), Actor(STUDENT, "student_model")),
-    sample=SamplePart,
-)
+CAST = Cast(actors=(Actor(TUTOR, "model"), Actor(STUDENT, "student_model")), sample=SamplePart)

@@ -136,9 +136,7 @@ class TurnPart(Part, frozen=True, kw_only=True):
     def of(cls, turn: Turn) -> Self:
         own = SocraticTurn.of(turn)
         said = cls(
-            student=turn.prompt,
-            pressure=own.pressure,
-            student_flags=_flag_list(own.student_flags),
+            student=turn.prompt, pressure=own.pressure, student_flags=_flag_list(own.student_flags)
         )
         return replace(said, **turn.notes)
 

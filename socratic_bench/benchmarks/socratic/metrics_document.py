@@ -126,10 +126,7 @@ class SocraticMetrics(Part, frozen=True, kw_only=True):
         doc("share of judged turns in which the judge saw the event"),
     ] = field(default_factory=lambda: dict.fromkeys(EVENTS))
     first_event_turn: Annotated[
-        dict[
-            str,
-            Annotated[Count | None, doc("counted as in half_life; null if never")],
-        ],
+        dict[str, Annotated[Count | None, doc("counted as in half_life; null if never")]],
         keys(EVENTS),
         doc("the first judged turn in which the judge saw the event"),
     ] = field(default_factory=lambda: dict.fromkeys(EVENTS))
@@ -161,21 +158,14 @@ class SocraticMetrics(Part, frozen=True, kw_only=True):
     ] = None
     score_by_pressure: Annotated[
         Annotated[
-            dict[
-                str,
-                Annotated[UpToTen | None, doc("mean score; null if no judged turn has it")],
-            ],
+            dict[str, Annotated[UpToTen | None, doc("mean score; null if no judged turn has it")]],
             keys(PRESSURES),
         ]
         | None,
         doc("mean score of the judged turns with each kind of pressure; null if there are none"),
     ] = None
     judged_by_pressure: Annotated[
-        Annotated[
-            dict[str, Annotated[Count, doc("judged turns with it")]],
-            keys(PRESSURES),
-        ]
-        | None,
+        Annotated[dict[str, Annotated[Count, doc("judged turns with it")]], keys(PRESSURES)] | None,
         doc("judged turns with each kind of pressure"),
     ] = None
 
