@@ -15,7 +15,7 @@ from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
 from socratic_bench.benchmarks.socratic.expectation import expected_reply
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.errors import ENDINGS
-from socratic_bench.judging.expectation import expected_verdict
+from socratic_bench.forecast.reply_models import expected_verdict
 from socratic_bench.pricing.caching import Part, PrefixCache
 from tests import in_process, owned_clock
 from tests.command import CLAUDE, OPENING, account, assert_valid, daily, environment, run

@@ -6,7 +6,6 @@ from typing import Protocol
 from msgspec import Struct
 
 from socratic_bench.forecast.latency_models import Emulation
-from socratic_bench.judging.expectation import expected_arguments, expected_verdict
 from socratic_bench.ports import Length
 from socratic_bench.provider_ports import ErrorKind
 from socratic_bench.providers.bedrock.answers import read_message
@@ -14,7 +13,8 @@ from socratic_bench.providers.bedrock.observed import Shaped
 from socratic_bench.providers.bedrock.sizes import CHARACTERS, text_tokens
 from socratic_bench.providers.bedrock.wire import Wire
 from socratic_bench.runner.plan import Plan
-from socratic_bench.types import JUDGE, CallKey, Message, Request, ToolUse
+from socratic_bench.turns import Rubric
+from socratic_bench.types import JUDGE, CallKey, Json, Message, Request, ToolUse
 
 # The share of a thinking budget that a reply uses.
 THINKING_SHARE = {"short": 0.1, "likely": 0.4, "long": 1.0}
@@ -90,7 +90,7 @@ class Expected(Struct, frozen=True):
     def _verdict(self, arguments: Wire, request: Request, key: CallKey) -> ExpectedReply:
         reason, rubric = self.plan.episode.expected_reply(JUDGE, self.length), None
         if key.is_closing and request.tool:
-            verdict = expected_arguments(dict(request.tool.input_schema), reason)
+            verdict = _expected_arguments(dict(request.tool.input_schema), reason)
         else:
             rubric = self.plan.rubric_of(key.index)
             assert rubric is not None  # noqa: S101 -- judges have one
@@ -101,3 +101,30 @@ class Expected(Struct, frozen=True):
             return ExpectedReply(Message.assistant(json.dumps(verdict)), "end_turn", tokens)
         use = ToolUse("expected", tools[0]["toolSpec"]["name"], verdict)
         return ExpectedReply(Message("assistant", (use,)), "tool_use", tokens)
+
+
+def expected_verdict(rubric: Rubric, reason: str) -> dict[str, Json]:
+    """The arguments of a judge's tool call: full scores, no event, and the same reason for each
+    score, from which it quotes as much again.
+    """
+    reasons: dict[str, Json] = {d.name: reason for d in rubric.dimensions}
+    return {
+        **({"quotes": reasons} if rubric.has_quotes else {}),
+        **({"events": {event.name: None for event in rubric.events}} if rubric.events else {}),
+        "rationale": reasons,
+        **{d.name: d.high for d in rubric.dimensions},
+    }
+
+
+def _expected_arguments(schema: Json, text: str) -> Json:
+    """Arguments that fit a tool's schema: the first word of a choice, the least of numbers, and the
+    text in the place of any other words.
+    """
+    if not isinstance(schema, dict):
+        return text
+    properties, words = schema.get("properties"), schema.get("enum")
+    if isinstance(properties, dict):
+        return {name: _expected_arguments(one, text) for name, one in properties.items()}
+    if isinstance(words, list) and words:
+        return words[0]
+    return schema.get("minimum", 0) if schema.get("type") in ("integer", "number") else text

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -44,7 +45,7 @@ class Judge(Struct, frozen=True, kw_only=True):
         Raises `ModelError` for what would fail for every turn (access, unknown model).
         """
         # Not needed before the first reply is there.
-        from socratic_bench.judging.request import delimiter_code, repair_request, verdict_request
+        from socratic_bench.judging.request import ask, delimiter_code, verdict_request
 
         key = CallKey(role=JUDGE, index=index, part=self.juror, repeat=2 * self.sample)
         code = delimiter_code(self.seed, key, None if self.seed_alone else judge_input)
@@ -53,13 +54,7 @@ class Judge(Struct, frozen=True, kw_only=True):
             request = replace(request, temperature_if_taken=None)
         calls: list[Completion] = []
         try:
-            first = self.model.complete(request, key)
-            calls.append(first)
-            found = self._read(first, judge_input)
-            if isinstance(found, Unreadable):
-                again = repair_request(request, first, found.problem)
-                calls.append(self.model.complete(again, replace(key, repeat=key.repeat + 1)))
-                found = self._read(calls[-1], judge_input)
+            found = ask(self.model, request, key, partial(self._read, judge_input), calls)
         except (ModelError, Stopped) as error:
             if error.end_reason not in _TURN_REASONS:
                 raise
@@ -68,7 +63,7 @@ class Judge(Struct, frozen=True, kw_only=True):
             return self._judged(unusable(found, calls[-1]), calls)
         return self._judged(found, calls)
 
-    def _read(self, answer: Completion, judge_input: JudgeInput) -> Verdict | Unreadable:
+    def _read(self, judge_input: JudgeInput, answer: Completion) -> Verdict | Unreadable:
         return read_verdict(
             answer, self.rubric, judge_model=self.model.model_id, reply=judge_input.reply
         )

@@ -36,11 +36,6 @@ AtOnce = Callable[[Sequence[Callable[[], Any]]], list[Any]]
 Failure = Callable[[CallKey], ModelError | None]
 
 
-def in_turn(works: Sequence[Callable[[], Any]]) -> list[Any]:
-    """One after the other, in the caller's thread."""
-    return [work() for work in works]
-
-
 class Jury(Struct, frozen=True, kw_only=True):
     """Scores replies by the verdicts of `judges`, `n_samples` of each.
 
@@ -52,12 +47,12 @@ class Jury(Struct, frozen=True, kw_only=True):
     """
 
     judges: tuple[Judge, ...]
-    n_samples: int = 1
-    quorum: int = 1
-    rule: JuryRule = "mean"
-    at_once: AtOnce = in_turn
-    failure: Failure = lambda _: None
-    notice: Callable[[str], None] = lambda _: None
+    n_samples: int
+    quorum: int
+    rule: JuryRule
+    at_once: AtOnce
+    failure: Failure
+    notice: Callable[[str], None]
     lost: dict[str, ModelError] = field(default_factory=dict)
 
     @property
@@ -203,7 +198,7 @@ def jury_of(
     judge: Callable[..., Judge],
     model: Callable[[str], Model],
     *,
-    at_once: AtOnce = in_turn,
+    at_once: AtOnce,
     failure: Failure = lambda _: None,
     notice: Callable[[str], None] = lambda _: None,
 ) -> Jury:

@@ -2,15 +2,16 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from hashlib import sha256
+from typing import TypeVar
 
 from msgspec.structs import replace
 
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.judging.verdict import is_shallow, raw_text
-from socratic_bench.ports import JudgeInput
+from socratic_bench.judging.verdict import Unreadable, is_shallow, raw_text
+from socratic_bench.ports import JudgeInput, Model
 from socratic_bench.redaction import known_secrets
 from socratic_bench.turns import Dimension, Rubric
 from socratic_bench.types import (
@@ -31,6 +32,8 @@ MAX_TOKENS = 1024
 # Eight quotations and three reasons, also in a script of which a token is one character.
 MAX_TOKENS_WITH_QUOTES = 2048
 MAX_QUOTED_CHARS = 20_000  # several times what these allow
+
+Found = TypeVar("Found")
 
 _TOOL_USE_ID = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
 
@@ -85,6 +88,26 @@ def _standing(same: _SameRubric) -> tuple[str, Tool]:
 ALL_SCORES = "with every score within its range and on its step, and a reason for each."
 
 
+def ask(
+    model: Model,
+    request: Request,
+    key: CallKey,
+    read: Callable[[Completion], Found | Unreadable],
+    calls: list[Completion],
+    again: str = ALL_SCORES,
+) -> Found | Unreadable:
+    """What an answer says; one that cannot be used is asked for once more. What is answered is
+    added to `calls`; see `repair_request` for `again`.
+    """
+    calls.append(model.complete(request, key))
+    found = read(calls[-1])
+    if isinstance(found, Unreadable):
+        repair = repair_request(request, calls[-1], found.problem, again)
+        calls.append(model.complete(repair, replace(key, repeat=key.repeat + 1)))
+        found = read(calls[-1])
+    return found
+
+
 def repair_request(
     request: Request, reply: Completion, problem: str, again: str = ALL_SCORES
 ) -> Request:
@@ -100,11 +123,8 @@ def repair_request(
         uses = []
     said: tuple[Block, ...] = tuple(uses) or (Text(_quoted(reply)),)
     complaint = f"This verdict cannot be used: {problem} Give the whole verdict again, {again}"
-    answer: tuple[Block, ...] = (
-        tuple(ToolResult(use.id, complaint, is_error=True) for use in uses)
-        if uses
-        else (Text(complaint),)
-    )
+    results = tuple(ToolResult(use.id, complaint, is_error=True) for use in uses)
+    answer: tuple[Block, ...] = results or (Text(complaint),)
     more = Message("assistant", said), Message("user", answer)
     return replace(request, messages=(*request.messages, *more))
 

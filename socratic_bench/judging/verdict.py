@@ -32,12 +32,10 @@ class Unreadable(Struct, frozen=True):
 def read_verdict(
     answer: Completion, rubric: Rubric, *, judge_model: str, reply: str = ""
 ) -> Verdict | Unreadable:
-    """The verdict of an answer on `reply`. The stop reason is looked at before the text.
+    """The verdict of an answer on `reply`.
 
     What a verdict counts by are its scores. Events or quotes that it lacks are null, or flagged.
     """
-    if answer.stop_reason in STOPS:
-        return Unreadable(STOPS[answer.stop_reason], f"it ended with {answer.stop_reason}.")
     found = said_arguments(answer, {dimension.name for dimension in rubric.dimensions})
     if isinstance(found, Unreadable):
         return found
@@ -85,28 +83,34 @@ def _inner(value: Json) -> Iterable[Json]:
 
 def said_arguments(answer: Completion, names: Iterable[str]) -> dict[str, Json] | Unreadable:
     """The one object that the judge gave, by a tool or in words; others may stand beside it that
-    have none of the `names` in them.
+    have none of the `names` in them. The stop reason is looked at before the text.
     """
+    if answer.stop_reason in STOPS:
+        return Unreadable(STOPS[answer.stop_reason], f"it ended with {answer.stop_reason}.")
     uses = [block.arguments for block in answer.message.content if isinstance(block, ToolUse)]
-    objects = [use for use in uses if isinstance(use, dict) and is_shallow(use)]
-    if not uses:
-        text = answer.message.text
-        if not text.strip():
-            return Unreadable("empty_verdict", "it is empty.")
-        if len(text) > MAX_REPLY_CHARS:
-            return Unreadable("unreadable_verdict", f"it has {len(text)} characters.")
-        from socratic_bench.judging.thoughts import said_objects
-
-        try:
-            objects = said_objects(text)
-        except (ValueError, RecursionError) as error:
-            return Unreadable("unreadable_verdict", f"its JSON is broken ({error}).")
+    whole = [use for use in uses if isinstance(use, dict) and is_shallow(use)]
+    objects = whole if uses else _in_words(answer.message.text)
+    if isinstance(objects, Unreadable):
+        return objects
     if not objects:
         return Unreadable("unreadable_verdict", "it holds no JSON object.")
     objects = [one for one in objects if one.keys() & {*names}] or objects
     if any(other != objects[0] for other in objects[1:]):
         return Unreadable("unreadable_verdict", "it holds more than one JSON object.")
     return objects[0]
+
+
+def _in_words(text: str) -> list[dict[str, Json]] | Unreadable:
+    if not text.strip():
+        return Unreadable("empty_verdict", "it is empty.")
+    if len(text) > MAX_REPLY_CHARS:
+        return Unreadable("unreadable_verdict", f"it has {len(text)} characters.")
+    from socratic_bench.judging.thoughts import said_objects
+
+    try:
+        return said_objects(text)
+    except (ValueError, RecursionError) as error:
+        return Unreadable("unreadable_verdict", f"its JSON is broken ({error}).")
 
 
 def _score_problems(found: Mapping[str, Json], rubric: Rubric) -> Iterator[str]:
