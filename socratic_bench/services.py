@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.calling.context import CallServices
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from socratic_bench.pricing.table import PriceTable
 
 Prepared = Any  # a provider's own, or the error that there is in place of it
-Begin = Callable[[], Provider]
 Result = TypeVar("Result")
 
 
@@ -79,8 +78,9 @@ class Services:
 
     def prepare(self, config: CoreConfig) -> Prepared:
         """What a connection for this configuration is opened with, if there is none yet."""
-        if self._opening(config) is not None:
-            return None
+        with self._lock:
+            if self._begun(config):
+                return None
         try:
             return load_provider(config.provider).prepare(config)
         except ModelError as error:
@@ -95,7 +95,7 @@ class Services:
 
         def provider() -> Provider:
             if not opened:
-                opening = self._opening(config, partial(self._open, config, prepared))
+                opening = self._opening(config, prepared)
                 opened.append(module.for_run(_own(cancel_token, opening), config))
             return opened[0]
 
@@ -120,19 +120,17 @@ class Services:
         self._stack.close()
         self.threads.close()
 
-    @overload
-    def _opening(self, config: CoreConfig) -> "Future[Provider] | None": ...
-    @overload
-    def _opening(self, config: CoreConfig, begin: Begin) -> "Future[Provider]": ...
-    def _opening(self, config: CoreConfig, begin: Begin | None = None) -> "Future[Provider] | None":
-        """The connection for such configurations; begun if there is none, or none came about."""
-        key = _key(config)
+    def _begun(self, config: CoreConfig) -> "Future[Provider] | None":
+        """The connection for such configurations, unless none came about."""
+        found = self._connections.get(_key(config))
+        return None if found and found.done() and found.exception() else found
+
+    def _opening(self, config: CoreConfig, prepared: Prepared) -> "Future[Provider]":
         with self._lock:
-            found = self._connections.get(key)
-            if found is not None and found.done() and found.exception():
-                found = None
-            if found is None and begin:
-                found = self._connections[key] = self.threads.submit(begin)
+            found = self._begun(config)
+            if found is None:
+                found = self.threads.submit(partial(self._open, config, prepared))
+                self._connections[_key(config)] = found
             return found
 
     def _open(self, config: CoreConfig, prepared: Prepared) -> Provider:

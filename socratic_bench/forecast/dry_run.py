@@ -6,7 +6,7 @@ from functools import partial
 from time import monotonic
 
 from socratic_bench.benchmarks import RunConfig
-from socratic_bench.documents.dry_run import DryRunDocument, Expectation, Forecast, Sent
+from socratic_bench.documents.dry_run import DryRunDocument, Forecast, Sent
 from socratic_bench.forecast.latency_models import EMBEDDED, Emulation, emulation_at
 from socratic_bench.forecast.models import Sizes
 from socratic_bench.forecast.simulation import Simulation, simulate
@@ -101,7 +101,7 @@ class Forecaster:
         scales = self._known_scales(config)
         return Forecast(
             expected={
-                length: _expectation(simulation)
+                length: simulation.expectation
                 for length, simulation in {"likely": likely, **lengths}.items()
             },
             counted=tuple(name for name in likely.models if name in scales),
@@ -161,17 +161,6 @@ class Forecaster:
 
 def _place(config: RunConfig) -> Hashable:
     return config.region, config.assume_role_arn
-
-
-def _expectation(simulation: Simulation) -> Expectation:
-    return Expectation(
-        simulation.turns,
-        simulation.calls,
-        simulation.episode_result,
-        simulation.duration_s,
-        simulation.refusal,
-        simulation.lacks_closing,
-    )
 
 
 @contextmanager

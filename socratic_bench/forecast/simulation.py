@@ -6,8 +6,7 @@ from functools import partial
 
 from msgspec import Struct, field
 
-from socratic_bench.calling.budget import Budget
-from socratic_bench.calling.spending import SpendingLimit
+from socratic_bench.documents.dry_run import Expectation
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.forecast.event_queue import EventQueue
 from socratic_bench.forecast.latency_models import ASSUMED, OFFLINE_START_MS, START_MS, Emulation
@@ -16,31 +15,22 @@ from socratic_bench.forecast.reply_models import Emulated, Expected
 from socratic_bench.judging.judge import Judge
 from socratic_bench.judging.jury import Jury, jury_of
 from socratic_bench.ports import EpisodeResult, Length, Model, PlayItem
-from socratic_bench.pricing.table import builtin_prices
 from socratic_bench.providers.bedrock.options import Options
+from socratic_bench.runner.budgets import budget_of
 from socratic_bench.runner.clock import utc_now
 from socratic_bench.runner.conclusion import closing_question
 from socratic_bench.runner.items import ItemContext, Items, TurnsSoFar
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.record import GIVE_WAY_S
 from socratic_bench.turns import Turn, Unscored
-from socratic_bench.types import Completion, Role
+from socratic_bench.types import Role
 
 
 class Simulation(Struct, frozen=True):
-    """A run as it is expected: its turns, the answered calls of each role, and how it ends.
+    """A run as it is expected, and its models by their ids."""
 
-    `refusal`: what is known to be refused for good, and ends it. `lacks_closing`: a budget has no
-    room for the closing verdict.
-    """
-
-    turns: Sequence[Turn]
-    calls: dict[Role, list[Completion]]
-    episode_result: EpisodeResult
+    expectation: Expectation
     models: dict[str, SimulatedModel]
-    duration_s: float
-    refusal: ModelError | None
-    lacks_closing: bool
 
 
 def simulate(
@@ -61,7 +51,9 @@ def simulate(
         OFFLINE_START_MS if config.offline else START_MS,
         None if config.deadline_s is None else config.deadline_s * 1000,
     )
-    cost_limit = _cost_limit(plan, event_queue)
+    # A request that does not fit waits for the next call to end.
+    has_budget = config.max_cost_usd is not None
+    cost_limit = budget_of(plan, None, event_queue.end_next) if has_budget else None
 
     def model(model_id: str) -> SimulatedModel:
         if model_id not in models:
@@ -92,15 +84,15 @@ def simulate(
         role: [call for made in models.values() for call in made.calls[role]]
         for role in plan.models
     }
-    return Simulation(
+    expectation = Expectation(
         context.all_turns,
         calls,
         episode_result,
-        models,
         event_queue.now_ms / 1000,
         refusal,
         lacks_closing=bool(bench and bench.lacks_closing),
     )
+    return Simulation(expectation, models)
 
 
 class _Bench(Struct):
@@ -266,16 +258,3 @@ def _bench(
     bench = _Bench(jury, [*map(model, jurors)], plan, event_queue)
     event_queue.beside = bench.judge_next
     return bench
-
-
-def _cost_limit(plan: Plan, event_queue: EventQueue) -> Budget | None:
-    """The run's own limit; a request that does not fit waits for the next call to end."""
-    if plan.config.max_cost_usd is None:
-        return None
-    return Budget(
-        SpendingLimit(plan.config.max_cost_usd),
-        table=plan.prices or builtin_prices(),
-        region=plan.config.region,
-        wait=event_queue.end_next,
-        shorter=plan.benchmark.shorter,
-    )

@@ -76,9 +76,7 @@ class Actors:
             models=models,
             model_of=self.model,
             on_turn=on_turn,
-            sample=plan.episode.opening,
-            is_judged=bool(plan.rubric and plan.config.jurors),
-            at_once=plan.config.max_concurrency,
+            plan=plan,
             cancel_token=scope.cancel_token,
             threads=scope.services.threads,
             now=scope.now,
@@ -102,22 +100,12 @@ class Actors:
         )
 
     def _budget(self) -> "Budget | None":
-        plan, config, limit = self._scope.plan, self._scope.config, self._services.spending
-        if config.max_cost_usd is None and limit is None:
+        plan, limit = self._scope.plan, self._services.spending
+        if plan.config.max_cost_usd is None and limit is None:
             return None
-        from socratic_bench.calling.budget import Budget
-        from socratic_bench.calling.spending import SpendingLimit
-        from socratic_bench.pricing.table import builtin_prices
+        from socratic_bench.runner.budgets import budget_of, earlier_usd
 
-        budget = Budget(
-            limit or SpendingLimit(config.max_cost_usd or 0.0),
-            table=plan.prices or builtin_prices(),
-            region=config.region,
-            wait=self._scope.cancel_token.result,
-            shorter=plan.benchmark.shorter,
-        )
-        from socratic_bench.runner.earlier_spending import earlier_usd
-
+        budget = budget_of(plan, limit, self._scope.cancel_token.result)
         counted_usd = self._scope.services.counted_usd.pop(self._acquired.run_id, 0.0)
         budget.take_over(earlier_usd(budget, plan, self._acquired.replay_log) - counted_usd)
         return budget

@@ -15,21 +15,18 @@ class SteadyClock:
     `monotonic_s` counts seconds from anywhere, at the pace of real time.
     """
 
-    def __init__(
-        self, *, monotonic_s: Callable[[], float], now: Callable[[], datetime] = utc_now
-    ) -> None:
+    def __init__(self, *, monotonic_s: Callable[[], float]) -> None:
         self._monotonic_s = monotonic_s
-        self._now = now
         self._lock = threading.Lock()
         self._read_s = monotonic_s()
-        self._read_at = now()
+        self._read_at = utc_now()
 
     def __call__(self) -> datetime:
         """The time of day; safe to use from several threads."""
         with self._lock:
             read_s = self._monotonic_s()
             gone_on = self._read_at + timedelta(seconds=read_s - self._read_s)
-            self._read_s, self._read_at = read_s, max(gone_on, self._now())
+            self._read_s, self._read_at = read_s, max(gone_on, utc_now())
             return self._read_at
 
     def go_on_from(self, moment: datetime) -> float:

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.errors import ModelError
-from socratic_bench.ports import EpisodeContext, Model, PlayItem, Sample
+from socratic_bench.ports import EpisodeContext, Model, PlayItem
+from socratic_bench.runner.plan import Plan
 from socratic_bench.threads import RequestThreads
 from socratic_bench.turns import Turn, Unscored
 from socratic_bench.types import CONTEXT_WINDOW, CallKey, Completion, Message, Request, Role
@@ -161,17 +162,15 @@ class ItemContext(Struct, frozen=True):
 
 
 class LiveEpisodeContext(Struct, frozen=True, kw_only=True):
-    """See `socratic_bench.ports.EpisodeContext`. At most `at_once` items are played at once, each
-    in one of the threads.
+    """See `socratic_bench.ports.EpisodeContext`. At most `max_concurrency` items are played at
+    once, each in one of the threads.
     """
 
     tested: Model
     models: Mapping[Role, Model]
     model_of: Callable[[str], Model]
     on_turn: Callable[[Turn], None]
-    sample: Sample
-    is_judged: bool
-    at_once: int
+    plan: Plan
     cancel_token: CancelToken
     threads: RequestThreads
     now: Callable[[], datetime]
@@ -183,11 +182,12 @@ class LiveEpisodeContext(Struct, frozen=True, kw_only=True):
         self.on_turn(turn)
 
     def play_items(self, play: PlayItem) -> None:
-        n_items = self.sample.n_items or 0
-        items = Items(n_items, is_judged=self.is_judged)
+        config, n_items = self.plan.config, self.plan.episode.opening.n_items or 0
+        items = Items(n_items, is_judged=bool(self.plan.rubric and config.jurors))
         play_some = partial(self._play_some, items, play)
         try:
-            players = [self.threads.submit(play_some) for _ in range(min(self.at_once, n_items))]
+            n_players = min(config.max_concurrency, n_items)
+            players = [self.threads.submit(play_some) for _ in range(n_players)]
             for player in players:
                 self.cancel_token.result(player)
         except BaseException as ended:

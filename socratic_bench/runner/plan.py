@@ -1,6 +1,6 @@
 """Everything that is checked before the first call, all mistakes at once."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from secrets import randbits
 from typing import TYPE_CHECKING
 
@@ -133,7 +133,6 @@ def prepare(
     problems: Sequence[Words] = (),
     *,
     benchmark: Benchmark | None = None,
-    draw: Callable[[], int] = draw_seed,
     flagged: Collection[str] = (),
     price_tables: "dict[str, PriceTable] | None" = None,
 ) -> Plan:
@@ -147,7 +146,7 @@ def prepare(
     config, mistyped = typed(config)
     seed_given = config.seed is not None
     if not seed_given:
-        config = replace(config, seed=draw())
+        config = replace(config, seed=draw_seed())
     chosen, episode, prices = benchmark, None, None
     try:
         chosen = chosen or load_benchmark(config.benchmark)

@@ -37,7 +37,6 @@ class Record:
     def __init__(self, scope: RunScope, stores: RunStores) -> None:
         self._scope = scope
         self._stores = stores
-        self._judge: Callable[[], Jury | None] = lambda: None
         self._lock = threading.Lock()
         # Held so that a turn's file is sent and the listener told either both or not at all.
         self._keeping = threading.Lock()
@@ -55,7 +54,7 @@ class Record:
         """Before the first turn: what tells, once there is something to judge, who judges; `None`
         where nobody does.
         """
-        self._judge = self._conclusion.judge = cache(judge)
+        self._conclusion.judge = cache(judge)
         self._pool = Workers(self._scope.services.threads, self._scope.plan.judges_at_once)
 
     def add(self, turn: Turn) -> None:
@@ -156,7 +155,7 @@ class Record:
             return
         self._scope.listener.on_turn(turn)
         rubric = self._scope.plan.rubric_of(index)
-        jury = self._judge()
+        jury = self._conclusion.judge()
         if jury is None or rubric is None or turn.replayed:
             self._scope.listener.on_judged(turn)
         elif turn.unscorable is None:
@@ -190,7 +189,7 @@ class Record:
     def _keep_verdict(self, turn: Turn) -> None:
         from socratic_bench.documents.files import JudgeFile
 
-        rubric, judge = self._scope.plan.rubric_of(turn.index), self._judge()
+        rubric, judge = self._scope.plan.rubric_of(turn.index), self._conclusion.judge()
         assert rubric is not None and judge is not None  # noqa: S101, PT018 -- by whom it is
         if self._kept(
             turn,
@@ -210,7 +209,7 @@ class Record:
     def _keep_conclusion(self, concluded: Concluded) -> None:
         from socratic_bench.documents.closing_file import ClosingFile
 
-        run_id, judge = self._scope.keys.run_id, self._judge()
+        run_id, judge = self._scope.keys.run_id, self._conclusion.judge()
         assert judge is not None  # noqa: S101 -- by whom it is
         self._stores.send(
             self._scope.keys.closing_verdict,

@@ -1,7 +1,7 @@
 """Where a run is kept: its stores, looked at before anything is called, and what they get."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,8 +82,16 @@ class RunStores:
         return encode(document()) if body is None and document else body
 
     def warnings(self) -> Iterator[str]:
-        """What people should know of where it is kept."""
-        return folder_notices(self._scope.config.output_dir, os.environ)
+        """Said in a container whose end would be that of the output folder, too."""
+        folder = self._scope.config.output_dir
+        if not (folder and os.environ.get(IN_IMAGE) and MOUNTS.exists()):
+            return
+        root = Path(folder).resolve()
+        if not is_mounted(root, MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")):
+            yield (
+                f"{root} lies in this container alone and goes when it is removed: mount a folder "
+                "or a volume there to keep the run."
+            )
 
     def close(self) -> None:
         self.files.close()
@@ -98,17 +106,6 @@ class RunStores:
             on_full=scope.cancel_token.end,
             threads=scope.services.threads,
         )
-
-
-def folder_notices(folder: str | None, environ: Mapping[str, str]) -> Iterator[str]:
-    """Said in a container whose end would be that of the output folder, too."""
-    if folder and environ.get(IN_IMAGE) and MOUNTS.exists():
-        root = Path(folder).resolve()
-        if not is_mounted(root, MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")):
-            yield (
-                f"{root} lies in this container alone and goes when it is removed: mount a folder "
-                "or a volume there to keep the run."
-            )
 
 
 def is_mounted(path: Path, mounts: str) -> bool:

@@ -9,14 +9,12 @@ from itertools import chain
 import msgspec
 from msgspec.structs import replace
 
-from socratic_bench.calling.budget import Budget
-from socratic_bench.calling.spending import SpendingLimit
 from socratic_bench.errors import ArtifactError, BenchError
 from socratic_bench.journal import ReplayLog
 from socratic_bench.journal.replicated_journal import distinct
-from socratic_bench.pricing.table import PriceTable, builtin_prices
+from socratic_bench.pricing.table import PriceTable
 from socratic_bench.runner import prepare
-from socratic_bench.runner.earlier_spending import earlier_usd
+from socratic_bench.runner.budgets import budget_of, earlier_usd
 from socratic_bench.runner.plan import Plan
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.listing import ListedBucket, ListedStore
@@ -79,13 +77,7 @@ def _counted(
 
 
 def _cost_usd(plan: Plan, replay_log: ReplayLog) -> float:
-    budget = Budget(
-        SpendingLimit(0.0),
-        table=plan.prices or builtin_prices(),
-        region=plan.config.region,
-        wait=lambda _: None,
-    )
-    return earlier_usd(budget, plan, replay_log)
+    return earlier_usd(budget_of(plan, None, lambda _: None), plan, replay_log)
 
 
 def journal_entries(store: ListedStore, run_id: str) -> list[Entry]:
