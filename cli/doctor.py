@@ -167,7 +167,7 @@ def _of_sweep(flags: Flags, problems: "Sequence[Words]", opening: str | None) ->
     base = replace(base, prompt=opening if base.prompt is None else base.prompt)
     asked = replace(asked, grid=replace(asked.grid, base=base))
     found = [*problems, *(one for one in misread if one != NOTHING_KEPT)]
-    check(asked, found, asked.grid.cells(), is_available)
+    check(asked, found, is_available)
     return targets_of(asked), base
 
 

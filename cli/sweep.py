@@ -71,7 +71,7 @@ def asked_of(flags: Flags, problems: "Sequence[Words]") -> "Asked":
     asked, misread = read_sweep(flags, sources(given), plan)
     if flags.get("dry-run"):  # which keeps nothing
         misread = [one for one in misread if one != NOTHING_KEPT]
-    check(asked, [*problems, *misread], asked.grid.cells(), is_available)
+    check(asked, [*problems, *misread], is_available)
     return asked
 
 

@@ -19,6 +19,7 @@ from socratic_bench.calling.rate_window import (
     WIDTH,
     RateTarget,
     RateWindow,
+    target_of,
 )
 from socratic_bench.calling.shared_rows import KEY, Rows, SharedRows
 from socratic_bench.calling.stall_watch import STALL_S
@@ -122,8 +123,7 @@ class RateTargets:
         )
 
     def _target(self, model_id: str, region: str) -> RateTarget:
-        of_it = [one for one in self._targets if one.is_of(model_id, region)]
-        return max(of_it, key=lambda one: one.n_named, default=RateTarget())
+        return target_of(self._targets, model_id, region)
 
     def _tidy(self) -> None:
         """A process that had this one's place may have been killed, or the machine begun anew."""

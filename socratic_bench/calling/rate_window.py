@@ -8,6 +8,7 @@ so that a service that allows no bursts refuses none.
 All state is whole numbers in a row, which several processes may share: see `shared_rows`.
 """
 
+from collections.abc import Iterable
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -77,6 +78,12 @@ class RateTarget(Struct, frozen=True, kw_only=True):
     def burst_us(self) -> int:
         """How much earlier than its slot a request may be sent."""
         return (max(1, int((self.requests_per_minute or 0) * BURST_SHARE)) - 1) * self.slot_us
+
+
+def target_of(targets: Iterable[RateTarget], model: str, region: str) -> RateTarget:
+    """The one that holds for a model in a region: of several the one that names more."""
+    fitting = [one for one in targets if one.is_of(model, region)]
+    return max(fitting, key=lambda one: one.n_named, default=RateTarget())
 
 
 class RateWindow(Struct, frozen=True):

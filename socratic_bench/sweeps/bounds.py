@@ -2,8 +2,8 @@
 an event.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
@@ -13,6 +13,9 @@ from socratic_bench.ports import Benchmark, MetricInfo
 from socratic_bench.settings import Gate
 from socratic_bench.statistics.bootstrap_t import FEWEST_DRAWN, Method
 from socratic_bench.statistics.clusters import FEWEST
+
+if TYPE_CHECKING:
+    from socratic_bench.runner import Plan
 
 LOW = ".low"
 OF_TIMES = ("median", "restricted_mean")
@@ -84,16 +87,24 @@ def without_extra(bounds: Iterable[Bound], has_intervals: Callable[[], bool]) ->
             yield Problem.of(NO_EXTRA, word=one.word, metric=one.metric)
 
 
-class Coming(Struct, frozen=True, kw_only=True):
-    """What is known before the first call of the figures that are to come: by the samples that are
-    played, of how many parts each metric can be of them; whether nobody is asked for a verdict that
-    these would have; and how intervals are made. More samples are given by the settings `axes`.
+class Coming(Struct, kw_only=True):
+    """What the prepared runs of a sweep say of the figures that are to come: by sample, of how many
+    parts each metric can be; whether anybody is asked for a verdict, where these have one. `method`
+    is how intervals are made; more samples are given by the settings `axes`.
     """
 
-    n_parts: Sequence[Mapping[str, int]]
-    is_unjudged: bool
     method: Method
     axes: Sequence[str]
+    n_parts: dict[Hashable, Mapping[str, int]] = {}
+    is_judged: bool = False
+
+    def add(self, sample: Hashable, plan: "Plan") -> None:
+        """Of several runs of a sample the largest numbers count."""
+        its = plan.episode.opening.n_parts
+        before = self.n_parts.get(sample, its)
+        names = {**before, **its}
+        self.n_parts[sample] = {n: max(before.get(n, 1), its.get(n, 1)) for n in names}
+        self.is_judged |= bool(plan.config.jurors) or plan.episode.rubric is None
 
     def problems(self, bounds: Iterable[Bound], benchmark: Benchmark) -> Iterator[Problem]:
         """Why figures that are bounded cannot come."""
@@ -101,10 +112,10 @@ class Coming(Struct, frozen=True, kw_only=True):
         for one in bounds:
             metric, named = known.get(one.metric), {"word": one.word, "metric": one.metric}
             n, least = (
-                sum(some.get(one.metric, 1) for some in self.n_parts),
+                sum(some.get(one.metric, 1) for some in self.n_parts.values()),
                 self._least(one, metric),
             )
-            if self.is_unjudged and metric and metric.needs_turns != 0:
+            if not self.is_judged and metric and metric.needs_turns != 0:
                 yield Problem.of(NO_JUDGE, **named)
             elif not n:
                 yield Problem.of(NEVER, **named)
@@ -122,7 +133,7 @@ class Coming(Struct, frozen=True, kw_only=True):
         return FEWEST_DRAWN if is_drawn else FEWEST
 
     def _more(self, bound: Bound) -> str:
-        if any(bound.metric in some for some in self.n_parts):
+        if any(bound.metric in some for some in self.n_parts.values()):
             return "Ask for more of them."
         return f"Name more of them with {' or '.join(f'{{{name}}}' for name in self.axes)}."
 

@@ -1,6 +1,6 @@
 """Everything that is checked before the first cell is played, all mistakes at once."""
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -13,18 +13,16 @@ from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.runner import prepare
 from socratic_bench.sweeps.asked import Asked, axis_settings, names_any
 from socratic_bench.sweeps.bounds import Coming, misnamed, without_extra
-from socratic_bench.sweeps.grid import MODEL, Cell
+from socratic_bench.sweeps.grid import MODEL
 from socratic_bench.sweeps.plan_models import TARGETS
 
 if TYPE_CHECKING:
     from socratic_bench.pricing.table import PriceTable
-    from socratic_bench.runner import Plan
 
 
 def check(
     asked: Asked,
     problems: Sequence[Words],
-    cells: Sequence[Cell],
     has_intervals: Callable[[], bool] = lambda: True,
     *,
     is_judge_known: bool = True,
@@ -42,8 +40,10 @@ def check(
         tables = asked.price_tables()
     targets = RateTargets(asked.targets())
     called = {*asked.plan.ids} if MODEL in asked.unread else set()
-    coming = _ToCome()
-    for cell in _one_of_each_kind(cells):
+    axes = [one.name for one in axis_settings() if one.setting.is_sample]
+    coming = Coming(method=asked.settings.interval, axes=axes)
+    kinds = {tuple(cell.values.items()): cell for cell in reversed(grid.cells())}
+    for cell in kinds.values():
         config = replace(grid.config(cell), max_cost_usd=grid.base.max_cost_usd)
         try:
             plan = prepare(config, price_tables=tables)
@@ -58,8 +58,9 @@ def check(
             found[large] = None
     if is_judge_known and not _is_unsaid_who(asked, problems):
         found.update(dict.fromkeys(_targets_of_none(asked, called)))
-    if not found:  # what they can come to is known once all can be played
-        found.update(dict.fromkeys(coming.problems(asked)))
+    if asked.bounds and not found:  # what they can come to is known once all can be played
+        benchmark = load_benchmark(grid.base.benchmark)
+        found.update(dict.fromkeys(coming.problems(asked.bounds, benchmark)))
     if found:
         raise UsageError([*found], hint="socratic-runner sweep --help lists every flag.")
 
@@ -73,36 +74,6 @@ def _misbounded(asked: Asked, has_intervals: Callable[[], bool]) -> Iterator[Wor
     except UsageError:  # each cell tells of an unknown benchmark
         return
     yield from without_extra(asked.bounds, has_intervals)
-
-
-class _ToCome:
-    """What the prepared runs of a sweep say of the figures that are to come."""
-
-    def __init__(self) -> None:
-        self._n_parts: dict[Hashable, Mapping[str, int]] = {}
-        self._is_judged = False
-
-    def add(self, sample: Hashable, plan: "Plan") -> None:
-        """Of several runs of a sample the largest numbers count."""
-        before, its = self._n_parts.get(sample), plan.episode.opening.n_parts
-        self._n_parts[sample] = (
-            its
-            if before is None
-            else {name: max(before.get(name, 1), its.get(name, 1)) for name in {**before, **its}}
-        )
-        self._is_judged |= bool(plan.config.jurors) or plan.episode.rubric is None
-
-    def problems(self, asked: Asked) -> Iterator[Problem]:
-        """Why bounds cannot be reached."""
-        if not asked.bounds:
-            return
-        coming = Coming(
-            n_parts=[*self._n_parts.values()],
-            is_unjudged=not self._is_judged,
-            method=asked.settings.interval,
-            axes=[one.name for one in axis_settings() if one.setting.is_sample],
-        )
-        yield from coming.problems(asked.bounds, load_benchmark(asked.grid.base.benchmark))
 
 
 def _named_by(config: RunConfig) -> Iterator[str]:
@@ -142,8 +113,3 @@ def _targets_of_none(asked: Asked, called: Collection[str]) -> list[Problem]:
         )
         for name, model in named
     ]
-
-
-def _one_of_each_kind(cells: Sequence[Cell]) -> Sequence[Cell]:
-    kinds = {tuple(cell.values.items()): cell for cell in reversed(cells)}
-    return [*kinds.values()]

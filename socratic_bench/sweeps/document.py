@@ -9,7 +9,7 @@ from socratic_bench.documents.scalars import TIME_PLACES, USD_PLACES, to_places,
 from socratic_bench.documents.sweep import CellRow, Group, SweepDocument
 from socratic_bench.errors import ENDINGS, EXIT_GATE, Status
 from socratic_bench.sweeps import bounds, summary
-from socratic_bench.sweeps.grid import MODEL, Grid
+from socratic_bench.sweeps.grid import MODEL
 from socratic_bench.sweeps.means import Means
 from socratic_bench.sweeps.sweep import SweepResult
 from socratic_bench.types import counted
@@ -24,7 +24,7 @@ def document_of(result: SweepResult, *, has_intervals: bool = False) -> SweepDoc
     cells, rows = result.cells, result.rows
     by = summary.primary_metric(result.benchmark)
     ended = [rows[cell.key] for cell in cells if cell.key in rows]
-    complete, failed = summary.entries(cells, rows, by), summary.failed(cells, rows)
+    complete, failed = summary.entries(ended, by), summary.failed(ended)
     in_folder, in_bucket = result.indices
     grid, metrics = result.asked.grid, result.benchmark.metrics
     method = result.asked.settings.interval if has_intervals else None
@@ -36,7 +36,7 @@ def document_of(result: SweepResult, *, has_intervals: bool = False) -> SweepDoc
         status=_status(result, n_failed=len(failed)),
         benchmark=result.benchmark.name,
         primary_metric=by,
-        axes=_axes(grid),
+        axes={axis.name: [*axis.values] for axis in grid.axes},
         repeats=result.asked.settings.repeats,
         seed=result.begun.seed,
         interval=method,
@@ -88,14 +88,9 @@ def exit_code(result: SweepResult, gates: Iterable[MinimumGate] = ()) -> int:
 
 
 def _status(result: SweepResult, *, n_failed: int) -> Status:
-    is_whole = len(result.rows) == len(result.cells) and not n_failed
-    if is_whole:
+    if len(result.rows) == len(result.cells) and not n_failed:
         return "completed"
     return "partial" if len(result.rows) > n_failed else "failed"
-
-
-def _axes(grid: Grid) -> dict[str, list[bool | float | str | None]]:
-    return {axis.name: [*axis.values] for axis in grid.axes}
 
 
 def _error(

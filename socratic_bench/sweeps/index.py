@@ -69,13 +69,11 @@ class CellIndex:
         store: ListedStore,
         sweep_id: str,
         notice: Callable[[str], None],
-        monotonic_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._folder = cells_folder(sweep_id)
         self._sweep_id = sweep_id
         self._notice = notice
-        self._monotonic_s = monotonic_s
         self._lock = Lock()
         self._rows: list[bytes] = []
         self._since_s = 0.0
@@ -100,7 +98,7 @@ class CellIndex:
         """Keep a row, soon."""
         with self._lock:
             self._rows.append(encode(plain_keys(row)))
-            now_s = self._monotonic_s()
+            now_s = time.monotonic()
             self._since_s = self._since_s if len(self._rows) > 1 else now_s
             is_due = len(self._rows) >= ROWS_AT_ONCE or now_s - self._since_s >= KEPT_BACK_S
         if is_due:

@@ -30,19 +30,17 @@ class Shared(Struct, frozen=True, kw_only=True):
     targets: tuple[RateTarget, ...]
     stall_s: float
     limit_usd: float | None
-    folder: str | None = None
-    call: Callable[[str], str] = str
+    folder: str | None
+    call: Callable[[str], str]
 
-    @contextmanager
-    def rate_targets(self, monotonic_s: Callable[[], float]) -> Iterator[RateTargets]:
-        """What all requests of this process keep to."""
-        with RateTargets(
+    def rate_targets(self, monotonic_s: Callable[[], float]) -> RateTargets:
+        """What all requests of this process keep to; to be closed."""
+        return RateTargets(
             self.targets,
             shared=self._file("rate_targets"),
             stall_s=self.stall_s,
             monotonic_s=monotonic_s,
-        ) as targets:
-            yield targets
+        )
 
     @contextmanager
     def services(

@@ -92,9 +92,8 @@ def _sum(values: Iterable[int | None]) -> int | None:
     return None if None in known else sum(value or 0 for value in known)
 
 
-def entries(cells: Sequence[Cell], rows: Rows, by: PrimaryMetric) -> list[CellEntry]:
-    """The cells that are complete, in the order in which they are played."""
-    ended = [rows[cell.key] for cell in cells if cell.key in rows]
+def entries(ended: Iterable[CellRow], by: PrimaryMetric) -> list[CellEntry]:
+    """The cells that are complete."""
     return [
         CellEntry(
             cell=row.cell,
@@ -108,9 +107,8 @@ def entries(cells: Sequence[Cell], rows: Rows, by: PrimaryMetric) -> list[CellEn
     ]
 
 
-def failed(cells: Sequence[Cell], rows: Rows) -> list[FailedCell]:
-    """The cells that failed, in the same order."""
-    ended = [rows[cell.key] for cell in cells if cell.key in rows]
+def failed(ended: Iterable[CellRow]) -> list[FailedCell]:
+    """The cells that failed."""
     return [
         FailedCell(
             cell=row.cell,

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from tempfile import TemporaryDirectory
 
@@ -12,13 +12,13 @@ from msgspec.structs import replace
 from ulid import ULID
 
 from socratic_bench.benchmarks import load_benchmark
-from socratic_bench.calling.cancel_token import CancelToken
+from socratic_bench.calling.cancel_token import CancelToken, in_time
 from socratic_bench.calling.rate_targets import SentRequest
 from socratic_bench.documents.pace import ModelPace
 from socratic_bench.documents.sweep import CellRow, SweepFile
 from socratic_bench.errors import BenchError, Problem
 from socratic_bench.ports import Benchmark
-from socratic_bench.runner import in_time
+from socratic_bench.runner.clock import utc_now
 from socratic_bench.runner.plan import draw_seed
 from socratic_bench.storage.listing import ListedStores
 from socratic_bench.sweeps.asked import Asked
@@ -63,7 +63,7 @@ def perform_sweep(
     *,
     display: SweepDisplay,
     cancel_token: CancelToken,
-    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    now: Callable[[], datetime] = utc_now,
     call: Callable[[str], str] = str,
     called: threading.Event | None = None,
 ) -> SweepResult:

@@ -6,24 +6,23 @@ from msgspec.structs import replace
 
 from socratic_bench import doctor
 from socratic_bench.benchmarks import RunConfig
+from socratic_bench.calling.rate_window import RateTarget, target_of
 from socratic_bench.runner import prepare
 from socratic_bench.settings import table
 from socratic_bench.sweeps.asked import Asked
-from socratic_bench.sweeps.settings import Target
 
 
 def targets_of(asked: Asked, tested: Collection[str] | None = None) -> list[doctor.Target]:
     """Every model in each role, region, tier and other setting by which calls differ, with what a
     minute is to have of it; those of the `tested` alone, if some are named. Raises `UsageError`.
     """
-    tables = asked.price_tables()
-    found = [
-        target
+    tables, limits = asked.price_tables(), asked.targets()
+    return [
+        _with_limits(target, limits)
         for config in _configs(asked)
         if tested is None or config.model in tested
         for target in doctor.targets_of(prepare(config, price_tables=tables))
     ]
-    return [_with_limits(target, asked) for target in found]
 
 
 def _configs(asked: Asked) -> Iterator[RunConfig]:
@@ -37,17 +36,6 @@ def _configs(asked: Asked) -> Iterator[RunConfig]:
             yield grid.config(cell)
 
 
-def _with_limits(target: doctor.Target, asked: Asked) -> doctor.Target:
-    settings = asked.settings
-    return replace(
-        target,
-        target_rpm=_limit(settings.target_rpm, target.model_id),
-        target_tpm=_limit(settings.target_tpm, target.model_id),
-    )
-
-
-def _limit(targets: Sequence[Target], model_id: str) -> float | None:
-    """A model's own, before the one of all that have none."""
-    own = [one.per_min for one in targets if one.model == model_id]
-    common = [one.per_min for one in targets if one.model is None]
-    return next(iter([*own, *common]), None)
+def _with_limits(target: doctor.Target, limits: Sequence[RateTarget]) -> doctor.Target:
+    limit = target_of(limits, target.model_id, target.config.region or "")
+    return replace(target, target_rpm=limit.requests_per_minute, target_tpm=limit.tokens_per_minute)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from socratic_bench.calling.rate_window import US, RateTarget
+from socratic_bench.calling.rate_window import US, RateTarget, target_of
 from socratic_bench.documents.sweep_dry_run import BoundBy
 from socratic_bench.ports import Length
 from socratic_bench.sweeps.grid import Cell
@@ -44,8 +44,7 @@ class Timing(Struct, frozen=True, kw_only=True):
     def target(self, place: Place) -> RateTarget:
         """The target that holds for a model in a region."""
         model, region = place
-        fitting = [one for one in self.targets if one.is_of(model, region or "")]
-        return max(fitting, key=lambda one: one.n_named, default=RateTarget())
+        return target_of(self.targets, model, region or "")
 
     def at_targets_s(self, place: Place, load: Load) -> float | None:
         """Seconds until the last request of a model is sent at its targets; `None` without any.

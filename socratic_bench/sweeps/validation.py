@@ -110,7 +110,7 @@ def _read_plan(file: str) -> None:
     asked, misread = read_sweep({}, _sources(plan), plan)
     problems: list[Words] = [one for one in misread if one != NOTHING_KEPT]
     is_judge_known = not {"judge-model", "no-judge"}.isdisjoint(plan.flags)
-    check(asked, problems, asked.grid.cells(), is_judge_known=is_judge_known)
+    check(asked, problems, is_judge_known=is_judge_known)
 
 
 def _sources(plan: PlanFile) -> Sources:

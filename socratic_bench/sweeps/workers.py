@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
@@ -22,7 +22,7 @@ from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.documents.sweep import CellRow
 from socratic_bench.errors import BenchError, Stopped, Words
 from socratic_bench.sweeps.control import CellJob, SweepControl
-from socratic_bench.sweeps.engine import SweepEngine
+from socratic_bench.sweeps.engine import SweepEngine, wait
 from socratic_bench.sweeps.grid import Grid
 from socratic_bench.sweeps.shared import Shared
 from socratic_bench.sweeps.thread_caches import said_to_processes
@@ -106,23 +106,18 @@ class ProcessPool(Struct, frozen=True, kw_only=True):
         n = self.n_processes
         shares = zip(_shares(self.at_once, n), _shares(self.n_connections, n), strict=True)
         workers = [_Worker(self, *share) for share in shares if share[0]]
+
+        def end() -> None:
+            for worker in workers:
+                worker.end()
+
         with ThreadPoolExecutor(len(workers), thread_name_prefix="worker") as pool:
             for future in [pool.submit(worker.play) for worker in workers]:
-                _wait(future, workers, cancel_token)
+                wait(future, cancel_token, end)
 
 
 def _shares(most: int, n: int) -> list[int]:
     return [most // n + (place < most % n) for place in range(n)]
-
-
-def _wait(future: "Future[None]", workers: "list[_Worker]", cancel_token: CancelToken) -> None:
-    try:
-        cancel_token.result(future)
-    except BenchError as error:
-        cancel_token.end(error)
-        for worker in workers:
-            worker.end()
-        future.result()
 
 
 class _Worker:
