@@ -42,27 +42,11 @@ def build_parser() -> Parser:
 
 def _checked(files: Sequence[str], benchmark: str | None) -> "ValidationDocument":
     from socratic_bench.benchmarks import load_benchmark
-    from socratic_bench.documents.validation import FileEntry, ValidationDocument
-    from socratic_bench.errors import in_short
     from socratic_bench.sweeps.validation import validate
 
     from .output import DEFAULT_BENCHMARK
 
-    report = validate([*dict.fromkeys(files)], load_benchmark(benchmark or DEFAULT_BENCHMARK))
-    return ValidationDocument(
-        ok=not report.n_problems,
-        n_problems=report.n_problems,
-        files=[
-            FileEntry(
-                file=one.file,
-                file_kind=one.file_kind,
-                ok=not one.problems,
-                problems=[*in_short(one.problems)],
-            )
-            for one in report.files
-        ],
-        problems=[*in_short(report.problems)],
-    )
+    return validate([*dict.fromkeys(files)], load_benchmark(benchmark or DEFAULT_BENCHMARK))
 
 
 def _say(document: "ValidationDocument") -> None:

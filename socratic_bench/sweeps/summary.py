@@ -20,6 +20,7 @@ from socratic_bench.sweeps.times import survival
 from socratic_bench.types import Json
 
 Rows = Mapping[str, CellRow]
+_OF_FAILED = FailedCell.__struct_fields__  # rows have them, too
 
 
 def primary_metric(benchmark: Benchmark) -> PrimaryMetric:
@@ -109,15 +110,5 @@ def entries(ended: Iterable[CellRow], by: PrimaryMetric) -> list[CellEntry]:
 
 def failed(ended: Iterable[CellRow]) -> list[FailedCell]:
     """The cells that failed."""
-    return [
-        FailedCell(
-            cell=row.cell,
-            run_id=row.run_id,
-            axes=row.axes,
-            repeat=row.repeat,
-            end_reason=row.end_reason,
-            error=row.error,
-        )
-        for row in ended
-        if row.status != "completed"
-    ]
+    rows = (row for row in ended if row.status != "completed")
+    return [FailedCell(**{name: getattr(row, name) for name in _OF_FAILED}) for row in rows]

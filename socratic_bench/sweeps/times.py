@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from socratic_bench.documents.estimates import Estimate, Survival
 from socratic_bench.documents.scalars import FIGURE_PLACES, to_places
 from socratic_bench.documents.sweep import CellRow
@@ -45,25 +47,24 @@ def survival_of(clusters: Clusters, horizon: float, *, has_limits: bool) -> Surv
     """The figures of the curve over all times; limits raise `ImportError` without numpy."""
     times = [one for some in clusters for one in some]
     steps = curve(times)
-    middle, mean = median(steps), restricted_mean(steps, horizon)
-    estimates = Estimate(value=middle), Estimate(value=round(mean, FIGURE_PLACES))
+    middle = Estimate(value=median(steps))
+    mean = Estimate(value=round(restricted_mean(steps, horizon), FIGURE_PLACES))
     if has_limits:
         from socratic_bench.statistics.bootstrap import in_fixed_order, survival_limits
 
         limits = survival_limits(in_fixed_order(clusters), horizon)
-        estimates = (
-            Estimate(value=middle, low=limits.median.low, high=limits.median.high),
-            Estimate(
-                value=round(mean, FIGURE_PLACES),
-                low=to_places(limits.restricted_mean.low, FIGURE_PLACES),
-                high=to_places(limits.restricted_mean.high, FIGURE_PLACES),
-            ),
+        of_mean = limits.restricted_mean
+        middle = replace(middle, low=limits.median.low, high=limits.median.high)
+        mean = replace(
+            mean,
+            low=to_places(of_mean.low, FIGURE_PLACES),
+            high=to_places(of_mean.high, FIGURE_PLACES),
         )
     return Survival(
         n=len(times),
         n_events=sum(one.is_event for one in times),
         n_clusters=len(clusters),
-        median=estimates[0],
-        restricted_mean=estimates[1],
+        median=middle,
+        restricted_mean=mean,
         horizon=horizon,
     )

@@ -4,11 +4,10 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from msgspec import Struct
-
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents.sweep_plan import MODELS, plan_keys
-from socratic_bench.errors import UsageError, Words
+from socratic_bench.documents.validation import FileEntry, ValidationDocument
+from socratic_bench.errors import UsageError, Words, in_short
 from socratic_bench.ports import Benchmark
 from socratic_bench.pricing.table import load_prices
 from socratic_bench.settings import OFFLINE_REGION, Sources, read_bounded, table
@@ -22,38 +21,29 @@ OWN = "own"  # a file of the benchmark's, which has its own word for it
 UNKNOWN = "unknown"  # what it is cannot be told, since it cannot be read
 
 
-class Validated(Struct, frozen=True, kw_only=True):
-    """A file, what it was read as, and what is wrong with it, a sentence each."""
-
-    file: str
-    file_kind: str
-    problems: tuple[str, ...]
-
-
-class Validation(Struct, frozen=True, kw_only=True):
-    """What was found in each file, and what no single one is to blame for."""
-
-    files: tuple[Validated, ...]
-    problems: tuple[str, ...]
-
-    @property
-    def n_problems(self) -> int:
-        return len(self.problems) + sum(len(one.problems) for one in self.files)
-
-
-def validate(files: Sequence[str], benchmark: Benchmark) -> Validation:
+def validate(files: Sequence[str], benchmark: Benchmark) -> ValidationDocument:
     """Check each file as what its name and content show it to be."""
     kinds = {file: _kind(file, benchmark) for file in files}
     own = benchmark.check_files([file for file, kind in kinds.items() if kind == OWN])
-    checked = [
-        Validated(
-            file=file, file_kind=benchmark.file_kind, problems=_plain(file, own.problems[file])
-        )
-        if kind == OWN
-        else Validated(file=file, file_kind=kind, problems=_plain(file, [*_mistakes(file, kind)]))
+    found = {
+        file: _plain(file, own.problems[file] if kind == OWN else [*_mistakes(file, kind)])
         for file, kind in kinds.items()
-    ]
-    return Validation(files=tuple(checked), problems=tuple(own.together))
+    }
+    n_problems = len(own.together) + sum(map(len, found.values()))
+    return ValidationDocument(
+        ok=not n_problems,
+        n_problems=n_problems,
+        files=[
+            FileEntry(
+                file=file,
+                file_kind=benchmark.file_kind if kind == OWN else kind,
+                ok=not found[file],
+                problems=[*in_short(found[file])],
+            )
+            for file, kind in kinds.items()
+        ],
+        problems=[*in_short(own.together)],
+    )
 
 
 def _kind(file: str, benchmark: Benchmark) -> str:
