@@ -76,9 +76,9 @@ def simulate(
             )
         return models[model_id]
 
-    bench = _bench(plan, event_queue, model)
+    judging = _judging(plan, event_queue, model)
     speakers = {role: model(model_id) for role, model_id in plan.speakers.items()}
-    context = _SimulatedContext(speakers[tested], speakers, model, plan, event_queue, bench)
+    context = _SimulatedContext(speakers[tested], speakers, model, plan, event_queue, judging)
     episode_result, refusal = _played(plan, context, event_queue)
     calls = {
         role: [call for made in models.values() for call in made.calls[role]]
@@ -90,12 +90,12 @@ def simulate(
         episode_result,
         event_queue.now_ms / 1000,
         refusal,
-        lacks_closing=bool(bench and bench.lacks_closing),
+        lacks_closing=bool(judging and judging.lacks_closing),
     )
     return Simulation(expectation, models)
 
 
-class _Bench(Struct):
+class _SimulatedJudging(Struct):
     """Judges turns while the dialogue goes on, as a `Record` does: each a moment after it was
     played, several at once, but only one until the judge's prefix is in the cache.
     """
@@ -170,7 +170,7 @@ class _SimulatedContext(Struct):
     model_of: Callable[[str], Model]
     plan: Plan
     event_queue: EventQueue
-    bench: _Bench | None
+    judging: _SimulatedJudging | None
     turns: dict[int, Turn] = field(default_factory=dict)
     _n_busy: int = 0
 
@@ -184,12 +184,12 @@ class _SimulatedContext(Struct):
     def publish(self, turn: Turn) -> None:
         self.turns[turn.index] = turn
         is_due = self.plan.rubric_of(turn.index) is not None and turn.unscorable is None
-        if self.bench and is_due and not turn.replayed:
-            self.bench.take(TurnsSoFar(self.turns, turn.index))
+        if self.judging and is_due and not turn.replayed:
+            self.judging.take(TurnsSoFar(self.turns, turn.index))
 
     def play_items(self, play: PlayItem) -> None:
         """One after the other, each at the time at which one of those before it has ended."""
-        items = Items(self.plan.episode.opening.n_items or 0, is_judged=self.bench is not None)
+        items = Items(self.plan.episode.opening.n_items or 0, is_judged=self.judging is not None)
         while (index := items.take()) is not None:
             self._play_one(items, play, index)
             self._wait_for_fewer_than(self.plan.config.max_concurrency)
@@ -230,13 +230,13 @@ def _played(
                 raise
             episode_result = EpisodeResult(end_reason="budget")
         event_queue.cut_delays()
-        if context.bench:
-            context.bench.conclude(context.all_turns, episode_result)
+        if context.judging:
+            context.judging.conclude(context.all_turns, episode_result)
         event_queue.finish()
     except Stopped as stopped:
         judges = stopped.__cause__ if isinstance(stopped.__cause__, ModelError) else None
         return EpisodeResult(end_reason=stopped.end_reason), judges
-    if context.bench and context.bench.is_over_budget:
+    if context.judging and context.judging.is_over_budget:
         return EpisodeResult(end_reason="budget"), None
     return episode_result, refusal
 
@@ -247,14 +247,14 @@ def _emulated_minimum(model_id: str) -> int:
     return cache_minimum(model_id)
 
 
-def _bench(
+def _judging(
     plan: Plan, event_queue: EventQueue, model: Callable[[str], SimulatedModel]
-) -> _Bench | None:
+) -> _SimulatedJudging | None:
     rubric, jurors = plan.rubric, plan.config.jurors
     if rubric is None or not jurors:
         return None
     judge = partial(Judge, rubric=rubric, seed=plan.config.seed or 0, now=utc_now)
     jury = jury_of(plan.config, judge, model, at_once=event_queue.at_once)
-    bench = _Bench(jury, [*map(model, jurors)], plan, event_queue)
-    event_queue.beside = bench.judge_next
-    return bench
+    judging = _SimulatedJudging(jury, [*map(model, jurors)], plan, event_queue)
+    event_queue.beside = judging.judge_next
+    return judging

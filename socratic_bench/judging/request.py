@@ -181,26 +181,26 @@ def _material(judge_input: JudgeInput, code: str) -> str:
 
 
 def _instructions(rubric: Rubric) -> tuple[str, ...]:
-    rules = _RULES.format(context=_context(rubric), names=_names(rubric))
     return (
         rubric.instructions,
-        _levels(rubric),
+        "\n\n".join(map(_levels, rubric.dimensions)),
         _events(rubric),
         _examples(rubric),
-        rules,
+        _rules(rubric),
         _QUOTING if rubric.has_quotes else "",
     )
 
 
-def _context(rubric: Rubric) -> str:
-    return "the end of a dialogue" if rubric.is_dialogue else "what the reply answers"
-
-
-def _names(rubric: Rubric) -> str:
+def _rules(rubric: Rubric) -> str:
     asking, tested = (f"[{name}-…]" for name in rubric.speakers)
     if rubric.is_dialogue:
-        return f"{asking} or {tested} before what each of them says"
-    return f"a name such as {asking} before each part of it"
+        context, names = (
+            "the end of a dialogue",
+            f"{asking} or {tested} before what each of them says",
+        )
+    else:
+        context, names = "what the reply answers", f"a name such as {asking} before each part of it"
+    return _RULES.format(context=context, names=names)
 
 
 def _examples(rubric: Rubric) -> str:
@@ -231,11 +231,7 @@ def _events(rubric: Rubric) -> str:
     return "\n".join(["events, each seen or not, whatever the scores are:", *lines])
 
 
-def _levels(rubric: Rubric) -> str:
-    return "\n\n".join(_dimension(dimension) for dimension in rubric.dimensions)
-
-
-def _dimension(dimension: Dimension) -> str:
+def _levels(dimension: Dimension) -> str:
     head = (
         f"{dimension.name}: {dimension.low:g} to {dimension.high:g} in steps of {dimension.step:g}"
     )

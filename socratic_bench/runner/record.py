@@ -47,7 +47,7 @@ class Record:
         self._played: Future[None] = Future()
         self._entering: dict[int, Future[None]] = {}
         self._judging: dict[int, Future[None]] = {}
-        self._desk = self._pool = Workers(scope.services.threads, 1)
+        self._turn_worker = self._judges = Workers(scope.services.threads, 1)
         self._conclusion = Conclusion(scope, self._keep_conclusion)
 
     def judge_by(self, judge: "Callable[[], Jury | None]") -> None:
@@ -55,7 +55,7 @@ class Record:
         where nobody does.
         """
         self._conclusion.judge = cache(judge)
-        self._pool = Workers(self._scope.services.threads, self._scope.plan.judges_at_once)
+        self._judges = Workers(self._scope.services.threads, self._scope.plan.judges_at_once)
 
     def add(self, turn: Turn) -> None:
         """Keep a turn; returns at once. It is measured, stored and judged in other threads, in
@@ -68,7 +68,7 @@ class Record:
                 raise ValueError(f"turn {turn.index} was published before")
             self._turns[turn.index] = turn
             self._newest = turn.index
-            self._entering[turn.index] = self._desk.submit(partial(self._enter, turn.index))
+            self._entering[turn.index] = self._turn_worker.submit(partial(self._enter, turn.index))
 
     def wait(self, outcome: Outcome) -> None:
         """After the last turn: wait until all are judged, and the episode as a whole. Raises what
@@ -115,8 +115,8 @@ class Record:
         with self._lock:
             self._is_closed = True
         wait([*self._entering.values()], timeout=LAST_TURNS_S)
-        self._desk.close()
-        self._pool.close()
+        self._turn_worker.close()
+        self._judges.close()
 
     def _end_play(self) -> None:
         with suppress(InvalidStateError):
@@ -161,7 +161,7 @@ class Record:
         elif turn.unscorable is None:
             judge = jury.by(rubric)
             with self._lock:
-                self._judging[index] = self._pool.submit(partial(self._have_judged, judge, index))
+                self._judging[index] = self._judges.submit(partial(self._have_judged, judge, index))
         else:
             self._keep_verdict(turn)
 

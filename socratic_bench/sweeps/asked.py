@@ -20,7 +20,6 @@ from socratic_bench.sweeps.plan_file import NO_PLAN, PlanFile
 from socratic_bench.sweeps.plan_models import TARGETS
 from socratic_bench.sweeps.prompts import read_prompts
 from socratic_bench.sweeps.settings import SweepSettings
-from socratic_bench.sweeps.shared import rate_targets_of
 
 # Settings of a run by which one is found again: a sweep finds its runs by itself.
 NOT_OF_CELLS = ("resume", "resume-from")
@@ -53,8 +52,19 @@ class Asked(Struct, frozen=True, kw_only=True):
         return {self.grid.base.prices_file or BUILT_IN: prices} if prices else tables
 
     def targets(self) -> tuple[RateTarget, ...]:
-        """The limits a minute that no model is sent more than."""
-        return rate_targets_of(self.settings.target_rpm, self.settings.target_tpm)
+        """The limits a minute that no model is sent more than: of models that are named, and of
+        each other model, whoever calls it.
+        """
+        requests = {one.model: one.per_min for one in self.settings.target_rpm}
+        tokens = {one.model: one.per_min for one in self.settings.target_tpm}
+        return tuple(
+            RateTarget(
+                model=name,
+                requests_per_minute=requests.get(name, requests.get(None)),
+                tokens_per_minute=tokens.get(name, tokens.get(None)),
+            )
+            for name in {**requests, **tokens}
+        )
 
 
 def read_sweep(

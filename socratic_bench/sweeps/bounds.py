@@ -87,7 +87,7 @@ def without_extra(bounds: Iterable[Bound], has_intervals: Callable[[], bool]) ->
             yield Problem.of(NO_EXTRA, word=one.word, metric=one.metric)
 
 
-class Coming(Struct, kw_only=True):
+class Feasibility(Struct, kw_only=True):
     """What the prepared runs of a sweep say of the figures that are to come: by sample, of how many
     parts each metric can be; whether anybody is asked for a verdict, where these have one. `method`
     is how intervals are made; more samples are given by the settings `axes`.

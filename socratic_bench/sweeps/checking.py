@@ -12,7 +12,7 @@ from socratic_bench.calling.rate_targets import RateTargets
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.runner import prepare
 from socratic_bench.sweeps.asked import Asked, axis_settings, names_any
-from socratic_bench.sweeps.bounds import Coming, misnamed, without_extra
+from socratic_bench.sweeps.bounds import Feasibility, misnamed, without_extra
 from socratic_bench.sweeps.grid import MODEL
 from socratic_bench.sweeps.plan_models import TARGETS
 
@@ -41,14 +41,14 @@ def check(
     targets = RateTargets(asked.targets())
     called = {*asked.plan.ids} if MODEL in asked.unread else set()
     axes = [one.name for one in axis_settings() if one.setting.is_sample]
-    coming = Coming(method=asked.settings.interval, axes=axes)
+    feasibility = Feasibility(method=asked.settings.interval, axes=axes)
     kinds = {tuple(cell.values.items()): cell for cell in reversed(grid.cells())}
     for cell in kinds.values():
         config = replace(grid.config(cell), max_cost_usd=grid.base.max_cost_usd)
         try:
             plan = prepare(config, price_tables=tables)
             called.update(*plan.asked_models.values())
-            coming.add(tuple(cell.values.get(axis) for axis in grid.cluster_axes), plan)
+            feasibility.add(tuple(cell.values.get(axis) for axis in grid.cluster_axes), plan)
         except UsageError as error:
             called.update(_named_by(config))
             # That an axis has no value is said already where none could be read.
@@ -60,7 +60,7 @@ def check(
         found.update(dict.fromkeys(_targets_of_none(asked, called)))
     if asked.bounds and not found:  # what they can come to is known once all can be played
         benchmark = load_benchmark(grid.base.benchmark)
-        found.update(dict.fromkeys(coming.problems(asked.bounds, benchmark)))
+        found.update(dict.fromkeys(feasibility.problems(asked.bounds, benchmark)))
     if found:
         raise UsageError([*found], hint="socratic-runner sweep --help lists every flag.")
 

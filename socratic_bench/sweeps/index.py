@@ -39,10 +39,6 @@ def sweep_key(sweep_id: str) -> str:
     return f"{FOLDER}{sweep_id}/sweep.json"
 
 
-def cells_folder(sweep_id: str) -> str:
-    return f"{FOLDER}{sweep_id}/cells/"
-
-
 def begun_sweeps(store: ListedStore) -> Iterator[SweepFile]:
     """What the sweeps of a store began with, the newest first; others' files are passed over."""
     for name in sorted(store.folders(FOLDER), reverse=True):
@@ -71,7 +67,7 @@ class CellIndex:
         notice: Callable[[str], None],
     ) -> None:
         self._store = store
-        self._folder = cells_folder(sweep_id)
+        self._folder = f"{FOLDER}{sweep_id}/cells/"
         self._sweep_id = sweep_id
         self._notice = notice
         self._lock = Lock()

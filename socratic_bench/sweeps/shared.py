@@ -1,6 +1,6 @@
 """What all processes of a sweep share, and the services that each makes of it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
@@ -14,7 +14,6 @@ from socratic_bench.ports import Benchmark
 from socratic_bench.pricing.table import PriceTable
 from socratic_bench.services import Services
 from socratic_bench.sweeps.grid import Grid
-from socratic_bench.sweeps.settings import Target
 
 
 class Shared(Struct, frozen=True, kw_only=True):
@@ -72,20 +71,6 @@ class Shared(Struct, frozen=True, kw_only=True):
 
     def _file(self, name: str) -> Path | None:
         return Path(self.folder, name) if self.folder else None
-
-
-def rate_targets_of(rpm: Sequence[Target], tpm: Sequence[Target]) -> tuple[RateTarget, ...]:
-    """The targets of models that are named, and those of each other model, whoever calls it."""
-    requests = {one.model: one.per_min for one in rpm}
-    tokens = {one.model: one.per_min for one in tpm}
-    return tuple(
-        RateTarget(
-            model=name,
-            requests_per_minute=requests.get(name, requests.get(None)),
-            tokens_per_minute=tokens.get(name, tokens.get(None)),
-        )
-        for name in {**requests, **tokens}
-    )
 
 
 def ask_of_all(targets: RateTargets, grid: Grid, benchmark: Benchmark) -> None:
