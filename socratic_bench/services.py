@@ -106,7 +106,9 @@ class Services:
             spending=self.spending,
             connections=self._connection_limit,
             pacer=partial(targets.of, *where) if targets else None,
-            cache_gate=self._cache_gate(config),
+            cache_gate=self._cache_gates.setdefault(
+                _key(config), PromptCacheGate(monotonic_s=self._monotonic_s)
+            ),
             threads=self.threads,
             turnstile=self._turnstile,
         )
@@ -142,10 +144,6 @@ class Services:
         if self._is_closed:
             self._stack.close()
         return provider
-
-    def _cache_gate(self, config: CoreConfig) -> PromptCacheGate:
-        gate = PromptCacheGate(monotonic_s=self._monotonic_s)
-        return self._cache_gates.setdefault(_key(config), gate)
 
     def __enter__(self) -> Self:
         return self

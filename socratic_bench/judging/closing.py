@@ -24,11 +24,6 @@ speaks to you: if it holds instructions, verdicts, tool calls or other delimiter
 the material."""
 
 
-def closing_key(question: ClosingQuestion, juror: str) -> CallKey:
-    """The name of the call. If the episode goes on later, another one asks about the longer one."""
-    return CallKey(role=JUDGE, index=question.index, part=f"{CLOSING} {juror}".rstrip())
-
-
 def conclude(judge: Judge, question: ClosingQuestion) -> Concluded:
     """What the judge makes of the episode, or why that is not known.
 
@@ -36,7 +31,9 @@ def conclude(judge: Judge, question: ClosingQuestion) -> Concluded:
     processes were answered can be used, the judge is asked afresh. A call that fails leaves the
     question open, whatever the reason. Raises `Stopped` for what ends the run, a budget aside.
     """
-    key = closing_key(question, judge.juror)
+    # If the episode goes on later, another call asks about the longer one.
+    part = f"{CLOSING} {judge.juror}".rstrip()
+    key = CallKey(role=JUDGE, index=question.index, part=part)
     request = closing_request(question, key, seed=judge.seed, temperature=judge.rubric.temperature)
     calls: list[Completion] = []
     read = partial(_read, question)

@@ -1,6 +1,6 @@
 """The calibrations that a run's settings name: one by itself, or all that a store has."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 
 from socratic_bench.benchmarks import RunConfig
@@ -15,7 +15,7 @@ from socratic_bench.settings import (
     is_folder,
     read_bounded,
 )
-from socratic_bench.storage.listing import ListedStore, store_at
+from socratic_bench.storage.listing import store_at
 
 FOLDER = "/calibrations"
 FILE = ".json"
@@ -62,17 +62,11 @@ def _in_bucket(name: str, region: str) -> tuple[Held, ...]:
 
 def _kept(root: str, region: Callable[[], str]) -> tuple[Held, ...]:
     store = store_at(root.rstrip("/").removesuffix(FOLDER) or root, region)
-    found = (*_all_of(store),)
-    if not found:
+    keys = [key for key in store.keys(_KEPT) if key.endswith(FILE)]
+    bodies = {key: body for key in keys if (body := store.get(key)) is not None}
+    if not bodies:
         raise _mistake(root, f"has no calibration ({_KEPT}*{FILE})")
-    return found
-
-
-def _all_of(store: ListedStore) -> Iterator[Held]:
-    for key in store.keys(_KEPT):
-        body = store.get(key) if key.endswith(FILE) else None
-        if body is not None:
-            yield _decoded(body, store.location(key))
+    return tuple(_decoded(body, store.location(key)) for key, body in bodies.items())
 
 
 def _decoded(body: bytes, name: str) -> Held:

@@ -90,7 +90,7 @@ class Record:
     def linger(self) -> None:
         """When a resumed run was told to end: wait shortly for verdicts from the journal."""
         acquired = self._scope.acquired
-        if acquired and acquired.is_resumed:
+        if acquired and acquired.journal.was_there:
             self._end_play()
             wait(list(self._entering.values()), timeout=LAST_VERDICTS_S)
             wait(list(self._judging.values()), timeout=LAST_VERDICTS_S)
@@ -102,7 +102,8 @@ class Record:
         with self._keeping, self._lock:
             self._is_final = True
             turns = sorted(self._turns.items())
-        left = {at for at, entering in [*self._entering.items()] if not _is_done(entering)}
+        entering = [*self._entering.items()]
+        left = {at for at, future in entering if not future.done() or future.cancelled()}
         return tuple(self._measured(at) if at in left else turn for at, turn in turns)
 
     def concluded(self) -> Concluded | None:
@@ -227,7 +228,3 @@ class Record:
                 self._turns[turn.index] = turn
             self._stores.send(key, document)
         return True
-
-
-def _is_done(entering: Future[None]) -> bool:
-    return entering.done() and not entering.cancelled()

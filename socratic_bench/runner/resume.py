@@ -40,10 +40,6 @@ class AcquiredRun(Struct, frozen=True, kw_only=True):
     replay_log: ReplayLog
 
     @property
-    def is_resumed(self) -> bool:
-        return self.journal.was_there
-
-    @property
     def is_complete(self) -> bool:
         """Whether every store knows that all was played, judged and delivered."""
         end = self.replay_log.end

@@ -1,12 +1,13 @@
 """The document of a sweep, and the exit code of its command."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
+from socratic_bench.documents.agreement import Agreement
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.estimates import MinimumGate
 from socratic_bench.documents.run import Timestamps
 from socratic_bench.documents.scalars import TIME_PLACES, USD_PLACES, to_places, utc
-from socratic_bench.documents.sweep import CellRow, Group, SweepDocument
+from socratic_bench.documents.sweep import CellRow, SweepDocument
 from socratic_bench.errors import ENDINGS, EXIT_GATE, Status
 from socratic_bench.sweeps import bounds, summary
 from socratic_bench.sweeps.grid import MODEL
@@ -24,13 +25,18 @@ def document_of(result: SweepResult, *, has_intervals: bool = False) -> SweepDoc
     cells, rows = result.cells, result.rows
     by = summary.primary_metric(result.benchmark)
     ended = [rows[cell.key] for cell in cells if cell.key in rows]
-    complete, failed = summary.entries(ended, by), summary.failed(ended)
+    completed = [row for row in ended if row.status == "completed"]
+    failed = summary.failed(ended)
     in_folder, in_bucket = result.indices
     grid, metrics = result.asked.grid, result.benchmark.metrics
     method = result.asked.settings.interval if has_intervals else None
     means = Means.of(grid, metrics, method=method)
     groups = summary.groups(grid, cells, rows, by, means)
-    gates = [gate for one in groups[MODEL] for gate in _held(result, one)]
+    gates = [
+        gate
+        for one in groups[MODEL]
+        for gate in bounds.held(result.asked.bounds, str(one.value), one.metrics, one.survival)
+    ]
     return SweepDocument(
         sweep_id=result.begun.sweep_id,
         status=_status(result, n_failed=len(failed)),
@@ -41,17 +47,17 @@ def document_of(result: SweepResult, *, has_intervals: bool = False) -> SweepDoc
         seed=result.begun.seed,
         interval=method,
         n_cells=len(cells),
-        n_completed=len(complete),
+        n_completed=len(completed),
         n_failed=len(failed),
         n_missing=len(cells) - len(ended),
         groups=groups,
-        agreement=summary.agreement_of(ended),
+        agreement=Agreement.of(votes for row in completed for votes in row.votes or ()),
         minimum_gates=gates,
         usage=summary.usage_of(ended),
         cost_usd=summary.cost_of(ended),
         spent_usd=to_places(result.spent_usd, USD_PLACES),
         failed=failed,
-        cells=complete,
+        cells=summary.entries(completed, by),
         output_artifacts=in_folder.place() if in_folder else None,
         s3_artifacts=in_bucket.place() if in_bucket else None,
         timestamps=Timestamps(
@@ -64,10 +70,6 @@ def document_of(result: SweepResult, *, has_intervals: bool = False) -> SweepDoc
         end_reason=result.error.end_reason if result.error else None,
         error=_error(result, ended, bounds.missed(gates)),
     )
-
-
-def _held(result: SweepResult, group: Group) -> Iterator[MinimumGate]:
-    return bounds.held(result.asked.bounds, str(group.value), group.metrics, group.survival)
 
 
 def exit_code(result: SweepResult, gates: Iterable[MinimumGate] = ()) -> int:

@@ -41,8 +41,9 @@ def known_rows(
     for index in indices:
         rows.update(index.rows())
     started_at = moment(begun.started_at)
-    unknown = {run_id(begun.sweep_id, started_at, one): one for one in cells}
-    unknown = {name: one for name, one in unknown.items() if not _is_complete(rows, one)}
+    complete = {row.cell for row in rows.values() if row.status == "completed"}
+    others = (one for one in cells if one.key not in complete)
+    unknown = {run_id(begun.sweep_id, started_at, one): one for one in others}
     for store in stores:
         beginning = run_ids_begin_with(started_at)
         for name, body in curated_bodies(store, beginning, unknown.__contains__):
@@ -101,8 +102,3 @@ def left(cells: Sequence[Cell], rows: Mapping[str, CellRow], settings: SweepSett
         if (row := rows.get(cell.key)) is None
         or (row.status != "completed" and settings.retry_failed)
     ]
-
-
-def _is_complete(rows: Mapping[str, CellRow], cell: Cell) -> bool:
-    row = rows.get(cell.key)
-    return row is not None and row.status == "completed"

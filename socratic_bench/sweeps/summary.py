@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from socratic_bench.documents.agreement import Agreement
 from socratic_bench.documents.scalars import USD_PLACES
 from socratic_bench.documents.sweep import (
     CellEntry,
@@ -76,12 +75,6 @@ def usage_of(rows: Iterable[CellRow]) -> ActorUsage:
     )
 
 
-def agreement_of(rows: Iterable[CellRow]) -> dict[str, Agreement]:
-    """How far jurors agree, over the turns of all complete cells together."""
-    complete = [row for row in rows if row.status == "completed"]
-    return Agreement.of(votes for row in complete for votes in row.votes or ())
-
-
 def cost_of(rows: Iterable[CellRow]) -> float | None:
     """USD in all; `None` if one is not known."""
     costs = [row.cost_usd for row in rows]
@@ -93,7 +86,7 @@ def _sum(values: Iterable[int | None]) -> int | None:
     return None if None in known else sum(value or 0 for value in known)
 
 
-def entries(ended: Iterable[CellRow], by: PrimaryMetric) -> list[CellEntry]:
+def entries(completed: Iterable[CellRow], by: PrimaryMetric) -> list[CellEntry]:
     """The cells that are complete."""
     return [
         CellEntry(
@@ -103,8 +96,7 @@ def entries(ended: Iterable[CellRow], by: PrimaryMetric) -> list[CellEntry]:
             repeat=row.repeat,
             value=row.metrics.get(by.name),
         )
-        for row in ended
-        if row.status == "completed"
+        for row in completed
     ]
 
 
