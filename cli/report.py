@@ -127,7 +127,7 @@ def _calibrations(found: Namespace) -> "Sequence[Held]":
     if found.calibration is None:
         return ()
     from socratic_bench.errors import UsageError
-    from socratic_bench.runner.held_judge import calibrations_at
+    from socratic_bench.runner.calibrations import calibrations_at
 
     from .run import call_by_flags
     from .sources import bucket_region

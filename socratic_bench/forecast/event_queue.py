@@ -24,7 +24,7 @@ class EventQueue:
     that has its own wait for each other, as a dialogue's calls do.
     """
 
-    def __init__(self, now_ms: float, deadline_ms: float | None = None) -> None:
+    def __init__(self, now_ms: float, deadline_ms: float | None) -> None:
         self.now_ms = now_ms
         self.n_ended = 0
         self.lock = threading.RLock()

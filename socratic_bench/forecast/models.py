@@ -25,7 +25,7 @@ from socratic_bench.types import JUDGE, CallKey, Completion, Request, Role, Usag
 Sizes = Callable[[str, Request], Sequence[Part]]  # `Provider.sizes`
 
 
-class SimulatedModel(Struct):
+class SimulatedModel(Struct, kw_only=True):
     """See `socratic_bench.ports.Model`. Each call advances the event queue.
 
     `largest` is its largest request, of `most_tokens` estimated input tokens. `warms`: the first
@@ -39,20 +39,15 @@ class SimulatedModel(Struct):
     event_queue: EventQueue
     latency_models: LatencyModels
     tested: Role
-    sizes: Sizes | None = None
-    cost_limit: Budget | None = None
-    cache_minimum: int | None = None
-    shared_prefixes: set[int] = field(default_factory=set)
+    sizes: Sizes | None
+    cost_limit: Budget | None
+    cache_minimum: int | None
+    cache: PrefixCache
+    seen: ObservedCapabilities
     largest: Wire | None = None
     most_tokens: int = 0
     warms: bool = False
     calls: dict[Role, list[Completion]] = field(default_factory=lambda: defaultdict(list))
-    _cache: PrefixCache = field(default_factory=PrefixCache)
-    _seen: ObservedCapabilities = field(default_factory=lambda: ObservedCapabilities(""))
-
-    def __post_init__(self) -> None:
-        self._seen = ObservedCapabilities(self.model_id)
-        self._cache = PrefixCache(self.shared_prefixes)
 
     def complete(self, request: Request, key: CallKey) -> Completion:
         with self.event_queue.lock:
@@ -99,7 +94,7 @@ class SimulatedModel(Struct):
         tokens = sum(part.tokens for part in parts)
         if tokens > self.most_tokens:
             self.most_tokens, self.largest = tokens, arguments
-        read, write = self._cache.use(parts, self.cache_minimum or self._can.cache_minimum)
+        read, write = self.cache.use(parts, self.cache_minimum or self._can.cache_minimum)
         return Usage(
             input_tokens=tokens,
             output_tokens=output_tokens,
@@ -115,7 +110,7 @@ class SimulatedModel(Struct):
         """
         refused: list[str] = []
         while True:
-            shaped = self._seen.shaped(request, self.options, refused)
+            shaped = self.seen.shaped(request, self.options, refused)
             kind = self.reply_model.refuses(shaped)
             if kind is None:
                 return shaped
@@ -134,9 +129,9 @@ class SimulatedModel(Struct):
                 )
 
     def _learn(self, request: Request, refused: Sequence[str]) -> None:
-        self._seen.learn(refused)
+        self.seen.learn(refused)
         self.warms = self.warms and caches_system(request, self._can)
 
     @property
     def _can(self) -> Capabilities:
-        return self.options.limit(self._seen.now)
+        return self.options.limit(self.seen.now)

@@ -15,6 +15,8 @@ from socratic_bench.forecast.reply_models import Emulated, Expected
 from socratic_bench.judging.judge import Judge
 from socratic_bench.judging.jury import Jury, jury_of
 from socratic_bench.ports import EpisodeResult, Length, Model, PlayItem
+from socratic_bench.pricing.caching import PrefixCache
+from socratic_bench.providers.bedrock.observed import ObservedCapabilities
 from socratic_bench.providers.bedrock.options import Options
 from socratic_bench.runner.budgets import budget_of
 from socratic_bench.runner.clock import utc_now
@@ -39,8 +41,8 @@ def simulate(
     length: Length,
     emulation: Emulation | None,
     scales: dict[str, float],
-    sizes: Sizes | None = None,
-    prefixes: Callable[[str], set[int]] = lambda _: set(),
+    sizes: Sizes | None,
+    prefixes: Callable[[str], set[int]],
 ) -> Simulation:
     """Play the plan with replies of a length; `scales` are counted tokens divided by estimated
     ones, `prefixes` what a model's cache has kept of the instructions of other runs.
@@ -62,17 +64,18 @@ def simulate(
                 Emulated(model_id, emulation) if emulation else Expected(plan, length, scale)
             )
             models[model_id] = SimulatedModel(
-                model_id,
-                reply_model,
-                scale,
-                Options.of(config),
+                model_id=model_id,
+                reply_model=reply_model,
+                scale=scale,
+                options=Options.of(config),
                 tested=tested,
                 sizes=sizes,
                 event_queue=event_queue,
                 latency_models=emulation.latency_models if emulation else ASSUMED[length],
                 cost_limit=cost_limit,
                 cache_minimum=_emulated_minimum(model_id) if emulation else None,
-                shared_prefixes=prefixes(model_id),
+                cache=PrefixCache(prefixes(model_id)),
+                seen=ObservedCapabilities(model_id),
             )
         return models[model_id]
 

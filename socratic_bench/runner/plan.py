@@ -182,7 +182,7 @@ def prepare(
 def _held_judges(config: RunConfig, found: list[Words]) -> "Sequence[Held]":
     if config.calibration is None:
         return ()
-    from socratic_bench.runner.held_judge import read_calibrations
+    from socratic_bench.runner.calibrations import read_calibrations
 
     try:
         return read_calibrations(config)

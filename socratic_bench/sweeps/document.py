@@ -22,16 +22,15 @@ REASONS_SHOWN = 3
 
 def document_of(result: SweepResult, *, has_intervals: bool = False) -> SweepDocument:
     """What is printed of a sweep; intervals of its means need the extra `stats`."""
-    cells, rows = result.cells, result.rows
+    cells, ended = result.cells, _ended(result)
     by = summary.primary_metric(result.benchmark)
-    ended = [rows[cell.key] for cell in cells if cell.key in rows]
     completed = [row for row in ended if row.status == "completed"]
     failed = summary.failed(ended)
     in_folder, in_bucket = result.indices
     grid, metrics = result.asked.grid, result.benchmark.metrics
     method = result.asked.settings.interval if has_intervals else None
     means = Means.of(grid, metrics, method=method)
-    groups = summary.groups(grid, cells, rows, by, means)
+    groups = summary.groups(grid, cells, result.rows, by, means)
     gates = [
         gate
         for one in groups[MODEL]
@@ -68,7 +67,7 @@ def document_of(result: SweepResult, *, has_intervals: bool = False) -> SweepDoc
         pace=[*result.pace],
         notices=[*result.notices],
         end_reason=result.error.end_reason if result.error else None,
-        error=_error(result, ended, bounds.missed(gates)),
+        error=_error(result, bounds.missed(gates)),
     )
 
 
@@ -76,17 +75,20 @@ def exit_code(result: SweepResult, gates: Iterable[MinimumGate] = ()) -> int:
     """The first that fits: a defect, a signal, credentials, budget or deadline, missing cells, a
     gate, of a run or of all runs of a model, or the judge coverage.
     """
-    ended = [result.rows[cell.key] for cell in result.cells if cell.key in result.rows]
+    ended = _ended(result)
     codes = {row.exit_code for row in ended}
-    error = result.error
     if EXIT_DEFECT in codes:
         return EXIT_DEFECT
-    if error:
-        return error.exit_code
+    if result.error:
+        return result.error.exit_code
     if len(ended) < len(result.cells) or any(row.status != "completed" for row in ended):
         return EXIT_MISSING
     is_missed = EXIT_GATE in codes or not all(one.passed for one in gates)
     return EXIT_GATE if is_missed else 0
+
+
+def _ended(result: SweepResult) -> list[CellRow]:
+    return [result.rows[cell.key] for cell in result.cells if cell.key in result.rows]
 
 
 def _status(result: SweepResult, *, n_failed: int) -> Status:
@@ -95,11 +97,10 @@ def _status(result: SweepResult, *, n_failed: int) -> Status:
     return "partial" if len(result.rows) > n_failed else "failed"
 
 
-def _error(
-    result: SweepResult, ended: Sequence[CellRow], missed: Sequence[str]
-) -> ErrorEntry | None:
+def _error(result: SweepResult, missed: Sequence[str]) -> ErrorEntry | None:
     if result.error:
         return ErrorEntry.of(result.error)
+    ended = _ended(result)
     failed = [row for row in ended if row.status != "completed"]
     n_missing = len(result.cells) - len(ended)
     if failed or n_missing:

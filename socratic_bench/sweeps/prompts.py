@@ -1,7 +1,6 @@
 """Reads a file of prompts: opening words, one run each."""
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from msgspec import Struct
 from socratic_bench.documents.prompts import LONGEST_ID, PromptLine
 from socratic_bench.errors import MOST_SHOWN, Problem, UsageError
 from socratic_bench.settings import MAX_TEXT_BYTES, read_bounded
+from socratic_bench.sweeps.plan_words import meant
 from socratic_bench.types import Json
 
 MAX_FILE_BYTES = 64 * 2**20
@@ -109,9 +109,9 @@ def _json_line(number: int, text: str) -> Iterator[Prompt | _Mistake]:
 def _wrong(found: dict[str, Json]) -> Iterator[str]:
     strange = (name for name in found if name not in PromptLine.__struct_fields__)
     for name in islice(strange, MOST_SHOWN):
-        near = get_close_matches(name[:LONGEST_ID], PromptLine.__struct_fields__, n=1)
-        meant = f"did you mean {near[0]}?" if near else "a line has prompt, and may have id."
-        yield f"{_escaped(repr(name[:LONGEST_ID]))} is not known; {meant}"
+        near = meant(name, PromptLine.__struct_fields__)
+        told = f"did you mean {near[0]}?" if near else "a line has prompt, and may have id."
+        yield f"{_escaped(repr(name[:LONGEST_ID]))} is not known; {told}"
     if "prompt" not in found:
         yield "prompt is missing."
     elif not isinstance(found["prompt"], str):
