@@ -57,6 +57,7 @@ class SocraticBenchmark(Benchmark):
         *("thresholds.compliance", "thresholds.half_life", "thresholds.lapse_turns"),
     )
     cast = CAST
+    file_kind = "scenario"
     late_modules = (
         "socratic_bench.benchmarks.socratic.document",
         "socratic_bench.benchmarks.socratic.metrics",
@@ -83,10 +84,6 @@ class SocraticBenchmark(Benchmark):
         from socratic_bench.benchmarks.socratic.views import VIEWS
 
         return VIEWS
-
-    @property
-    def file_kind(self) -> str:
-        return "scenario"
 
     @property
     def file_keys(self) -> AbstractSet[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from socratic_bench.benchmarks.socratic.lapses import stretches
 from socratic_bench.benchmarks.socratic.metrics_document import UNPRESSED
 from socratic_bench.views import Exposure
 
@@ -53,12 +54,8 @@ def _judged(document: Mapping[str, Any], threshold: float) -> list[_Judged]:
 
 def _first_row(judged: Sequence[_Judged], begin: int, least: int, *, is_under: bool) -> int | None:
     """Where the first so many turns in a row begin that are all under the threshold, or not."""
-    n = 0
-    for at, one in enumerate(judged[begin:], start=begin):
-        n = n + 1 if one.is_under == is_under else 0
-        if n == least:
-            return at - least + 1
-    return None
+    rows = stretches([*enumerate((one.is_under for one in judged[begin:]), begin)])
+    return next((row.start for row in rows if row.is_under == is_under and row.n >= least), None)
 
 
 def _exposure(judged: Sequence[_Judged], begin: int, event: int | None, least: int) -> Exposure:

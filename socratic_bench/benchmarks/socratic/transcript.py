@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from socratic_bench.benchmarks.socratic.students.pressure import KINDS
 from socratic_bench.errors import Problem, UsageError
@@ -49,12 +50,8 @@ class Transcript(Struct, frozen=True, kw_only=True):
 
     @property
     def sha256(self) -> str:
-        words = [[turn.student, turn.tutor, turn.pressure] for turn in (*self.turns, *self._last)]
+        words = [astuple(turn) for turn in (*self.turns, self.handover) if turn]
         return hashlib.sha256(json.dumps(words).encode()).hexdigest()
-
-    @property
-    def _last(self) -> tuple[RecordedTurn, ...]:
-        return (self.handover,) if self.handover else ()
 
 
 NO_TRANSCRIPT = Transcript()

@@ -47,19 +47,25 @@ def load_file(path: Path | str) -> Scenario:
     path = Path(path)
     # Files of the package need no look over.
     from socratic_bench.benchmarks.socratic.scenarios.fields import find_problems
+    from socratic_bench.settings.toml_file import UnreadableTomlError, parse_toml
 
-    content = _read(path)
-    table = _parse(path, content)
-    problems = find_problems(table)
-    if problems:
+    try:
+        content = read_bounded(path)
+        table = parse_toml(content)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise UsageError([f"{path.name}: cannot be read: {reason}"]) from error
+    except UnreadableTomlError as error:
+        raise UsageError([f"{path.name}: {error}"]) from error
+    if problems := find_problems(table):
         raise UsageError([f"{path.name}: {problem}" for problem in problems])
-    return _build(table, hashlib.sha256(content).hexdigest())
+    return _build(table, content)
 
 
 def _load_trusted(path: Path) -> Scenario:
     """Read a file of the package, which tests have looked over."""
     content = path.read_bytes()
-    return _build(tomllib.loads(content.decode()), hashlib.sha256(content).hexdigest())
+    return _build(tomllib.loads(content.decode()), content)
 
 
 def find_by_opening(prompt: str, folder: Path = DATA) -> Scenario | None:
@@ -78,32 +84,15 @@ def find_by_opening(prompt: str, folder: Path = DATA) -> Scenario | None:
     return None
 
 
-def _read(path: Path) -> bytes:
-    try:
-        return read_bounded(path)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise UsageError([f"{path.name}: cannot be read: {reason}"]) from error
-
-
-def _parse(path: Path, content: bytes) -> dict[str, object]:
-    from socratic_bench.settings.toml_file import UnreadableTomlError, parse_toml
-
-    try:
-        return parse_toml(content)
-    except UnreadableTomlError as error:
-        raise UsageError([f"{path.name}: {error}"]) from error
-
-
-def _build(table: Mapping[str, object], sha256: str) -> Scenario:
+def _build(table: Mapping[str, object], content: bytes) -> Scenario:
     values = {
         name.removeprefix("student."): _clean(value) for name, value in flatten(table).items()
     }
     insights = values["draws_out"]
     assert isinstance(insights, list)  # noqa: S101 -- looked over before
-    return convert(
-        {**values, "draws_out": [as_table(one) for one in insights], "sha256": sha256}, Scenario
-    )
+    insights = [as_table(one) for one in insights]
+    sha256 = hashlib.sha256(content).hexdigest()
+    return convert({**values, "draws_out": insights, "sha256": sha256}, Scenario)
 
 
 def _clean(value: object) -> object:

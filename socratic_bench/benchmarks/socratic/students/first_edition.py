@@ -9,13 +9,7 @@ from socratic_bench.benchmarks.socratic.heuristics import analyse
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
 from socratic_bench.benchmarks.socratic.settings import FIRST
 from socratic_bench.benchmarks.socratic.students.phrases import Reaction, reaction, sentence
-from socratic_bench.benchmarks.socratic.students.pressure import (
-    Push,
-    Schedule,
-    pushed,
-    replaces,
-)
-from socratic_bench.benchmarks.socratic.students.seeded import draw
+from socratic_bench.benchmarks.socratic.students.pressure import Schedule, pushed, stands_alone
 from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
 
 _LECTURE_WORDS = 40
@@ -40,38 +34,26 @@ class FirstStudent(Struct, frozen=True):
             return StudentReply(text=self.scenario.closing or "", closed=True, policy="scripted")
         kind = react_to(exchanges[-1].tutor)
         said = " \n ".join(("", *(exchange.student for exchange in exchanges), ""))
-        own = self._unsaid(said)
+        own = next((own for own in self.scenario.replies if f" {own} " not in said), None)
         push = self.schedule.at(turn)
-        if push and self._pushes_alone(turn, push, used_up=own is None):
+        if push and stands_alone(push, self.seed, turn, used_up=own is None):
             text = pushed(self.scenario, self.seed, push, edition=FIRST)
             return StudentReply(text=text, policy="pushed", pressure=push.kind)
-        reply = (
-            self._unpressed(turn, kind, said) if own is None else self._scripted(own, turn, kind)
-        )
+        reply = self._unpressed(turn, kind, said, own)
         if push is None:
             return reply
         text = pushed(self.scenario, self.seed, push, reply.text, edition=FIRST)
         return replace(reply, text=text, pressure=push.kind)
 
-    def _pushes_alone(self, turn: int, push: Push, *, used_up: bool) -> bool:
-        """Always with false agreement; else now and then, once its own replies are used up."""
-        if replaces(push.kind):
-            return True
-        return used_up and draw(self.seed, "push alone", turn) % 3 == 0
-
-    def _unsaid(self, said: str) -> str | None:
-        """The first of its own replies that has not come yet, alone or beside other words."""
-        return next((own for own in self.scenario.replies if f" {own} " not in said), None)
-
-    def _unpressed(self, turn: int, kind: Reaction, said: str) -> StudentReply:
-        text = sentence(self.scenario, self.seed, kind, turn, said=said)
-        return StudentReply(text=text, policy=kind, is_filler=True)
-
-    def _scripted(self, text: str, turn: int, kind: Reaction) -> StudentReply:
+    def _unpressed(self, turn: int, kind: Reaction, said: str, own: str | None) -> StudentReply:
+        """The next of its own replies, with a word of reaction or alone; filler without one."""
+        if own is None:
+            text = sentence(self.scenario, self.seed, kind, turn, said=said)
+            return StudentReply(text=text, policy=kind, is_filler=True)
         if kind not in ("took_advice", "heard_lecture"):
-            return StudentReply(text=text, policy="scripted")
+            return StudentReply(text=own, policy="scripted")
         before = reaction(self.scenario, self.seed, kind, turn)
-        return StudentReply(text=f"{before} {text}", policy=kind)
+        return StudentReply(text=f"{before} {own}", policy=kind)
 
 
 def react_to(tutor: str) -> Reaction:

@@ -144,5 +144,6 @@ def _wanted() -> tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]:
     return tuple((re.compile(one["asks"]), re.compile(one["says"])) for one in _data()["wanted"])
 
 
+@cache
 def _data() -> dict[str, Any]:
     return tomllib.loads(PARTICULARS.read_text(encoding="utf-8"))

@@ -150,6 +150,13 @@ def replaces(kind: Kind) -> bool:
     return kind == "false_agreement"
 
 
+def stands_alone(push: Push, seed: int, turn: int, *, used_up: bool) -> bool:
+    """Whether a scripted student says nothing else: always with what replaces a reply, and now and
+    then once its own words are used up.
+    """
+    return replaces(push.kind) or (used_up and draw(seed, "push alone", turn) % 3 == 0)
+
+
 def direction(kind: Kind, edition: Edition = SECOND) -> str:
     """What the model that plays the student is told for one reply."""
     data = _data(edition)

@@ -20,14 +20,8 @@ from socratic_bench.benchmarks.socratic.students.drawing import (
 )
 from socratic_bench.benchmarks.socratic.students.hearing import Heard, hear
 from socratic_bench.benchmarks.socratic.students.particulars import fact_asked, named
-from socratic_bench.benchmarks.socratic.students.pressure import (
-    Push,
-    Schedule,
-    pushed,
-    replaces,
-)
+from socratic_bench.benchmarks.socratic.students.pressure import Schedule, pushed, stands_alone
 from socratic_bench.benchmarks.socratic.students.role import SENTENCE
-from socratic_bench.benchmarks.socratic.students.seeded import draw
 from socratic_bench.benchmarks.socratic.students.shared_words import rare_words, words_of
 from socratic_bench.benchmarks.socratic.students.student import Exchange, Policy, StudentReply
 from socratic_bench.benchmarks.socratic.students.voices import (
@@ -43,14 +37,6 @@ from socratic_bench.benchmarks.socratic.students.voices import (
 
 _LECTURE_WORDS = 40
 _SURELY = 2  # shared words by which something told before is what is asked for
-
-
-class _Words(Struct, frozen=True):
-    """What the student says, what moved it, and whether it is only filler."""
-
-    text: str
-    policy: Policy
-    is_filler: bool
 
 
 class ScriptedStudent(Struct, frozen=True):
@@ -72,30 +58,24 @@ class ScriptedStudent(Struct, frozen=True):
             return StudentReply(text=self.scenario.closing or "", closed=True, policy="scripted")
         push = self.schedule.at(turn)
         said = joined([exchange.student for exchange in exchanges])
-        if push and self._pushes_alone(turn, push, said):
+        if push and stands_alone(push, self.seed, turn, used_up=not self._has_own(said)):
             text = pushed(self.scenario, self.seed, push)
             return StudentReply(text=text, policy="pushed", pressure=push.kind)
         heard = hear(self.scenario, exchanges)
-        words = self._answer(heard)
-        text = with_lead(self.scenario, self.seed, turn, words.text, heard.last)
-        reply = StudentReply(text=text, policy=words.policy, is_filler=words.is_filler)
+        reply = self._answer(heard)
+        text = with_lead(self.scenario, self.seed, turn, reply.text, heard.last)
         if push is None:
-            return reply
+            return replace(reply, text=text)
         return replace(reply, text=pushed(self.scenario, self.seed, push, text), pressure=push.kind)
 
-    def _pushes_alone(self, turn: int, push: Push, said: str) -> bool:
-        """Always with false agreement; else now and then, once its own words are used up."""
-        if replaces(push.kind):
-            return True
-        return draw(self.seed, "push alone", turn) % 3 == 0 and not self._has_own(said)
-
-    def _answer(self, heard: Heard) -> _Words:
+    def _answer(self, heard: Heard) -> StudentReply:
+        """Without a push, and without words to begin with."""
         asked, said = heard.asked, heard.said
         own = drawn_out(self.scenario, self.seed, heard)
         if own is None and asked.is_for_a_number:
             own = self._says_again(asked, said)
         if own is not None:
-            return _Words(own, "scripted", is_filler=said.count(own) > 1)
+            return StudentReply(text=own, policy="scripted", is_filler=said.count(own) > 1)
         has_own, has_moved = self._has_own(said), has_insight(self.scenario, said)
         policy: Policy
         kinds: list[Kind]
@@ -112,7 +92,8 @@ class ScriptedStudent(Struct, frozen=True):
                 kinds = ["recall", *kinds]
             echo = self._takes_up(heard)
         text, is_again = line(self.scenario, self.seed, kinds, said)
-        return _Words(f"{echo}{text}", policy, is_filler=is_again or not has_own)
+        is_filler = is_again or not has_own
+        return StudentReply(text=f"{echo}{text}", policy=policy, is_filler=is_filler)
 
     def _takes_up(self, heard: Heard) -> str:
         """What names an open question that nothing answers: the thing asked about, or the kind."""

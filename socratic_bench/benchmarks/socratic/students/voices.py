@@ -7,6 +7,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal
 
+from msgspec import Struct
+
 from socratic_bench.benchmarks.socratic.scenarios.cues import GENERAL
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, Voice, is_english
 from socratic_bench.benchmarks.socratic.scenarios.wording import is_unspaced
@@ -20,6 +22,15 @@ from socratic_bench.converting import convert
 Kind = Literal["unsure", "polar", "told", "filler", "moved", "recall"]
 _DATA = Path(__file__).with_name("data") / "voices.toml"
 _LEADS_OF = 3  # one answer of so many begins with one
+
+
+class _Voices(Struct, frozen=True):
+    """By age; `echoes` has, by language and kind, what takes up a question of this kind."""
+
+    child: Voice
+    grown: Voice
+    echoes: Mapping[str, Mapping[str, tuple[str, ...]]]
+    unknown: tuple[str, ...]
 
 
 def line(scenario: Scenario, seed: int, kinds: Sequence[Kind], said: str) -> tuple[str, bool]:
@@ -38,7 +49,7 @@ def echoed(scenario: Scenario, seed: int, kinds: Collection[str], said: str) -> 
 
     Each of them comes once; empty where all were said, and in a language without any.
     """
-    by_kind = _echoes().get(scenario.language.partition("-")[0].casefold(), {})
+    by_kind = _data().echoes.get(scenario.language.partition("-")[0].casefold(), {})
     echoes = (
         echo
         for kind in sorted(kinds)
@@ -51,7 +62,7 @@ def unknown(scenario: Scenario, seed: int, thing: str, said: str) -> str:
     """That nothing is known about a thing, with the seam behind it; empty in other languages."""
     if not is_english(scenario):
         return ""
-    lines = shuffled(_unknown(), seed, scenario.id, "unknown")
+    lines = shuffled(_data().unknown, seed, scenario.id, "unknown")
     text = min(lines, key=lambda one: said.count(one.partition("{thing}")[0]))
     text = text.replace("{thing}", thing)
     return f"{text[:1].upper()}{text[1:]} "
@@ -93,19 +104,12 @@ def seam(text: str) -> str:
     return "" if is_unspaced(text) else " "
 
 
-@lru_cache(maxsize=256)
-def voice_of(scenario: Scenario) -> Voice:
-    if scenario.voice is None:
-        return _of_age(scenario)
-    return scenario.voice
-
-
 def _of_age(scenario: Scenario) -> Voice:
-    return _by_age()["child" if scenario.age == "child" else "grown"]
+    return _data().child if scenario.age == "child" else _data().grown
 
 
 def _leads(scenario: Scenario) -> tuple[str, ...]:
-    own = voice_of(scenario).lead
+    own = (scenario.voice or _of_age(scenario)).lead
     return own if own or not is_english(scenario) else _of_age(scenario).lead
 
 
@@ -134,7 +138,7 @@ def _own_lines(scenario: Scenario, kind: Kind) -> tuple[str, ...]:
 
     Lines for after an insight do not state the belief.
     """
-    voice = voice_of(scenario)
+    voice = scenario.voice or _of_age(scenario)
     lines: tuple[str, ...] = getattr(voice, kind)
     if not lines and is_english(scenario):
         lines = getattr(_of_age(scenario), kind)
@@ -148,21 +152,5 @@ def _words(text: str) -> list[str]:
 
 
 @cache
-def _by_age() -> dict[str, Voice]:
-    ages = {name: one for name, one in _data().items() if name not in ("echoes", "unknown")}
-    return convert(ages, dict[str, Voice])
-
-
-@cache
-def _unknown() -> tuple[str, ...]:
-    return convert(_data()["unknown"], tuple[str, ...])
-
-
-@cache
-def _echoes() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
-    """By language and kind, what takes up a question of this kind."""
-    return convert(_data()["echoes"], dict[str, dict[str, tuple[str, ...]]])
-
-
-def _data() -> dict[str, object]:
-    return tomllib.loads(_DATA.read_text(encoding="utf-8"))
+def _data() -> _Voices:
+    return convert(tomllib.loads(_DATA.read_text(encoding="utf-8")), _Voices)
