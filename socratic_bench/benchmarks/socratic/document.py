@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.cast import CAST
 from socratic_bench.benchmarks.socratic.insights_document import (
-    Insights,
-    InsightsUnjudged,
+    InsightEntry,
     entries_of,
     unjudged_reason,
 )
@@ -147,8 +146,17 @@ class RunPart(Part, frozen=True, kw_only=True):
     student: Annotated[
         StudentEntry | None, doc("who played the student; null if no run came to be")
     ] = None
-    insights: Insights = None
-    insights_unjudged_reason: InsightsUnjudged = None
+    insights: Annotated[
+        list[InsightEntry] | None,
+        doc(
+            "what became of each insight of the scenario, by the judge's closing verdict; "
+            "null if not known"
+        ),
+    ] = None
+    insights_unjudged_reason: Annotated[
+        str | None,
+        doc("why insights is null, in a word; null if it is not, or if no run came to be"),
+    ] = None
 
     @classmethod
     def of(cls, result: RunResult) -> Self:

@@ -8,7 +8,6 @@ from msgspec.structs import asdict, replace
 from socratic_bench.benchmarks.socratic import insights
 from socratic_bench.benchmarks.socratic.reply import (
     ENDINGS,
-    discarded_calls,
     ending_of,
     is_empty,
     replayed_turn,
@@ -73,7 +72,9 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
                         return episode_result
                 *set_aside, reply = self._ask(context, exchanges, said.text)
                 turn = turn_of(len(exchanges), said, reply)
-                context.publish(replace(turn, set_aside=discarded_calls(said, set_aside)))
+                discarded = ((STUDENT, call) for call in said.discarded)
+                unused = (*discarded, *((TUTOR, call) for call in set_aside))
+                context.publish(replace(turn, set_aside=unused))
                 filler += [turn.index] * said.is_filler
                 exchanges.append(Exchange(student=said.text, tutor=reply.message.text))
                 if (ended := ending_of(reply)) or len(exchanges) == last:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Struct
 
 from socratic_bench.benchmarks.socratic.insights import HASH, Outcome
+from socratic_bench.converting import convert
 from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.scalars import Count
 from socratic_bench.turns import Concluded, Unscored
@@ -41,24 +42,9 @@ class InsightEntry(Struct, frozen=True, kw_only=True):
     ]
 
 
-Insights = Annotated[
-    list[InsightEntry] | None,
-    doc(
-        "what became of each insight of the scenario, by the judge's closing verdict; "
-        "null if not known"
-    ),
-]
-InsightsUnjudged = Annotated[
-    str | None, doc("why insights is null, in a word; null if it is not, or if no run came to be")
-]
-
-
 def entries_of(concluded: Concluded | None) -> list[InsightEntry] | None:
     verdict = concluded.verdict if concluded else None
-    if verdict is None:
-        return None
-    findings: list[dict[str, Any]] = [dict(finding) for finding in verdict.findings]
-    return [InsightEntry(**finding) for finding in findings]
+    return None if verdict is None else convert(verdict.findings, list[InsightEntry])
 
 
 def unjudged_reason(result: RunResult) -> str | None:

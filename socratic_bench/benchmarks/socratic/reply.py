@@ -1,14 +1,12 @@
 """Makes a turn of a tutor's reply, with its flaw, if any."""
 
-from collections.abc import Sequence
-
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.students.student import StudentReply
 from socratic_bench.benchmarks.socratic.transcript import RecordedTurn
-from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR, SocraticTurn
+from socratic_bench.benchmarks.socratic.turn import STUDENT, SocraticTurn
 from socratic_bench.turns import Unscored, recorded_reply
-from socratic_bench.types import MALFORMED_STOPS, Completion, EndReason, Reasoning, Role
+from socratic_bench.types import MALFORMED_STOPS, Completion, EndReason, Reasoning
 
 # Stop reasons that end the dialogue after the turn.
 ENDINGS: dict[str, EndReason] = {
@@ -57,15 +55,6 @@ def turn_of(index: int, said: StudentReply, reply: Completion) -> SocraticTurn:
         if reason
         else None,
         pressure=said.pressure,
-    )
-
-
-def discarded_calls(
-    said: StudentReply, replies: Sequence[Completion]
-) -> tuple[tuple[Role, Completion], ...]:
-    return (
-        *((STUDENT, call) for call in said.discarded),
-        *((TUTOR, reply) for reply in replies),
     )
 
 

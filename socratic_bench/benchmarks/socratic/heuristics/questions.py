@@ -25,10 +25,6 @@ wondering = says(
 )
 
 
-def _marked(sentence: Sentence) -> bool:
-    return sentence.mark == "?"
-
-
 def _inverted(sentence: Sentence) -> bool:
     return any(
         clause.body[:2] in _ABOUT or (clause.ask and _asks_unmarked(clause, clause.ask))
@@ -100,7 +96,7 @@ def only_opens(sentence: Sentence) -> bool:
 
 
 ASKING: Rules = {
-    "question mark": _marked,
+    "question mark": lambda sentence: sentence.mark == "?",
     "question word order": _inverted,
     "request to tell": telling,
     "wondering aloud": wondering,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from types import UnionType
-from typing import Any, Literal, TypeGuard, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from msgspec import Struct
 from msgspec.structs import fields as fields_of
@@ -62,11 +62,8 @@ def _fields(table: type[Struct]) -> Iterator[Field]:
             kind = get_args(kind)[0] if get_origin(kind) is UnionType else kind
             inner = get_args(kind)[0] if get_origin(kind) is tuple else kind
             path = f"student.{one.name}" if bounds.is_students else one.name
-            yield Field(path, kind, bounds, one.required, inner if _is_table(inner) else None)
-
-
-def _is_table(kind: object) -> TypeGuard[type[Struct]]:
-    return isinstance(kind, type) and issubclass(kind, Struct)
+            is_table = isinstance(inner, type) and issubclass(inner, Struct)
+            yield Field(path, kind, bounds, one.required, inner if is_table else None)
 
 
 def find_problems(table: Mapping[str, object]) -> list[str]:
@@ -102,15 +99,12 @@ def _wrong_tables(field: Field, value: object, path: str, kind: type[Struct]) ->
         return
     if value or not field.required:
         yield from (f"{path}{found}" for found in _wrong_count(field, value))
-    for position, one in enumerate((_table_of(field, one) for one in value), start=1):
+    tables = map(as_table, value) if field.table is Insight else value
+    for position, one in enumerate(tables, start=1):
         if isinstance(one, dict):
             yield from _problems(one, fields_in(kind), f"{path}, item {position}, ")
         else:
             yield f"{path}, item {position}: must be a table, not {kind_of(one)}"
-
-
-def _table_of(field: Field, value: object) -> object:
-    return as_table(value) if field.table is Insight else value
 
 
 def _unknown(values: Mapping[str, object], fields: Sequence[Field]) -> Iterator[str]:

@@ -7,13 +7,13 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.heuristics import analyse
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
+from socratic_bench.benchmarks.socratic.scenarios.wording import QUESTION_MARKS
 from socratic_bench.benchmarks.socratic.settings import FIRST
 from socratic_bench.benchmarks.socratic.students.phrases import Reaction, reaction, sentence
 from socratic_bench.benchmarks.socratic.students.pressure import Schedule, pushed, stands_alone
 from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
 
 _LECTURE_WORDS = 40
-_QUESTION_MARKS = frozenset("?\uff1f\u061f\u037e\u055e")  # also full-width, Arabic, Greek, Armenian
 
 
 class FirstStudent(Struct, frozen=True):
@@ -65,7 +65,7 @@ def react_to(tutor: str) -> Reaction:
     asked = reading.has_question
     if asked is None:
         # A language that the heuristics cannot read: a question mark is all there is to go by.
-        return "answered_open" if _QUESTION_MARKS & set(tutor) else "prompted"
+        return "answered_open" if QUESTION_MARKS & set(tutor) else "prompted"
     if asked and reading.open_ended:
         return "answered_open"
     if reading.has_advice:

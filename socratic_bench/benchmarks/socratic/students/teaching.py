@@ -1,11 +1,10 @@
 """The words by which a student teaches: explanations announced, advice to the other."""
 
 import re
-from collections.abc import Iterator
 
 from socratic_bench.benchmarks.socratic.heuristics import analyse
 from socratic_bench.benchmarks.socratic.heuristics.advice import commands
-from socratic_bench.benchmarks.socratic.heuristics.grammar import Sentence, sentences
+from socratic_bench.benchmarks.socratic.heuristics.grammar import sentences
 from socratic_bench.benchmarks.socratic.heuristics.language import is_briefly_foreign
 from socratic_bench.benchmarks.socratic.heuristics.prose import blocks
 from socratic_bench.benchmarks.socratic.students.role import SENTENCE, tells_of_self
@@ -145,9 +144,5 @@ def _is_advice(sentence: str) -> bool:
         return True
     if _TO_THE_OTHER.search(sentence) and not _ANYBODY.search(sentence):
         return bool(analyse(sentence).has_advice)
-    return not _NO_ORDER.match(sentence) and any(map(commands, _parsed(sentence)))
-
-
-def _parsed(sentence: str) -> Iterator[Sentence]:
-    for block in blocks(sentence):
-        yield from sentences(block)
+    parsed = (one for block in blocks(sentence) for one in sentences(block))
+    return not _NO_ORDER.match(sentence) and any(map(commands, parsed))
