@@ -533,7 +533,10 @@ def test_a_process_that_is_killed_holds_up_nobody(tmp_path):
         sender.send()
         # Nor does its call, which never ended, count as one that is not answered.
         later_s[0] = 5000.0
-        sender.pacer.failed("server_error")
+        request = Request(messages=(), config=GenerateConfig(max_tokens=1))
+        leave = sender.pacer.admitted(Estimating(), request, sender.context, sender.waits.append)
+        with leave as admission:
+            admission.failed("server_error", maybe_billed=False)
         (report,) = targets.report()
 
     assert (report.requests > 30, report.stalled) == (True, False)

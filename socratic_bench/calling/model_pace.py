@@ -78,23 +78,19 @@ class Admission(Struct, eq=False):
 
     def answered(self, usage: Usage | None) -> None:
         """What was not used is given back; all counts where the service has counted nothing."""
-        self._settle(self.n_tokens if usage is None else usage.input_tokens + usage.output_tokens)
-        self.pacer.succeeded(self.size.estimate, usage)
+        self.is_open = False
+        self.pacer.succeeded(self, usage)
 
     def failed(self, code: str, *, maybe_billed: bool) -> None:
         """The request failed, which may end all runs that call the model."""
-        self._settle(self.n_tokens if maybe_billed else 0)
-        self.pacer.failed(code)
+        self.is_open = False
+        self.pacer.failed(self, code, self.n_tokens if maybe_billed else 0)
 
     def close(self) -> None:
         """It was not sent, if nothing else is known."""
         if self.is_open:
             self.is_open = False
             self.pacer.give_back(self)
-
-    def _settle(self, n_tokens: int) -> None:
-        self.is_open = False
-        self.pacer.settle(self, n_tokens)
 
 
 class ModelPacer:
@@ -196,29 +192,27 @@ class ModelPacer:
             self._row[WAITED_US] += max(0, now_us - admission.asked_us)
             return True
 
-    def settle(self, admission: Admission, n_tokens: int) -> None:
-        """A request took so many tokens."""
-        with self._rows.locked():
-            self._window.add(admission.bucket, 0, n_tokens - admission.n_tokens)
-            self._row[TOKENS] += n_tokens
-            self._wake()
-
     def give_back(self, admission: Admission) -> None:
         """Nothing was sent."""
         with self._rows.locked():
             self._window.add(admission.bucket, -1, -admission.n_tokens)
             self._wake()
 
-    def succeeded(self, estimate: int, usage: Usage | None) -> None:
-        """A request was answered, for which so many input tokens were estimated."""
+    def succeeded(self, admission: Admission, usage: Usage | None) -> None:
+        """A request was answered, with so many tokens, if the service has counted them."""
+        estimate, n_tokens = admission.size.estimate, admission.n_tokens
+        if usage:
+            n_tokens = usage.input_tokens + usage.output_tokens
         with self._rows.locked():
+            self._settle(admission, n_tokens)
             self._watch.succeeded()
             if usage and estimate:
                 self._densest = max(self._densest, usage.input_tokens / estimate)
 
-    def failed(self, code: str) -> None:
-        """A request failed."""
+    def failed(self, admission: Admission, code: str, n_tokens: int) -> None:
+        """A request failed, which took so many tokens."""
         with self._rows.locked():
+            self._settle(admission, n_tokens)
             self._row[THROTTLED] += code == THROTTLED_CODE
             self._watch.failed()
         self._watch.end_if_stalled()
@@ -233,6 +227,11 @@ class ModelPacer:
         with self._rows.locked():
             self._watch.touch()
             return self._window.report(self._model, self._region)
+
+    def _settle(self, admission: Admission, n_tokens: int) -> None:
+        self._window.add(admission.bucket, 0, n_tokens - admission.n_tokens)
+        self._row[TOKENS] += n_tokens
+        self._wake()
 
     def _look(self, place: _Place) -> tuple[tuple[int, int] | None, int | None]:
         """Bucket and tokens of the first in the line, if it fits; else the wait, if it is known."""

@@ -1,5 +1,6 @@
 """A local endpoint that speaks Bedrock's wire protocol, with simulated models of known truth."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from socratic_bench.emulator.faults import Fault, parse_fault
@@ -11,16 +12,13 @@ if TYPE_CHECKING:
     from socratic_bench.emulator.server import Emulator, serve
 
 __all__ = ["MODEL_IDS", "Emulator", "Fault", "Settings", "parse_fault", "plan", "serve"]
+_LATER = dict.fromkeys(("Emulator", "serve"), "socratic_bench.emulator.server") | {
+    "plan": "socratic_bench.emulator.models.moves"
+}
 
 
 def __getattr__(name: str) -> object:
     """The server brings asyncio along, so it is imported when it is first asked for."""
-    if name in ("Emulator", "serve"):
-        from socratic_bench.emulator import server
-
-        return getattr(server, name)
-    if name == "plan":
-        from socratic_bench.emulator.models.moves import plan
-
-        return plan
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)

@@ -18,12 +18,8 @@ from socratic_bench.pricing.rates import PRICED, PRICES
 from socratic_bench.types import Json
 
 
-def price_problems(found: Json) -> tuple[str, ...]:
-    """The mistakes in the parsed file; empty if it can be used. Its schema is `prices`."""
-    return tuple(_problems(found))
-
-
-def _problems(found: Json) -> Iterator[str]:
+def price_problems(found: Json) -> Iterator[str]:
+    """The mistakes in the parsed file; none if it can be used. Its schema is `prices`."""
     if not isinstance(found, dict):
         yield "it must be a JSON object."
         return

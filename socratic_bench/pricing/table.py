@@ -88,7 +88,7 @@ def load_prices(content: bytes, name: str) -> PriceTable:
         raise UsageError([_mistake(name, "no JSON, since it is no UTF-8 text.")]) from error
     except (ValueError, RecursionError) as error:
         raise UsageError([_mistake(name, f"no JSON ({error}).")]) from error
-    if problems := price_problems(found):
+    if problems := [*price_problems(found)]:
         raise UsageError([_mistake(name, problem) for problem in problems])
     source = found.get("source") or {}
     return PriceTable(

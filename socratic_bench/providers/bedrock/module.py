@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING
 
 from socratic_bench.errors import Problem
@@ -13,6 +13,7 @@ from socratic_bench.settings import OFFLINE_REGION, CoreConfig
 from socratic_bench.settings.asked import asked_settings, setting_name
 
 if TYPE_CHECKING:
+    from socratic_bench.emulator import Emulator
     from socratic_bench.findings import Finding, Quota
     from socratic_bench.providers.bedrock.session import Endpoint, SdkSession
 
@@ -83,32 +84,21 @@ class _Bedrock(ProviderModule):
         monotonic_s: Callable[[], float],
     ) -> Iterator[Provider]:
         """See `ProviderModule.open`; offline, of an endpoint that is embedded in this process."""
-        if not config.offline:
-            with _connected(config, _endpoint(config, None), prepared, monotonic_s) as provider:
-                yield provider
-            return
-        from socratic_bench.emulator import Emulator, Settings
+        from socratic_bench.providers.bedrock.connection import Connection
+        from socratic_bench.providers.bedrock.options import Options
+        from socratic_bench.providers.bedrock.provider import BedrockProvider
 
-        with (
-            Emulator(Settings(any_model=True)) as emulator,
-            _connected(config, _endpoint(config, emulator.url), None, monotonic_s) as provider,
-        ):
-            yield provider
+        with ExitStack() as stack:
+            url = stack.enter_context(_embedded()).url if config.offline else None
+            opened = Connection(_endpoint(config, url), session=prepared)
+            connection = stack.enter_context(closing(opened))
+            yield BedrockProvider(connection, Options.of(config), monotonic_s=monotonic_s)
 
 
-@contextmanager
-def _connected(
-    config: CoreConfig,
-    endpoint: "Endpoint",
-    session: "SdkSession | None",
-    monotonic_s: Callable[[], float],
-) -> Iterator[Provider]:
-    from socratic_bench.providers.bedrock.connection import Connection
-    from socratic_bench.providers.bedrock.options import Options
-    from socratic_bench.providers.bedrock.provider import BedrockProvider
+def _embedded() -> "Emulator":
+    from socratic_bench.emulator import Emulator, Settings
 
-    with closing(Connection(endpoint, session=session)) as connection:
-        yield BedrockProvider(connection, Options.of(config), monotonic_s=monotonic_s)
+    return Emulator(Settings(any_model=True))
 
 
 def _endpoint(config: CoreConfig, url: str | None) -> "Endpoint":
