@@ -1,7 +1,7 @@
 """Means of contenders and differences of pairs, with intervals where the extra `stats` is there."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from math import fsum
 
 from msgspec import Struct
@@ -23,7 +23,7 @@ from socratic_bench.ports import MetricInfo
 from socratic_bench.statistics.bootstrap_t import Method
 from socratic_bench.statistics.clusters import Clusters, clustered
 from socratic_bench.statistics.differences import ALPHA, holm, paired_p, smallest_seen
-from socratic_bench.sweeps.means import Kind, Split, interval_of, judge_part, mean_of
+from socratic_bench.sweeps.means import Kind, interval_of, judge_part, mean_of
 
 
 class Figures(Struct, frozen=True, kw_only=True):
@@ -37,12 +37,16 @@ class Figures(Struct, frozen=True, kw_only=True):
 
     def contender(self, group: Group) -> Contender:
         """Its means, and its score turn by turn."""
+        method = self.method if self.has_intervals else None
         return Contender(
             name=group.name,
             model=group.model,
             sources=[*dict.fromkeys(run.source for run in group.runs)],
             n_runs=len(group.runs),
-            metrics={one.name: self._mean(one, group) for one in self.metrics},
+            metrics={
+                one.name: mean_over(group.runs, one, self.cluster_of, method)
+                for one in self.metrics
+            },
             score_by_turn=_score_by_turn(group),
             survival=self.times.of(group),
         )
@@ -60,14 +64,6 @@ class Figures(Struct, frozen=True, kw_only=True):
             },
             survival=self.times.differences(pairing),
         )
-
-    def _mean(self, metric: MetricInfo, group: Group) -> Mean:
-        split = split_of(group.runs, metric, self.cluster_of)
-        known = [run for run in group.runs if run.metrics[metric.name] is not None]
-        judge = judge_part(run.judge_variance.get(metric.name) for run in known)
-        is_of_parts = any(run.parts.get(metric.name) for run in group.runs)
-        method = self.method if self.has_intervals else None
-        return mean_of(metric, split, method, judge, is_of_parts=is_of_parts)
 
     def _difference(self, clusters: Clusters) -> Difference:
         if not clusters:
@@ -94,13 +90,20 @@ class Figures(Struct, frozen=True, kw_only=True):
         )
 
 
-def split_of(runs: Iterable[StoredRun], metric: MetricInfo, cluster_of: ClusterOf) -> Split:
-    """The values of a metric, by cluster and by how runs were played."""
+def mean_over(
+    runs: Sequence[StoredRun], metric: MetricInfo, cluster_of: ClusterOf, method: Method | None
+) -> Mean:
+    """A metric over runs, by cluster and by how these were played; see `mean_of`."""
+    name = metric.name
     split: dict[Hashable, dict[Kind, list[float]]] = defaultdict(dict)
     for run in runs:
-        for key, value in run.values(metric.name, cluster_of(run)).items():
+        for key, value in run.values(name, cluster_of(run)).items():
             split[key].setdefault(kind_of(run), []).append(value)
-    return split
+    judge = judge_part(
+        run.judge_variance.get(name) for run in runs if run.metrics[name] is not None
+    )
+    is_of_parts = any(run.parts.get(name) for run in runs)
+    return mean_of(metric, split, method, judge, is_of_parts=is_of_parts)
 
 
 _UNKNOWN = dict.fromkeys(("low", "high", "p", "p_holm", "detectable", "tied"))

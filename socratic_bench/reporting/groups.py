@@ -5,21 +5,22 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
+from socratic_bench.documents.estimates import Mean
 from socratic_bench.ports import MetricInfo
 from socratic_bench.reporting.board import MODEL, mark, places_of, shown
-from socratic_bench.reporting.certainty import certainty
 from socratic_bench.reporting.charts import extent, intervals
-from socratic_bench.reporting.parts import Chart, Figure, Section, columns, number
+from socratic_bench.reporting.parts import UNKNOWN, Chart, Figure, Section, columns, number
 from socratic_bench.reporting.study import Estimate, Study
 from socratic_bench.views import MetricGroup
 
 MOST_COLUMNS = 7
+VARIANCE_PLACES = 3
 
 
 def groups(study: Study) -> Section | None:
     """Metrics that belong together, a table each."""
     figures = [
-        certainty(study),
+        _certainty(study),
         *(_group(study, one) for one in study.views.groups or _others(study)),
     ]
     known = [figure for figure in figures if figure]
@@ -39,6 +40,40 @@ def _scope(study: Study) -> str:
         "Means over runs in which a figure is known, with 95 % intervals, which hold for "
         f"{like} like these. A figure without one is of these alone."
     )
+
+
+def _certainty(study: Study) -> Figure | None:
+    """How sure the primary metric is: what its scatter is made of, and what would narrow it. `None`
+    where it has no interval, and where its values are of items, of which more runs narrow nothing.
+    """
+    found = {model: study.whole(model) for model in study.ranked}
+    if study.is_of_parts or all(one.low is None for one in found.values()):
+        return None
+    titles = (
+        "Runs",
+        study.clusters.capitalize(),
+        f"Variance between {study.clusters}",
+        "Variance between repeats",
+        "Variance of the judge",
+        "Further runs that would halve the interval",
+    )
+    return Figure(
+        caption=f"What the interval of the {study.primary.title.lower()} rests on",
+        columns=columns(MODEL, *titles),
+        rows=[[model, *_row(one)] for model, one in found.items()],
+    )
+
+
+def _row(found: Mean) -> Sequence[str]:
+    parts = found.variance
+    variances = (parts.sample, parts.repeat, parts.judge) if parts else (None, None, None)
+    further = found.runs_to_halve
+    return [
+        str(found.n),
+        str(found.n_clusters),
+        *(number(one, VARIANCE_PLACES) for one in variances),
+        UNKNOWN if further is None else str(further),
+    ]
 
 
 def _others(study: Study) -> Iterator[MetricGroup]:

@@ -2,6 +2,7 @@
 
 import base64
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -16,7 +17,7 @@ from socratic_bench.reporting.parts import counted
 from socratic_bench.reporting.report import Report
 from socratic_bench.reporting.rows import RunRow
 from socratic_bench.reporting.study import Study
-from socratic_bench.reporting.transcripts import Transcripts, transcripts
+from socratic_bench.reporting.transcripts import transcripts
 from socratic_bench.version import VERSION
 
 if TYPE_CHECKING:
@@ -50,30 +51,17 @@ def page_of(study: Study, report: Report, max_bytes: int) -> Page:
             [f"Even without transcripts the report takes {len(empty):,} bytes."],
             hint="Give it more with {max_size}, or report fewer runs.",
         )
-    body, left_out = _fitting(order, empty, max_bytes, lambda some: around.page(study, some))
-    return Page(body=body, left_out=left_out)
+    kept = bisect_right(
+        range(1, len(order) + 1),
+        max_bytes,
+        key=lambda n: len(around.page(study, {*order[n:]})),
+    )
+    left_out = order[kept:]
+    return Page(body=around.page(study, {*left_out}), left_out=left_out)
 
 
 def _repeat(run: RunRow) -> tuple[int, str]:
     return run.stored.repeat or 0, run.run_id
-
-
-def _fitting(
-    order: Sequence[str],
-    empty: bytes,
-    max_bytes: int,
-    made: Callable[[Collection[str]], bytes],
-) -> tuple[bytes, Sequence[str]]:
-    """The most transcripts that fit, by halving how many are tried."""
-    body, kept, low, high = empty, 0, 0, len(order)
-    while low < high:
-        n = (low + high + 1) // 2
-        found = made({*order[n:]})
-        if len(found) <= max_bytes:
-            body, kept, low = found, n, n
-        else:
-            high = n - 1
-    return body, order[kept:]
 
 
 class _Around:
@@ -85,7 +73,6 @@ class _Around:
         self._report = report
         self._style = (PAGE / "report.css").read_text(encoding="utf-8")
         self._script = (PAGE / "browser.js").read_text(encoding="utf-8")
-        import markupsafe
 
         environment = jinja2.Environment(
             autoescape=True,
@@ -96,7 +83,7 @@ class _Around:
         )
         text = (PAGE / "report.html").read_text(encoding="utf-8")
         environment.filters["unbroken"] = _unbroken
-        environment.filters["named"] = _Names(report.models, markupsafe.Markup)
+        environment.filters["named"] = _emphasising(report.models)
         self._template = environment.from_string(text)
         figures = (figure for section in report.sections for figure in section.figures)
         self._drawings = drawn((one.chart for one in figures if one.chart), MOST_DRAWN_BYTES)
@@ -114,12 +101,9 @@ class _Around:
             opening=self._report.opening,
             sections=self._report.sections,
             drawings=self._drawings,
-            transcripts=_Shown(
-                index=found.index,
-                blocks=found.blocks,
-                sample=study.views.sample,
-                paragraphs=_paragraphs(len(left_out), len(runs)),
-            ),
+            transcripts=found,
+            sample=study.views.sample,
+            instructions=_instructions(len(left_out), len(runs)),
             footer=f"Made by socratic-runner {VERSION} from stored runs. Intervals hold at 95 %"
             f"{_clustered(study)}.",
         )
@@ -137,28 +121,21 @@ def _unbroken(text: str) -> str:
     return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", text)
 
 
-class _Names:
-    """Makes the names of models stand out in a sentence."""
+def _emphasising(models: Sequence[str]) -> "Callable[[str], Markup]":
+    """What makes the names of models stand out in a sentence."""
+    from markupsafe import Markup
 
-    def __init__(self, models: Sequence[str], markup: "Callable[[str], Markup]") -> None:
-        longest = sorted(models, key=len, reverse=True)
-        self._models = re.compile("|".join(map(re.escape, longest)) or "(?!)")
-        self._markup = markup
+    longest = sorted(models, key=len, reverse=True)
+    names, strong = (
+        re.compile(f"({'|'.join(map(re.escape, longest))})"),
+        Markup("<strong>{}</strong>"),
+    )
 
-    def __call__(self, text: str) -> "Markup":
-        shown, at, found = _unbroken(shown_text(text)), 0, self._markup("")
-        for one in self._models.finditer(shown):
-            found += shown[at : one.start()]
-            found += self._markup("<strong>{}</strong>").format(one[0])
-            at = one.end()
-        return found + shown[at:]
+    def emphasised(text: str) -> Markup:
+        parts = names.split(_unbroken(shown_text(text)))  # every other one is a name
+        return Markup("").join(strong.format(one) if n % 2 else one for n, one in enumerate(parts))
 
-
-class _Shown(Transcripts, frozen=True, kw_only=True):
-    """Transcripts, and what is said above them."""
-
-    sample: str
-    paragraphs: Sequence[str]
+    return emphasised
 
 
 def _clustered(study: Study) -> str:
@@ -169,7 +146,7 @@ def _clustered(study: Study) -> str:
     return f", clustered by {study.views.sample}"
 
 
-def _paragraphs(n_left_out: int, n_runs: int) -> list[str]:
+def _instructions(n_left_out: int, n_runs: int) -> list[str]:
     told = ["Choose a run. What a judge rests a score or an event on is marked in the reply."]
     if n_left_out:
         told.append(

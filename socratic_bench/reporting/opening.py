@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from socratic_bench.comparison.contenders import Group, differing
+from socratic_bench.comparison.contenders import differing
 from socratic_bench.reporting.endurance import Endurance
 from socratic_bench.reporting.parts import counted, listed, percent, usd
 from socratic_bench.reporting.rows import RunRow
@@ -29,17 +29,11 @@ def opening(
     study: Study, endurances: Mapping[str, Endurance], *, is_labelled: bool = False
 ) -> Opening:
     return Opening(
-        title=_title(study, is_timed=bool(endurances)),
+        title=f"How long a model {study.views.endures}" if endurances else study.primary.title,
         sentences=[*sentences(study, endurances)],
         facts=[*_facts(study, is_labelled=is_labelled)],
         notices=[*_notices(study)],
     )
-
-
-def _title(study: Study, *, is_timed: bool) -> str:
-    if is_timed:
-        return f"How long a model {study.views.endures}"
-    return study.primary.title
 
 
 def _facts(study: Study, *, is_labelled: bool) -> Iterator[tuple[str, str]]:
@@ -68,7 +62,7 @@ def _judges(study: Study, *, is_labelled: bool) -> str:
     found = [one for one in entries if isinstance(one, Mapping)]
     if not found:
         return "none"
-    names = [*dict.fromkeys(_jurors(one) for one in found)]
+    names = [*dict.fromkeys(map(_jurors, found))]
     return f"{listed(names)}, {_calibrated(found, is_labelled=is_labelled)}"
 
 
@@ -126,15 +120,11 @@ def _cost(runs: Sequence[RunRow]) -> str:
 
 
 def _notices(study: Study) -> Iterator[str]:
-    groups = [
-        Group(name=model, model=model, runs=tuple(run.stored for run in runs))
-        for model, runs in study.runs.items()
-    ]
-    for path, values in differing(groups).items():
+    for path, values in differing(study.groups).items():
         told = (f"{', '.join(map(str, some))} for {name}" for name, some in values.items())
         yield f"The models were not played alike: {path} is {'; '.join(told)}."
     for model in study.ranked:
-        yield from danger(model, study.primary.title.lower(), study.two_groups(model))
+        yield from danger(model, study.primary.title.lower(), study.whole(model).two_groups)
     coverage = [run.at("judge.coverage") for run in study.rows.runs]
     lacking = sum(1 for one in coverage if one is not None and one < 1)
     if lacking:

@@ -19,13 +19,13 @@ from socratic_bench.documents.judge_status import Held, HeldJudge, JudgeStatus
 from socratic_bench.documents.sweep import CellRow
 from socratic_bench.errors import Mistakes, UsageError
 from socratic_bench.ports import Benchmark
-from socratic_bench.reporting.rows import FailedRow, Rows, RunRow, TurnRow
-from socratic_bench.reporting.verdicts import verdicts_of
+from socratic_bench.reporting.rows import FailedRow, Rows, RunRow, TurnRow, VerdictRow
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.listing import ListedFolder, ListedStore
 
 READERS = 16
 LONGEST_NAME = 80
+UNNAMED = "judge"
 _ELSEWHERE = ("turns", "journal")
 Files = Mapping[str, Mapping[str, Any]]
 
@@ -92,7 +92,7 @@ def row_of(argument: str, found: Found, benchmark: Benchmark, judging: str | Non
     document = orjson.loads(found.body)
     keys, store = RunKeys(stored.keys.run_id), _store_of(found, document)
     files = _files(store, keys.judgings(judging) if judging else keys.raw, "judge_")
-    if _needs(benchmark):
+    if benchmark.views.said is None:  # then it stands in files of turns alone
         files = {**files, **_files(store, keys.raw, "turn_")}
     return RunRow(
         stored=stored,
@@ -109,11 +109,6 @@ def _sample(stored: StoredRun) -> str:
     """What was played: the benchmark's own names of it, or else how it opened."""
     names = [str(one) for one in stored.sample if one is not None]
     return " ".join(names) or (stored.keys.prompt or "")[:LONGEST_NAME]
-
-
-def _needs(benchmark: Benchmark) -> bool:
-    """Whether what a turn answers stands in its file alone."""
-    return benchmark.views.said is None
 
 
 def _store_of(found: Found, document: Mapping[str, Any]) -> ListedStore | None:
@@ -160,7 +155,41 @@ def _turn(
         ttft_ms=answered.get("ttft_ms"),
         latency_ms=answered.get("latency_ms"),
         output_tokens_per_s=answered.get("output_tokens_per_s"),
-        verdicts=verdicts_of(entry, document, files.get(f"judge_{number}")),
+        verdicts=_verdicts(entry, document, files.get(f"judge_{number}")),
+    )
+
+
+def _verdicts(
+    entry: Mapping[str, Any], document: Mapping[str, Any], file: Mapping[str, Any] | None
+) -> tuple[VerdictRow, ...]:
+    """By the file of the verdict; without one by the turn, which tells no reasons, and no jurors.
+    Nothing of a turn that nobody was asked about.
+    """
+    if file is None:
+        model = (document.get("judge") or {}).get("model")
+        return () if model is None or entry.get("replayed") else (_verdict(entry, str(model)),)
+    jurors = [one for one in file.get("jurors") or () if isinstance(one, dict)]
+    judge = str(file.get("judge_model") or UNNAMED)
+    if not jurors:
+        return (_verdict(file, judge),)
+    return tuple(_verdict(one, _name(one, judge)) for one in jurors)
+
+
+def _name(juror: Mapping[str, Any], judge: str) -> str:
+    return str(juror.get("judge_model") or juror.get("model") or judge)
+
+
+def _verdict(found: Mapping[str, Any], juror: str) -> VerdictRow:
+    scores = found.get("scores") or {}
+    known = [score for score in scores.values() if score is not None]
+    return VerdictRow(
+        juror=juror,
+        score=sum(known) if known and len(known) == len(scores) else None,
+        scores=scores,
+        rationale=found.get("rationale") or {},
+        events=found.get("events"),
+        quotes=found.get("quotes"),
+        unjudged_reason=found.get("unjudged_reason"),
     )
 
 

@@ -8,15 +8,15 @@ from itertools import combinations, product
 from msgspec import Struct
 
 from socratic_bench.comparison.contenders import Group, clusters_by
-from socratic_bench.comparison.figures import split_of
+from socratic_bench.comparison.figures import mean_over
 from socratic_bench.comparison.pairing import paired
-from socratic_bench.documents.estimates import Mean, TwoGroups
+from socratic_bench.documents.estimates import Mean
 from socratic_bench.ports import MetricInfo
 from socratic_bench.reporting.rows import Rows, RunRow, TurnRow
 from socratic_bench.statistics.bootstrap_t import Method
 from socratic_bench.statistics.clusters import clustered
 from socratic_bench.statistics.differences import ALPHA, paired_p
-from socratic_bench.sweeps.means import interval_of, judge_part, mean_of
+from socratic_bench.sweeps.means import interval_of
 from socratic_bench.views import Views
 
 METHOD: Method = "t"
@@ -98,18 +98,18 @@ class Study:
         cluster = "opening" if len(self.rows.samples) == 1 else self.views.sample
         return f"{cluster}s"
 
+    @property
+    def groups(self) -> list[Group]:
+        """The runs of each model as `compare` has them."""
+        return [
+            Group(name=model, model=model, runs=tuple(run.stored for run in runs))
+            for model, runs in self.runs.items()
+        ]
+
     def whole(self, model: str) -> Mean:
         """The primary metric of a model's runs, as `compare` has it."""
-        runs, name = [run.stored for run in self.rows.of(model)], self.primary.name
-        judge = judge_part(
-            run.judge_variance.get(name) for run in runs if run.metrics[name] is not None
-        )
-        split = split_of(runs, self.primary, self._cluster_of)
-        return mean_of(self.primary, split, METHOD, judge, is_of_parts=self.is_of_parts)
-
-    def two_groups(self, model: str) -> TwoGroups | None:
-        """The groups in which a model's runs lie by the primary metric, if they do."""
-        return self.whole(model).two_groups
+        runs = [run.stored for run in self.rows.of(model)]
+        return mean_over(runs, self.primary, self._cluster_of, METHOD)
 
     def over_turns(
         self,
@@ -137,9 +137,8 @@ class Study:
 
     def p_values(self, metric: str) -> Mapping[tuple[str, str], float]:
         """Of the difference of each two models in pairs of runs, by what the pair's runs say."""
-        groups = [self._group(model) for model in self.ranked]
         known = {}
-        for one, other in combinations(groups, 2):
+        for one, other in combinations(self.groups, 2):
             clusters = paired(one, other, (), self._cluster_of).differences(metric)
             p = paired_p(clustered(clusters)) if clusters else None
             if p is not None:
@@ -162,10 +161,6 @@ class Study:
                 found.append([])
             found[-1].append(model)
         return found
-
-    def _group(self, model: str) -> Group:
-        runs = tuple(run.stored for run in self.rows.of(model))
-        return Group(name=model, model=model, runs=runs)
 
 
 def _estimate(clusters: Mapping[Hashable, list[float]], metric: MetricInfo) -> Estimate | None:
@@ -195,14 +190,9 @@ def score_metric(study: Study) -> MetricInfo:
     """
     scores = [turn.score for _, turn in study.rows.turns() if turn.score is not None]
     low, high = study.primary.low, study.primary.high
-    fits = scores and high is not None and low is not None
-    is_within = fits and all((low or 0) <= one <= (high or 0) for one in scores)
-    return MetricInfo(
-        name="score",
-        title="Score",
-        low=low if is_within else None,
-        high=high if is_within else None,
-    )
+    if low is None or high is None or not scores or min(scores) < low or max(scores) > high:
+        low = high = None
+    return MetricInfo(name="score", title="Score", low=low, high=high)
 
 
 SHARE = MetricInfo(name="share", title="Share", low=0, high=1, is_rate=True)

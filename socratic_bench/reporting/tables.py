@@ -10,7 +10,7 @@ import orjson
 from msgspec import Struct
 
 from socratic_bench.documents.report_rows import RunRecord, TurnRecord, VerdictRecord
-from socratic_bench.reporting.rows import Rows, RunRow, TurnRow, VerdictRow
+from socratic_bench.reporting.rows import Rows, RunRow
 
 Kind = Literal["boolean", "integer", "number", "text", "time"]
 Cell = bool | int | float | str | datetime | None
@@ -141,16 +141,9 @@ def _event_kinds(name: str, rows: Rows) -> dict[str, Kind]:
 
 
 def _run(run: RunRow, rows: Rows) -> Mapping[str, Cell]:
-    keys = run.stored.keys
-    record = RunRecord(
-        run_id=run.run_id,
-        benchmark=keys.benchmark,
-        model=run.model,
-        sample=run.sample,
-        repeat=run.stored.repeat,
-        seed=keys.seed,
-        n_turns=keys.n_turns,
-        end_reason=keys.end_reason,
+    record = _cells(
+        RunRecord,
+        *(run, run.stored, run.stored.keys),
         started_at=_time(run.at("timestamps.started_at")),
         completed_at=_time(run.at("timestamps.completed_at")),
         duration_s=run.at("timestamps.duration_seconds"),
@@ -167,7 +160,7 @@ def _run(run: RunRow, rows: Rows) -> Mapping[str, Cell]:
         is_stand_in_cost=run.at("cost.stand_in"),
     )
     metrics = {f"metric_{one.name}": run.metrics[one.name] for one in rows.benchmark.metrics}
-    return {**_cells(record), **metrics}
+    return {**record, **metrics}
 
 
 def _time(text: object) -> datetime | None:
@@ -184,7 +177,7 @@ def _turns(rows: Rows) -> Iterator[Mapping[str, Cell]]:
     for run in rows.runs:
         for turn in run.turns:
             yield {
-                **_cells(_turn(run, turn)),
+                **_cells(TurnRecord, turn, run, n_verdicts=len(turn.verdicts)),
                 **_named("score_", turn.scores),
                 **_seen(turn.events, rows),
                 **_named("heuristic_", turn.heuristics),
@@ -192,58 +185,27 @@ def _turns(rows: Rows) -> Iterator[Mapping[str, Cell]]:
             }
 
 
-def _turn(run: RunRow, turn: TurnRow) -> TurnRecord:
-    return TurnRecord(
-        run_id=run.run_id,
-        model=run.model,
-        sample=run.sample,
-        turn=turn.turn,
-        said=turn.said,
-        reply=turn.reply,
-        score=turn.score,
-        unjudged_reason=turn.unjudged_reason,
-        n_verdicts=len(turn.verdicts),
-        is_replayed=turn.is_replayed,
-        outcome=turn.outcome,
-        stop_reason=turn.stop_reason,
-        ttft_ms=turn.ttft_ms,
-        latency_ms=turn.latency_ms,
-        output_tokens_per_s=turn.output_tokens_per_s,
-    )
-
-
 def _verdicts(rows: Rows) -> Iterator[Mapping[str, Cell]]:
     for run in rows.runs:
         for turn in run.turns:
             for n, verdict in enumerate(turn.verdicts):
-                yield _verdict(run, turn, n, verdict, rows)
+                yield {
+                    **_cells(VerdictRecord, verdict, turn, run, verdict=n),
+                    **_named("score_", verdict.scores),
+                    **_seen(verdict.events, rows),
+                    **_named("rationale_", verdict.rationale),
+                    **_named("quote_", verdict.quotes or {}),
+                    **_named("evidence_", verdict.events or {}),
+                }
 
 
-def _verdict(
-    run: RunRow, turn: TurnRow, n: int, verdict: VerdictRow, rows: Rows
-) -> Mapping[str, Cell]:
-    record = VerdictRecord(
-        run_id=run.run_id,
-        model=run.model,
-        sample=run.sample,
-        turn=turn.turn,
-        verdict=n,
-        juror=verdict.juror,
-        score=verdict.score,
-        unjudged_reason=verdict.unjudged_reason,
-    )
-    return {
-        **_cells(record),
-        **_named("score_", verdict.scores),
-        **_seen(verdict.events, rows),
-        **_named("rationale_", verdict.rationale),
-        **_named("quote_", verdict.quotes or {}),
-        **_named("evidence_", verdict.events or {}),
-    }
-
-
-def _cells(record: Struct) -> dict[str, Cell]:
-    return {name: getattr(record, name) for name in record.__struct_fields__}
+def _cells(record: type[Struct], *sources: object, **more: Cell) -> dict[str, Cell]:
+    """A record's cells: of the names in `more`, or else of the first source that has the name."""
+    found = {}
+    for name in record.__struct_fields__:
+        source = next((one for one in sources if hasattr(one, name)), None)
+        found[name] = more[name] if name in more else getattr(source, name)
+    return found
 
 
 def _named(start: str, values: Mapping[str, Any]) -> dict[str, Cell]:
