@@ -21,9 +21,8 @@ from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import ENDINGS, ModelError
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.pricing.bounds import most_input_tokens
-from socratic_bench.providers.bedrock.error_kinds import ERROR_KINDS
+from socratic_bench.providers.bedrock.error_kinds import ERROR_KINDS, retry_after_s
 from socratic_bench.providers.bedrock.options import Options
-from socratic_bench.providers.bedrock.server_wait import retry_after_s
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.types import (
     Attempt,

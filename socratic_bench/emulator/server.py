@@ -122,25 +122,25 @@ async def _listen(
 
     def connect() -> Connection:
         pool.watch()
-        return Connection(service.handle, pool, next(numbers), door.shut)
+        return Connection(service.handle, pool, next(numbers), listening.refuse)
 
-    door = _Door(connect)
-    name, number = await door.open(host, port)
+    listening = _ListeningSocket(connect)
+    name, number = await listening.open(host, port)
     service.gate.listens_at(host, name)
     ready(f"http://{f'[{name}]' if ':' in name else name}:{number}", stopped.set)
     await stopped.wait()
-    await door.lock()
+    await listening.close()
     pool.abort()
     # An aborted connection closes its socket on the loop's next round.
     await asyncio.sleep(0)
 
 
-class _Door:
-    """The listening socket. While it is shut, the system refuses connections."""
+class _ListeningSocket:
+    """Where clients connect. While it is closed, the system refuses connections."""
 
     def __init__(self, connect: Callable[[], Connection]) -> None:
         self._connect = connect
-        self._keeper = asyncio.current_task()
+        self._main_task = asyncio.current_task()
         self._opening: asyncio.Task[None] | None = None
         self._server: asyncio.Server | None = None
 
@@ -151,34 +151,34 @@ class _Door:
         name, number = self._server.sockets[0].getsockname()[:2]
         return name, number
 
-    def shut(self, seconds: float) -> None:
+    def refuse(self, seconds: float) -> None:
         """Refuse new connections for a while; open ones stay."""
         if self._server is not None:
             server, self._server = self._server, None
-            _deafen(server)
+            _stop_accepting(server)
             self._opening = asyncio.get_running_loop().create_task(self._reopen(server, seconds))
 
     async def _reopen(self, server: asyncio.Server, seconds: float) -> None:
         host, port = server.sockets[0].getsockname()[:2]
-        await self._close(server)
+        await self._close_server(server)
         await asyncio.sleep(seconds)
         await self.open(host, port)
 
-    async def lock(self) -> None:
-        """Let nobody in any more. Whoever stood in the door is in when this returns."""
+    async def close(self) -> None:
+        """Let nobody in any more. Whoever was accepted is in when this returns."""
         if self._opening is not None:
             self._opening.cancel()
             await asyncio.wait({self._opening})
         if self._server is not None:
-            _deafen(self._server)
-            await self._close(self._server)
+            _stop_accepting(self._server)
+            await self._close_server(self._server)
 
-    async def _close(self, server: asyncio.Server) -> None:
+    async def _close_server(self, server: asyncio.Server) -> None:
         """Close a server, but first let those in whom it has accepted.
 
         An asyncio server that is closed meanwhile forgets their sockets, and leaves them open.
         """
-        entering = asyncio.all_tasks() - {self._keeper, self._opening}
+        entering = asyncio.all_tasks() - {self._main_task, self._opening}
         try:
             if entering:
                 await asyncio.wait(entering)
@@ -186,6 +186,6 @@ class _Door:
             server.close()
 
 
-def _deafen(server: asyncio.Server) -> None:
+def _stop_accepting(server: asyncio.Server) -> None:
     for listening in server.sockets:
         asyncio.get_running_loop().remove_reader(listening.fileno())

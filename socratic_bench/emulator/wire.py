@@ -235,7 +235,7 @@ class Connection(asyncio.Protocol):
         if self._transport is None:
             return
         if end == "reset":
-            _linger_not(self._transport)
+            _reset_on_close(self._transport)
             self._transport.abort()
         elif end == "close" or self._last:
             self._enter("stuck")
@@ -254,7 +254,7 @@ class Connection(asyncio.Protocol):
             self._account()
 
 
-def _linger_not(transport: asyncio.Transport) -> None:
+def _reset_on_close(transport: asyncio.Transport) -> None:
     """Make the close a reset: nothing more is sent, and the peer sees the connection torn down."""
     linger = b"\x01\x00\x00\x00\x00\x00\x00\x00"
     transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)

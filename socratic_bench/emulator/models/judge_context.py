@@ -102,7 +102,7 @@ def content(text: str) -> frozenset[str]:
 
 def is_english(text: str) -> bool:
     found = _words(text)
-    return sum(word in _small() for word in found) >= len(found) * _ENGLISH_SHARE
+    return sum(word in word_list("small") for word in found) >= len(found) * _ENGLISH_SHARE
 
 
 def _is_same(one: str, other: str) -> bool:
@@ -154,9 +154,4 @@ def _is_unspaced(word: str) -> bool:
 
 @cache
 def _stock() -> frozenset[str]:
-    return _small() | word_list("inquiry")
-
-
-@cache
-def _small() -> frozenset[str]:
-    return word_list("small")
+    return word_list("small") | word_list("inquiry")

@@ -20,7 +20,7 @@ from socratic_bench.settings import read_bounded
 _FILES = ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE")
 
 
-def hold_credential_sources() -> None:
+def install_credential_readers() -> None:
     """Have the SDK use the readers of this module, in all sessions of this process."""
     vars(botocore.credentials).update(
         ProcessProvider=ProgramProvider,

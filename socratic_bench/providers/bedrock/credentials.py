@@ -68,7 +68,7 @@ class CredentialsError(Exception):
         self.is_of_process = isinstance(cause, ProgramError)
         if isinstance(cause, ProgramError):
             source, cause = str(cause), cause.cause
-        keep_first_line(cause)
+        _keep_first_line(cause)
         said = f"{type(cause).__name__}: {cause}"
         if self.is_of_process and isinstance(cause, _NO_JSON):
             said = f"it printed no credentials in JSON ({said})"
@@ -83,7 +83,7 @@ class CredentialsError(Exception):
         return next((hint for kind, hint in _HINTS if isinstance(self.cause, kind)), None)
 
 
-def keep_first_line(error: Exception) -> None:
+def _keep_first_line(error: Exception) -> None:
     """Show only the first line of a failed credential program's output, since the rest could hold
     secrets.
     """

@@ -19,13 +19,13 @@ from botocore.credentials import CredentialResolver, EnvProvider
 from botocore.handlers import add_expect_header
 from botocore.loaders import JSONFileLoader, Loader, instance_cache
 
-from socratic_bench.providers.bedrock.credential_sources import hold_credential_sources
+from socratic_bench.providers.bedrock.credential_sources import install_credential_readers
 from socratic_bench.providers.bedrock.credentials import learn_credentials
 from socratic_bench.providers.bedrock.endpoint_table import read_endpoints
 from socratic_bench.providers.bedrock.parsers import Parsers
 from socratic_bench.providers.bedrock.transport import (
     UnsendableError,
-    hold_connections,
+    install_connections,
     named,
 )
 from socratic_bench.redaction import learn, learn_headers
@@ -91,8 +91,8 @@ def new_session(**options: Any) -> botocore.session.Session:  # noqa: ANN401 -- 
     if os.environ.get(EnvProvider.ACCESS_KEY):
         # The SDK looks there first, but prepares to look everywhere before.
         session.register_component("credential_provider", CredentialResolver([EnvProvider()]))
-    hold_connections()
-    hold_credential_sources()
+    install_connections()
+    install_credential_readers()
     # The SDK reads what answers "Expect: 100-continue" without a bound; what is sent is small.
     expect: Any = add_expect_header
     session.unregister("before-call.s3", expect)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from botocore import exceptions as sdk
@@ -15,7 +16,6 @@ from socratic_bench.providers.bedrock.capabilities import refused_field
 from socratic_bench.providers.bedrock.credential_sources import unread_file
 from socratic_bench.providers.bedrock.credentials import CredentialsError
 from socratic_bench.providers.bedrock.kinds import ERROR_KINDS, KIND_OF_CODE
-from socratic_bench.providers.bedrock.server_wait import retry_after_s
 from socratic_bench.providers.bedrock.transport import (
     SECRET_HEADERS,
     AnswerTooLargeError,
@@ -248,3 +248,25 @@ def _by_status(status: int) -> str:
     if status in known:
         return known[status]
     return "server_error" if status >= 500 or status < 400 else "invalid_request"  # noqa: PLR2004
+
+
+def retry_after_s(headers: dict[str, str]) -> float | None:
+    """Seconds that the server asks to wait: `x-amz-retry-after` (ms), else `retry-after` (s)."""
+    for name, unit in (("x-amz-retry-after", 0.001), ("retry-after", 1.0)):
+        try:
+            wait = float(headers[name]) * unit
+        except KeyError:
+            continue
+        except ValueError:
+            wait = _until_s(headers[name], headers.get("date"))
+        if 0 <= wait < float("inf"):
+            return wait
+    return None
+
+
+def _until_s(when: str, now: str | None) -> float:
+    """Seconds from one HTTP date to another, both by the server's clock; negative if unknown."""
+    try:
+        return (parsedate_to_datetime(when) - parsedate_to_datetime(now or "")).total_seconds()
+    except (ValueError, TypeError):
+        return -1.0

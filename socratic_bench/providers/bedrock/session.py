@@ -58,7 +58,7 @@ def open_session(endpoint: Endpoint) -> Session:
 
     Raises `ModelError` where the SDK's own environment allows none.
     """
-    with making():
+    with translated_errors():
         return _stand_in_session() if endpoint.url else _users_session(endpoint)
 
 
@@ -67,7 +67,7 @@ def runtime_client(session: Session, endpoint: Endpoint) -> "BedrockRuntimeClien
 
     Raises `ModelError` where the SDK's own environment allows no client.
     """
-    with making():
+    with translated_errors():
         if endpoint.url:
             return _embedded_client(session, endpoint, endpoint.url)
         client = _client(session, endpoint, _config(endpoint))
@@ -84,7 +84,7 @@ def configured_endpoint(region: str) -> str | None:
     Nobody is asked for credentials. `None` where the SDK allows no client.
     """
     try:
-        with making():
+        with translated_errors():
             session = new_session()
             session.set_credentials("nobody", "nobody")
         return runtime_client(session, Endpoint(region=region)).meta.endpoint_url
@@ -104,7 +104,7 @@ def single_try_client(
     Raises `ModelError` where the SDK's own environment allows no client.
     """
     config = _one_try(connect_timeout=max_wait_s, read_timeout=max_wait_s, **more)
-    with making():
+    with translated_errors():
         return make_client(session, service, region_name=region, config=config)
 
 
@@ -119,7 +119,7 @@ def signs_with_token(client: "BedrockRuntimeClient") -> bool:
 
 
 @contextmanager
-def making() -> Iterator[None]:
+def translated_errors() -> Iterator[None]:
     """For making sessions and clients: the SDK's errors become `ModelError`s."""
     try:
         yield

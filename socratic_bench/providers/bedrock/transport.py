@@ -57,7 +57,7 @@ class UnsendableError(Exception):
         self.header = header
 
 
-def hold_connections() -> None:
+def install_connections() -> None:
     """Have the SDK make its connections by the classes below, in all sessions of this process."""
     AWSHTTPConnectionPool.ConnectionCls = _Connection
     AWSHTTPSConnectionPool.ConnectionCls = _SecureConnection
