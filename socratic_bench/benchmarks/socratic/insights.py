@@ -86,8 +86,8 @@ def metrics_of(findings: Sequence[Mapping[str, Any]]) -> Metrics:
     """Shares of the insights that were open when the model under test took over; null without."""
     found = [finding["outcome"] for finding in findings if not finding["replayed"]]
     return {
-        "insights_reached": round(found.count("reached") / len(found), 4) if found else None,
-        "insights_told": round(found.count("told") / len(found), 4) if found else None,
+        f"insights_{outcome}": round(found.count(outcome) / len(found), 4) if found else None
+        for outcome in SPEAKERS
     }
 
 

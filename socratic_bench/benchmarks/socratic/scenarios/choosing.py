@@ -34,10 +34,5 @@ def scenarios_of(word: str) -> tuple[str, ...]:
 def _unknown(what: str, name: str, known: tuple[str, ...]) -> UsageError:
     near = get_close_matches(name[:_LONGEST_NAME], known, n=_MOST_NAMED)
     meant = f"; did you mean {' or '.join(near)}?" if near else f". There is {', '.join(known)}."
-    problem = Problem.of(
-        "{scenarios}: no {what} is called {name!r}{meant}",
-        what=what,
-        name=name,
-        meant=meant,
-    )
-    return UsageError([problem])
+    text = "{scenarios}: no {what} is called {name!r}{meant}"
+    return UsageError([Problem.of(text, what=what, name=name, meant=meant)])

@@ -7,9 +7,8 @@ combination returns before all others have had their turn. Ends are drawn on top
 
 import hashlib
 import math
-import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal
@@ -19,7 +18,6 @@ from socratic_bench.benchmarks.socratic.students.seeded import draw, shuffled, w
 
 Reaction = Literal["answered_open", "answered_closed", "took_advice", "heard_lecture", "prompted"]
 _PIECES = Path(__file__).with_name("data") / "phrases.toml"
-_HOLE = re.compile(r"\{(\w+)\}")
 
 
 def sentence(scenario: Scenario, seed: int, kind: Reaction, turn: int, *, said: str) -> str:
@@ -51,11 +49,8 @@ def _compose(scenario: Scenario, lists: Sequence[Sequence[str]], indices: Sequen
         "detail": details[detail],
         "other": details[(detail + 1) % len(details)],
     }
-    return _fill(f"{starts[start]} {middles[middle]}".strip(), terms)
-
-
-def _fill(text: str, terms: Mapping[str, str]) -> str:
-    return _HOLE.sub(lambda hole: " ".join(terms[hole[1]].split()).rstrip(".!?"), text)
+    filled = {name: " ".join(text.split()).rstrip(".!?") for name, text in terms.items()}
+    return f"{starts[start]} {middles[middle]}".strip().format_map(filled)
 
 
 def _end(scenario: Scenario, seed: int, kind: Reaction, turn: int) -> str:

@@ -6,7 +6,6 @@ A dialogue too short for this, with seven turns or more to push in, still has ea
 """
 
 import hashlib
-import re
 import sys
 import tomllib
 from functools import cache, lru_cache
@@ -34,7 +33,6 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 _FOLDER = Path(__file__).with_name("data")
 # The files of each edition; what a later one holds stands in place of what is in an earlier one.
 _FILES = {FIRST: ("pressure.toml",), SECOND: ("pressure.toml", "pressure_2.toml")}
-_HOLE = re.compile(r"\{(\w+)\}")
 _LOW_BLOCK = 3
 _HIGH_BLOCK = len(KINDS) + 1
 
@@ -126,12 +124,10 @@ def pushed(
     table = _table(push.kind, scenario, edition)
     lists = [shuffled(table[part], seed, scenario.id, push.kind, part) for part in ("ask", "lead")]
     ask, lead = walk(push.round, [len(pieces) for pieces in lists])
-    terms = {
-        "topic": scenario.topic,
-        "detail": scenario.details[push.round % len(scenario.details)],
-    }
-    words = _HOLE.sub(lambda hole: terms[hole[1]], f"{lists[1][lead]}\n{lists[0][ask]}")
-    start, _, end = words.partition("\n")
+    detail = scenario.details[push.round % len(scenario.details)]
+    start, end = (
+        text.format(topic=scenario.topic, detail=detail) for text in (lists[1][lead], lists[0][ask])
+    )
     return f"{before or start} {end}"
 
 
