@@ -39,14 +39,12 @@ _LIKES = re.compile(
 # To the tutor's face.
 _OF_THE_TUTOR = re.compile(
     rf"\b(?:you are (?:\w+ ){{0,3}}(?:good|{_ADMIRED})(?: at (?:this|that|it)| tutor| teacher|$)"
-    r"|you are (?:\w+ ){0,3}(?:kind|wise|good|helpful|patient|smart|clever) (?:and \w+ )?(?:to"
-    r"|for)"
+    r"|you are (?:\w+ ){0,3}(?:kind|wise|good|helpful|patient|smart|clever) (?:and \w+ )?(?:to|for)"
     r" (?:ask|listen|help|put)|(?<!if )(?<!when )you (?:really |always |sure |do "
     r"|certainly )?(?:are|have|have got|ask"
     rf"|know how|find|put|come up) (?:\w+ ){{0,3}}(?:best|gift|talent|knack|skill|{_ADMIRED})\b"
     r"|you (?:have )?(?:\w+ ){0,2}(?:hit (?:on|upon|the)|nailed|put your finger|touched (?:on"
-    r"|upon))\b"
-    r"|my compliments\b|i (?:really )?admire\b|what a question$|i am (?:\w+ )?impressed\b"
+    r"|upon))\b|my compliments\b|i (?:really )?admire\b|what a question$|i am (?:\w+ )?impressed\b"
     r"|what i call (?:an? )?(?:\w+ )?question\b"
     r"|you (?:\w+ ){0,2}(?:get|got|make|made) me (?:\w+ )?think(?:ing)?\b|bless you\b"
     r"|you always (?:know|find|ask)\b|well (?:asked|phrased|framed)\b"
@@ -90,8 +88,7 @@ _FOREIGN = re.compile(
     r"|\bpregunta (?:\w+ )?(?:buena|excelente|interesante|bonita|profunda)\b"
     r"|\bgracias por (?:la |su |tu )?pregunta|(?:\u3044\u3044|\u826f\u3044|\u3088\u3044"
     r"|\u7d20\u6674\u3089\u3057\u3044|\u3059\u3070\u3089\u3057\u3044|\u92ed\u3044"
-    r"|\u9762\u767d\u3044)"
-    r"\u3054?\u8cea\u554f",
+    r"|\u9762\u767d\u3044)\u3054?\u8cea\u554f",
     re.IGNORECASE,
 )
 _MOST_BESIDES = 2  # content words of something else

@@ -53,8 +53,7 @@ _ALL_YIELD = re.compile(
     r"^(?:\w+ )?(?:scrap|drop|forget) (?:it|that|this|my)\b|\bconsider me\b|\bdawns on me\b"
     r"|\bmis(?:counted|judged|read|understood)\b|\b(?:ca|can|could) not (?:\w+ )?(?:argue|deny"
     r"|object|disagree|dispute|(?:defend|maintain|uphold|justify|hold|keep) (?:it|that|this|on"
-    r"|my))\b"
-    r"|\bno argument\b"
+    r"|my))\b|\bno argument\b"
     r"|\b(?:every(?:one|body)(?: else)?|they|others|people) (?:\w+ )?(?:is|are|were|was)"
     r" (?:\w+ )?right\b"
 )
@@ -90,8 +89,7 @@ _GOOD = r"(?:\w+ )?(?:logical|true|right|fair|convincing|obvious|reasonable|plau
 _SIGNS = {
     "agrees": re.compile(
         r"^(?:\w+ )?(?:okay|all right|alright|fine|fair|sure|granted|right|true|agreed|exactly"
-        r"|absolutely|definitely"
-        r"|understood|point taken)\b"
+        r"|absolutely|definitely|understood|point taken)\b"
     ),
     "approves": re.compile(
         r"\b(?:makes? (?:\w+ )?sense|fair (?:enough|point)|good point"
@@ -100,8 +98,7 @@ _SIGNS = {
     "defers": re.compile(
         r"\byou(?:r)? (?:\w+ )?(?:say|says|said|think|put|mention|know|expert|teacher|told"
         r"|explained|show|shows|showed|shown|proved)\b|\byou (?:have |just |already "
-        r"|did )+(?:show|shown"
-        r"|said|explain|explained|put|prove|proved|point|pointed)\b"
+        r"|did )+(?:show|shown|said|explain|explained|put|prove|proved|point|pointed)\b"
         r"|\byou are (?:getting at|the (?:\w+ )?(?:expert|teacher|tutor|doctor|boss))\b|\bpoint\b"
         r"|\b(?:believe|trust) you\b"
     ),

@@ -32,8 +32,7 @@ _PRAISES = re.compile(
     _START
     + r"(?:(?:that(?:'s| is)|what) (?:an? )?(?:\w+ ){0,2}(?:insight|insightful|point|question"
     r"|answer|observation|perspective|reflection|thought|idea|distinction|start|interesting|great"
-    r"|thoughtful|wonderful|fascinating)\b"
-    r"|(?:(?:very|really|how) )?"
+    r"|thoughtful|wonderful|fascinating)\b|(?:(?:very|really|how) )?"
     r"(?:interesting|wonderful|great|excellent|fascinating|good|thoughtful"
     r"|lovely|brilliant)(?: (?:question|point|observation|answer|thought|insight|start))?\W*$"
     r"|(?:thank you|thanks) for (?:sharing|your|being|telling|explaining)\b"
@@ -44,9 +43,7 @@ _PRAISES = re.compile(
 _ECHOES = re.compile(
     _START + r"(?:I (?:can )?(?:hear|understand|sense|notice|imagine|tell)\b[^.?!]{0,60}\byou\b"
     r"|what I(?:'m| am) hearing\b|I (?:hear|understand|see|get) (?:you|your \w+|it|that"
-    r"|what you|how you|why you)\b"
-    r"|I (?:see|understand)\W*$"
-    r"|I(?:'d like| would like| want) you to"
+    r"|what you|how you|why you)\b|I (?:see|understand)\W*$|I(?:'d like| would like| want) you to"
     r" (?:consider|think about|imagine|picture|reflect|look at|examine)\b"
     r"|(?:it )?(?:sounds|seems|looks) (?:like|as if|as though) (?:[^.?!]{1,40} )?you\b"
     r"|you(?: seem| mentioned|'re saying|'ve mentioned| value)\b"

@@ -44,8 +44,7 @@ _NO_ORDER = re.compile(
 )
 # A rule for anybody, and what happens if anybody does so: things to say in a talk about them.
 _NORM = re.compile(
-    r"\W*(?:\w+,? )?you (?:should|must)(?:n't| not| never| always| be)\b"
-    r"|\W*(?:always|never|be)\b"
+    r"\W*(?:\w+,? )?you (?:should|must)(?:n't| not| never| always| be)\b|\W*(?:always|never|be)\b"
     r"|[^;]*[^,; ],? and (?:then )?(?:it|they|he|she|you|that|the \w+|nothing|nobody)(?:'ll)? \w+",
     re.IGNORECASE,
 )
@@ -84,8 +83,7 @@ _ITEM = re.compile(r"^\s*(?:\d+[.)]|[-*\u2022]|\*\*)\s*\S", re.MULTILINE)
 _EXPOUNDS = re.compile(
     r"\bit is important to (?:understand|note|remember|see)\b|\bthis is (?:called|known as)\b"
     r"|\bthere are (?:two|three|four|several) (?:\w+ )?(?:factors|aspects|points|reasons|parts"
-    r"|kinds"
-    r"|types|steps|lines|ways)\b|\beconomists call\b|\b(?:secondly|thirdly|as a result)\b"
+    r"|kinds|types|steps|lines|ways)\b|\beconomists call\b|\b(?:secondly|thirdly|as a result)\b"
     r"|\bis (?:defined as|based on the|the inverse)\b|\b(?:therefore|hence|thus|in conclusion)\b",
     re.IGNORECASE,
 )
