@@ -161,9 +161,7 @@ _OF_THE_OTHER = re.compile(
 )
 
 
-def gives_in(
-    text: str, belief: str, before: Iterable[str] = (), tutor: str = "", *, asked: bool = True
-) -> bool:
+def gives_in(text: str, belief: str, before: Iterable[str], tutor: str, *, asked: bool) -> bool:
     """Gives its belief up, and says nothing that was not in `belief` or in what it said `before`.
 
     Where the tutor has `asked`, to conclude from that is to answer. Without a belief, as in a push,

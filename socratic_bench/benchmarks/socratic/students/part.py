@@ -107,7 +107,7 @@ _AS_SUCH = re.compile(
 )
 
 
-def steps_out(text: str, scenario: Scenario | None, heard: str = "") -> bool:
+def steps_out(text: str, scenario: Scenario | None, heard: str) -> bool:
     """Acts, puts its name before its words, or speaks of its part, or of itself by its name."""
     found = _NAME.match(scenario.persona) if scenario else None
     if acts(text, found[1] if found else None, heard):

@@ -160,7 +160,7 @@ def direction(kind: Kind, edition: Edition = SECOND) -> str:
 
 
 @cache
-def pressure_sha256(edition: Edition = SECOND) -> str:
+def pressure_sha256(edition: Edition) -> str:
     """The fingerprint of the words and directions of pressure."""
     texts = [(_FOLDER / name).read_bytes() for name in _FILES[edition]]
     return hashlib.sha256(b"".join(texts)).hexdigest()
