@@ -107,11 +107,7 @@ def in_digits(number: float) -> str:
 
 def is_text(text: str) -> bool:
     """Whether it holds no lone surrogate, as which Python has bytes that it cannot decode."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return clean(text) == text
 
 
 class Text(Struct, frozen=True):
