@@ -107,7 +107,7 @@ class Difference(Struct, frozen=True, kw_only=True):
         Share | None, doc("the same, corrected for all metrics and pairs by Holm's method")
     ]
     detectable: Annotated[
-        Annotated[float, Meta(ge=0)] | None,
+        Amount | None,
         doc(
             "true difference that would have been found in 80 % of such samples; null "
             "where p is, or where differences do not scatter"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 from msgspec.structs import asdict
 
 from socratic_bench.documents.error import ErrorEntry
@@ -19,7 +19,6 @@ StatusEntry = Annotated[
         "told, or what is lacking is not needed; failed: a run would fail by it"
     ),
 ]
-Rate = Annotated[float, Meta(ge=0)]
 
 
 class CheckEntry(Struct, frozen=True, kw_only=True):
@@ -40,10 +39,10 @@ class CheckEntry(Struct, frozen=True, kw_only=True):
 class QuotaEntry(Struct, frozen=True, kw_only=True):
     """What the account may have of a model in a minute, and what is to be sent."""
 
-    requests_per_minute: Annotated[Rate | None, doc("quota; null: not known")]
-    tokens_per_minute: Annotated[Rate | None, doc("quota; null: not known")]
-    target_rpm: Annotated[Rate | None, doc("requests to be sent; null: no target")]
-    target_tpm: Annotated[Rate | None, doc("tokens to be sent; null: no target")]
+    requests_per_minute: Annotated[Amount | None, doc("quota; null: not known")]
+    tokens_per_minute: Annotated[Amount | None, doc("quota; null: not known")]
+    target_rpm: Annotated[Amount | None, doc("requests to be sent; null: no target")]
+    target_tpm: Annotated[Amount | None, doc("tokens to be sent; null: no target")]
 
 
 class Capability(Struct, frozen=True, kw_only=True):

@@ -103,8 +103,7 @@ class JudgeEntry(Struct, frozen=True, kw_only=True):
     rubric_sha256: Annotated[str, doc("fingerprint of the rubric file, or of all rubrics together")]
     rubric: Annotated[str | None, doc("the rubric's edition; null where items have several")] = None
     temperature: Annotated[
-        Annotated[float, Meta(ge=0)] | None,
-        doc("temperature that its model was asked at; null: the model's own"),
+        Amount | None, doc("temperature that its model was asked at; null: the model's own")
     ] = None
     unquoted: Annotated[
         Count | None,
