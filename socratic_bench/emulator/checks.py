@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from socratic_bench.emulator.catalogue import Traits, on_demand, unknown_model
 from socratic_bench.emulator.dialogue import JsonObject
-from socratic_bench.emulator.errors import invalid
+from socratic_bench.emulator.errors import ServiceError, invalid
 
 CACHE_POINTS = 4
 DOCUMENTS = 5
@@ -124,10 +124,7 @@ def _check_texts(messages: list[JsonObject]) -> None:
 
 def _check_result(content: list[JsonObject]) -> None:
     if any("text" in part and _is_blank(part["text"]) for part in content):
-        raise invalid(
-            "The model returned the following errors: messages: text content blocks must be "
-            "non-empty"
-        )
+        raise _model_error("messages: text content blocks must be non-empty")
 
 
 def _is_blank(text: str) -> bool:
@@ -195,9 +192,9 @@ def _check_model(traits: Traits, body: JsonObject, messages: list[JsonObject]) -
         )
     _check_sampling(traits, config)
     if messages[-1]["role"] == "assistant" and not traits.prefill:
-        raise invalid(
-            "The model returned the following errors: This model does not support assistant "
-            "message prefill. The conversation must end with a user message."
+        raise _model_error(
+            "This model does not support assistant message prefill. "
+            "The conversation must end with a user message."
         )
     if (body.get("outputConfig") or {}).get("textFormat") and not traits.json_schema:
         raise _unsupported("outputConfig.textFormat")
@@ -219,7 +216,12 @@ def _check_tool_choice(traits: Traits, body: JsonObject) -> None:
         )
 
 
-def _unsupported(field: str) -> Exception:
+def _model_error(reason: str) -> ServiceError:
+    """What the service says where the model itself refuses."""
+    return invalid(f"The model returned the following errors: {reason}")
+
+
+def _unsupported(field: str) -> ServiceError:
     return invalid(f"This model doesn't support the {field} field. Remove {field} and try again.")
 
 
@@ -227,16 +229,13 @@ def _check_sampling(traits: Traits, config: JsonObject) -> None:
     sent = [name for name in ("temperature", "topP") if config.get(name) is not None]
     words = {"temperature": "temperature", "topP": "top_p"}
     if traits.sampling == "none" and sent:
-        raise invalid(
-            f"The model returned the following errors: `{words[sent[0]]}` is deprecated "
-            "for this model."
-        )
+        raise _model_error(f"`{words[sent[0]]}` is deprecated for this model.")
     if traits.sampling == "no_temperature" and "temperature" in sent:
         raise _unsupported("inferenceConfig.temperature")
     if traits.sampling == "either" and len(sent) > 1:
-        raise invalid(
-            "The model returned the following errors: `temperature` and `top_p` cannot both be "
-            "specified for this model. Please use only one."
+        raise _model_error(
+            "`temperature` and `top_p` cannot both be specified for this model. "
+            "Please use only one."
         )
 
 
@@ -250,9 +249,8 @@ def _check_cache_points(traits: Traits, body: JsonObject, messages: list[JsonObj
             "See the documentation for more information."
         )
     if count > CACHE_POINTS:
-        raise invalid(
-            "The model returned the following errors: A maximum of 4 blocks with cache_control "
-            f"may be provided. Found {count}."
+        raise _model_error(
+            f"A maximum of 4 blocks with cache_control may be provided. Found {count}."
         )
 
 
@@ -262,7 +260,7 @@ def _check_thinking(traits: Traits, body: JsonObject) -> None:
     if not isinstance(thinking, dict) or thinking.get("type") != "enabled":
         return
     if reason := _thinking_error(traits, body, thinking):
-        raise invalid(f"The model returned the following errors: {reason}")
+        raise _model_error(reason)
 
 
 def _thinking_error(traits: Traits, body: JsonObject, thinking: JsonObject) -> str | None:
