@@ -81,12 +81,8 @@ def add_rows(parser: Parser, rows: "Sequence[Row]") -> "Mapping[str, _ArgumentGr
     return groups
 
 
-def table_rows() -> Sequence[Row]:
+def table_rows() -> Iterator[Row]:
     """The rows of help and parser, from the table of settings."""
-    return [*_table_rows()]
-
-
-def _table_rows() -> Iterator[Row]:
     entries = _entries()
     for entry in entries:
         if entry.flag:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.documents.result import RunResult
-    from socratic_bench.errors import BenchError, Problem, Words
+    from socratic_bench.errors import Problem, Words
     from socratic_bench.ports import Benchmark
     from socratic_bench.runner import CancelToken, Plan
     from socratic_bench.store_ports import Entry
@@ -116,6 +116,8 @@ def call_by_flags() -> "Callable[[str], str]":
 
 def estimate(plan: "Plan", flags: Flags, cancel_token: "CancelToken") -> int:
     """Print what the run would take; the exit code."""
+    from socratic_bench.documents.error import ErrorEntry
+    from socratic_bench.errors import ENDINGS
     from socratic_bench.forecast import dry_run
     from socratic_bench.runner import in_time
 
@@ -127,22 +129,12 @@ def estimate(plan: "Plan", flags: Flags, cancel_token: "CancelToken") -> int:
     predict = partial(dry_run, plan, call_by_flags())
     quiet = bool(flags.get("quiet"))
     with waiting_for("the endpoint, to count tokens", quiet=quiet):
-        document = run_in_thread(lambda: in_time(predict, cancel_token))
-    refusal = _refusal(document)
+        document: Mapping[str, Any] = run_in_thread(lambda: in_time(predict, cancel_token))
+    # The refusal by which the run is known to fail.
+    error = ErrorEntry(**document["error"]) if document["error"] else None
     words, pretty = partial(say_estimate, document), bool(flags.get("pretty"))
-    unwritten = print_document(document, words=words, quiet=quiet, error=refusal, pretty=pretty)
-    return refusal.exit_code if refusal else unwritten
-
-
-def _refusal(document: "Mapping[str, Any]") -> "BenchError | None":
-    """The refusal by which the run is known to fail."""
-    told = document["error"]
-    if told is None:
-        return None
-    from socratic_bench.errors import ModelError
-
-    end_reason = document["end_reason"]
-    return ModelError(told["message"], code=told["code"], end_reason=end_reason, hint=told["hint"])
+    unwritten = print_document(document, words=words, quiet=quiet, error=error, pretty=pretty)
+    return ENDINGS[document["end_reason"]].exit_code if error else unwritten
 
 
 def _report(result: "RunResult", benchmark: "Benchmark", flags: Flags) -> int:

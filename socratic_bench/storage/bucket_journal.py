@@ -27,7 +27,7 @@ class BucketJournal:
     def __init__(
         self,
         keys: RunKeys,
-        shelf: "EntryStore",
+        store: "EntryStore",
         delivery: Delivery,
         lease: Lease,
         found: FoundEntries,
@@ -36,7 +36,7 @@ class BucketJournal:
     ) -> None:
         self._keys = keys
         self._keeps_notes = keeps_notes
-        self._shelf = shelf
+        self._store = store
         self._delivery = delivery
         self._lease = lease
         self.entries: Sequence[Entry] = tuple(found.entries)
@@ -50,13 +50,13 @@ class BucketJournal:
     @property
     def is_kept(self) -> bool:
         """Whether all that was appended has arrived."""
-        return self._shelf.is_sound and self._shelf.kept >= self._shelf.bodies.keys()
+        return self._store.is_sound and self._store.kept >= self._store.bodies.keys()
 
     def mend(self) -> None:
         """Its delivery sees to that."""
 
     def body_of(self, key: str) -> bytes | None:
-        return self._shelf.bodies.get(key)
+        return self._store.bodies.get(key)
 
     def append(self, entry: Entry, *, durable: bool = True) -> None:
         """Start storing an entry; the run's delivery knows whether it arrived.
@@ -76,8 +76,8 @@ class BucketJournal:
             key = self._keys.entry(self._n_entries)
             self._last = hashlib.sha256(body).hexdigest()
             self._n_entries += 1
-            self._shelf.bodies[key] = body
-        write = self._delivery.send_to(self._shelf, key, body)
+            self._store.bodies[key] = body
+        write = self._delivery.send_to(self._store, key, body)
         if write:
             tried: Future[None] = Future()
             write.add_done_callback(lambda _: tried.set_result(None))

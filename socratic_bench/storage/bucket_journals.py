@@ -14,7 +14,7 @@ from socratic_bench.storage.bucket_journal import BucketJournal, EntryStore
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.keys import RunKeys, index_of
 from socratic_bench.storage.lease import Lease, LeaseTerms
-from socratic_bench.storage.upload_queue import patiently
+from socratic_bench.storage.upload_queue import with_retries
 from socratic_bench.store_ports import Entry
 
 READERS = 8
@@ -47,7 +47,7 @@ class BucketJournals:
     def newest(self, identity: str) -> Iterator[str]:
         """Run ids whose first entry has this `identity` digest, the newest first."""
         folder = index_of(identity)
-        named = self._patiently(lambda: self._bucket.sizes(folder))
+        named = self._with_retries(lambda: self._bucket.sizes(folder))
         for run_id in sorted((key.removeprefix(folder) for key in named), reverse=True):
             keys = _keys_of(run_id)
             if keys and self._get(keys.entry(0)):
@@ -96,7 +96,7 @@ class BucketJournals:
         if not self._sequences(keys):
             raise self._absent(keys)
         lease = self._lease(keys)
-        self._patiently(lease.take)
+        self._with_retries(lease.take)
         try:
             found = self._read(keys)
         except BaseException:
@@ -111,13 +111,13 @@ class BucketJournals:
     def _journal(
         self, keys: RunKeys, lease: Lease, found: FoundEntries, index: str
     ) -> BucketJournal:
-        shelf = EntryStore(self._bucket, lease, keys.entry(0), index, found.bodies)
+        store = EntryStore(self._bucket, lease, keys.entry(0), index, found.bodies)
         notes = self._keeps_notes
-        return BucketJournal(keys, shelf, self._delivery, lease, found, keeps_notes=notes)
+        return BucketJournal(keys, store, self._delivery, lease, found, keeps_notes=notes)
 
     def _sequences(self, keys: RunKeys) -> dict[int, str]:
         """The key of every object that is named like an entry, by its number."""
-        listed = self._patiently(lambda: self._bucket.sizes(keys.journal))
+        listed = self._with_retries(lambda: self._bucket.sizes(keys.journal))
         if sum(listed.values()) > MAX_STORED_BYTES:
             raise UsageError(
                 [f"{self._bucket.location(keys.journal)} has more than {MAX_STORED_BYTES} bytes."],
@@ -145,10 +145,10 @@ class BucketJournals:
         return found
 
     def _get(self, key: str) -> Stored | None:
-        return self._patiently(lambda: self._bucket.get(key))
+        return self._with_retries(lambda: self._bucket.get(key))
 
-    def _patiently(self, ask: Callable[[], Result]) -> Result:
-        return patiently(ask, self._terms.sleep)
+    def _with_retries(self, ask: Callable[[], Result]) -> Result:
+        return with_retries(ask, self._terms.sleep)
 
 
 def _keys_of(run_id: str) -> RunKeys | None:

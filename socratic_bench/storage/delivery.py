@@ -109,24 +109,19 @@ class Delivery:
         was sent again, and which store does not allow to ask.
         """
         try:
-            return self._verify(body_of, notice)
+            lost = self._lost(notice)
+            if not lost:
+                return None
+            notice(f"{_taken_away(lost)} What of it can be made again is written anew.")
+            for store, key in lost:
+                body = body_of(key)
+                if body is not None:
+                    self._start(self._upload(store, key, body))
+            missing = self.settle()
+            lost = [] if missing else self._lost(notice)
         except ArtifactError as error:
             return error
-
-    def _verify(
-        self, body_of: Callable[[str], bytes | None], notice: Callable[[str], object]
-    ) -> ArtifactError | None:
-        lost = self._lost(notice)
-        if not lost:
-            return None
-        notice(f"{_taken_away(lost)} What of it can be made again is written anew.")
-        for store, key in lost:
-            body = body_of(key)
-            if body is not None:
-                self._start(self._upload(store, key, body))
-        error = self.settle()
-        still_lost = [] if error else self._lost(notice)
-        return ArtifactError(_taken_away(still_lost), hint=LEAVE) if still_lost else error
+        return ArtifactError(_taken_away(lost), hint=LEAVE) if lost else missing
 
     def _lost(self, notice: Callable[[str], object]) -> list[tuple[ArtifactStore, str]]:
         lost: list[tuple[ArtifactStore, str]] = []

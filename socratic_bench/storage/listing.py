@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from socratic_bench.settings import S3, CoreConfig
 from socratic_bench.storage.folder import FolderStore
 from socratic_bench.storage.places import check_stores, open_bucket
-from socratic_bench.storage.upload_queue import patiently
+from socratic_bench.storage.upload_queue import with_retries
 
 if TYPE_CHECKING:
     from socratic_bench.storage.s3 import S3Store
@@ -56,14 +56,14 @@ class ListedBucket:
         self._sleep = sleep
 
     def put(self, key: str, body: bytes) -> None:
-        patiently(lambda: self._bucket.put(key, body), self._sleep)
+        with_retries(lambda: self._bucket.put(key, body), self._sleep)
 
     def get(self, key: str) -> bytes | None:
-        found = patiently(lambda: self._bucket.get(key), self._sleep)
+        found = with_retries(lambda: self._bucket.get(key), self._sleep)
         return found.body if found else None
 
     def keys(self, beginning: str) -> Sequence[str]:
-        return [*patiently(lambda: self._bucket.sizes(beginning), self._sleep)]
+        return [*with_retries(lambda: self._bucket.sizes(beginning), self._sleep)]
 
     def folders(self, key: str) -> Iterable[str]:
         return dict.fromkeys(one.removeprefix(key).split("/")[0] for one in self.keys(key))

@@ -42,7 +42,7 @@ def is_outage(error: BaseException) -> bool:
     return isinstance(error, StoreOutageError)
 
 
-def patiently(ask: Callable[[], Result], sleep: Callable[[float], None]) -> Result:
+def with_retries(ask: Callable[[], Result], sleep: Callable[[float], None]) -> Result:
     """What a store answers, a short outage waited out. Raises `ArtifactError`."""
     policy = RetryPolicy(max_attempts=OUTAGE_TRIES, wait_max_s=OUTAGE_WAIT_MAX_S)
     return policy.call(ask, passes=is_outage, sleep=sleep)

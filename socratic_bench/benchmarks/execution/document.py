@@ -13,7 +13,6 @@ from socratic_bench.benchmarks.execution.figures import Signed
 from socratic_bench.benchmarks.execution.items import Item, Kind, Program, other
 from socratic_bench.benchmarks.execution.prediction import Prediction, prediction
 from socratic_bench.benchmarks.execution.reasoning import LevelEntry, Turns, levels
-from socratic_bench.benchmarks.execution.sampling import level_tokens
 from socratic_bench.benchmarks.execution.settings import Level, Settings
 from socratic_bench.benchmarks.execution.turn import ExecutionTurn
 from socratic_bench.documents.cost import Billing, role_usd
@@ -153,12 +152,7 @@ class RunPart(Part, frozen=True, kw_only=True):
             dataset=_dataset(sample.data),
             prediction=prediction(told, asked) if (asked := of("prediction")) else None,
             choice=choice(chosen, asked) if (asked := of("choice", "control")) else None,
-            reasoning=levels(
-                compared,
-                asked,
-                lambda level: level_tokens(settings, level),
-                lambda some: _usd(result, some),
-            )
+            reasoning=levels(compared, asked, settings, lambda some: _usd(result, some))
             if (asked := of("reasoning"))
             else None,
         )

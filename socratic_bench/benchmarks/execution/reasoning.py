@@ -1,5 +1,6 @@
 """Levels of reasoning side by side: figures, tokens, money, time, and differences to the lowest."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
@@ -15,7 +16,8 @@ from socratic_bench.benchmarks.execution.prediction import (
 )
 from socratic_bench.benchmarks.execution.prompts import sentence
 from socratic_bench.benchmarks.execution.reading import Readings, with_program
-from socratic_bench.benchmarks.execution.settings import Level
+from socratic_bench.benchmarks.execution.sampling import level_tokens
+from socratic_bench.benchmarks.execution.settings import Level, Settings
 from socratic_bench.benchmarks.execution.turn import ExecutionTurn
 from socratic_bench.documents.scalars import Amount, Count
 from socratic_bench.documents.usage import sum_usage
@@ -57,29 +59,26 @@ class LevelEntry(Struct, frozen=True, kw_only=True):
 
 
 def levels(
-    turns: Turns, items: Sequence[Item], tokens_of: Callable[[Level], int | None], priced: Priced
+    turns: Turns, items: Sequence[Item], settings: Settings, priced: Priced
 ) -> list[LevelEntry]:
     """Each level, the lowest one first."""
-    return [
-        _entry(level, turns, [one for one in items if one.level == level], tokens_of(level), priced)
-        for level in LEVELS
-    ]
+    return [_entry(level, turns, items, settings, priced) for level in LEVELS]
 
 
 def _entry(
-    level: Level, turns: Turns, items: Sequence[Item], tokens: int | None, priced: Priced
+    level: Level, turns: Turns, items: Sequence[Item], settings: Settings, priced: Priced
 ) -> LevelEntry:
     own = [one for one in turns if one.item.level == level]
     read = [one.reading for one in own]
-    n_original = sum(one.program == "original" for one in items)
+    asked = Counter(one.program for one in items if one.level == level)
     usages = [turn.reply.usage for turn in own]
     used = None if None in usages else sum_usage(usages)
     return LevelEntry(
         level=level,
         sentence=sentence(level),
-        thinking_budget_tokens=tokens,
-        original=shown(with_program(read, "original"), n_original),
-        mutated=shown(with_program(read, "mutated"), len(items) - n_original),
+        thinking_budget_tokens=level_tokens(settings, level),
+        original=shown(with_program(read, "original"), asked["original"]),
+        mutated=shown(with_program(read, "mutated"), asked["mutated"]),
         to_lowest=None if level == LEVELS[0] else _gaps(turns, read),
         mean_output_tokens=round(used.output_tokens / len(own), 2) if used and own else None,
         mean_latency_ms=_mean([turn.reply.latency_ms for turn in own]),

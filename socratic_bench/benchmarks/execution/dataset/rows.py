@@ -99,14 +99,14 @@ class _Cells:
             value = _plain(row.get(name))
             if value is None:
                 continue
+            path = ".".join(filter(None, (below, name)))
             if isinstance(value, float) and not math.isfinite(value):
-                self.lack(f"{'.'.join(filter(None, (below, name)))}: {value} is no number.")
+                self.lack(f"{path}: {value} is no number.")
                 continue
             try:
                 yield name, convert(value, kind)
             except msgspec.ValidationError as error:
-                path = ".".join(filter(None, (below, name)))
-                self.mistakes.append(f"{path}: {str(error).split(' - at ')[0]}.")
+                self.lack(f"{path}: {str(error).split(' - at ')[0]}.")
 
 
 def read_row(row: object, *, needs_literals: bool) -> Reading:

@@ -6,8 +6,9 @@ from hashlib import sha256
 from typing import Any
 
 import orjson
+from msgspec.structs import asdict
 
-from socratic_bench.benchmarks.execution.problem import Mutation, Problem
+from socratic_bench.benchmarks.execution.problem import Problem
 from socratic_bench.errors import ArtifactError
 
 Row = Mapping[str, Any]
@@ -32,14 +33,13 @@ def write_rows(rows: Sequence[Row], path: str) -> str:
 
 def mutated_row(row: Row, problem: Problem) -> Row:
     """A row with the problem's mutation in place of its own, and all else as it was."""
-    mutation, outputs = problem.mutation or Mutation(), problem.mutated_outputs
+    outputs = problem.mutated_outputs
     is_text = outputs is not None and len(outputs) == 1 and not _has_lists(row)
-    info = {name: getattr(mutation, name) for name in Mutation.__struct_fields__}
     found = {
         "mutated_code": problem.mutated_code,
         _OUTPUTS if _OUTPUTS in row else _OUTPUT: outputs[0] if outputs and is_text else outputs,
         "has_mutation": problem.mutated_code is not None,
-        "mutation_info": None if problem.mutation is None else info,
+        "mutation_info": asdict(problem.mutation) if problem.mutation else None,
     }
     kept = {name: value for name, value in row.items() if name not in (_OUTPUT, _OUTPUTS)}
     return {**kept, **found}
