@@ -9,13 +9,11 @@ from .flags import Row, add_rows, judge_rows, settings_parser
 from .stored_runs import read_matches
 
 if TYPE_CHECKING:
-    from socratic_bench.benchmarks import RunConfig
     from socratic_bench.calibration.calibrating import Asked, Calibration
     from socratic_bench.documents.calibration import CalibrationDocument
     from socratic_bench.documents.result import RunResult
     from socratic_bench.errors import Words
     from socratic_bench.runner import CancelToken
-    from socratic_bench.store_ports import Entry
 
 DESCRIPTION = """\
 Has a judge score replies that people have labelled, and prints one JSON document with how far they
@@ -83,9 +81,10 @@ def prepared(flags: Flags, problems: "Sequence[Words]") -> "Calibration":
     from socratic_bench.calibration.calibrating import prepare_calibration
     from socratic_bench.errors import UsageError
 
-    from .sources import bucket_region
+    from .sources import bucket_region, read_untested
 
-    config, misread = _config(flags)
+    kept = {name: value for name, value in flags.items() if name not in OWN}
+    config, misread = read_untested(kept)
     found: list[Words] = [*problems, *misread]
     asked = _asked(flags, found)
     if not asked.labels:
@@ -126,17 +125,6 @@ def _half_width(flags: Flags, problems: "list[Words]") -> float | None:
     return found
 
 
-def _config(flags: Flags) -> "tuple[RunConfig, Sequence[Words]]":
-    """What the judge's run is asked for."""
-    from socratic_bench.benchmarks import RunConfig
-    from socratic_bench.settings import read_config
-
-    from .sources import any_model, sources
-
-    kept = {name: value for name, value in flags.items() if name not in OWN}
-    return read_config(RunConfig, any_model(sources({**kept, "model": "none"})))
-
-
 def _perform(calibration: "Calibration", flags: Flags, cancel_token: "CancelToken") -> "RunResult":
     from socratic_bench.runner import perform
 
@@ -144,13 +132,11 @@ def _perform(calibration: "Calibration", flags: Flags, cancel_token: "CancelToke
     from .run_in_thread import run_in_thread
 
     listener = listener_for(calibration.plan, quiet=bool(flags.get("quiet")))
-    entries: Sequence[Entry] = ()
     playing = partial(
         perform,
         calibration.plan,
         listener=listener,
         cancel_token=cancel_token,
-        entries=entries,
         is_journal_shown=False,
     )
     return run_in_thread(playing)

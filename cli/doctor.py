@@ -30,18 +30,20 @@ SIGHUP, 130 SIGINT, 143 SIGTERM.
 
 def main(words: Sequence[str]) -> int:
     """Look at it all, print what was found, and leave with 3 if a run would fail."""
-    from .output import waiting_for
+    from .doctor_table import say_table
+    from .output import print_document, waiting_for
     from .run import leave, take_signals
     from .run_in_thread import run_in_thread
 
     flags, problems = parse(parser_for(words), words)
     problems += [f"--{name} does not go with doctor." for name in FOREIGN if name in flags]
     asked = asked_of(flags, problems, is_sweep=is_sweep(words))
-    cancel_token = take_signals()
-    with waiting_for("the models and stores", quiet=bool(flags.get("quiet"))):
+    cancel_token, quiet = take_signals(), bool(flags.get("quiet"))
+    with waiting_for("the models and stores", quiet=quiet):
         document = run_in_thread(lambda: diagnosed(*asked, cancel_token))
     code = exit_code(document, cancel_token)
-    unwritten = _print(document, flags)
+    words_of = partial(say_table, document, quiet=quiet)
+    unwritten = print_document(document, words=words_of, pretty=bool(flags.get("pretty")))
     return leave(code or unwritten, cancel_token)
 
 
@@ -188,15 +190,6 @@ def diagnosed(
         max_cost_usd=config.max_cost_usd,
         call=call,
     )
-
-
-def _print(document: "DoctorDocument", flags: Flags) -> int:
-
-    from .doctor_table import say_table
-    from .output import print_document
-
-    words = partial(say_table, document, quiet=bool(flags.get("quiet")))
-    return print_document(document, words=words, pretty=bool(flags.get("pretty")))
 
 
 def exit_code(document: "DoctorDocument", cancel_token: "CancelToken") -> int:

@@ -68,13 +68,13 @@ def prepared(flags: Flags, problems: "Sequence[Words]") -> "tuple[RunConfig, Seq
     """What is asked for, and the runs. Raises `UsageError` with every mistake."""
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.rejudging.preparing import prepare_judgings
-    from socratic_bench.settings import fields_of, read_config
+    from socratic_bench.settings import fields_of
 
     from .output import waiting_for
-    from .sources import any_model, bucket_region, sources
+    from .sources import bucket_region, read_untested
 
     own = {name: value for name, value in flags.items() if name != RUNS}
-    config, misread = read_config(RunConfig, any_model(sources({**own, "model": "none"})))
+    config, misread = read_untested(own)
     named = flags.get(RUNS, ())
     found: list[Words] = [said for said in problems if said != NO_RUNS]
     if not named or isinstance(named, bool):

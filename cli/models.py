@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,10 +20,11 @@ def main(words: Sequence[str]) -> int:
     from socratic_bench.runner.prices import read_prices
 
     from .output import print_document
+    from .run import calling_flags
 
     found = parse_strictly(build_parser(), words)
     config = _read(found.region, found.prices, offline=found.offline)
-    with _calling_flags():
+    with calling_flags():
         prices = read_prices(config) or builtin_prices()
     entries = [_entry(name, config, prices) for name in _names(config, is_whole=found.all)]
     document = ModelList(region=config.region, price_source=prices.source, models=entries)
@@ -50,28 +50,14 @@ def _read(region: str | None, prices: str | None, *, offline: bool) -> "RunConfi
     """As a run would read it. That no model is allowed yet is no mistake here."""
     from socratic_bench.errors import UsageError
 
-    from .run import read
+    from .run import calling_flags, read
 
     given = {"region": region, "prices": prices, "offline": offline}
     config, misread = read({name: value for name, value in given.items() if value})
     if os.environ.get("BEDROCK_MODEL_IDS", "").strip() and config.model_ids is None:
-        with _calling_flags():
+        with calling_flags():
             raise UsageError([one for one in misread if "model_ids" in one.settings])
     return config
-
-
-@contextmanager
-def _calling_flags() -> Iterator[None]:
-    """What is wrong with a setting is said of its flag."""
-    from socratic_bench.errors import UsageError
-
-    from .run import call_by_flags
-
-    try:
-        yield
-    except UsageError as error:
-        error.call_settings(call_by_flags())
-        raise
 
 
 def _names(config: "RunConfig", *, is_whole: bool) -> Iterable[str]:

@@ -126,17 +126,13 @@ def written(found: Namespace, max_bytes: int) -> "ReportDocument":
 def _calibrations(found: Namespace) -> "Sequence[Held]":
     if found.calibration is None:
         return ()
-    from socratic_bench.errors import UsageError
     from socratic_bench.runner.calibrations import calibrations_at
 
-    from .run import call_by_flags
+    from .run import calling_flags
     from .sources import bucket_region
 
-    try:
+    with calling_flags():
         return calibrations_at(found.calibration, bucket_region)
-    except UsageError as error:
-        error.call_settings(call_by_flags())
-        raise
 
 
 def _corrected(found: Namespace) -> "CorrectionDocument | None":

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 from . import signals
@@ -12,7 +13,7 @@ from .flags import build_parser
 
 TYPE_CHECKING = False  # see cli/process.py
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from types import FrameType
     from typing import Any
 
@@ -112,6 +113,18 @@ def call_by_flags() -> "Callable[[str], str]":
     from .options import Options
 
     return flag_names((RunConfig, Options))
+
+
+@contextmanager
+def calling_flags() -> "Iterator[None]":
+    """What is wrong with a setting is said of its flag."""
+    from socratic_bench.errors import UsageError
+
+    try:
+        yield
+    except UsageError as error:
+        error.call_settings(call_by_flags())
+        raise
 
 
 def estimate(plan: "Plan", flags: Flags, cancel_token: "CancelToken") -> int:

@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING
 from .arguments import Flags
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from socratic_bench.benchmarks import RunConfig
+    from socratic_bench.errors import Problem
     from socratic_bench.settings import Sources
 
 
@@ -24,14 +28,16 @@ def sources(flags: Flags) -> "Sources":
     )
 
 
-def any_model(asked: "Sources") -> "Sources":
-    """Where nobody is tested, no list of models is needed."""
-    import json
-
+def read_untested(flags: Flags) -> "tuple[RunConfig, Sequence[Problem]]":
+    """What is asked for where nobody is tested, which needs no list of models."""
     from msgspec.structs import replace
 
-    environ = {**asked.environ, "BEDROCK_MODEL_IDS": json.dumps([asked.flags["model"]])}
-    return replace(asked, environ=environ)
+    from socratic_bench.benchmarks import RunConfig
+    from socratic_bench.settings import read_config
+
+    asked = sources({**flags, "model": "none"})
+    environ = {**asked.environ, "BEDROCK_MODEL_IDS": '["none"]'}
+    return read_config(RunConfig, replace(asked, environ=environ))
 
 
 def bucket_region() -> str:
