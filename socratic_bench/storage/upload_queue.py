@@ -167,9 +167,8 @@ class UploadQueue:
         self._since_s = self._policy.monotonic_s()
 
     def _is_enough(self, upload: Upload) -> bool:
-        if self._closed.is_set():
-            return True
-        return upload.late_tries >= self._policy.tries or self._is_out_of_time()
+        is_tried_out = upload.late_tries >= self._policy.tries
+        return self._closed.is_set() or is_tried_out or self._is_out_of_time()
 
     def _is_out_of_time(self) -> bool:
         if not self._settling.is_set():
