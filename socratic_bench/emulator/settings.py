@@ -1,10 +1,9 @@
 """How an emulator is set up."""
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import get_args
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from socratic_bench.emulator.dialogue import JsonObject, Role
 from socratic_bench.emulator.faults import Fault
@@ -30,7 +29,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     seed: int = 0
     latency_ms: float = 0
-    role_latency_ms: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    role_latency_ms: Mapping[str, float] = {}
     ms_per_output_token: float = 0
     faults: tuple[Fault, ...] = ()
     requests_per_minute: float | None = None
@@ -42,7 +41,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_connections: int = 2000
     keep_bodies: bool = False
     keep_requests: int = 100_000
-    speakers: Mapping[str, Speaker] = field(default_factory=lambda: MappingProxyType({}))
+    speakers: Mapping[str, Speaker] = {}
 
     def pace(self) -> dict[str, object]:
         """How long answers take, by role, and what is refused: for dry runs."""

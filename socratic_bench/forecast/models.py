@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from socratic_bench.calling.budget import Budget
-from socratic_bench.calling.refused_settings import explained
+from socratic_bench.calling.call_errors import explained
 from socratic_bench.forecast.event_queue import EventQueue
 from socratic_bench.forecast.latency_models import LatencyModels
 from socratic_bench.forecast.reply_models import ReplyModel

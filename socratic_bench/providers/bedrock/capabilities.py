@@ -45,8 +45,7 @@ class Capabilities(Struct, frozen=True, kw_only=True):
 
     def without(self, field: str) -> "Capabilities":
         """The same with `field` known to be refused."""
-        lacking: dict[str, Any] = {field: False}
-        return replace(self, **lacking)
+        return replace(self, **{field: False})
 
 
 class Refusal(Struct, frozen=True):
