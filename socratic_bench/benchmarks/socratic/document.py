@@ -9,11 +9,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.cast import CAST
-from socratic_bench.benchmarks.socratic.insights_document import (
-    InsightEntry,
-    entries_of,
-    unjudged_reason,
-)
+from socratic_bench.benchmarks.socratic.insights import HASH, InsightEntry
 from socratic_bench.benchmarks.socratic.metrics_document import (
     Headline,
     SocraticMetrics,
@@ -25,11 +21,12 @@ from socratic_bench.benchmarks.socratic.settings import Settings
 from socratic_bench.benchmarks.socratic.student_document import Fidelity, StudentEntry, filler_turns
 from socratic_bench.benchmarks.socratic.students.student import Policy
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
+from socratic_bench.converting import convert
 from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.usage import CallEntry
 from socratic_bench.parts import Part, Parts
 from socratic_bench.settings import CoreConfig, part_of
-from socratic_bench.turns import Turn
+from socratic_bench.turns import Concluded, Turn, Unscored
 from socratic_bench.types import doc
 
 if TYPE_CHECKING:
@@ -162,8 +159,8 @@ class RunPart(Part, frozen=True, kw_only=True):
     def of(cls, result: RunResult) -> Self:
         settings, hashes = part_of(result.config, Settings), result.opening.hashes
         return cls(
-            insights=entries_of(result.concluded),
-            insights_unjudged_reason=unjudged_reason(result),
+            insights=_insights(result.concluded),
+            insights_unjudged_reason=_unjudged_reason(result),
             student=StudentEntry(
                 edition=settings.student_edition,
                 mode="model" if settings.student_model else "scripted",
@@ -233,3 +230,24 @@ PARTS = Parts(
 
 def _flag_list(flags: tuple[str, ...] | None) -> list[str] | None:
     return None if flags is None else list(flags)
+
+
+def _insights(concluded: Concluded | None) -> list[InsightEntry] | None:
+    verdict = concluded.verdict if concluded else None
+    return None if verdict is None else convert(verdict.findings, list[InsightEntry])
+
+
+def _unjudged_reason(result: RunResult) -> str | None:
+    """Why nothing is known of insights: nobody judged, the rubric does not ask for them, the
+    scenario has none, no turn was played, the run ended before, or how the judge failed.
+    """
+    if not result.is_judged:
+        return "no_judge"
+    if result.rubric is None or not result.rubric.events:
+        return "rubric"
+    if HASH not in result.opening.hashes:
+        return "scenario"
+    if result.concluded is None:
+        return "run_ended" if result.n_turns else "no_turns"
+    outcome = result.concluded.outcome
+    return outcome.reason if isinstance(outcome, Unscored) else None

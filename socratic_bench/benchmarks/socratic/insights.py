@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
 from socratic_bench.benchmarks.socratic.scenarios.scenario import CUSTOM, Scenario
 from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR
 from socratic_bench.ports import ClosingQuestion, Metrics
 from socratic_bench.turns import Findings, Measure, Rubric, Turn
-from socratic_bench.types import Json, Tool, clean
+from socratic_bench.types import Json, Tool, clean, doc
 
 Outcome = Literal["reached", "told", "missed"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
@@ -24,19 +24,32 @@ HASH = "insights_prompt_sha256"
 MAX_QUOTE_CHARS = 2_000
 
 
-class Finding(Struct, frozen=True, kw_only=True):
-    """What became of one insight, and the words that show it.
+class InsightEntry(Struct, frozen=True, kw_only=True):
+    """One of the scenario's insights, and what became of it."""
 
-    `turn` is where they were said, `quote_found` whether they were, by the one who is meant.
-    `replayed`: that was in a turn of a record, before the model under test took over.
-    """
-
-    insight: str
-    outcome: str
-    turn: int | None = None
-    quote: str | None = None
-    quote_found: bool | None = None
-    replayed: bool = False
+    insight: Annotated[str, doc("what good questions let the student see")]
+    outcome: Annotated[
+        Outcome,
+        doc("reached: the student said it first; told: the tutor did; missed: nobody said it"),
+    ]
+    turn: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        doc(
+            "where it was said, n_turns and replayed turns together if in the "
+            "student's last words; null if missed"
+        ),
+    ]
+    quote: Annotated[str | None, doc("the words that show it, by the judge; null if missed")]
+    quote_found: Annotated[
+        bool | None,
+        doc(
+            "whether these are words of that turn, by the student if it was reached, "
+            "by the tutor if it was told; null if missed"
+        ),
+    ]
+    replayed: Annotated[
+        bool, doc("true if that was in a replayed turn, so that no metric counts it")
+    ]
 
 
 def insights_of(scenario: Scenario) -> tuple[str, ...]:
@@ -141,7 +154,7 @@ def _findings(
     found: Mapping[str, Json],
 ) -> tuple[Mapping[str, Measure], ...]:
     """Raises `ValueError` with all that is wrong, as the judge is told it."""
-    findings: list[Finding] = []
+    findings: list[InsightEntry] = []
     problems: list[str] = []
     for at, insight in enumerate(insights):
         try:
@@ -164,20 +177,26 @@ def _by_majority(findings: Sequence[Mapping[str, Measure]]) -> Mapping[str, Meas
     from socratic_bench.judging.aggregation import majority
 
     outcome = majority([str(one["outcome"]) for one in findings])
-    missed = asdict(Finding(insight=str(findings[0]["insight"]), outcome="missed"))
-    return next((one for one in findings if one["outcome"] == outcome), missed)
+    missed = _missed(str(findings[0]["insight"]))
+    return next((one for one in findings if one["outcome"] == outcome), asdict(missed))
+
+
+def _missed(insight: str) -> InsightEntry:
+    return InsightEntry(
+        insight=insight, outcome="missed", turn=None, quote=None, quote_found=None, replayed=False
+    )
 
 
 def _finding(
     insight: str, given: Json, said: Mapping[tuple[int, str], str], first_played: int
-) -> Finding:
+) -> InsightEntry:
     # Imported here, since it is not needed before the dialogue has ended.
     from socratic_bench.judging.quotes import is_quoted
 
     found = given if isinstance(given, dict) else {}
     outcome, turn, quote = (found.get(name) for name in ("outcome", "turn", "quote"))
     if outcome == "missed":
-        return Finding(insight=insight, outcome="missed")
+        return _missed(insight)
     if outcome not in ("reached", "told"):
         raise ValueError(f"has no outcome that is one of {', '.join(OUTCOMES)}")
     speaker = SPEAKERS[outcome]
@@ -185,9 +204,9 @@ def _finding(
         raise ValueError(f"is {outcome}, but names no turn of the {speaker}")
     if not isinstance(quote, str) or not quote.strip():
         raise ValueError(f"is {outcome}, but quotes nothing")
-    return Finding(
+    return InsightEntry(
         insight=insight,
-        outcome=outcome,
+        outcome=cast("Outcome", outcome),
         turn=turn,
         quote=clean(quote.strip())[:MAX_QUOTE_CHARS],
         quote_found=is_quoted(quote, said[turn, speaker]),
