@@ -3,10 +3,10 @@ hints only, and may be forbidden or unreachable.
 """
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from botocore.session import Session
 
@@ -15,12 +15,12 @@ from socratic_bench.models.ids import base_id
 from socratic_bench.providers.bedrock.error_kinds import TRANSLATED
 from socratic_bench.providers.bedrock.session import Endpoint, single_try_client
 
+Result = TypeVar("Result")
+
 MAX_WAIT_S = 2
 NAMES = 5
 PAGE = 1000
 
-# Boundary to the SDK, whose shapes are plain dictionaries.
-_Row = Mapping[str, Any]
 _UNKNOWN = (*TRANSLATED, ModelError, KeyError, TypeError, AttributeError)
 
 
@@ -49,22 +49,18 @@ class Listing:
     @cached_property
     def _profiles(self) -> tuple[tuple[str, frozenset[str]], ...]:
         """Each profile by the name to call it with, and the ids of its models."""
-        if self._client is None:
-            return ()
-        try:
-            page = self._client.list_inference_profiles(maxResults=PAGE)
-            return tuple(_read_profiles(page["inferenceProfileSummaries"]))
-        except _UNKNOWN:
-            return ()
+        return self._listed(_profiles)
 
     @cached_property
     def _models(self) -> tuple[str, ...]:
         """The ids that can be called as they stand."""
+        return self._listed(_model_ids)
+
+    def _listed(self, read: Callable[[Any], Iterator[Result]]) -> tuple[Result, ...]:
         if self._client is None:
             return ()
         try:
-            page = self._client.list_foundation_models(byInferenceType="ON_DEMAND")
-            return tuple(_read_models(page["modelSummaries"]))
+            return tuple(read(self._client))
         except _UNKNOWN:
             return ()
 
@@ -91,16 +87,16 @@ class Listing:
         return single_try_client(self._session, service, self._endpoint.region, MAX_WAIT_S, **more)
 
 
-def _read_profiles(rows: list[_Row]) -> Iterator[tuple[str, frozenset[str]]]:
-    for row in rows:
+def _profiles(client: Any) -> Iterator[tuple[str, frozenset[str]]]:  # noqa: ANN401 -- see `_client`
+    for row in client.list_inference_profiles(maxResults=PAGE)["inferenceProfileSummaries"]:
         if row["status"] == "ACTIVE":
             is_own = row.get("type") == "APPLICATION"
             name: str = row["inferenceProfileArn" if is_own else "inferenceProfileId"]
             yield name, frozenset(base_id(model["modelArn"]) for model in row["models"])
 
 
-def _read_models(rows: list[_Row]) -> Iterator[str]:
-    for row in rows:
+def _model_ids(client: Any) -> Iterator[str]:  # noqa: ANN401 -- see `_client`
+    for row in client.list_foundation_models(byInferenceType="ON_DEMAND")["modelSummaries"]:
         is_text = "TEXT" in row.get("outputModalities", ("TEXT",))
         if is_text and row.get("modelLifecycle", {}).get("status") != "LEGACY":
             yield row["modelId"]
