@@ -78,7 +78,8 @@ def prepare_calibration(
     labels: Sequence[Label] = ()
     quantities: Mapping[str, Quantity] = {}
     with mistakes:
-        rubric = load_benchmark(config.benchmark).rubric_named(asked.rubric or _usual(config))
+        named = asked.rubric or str(getattr(config, "rubric", ""))  # or the benchmark's usual one
+        rubric = load_benchmark(config.benchmark).rubric_named(named)
     with mistakes:
         labels = read_labels(asked.labels)
     with mistakes:
@@ -102,10 +103,6 @@ def prepare_calibration(
     return Calibration(
         asked=asked, plan=plan, labels=labels, turns=turns, rubric=rubric, quantities=quantities
     )
-
-
-def _usual(config: RunConfig) -> str:
-    return str(getattr(config, "rubric", ""))
 
 
 def _run_config(config: RunConfig, n_turns: int) -> RunConfig:
@@ -245,16 +242,16 @@ def _row(one: Reading, names: Sequence[str], calibration: Calibration) -> Calibr
         author=first.author,
         probability=one.turn.probability,
         label={name: value for name, value in label.items() if value is not None},
-        judge=_judged(one, names, calibration) if one.verdict else None,
+        judge=_judged(one, names, calibration.quantities) if one.verdict else None,
         unjudged_reason=one.outcome.reason if isinstance(one.outcome, Unscored) else None,
     )
 
 
 def _judged(
-    one: Reading, names: Sequence[str], calibration: Calibration
+    one: Reading, names: Sequence[str], quantities: Mapping[str, Quantity]
 ) -> dict[str, bool | float | None]:
     said: dict[str, bool | float | None] = {name: one.scores.get(name) for name in names}
-    for name, quantity in calibration.quantities.items():
-        strength = one.strength(quantity, calibration.rubric)
+    for name, quantity in quantities.items():
+        strength = one.strength(quantity)
         said[name] = None if strength is None else quantity.is_yes(strength)
     return said

@@ -67,7 +67,7 @@ def correct(asked: Asked, region: Callable[[], str]) -> CorrectionDocument:
     labelled = [one for one in names if any(one in label.scores for label in labels)]
     wanted = [
         *_scores([*labelled, TOTAL] if labelled == names else labelled, rubric),
-        *(_answer(name, quantity, rubric) for name, quantity in quantities.items()),
+        *(_answer(name, quantity) for name, quantity in quantities.items()),
         *(_rate(word, rubric) for word in asked.rates),
     ]
     return CorrectionDocument(
@@ -148,31 +148,27 @@ def _scores(names: Sequence[str], rubric: Rubric) -> Iterator[_Wanted]:
         sum(high for _, high in bounds.values()),
     )
     for name in names:
-        yield _Wanted(
-            name=name,
-            judge=_points(name),
-            label=_labelled_points(name, rubric),
-            low=bounds[name][0],
-            high=bounds[name][1],
-        )
+        yield _score(name, *bounds[name], rubric)
 
 
-def _points(name: str) -> Callable[[JudgedTurn], float | None]:
-    return lambda turn: turn.points.get(name)
+def _score(name: str, low: float, high: float, rubric: Rubric) -> _Wanted:
+    return _Wanted(
+        name=name,
+        judge=lambda turn: turn.points.get(name),
+        label=lambda turn: score_of(turn, name, rubric),
+        low=low,
+        high=high,
+    )
 
 
-def _labelled_points(name: str, rubric: Rubric) -> Callable[[LabelledTurn], float | None]:
-    return lambda turn: score_of(turn, name, rubric)
-
-
-def _answer(name: str, quantity: Quantity, rubric: Rubric) -> _Wanted:
+def _answer(name: str, quantity: Quantity) -> _Wanted:
     """The rate of a label of yes or no."""
 
     def label(turn: LabelledTurn) -> float | None:
         answer = turn.answer(name)
         return None if answer is None else float(answer)
 
-    return _Wanted(name=name, judge=_said(quantity, rubric), label=label, is_rate=True)
+    return _Wanted(name=name, judge=_said(quantity), label=label, is_rate=True)
 
 
 def _rate(word: str, rubric: Rubric) -> _Wanted:
@@ -186,16 +182,12 @@ def _rate(word: str, rubric: Rubric) -> _Wanted:
         score = score_of(turn, name, rubric)
         return None if score is None else float(quantity.is_yes(quantity.sign * score))
 
-    return _Wanted(name=quantity.name, judge=_said(quantity, rubric), label=label, is_rate=True)
+    return _Wanted(name=quantity.name, judge=_said(quantity), label=label, is_rate=True)
 
 
-def _said(quantity: Quantity, rubric: Rubric) -> Callable[[JudgedTurn], float | None]:
-    names = [one.name for one in rubric.events]
-
+def _said(quantity: Quantity) -> Callable[[JudgedTurn], float | None]:
     def said(turn: JudgedTurn) -> float | None:
-        seen = turn.events
-        events = {} if seen is None else {name: float(name in seen) for name in names}
-        strength = quantity.strength(turn.points, events)
+        strength = quantity.strength(turn.points, turn.events)
         return None if strength is None else float(quantity.is_yes(strength))
 
     return said

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from socratic_bench.calibration.figures import rounded
+from socratic_bench.calibration.figures import limits, rounded
 from socratic_bench.documents.correction import Corrected, Estimated, ThreeWays
 from socratic_bench.statistics.ppi import (
     FEWEST_CLUSTERS,
@@ -61,14 +61,8 @@ def _labels(values: Values) -> Estimated:
 
 
 def _told(found: Estimate, values: Values, n: int, n_dialogues: int) -> Estimated:
-    interval = found.interval(values.low, values.high)
-    return Estimated(
-        value=rounded(found.value),
-        low=rounded(interval.low) if interval else None,
-        high=rounded(interval.high) if interval else None,
-        n=n,
-        n_dialogues=n_dialogues,
-    )
+    interval = limits(found.interval(values.low, values.high))
+    return Estimated(value=rounded(found.value), **interval, n=n, n_dialogues=n_dialogues)
 
 
 def _corrected(values: Values) -> Corrected:
@@ -86,14 +80,8 @@ def _corrected(values: Values) -> Corrected:
     }
     if isinstance(found, Uncorrectable):
         return Corrected(value=None, reason=found.reason, **told)
-    interval = found.interval(values.low, values.high)
-    return Corrected(
-        value=rounded(found.value),
-        low=rounded(interval.low) if interval else None,
-        high=rounded(interval.high) if interval else None,
-        tuning=rounded(found.tuning),
-        **told,
-    )
+    interval = limits(found.interval(values.low, values.high))
+    return Corrected(value=rounded(found.value), **interval, tuning=rounded(found.tuning), **told)
 
 
 def _estimate(values: Values, labelled: Sequence[Labelled]) -> Estimate | Uncorrectable:

@@ -31,7 +31,7 @@ def disagreements(
     of_answers = [
         one
         for name, quantity in quantities.items()
-        for one in _worst([*_of_answers(readings, name, quantity, rubric)])
+        for one in _worst([*_of_answers(readings, name, quantity)])
     ]
     return [*of_scores, *of_answers]
 
@@ -48,10 +48,10 @@ def _of_scores(readings: Sequence[Reading], name: str, rubric: Rubric) -> Iterat
 
 
 def _of_answers(
-    readings: Sequence[Reading], name: str, quantity: Quantity, rubric: Rubric
+    readings: Sequence[Reading], name: str, quantity: Quantity
 ) -> Iterator[Disagreement]:
     for one in readings:
-        label, strength = one.turn.answer(name), one.strength(quantity, rubric)
+        label, strength = one.turn.answer(name), one.strength(quantity)
         if label is None or strength is None:
             continue
         said = quantity.is_yes(strength)

@@ -2,10 +2,11 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from math import ceil, exp, fsum, log, sqrt
+from math import ceil, exp, fsum, inf, log, sqrt
 from typing import Any, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from socratic_bench.calibration.quantity import TOTAL, Quantity
 from socratic_bench.calibration.readings import (
@@ -31,7 +32,7 @@ from socratic_bench.statistics import agreement, detection
 from socratic_bench.statistics import rater_pairs as of_pairs
 from socratic_bench.statistics.clusters import FEWEST
 from socratic_bench.statistics.detection import Counts
-from socratic_bench.statistics.intervals import Interval
+from socratic_bench.statistics.intervals import Interval, fewest
 from socratic_bench.statistics.jackknife import Jackknifed, jackknifed
 from socratic_bench.statistics.quantiles import t_point
 from socratic_bench.turns import Rubric
@@ -55,16 +56,16 @@ class Figures(Struct, frozen=True, kw_only=True):
         """Of a dimension, or of their sum."""
         clusters = score_pairs(readings, name, self.rubric)
         human = human_scores([one.turn for one in readings], name, self.rubric)
-        told = self._agreement(clusters)
+        deviation = of_pairs.deviation([pair for cluster in clusters for pair in cluster])
         bias = jackknifed(clusters, of_pairs.bias)
         kappa = jackknifed(clusters, of_pairs.weighted_kappa)
         return ScoreFigures(
             n=sum(map(len, clusters)),
             n_clusters=len(clusters),
-            **told,
+            **self._agreement(clusters),
             bias=self._figure(bias),
-            deviation=self._deviation(clusters),
-            **_parts(readings, name, clusters),
+            deviation=told(deviation, deviation_interval(clusters)),
+            **_parts(readings, name, deviation),
             macro_f1=self._of(_classes(clusters, name, self.rubric), of_pairs.macro_f1, 0, 1),
             reference=_reference(self.rubric, name),
             human=HumanScores(n=sum(map(len, human)), **self._agreement(human)) if human else None,
@@ -78,7 +79,7 @@ class Figures(Struct, frozen=True, kw_only=True):
             (one.turn.cluster, (one.turn.author, strength, quantity.is_yes(strength), label))
             for one in readings
             if (label := one.turn.answer(name)) is not None
-            and (strength := one.strength(quantity, self.rubric)) is not None
+            and (strength := one.strength(quantity)) is not None
         )
         flat = [one for cluster in clusters for one in cluster]
         kappa, auc = jackknifed(clusters, _kappa), jackknifed(clusters, _auc)
@@ -97,12 +98,7 @@ class Figures(Struct, frozen=True, kw_only=True):
             auc_within_authors=self._of(clusters, _auc_within, 0, 1),
             auc_by_author=_auc_by_author(flat),
             human=self._human_answers(human_answers([one.turn for one in readings], name)),
-            confusion=AnswerCounts(
-                both=counts.both,
-                judge_only=counts.judge_only,
-                label_only=counts.label_only,
-                neither=counts.neither,
-            ),
+            confusion=AnswerCounts(**asdict(counts)),
             more_labels=self._more(clusters, {"kappa": kappa, "auc": auc}),
         )
 
@@ -130,19 +126,13 @@ class Figures(Struct, frozen=True, kw_only=True):
         self,
         clusters: Clusters[Value],
         figure: Callable[[Sequence[Value]], float | None],
-        low: float | None = None,
-        high: float | None = None,
+        low: float = -inf,
+        high: float = inf,
     ) -> Figure:
         return self._figure(jackknifed(clusters, figure), low, high)
 
-    def _figure(
-        self, found: Jackknifed, low: float | None = None, high: float | None = None
-    ) -> Figure:
+    def _figure(self, found: Jackknifed, low: float = -inf, high: float = inf) -> Figure:
         return told(found.value, found.interval(low, high))
-
-    def _deviation(self, clusters: Clusters[tuple[float, float]]) -> Figure:
-        value = of_pairs.deviation([pair for cluster in clusters for pair in cluster])
-        return told(value, deviation_interval(clusters))
 
     def _more(
         self, clusters: Clusters[Any], figures: Mapping[str, Jackknifed]
@@ -171,39 +161,32 @@ def more_labels(found: Jackknifed, n: int, half_width: float) -> int:
     if they vary as these do: its width falls as t over the root of the number of dialogues.
     """
     k, error = found.n_clusters, found.error or 0.0
-    spread = error * sqrt(k)
-    if t_point(k - 1) * error <= half_width:
-        return 0
-    low, high = k, 2 * k
-    while t_point(high - 1) * spread / sqrt(high) > half_width and high < MOST_CLUSTERS:
-        low, high = high, 2 * high
-    while low + 1 < high:
-        middle = (low + high) // 2
-        is_enough = t_point(middle - 1) * spread / sqrt(middle) <= half_width
-        low, high = (low, middle) if is_enough else (middle, high)
-    return ceil((high - k) * n / k)
+
+    def is_enough(clusters: int) -> bool:
+        return t_point(clusters - 1) * error * sqrt(k / clusters) <= half_width
+
+    return ceil((fewest(k, is_enough, MOST_CLUSTERS) - k) * n / k)
 
 
 def told(value: float | None, interval: Interval | None) -> Figure:
-    return Figure(
-        value=rounded(value),
-        low=rounded(interval.low) if interval else None,
-        high=rounded(interval.high) if interval else None,
-    )
+    return Figure(value=rounded(value), **limits(interval))
+
+
+def limits(interval: Interval | None) -> dict[str, Any]:
+    """As keys of documents have them."""
+    names = ("low", "high")
+    return {name: rounded(getattr(interval, name)) if interval else None for name in names}
 
 
 def rounded(value: float | None) -> float | None:
     return None if value is None else round(value, FIGURE_PLACES) + 0.0  # never -0.0
 
 
-def _parts(
-    readings: Sequence[Reading], name: str, clusters: Clusters[tuple[float, float]]
-) -> dict[str, Any]:
+def _parts(readings: Sequence[Reading], name: str, whole: float | None) -> dict[str, Any]:
     """The deviation in what stays when the judge is asked again, and what does not: the variance of
     errors is that of what stays, and what the mean of samples has kept of what passes.
     """
     known = [found for one in readings if (found := one.repeated(name)) is not None]
-    whole = of_pairs.deviation([pair for cluster in clusters for pair in cluster])
     if not known or whole is None:
         return {}
     passing = fsum(variance for variance, _ in known) / len(known)

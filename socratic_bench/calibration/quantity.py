@@ -1,7 +1,7 @@
 """What of a verdict stands beside a label: a score, an event, or a score against a bound."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
@@ -22,17 +22,19 @@ class Quantity(Struct, frozen=True, kw_only=True):
     sign: int = 1
     bound: float = 0.0
 
-    def strength(self, scores: Mapping[str, float], events: Mapping[str, float]) -> float | None:
-        """The larger, the more it speaks for yes; `None` if the verdict does not say."""
+    def strength(self, scores: Mapping[str, float], events: Collection[str] | None) -> float | None:
+        """The larger, the more it speaks for yes; `None` if the verdict does not say. `events` are
+        those that were seen.
+        """
         if self.score is None:
-            return events.get(self.name)
+            return None if events is None else float(self.name in events)
         score = scores.get(self.score)
         return None if score is None else self.sign * score
 
     def is_yes(self, strength: float) -> bool:
-        """Whether a verdict of that strength says yes; an event counts if most have seen it."""
+        """Whether a verdict of that strength says yes."""
         if self.score is None:
-            return strength > 0.5  # noqa: PLR2004 -- most of those who were asked
+            return bool(strength)
         least = self.sign * self.bound
         return strength > least if self.sign < 0 else strength >= least
 
@@ -42,18 +44,25 @@ def parsed(word: str, rubric: Rubric) -> Quantity:
 
     Raises `UsageError` for what the rubric does not have.
     """
-    events = [event.name for event in rubric.events]
-    scores = [*(dimension.name for dimension in rubric.dimensions), TOTAL]
-    if word in events:
+    if word in (event.name for event in rubric.events):
         return Quantity(name=word)
     found = _BOUNDED.fullmatch(word.strip())
-    if found and found[1] in scores:
+    if found and found[1] in _scores(rubric):
         sign = -1 if found[2] == "<" else 1
         return Quantity(name=word.strip(), score=found[1], sign=sign, bound=float(found[3]))
     raise UsageError(
         [f"{word!r} is nothing that the rubric {rubric.id} says yes or no by."],
-        hint=f"There is {', '.join([*events, *(f'{one}<BOUND' for one in scores)])}, and >=.",
+        hint=f"There is {_choices(rubric)}, and >=.",
     )
+
+
+def _scores(rubric: Rubric) -> list[str]:
+    return [*(dimension.name for dimension in rubric.dimensions), TOTAL]
+
+
+def _choices(rubric: Rubric) -> str:
+    events = (event.name for event in rubric.events)
+    return ", ".join([*events, *(f"{one}<BOUND" for one in _scores(rubric))])
 
 
 def matches(words: Mapping[str, str], labels: set[str], rubric: Rubric) -> dict[str, Quantity]:
@@ -77,8 +86,5 @@ def matches(words: Mapping[str, str], labels: set[str], rubric: Rubric) -> dict[
         f"--match names {name!r}, which is not labelled." for name in words if name not in labels
     ]
     if problems:
-        events = [event.name for event in rubric.events]
-        scores = [*(dimension.name for dimension in rubric.dimensions), TOTAL]
-        hint = f"A QUANTITY is {', '.join([*events, *(f'{one}<BOUND' for one in scores)])}, or >=."
-        raise UsageError(problems, hint=hint)
+        raise UsageError(problems, hint=f"A QUANTITY is {_choices(rubric)}, or >=.")
     return found

@@ -35,13 +35,6 @@ class Reading(Struct, frozen=True, kw_only=True):
         verdict = self.verdict
         return {**verdict.scores, TOTAL: verdict.overall_score} if verdict else {}
 
-    def events(self, rubric: Rubric) -> Mapping[str, float]:
-        """1 for each event that was seen, 0 for one that was not; empty if the verdict does not
-        say.
-        """
-        seen = self.verdict.events if self.verdict else None
-        return {} if seen is None else {one.name: float(one.name in seen) for one in rubric.events}
-
     def repeated(self, name: str) -> tuple[float, int] | None:
         """The variance of one verdict on this reply, and of how many the outcome is the mean; of a
         jury, that of its jurors' mean. `None` unless each juror has several.
@@ -60,8 +53,9 @@ class Reading(Struct, frozen=True, kw_only=True):
         )
         return fsum(variances) / len(variances) ** 2, n_samples
 
-    def strength(self, quantity: Quantity, rubric: Rubric) -> float | None:
-        return quantity.strength(self.scores, self.events(rubric))
+    def strength(self, quantity: Quantity) -> float | None:
+        """How much the verdict speaks for yes."""
+        return quantity.strength(self.scores, self.verdict.events if self.verdict else None)
 
 
 def score_of(turn: LabelledTurn, name: str, rubric: Rubric) -> float | None:

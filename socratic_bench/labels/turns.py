@@ -5,7 +5,7 @@ from math import fsum
 
 from msgspec import Struct
 
-from socratic_bench.documents.label import Label, SaidBefore
+from socratic_bench.documents.label import Label
 from socratic_bench.labels.reading import key_of
 from socratic_bench.turns import Rubric
 
@@ -33,10 +33,6 @@ class LabelledTurn(Struct, frozen=True, kw_only=True):
     def probability(self) -> float | None:
         known = {label.probability for label in self.labels}
         return known.pop() if len(known) == 1 else None
-
-    @property
-    def history(self) -> tuple[SaidBefore, ...]:
-        return self.first.history
 
     def score(self, name: str) -> float | None:
         """The mean over labellers."""

@@ -3,18 +3,10 @@
 from collections.abc import Sequence
 from math import exp, fsum, log, sqrt
 
-from msgspec import Struct
-
 from socratic_bench.statistics.clusters import FEWEST, NO_ERROR
+from socratic_bench.statistics.intervals import Interval
 from socratic_bench.statistics.quantiles import t_point
 from socratic_bench.statistics.survival import Step, Time
-
-
-class Band(Struct, frozen=True):
-    """95 % limits of one step."""
-
-    low: float
-    high: float
 
 
 def errors(clusters: Sequence[Sequence[Time]]) -> tuple[float, ...]:
@@ -38,15 +30,15 @@ def errors(clusters: Sequence[Sequence[Time]]) -> tuple[float, ...]:
     return tuple(found)
 
 
-def band(step: Step, error: float, n_clusters: int) -> Band | None:
-    """Limits on the scale log(-log share), on which they stay between 0 and 1 (Kalbfleisch and
-    Prentice 2002, The Statistical Analysis of Failure Time Data, section 1.4), with Student's t in
-    place of the normal point. `None` where there are none: for a single cluster, where the curve
-    has come to 0, and where clusters do not differ.
+def band(step: Step, error: float, n_clusters: int) -> Interval | None:
+    """95 % limits of a step on the scale log(-log share), on which they stay between 0 and 1
+    (Kalbfleisch and Prentice 2002, The Statistical Analysis of Failure Time Data, section 1.4),
+    with Student's t in place of the normal point. `None` where there are none: for a single
+    cluster, where the curve has come to 0, and where clusters do not differ.
 
     Raises `ImportError` without scipy.
     """
     if n_clusters < FEWEST or not 0 < step.share < 1 or error < NO_ERROR:
         return None
     reach = t_point(n_clusters - 1) * error / (step.share * -log(step.share))
-    return Band(step.share ** exp(reach), step.share ** exp(-reach))
+    return Interval(step.share ** exp(reach), step.share ** exp(-reach))

@@ -1,7 +1,8 @@
 """Intervals at 95 % that hold for clusters like those that were drawn, and what narrows them."""
 
+from bisect import bisect_left
 from collections.abc import Callable
-from math import ceil, sqrt
+from math import ceil, inf, sqrt
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,14 +16,22 @@ class Interval(Struct, frozen=True):
     high: float
 
 
-def t_interval(found: Clustered) -> Interval | None:
+def t_limits(
+    value: float | None, error: float | None, n_clusters: int, low: float = -inf, high: float = inf
+) -> Interval | None:
     """Student's t with a degree of freedom less than clusters (Cameron and Miller 2015, A
-    Practitioner's Guide to Cluster-Robust Inference, section VI.D); `None` for a single cluster.
+    Practitioner's Guide to Cluster-Robust Inference, section VI.D), within bounds; `None` where
+    there is no error, as for a single cluster.
     """
-    if found.error is None:
+    if value is None or error is None:
         return None
-    half = t_point(found.n_clusters - 1) * found.error
-    return Interval(found.mean - half, found.mean + half)
+    half = t_point(n_clusters - 1) * error
+    return Interval(max(low, value - half), min(high, value + half))
+
+
+def t_interval(found: Clustered) -> Interval | None:
+    """That of a mean, without bounds."""
+    return t_limits(found.mean, found.error, found.n_clusters)
 
 
 def wilson_interval(found: Clustered) -> Interval | None:
@@ -53,14 +62,18 @@ def runs_to_halve(found: Clustered, interval: Make = t_interval) -> int | None:
     """
     if not (width := _width(found, found.n_clusters, interval)):
         return None
-    low = high = found.n_clusters
-    while _width(found, high, interval) > width / 2:
+    n = fewest(found.n_clusters, lambda n: _width(found, n, interval) <= width / 2)
+    return ceil((n - found.n_clusters) * found.n / found.n_clusters)
+
+
+def fewest(least: int, is_enough: Callable[[int], bool], most: float = inf) -> int:
+    """How many clusters are enough, `least` of them at least; where not even `most` are, about so
+    many. More than enough are enough, too.
+    """
+    low = high = least
+    while high < most and not is_enough(high):
         low, high = high, 2 * high
-    while low + 1 < high:
-        middle = (low + high) // 2
-        is_enough = _width(found, middle, interval) <= width / 2
-        low, high = (low, middle) if is_enough else (middle, high)
-    return ceil((high - found.n_clusters) * found.n / found.n_clusters)
+    return low + bisect_left(range(low, high), x=True, key=is_enough)
 
 
 def _width(found: Clustered, n_clusters: int, interval: Make) -> float:

@@ -1,14 +1,13 @@
 """Intervals of any figure over clusters: leave one out at a time."""
 
 from collections.abc import Callable, Sequence
-from math import fsum, sqrt
+from math import fsum, inf, sqrt
 from typing import TypeVar
 
 from msgspec import Struct
 
 from socratic_bench.statistics.clusters import FEWEST
-from socratic_bench.statistics.intervals import Interval
-from socratic_bench.statistics.quantiles import t_point
+from socratic_bench.statistics.intervals import Interval, t_limits
 
 Value = TypeVar("Value")
 # More are put together, so that time grows with the number of values alone.
@@ -24,16 +23,8 @@ class Jackknifed(Struct, frozen=True, kw_only=True):
     error: float | None
     n_clusters: int
 
-    def interval(self, low: float | None = None, high: float | None = None) -> Interval | None:
-        """Student's t with a degree of freedom less than clusters, within bounds."""
-        if self.value is None or self.error is None:
-            return None
-        half = t_point(self.n_clusters - 1) * self.error
-        ends = self.value - half, self.value + half
-        return Interval(
-            ends[0] if low is None else max(low, ends[0]),
-            ends[1] if high is None else min(high, ends[1]),
-        )
+    def interval(self, low: float = -inf, high: float = inf) -> Interval | None:
+        return t_limits(self.value, self.error, self.n_clusters, low, high)
 
 
 def jackknifed(

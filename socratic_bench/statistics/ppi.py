@@ -10,8 +10,7 @@ from math import fsum, sqrt
 
 from msgspec import Struct
 
-from socratic_bench.statistics.intervals import Interval
-from socratic_bench.statistics.quantiles import t_point
+from socratic_bench.statistics.intervals import Interval, t_limits
 
 FEWEST_CLUSTERS = 10  # labelled dialogues without which nothing is corrected
 TUNED_FROM = 80  # labelled dialogues from which lambda is fitted
@@ -46,11 +45,8 @@ class Estimate(Struct, frozen=True, kw_only=True):
     tuning: float | None = None
 
     def interval(self, low: float, high: float) -> Interval | None:
-        """Student's t with a degree of freedom less than clusters, within the scale's bounds."""
-        if self.error is None:
-            return None
-        half = t_point(self.n_clusters - 1) * self.error
-        return Interval(max(low, self.value - half), min(high, self.value + half))
+        """Within the scale's bounds."""
+        return t_limits(self.value, self.error, self.n_clusters, low, high)
 
 
 def as_judged(judged: Sequence[Judged]) -> Estimate:
@@ -120,9 +116,7 @@ def corrected_rate(
     return _estimate(value, influences, n)
 
 
-def _mean(
-    values: Iterable[tuple[Hashable, float, float]],
-) -> tuple[float, Influences]:
+def _mean(values: Iterable[tuple[Hashable, float, float]]) -> tuple[float, Influences]:
     """The weighted mean of (cluster, value, weight), and by how much each cluster moves it."""
     found = [*values]
     whole = fsum(weight for *_, weight in found)
