@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 import orjson
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from socratic_bench.calibration.quantity import TOTAL
-from socratic_bench.comparison.judged import judged_by
-from socratic_bench.comparison.places import found_at
+from socratic_bench.comparison.judged import runs_at
 from socratic_bench.converting import convert
 from socratic_bench.documents.calibration import CalibratedJudge
 from socratic_bench.documents.plain import reason
@@ -96,8 +96,7 @@ def read_runs(
     found: dict[str, JudgedRun] = {}
     for argument in dict.fromkeys(arguments):
         with mistakes:
-            for first in found_at(argument, region):
-                one = judged_by(first, judging, region) if judging else first
+            for one in runs_at(argument, region, judging):
                 run = _read(one.body, one.name)
                 found.setdefault(run.run_id, run)
     if mistakes.said:
@@ -129,12 +128,5 @@ def _judge_of(run: _Run) -> CalibratedJudge | None:
     judge = run.judge
     if judge is None:
         return None
-    return CalibratedJudge(
-        model=judge.model,
-        rubric=judge.rubric or "",
-        rubric_sha256=judge.rubric_sha256,
-        temperature=judge.temperature,
-        samples=judge.samples,
-        rule=judge.rule,
-        context=run.inputs.judge_context,
-    )
+    known = {**asdict(judge), "rubric": judge.rubric or ""}
+    return CalibratedJudge(**known, context=run.inputs.judge_context)

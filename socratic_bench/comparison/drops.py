@@ -38,31 +38,28 @@ def held(
     higher = {one.name: one.higher_is_better for one in metrics}
     for pair in pairs:
         for one in drops:
-            drop = _drop(one, pair, is_higher_better=higher[one.metric])
-            yield DropGate(
-                name=pair.first,
-                metric=one.metric,
-                of="low" if one.is_of_limit else "mean",
-                max_drop=one.max_drop,
-                drop=drop,
-                reason=_reason(pair.differences[one.metric]) if drop is None else None,
-                passed=drop is not None and drop <= one.max_drop,
-            )
+            found = pair.differences[one.metric]
+            drop = _drop(one, found, is_higher_better=higher[one.metric])
+            yield _gate(one, pair.first, drop, _reason(found) if drop is None else None)
 
 
 def of_failed(drops: Sequence[MaxDrop], failed: Iterable[FailedContender]) -> Iterator[DropGate]:
     """Each bound for what has no complete run, so that no drop of it is known."""
     for gone in failed:
         for one in drops:
-            yield DropGate(
-                name=gone.model,
-                metric=one.metric,
-                of="low" if one.is_of_limit else "mean",
-                max_drop=one.max_drop,
-                drop=None,
-                reason="no complete run tells it",
-                passed=False,
-            )
+            yield _gate(one, gone.model, None, "no complete run tells it")
+
+
+def _gate(one: MaxDrop, name: str, drop: float | None, reason: str | None) -> DropGate:
+    return DropGate(
+        name=name,
+        metric=one.metric,
+        of="low" if one.is_of_limit else "mean",
+        max_drop=one.max_drop,
+        drop=drop,
+        reason=reason,
+        passed=drop is not None and drop <= one.max_drop,
+    )
 
 
 def _reason(found: Difference) -> str:
@@ -74,9 +71,8 @@ def _reason(found: Difference) -> str:
     return "its interval has no limit"
 
 
-def _drop(one: MaxDrop, pair: ComparedPair, *, is_higher_better: bool) -> float | None:
+def _drop(one: MaxDrop, found: Difference, *, is_higher_better: bool) -> float | None:
     """How much worse the first is; of an interval, its worse limit."""
-    found = pair.differences[one.metric]
     limit = found.low if is_higher_better else found.high
     difference = limit if one.is_of_limit else found.mean
     if difference is None:

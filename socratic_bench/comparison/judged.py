@@ -8,7 +8,7 @@ import orjson
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import load_benchmark
-from socratic_bench.comparison.places import Found
+from socratic_bench.comparison.places import Found, found_at
 from socratic_bench.errors import UsageError
 from socratic_bench.settings import S3
 from socratic_bench.storage.keys import JUDGING_FILE, RunKeys
@@ -23,6 +23,12 @@ _OF_THE_RUN = (
 # Of what was asked for, and of a turn, what a judging does say.
 _OF_JUDGING = ("judge_context",)
 _OF_VERDICTS = ("score", "scores", "votes", "events", "quotes", "unquoted", "unjudged_reason")
+
+
+def runs_at(argument: str, region: Callable[[], str], judging: str | None) -> list[Found]:
+    """Those of `found_at`, each by the verdicts of a `judging` if one is named."""
+    found = found_at(argument, region)
+    return [judged_by(one, judging, region) for one in found] if judging else found
 
 
 def judged_by(found: Found, name: str, region: Callable[[], str]) -> Found:

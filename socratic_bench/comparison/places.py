@@ -1,7 +1,7 @@
 """Where compared runs come from: files, folders, prefixes of buckets, and sweeps in either."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,13 +44,18 @@ def found_at(argument: str, region: Callable[[], str]) -> list[Found]:
 
     Raises `UsageError` if there are none, `ArtifactError` if a store cannot be read.
     """
+    named = _named(argument)
+    return [named] if isinstance(named, Found) else [*_of_place(named, region, argument)]
+
+
+def _named(argument: str) -> Place | Found:
     if not argument.startswith(S3) and Path(argument).is_file():
-        return _of_file(argument, region)
-    return [*_of_place(_place(argument), region, argument)]
+        return _of_file(argument)
+    return _place(argument)
 
 
-def _of_file(path: str, region: Callable[[], str]) -> list[Found]:
-    """The one run whose document it is, or the runs of the sweep whose document it is."""
+def _of_file(path: str) -> Place | Found:
+    """The one run whose document it is, or where the runs of the sweep are whose document it is."""
     try:
         body = read_bounded(path, bound=MAX_STORED_BYTES)
         document = json.loads(body)
@@ -59,8 +64,8 @@ def _of_file(path: str, region: Callable[[], str]) -> list[Found]:
     except (ValueError, RecursionError) as error:
         raise UsageError([f"{path} is no JSON document."], hint=WHAT_HOLDS_RUNS) from error
     if isinstance(document, dict) and document.get("kind") == "sweep":
-        return [*_of_place(_of_sweep_document(document, path), region, path)]
-    return [Found(name=path, body=body)]
+        return _of_sweep_document(document, path)
+    return Found(name=path, body=body)
 
 
 def _of_sweep_document(document: Mapping[str, Any], path: str) -> Place:
@@ -87,12 +92,13 @@ def _place(argument: str) -> Place:
 
 
 def _of_place(place: Place, region: Callable[[], str], shown: str) -> Iterator[Found]:
-    store = store_at(place.root, region)
-    sweeps = [one for one in begun_sweeps(store) if place.sweep_id in (None, one.sweep_id)]
+    store, sweeps = _sweeps_of(place, region)
     if place.sweep_id is not None and not sweeps:
         raise UsageError([f"{shown}: there is no {place.sweep_id} in {place.root}."])
-    repeats = {name: n for one in sweeps for name, n in _repeats(store, one).items()}
-    start = ALL_RUNS if place.sweep_id is None else _begin(sweeps[0])
+    repeats = {row.run_id: row.repeat for one in sweeps for row in _rows(store, one)}
+    start = ALL_RUNS
+    if place.sweep_id is not None:
+        start = run_ids_begin_with(moment(sweeps[0].started_at))
     n_found = 0
     for name, body in curated_bodies(store, start, lambda _: True):
         n_found += 1
@@ -104,26 +110,18 @@ def _of_place(place: Place, region: Callable[[], str], shown: str) -> Iterator[F
 
 def failed_cells_at(argument: str, region: Callable[[], str]) -> list[CellRow]:
     """The cells of an argument's sweeps that could not be played to their end."""
-    if not argument.startswith(S3) and Path(argument).is_file():
-        document = json.loads(read_bounded(argument, bound=MAX_STORED_BYTES))
-        if not isinstance(document, dict) or document.get("kind") != "sweep":
-            return []
-        place = _of_sweep_document(document, argument)
-    else:
-        place = _place(argument)
-    store = store_at(place.root, region)
-    sweeps = [one for one in begun_sweeps(store) if place.sweep_id in (None, one.sweep_id)]
-    rows = [row for one in sweeps for row in _rows(store, one).values()]
+    named = _named(argument)
+    if isinstance(named, Found):
+        return []
+    store, sweeps = _sweeps_of(named, region)
+    rows = [row for one in sweeps for row in _rows(store, one)]
     return [row for row in rows if row.status != "completed"]
 
 
-def _begin(sweep: SweepFile) -> str:
-    return run_ids_begin_with(moment(sweep.started_at))
+def _sweeps_of(place: Place, region: Callable[[], str]) -> tuple[ListedStore, list[SweepFile]]:
+    store = store_at(place.root, region)
+    return store, [one for one in begun_sweeps(store) if place.sweep_id in (None, one.sweep_id)]
 
 
-def _repeats(store: ListedStore, sweep: SweepFile) -> dict[str, int]:
-    return {row.run_id: row.repeat for row in _rows(store, sweep).values()}
-
-
-def _rows(store: ListedStore, sweep: SweepFile) -> Mapping[str, CellRow]:
-    return CellIndex(store, sweep.sweep_id, notice=lambda _: None).rows()
+def _rows(store: ListedStore, sweep: SweepFile) -> Iterable[CellRow]:
+    return CellIndex(store, sweep.sweep_id, notice=lambda _: None).rows().values()

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from socratic_bench.benchmarks import load_benchmark
-from socratic_bench.comparison.judged import judged_by
-from socratic_bench.comparison.places import Found, failed_cells_at, found_at
+from socratic_bench.comparison.judged import runs_at
+from socratic_bench.comparison.places import Found, failed_cells_at
 from socratic_bench.comparison.stored_run import StoredRun, benchmark_of, read_run
 from socratic_bench.errors import UsageError
 from socratic_bench.ports import Benchmark
@@ -41,10 +41,7 @@ def read(
     failed: Counter[tuple[str, str]] = Counter()
     for argument in dict.fromkeys(arguments):
         try:
-            runs = found_at(argument, region)
-            found += [
-                (argument, judged_by(one, judging, region) if judging else one) for one in runs
-            ]
+            found += [(argument, one) for one in runs_at(argument, region, judging)]
             failed.update((row.model, argument) for row in failed_cells_at(argument, region))
         except UsageError as error:
             mistakes.append(error)

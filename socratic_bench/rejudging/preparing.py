@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from socratic_bench.benchmarks import RunConfig, load_benchmark
 from socratic_bench.comparison.judged import own_store
@@ -93,9 +93,7 @@ def settings_of(plan: Plan) -> JudgingSettings:
 
 def name_of(settings: JudgingSettings) -> str:
     """Judge, rubric and 8 hex digits of all settings: other settings have another name."""
-    told = json.dumps(
-        {name: getattr(settings, name) for name in settings.__struct_fields__}, sort_keys=True
-    )
+    told = json.dumps(asdict(settings), sort_keys=True)
     digits = sha256(told.encode()).hexdigest()[:8]
     return f"{_plain('+'.join(settings.jurors))}_{_plain(settings.rubric)}_{digits}"
 

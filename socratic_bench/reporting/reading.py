@@ -10,8 +10,8 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import load_benchmark
-from socratic_bench.comparison.judged import judged_by
-from socratic_bench.comparison.places import Found, failed_cells_at, found_at
+from socratic_bench.comparison.judged import runs_at
+from socratic_bench.comparison.places import Found, failed_cells_at
 from socratic_bench.comparison.stored_run import StoredRun, benchmark_of, read_run
 from socratic_bench.converting import convert
 from socratic_bench.documents.judge import Juror, silent_of
@@ -47,10 +47,7 @@ def read_rows(
     failed: list[CellRow] = []
     for argument in dict.fromkeys(arguments):
         with mistakes:
-            named = found_at(argument, region)
-            found += [
-                (argument, judged_by(one, judging, region) if judging else one) for one in named
-            ]
+            found += [(argument, one) for one in runs_at(argument, region, judging)]
             failed += failed_cells_at(argument, region)
     if mistakes.said or not found:
         raise mistakes.error()
