@@ -16,7 +16,7 @@ from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
 from socratic_bench.calling.rate_limiter import RateLimiter
 from socratic_bench.provider_ports import Provider
 from socratic_bench.providers.bedrock.connection import Connection
-from socratic_bench.providers.bedrock.options import Options
+from socratic_bench.providers.bedrock.observed import Options
 from socratic_bench.providers.bedrock.provider import BedrockProvider
 from socratic_bench.providers.bedrock.session import Endpoint
 from socratic_bench.retrying import RetryPolicy

@@ -22,7 +22,7 @@ from socratic_bench.errors import ENDINGS, ModelError
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.providers.bedrock.error_kinds import ERROR_KINDS, retry_after_s
-from socratic_bench.providers.bedrock.options import Options
+from socratic_bench.providers.bedrock.observed import Options
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.types import (
     Attempt,

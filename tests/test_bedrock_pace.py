@@ -18,7 +18,7 @@ from socratic_bench.emulator.throttle import Throttle
 from socratic_bench.errors import ModelError
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.providers.bedrock.connection import Connection
-from socratic_bench.providers.bedrock.options import Options
+from socratic_bench.providers.bedrock.observed import Options
 from socratic_bench.providers.bedrock.provider import BedrockProvider
 from socratic_bench.providers.bedrock.session import Endpoint
 from socratic_bench.retrying import RetryPolicy

@@ -15,8 +15,7 @@ from socratic_bench.forecast.reply_models import ReplyModel
 from socratic_bench.pricing.caching import Part, PrefixCache
 from socratic_bench.providers.bedrock.cache_points import caches_system
 from socratic_bench.providers.bedrock.capabilities import Capabilities, dropped_field
-from socratic_bench.providers.bedrock.observed import ObservedCapabilities, Shaped
-from socratic_bench.providers.bedrock.options import Options
+from socratic_bench.providers.bedrock.observed import ObservedCapabilities, Options, Shaped
 from socratic_bench.providers.bedrock.sizes import request_parts
 from socratic_bench.providers.bedrock.wire import Wire
 from socratic_bench.runner.clock import utc_now

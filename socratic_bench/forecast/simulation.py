@@ -16,8 +16,7 @@ from socratic_bench.judging.judge import Judge
 from socratic_bench.judging.jury import Jury, jury_of
 from socratic_bench.ports import EpisodeResult, Length, Model, PlayItem
 from socratic_bench.pricing.caching import PrefixCache
-from socratic_bench.providers.bedrock.observed import ObservedCapabilities
-from socratic_bench.providers.bedrock.options import Options
+from socratic_bench.providers.bedrock.observed import ObservedCapabilities, Options
 from socratic_bench.runner.budgets import budget_of
 from socratic_bench.runner.clock import utc_now
 from socratic_bench.runner.conclusion import closing_question

@@ -70,7 +70,7 @@ class _Bedrock(ProviderModule):
         return (config.offline, config.region, config.assume_role_arn, config.call_timeout_s)
 
     def for_run(self, provider: Provider, config: CoreConfig) -> Provider:
-        from socratic_bench.providers.bedrock.options import Options
+        from socratic_bench.providers.bedrock.observed import Options
         from socratic_bench.providers.bedrock.provider import BedrockProvider
 
         assert isinstance(provider, BedrockProvider)  # noqa: S101 -- `open` gave it
@@ -85,7 +85,7 @@ class _Bedrock(ProviderModule):
     ) -> Iterator[Provider]:
         """See `ProviderModule.open`; offline, of an endpoint that is embedded in this process."""
         from socratic_bench.providers.bedrock.connection import Connection
-        from socratic_bench.providers.bedrock.options import Options
+        from socratic_bench.providers.bedrock.observed import Options
         from socratic_bench.providers.bedrock.provider import BedrockProvider
 
         with ExitStack() as stack:

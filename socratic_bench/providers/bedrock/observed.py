@@ -1,4 +1,6 @@
-"""The capabilities of one model: from the table, less what it has refused so far."""
+"""The capabilities of one model: from the table, less what it has refused so far, and less what a
+run leaves out.
+"""
 
 import threading
 from collections.abc import Sequence
@@ -13,9 +15,31 @@ from socratic_bench.providers.bedrock.capabilities import (
     capabilities_of,
     dropped_field,
 )
-from socratic_bench.providers.bedrock.options import Options
 from socratic_bench.providers.bedrock.wire import Wire, converse_arguments
+from socratic_bench.settings import CoreConfig
 from socratic_bench.types import Request
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """What every request of a run has or lacks: `metadata` goes with each."""
+
+    stream: bool = True
+    prompt_cache: bool = True
+    metadata: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, config: CoreConfig) -> "Options":
+        return cls(
+            stream=config.stream,
+            prompt_cache=config.prompt_cache,
+            metadata=config.request_metadata,
+        )
+
+    def limit(self, can: Capabilities) -> Capabilities:
+        """What is left of a model's capabilities."""
+        if not self.stream:
+            can = can.without("streaming")
+        return can if self.prompt_cache else can.without("prompt_cache")
 
 
 class Shaped(Struct, frozen=True):

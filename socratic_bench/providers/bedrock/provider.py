@@ -22,8 +22,7 @@ from socratic_bench.providers.bedrock.capabilities import (
 from socratic_bench.providers.bedrock.connection import ADVISED, Connection
 from socratic_bench.providers.bedrock.credentials import CredentialsError
 from socratic_bench.providers.bedrock.error_kinds import TRANSLATED, error_kind
-from socratic_bench.providers.bedrock.observed import ObservedCapabilities
-from socratic_bench.providers.bedrock.options import Options
+from socratic_bench.providers.bedrock.observed import ObservedCapabilities, Options
 from socratic_bench.providers.bedrock.sending import Response, WireRequest
 from socratic_bench.types import Request
 
