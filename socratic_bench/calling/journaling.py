@@ -15,6 +15,7 @@ from socratic_bench.calling.events import (
 )
 from socratic_bench.errors import BenchError
 from socratic_bench.journal import Log
+from socratic_bench.journal.entries import Tried
 
 # How long a request waits at most until a store has noted it.
 NOTED_WITHIN_S = 2.0
@@ -43,7 +44,7 @@ class JournalListener(Struct, frozen=True):
                     for write in self.log.writes():
                         self.wait(write, NOTED_WITHIN_S)
             case AttemptFailed():
-                self.log.attempted(event.key, event.attempt)
+                self.log.add(Tried(key=event.key, attempt=event.attempt), durable=False)
             case CallAnswered():
                 self.log.answered(event.key, event.request_sha256, event.stored)
             case CallFailed():

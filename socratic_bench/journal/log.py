@@ -11,9 +11,9 @@ from orjson import Fragment
 
 from socratic_bench.documents.plain import entry_keys
 from socratic_bench.errors import ArtifactError, BenchError
-from socratic_bench.journal.entries import Answered, Asked, Ended, Failed, Noticed, Timed, Tried
+from socratic_bench.journal.entries import Answered, Asked, Failed, Timed
 from socratic_bench.store_ports import Journal
-from socratic_bench.types import Attempt, CallKey
+from socratic_bench.types import CallKey
 
 
 class Log:
@@ -49,7 +49,7 @@ class Log:
     ) -> None:
         """A request is about to be sent; its upper bounds count if no result is ever noted."""
         self.has_asked = True
-        self._add(
+        self.add(
             Asked(
                 key=key,
                 model_id=model_id,
@@ -61,22 +61,18 @@ class Log:
         )
 
     def writes(self) -> Sequence[Future[None]]:
-        """See `socratic_bench.ports.Journal`."""
+        """See `socratic_bench.store_ports.Journal`."""
         return self._journal.writes()
-
-    def attempted(self, key: CallKey, attempt: Attempt) -> None:
-        """A request has failed, and another one may follow."""
-        self._add(Tried(key=key, attempt=attempt), durable=False)
 
     def answered(self, key: CallKey, request_sha256: str, stored: bytes) -> None:
         """`stored` is the answer in JSON, see `stored_json`."""
         self.has_asked = True
         written: Any = Fragment(stored)  # stands in the entry's JSON as it is
-        self._add(Answered(key=key, request_sha256=request_sha256, completion=written))
+        self.add(Answered(key=key, request_sha256=request_sha256, completion=written))
 
     def failed(self, key: CallKey, request_sha256: str, error: BenchError) -> None:
         self.has_asked = True
-        self._add(
+        self.add(
             Failed(
                 key=key,
                 request_sha256=request_sha256,
@@ -89,13 +85,8 @@ class Log:
             )
         )
 
-    def notice(self, text: str) -> None:
-        self._add(Noticed(text=text))
-
-    def ended(self, *, turns: int, completed_at: datetime, duration_s: float) -> None:
-        self._add(Ended(turns=turns, completed_at=completed_at, duration_s=duration_s))
-
-    def _add(self, entry: Timed, *, durable: bool = True) -> None:
+    def add(self, entry: Timed, *, durable: bool = True) -> None:
+        """See `socratic_bench.store_ports.Journal.append`."""
         with self._lock:
             if not self._is_open:
                 return

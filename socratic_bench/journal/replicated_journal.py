@@ -46,21 +46,21 @@ class ReplicatedJournal:
                 raise
 
     def writes(self) -> Sequence[Future[None]]:
-        """See `socratic_bench.ports.Journal`: to be noted in one store is enough."""
+        """See `socratic_bench.store_ports.Journal`: to be noted in one store is enough."""
         return min((journal.writes() for journal in self._journals), key=len, default=())
 
     def mend(self) -> None:
-        """See `socratic_bench.ports.Journal`."""
+        """See `socratic_bench.store_ports.Journal`."""
         for journal in self._journals:
             journal.mend()
 
     @property
     def mended(self) -> Sequence[str]:
-        """See `socratic_bench.ports.Journal`."""
+        """See `socratic_bench.store_ports.Journal`."""
         return [told for journal in self._journals for told in journal.mended]
 
     def body_of(self, key: str) -> bytes | None:
-        """See `socratic_bench.ports.Journal`."""
+        """See `socratic_bench.store_ports.Journal`."""
         bodies = (journal.body_of(key) for journal in self._journals)
         return next((body for body in bodies if body is not None), None)
 

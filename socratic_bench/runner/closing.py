@@ -8,6 +8,7 @@ from socratic_bench.documents import encode
 from socratic_bench.documents.place import Place
 from socratic_bench.documents.result import RunResult
 from socratic_bench.errors import ENDINGS, ArtifactError, BenchError
+from socratic_bench.journal.entries import Ended
 from socratic_bench.ports import EpisodeResult
 from socratic_bench.runner.conclusion import Outcome, is_open, metrics_of, words_of
 from socratic_bench.runner.gates import missing_verdicts, shortfalls
@@ -114,10 +115,12 @@ class Closing(Struct, frozen=True):
 
     def _log_end(self, result: RunResult) -> None:
         if self.scope.log and not self._was_complete:
-            self.scope.log.ended(
-                turns=self.scope.config.turns,
-                completed_at=result.completed_at,
-                duration_s=result.duration_s,
+            self.scope.log.add(
+                Ended(
+                    turns=self.scope.config.turns,
+                    completed_at=result.completed_at,
+                    duration_s=result.duration_s,
+                )
             )
 
     def _summed_up(self, outcome: Outcome, turns: Turns, concluded: Concluded | None) -> RunResult:

@@ -9,6 +9,7 @@ from socratic_bench.benchmarks import RunConfig
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.calling.usage import UsageTracker
 from socratic_bench.journal import Log
+from socratic_bench.journal.entries import Noticed
 from socratic_bench.providers import load_provider
 from socratic_bench.runner.clock import SteadyClock
 from socratic_bench.runner.listener import Listener
@@ -119,7 +120,7 @@ class RunScope:
             if text in self.notices:
                 return  # an earlier process has said so, or another call of this one
             if self.log:
-                self.log.notice(text)
+                self.log.add(Noticed(text=text))
             self.passing_notice(text)
 
     def passing_notice(self, text: str) -> None:

@@ -22,7 +22,7 @@ WAIT_MAX_S = 2.0
 
 
 class BucketJournal:
-    """See `socratic_bench.ports.Journal`. Appending returns at once; other threads write."""
+    """See `socratic_bench.store_ports.Journal`. Appending returns at once; other threads write."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class BucketJournal:
                 self._under_way[tried] = time.monotonic()
 
     def writes(self) -> Sequence[Future[None]]:
-        """See `socratic_bench.ports.Journal`; S3 that is `WAIT_MAX_S` behind is not waited for."""
+        """See `socratic_bench.store_ports.Journal`; S3 that is `WAIT_MAX_S` behind is not waited for."""
         with self._lock:
             for write in [write for write in self._under_way if write.done()]:
                 del self._under_way[write]
