@@ -85,7 +85,7 @@ class BucketJournal:
                 self._under_way[tried] = time.monotonic()
 
     def writes(self) -> Sequence[Future[None]]:
-        """See `socratic_bench.store_ports.Journal`; S3 that is `WAIT_MAX_S` behind is not waited for."""
+        """See `socratic_bench.store_ports.Journal`, none of S3 that is `WAIT_MAX_S` behind."""
         with self._lock:
             for write in [write for write in self._under_way if write.done()]:
                 del self._under_way[write]
@@ -138,7 +138,7 @@ class EntryStore:
         self.kept.add(key)
 
     def missing(self, kept: Mapping[str, Kept]) -> Sequence[str] | None:
-        """See `socratic_bench.ports.ArtifactStore`: also of what earlier processes have kept."""
+        """See `socratic_bench.store_ports.ArtifactStore`, also of earlier processes' files."""
         del kept
         sizes = {key: len(body) for key, body in [*self.bodies.items()] if key in self.kept}
         try:

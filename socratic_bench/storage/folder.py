@@ -109,7 +109,7 @@ class FolderStore:
             os.close(descriptor)
 
     def missing(self, kept: Mapping[str, Kept]) -> Sequence[str]:
-        """See `socratic_bench.ports.ArtifactStore`."""
+        """See `socratic_bench.store_ports.ArtifactStore`."""
         return [key for key, was in kept.items() if not self._has(key, was)]
 
     def _has(self, key: str, was: Kept) -> bool:

@@ -27,7 +27,7 @@ ANEW = "Start a new run without resuming."
 
 
 class FolderJournal:
-    """See `socratic_bench.store_ports.Journal`. The lock is the process's: it goes when the process does.
+    """See `socratic_bench.store_ports.Journal`. The lock is the process's, and goes with it.
 
     Raises `UsageError` where another process holds the file, or where it is no journal; of one that
     `is_new`, `FileExistsError` where there are entries already.

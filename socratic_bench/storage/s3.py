@@ -78,7 +78,7 @@ class S3Store:
         self.bucket.put(key, body)
 
     def missing(self, kept: Mapping[str, Kept]) -> Sequence[str] | None:
-        """See `socratic_bench.ports.ArtifactStore`."""
+        """See `socratic_bench.store_ports.ArtifactStore`."""
         return self.bucket.missing({key: found.n_bytes for key, found in kept.items()})
 
     def location(self, key: str) -> str:
