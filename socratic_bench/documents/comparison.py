@@ -8,7 +8,7 @@ from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.estimates import Mean, MinimumGate, Survival
 from socratic_bench.documents.scalars import Amount, BenchmarkName, Count, Model, Share
 from socratic_bench.documents.schemas import Document
-from socratic_bench.documents.sweep import PrimaryMetric
+from socratic_bench.documents.sweep import PrimaryMetric, Value
 from socratic_bench.types import doc
 
 Name = Annotated[str, doc("the model; with the argument where several arguments have the model")]
@@ -26,7 +26,6 @@ Clusters = Annotated[
         "are of, such as problems"
     ),
 ]
-Value = bool | float | str | None
 
 
 class TurnScore(Struct, frozen=True, kw_only=True):

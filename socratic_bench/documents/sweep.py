@@ -38,9 +38,6 @@ AxisValues = Annotated[
     dict[str, Value], doc("the settings in which cells differ, by name; null: the default")
 ]
 Repeat = Annotated[int, Meta(ge=1, description="which of the repeats, from 1")]
-MetricValues = Annotated[
-    dict[str, float | None], doc("the benchmark's metrics by path; null: not known")
-]
 CostUsd = Annotated[Amount | None, doc("USD in all; null if a price is not known")]
 
 
@@ -55,7 +52,9 @@ class CellRow(Struct, frozen=True, kw_only=True):
     status: Annotated[Status, doc("whether its run was played to its end")]
     end_reason: Annotated[EndReason, doc("how its run ended")]
     exit_code: Annotated[int, Meta(ge=0, le=255, description="what run would have left with")]
-    metrics: MetricValues
+    metrics: Annotated[
+        dict[str, float | None], doc("the benchmark's metrics by path; null: not known")
+    ]
     censored: Annotated[
         list[str] | None, doc("metrics whose event had not come by the run's end; null: not known")
     ] = None

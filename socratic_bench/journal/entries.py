@@ -26,7 +26,6 @@ Version = Literal[1, 2]
 VERSION: Version = 2
 
 Turns = Annotated[int, Meta(ge=1, le=MOST_TURNS, description="turns to play at most")]
-RunId = Annotated[str, doc("id of the run")]
 RunnerVersion = Annotated[str, doc("version of the program")]
 StartedAt = Annotated[Moment, doc("when the process began")]
 # Earlier versions wrote what a clock left that was set back, so reading takes negative ones, too.
@@ -45,7 +44,7 @@ class Begun(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
     """The first entry: which run this is, and how it was asked for."""
 
     version: Annotated[Version, doc("1 had a judge's delimiters made of seed and call alone")]
-    run_id: RunId
+    run_id: Annotated[str, doc("id of the run")]
     digest: Annotated[str, doc("the identity's sha256, 32 digits of it")] = ""
     identity: Annotated[dict[str, Any], doc("what the run cannot change while it goes on, by name")]
     config: Annotated[dict[str, Any], doc("the settings that it began with")]
