@@ -1,6 +1,5 @@
 """The index of a sweep whose cells have all ended, without a single call."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
@@ -30,7 +29,6 @@ def finished_cells(folder: Path, n_repeats: int) -> tuple[str, ...]:
     )
     flags, _ = parse(build_parser(), words)
     grid = read_sweep(flags, sources(flags))[0].grid
-    began = datetime(2026, 11, 1, tzinfo=UTC)
     place = folder / "sweeps" / SWEEP_ID
     (place / "cells").mkdir(parents=True)
     begun = SweepFile(
@@ -38,7 +36,7 @@ def finished_cells(folder: Path, n_repeats: int) -> tuple[str, ...]:
         benchmark="socratic",
         identity=grid.identity(),
         seed=7,
-        started_at=began.isoformat(),
+        started_at="2026-11-01T00:00:00+00:00",
         runner_version=VERSION,
     )
     (place / "sweep.json").write_bytes(orjson.dumps(plain_keys(begun)))
@@ -47,7 +45,7 @@ def finished_cells(folder: Path, n_repeats: int) -> tuple[str, ...]:
             plain_keys(
                 CellRow(
                     cell=cell.key,
-                    run_id=run_id(SWEEP_ID, began, cell),
+                    run_id=run_id(begun, cell),
                     axes=dict(cell.values),
                     repeat=cell.repeat,
                     seed=cell.seed,

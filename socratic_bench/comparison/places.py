@@ -13,7 +13,7 @@ from socratic_bench.errors import UsageError
 from socratic_bench.settings import MAX_STORED_BYTES, S3, read_bounded
 from socratic_bench.storage.listing import ListedStore, store_at
 from socratic_bench.sweeps.grid import run_ids_begin_with
-from socratic_bench.sweeps.index import CellIndex, begun_sweeps, curated_bodies, moment
+from socratic_bench.sweeps.index import CellIndex, begun_sweeps, curated_bodies
 
 SWEEPS = "/sweeps/"
 RUNS = "raw/runs/"
@@ -96,9 +96,7 @@ def _of_place(place: Place, region: Callable[[], str], shown: str) -> Iterator[F
     if place.sweep_id is not None and not sweeps:
         raise UsageError([f"{shown}: there is no {place.sweep_id} in {place.root}."])
     repeats = {row.run_id: row.repeat for one in sweeps for row in _rows(store, one)}
-    start = ALL_RUNS
-    if place.sweep_id is not None:
-        start = run_ids_begin_with(moment(sweeps[0].started_at))
+    start = ALL_RUNS if place.sweep_id is None else run_ids_begin_with(sweeps[0])
     n_found = 0
     for name, body in curated_bodies(store, start, lambda _: True):
         n_found += 1

@@ -15,7 +15,7 @@ from socratic_bench.runner.gates import falls_short
 from socratic_bench.settings import table
 from socratic_bench.storage.listing import ListedStore
 from socratic_bench.sweeps.grid import Cell, Grid, run_id, run_ids_begin_with
-from socratic_bench.sweeps.index import CellIndex, begun_sweeps, curated_bodies, moment
+from socratic_bench.sweeps.index import CellIndex, begun_sweeps, curated_bodies
 from socratic_bench.sweeps.rows import row_of_curated
 from socratic_bench.sweeps.settings import SweepSettings
 
@@ -40,12 +40,11 @@ def known_rows(
     rows: dict[str, CellRow] = {}
     for index in indices:
         rows.update(index.rows())
-    started_at = moment(begun.started_at)
     complete = {row.cell for row in rows.values() if row.status == "completed"}
     others = (one for one in cells if one.key not in complete)
-    unknown = {run_id(begun.sweep_id, started_at, one): one for one in others}
+    unknown = {run_id(begun, one): one for one in others}
     for store in stores:
-        beginning = run_ids_begin_with(started_at)
+        beginning = run_ids_begin_with(begun)
         for name, body in curated_bodies(store, beginning, unknown.__contains__):
             row = row_of_curated(unknown[name], body, benchmark)
             if row:
@@ -71,7 +70,7 @@ def gated_anew(
     unsure = {row.run_id: row for row in complete if row.exit_code == EXIT_GATE or not is_usual}
     found: dict[str, CellRow] = {}
     for store in stores if unsure else ():
-        beginning = run_ids_begin_with(moment(begun.started_at))
+        beginning = run_ids_begin_with(begun)
         for name, body in curated_bodies(store, beginning, unsure.__contains__):
             row = unsure[name]
             with suppress(msgspec.MsgspecError, KeyError, TypeError):  # else it stays as it was

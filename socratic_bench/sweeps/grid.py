@@ -12,6 +12,7 @@ from ulid import ULID
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents import encode
+from socratic_bench.documents.sweep import SweepFile
 from socratic_bench.settings import MAX_STORED_BYTES, read_bounded, table, to_stored
 from socratic_bench.settings.table import Declared
 from socratic_bench.types import Json
@@ -167,19 +168,22 @@ class Grid(Struct, frozen=True, kw_only=True):
         return told
 
 
-def run_id(sweep_id: str, started_at: datetime, cell: Cell) -> str:
+def run_id(sweep: SweepFile, cell: Cell) -> str:
     """The id of a cell's run: it follows from the sweep and the cell, so that a store tells by
     itself which cells were begun, and no cell begins twice.
     """
-    begun_ms = int(started_at.timestamp() * 1000).to_bytes(6)
-    digest = sha256(f"{sweep_id} {cell.key}".encode()).digest()[:10]
-    return f"run-{ULID.from_bytes(begun_ms + digest)}"
+    digest = sha256(f"{sweep.sweep_id} {cell.key}".encode()).digest()[:10]
+    return f"run-{ULID.from_bytes(_begun_ms(sweep) + digest)}"
 
 
-def run_ids_begin_with(started_at: datetime) -> str:
+def run_ids_begin_with(sweep: SweepFile) -> str:
     """What the ids of all runs of a sweep begin with."""
-    begun_ms = int(started_at.timestamp() * 1000).to_bytes(6)
-    return f"run-{str(ULID.from_bytes(begun_ms + bytes(10)))[:10]}"
+    return f"run-{str(ULID.from_bytes(_begun_ms(sweep) + bytes(10)))[:10]}"
+
+
+def _begun_ms(sweep: SweepFile) -> bytes:
+    started_at = datetime.fromisoformat(sweep.started_at)
+    return int(started_at.timestamp() * 1000).to_bytes(6)
 
 
 def by_axis(cells: Sequence[Cell], name: str) -> dict[Json, list[Cell]]:

@@ -8,7 +8,6 @@ the curated files of the runs.
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
 from threading import Lock
 from typing import TypeVar
 
@@ -47,7 +46,7 @@ def begun_sweeps(store: ListedStore) -> Iterator[SweepFile]:
             continue
         try:
             found = decode(body, SweepFile)
-            run_ids_begin_with(moment(found.started_at))
+            run_ids_begin_with(found)
         except (msgspec.DecodeError, ValueError, OverflowError):  # or at no moment of ours
             continue
         yield found
@@ -144,8 +143,3 @@ def _read(line: bytes) -> CellRow | None:
         return _ROW.decode(line)
     except msgspec.DecodeError:
         return None
-
-
-def moment(text: str) -> datetime:
-    """A time as `SweepFile` has it."""
-    return datetime.fromisoformat(text)

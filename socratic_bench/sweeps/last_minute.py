@@ -14,14 +14,13 @@ from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.settings import BEDROCK
 from socratic_bench.store_ports import Entry
 from socratic_bench.sweeps.asked import Asked
-from socratic_bench.sweeps.index import moment
 from socratic_bench.types import Attempt, Completion
 
 
 def lately_ended(rows: Iterable[CellRow], now: datetime) -> Iterator[str]:
     """The ids of the runs that may have sent something in the last minute, and have ended."""
     since = now - timedelta(seconds=REMEMBERED_S + 1)  # rows have whole seconds
-    return (row.run_id for row in rows if moment(row.completed_at) >= since)
+    return (row.run_id for row in rows if datetime.fromisoformat(row.completed_at) >= since)
 
 
 def sent_requests(journals: Iterable[Sequence[Entry]]) -> list[SentRequest]:

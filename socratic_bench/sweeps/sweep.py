@@ -26,7 +26,7 @@ from socratic_bench.sweeps.control import CellJob, SweepControl
 from socratic_bench.sweeps.earlier import begun_earlier, gated_anew, known_rows, left
 from socratic_bench.sweeps.engine import SweepEngine
 from socratic_bench.sweeps.grid import Cell, Grid, run_id
-from socratic_bench.sweeps.index import CellIndex, moment
+from socratic_bench.sweeps.index import CellIndex
 from socratic_bench.sweeps.last_minute import lately_ended, sent_requests, with_look
 from socratic_bench.sweeps.look import Look
 from socratic_bench.sweeps.shared import Shared, ask_of_all
@@ -210,8 +210,7 @@ class _Sweeping:
         """The missing cells, with what each has cost so far if a budget has to know; what they, and
         those that ended lately, have sent is kept for the targets.
         """
-        started_at = moment(begun.started_at)
-        ids = {run_id(begun.sweep_id, started_at, cell): cell for cell in missing}
+        ids = {run_id(begun, cell): cell for cell in missing}
         jobs = [CellJob(cell=cell, run_id=name) for name, cell in ids.items()]
         has_budget, has_targets = grid.base.max_cost_usd is not None, bool(self._asked.targets())
         if not (jobs and self._settings.resume and (has_budget or has_targets)):
