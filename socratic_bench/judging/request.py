@@ -193,13 +193,10 @@ def _instructions(rubric: Rubric) -> tuple[str, ...]:
 
 def _rules(rubric: Rubric) -> str:
     asking, tested = (f"[{name}-…]" for name in rubric.speakers)
+    context, names = "what the reply answers", f"a name such as {asking} before each part of it"
     if rubric.is_dialogue:
-        context, names = (
-            "the end of a dialogue",
-            f"{asking} or {tested} before what each of them says",
-        )
-    else:
-        context, names = "what the reply answers", f"a name such as {asking} before each part of it"
+        context = "the end of a dialogue"
+        names = f"{asking} or {tested} before what each of them says"
     return _RULES.format(context=context, names=names)
 
 

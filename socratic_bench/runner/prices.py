@@ -37,15 +37,8 @@ def _read(name: str) -> "PriceTable":
     try:
         content = read_bounded(name)
     except OSError as error:
-        raise UsageError(
-            [
-                Problem.of(
-                    "{prices_file} {name} cannot be read: {why}.",
-                    name=name,
-                    why=error.strerror,
-                )
-            ]
-        ) from error
+        text = "{prices_file} {name} cannot be read: {why}."
+        raise UsageError([Problem.of(text, name=name, why=error.strerror)]) from error
     return load_prices(content, name)
 
 

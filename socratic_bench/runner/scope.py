@@ -77,11 +77,8 @@ class RunScope:
 
     def take_up(self, acquired: AcquiredRun) -> None:
         """From here on this is the acquired run, which an earlier process may have begun."""
-        self.acquired, self.plan, self.keys = (
-            acquired,
-            acquired.plan,
-            self.plan.keys(acquired.run_id),
-        )
+        self.acquired, self.plan = acquired, acquired.plan
+        self.keys = self.plan.keys(acquired.run_id)
         self.started_at = acquired.started_at
         replay_log = acquired.replay_log
         self.notices.extend(replay_log.notices)

@@ -111,10 +111,8 @@ class Feasibility(Struct, kw_only=True):
         known = {one.name: one for one in benchmark.metrics}
         for one in bounds:
             metric, named = known.get(one.metric), {"word": one.word, "metric": one.metric}
-            n, least = (
-                sum(some.get(one.metric, 1) for some in self.n_parts.values()),
-                self._least(one, metric),
-            )
+            n = sum(some.get(one.metric, 1) for some in self.n_parts.values())
+            least = self._least(one, metric)
             if not self.is_judged and metric and metric.needs_turns != 0:
                 yield Problem.of(NO_JUDGE, **named)
             elif not n:

@@ -46,18 +46,17 @@ def read_prompts(path: Path | str) -> tuple[Prompt, ...]:
     mistakes += [*_repeated(prompts)]
     if mistakes:
         mistakes.sort(key=lambda one: one.line)
-        raise UsageError([_told(path, f"line {one.line}: {one.text}") for one in mistakes])
+        raise _error(path, *(f"line {one.line}: {one.text}" for one in mistakes))
     if not prompts:
-        raise UsageError([_told(path, "there is no prompt in it: give one a line.")])
+        raise _error(path, "there is no prompt in it: give one a line.")
     if len(prompts) > MAX_PROMPTS:
-        raise UsageError(
-            [_told(path, f"it has {len(prompts)} prompts, but at most {MAX_PROMPTS} are taken.")]
-        )
+        n_prompts = len(prompts)
+        raise _error(path, f"it has {n_prompts} prompts, but at most {MAX_PROMPTS} are taken.")
     return tuple(prompts)
 
 
-def _told(path: Path | str, text: str) -> Problem:
-    return Problem.of(f"{{path}}: {text}", path=path)
+def _error(path: Path | str, *texts: str) -> UsageError:
+    return UsageError([Problem.of(f"{{path}}: {text}", path=path) for text in texts])
 
 
 def _read(path: Path | str) -> Iterator[Prompt | _Mistake]:
@@ -65,11 +64,9 @@ def _read(path: Path | str) -> Iterator[Prompt | _Mistake]:
         content = read_bounded(path, bound=MAX_FILE_BYTES)
     except OSError as error:
         why = error.strerror or type(error).__name__
-        raise UsageError([_told(path, f"it cannot be read: {why}.")]) from error
+        raise _error(path, f"it cannot be read: {why}.") from error
     if (n_lines := content.count(b"\n")) > MAX_LINES:
-        raise UsageError(
-            [_told(path, f"it has {n_lines} lines, but at most {MAX_LINES} are read.")]
-        )
+        raise _error(path, f"it has {n_lines} lines, but at most {MAX_LINES} are read.")
     read_line = _json_line if str(path).lower().endswith(JSONL) else _text_line
     for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
         try:
