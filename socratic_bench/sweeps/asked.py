@@ -15,7 +15,7 @@ from socratic_bench.settings import Sources, read_config, table
 from socratic_bench.settings.reader import Flags, Reader
 from socratic_bench.settings.table import Declared
 from socratic_bench.sweeps.bounds import Bound
-from socratic_bench.sweeps.grid import MODEL, Axis, Grid
+from socratic_bench.sweeps.grid import MODEL, Axis, Grid, axis_settings
 from socratic_bench.sweeps.plan_file import NO_PLAN, PlanFile
 from socratic_bench.sweeps.plan_models import TARGETS
 from socratic_bench.sweeps.prompts import read_prompts
@@ -120,11 +120,6 @@ def _misgiven(plan: PlanFile, flags: Flags) -> Iterator[str]:
     left = {name: flag for name, flag in plan.misread.items() if flag not in flags}
     yield from left
     yield from (one.name for one in axis_settings() if one.setting.axis in left.values())
-
-
-def axis_settings() -> Iterator[Declared]:
-    """The settings of a run that a sweep may give several values."""
-    return (one for one in table(RunConfig).values() if one.setting.axis)
 
 
 def _of_cells(flags: Flags, axes: Sequence[Axis]) -> Flags:

@@ -11,9 +11,9 @@ from socratic_bench.benchmarks import RunConfig, load_benchmark
 from socratic_bench.calling.rate_targets import RateTargets
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.runner import prepare
-from socratic_bench.sweeps.asked import Asked, axis_settings, names_any
+from socratic_bench.sweeps.asked import Asked, names_any
 from socratic_bench.sweeps.bounds import Feasibility, misnamed, without_extra
-from socratic_bench.sweeps.grid import MODEL
+from socratic_bench.sweeps.grid import MODEL, axis_settings
 from socratic_bench.sweeps.plan_models import TARGETS
 
 if TYPE_CHECKING:

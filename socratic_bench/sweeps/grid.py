@@ -142,8 +142,8 @@ class Grid(Struct, frozen=True, kw_only=True):
         """What could be an axis, and has one value here: a sweep with more values of it has the
         same cells. Where requests go to counts only where it is compared.
         """
-        could = [one for one in table(RunConfig).values() if one.setting.axis]
-        return {one.name: getattr(self.base, one.name) for one in could if not _is_apart(one)}
+        could = (one for one in axis_settings() if not _is_apart(one))
+        return {one.name: getattr(self.base, one.name) for one in could}
 
     def _seed(self, asked: Mapping[str, Json], repeat: int) -> int:
         """It follows from base seed, sample and repeat alone, so that all models, temperatures and
@@ -166,6 +166,11 @@ class Grid(Struct, frozen=True, kw_only=True):
             if value != one.default:
                 told[one.name] = value
         return told
+
+
+def axis_settings() -> Iterator[Declared]:
+    """The settings of a run that a sweep may give several values."""
+    return (one for one in table(RunConfig).values() if one.setting.axis)
 
 
 def run_id(sweep: SweepFile, cell: Cell) -> str:

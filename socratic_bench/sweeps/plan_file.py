@@ -53,10 +53,9 @@ class PlanFile(Struct, frozen=True, kw_only=True):
     def by_model(self) -> Mapping[str, Mapping[str, str]]:
         """By its id, the settings that a run of a model has of its own."""
         names = ("region", "service_tier")
-        given = {one.id: {name: getattr(one, name) for name in names} for one in self.models}
         return {
-            model: {name: value for name, value in settings.items() if value is not None}
-            for model, settings in given.items()
+            one.id: {name: own for name in names if (own := getattr(one, name)) is not None}
+            for one in self.models
         }
 
     def prices(self, below: PriceTable | None = None) -> PriceTable | None:
