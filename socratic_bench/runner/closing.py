@@ -79,14 +79,14 @@ class Closing(Struct, frozen=True):
             error = error or (token.error if lost else None)
         if lost and error:
             self.scope.passing_notice(lost.message)
-        return error or lost or self._unkept() or self._taken_away() or outcome
+        return error or lost or self._journal_error() or self._restoring_error() or outcome
 
-    def _unkept(self) -> BenchError | None:
+    def _journal_error(self) -> BenchError | None:
         """A journal that failed while the last call was answered ends the run like any store."""
         error = self.scope.cancel_token.error
         return error if isinstance(error, ArtifactError) else None
 
-    def _taken_away(self) -> BenchError | None:
+    def _restoring_error(self) -> BenchError | None:
         """Store again what was deleted during the run; returns an error if that fails."""
         scope, stores = self.scope, self.stores
 

@@ -31,7 +31,7 @@ def execute(scope: RunScope, entries: Sequence[Entry]) -> "RunResult":
         except UsageError:
             raise
         except BenchError as ended:
-            record.linger()
+            record.wait_for_replayed()
             outcome = ended
         except Exception as defect:  # noqa: BLE001 -- the boundary: finished turns are reported
             outcome = InternalError.of(defect)

@@ -87,7 +87,7 @@ class Record:
             return outcome
         return InternalError(f"The benchmark published {n_turns} of {n_items} items.")
 
-    def linger(self) -> None:
+    def wait_for_replayed(self) -> None:
         """When a resumed run was told to end: wait shortly for verdicts from the journal."""
         acquired = self._scope.acquired
         if acquired and acquired.journal.was_there:
