@@ -559,6 +559,13 @@ class TestMistakes:
         assert message.count(f"{flag} is {'9' * 30}, but must lie in") == 1
         assert "--turns is 0, but must lie in" in message
 
+    def test_mistakes_of_cells_are_told_in_the_order_of_the_cells(self, tmp_path):
+        models = ("no-1", "no-2", "no-3")
+        words = ("--models", *models, "--scenarios", "ai-ethics", "--repeats", "2")
+        message = here(*words, folder=tmp_path).document["error"]["message"]
+
+        assert re.findall(r"'(no-\d)' is none of them", message) == [*models]
+
     def test_a_value_twice_is_a_mistake(self, tmp_path):
         outcome = here("--models", STEADY, STEADY, "--scenarios", "ai-ethics", folder=tmp_path)
 

@@ -42,8 +42,7 @@ def check(
     called = {*asked.plan.ids} if MODEL in asked.unread else set()
     axes = [one.name for one in axis_settings() if one.setting.is_sample]
     feasibility = Feasibility(method=asked.settings.interval, axes=axes)
-    kinds = {tuple(cell.values.items()): cell for cell in reversed(grid.cells())}
-    for cell in kinds.values():
+    for cell in grid.distinct():
         config = replace(grid.config(cell), max_cost_usd=grid.base.max_cost_usd)
         try:
             plan = prepare(config, price_tables=tables)
