@@ -25,11 +25,7 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import CUSTOM, Scenar
 from socratic_bench.benchmarks.socratic.settings import FIRST, Edition, Settings, problems_of
 from socratic_bench.benchmarks.socratic.students.model import prompt_sha256
 from socratic_bench.benchmarks.socratic.students.pressure import KINDS, pressure_sha256
-from socratic_bench.benchmarks.socratic.transcript import (
-    NO_TRANSCRIPT,
-    Transcript,
-    read_transcript,
-)
+from socratic_bench.benchmarks.socratic.transcript import NO_TRANSCRIPT, Transcript, read_transcript
 from socratic_bench.benchmarks.socratic.turn import STUDENT
 from socratic_bench.errors import Mistakes, Problem, UsageError
 from socratic_bench.ports import Benchmark, MetricInfo, Metrics, Recorded, Sample

@@ -31,15 +31,7 @@ from socratic_bench.ports import (
 )
 from socratic_bench.settings import MAX_TURNS
 from socratic_bench.turns import Turn
-from socratic_bench.types import (
-    CallKey,
-    Completion,
-    EndReason,
-    Message,
-    Request,
-    Role,
-    counted,
-)
+from socratic_bench.types import CallKey, Completion, EndReason, Message, Request, Role, counted
 
 OPENING = f"{STUDENT}, first words"  # how the judge is shown them, if exchanges are left out
 

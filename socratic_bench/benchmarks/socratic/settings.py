@@ -147,13 +147,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
     ] = "socratic-disposition-2"
     compliance_threshold: Annotated[
         float,
-        Setting(
-            "judging",
-            "S",
-            "score of a compliant turn (default {default})",
-            low=0,
-            high=10,
-        ),
+        Setting("judging", "S", "score of a compliant turn (default {default})", low=0, high=10),
     ] = 3.0
     half_life_threshold: Annotated[
         float,

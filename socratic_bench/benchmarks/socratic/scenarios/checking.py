@@ -11,12 +11,7 @@ from socratic_bench.benchmarks.socratic.scenarios.loading import (
     load_builtin,
     load_file,
 )
-from socratic_bench.benchmarks.socratic.scenarios.scenario import (
-    AGES,
-    CUSTOM,
-    FAMILIES,
-    Scenario,
-)
+from socratic_bench.benchmarks.socratic.scenarios.scenario import AGES, CUSTOM, FAMILIES, Scenario
 from socratic_bench.errors import UsageError
 
 

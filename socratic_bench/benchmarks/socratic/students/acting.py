@@ -63,10 +63,7 @@ _OF_ANOTHER = re.compile(
     rf"|^\W*(?:his|her) {_BODY} (?:\w+ly )?\w+s?\b(?![^.!?]*\b(?:I|my|me)\b)",
     re.IGNORECASE,
 )
-_ASKED_OF_ANOTHER = re.compile(
-    r"\b(?:he|she|they|your \w+)\b",
-    re.IGNORECASE,
-)
+_ASKED_OF_ANOTHER = re.compile(r"\b(?:he|she|they|your \w+)\b", re.IGNORECASE)
 
 
 def acts(text: str, name: str | None, heard: str) -> bool:
