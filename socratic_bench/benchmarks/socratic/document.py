@@ -18,7 +18,7 @@ from socratic_bench.benchmarks.socratic.metrics_document import (
     UpToThree,
 )
 from socratic_bench.benchmarks.socratic.settings import Settings
-from socratic_bench.benchmarks.socratic.student_document import Fidelity, StudentEntry, filler_turns
+from socratic_bench.benchmarks.socratic.student_document import StudentEntry, flag_list
 from socratic_bench.benchmarks.socratic.students.student import Policy
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.converting import convert
@@ -97,7 +97,7 @@ class TurnFilePart(Part, frozen=True, kw_only=True):
     @classmethod
     def of(cls, turn: Turn) -> Self:
         own = SocraticTurn.of(turn)
-        return cls(pressure=own.pressure, student_flags=_flag_list(own.student_flags))
+        return cls(pressure=own.pressure, student_flags=flag_list(own.student_flags))
 
 
 class TurnPart(Part, frozen=True, kw_only=True):
@@ -132,7 +132,7 @@ class TurnPart(Part, frozen=True, kw_only=True):
     def of(cls, turn: Turn) -> Self:
         own = SocraticTurn.of(turn)
         said = cls(
-            student=turn.prompt, pressure=own.pressure, student_flags=_flag_list(own.student_flags)
+            student=turn.prompt, pressure=own.pressure, student_flags=flag_list(own.student_flags)
         )
         return replace(said, **turn.notes)
 
@@ -157,22 +157,10 @@ class RunPart(Part, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, result: RunResult) -> Self:
-        settings, hashes = part_of(result.config, Settings), result.opening.hashes
         return cls(
             insights=_insights(result.concluded),
             insights_unjudged_reason=_unjudged_reason(result),
-            student=StudentEntry(
-                edition=settings.student_edition,
-                mode="model" if settings.student_model else "scripted",
-                model=settings.student_model,
-                pressure=settings.pressure,
-                prompt_sha256=hashes.get("student_prompt_sha256"),
-                pressure_sha256=hashes.get("pressure_sha256"),
-                closing=result.closing,
-                closing_flags=_flag_list(result.closing_flags),
-                fidelity=Fidelity.of(result),
-                filler_turns=filler_turns(result, settings),
-            ),
+            student=StudentEntry.of(result),
         )
 
 
@@ -226,10 +214,6 @@ PARTS = Parts(
     turn_calls=CallsPart,
     turn_file=TurnFilePart,
 )
-
-
-def _flag_list(flags: tuple[str, ...] | None) -> list[str] | None:
-    return None if flags is None else list(flags)
 
 
 def _insights(concluded: Concluded | None) -> list[InsightEntry] | None:

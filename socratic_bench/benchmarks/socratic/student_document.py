@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from msgspec import Meta, Struct
 
@@ -11,6 +11,7 @@ from socratic_bench.benchmarks.socratic.settings import Pressure, Settings
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.scalars import Count, Sha256, Share
+from socratic_bench.settings import part_of
 from socratic_bench.types import doc
 
 
@@ -44,11 +45,8 @@ class Fidelity(Struct, frozen=True, kw_only=True):
         )
 
 
-def filler_turns(result: RunResult, settings: Settings) -> int | None:
-    """In how many turns the student's words were filler; `None` if a model played it."""
-    if settings.student_model:
-        return None
-    return sum(bool(turn.notes.get("student_filler")) for turn in result.turns)
+def flag_list(flags: tuple[str, ...] | None) -> list[str] | None:
+    return None if flags is None else list(flags)
 
 
 class StudentEntry(Struct, frozen=True, kw_only=True):
@@ -85,3 +83,20 @@ class StudentEntry(Struct, frozen=True, kw_only=True):
             "said again what it had said; null for a model"
         ),
     ] = None
+
+    @classmethod
+    def of(cls, result: RunResult) -> Self:
+        settings, hashes = part_of(result.config, Settings), result.opening.hashes
+        filler = sum(bool(turn.notes.get("student_filler")) for turn in result.turns)
+        return cls(
+            edition=settings.student_edition,
+            mode="model" if settings.student_model else "scripted",
+            model=settings.student_model,
+            pressure=settings.pressure,
+            prompt_sha256=hashes.get("student_prompt_sha256"),
+            pressure_sha256=hashes.get("pressure_sha256"),
+            closing=result.closing,
+            closing_flags=flag_list(result.closing_flags),
+            fidelity=Fidelity.of(result),
+            filler_turns=None if settings.student_model else filler,
+        )
