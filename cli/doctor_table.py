@@ -99,21 +99,17 @@ def _say_hint(hint: str | None) -> None:
 def _say_row(mark: str, label: str, text: str) -> None:
     """The mark, what it is about, and the text behind it or, where that has no room, below it."""
     head = f"{mark} {label:{LABEL_COLUMNS}s} " if label else f"{mark} "
+    colour = COLOURS.get(mark)
     room = terminal.columns() - len(head)
     text = plain(text)
     if terminal.is_terminal() and max(map(len, text.split()), default=0) > room:
-        _say_coloured(mark, head.rstrip(), "")
+        say(terminal.coloured(head.rstrip(), colour))
         _say_folded(INDENT, text)
         return
     lines = _lines(text, room)
-    _say_coloured(mark, head, lines[0] if lines else "")
+    say(terminal.coloured(head, colour) + (lines[0] if lines else ""))
     for line in lines[1:]:
         say(" " * len(head) + line)
-
-
-def _say_coloured(mark: str, head: str, text: str) -> None:
-    colour = COLOURS.get(mark)
-    say((terminal.coloured(head, colour) if colour else head) + text)
 
 
 def _say_folded(indent: str, text: str) -> None:

@@ -102,4 +102,4 @@ def _paragraph(text: str, indent: str, colour: int | None = None) -> None:
     """Its lines, broken between words; what models wrote without control characters."""
     for line in text.split("\n"):
         for part in wrap(plain(line), max(20, terminal.columns() - len(indent) - 1)) or [""]:
-            say(indent + (terminal.coloured(part, colour) if colour else part))
+            say(indent + terminal.coloured(part, colour))

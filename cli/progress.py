@@ -154,7 +154,8 @@ class Progress(Preloader):
         room = columns - sum(map(terminal.width_of, (head, score, tail))) - 2
         reply = terminal.fitted(plain(turn.reply.message.text), min(room, QUESTION_COLUMNS))
         gap = " " * (min(room, QUESTION_COLUMNS) - terminal.width_of(reply)) if tail else ""
-        return f"{head}{_coloured(score)}  {reply}{gap}{tail}".rstrip()
+        score = terminal.coloured(score, COLOURS.get(score[0]))
+        return f"{head}{score}  {reply}{gap}{tail}".rstrip()
 
     def _mark(self, turn: Turn) -> str:
         if isinstance(turn.outcome, Unscored):
@@ -164,11 +165,6 @@ class Progress(Preloader):
 
 UNJUDGED, SHORT = "?", "!"
 COLOURS = {UNJUDGED: terminal.YELLOW, SHORT: terminal.RED}
-
-
-def _coloured(score: str) -> str:
-    colour = COLOURS.get(score[0])
-    return terminal.coloured(score, colour) if colour else score
 
 
 def _tokens(turn: Turn) -> str:

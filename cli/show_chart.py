@@ -31,8 +31,7 @@ def sign_of(single: "Single", turn: "TurnRow") -> str:
 
 
 def coloured(text: str, sign: str) -> str:
-    colour = COLOURS.get(sign)
-    return terminal.coloured(text, colour) if colour and text.strip() else text
+    return terminal.coloured(text, COLOURS.get(sign)) if text.strip() else text
 
 
 def chart(single: "Single", columns: int) -> Iterator[str]:

@@ -46,8 +46,8 @@ def has_colour() -> bool:
     return is_live() and not os.environ.get("NO_COLOR")
 
 
-def coloured(text: str, colour: int) -> str:
-    return f"\x1b[{colour}m{text}\x1b[0m" if has_colour() else text
+def coloured(text: str, colour: int | None) -> str:
+    return f"\x1b[{colour}m{text}\x1b[0m" if colour and has_colour() else text
 
 
 def width_of(text: str) -> int:

@@ -162,17 +162,14 @@ class Bucket:
         more: dict[str, Any] = {}
         for _ in range(pages_at_most):
             told, _ = self._call("list_objects_v2", below, (), Prefix=below, **more) or ({}, None)
-            if "IsTruncated" not in told:
+            entries, token = told.get("Contents", ()), told.get("NextContinuationToken")
+            is_whole = all({"Key", "Size"} <= entry.keys() for entry in entries)
+            if "IsTruncated" not in told or not is_whole or (told["IsTruncated"] and not token):
                 raise self._not_s3(below, "read")
-            for entry in told.get("Contents", ()):
-                if not {"Key", "Size"} <= entry.keys():
-                    raise self._not_s3(below, "read")
-                found[entry["Key"].removeprefix(self._prefix)] = entry["Size"]
+            found |= {one["Key"].removeprefix(self._prefix): one["Size"] for one in entries}
             if not told["IsTruncated"]:
                 return found
-            if not told.get("NextContinuationToken"):
-                raise self._not_s3(below, "read")
-            more = {"ContinuationToken": told["NextContinuationToken"]}
+            more = {"ContinuationToken": token}
         raise self._enormous(below, f"holds more than {len(found)} objects")
 
     def _enormous(self, key: str, what: str) -> ArtifactError:
