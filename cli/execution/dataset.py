@@ -1,8 +1,8 @@
 """`socratic-runner dataset verify|mutate PLACE`: data sets of programs, verified and mutated."""
 
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         Isolation,
     )
     from socratic_bench.benchmarks.execution.dataset.reading import DataSet
+    from socratic_bench.benchmarks.execution.problem import Problem
     from socratic_bench.benchmarks.execution.sandbox.client import Sandbox
 
 VERIFY, MUTATE = "verify", "mutate"
@@ -104,8 +105,8 @@ def _verify(found: Namespace) -> int:
     from socratic_bench.errors import ENDINGS
 
     data, limits = _read(found), Limits(timeout_s=found.timeout)
-    with sandbox(found.runs, limits) as box, _telling(len(data.problems), found) as tell:
-        verified = verify(data.problems, box, tell)
+    with sandbox(found.runs, limits) as box, closing(_telling(data.problems, found)) as problems:
+        verified = verify(problems, box)
     document = verification(data, verified, found.runs, limits, _isolation(box))
     unwritten = _print(document, partial(_say_verified, document), found)
     return unwritten or (0 if document.ok else ENDINGS["usage"].exit_code)
@@ -119,8 +120,8 @@ def _mutate(found: Namespace) -> int:
 
     data, limits = _read(found), Limits(timeout_s=found.timeout)
     wanted = [one for one in data.problems if found.replace or one.mutated_code is None]
-    with sandbox(found.runs, limits) as box, _telling(len(wanted), found) as tell:
-        made = {one.problem.id: one for one in mutate(wanted, box, found.seed, tell)}
+    with sandbox(found.runs, limits) as box, closing(_telling(wanted, found)) as problems:
+        made = {one.problem.id: one for one in mutate(problems, box, found.seed)}
     whole = [made[one.id].problem if one.id in made else one for one in data.problems]
     rows = [
         mutated_row(row, one) if one.id in made else row
@@ -161,20 +162,17 @@ def _isolation(box: "Sandbox") -> "Isolation":
     )
 
 
-@contextmanager
-def _telling(n_rows: int, found: Namespace) -> Iterator[Callable[[int], None]]:
-    """Tells how far it is, on a terminal."""
+def _telling(problems: "Sequence[Problem]", found: Namespace) -> "Generator[Problem, None, None]":
+    """The same, telling on a terminal how many of them are done."""
     from .. import terminal
     from ..output import say_live
 
     is_shown = terminal.is_live() and not found.quiet
-
-    def tell(n_done: int) -> None:
-        if is_shown:
-            say_live(f"{n_done} of {n_rows}")
-
     try:
-        yield tell
+        for n_done, problem in enumerate(problems, start=1):
+            yield problem
+            if is_shown:
+                say_live(f"{n_done} of {len(problems)}")
     finally:
         if is_shown:
             say_live("")

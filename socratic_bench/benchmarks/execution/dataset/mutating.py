@@ -1,6 +1,6 @@
 """Mutated programs for a data set: of all that one operator makes, the one that runs most alike."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
 from msgspec import Struct
@@ -40,15 +40,9 @@ class _Candidate(Struct, frozen=True):
     arc_similarity: float
 
 
-def mutate(
-    problems: Sequence[Problem], sandbox: Sandbox, seed: int, tell: Callable[[int], object]
-) -> list[Mutated]:
-    """Each with a mutation, where there is one. `tell` hears how many are done."""
-    mutated = []
-    for count, problem in enumerate(problems, start=1):
-        mutated.append(_mutated(problem, sandbox, seed))
-        tell(count)
-    return mutated
+def mutate(problems: Iterable[Problem], sandbox: Sandbox, seed: int) -> list[Mutated]:
+    """Each with a mutation, where there is one."""
+    return [_mutated(problem, sandbox, seed) for problem in problems]
 
 
 def _mutated(problem: Problem, sandbox: Sandbox, seed: int) -> Mutated:
