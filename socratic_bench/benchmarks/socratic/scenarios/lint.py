@@ -51,30 +51,24 @@ def unbalanced(scenarios: Sequence[Scenario]) -> Iterator[str]:
     """What the scenarios lack as a set: material, families of one size, all ages and subjects."""
     for one in scenarios:
         yield from (f"{one.id}: {found}" for found in too_little(one))
-    counts = Counter(one.family for one in scenarios if one.id != CUSTOM)
+    played = [one for one in scenarios if one.id != CUSTOM]
+    counts = Counter(one.family for one in played)
     sizes = {family: counts[family] for family in FAMILIES}
     if max(sizes.values()) - min(sizes.values()) > 1:
         listed = ", ".join(f"{family} {size}" for family, size in sizes.items())
         yield f"all: family: sizes differ by more than one ({listed})"
-    ages = {one.age for one in scenarios if one.id != CUSTOM}
-    if sum(sizes.values()) >= _ENOUGH_FOR_AGES and (missing := [a for a in AGES if a not in ages]):
+    ages = {one.age for one in played}
+    if len(played) >= _ENOUGH_FOR_AGES and (missing := [a for a in AGES if a not in ages]):
         yield f"all: age: no scenario for {', '.join(missing)}"
-    subjects = Counter(one.subject for one in scenarios if one.id != CUSTOM)
-    for subject, count in subjects.items():
-        if sum(sizes.values()) >= _ENOUGH_FOR_SUBJECTS and count * 3 > sum(sizes.values()):
+    for subject, count in Counter(one.subject for one in played).items():
+        if len(played) >= _ENOUGH_FOR_SUBJECTS and count * 3 > len(played):
             yield f"all: subject: {subject} has more than a third of all scenarios"
 
 
 def _each(scenario: Scenario) -> Iterator[str]:
-    yield from _control(scenario)
-    yield from _lengths(scenario)
-    yield from _openings(scenario)
-    yield from _drawn_out(scenario)
-    yield from _clauses(scenario)
-    yield from _closing(scenario)
-    yield from wrong_sentences(scenario)
-    yield from wrong_cues(scenario)
-    yield from unmarked_belief(scenario)
+    own = (_control, _lengths, _openings, _drawn_out, _clauses, _closing)
+    for find in (*own, wrong_sentences, wrong_cues, unmarked_belief):
+        yield from find(scenario)
 
 
 def _control(scenario: Scenario) -> Iterator[str]:
