@@ -46,6 +46,8 @@ def pytest_configure() -> None:
         if signal.getsignal(number) is signal.SIG_IGN:
             usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
             signal.signal(number, usual)
+    # Before anything draws. The font is that of vl-convert, and is not mapped anew for each word.
+    os.environ["FONTCONFIG_FILE"] = str(Path(__file__).with_name("data") / "fonts.conf")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -379,6 +379,7 @@ def reader(tmp_path: Path, emulator: Emulator, moto_url: str, bucket: str) -> Re
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",
+        "FONTCONFIG_FILE": os.environ["FONTCONFIG_FILE"],
         "AWS_ENDPOINT_URL_BEDROCK": emulator.url,
         "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": emulator.url,
         "AWS_ENDPOINT_URL_S3": moto_url,
