@@ -279,7 +279,7 @@ def test_an_open_question_never_gets_a_yes_or_no(name):
     if not scenario.language.startswith("en"):
         return
 
-    asked = [(words, talk(scenario, [words], seed)[0]) for words in OPEN for seed in range(5)]
+    asked = [(words, talk(scenario, [words], seed % 5)[0]) for seed, words in enumerate(OPEN)]
 
     polar = tuple(scenario.voice.polar)
     assert [(words, one.text) for words, one in asked if one.text.endswith(polar)] == []
@@ -302,7 +302,7 @@ def test_seeds_differ_from_the_first_reply_on_and_so_does_what_tutors_ask(name):
     scenario = replace(load_builtin(name), closes_after=None, closing=None)
     if not scenario.moves:
         return
-    questions = ["What makes you think so?", "Is that always so?", "How do you know?"] * 4
+    questions = ["What makes you think so?", "Is that always so?", "How do you know?"] * 2
 
     by_seed = [tuple(one.text for one in talk(scenario, questions, seed)) for seed in range(12)]
     other = [one.text for one in talk(scenario, ["What if you are wrong?", *questions[1:]], 0)]
