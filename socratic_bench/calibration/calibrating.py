@@ -12,11 +12,10 @@ from socratic_bench.benchmarks import RunConfig, load_benchmark
 from socratic_bench.calibration.benchmark import NAME, LabelledReplies
 from socratic_bench.calibration.disagreements import disagreements
 from socratic_bench.calibration.figures import Figures, names_of, rounded
-from socratic_bench.calibration.judged_runs import read_runs
+from socratic_bench.calibration.judged_runs import JudgedRun, read_runs
 from socratic_bench.calibration.keeping import in_its_folder
 from socratic_bench.calibration.quantity import Quantity, matches
 from socratic_bench.calibration.readings import Reading, score_of
-from socratic_bench.calibration.words import with_words
 from socratic_bench.documents.calibration import (
     CalibratedJudge,
     CalibratedTurn,
@@ -83,7 +82,8 @@ def prepare_calibration(
     with mistakes:
         labels = read_labels(asked.labels)
     with mistakes:
-        labels = with_words(labels, read_runs(asked.runs, region))
+        runs = {run.run_id: run for run in read_runs(asked.runs, region)}
+        labels = [_with_words(one, runs.get(one.run_id or "")) for one in labels]
     turns = labelled_turns(labels)
     mistakes.said += _textless(turns)
     if config.judge_model is None:
@@ -103,6 +103,15 @@ def prepare_calibration(
     return Calibration(
         asked=asked, plan=plan, labels=labels, turns=turns, rubric=rubric, quantities=quantities
     )
+
+
+def _with_words(label: Label, run: JudgedRun | None) -> Label:
+    """One that lacks the words gets those of its turn, where that is of one of the runs."""
+    if label.reply is not None or run is None or label.turn not in {one.turn for one in run.turns}:
+        return label
+    history, prompt, reply = run.words_of(label.turn)
+    author = label.author or run.model
+    return replace(label, history=history, prompt=prompt, reply=reply, author=author)
 
 
 def _run_config(config: RunConfig, n_turns: int) -> RunConfig:

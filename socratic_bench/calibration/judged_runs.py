@@ -8,10 +8,12 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.calibration.quantity import TOTAL
 from socratic_bench.comparison.judged import runs_at
 from socratic_bench.converting import convert
 from socratic_bench.documents.calibration import CalibratedJudge
+from socratic_bench.documents.label import SaidBefore
 from socratic_bench.documents.plain import reason
 from socratic_bench.errors import Mistakes, UsageError
 
@@ -83,6 +85,23 @@ class JudgedRun(Struct, frozen=True, kw_only=True):
     judge: CalibratedJudge | None
     turns: Sequence[JudgedTurn]
     document: Mapping[str, Any]
+
+    def words_of(self, turn: int) -> tuple[tuple[SaidBefore, ...], str, str]:
+        """What was said before, what is answered, and the reply."""
+        key = load_benchmark(self.benchmark).parts.prompt_key
+        place = next(n for n, one in enumerate(self.turns) if one.turn == turn)
+        entries = self.document["turns"][: place + 1]
+        said = [(str(entry.get(key, "")), str(entry["question"])) for entry in entries]
+        *before, (prompt, reply) = said
+        history = tuple(
+            line
+            for asked, answered in before
+            for line in (
+                SaidBefore(role="user", text=asked),
+                SaidBefore(role="assistant", text=answered),
+            )
+        )
+        return history, prompt, reply
 
 
 def read_runs(

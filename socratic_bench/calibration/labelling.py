@@ -8,7 +8,6 @@ from msgspec import Struct
 from socratic_bench.benchmarks import RunConfig, load_benchmark
 from socratic_bench.calibration.drawing import Drawn, drawn_turns
 from socratic_bench.calibration.judged_runs import JudgedRun, read_runs
-from socratic_bench.calibration.words import words_of
 from socratic_bench.documents.label import Label, LabellingDocument
 from socratic_bench.errors import UsageError
 from socratic_bench.labels.session import LabelFile, Session
@@ -89,7 +88,7 @@ def _rubric(runs: Sequence[JudgedRun], name: str) -> Rubric:
 
 def _label(one: Drawn, labeller: str) -> Label:
     """Nothing is answered yet; the words stand in it, so that it says by itself what it is of."""
-    history, prompt, reply = words_of(one.run, one.turn.turn)
+    history, prompt, reply = one.run.words_of(one.turn.turn)
     return Label(
         labeller=labeller,
         run_id=one.run.run_id,

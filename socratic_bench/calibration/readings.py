@@ -1,7 +1,7 @@
 """Verdicts beside labels: what each labelled reply got from the judge and from people."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from math import fsum
 from typing import TypeVar
@@ -9,6 +9,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from socratic_bench.calibration.quantity import TOTAL, Quantity
+from socratic_bench.documents.label import Label
 from socratic_bench.labels.turns import LabelledTurn
 from socratic_bench.turns import Judged, Rubric, Unscored, Verdict
 
@@ -88,34 +89,30 @@ def human_scores(
     turns: Sequence[LabelledTurn], name: str, rubric: Rubric
 ) -> list[list[tuple[float, float]]]:
     """The scores of each two labellers of one reply, by dialogue."""
-    return clustered_values(
-        (turn.cluster, pair)
-        for turn in turns
-        for pair in combinations(_given(turn, name, rubric), 2)
-    )
+    names = [one.name for one in rubric.dimensions] if name == TOTAL else [name]
 
+    def score(label: Label) -> float | None:
+        known = all(one in label.scores for one in names)
+        return fsum(label.scores[one] for one in names) if known else None
 
-def _given(turn: LabelledTurn, name: str, rubric: Rubric) -> list[float]:
-    """By labeller, so that both of a pair are always the same two in the same order."""
-    labels = sorted(turn.labels, key=lambda label: label.labeller)
-    if name != TOTAL:
-        return [label.scores[name] for label in labels if name in label.scores]
-    names = [one.name for one in rubric.dimensions]
-    whole = [label for label in labels if all(one in label.scores for one in names)]
-    return [fsum(label.scores[one] for one in names) for label in whole]
+    return _pairs(turns, score)
 
 
 def human_answers(turns: Sequence[LabelledTurn], name: str) -> list[list[tuple[float, float]]]:
     """Yes as 1 and no as 0, of each two labellers of one reply, by dialogue."""
-    return clustered_values(
-        (turn.cluster, pair)
+    return _pairs(turns, lambda label: label.events.get(name))
+
+
+def _pairs(
+    turns: Sequence[LabelledTurn], said: Callable[[Label], float | None]
+) -> list[list[tuple[float, float]]]:
+    """By labeller, so that both of a pair are always the same two in the same order."""
+    given = (
+        (turn.cluster, [*map(said, sorted(turn.labels, key=lambda label: label.labeller))])
         for turn in turns
-        for pair in combinations(
-            [
-                float(label.events[name])
-                for label in sorted(turn.labels, key=lambda label: label.labeller)
-                if name in label.events
-            ],
-            2,
-        )
+    )
+    return clustered_values(
+        (cluster, pair)
+        for cluster, values in given
+        for pair in combinations([float(one) for one in values if one is not None], 2)
     )

@@ -1,6 +1,6 @@
 """Stored runs with the verdicts of a named judging in place of the first: the reader of them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -61,24 +61,20 @@ def overlaid(document: Mapping[str, Any], judging: Mapping[str, Any]) -> dict[st
         **{key: value for key, value in judging.items() if key not in kept},
         "inputs": {
             **(document.get("inputs") or {}),
-            **{
-                key: value
-                for key, value in (judging.get("inputs") or {}).items()
-                if key in _OF_JUDGING
-            },
+            **_among(judging.get("inputs") or {}, _OF_JUDGING),
         },
         "turns": [
             {
                 **{key: value for key, value in entry.items() if key not in of_verdicts},
-                **{
-                    key: value
-                    for key, value in verdicts.get(entry["turn"], {}).items()
-                    if key in of_verdicts
-                },
+                **_among(verdicts.get(entry["turn"], {}), of_verdicts),
             }
             for entry in document["turns"]
         ],
     }
+
+
+def _among(entry: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key in keys}
 
 
 def own_store(document: Mapping[str, Any], region: Callable[[], str]) -> ListedStore | None:
@@ -92,11 +88,7 @@ def own_store(document: Mapping[str, Any], region: Callable[[], str]) -> ListedS
     return None
 
 
-def judgings_of(store: ListedStore, run_id: str) -> list[str]:
-    """The names of a run's judgings, complete or not."""
-    return sorted(store.folders(RunKeys(run_id).judgings()))
-
-
 def _others(store: ListedStore, run_id: str) -> str:
-    names = judgings_of(store, run_id)
+    """The names of a run's judgings, complete or not."""
+    names = sorted(store.folders(RunKeys(run_id).judgings()))
     return f"; it has {', '.join(names)}" if names else ", and no other"

@@ -145,7 +145,9 @@ def _conditions(
         **({RUBRIC_TEXT: text} if rubric and text else {}),
         JUDGES: _judges(judge),
         **{f"judge.{name}": judge.get(name, alone) for name, alone in ALONE.items()},
-        **{path: _at(document, path) for path in (TEMPERATURE, *benchmark.conditions)},
+        **{
+            path: _scalar(value_at(document, path)) for path in (TEMPERATURE, *benchmark.conditions)
+        },
         **({N_TURNS: keys.n_turns} if keys.end_reason == "max_turns" else {}),
     }
 
@@ -156,8 +158,12 @@ def _judges(judge: Mapping[str, Any]) -> str | None:
     return ", ".join(jurors) or judge.get("model")
 
 
-def _at(document: object, path: str) -> Any:  # noqa: ANN401 -- any value of a document
+def value_at(document: object, path: str) -> Any:  # noqa: ANN401 -- any value of a document
     """What stands at a dotted path; `None` where there is nothing."""
     for name in path.split("."):
         document = document.get(name) if isinstance(document, Mapping) else None
-    return document if isinstance(document, bool | int | float | str) else None
+    return document
+
+
+def _scalar(value: object) -> object:
+    return value if isinstance(value, bool | int | float | str) else None

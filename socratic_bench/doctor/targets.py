@@ -1,7 +1,7 @@
 """What is looked at: models, each in the role, region and tier in which it will be called."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -66,10 +66,6 @@ class Target(Struct, frozen=True, kw_only=True):
         generation = self.request.config
         return PricingTier(generation.service_tier, generation.latency_profile)
 
-    def joined(self, other: Self) -> Self:
-        """With the roles of another one that asks the same of the same model."""
-        return replace(self, roles=tuple(dict.fromkeys((*self.roles, *other.roles))))
-
 
 def targets_of(plan: Plan) -> list[Target]:
     """The models of a run that is prepared, each in its role."""
@@ -91,16 +87,14 @@ def distinct(targets: Sequence[Target]) -> list[Target]:
     """Each once, whatever the number of runs that need it; models under test come first."""
     found: list[Target] = []
     for target in targets:
-        same = next((n for n, one in enumerate(found) if _is_same(one, target)), None)
+        asked = _identity(target)
+        same = next((n for n, one in enumerate(found) if _identity(one) == asked), None)
         if same is None:
             found.append(target)
         else:
-            found[same] = found[same].joined(target)
+            roles = dict.fromkeys((*found[same].roles, *target.roles))
+            found[same] = replace(found[same], roles=tuple(roles))
     return sorted(found, key=lambda one: one.role != one.tested)
-
-
-def _is_same(one: Target, other: Target) -> bool:
-    return _identity(one) == _identity(other)
 
 
 def _identity(target: Target) -> tuple[object, ...]:

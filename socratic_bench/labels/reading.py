@@ -16,10 +16,6 @@ from socratic_bench.errors import UsageError, Words
 from socratic_bench.settings import read_bounded
 
 MAX_BYTES = 200_000_000
-COLUMNS = (
-    *("labeller", "dialogue", "run_id", "turn", "author", "history", "prompt", "reply"),
-    "probability",
-)
 # A column of a mapping is its name, a point, and the key: scores.form.
 MAPPINGS = ("scores", "events", "reasons")
 YES, NO = ("yes", "true", "1"), ("no", "false", "0")

@@ -10,6 +10,7 @@ from socratic_bench.reporting.parts import Specs
 # From so many models on, the lines of all others would hide that of a panel's own.
 MOST_BEHIND = 5
 GAP = 20
+_NAME: Spec = {"description": {"field": "model"}}
 
 
 def over_turns(data: Data, models: Sequence[str], title: str, scale: Spec, *, steps: bool) -> Specs:
@@ -101,7 +102,7 @@ def _behind(
                 "x": x,
                 "y": {**y, "field": "value"},
                 "detail": {"field": "model"},
-                "description": {"field": "model"},
+                **_NAME,
             },
         }
     ]
@@ -109,37 +110,23 @@ def _behind(
 
 def _front(n: int, model: str, x: Spec, y: Spec, kind: Mapping[str, str]) -> list[Spec]:
     own = {"transform": [{"filter": {"field": "model", "equal": model}}]}
-    tint = series(n)
+    tint, point = series(n), {"type": "point", "filled": True, "size": 36, "opacity": 1}
+    middle = {"y": {**y, "field": "value"}}
+    ends = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
     return [
         {
             **own,
             "mark": {"type": "area", "opacity": 0.18, "color": tint, **kind},
-            "encoding": {
-                "x": x,
-                "y": {**y, "field": "low"},
-                "y2": {"field": "high"},
-                "description": {"field": "model"},
-            },
+            "encoding": {"x": x, **ends, **_NAME},
         },
         {
             **own,
             "mark": {"type": "line", "strokeWidth": 2, "color": tint, **kind},
-            "encoding": {
-                "x": x,
-                "y": {**y, "field": "value"},
-                "description": {"field": "model"},
-            },
+            "encoding": {"x": x, **middle, **_NAME},
         },
         {
             **own,
-            "mark": {
-                "type": "point",
-                "filled": True,
-                "size": 36,
-                "opacity": 1,
-                "color": tint,
-                "shape": shape(n),
-            },
-            "encoding": {"x": x, "y": {**y, "field": "value"}, **TIP},
+            "mark": {**point, "color": tint, "shape": shape(n)},
+            "encoding": {"x": x, **middle, **TIP},
         },
     ]

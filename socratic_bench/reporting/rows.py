@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from socratic_bench.comparison.stored_run import StoredRun
+from socratic_bench.comparison.stored_run import StoredRun, value_at
 from socratic_bench.ports import Benchmark
 from socratic_bench.turns import Measure
 from socratic_bench.types import Json
@@ -77,10 +77,7 @@ class RunRow(Struct, frozen=True, kw_only=True):
 
     def at(self, path: str) -> Any:  # noqa: ANN401 -- any value of a document
         """What stands at a dotted path of the document; `None` where there is nothing."""
-        found: object = self.document
-        for name in path.split("."):
-            found = found.get(name) if isinstance(found, Mapping) else None
-        return found
+        return value_at(self.document, path)
 
 
 class FailedRow(Struct, frozen=True, kw_only=True):
