@@ -24,7 +24,7 @@ from socratic_bench.services import Services
 from socratic_bench.settings import CoreConfig
 
 Result = TypeVar("Result")
-Looking = tuple[CheckName, str, "Future[list[Finding]]"]
+Look = tuple[CheckName, str, "Future[list[Finding]]"]
 
 ORDER: Sequence[CheckName] = get_args(CheckName)
 # A call of a model has given up by then.
@@ -83,13 +83,7 @@ class _Look:
     def report(self, stores: Sequence[CoreConfig]) -> Report:
         """Everything is begun before anything is waited for."""
         asked = [self._submit(self._ask, n, one) for n, one in enumerate(self._targets)]
-        looks = [
-            *self._accounts(),
-            *(
-                (check, where, self._submit(_listed, look))
-                for check, where, look in self._places(stores)
-            ),
-        ]
+        looks = [*self._accounts(), *self._places(stores)]
         quotas = [
             (group, self._submit(_quotas, group)) for group in _grouped(self._targets, _location)
         ]
@@ -98,8 +92,8 @@ class _Look:
         for check, subject, future in looks:
             checks += self._found(check, subject, future)
         told: dict[int, Quota] = {}
-        for group, future in quotas:
-            checks += self._of_quotas(group, future, told)
+        for group, quota in quotas:
+            checks += self._of_quotas(group, quota, told)
         return Report(
             checks=sorted(checks, key=lambda one: ORDER.index(one.check)),
             models=[(one, readings(one, told.get(n))) for n, one in enumerate(answers)],
@@ -112,21 +106,19 @@ class _Look:
     def _submit(self, work: Callable[..., Any], *given: object) -> "Future[Any]":
         return self._services.threads.submit(partial(work, *given))
 
-    def _accounts(self) -> Iterator["Looking"]:
+    def _accounts(self) -> Iterator[Look]:
         for group in _grouped(self._targets, _account):
             config = group[0].config
             yield "credentials", config.provider, self._submit(_identities, config)
 
-    def _places(
-        self, stores: Sequence[CoreConfig]
-    ) -> Iterator[tuple[CheckName, str, Callable[[], Iterable[Finding]]]]:
+    def _places(self, stores: Sequence[CoreConfig]) -> Iterator[Look]:
         for group in _grouped(stores, lambda one: one.output_dir):
             if folder := group[0].output_dir:
-                yield "folder", folder, partial(look_at_folder, group[0])
+                yield "folder", folder, self._submit(list, look_at_folder(group[0]))
         for group in _grouped(stores, _bucket):
             if bucket := group[0].s3_bucket:
-                look = partial(look_at_bucket, group[0], str(ULID()), self._token.sleep)
-                yield "bucket_write", f"s3://{bucket}", look
+                look = look_at_bucket(group[0], str(ULID()), self._token.sleep)
+                yield "bucket_write", f"s3://{bucket}", self._submit(list, look)
 
     def _ask(self, number: int, target: Target) -> Asked:
         return ask(
@@ -187,10 +179,6 @@ class _Look:
 def _unseen(check: CheckName, subject: str, error: BenchError) -> Finding:
     said = "it was not looked at to the end"
     return Finding(check=check, status="unknown", subject=subject, message=said, code=error.code)
-
-
-def _listed(look: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    return [*look()]
 
 
 def _identities(config: CoreConfig) -> list[Finding]:

@@ -10,17 +10,15 @@ from socratic_bench.documents.judgings import (
     Changed,
     Figure,
     JudgingsDocument,
-    JurorSpent,
     RejudgedRun,
 )
 from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.scalars import SCORE_PLACES, to_places
 from socratic_bench.documents.turn import votes_of
-from socratic_bench.rejudging.judging import spent
+from socratic_bench.rejudging.judging import n_due, spent
 from socratic_bench.rejudging.preparing import Rejudging, settings_of
 from socratic_bench.runner.gates import metric_at
 from socratic_bench.statistics import agreement
-from socratic_bench.turns import Turn
 
 SCORE = "overall_score"
 # By turn, the score of each dimension, and their sum, by the first verdict and by the new one.
@@ -32,9 +30,7 @@ def document_of(runs: Sequence[Rejudging], results: Mapping[str, RunResult]) -> 
     plan, made = runs[0].plan, [*results.values()]
     pairs = [pair for one in runs if one.run_id in results for pair in _pairs(one, results)]
     told = [_run(one, results.get(one.run_id)) for one in runs]
-    jurors = [
-        JurorSpent(model=name, usage=usage, cost_usd=usd) for name, usage, usd in spent(plan, made)
-    ]
+    jurors = spent(plan, made)
     error = next((one.error for one in made if one.error), None)
     return JudgingsDocument(
         benchmark=plan.benchmark.name,
@@ -70,19 +66,16 @@ def _with_sum(scores: Mapping[str, float]) -> dict[str, float]:
 
 def _changes(pairs: Pairs) -> dict[str, Changed]:
     """Of the dimensions that both rubrics have."""
-    names = dict.fromkeys(name for old, new in pairs for name in new if name in old)
-    return {
-        name: _changed(
-            [(old[name], new[name]) for old, new in pairs if name in old and name in new]
-        )
-        for name in names
-    }
+    found: dict[str, list[tuple[float, float]]] = {}
+    for old, new in pairs:
+        for name in (one for one in new if one in old):
+            found.setdefault(name, []).append((old[name], new[name]))
+    return {name: _changed(both) for name, both in found.items()}
 
 
 def _changed(pairs: Sequence[tuple[float, float]]) -> Changed:
     first, second = [old for old, _ in pairs], [new for _, new in pairs]
-    has_alpha = agreement.is_available()
-    alpha = agreement.ordinal_alpha([first, second]) if has_alpha else None
+    alpha = agreement.ordinal_alpha([first, second]) if agreement.is_available() else None
     return Changed(
         n_turns=len(pairs),
         first=to_places(fmean(first), SCORE_PLACES),
@@ -106,15 +99,11 @@ def _run(run: Rejudging, result: RunResult | None) -> RejudgedRun:
         judging=run.folder,
         status=result.status,
         end_reason=result.end_reason,
-        n_turns=sum(_is_due(turn) for turn in result.turns),
+        n_turns=n_due(result.turns),
         n_judged=result.n_judged,
         first={name: metric_at(name, old) for name in names},
         second={name: metric_at(name, result.metrics) for name in names},
     )
-
-
-def _is_due(turn: Turn) -> bool:
-    return not turn.replayed and turn.unscorable is None
 
 
 def _figures(runs: Sequence[RejudgedRun]) -> dict[str, Figure]:

@@ -1,14 +1,13 @@
 """Judges stored runs, one after the other, from one budget."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.calling.spending import SpendingLimit
 from socratic_bench.documents.cost import Billing, role_usd
-from socratic_bench.documents.dry_run import Forecast
 from socratic_bench.documents.expected_jurors import ExpectedJuror
-from socratic_bench.documents.judgings import JudgingsDryRun
+from socratic_bench.documents.judgings import JudgingsDryRun, JurorSpent
 from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.scalars import TIME_PLACES
 from socratic_bench.documents.usage import CallUsage, RoleUsage
@@ -18,6 +17,7 @@ from socratic_bench.rejudging.preparing import Rejudging, settings_of
 from socratic_bench.runner import Plan, perform
 from socratic_bench.runner.listener import Listener
 from socratic_bench.services import Services
+from socratic_bench.turns import Turn
 from socratic_bench.types import JUDGE, Completion
 
 # How a judging ends that would befall the next one, too.
@@ -60,10 +60,10 @@ def judge_again(
 def forecast(runs: Sequence[Rejudging], max_cost_usd: float | None = None) -> JudgingsDryRun:
     """What it would take, without a call of a model; what was judged before is not left out."""
     forecaster = Forecaster()
-    found = [(one, forecaster.forecast(one.plan)) for one in runs]
+    found = [forecaster.forecast(one.plan) for one in runs]
     plan, billing = runs[0].plan, _billing(runs[0].plan)
     calls: dict[Length, Sequence[Completion]] = {
-        length: [call for _, one in found for call in one.expected[length].calls[JUDGE]]
+        length: [call for one in found for call in one.expected[length].calls[JUDGE]]
         for length in ("short", "likely", "long")
     }
     usd = {length: role_usd(billing, JUDGE, made) for length, made in calls.items()}
@@ -72,28 +72,28 @@ def forecast(runs: Sequence[Rejudging], max_cost_usd: float | None = None) -> Ju
         name=runs[0].name,
         settings=settings_of(plan),
         n_runs=len(runs),
-        n_turns=sum(_n_turns(one) for one in found),
+        n_turns=sum(n_due(one.expected["likely"].turns) for one in found),
         jurors=[ExpectedJuror.of(one, billing, calls) for one in plan.config.jurors],
         cost_usd=usd["likely"],
         low_usd=usd["short"],
         high_usd=usd["long"],
         duration_seconds=round(
-            sum(one.expected["likely"].duration_s for _, one in found), TIME_PLACES
+            sum(one.expected["likely"].duration_s for one in found), TIME_PLACES
         ),
         covers_high=_covers(max_cost_usd, usd["long"]),
     )
 
 
-def spent(plan: Plan, results: Sequence[RunResult]) -> list[tuple[str, CallUsage, float | None]]:
+def spent(plan: Plan, results: Sequence[RunResult]) -> list[JurorSpent]:
     """By juror, what its calls took, those of earlier processes, too."""
     billing = _billing(plan)
     calls = [call for result in results for call in result.tallies[JUDGE].completions]
     own = {name: [one for one in calls if one.model_id == name] for name in plan.config.jurors}
     return [
-        (
-            name,
-            CallUsage.of_all([RoleUsage(completions=tuple(made))]),
-            role_usd(billing, JUDGE, made),
+        JurorSpent(
+            model=name,
+            usage=CallUsage.of_all([RoleUsage(completions=tuple(made))]),
+            cost_usd=role_usd(billing, JUDGE, made),
         )
         for name, made in own.items()
     ]
@@ -103,8 +103,8 @@ def _billing(plan: Plan) -> Billing:
     return Billing.of(plan.config, plan.benchmark.parts, plan.models, plan.prices)
 
 
-def _n_turns(found: tuple[Rejudging, Forecast]) -> int:
-    turns = found[1].expected["likely"].turns
+def n_due(turns: Iterable[Turn]) -> int:
+    """How many of them a judge is asked about."""
     return sum(not turn.replayed and turn.unscorable is None for turn in turns)
 
 

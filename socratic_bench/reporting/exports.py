@@ -120,23 +120,21 @@ def _tables(rows: Rows, asked: Mapping[str, str]) -> Iterator[Made]:
 
     made = tables_of(rows)
     if "csv" in asked:
-        for table in made:
-            yield _in(asked, "csv", f"{table.name}.csv", csv_of(table))
+        yield from (_in(asked, "csv", one.name, csv_of(one)) for one in made)
     if "parquet" in asked:
         folder = Path(asked["parquet"])
         place = folder if folder.is_dir() else folder.parent
-        for table in made:
-            yield _in(asked, "parquet", f"{table.name}.parquet", parquet_of(table, place))
+        yield from (_in(asked, "parquet", one.name, parquet_of(one, place)) for one in made)
 
 
 def _charts(charts: list[Chart], asked: Mapping[str, str]) -> Iterator[Made]:
     from socratic_bench.reporting.drawing import drawn_on_paper, painted
 
-    for chart in charts if "png" in asked else ():
-        yield _in(asked, "png", f"{chart.name}.png", painted(chart))
-    for chart in charts if "svg" in asked else ():
-        yield _in(asked, "svg", f"{chart.name}.svg", drawn_on_paper(chart))
+    if "png" in asked:
+        yield from (_in(asked, "png", one.name, painted(one)) for one in charts)
+    if "svg" in asked:
+        yield from (_in(asked, "svg", one.name, drawn_on_paper(one)) for one in charts)
 
 
 def _in(asked: Mapping[str, str], form: Form, name: str, body: bytes) -> Made:
-    return Made(form=form, path=str(Path(asked[form], name)), body=body)
+    return Made(form=form, path=str(Path(asked[form], f"{name}.{form}")), body=body)
