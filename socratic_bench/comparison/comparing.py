@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 
 from socratic_bench.comparison.contenders import (
-    Unlike,
     clusters_by,
     differing,
     groups_of,
@@ -57,7 +56,8 @@ def compare(
     if reading.benchmark:
         mistakes += _unknown(asked, reading.benchmark)
     if unlike and not asked.allows_differences:
-        mistakes.append(UsageError([*_sentences(unlike)], hint=UNLIKE))
+        said = [f"{path} differs: {told(values)}." for path, values in unlike.items()]
+        mistakes.append(UsageError(said, hint=UNLIKE))
     failed = {one.model for one in reading.failed if one.source == asked.baseline}
     if not mistakes and not (asked.bounds and len(groups) == 1 and not asked.baseline):
         mistakes += too_few(groups, pairs_of(groups, failed))
@@ -113,8 +113,3 @@ def _names(asked: Asked, benchmark: Benchmark) -> dict[str, None]:
     names = asked.metrics or benchmark.compared_metrics
     dropped, bounded = [one.metric for one in asked.drops], [one.metric for one in asked.bounds]
     return dict.fromkeys((benchmark.primary_metric, *names, *dropped, *bounded))
-
-
-def _sentences(unlike: Unlike) -> Iterator[str]:
-    for path, values in unlike.items():
-        yield f"{path} differs: {told(values)}."

@@ -124,7 +124,7 @@ def labelled(correction: CorrectionDocument | None, order: Sequence[str]) -> Sec
             _estimated(figure.as_judged),
             _estimated(figure.corrected),
             _estimated(figure.of_labels),
-            "; ".join([*map(spaced, figure.corrected.flags), *_reasons(figure.corrected)]),
+            _note(figure.corrected),
         ]
         for one in models
         for name, figure in one.figures.items()
@@ -167,14 +167,13 @@ def labelled(correction: CorrectionDocument | None, order: Sequence[str]) -> Sec
     )
 
 
+def _note(one: Corrected) -> str:
+    return "; ".join(map(spaced, filter(None, (*one.flags, one.reason))))
+
+
 def _estimated(one: Estimated | Corrected) -> str:
     told = number(one.value)
     return told if one.low is None else f"{told} ({between(one.low, one.high)})"
-
-
-def _reasons(one: Corrected) -> Iterator[str]:
-    if one.reason:
-        yield spaced(one.reason)
 
 
 def _bars(
