@@ -92,14 +92,24 @@ def planned(
     # What may be tested may be told by the run's beginning.
     rest = [words for words in problems if isinstance(words, str) or not _is_of_ids(words)]
     earlier = find_earlier(flags, config, rest, run_id, cancel_token)
-    if earlier and earlier.config.offline and not config.offline:
-        config, misread = read({**flags, "offline": True})
+    if earlier and (told := _read_otherwise(flags, config, earlier.config)):
+        config, misread = read({**flags, **told})
         problems = [*rest, *misread]
     if earlier:
         config = continued(earlier.config, config, flags)
         config = replace(config, resume_run_id=earlier.run_id)
     entries = earlier.entries if earlier else ()
     return prepare(config, problems, flagged=flagged), entries
+
+
+def _read_otherwise(flags: Flags, config: "RunConfig", earlier: "RunConfig") -> Flags:
+    """What the run's beginning says of the endpoint, by which other settings are read."""
+    told: dict[str, str | bool] = {}
+    if earlier.offline and not config.offline:
+        told["offline"] = True
+    if earlier.provider != config.provider and "provider" not in flags:
+        told["provider"] = earlier.provider
+    return told
 
 
 def _is_of_ids(problem: "Problem") -> bool:

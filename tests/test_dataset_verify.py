@@ -278,15 +278,18 @@ def servers(parent):
 
 
 def orphans():
-    """Servers and programs of which nobody knows any more."""
-    known = {one: words for one, words, _ in processes()}
+    """Servers and programs of which nobody knows any more: init has them, and no Python of ours."""
     return [
         one
         for one, words, above in processes()
-        if b"server.main()" in words
-        and f"{ROOT}/".encode() in words
-        and not any(name in known.get(above, b"") for name in (b"dataset", b"server.main()"))
+        if b"server.main()" in words and f"{ROOT}/".encode() in words and not is_ours(above)
     ]
+
+
+def is_ours(process):
+    with suppress(OSError):
+        return Path(f"/proc/{process}/exe").samefile(sys.executable)
+    return False
 
 
 def processes():

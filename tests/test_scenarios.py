@@ -39,7 +39,7 @@ def problems_of(path: Path) -> tuple[str, ...]:
 def test_the_scenarios_and_custom_load_and_have_nothing_to_complain_about():
     scenarios = builtin()
 
-    assert len(scenarios) == 45
+    assert len(scenarios) >= 45
     assert [scenario.id for scenario in scenarios] == list(builtin_ids())
     assert [*check(scenarios), *unbalanced(scenarios)] == []
     assert {scenario.age for scenario in scenarios} == {"child", "teenager", "student", "adult"}

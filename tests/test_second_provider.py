@@ -242,6 +242,19 @@ def test_a_budget_holds_and_the_run_goes_on_with_a_larger_one(clone, service, tm
     assert cost["judge"]["total_usd"] == pytest.approx(3 * (100 * 3 + 10 * 4) / 1e6)
 
 
+def test_a_run_cut_short_goes_on_by_its_id_alone(clone, service, tmp_path):
+    service.refuses = [401]
+    kept = ("--output-dir", str(tmp_path))
+    cut = play(clone, service, *kept, exit_code=3)
+    env = variables(clone, service)
+    again = command.run("resume", cut["run_id"], *kept, env=env, cwd=clone)
+
+    assert again.exit_code == 0, again
+    document = json.loads(again.stdout)
+    assert (document["run_id"], document["n_turns"]) == (cut["run_id"], 3)
+    assert (document["inputs"]["provider"], document["inputs"]["region"]) == ("openai_chat", None)
+
+
 def test_a_refusal_ends_the_run_by_its_kind(clone, service):
     service.refuses = [401]
     document = play(clone, service, exit_code=3)
@@ -301,4 +314,4 @@ def test_an_unknown_provider_is_refused_by_name():
     outcome = command.run("--provider", "nobody", "--model", "m", "--prompt", "Hello.")
 
     assert outcome.exit_code == 2
-    assert "No --provider 'nobody': there is bedrock." in outcome.stderr
+    assert "No --provider 'nobody': there is bedrock" in outcome.stderr
