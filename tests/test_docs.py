@@ -40,6 +40,7 @@ from socratic_bench.storage.upload_queue import UploadPolicy
 from socratic_bench.turns import Judged, Unscored, Verdict
 from socratic_bench.types import Completion, Message
 from tests.fakes import PATIENCE_S
+from tests.fronted import Front
 from tools import schemas
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -73,6 +74,8 @@ PLAIN = (
     "wc",
 )
 BUCKET = "socratic-benchmark-data"
+# Variables that stay as they are, in a container, too: how libraries begin.
+OF_THE_MACHINE = ("LANG", "LC_", "LD_", "MALLOC_", "GLIBC_", "OPENBLAS_", "OMP_", "FONTCONFIG_")
 
 # What a command becomes in a test. `docker run` gets the variables that -e names and no others.
 STAND_INS = r"""
@@ -92,8 +95,8 @@ def log(how):
         print(f"{how}: {' '.join([name, *words])}", file=file)
 
 
-def become(module, arguments, environ=os.environ):
-    os.execve(sys.executable, [sys.executable, "-m", module, *arguments], environ)
+def become(command, arguments, environ=os.environ):
+    os.execve(command[0], [*command, *arguments], environ)
 
 
 def recipe(target):
@@ -145,7 +148,8 @@ def docker_compose(rest):
 
 
 def docker_run(rest):
-    kept = ("PATH", "PYTHON", "DOCS_", "AWS_ENDPOINT_URL", "AWS_EC2_", "AWS_CONFIG", "AWS_SHARED")
+    kept = ("PATH", "PYTHON", "DOCS_", "AWS_ENDPOINT_URL", "AWS_EC2_", "AWS_CONFIG", "AWS_SHARED",
+            *json.loads(os.environ["DOCS_OF_THE_MACHINE"]))
     environ = {key: value for key, value in os.environ.items() if key.startswith(kept)}
     switches = ("--rm", "-i", "-t", "-it", "--read-only", "--init")
     while rest and rest[0].startswith("-"):
@@ -169,7 +173,7 @@ def docker_run(rest):
         log("the image of the tests, not run")
         return
     log("run without the container")
-    become("cli", [inside(word) for word in rest[1:]], environ)
+    become(json.loads(os.environ["DOCS_COMMAND"]), [inside(word) for word in rest[1:]], environ)
 
 
 mounts = {}
@@ -192,7 +196,7 @@ def inside(word):
 match name:
     case "aws":
         log("run")
-        become("awscli", words)
+        become([sys.executable, "-m", "awscli"], words)
     case "make":
         for target in words or ["help"]:
             make(target)
@@ -204,7 +208,6 @@ match name:
 NAMES = ("aws", "make", "pip", "docker")
 # What becomes a command whatever its words are.
 BECOME = {
-    "socratic-runner": f"{sys.executable} -m cli",
     "python": sys.executable,
     "python3": sys.executable,
 }
@@ -352,14 +355,22 @@ def bucket(moto_url: str) -> str:
     return BUCKET
 
 
+@pytest.fixture(scope="session")
+def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
+    front = Front(tmp_path_factory.mktemp("front"))
+    yield front
+    front.close()
+
+
 @pytest.fixture
-def reader(tmp_path: Path, emulator: Emulator, moto_url: str, bucket: str) -> Reader:
+def reader(tmp_path: Path, emulator: Emulator, moto_url: str, bucket: str, front: Front) -> Reader:
     commands = tmp_path / "bin"
     for folder in (commands, tmp_path / "work", tmp_path / "home"):
         folder.mkdir()
     (tmp_path / "stand_ins.py").write_text(STAND_INS)
     lines = {name: f"exec {sys.executable} {tmp_path}/stand_ins.py {name}" for name in NAMES}
-    for name, command in BECOME.items():
+    become = {**BECOME, "socratic-runner": " ".join(front.command)}
+    for name, command in become.items():
         lines[name] = f'echo "run: {name} $*" >> "$DOCS_LOG"; exec {command}'
     for name, line in lines.items():
         file = commands / name
@@ -369,17 +380,19 @@ def reader(tmp_path: Path, emulator: Emulator, moto_url: str, bucket: str) -> Re
         found = next(p for p in (Path("/bin") / name, Path("/usr/bin") / name) if p.exists())
         (commands / name).symlink_to(found)
     environ = {
+        **{name: value for name, value in os.environ.items() if name.startswith(OF_THE_MACHINE)},
         "PATH": str(commands),
         "HOME": str(tmp_path / "home"),
         "PYTHONPATH": str(ROOT),
         "DOCS_ROOT": str(ROOT),
         "DOCS_LOG": str(tmp_path / ".log"),
+        "DOCS_COMMAND": json.dumps(front.command),
+        "DOCS_OF_THE_MACHINE": json.dumps(OF_THE_MACHINE),
         "AWS_ACCESS_KEY_ID": "stand-in",
         "AWS_SECRET_ACCESS_KEY": "stand-in",
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",
-        "FONTCONFIG_FILE": os.environ["FONTCONFIG_FILE"],
         "AWS_ENDPOINT_URL_BEDROCK": emulator.url,
         "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": emulator.url,
         "AWS_ENDPOINT_URL_S3": moto_url,

@@ -2,6 +2,8 @@
 and its patterns compiled.
 """
 
+import json
+import os
 import signal
 import subprocess
 
@@ -9,6 +11,7 @@ import pytest
 
 from tests import forked
 from tests.command import OFFLINE, OPENING, begin, environment, run
+from tests.fronted import Front
 from tests.resuming import comparable
 
 # It changes nothing, but the interpreter reads it before anything else, so it has to be started.
@@ -61,3 +64,25 @@ def test_it_takes_signals(number, code):
 
 def test_what_is_measured_is_started():
     assert not forked.can_fork(environment(COVERAGE_PROCESS_START="pyproject.toml"))
+
+
+def test_a_script_has_the_streams_signals_and_end_of_the_command_that_is_forked_for_it(tmp_path):
+    front, env = Front(tmp_path), _unmeasured(environment())
+    words = (*OFFLINE, "--turns", "1", "--quiet")
+    played = subprocess.run([*front.command, *words], env=env, capture_output=True, check=False)
+    refused = subprocess.run([*front.command, "--no"], env=env, capture_output=True, check=False)
+    assert (played.returncode, json.loads(played.stdout)["n_turns"]) == (0, 1)
+    assert (refused.returncode, b"--no" in refused.stderr) == (2, True)
+
+    for number, code in ((signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)):
+        ready, says = os.pipe()
+        with os.fdopen(ready) as told:
+            begun = subprocess.Popen(
+                [*front.command, "emulator", "--port", "0"], env=env, stdout=says
+            )
+            os.close(says)
+            assert told.readline()
+            begun.send_signal(number)
+            assert begun.wait() == code
+            told.read()  # comes to an end: the command has ended, too
+    front.close()
