@@ -9,7 +9,7 @@ from .flags import Row, add_rows, judge_rows, settings_parser
 from .stored_runs import read_matches
 
 if TYPE_CHECKING:
-    from socratic_bench.calibration.calibrating import Asked, Calibration
+    from socratic_bench.calibration.calibrating import Calibration, CalibrationRequest
     from socratic_bench.documents.calibration import CalibrationDocument
     from socratic_bench.documents.result import RunResult
     from socratic_bench.errors import Words
@@ -94,10 +94,10 @@ def prepared(flags: Flags, problems: "Sequence[Words]") -> "Calibration":
     return prepare_calibration(config, asked, found, region=bucket_region)
 
 
-def _asked(flags: Flags, problems: "list[Words]") -> "Asked":
-    from socratic_bench.calibration.calibrating import Asked
+def _asked(flags: Flags, problems: "list[Words]") -> "CalibrationRequest":
+    from socratic_bench.calibration.calibrating import CalibrationRequest
 
-    return Asked(
+    return CalibrationRequest(
         labels=tuple(_words(flags, "labels")),
         runs=tuple(_words(flags, "runs")),
         rubric=str(flags.get("rubric", "")),
@@ -145,7 +145,7 @@ def _perform(calibration: "Calibration", flags: Flags, cancel_token: "CancelToke
 def _document(calibration: "Calibration", result: "RunResult") -> "CalibrationDocument":
     """It is kept where the run is, too."""
     from socratic_bench.calibration.calibrating import document_of
-    from socratic_bench.calibration.keeping import keep
+    from socratic_bench.calibration.storing import keep
 
     from .run import call_by_flags
 

@@ -9,7 +9,7 @@ from .arguments import Parser, parse_strictly
 from .stored_runs import WHICH_RUNS, add_judging, add_output, add_runs
 
 if TYPE_CHECKING:
-    from socratic_bench.comparison.comparing import Asked
+    from socratic_bench.comparison.comparing import ComparisonRequest
     from socratic_bench.errors import UsageError
 
 EPILOG = """\
@@ -84,10 +84,10 @@ def build_parser() -> Parser:
     return parser
 
 
-def _asked(found: Namespace, prog: str) -> "tuple[Asked, list[UsageError]]":
+def _asked(found: Namespace, prog: str) -> "tuple[ComparisonRequest, list[UsageError]]":
     """What is to be compared, and what is wrong with how it is said."""
-    from socratic_bench.comparison.comparing import Asked
-    from socratic_bench.comparison.drops import MaxDrop
+    from socratic_bench.comparison.comparing import ComparisonRequest
+    from socratic_bench.comparison.drop_gates import MaxDrop
     from socratic_bench.errors import UsageError
     from socratic_bench.settings import Gate
     from socratic_bench.sweeps.bounds import Bound
@@ -103,7 +103,7 @@ def _asked(found: Namespace, prog: str) -> "tuple[Asked, list[UsageError]]":
     ]
     gates = [(word, Gate.parse(word)) for word in found.fail_under or ()]
     problems += [f"--fail-under {word!r} is not METRIC=VALUE." for word, gate in gates if not gate]
-    asked = Asked(
+    asked = ComparisonRequest(
         arguments=tuple(found.runs),
         baseline=found.baseline,
         metrics=tuple(found.metrics or ()),

@@ -8,7 +8,7 @@ from socratic_bench.documents.comparison import (
     ComparisonDocument,
     Contender,
     Difference,
-    Shift,
+    FigureDifference,
 )
 from socratic_bench.documents.estimates import Estimate, Mean
 from socratic_bench.types import counted
@@ -82,7 +82,7 @@ def _say_times(name: str, contenders: Sequence[Contender]) -> None:
     _say_table(heads, rows, (OF_MEDIAN, OF_MEAN, MEDIAN))
 
 
-def _limits(one: Estimate | Shift) -> str:
+def _limits(one: Estimate | FigureDifference) -> str:
     """A side without a limit is a question mark."""
     if one.low is None and one.high is None:
         return "?"

@@ -9,7 +9,7 @@ from .arguments import Parser, parse_strictly
 from .stored_runs import WHICH_RUNS, add_judging, add_output, add_runs, read_matches
 
 if TYPE_CHECKING:
-    from socratic_bench.calibration.correcting import Asked
+    from socratic_bench.calibration.correcting import CorrectionRequest
     from socratic_bench.errors import Words
 
 EPILOG = "exit codes: 0 told, 2 usage, 4 a store cannot be read.\n"
@@ -60,9 +60,9 @@ def build_parser() -> Parser:
     return parser
 
 
-def _asked(found: Namespace, parser: Parser) -> "Asked":
+def _asked(found: Namespace, parser: Parser) -> "CorrectionRequest":
     """Raises `UsageError` with every mistake."""
-    from socratic_bench.calibration.correcting import Asked
+    from socratic_bench.calibration.correcting import CorrectionRequest
 
     problems: list[Words] = []
     matches = read_matches(found.match or (), problems)
@@ -71,7 +71,7 @@ def _asked(found: Namespace, parser: Parser) -> "Asked":
     if not found.labels:
         problems.append("No labels: give --labels FILE.")
     parser.refuse(problems)
-    return Asked(
+    return CorrectionRequest(
         runs=tuple(found.runs),
         labels=tuple(found.labels),
         matches=matches,

@@ -156,8 +156,8 @@ def _of_sweep(flags: Flags, problems: "Sequence[Words]", opening: str | None) ->
     from msgspec.structs import replace
 
     from socratic_bench.statistics.quantiles import is_available
-    from socratic_bench.sweeps.asked import NOTHING_KEPT, read_sweep
     from socratic_bench.sweeps.checking import check
+    from socratic_bench.sweeps.request import NOTHING_KEPT, read_sweep
     from socratic_bench.sweeps.targets import targets_of
 
     from .sources import sources

@@ -9,7 +9,7 @@ from .arguments import Parser, parse_strictly
 from .stored_runs import NO_CSV, WHICH_RUNS, add_judging, add_output, add_runs
 
 if TYPE_CHECKING:
-    from socratic_bench.calibration.labelling import Asked
+    from socratic_bench.calibration.labelling import LabellingRequest
 
 N_TURNS = 100
 EPILOG = (
@@ -61,9 +61,9 @@ def build_parser() -> Parser:
     return parser
 
 
-def _asked(found: Namespace, parser: Parser) -> "Asked":
+def _asked(found: Namespace, parser: Parser) -> "LabellingRequest":
     """Raises `UsageError` with every mistake."""
-    from socratic_bench.calibration.labelling import Asked
+    from socratic_bench.calibration.labelling import LabellingRequest
 
     problems = [] if found.runs else [WHICH_RUNS]
     if not (found.labeller or "").strip():
@@ -85,7 +85,7 @@ def _asked(found: Namespace, parser: Parser) -> "Asked":
             "run -it), or write labels into a file by yourself (docs/calibration.md)."
         )
     parser.refuse(problems)
-    return Asked(
+    return LabellingRequest(
         runs=tuple(found.runs),
         file=found.file,
         labeller=found.labeller.strip(),

@@ -11,7 +11,7 @@ from .stored_runs import WHICH_RUNS, add_judging, add_output, add_runs
 
 if TYPE_CHECKING:
     from socratic_bench.documents.correction import CorrectionDocument
-    from socratic_bench.documents.judge_status import Held
+    from socratic_bench.documents.judge_status import StoredCalibration
     from socratic_bench.documents.report import ReportDocument
     from socratic_bench.errors import Words
 
@@ -123,7 +123,7 @@ def written(found: Namespace, max_bytes: int) -> "ReportDocument":
     )
 
 
-def _calibrations(found: Namespace) -> "Sequence[Held]":
+def _calibrations(found: Namespace) -> "Sequence[StoredCalibration]":
     if found.calibration is None:
         return ()
     from socratic_bench.runner.calibrations import calibrations_at
@@ -139,11 +139,13 @@ def _corrected(found: Namespace) -> "CorrectionDocument | None":
     """Figures by labels, if there are any."""
     if not found.labels:
         return None
-    from socratic_bench.calibration.correcting import Asked, correct
+    from socratic_bench.calibration.correcting import CorrectionRequest, correct
 
     from .sources import bucket_region
 
-    return correct(Asked(runs=tuple(found.runs), labels=tuple(found.labels)), bucket_region)
+    return correct(
+        CorrectionRequest(runs=tuple(found.runs), labels=tuple(found.labels)), bucket_region
+    )
 
 
 def _say(document: "ReportDocument") -> None:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from socratic_bench.documents.sweep import SweepDocument
     from socratic_bench.errors import BenchError, Words
     from socratic_bench.runner import CancelToken
-    from socratic_bench.sweeps.asked import Asked
     from socratic_bench.sweeps.plan_file import PlanFile
+    from socratic_bench.sweeps.request import SweepRequest
     from socratic_bench.sweeps.sweep import SweepResult
 
 AFTER_CELLS = ("socratic_bench.sweeps.document", f"{__package__}.sweep_closing")
@@ -52,17 +52,17 @@ def main(words: Sequence[str]) -> int:
     return _report(result, flags)
 
 
-def _n_at_once(asked: "Asked") -> int:
+def _n_at_once(asked: "SweepRequest") -> int:
     return min(asked.settings.max_connections, len(asked.grid.cells()))
 
 
-def asked_of(flags: Flags, problems: "Sequence[Words]") -> "Asked":
+def asked_of(flags: Flags, problems: "Sequence[Words]") -> "SweepRequest":
     """The sweep that flags and their plan ask for. Raises `UsageError` with these problems and all
     others.
     """
     from socratic_bench.statistics.quantiles import is_available
-    from socratic_bench.sweeps.asked import NOTHING_KEPT, read_sweep
     from socratic_bench.sweeps.checking import check
+    from socratic_bench.sweeps.request import NOTHING_KEPT, read_sweep
 
     from .sources import sources
 
@@ -96,7 +96,7 @@ def call_by_flags() -> "Callable[[str], str]":
     return flag_of
 
 
-def _perform(asked: "Asked", flags: Flags, cancel_token: "CancelToken") -> "SweepResult":
+def _perform(asked: "SweepRequest", flags: Flags, cancel_token: "CancelToken") -> "SweepResult":
     from socratic_bench.sweeps.sweep import perform_sweep
 
     from .run_in_thread import run_in_thread
@@ -110,7 +110,9 @@ def _perform(asked: "Asked", flags: Flags, cancel_token: "CancelToken") -> "Swee
     )
 
 
-def _import_beside(asked: "Asked", called: threading.Event, thread: threading.Thread) -> None:
+def _import_beside(
+    asked: "SweepRequest", called: threading.Event, thread: threading.Thread
+) -> None:
     """What cells need after their first replies, and a sweep at its end."""
     from socratic_bench.benchmarks import load_benchmark
 

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from socratic_bench.documents.sweep_dry_run import SweepDryRun
 from socratic_bench.errors import ENDINGS
 from socratic_bench.runner import CancelToken, in_time
-from socratic_bench.sweeps.asked import Asked
 from socratic_bench.sweeps.forecast import forecast_sweep
+from socratic_bench.sweeps.request import SweepRequest
 from socratic_bench.types import JUDGE, counted
 
 from . import terminal
@@ -25,7 +25,7 @@ EXIT_REFUSED = ENDINGS["refused_request"].exit_code
 
 
 def dry_run(
-    asked: Asked, flags: Flags, call: Callable[[str], str], cancel_token: CancelToken
+    asked: SweepRequest, flags: Flags, call: Callable[[str], str], cancel_token: CancelToken
 ) -> int:
     """Print what the sweep would take; the exit code. Settings are called as `call` does."""
     quiet = bool(flags.get("quiet"))

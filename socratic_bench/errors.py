@@ -240,7 +240,7 @@ class ArtifactError(BenchError):
     retryable = True
 
 
-class TakenOverError(ArtifactError):
+class LeaseLostError(ArtifactError):
     """Another process holds this run now: only that one goes on with it."""
 
 

@@ -58,7 +58,7 @@ class PromptKeys(Part, frozen=True, kw_only=True):
         return cls(prompt=source.prompt)
 
 
-class Cast(Struct, frozen=True, kw_only=True):
+class BenchmarkSpec(Struct, frozen=True, kw_only=True):
     """What an engine knows of a benchmark before anything is said.
 
     Attributes:
@@ -118,7 +118,7 @@ class Cast(Struct, frozen=True, kw_only=True):
         return PricingTier(config.service_tier, config.latency_profile)
 
 
-class Parts(Cast, frozen=True, kw_only=True):
+class Parts(BenchmarkSpec, frozen=True, kw_only=True):
     """A benchmark's part of the documents: a type for each place where it adds keys.
 
     Attributes:

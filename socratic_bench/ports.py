@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from msgspec import Struct, StructMeta, field
 
 from socratic_bench.errors import UsageError
-from socratic_bench.parts import Cast, Parts
+from socratic_bench.parts import BenchmarkSpec, Parts
 from socratic_bench.settings import CoreConfig
 from socratic_bench.turns import Findings, Measure, Rubric, Turn
 from socratic_bench.types import CallKey, Completion, EndReason, Json, Request, Role, Tool
@@ -219,7 +219,7 @@ class Benchmark(Protocol):
     def parts(self) -> Parts: ...  # its actors, and its own keys of the documents
 
     @property
-    def cast(self) -> Cast:
+    def cast(self) -> BenchmarkSpec:
         """What `parts` begins with, as far as that is to be had without the types of the rest."""
         return self.parts
 

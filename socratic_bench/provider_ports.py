@@ -106,7 +106,7 @@ class UnreadableAnswerError(Exception):
     """What came back as an answer is none: cut off, empty, HTML or of another shape."""
 
 
-class OverdueError(Exception):
+class AnswerTimeoutError(Exception):
     """An answer of a model that was not there, to its last byte, within the call's time."""
 
     def __init__(self, model_id: str, timeout_s: float) -> None:
@@ -116,7 +116,7 @@ class OverdueError(Exception):
 
 def common_kind(error: Exception, model_id: str) -> ErrorKind | None:
     """The kind of an error that means the same for every provider; `None` for any other."""
-    if isinstance(error, OverdueError):
+    if isinstance(error, AnswerTimeoutError):
         code, hint = "read_timeout", "raise {call_timeout_s} or lower {max_tokens}."
     elif isinstance(error, UnreadableAnswerError):
         code, hint = "unreadable_answer", "check the endpoint and any proxy before it."
@@ -136,14 +136,14 @@ class Provider(Protocol):
     threads.
 
     What `send` raises is looked up with `error_kind`; whatever else it raises is a defect. One that
-    `tells_when_sent` calls `turnstile.sent` once a request is on its way, or before it waits for
-    anything else: requests of all runs are then put together a few at a time. One that
-    `can_be_given_up` does what `socratic_bench.giving_up` asks of it, so that no request needs
-    another thread than its caller's.
+    `tells_when_sent` calls `fair_semaphore.sent` once a request is on its way, or before it waits
+    for anything else: requests of all runs are then put together a few at a time. One that
+    `can_be_aborted` does what `socratic_bench.in_flight_request` asks of it, so that no request
+    needs another thread than its caller's.
     """
 
     tells_when_sent: bool = False
-    can_be_given_up: bool = False
+    can_be_aborted: bool = False
 
     def send(self, model_id: str, request: Request, timeout_s: float) -> Answer:
         """Send one request and read the answer; it may block for longer, since nobody has to wait

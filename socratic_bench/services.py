@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.calling.context import CallServices
 from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
-from socratic_bench.calling.rate_limiters import Narrowed, RateLimiters
+from socratic_bench.calling.rate_limiters import RateLimiters, RateNarrowed
+from socratic_bench.core_affinity import CoreAffinity
 from socratic_bench.errors import ModelError, Stopped
-from socratic_bench.one_core import OneCore
+from socratic_bench.fair_semaphore import FairSemaphore, unhurried
 from socratic_bench.provider_ports import Provider
 from socratic_bench.providers import load_provider
 from socratic_bench.settings import CoreConfig
 from socratic_bench.threads import RequestThreads
-from socratic_bench.turnstile import Turnstile, unhurried
 
 if TYPE_CHECKING:
     from socratic_bench.calling.rate_targets import RateTargets
@@ -49,25 +49,25 @@ class Services:
         rate_targets: "RateTargets | None" = None,
         spending: "SpendingLimit | None" = None,
         max_connections: int | None = None,
-        on_narrowed: Callable[[Narrowed], None] | None = None,
+        on_narrowed: Callable[[RateNarrowed], None] | None = None,
     ) -> None:
         self.cancel_token = CancelToken(monotonic_s=monotonic_s)
-        self.one_core = OneCore()
-        self.threads = RequestThreads(self.one_core.keep)
+        self.core_affinity = CoreAffinity()
+        self.threads = RequestThreads(self.core_affinity.keep)
         self.rate_limiters = RateLimiters(monotonic_s=monotonic_s, on_narrowed=on_narrowed)
         self.rate_targets = rate_targets
         self.spending = spending
         # By the ids of runs that go on: what `spending` knows of their earlier processes, in USD.
         self.counted_usd: dict[str, float] = {}
         self._connection_limit = (
-            Turnstile(max_connections, max_wait_s=None) if max_connections else None
+            FairSemaphore(max_connections, max_wait_s=None) if max_connections else None
         )
         self.price_tables: dict[str, PriceTable] = {}
         self._monotonic_s = monotonic_s
         self._lock = threading.Lock()
         self._connections: dict[Hashable, Future[Provider]] = {}
         self._cache_gates: dict[Hashable, PromptCacheGate] = {}
-        self._turnstile = Turnstile()
+        self._semaphore = FairSemaphore()
         self._stack = ExitStack()
         self._stack.enter_context(unhurried())
         self._is_closed = False
@@ -105,12 +105,12 @@ class Services:
             rate_limiter=partial(self.rate_limiters.of, *where),
             spending=self.spending,
             connections=self._connection_limit,
-            pacer=partial(targets.of, *where) if targets else None,
+            target_limiter=partial(targets.of, *where) if targets else None,
             cache_gate=self._cache_gates.setdefault(
                 _key(config), PromptCacheGate(monotonic_s=self._monotonic_s)
             ),
             threads=self.threads,
-            turnstile=self._turnstile,
+            semaphore=self._semaphore,
         )
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from socratic_bench.types import Json
 
 
-class Kept(Struct, frozen=True, kw_only=True):
+class StoredObject(Struct, frozen=True, kw_only=True):
     """What a store has taken under a key, by its length and its SHA-256."""
 
     n_bytes: int
@@ -28,7 +28,7 @@ class ArtifactStore(Protocol):
         """Keep `body` whole or raise `ArtifactError`; a second put of a key replaces the first."""
         ...
 
-    def missing(self, kept: Mapping[str, Kept]) -> Sequence[str] | None:
+    def missing(self, kept: Mapping[str, StoredObject]) -> Sequence[str] | None:
         """Which of these keys the store no longer has, or has changed; a bucket is asked for their
         lengths only.
 

@@ -120,7 +120,7 @@ class ClosingVote(Struct, frozen=True, kw_only=True):
     outcome: ClosingVerdict | Unscored
 
 
-class Concluded(Struct, frozen=True, kw_only=True):
+class ClosingResult(Struct, frozen=True, kw_only=True):
     """The outcome of asking a judge about an episode as a whole, and the calls that it took; with a
     jury, the `votes` of which it is made.
     """

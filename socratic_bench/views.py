@@ -35,7 +35,7 @@ class Findings(Struct, frozen=True, kw_only=True):
     outcomes: Sequence[str]
 
 
-class Fact(Struct, frozen=True, kw_only=True):
+class Caveat(Struct, frozen=True, kw_only=True):
     """Something that readers should know of how runs were played, by its path in a document.
     `is_share`: it counts turns, and is told as a share of them. `unit` follows its value.
     """
@@ -85,7 +85,7 @@ class Views(Struct, frozen=True, kw_only=True):
     groups: Sequence[MetricGroup] = ()
     events: Sequence[str] = ()
     findings: Sequence[Findings] = ()
-    facts: Sequence[Fact] = ()
+    facts: Sequence[Caveat] = ()
     mean_scores: Mapping[str, str] = {}
     threshold: str | None = None
     fails_at: float | None = None

@@ -16,7 +16,7 @@ from socratic_bench.storage.folder import FolderStore
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.places import open_bucket, open_folder
 from socratic_bench.storage.s3 import S3Store
-from socratic_bench.store_ports import ArtifactStore, Kept
+from socratic_bench.store_ports import ArtifactStore, StoredObject
 from tests.fakes import KEPT, PATIENCE_S, FakeBedrock, Said, xml
 
 KEY = "raw/runs/run-1/turn_000.json"
@@ -178,7 +178,7 @@ class TestFolder:
     def test_what_lies_elsewhere_by_now_is_missing(self, moved, tmp_path):
         store, key = FolderStore(str(tmp_path / "out")), "raw/runs/run-1/a.json"
         store.put(key, b"a")
-        kept = {key: Kept(n_bytes=1, sha256=sha256(b"a").digest())}
+        kept = {key: StoredObject(n_bytes=1, sha256=sha256(b"a").digest())}
         assert store.missing(kept) == []
 
         (tmp_path / "out" / moved).rename(tmp_path / "elsewhere")

@@ -23,7 +23,7 @@ from socratic_bench.calling.events import (
 )
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.giving_up import aside, sending_here
+from socratic_bench.in_flight_request import aside, sending_here
 from socratic_bench.provider_ports import Answer, ErrorKind, Provider, UnreadableAnswerError
 from socratic_bench.threads import RequestThreads
 from socratic_bench.types import CallKey, Message, Request, Usage
@@ -213,7 +213,7 @@ def test_a_call_takes_its_callers_thread_and_one_for_its_requests(played):
     assert within == [1, 1]
 
 
-def test_a_request_that_can_be_given_up_takes_no_thread_and_ends_with_the_run(played):
+def test_a_request_that_can_be_aborted_takes_no_thread_and_ends_with_the_run(played):
     before = {thread.ident for thread in threading.enumerate()}
     within: list[set[int | None]] = []
     asked, given_up = threading.Event(), threading.Event()
@@ -227,7 +227,7 @@ def test_a_request_that_can_be_given_up_takes_no_thread_and_ends_with_the_run(pl
         assert given_up.wait(PATIENCE_S)
         raise BusyError
 
-    played.provider.can_be_given_up = True
+    played.provider.can_be_aborted = True
     played.provider.steps = [hang]
     with ThreadPoolExecutor(1) as pool:
         calling = pool.submit(played.model().complete, REQUEST, KEY)
@@ -252,7 +252,7 @@ def test_what_is_asked_aside_for_a_request_ends_with_the_run_too(played):
         assert given_up.wait(PATIENCE_S)
         raise BusyError
 
-    played.provider.can_be_given_up = True
+    played.provider.can_be_aborted = True
     played.provider.steps = [partial(aside, ask)]
     with ThreadPoolExecutor(1) as pool:
         calling = pool.submit(played.model().complete, REQUEST, KEY)

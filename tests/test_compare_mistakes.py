@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from socratic_bench.comparison.comparing import Asked, compare
-from socratic_bench.comparison.drops import MaxDrop
+from socratic_bench.comparison.comparing import ComparisonRequest, compare
+from socratic_bench.comparison.drop_gates import MaxDrop
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import UsageError
 from tests.command import account, assert_valid, run
@@ -25,7 +25,7 @@ def some(model: str, score: float = 8.0, *, start: int = 0, scenarios=SCENARIOS,
 
 
 def compared(folder, **asked):
-    return compare(Asked(arguments=(str(folder),), **asked), region=str)
+    return compare(ComparisonRequest(arguments=(str(folder),), **asked), region=str)
 
 
 def differing(**judge: object):

@@ -151,7 +151,7 @@ def test_after_the_dialogue_each_write_gets_its_tries_and_no_more(deliver):
     assert store.puts == ["a"] * 4
 
 
-def test_a_store_that_takes_nothing_for_long_is_given_up_without_trying_every_write(deliver):
+def test_a_store_that_takes_nothing_for_long_is_aborted_without_trying_every_write(deliver):
     clock, store = Clock(), Store()
     delivery = deliver(store, tries=10**9, grace_s=60.0, monotonic_s=clock)
     for number in range(100):

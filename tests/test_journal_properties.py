@@ -12,7 +12,7 @@ from socratic_bench.documents.plain import plain
 from socratic_bench.errors import UsageError
 from socratic_bench.journal import ReplayLog
 from socratic_bench.journal.codec import StoredCompletion
-from socratic_bench.journal.entries import Answered, JournalEntry, Tried
+from socratic_bench.journal.entries import Answered, FailedAttemptEntry, JournalEntry
 from socratic_bench.storage.folder_journals import FolderJournals
 from socratic_bench.types import (
     Attempt,
@@ -90,7 +90,7 @@ def test_an_answer_comes_back_as_it_was(completion):
 
 @given(attempts)
 def test_an_attempt_comes_back_as_it_was(found):
-    entry = Tried(key=CallKey(role="judge", index=1), attempt=found)
+    entry = FailedAttemptEntry(key=CallKey(role="judge", index=1), attempt=found)
 
     assert convert(json.loads(json.dumps(plain(entry))), JournalEntry) == entry
 

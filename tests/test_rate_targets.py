@@ -44,7 +44,7 @@ class Sender:
     """Sends requests to one model, and keeps when it did, with the tokens that each took."""
 
     def __init__(self, targets: RateTargets, cancel_token: CancelToken) -> None:
-        self.pacer = targets.of(*WHERE, MODEL)
+        self.target_limiter = targets.of(*WHERE, MODEL)
         self.cancel_token = cancel_token
         self.sent: list[tuple[float, int]] = []
         self.notices: list[str] = []
@@ -68,18 +68,18 @@ class Sender:
             messages=(Message.user(words),), config=GenerateConfig(max_tokens=max_tokens)
         )
         with (
-            self.pacer.calling(self.cancel_token),
-            self.pacer.admitted(
+            self.target_limiter.calling(self.cancel_token),
+            self.target_limiter.admitted(
                 Estimating(), request, self.context, self.waits.append
-            ) as admission,
+            ) as permit,
         ):
-            admission.sent()
+            permit.sent()
             usage = Usage(input_tokens=len(words) // 4, output_tokens=used or max_tokens)
             at_s = self.cancel_token.monotonic_s()
             self.sent.append((at_s, usage.input_tokens + usage.output_tokens))
             if takes_s:
                 self.cancel_token.sleep(takes_s)
-            admission.answered(usage)
+            permit.answered(usage)
 
 
 def most_in_a_minute(sent: Sequence[tuple[float, int]]) -> tuple[int, int]:
@@ -246,17 +246,19 @@ def test_what_was_never_sent_and_what_was_not_billed_counts_no_tokens():
     request = Request(messages=(Message.user(""),), config=GenerateConfig(max_tokens=600))
 
     def leave() -> Any:
-        return sender.pacer.admitted(Estimating(), request, sender.context, sender.waits.append)
+        return sender.target_limiter.admitted(
+            Estimating(), request, sender.context, sender.waits.append
+        )
 
     def calls() -> None:
         with leave():
             pass  # the run ends before it is sent
-        with leave() as admission:
-            admission.sent()
-            admission.failed("throttled", maybe_billed=False)
-        with leave() as admission:
-            admission.sent()
-            admission.failed("connection_lost", maybe_billed=True)
+        with leave() as permit:
+            permit.sent()
+            permit.failed("throttled", maybe_billed=False)
+        with leave() as permit:
+            permit.sent()
+            permit.failed("connection_lost", maybe_billed=True)
         assert shared.now_s == 0
         with leave():
             assert shared.now_s > MINUTE_S
@@ -276,12 +278,14 @@ def test_a_request_counts_when_it_is_sent_and_not_when_it_may_be():
     request = Request(messages=(Message.user(""),), config=GenerateConfig(max_tokens=1))
 
     def late(wait_s: float) -> None:
-        leave = sender.pacer.admitted(Estimating(), request, sender.context, sender.waits.append)
-        with leave as admission:
+        leave = sender.target_limiter.admitted(
+            Estimating(), request, sender.context, sender.waits.append
+        )
+        with leave as permit:
             shared.sleep(wait_s)
-            admission.sent()
+            permit.sent()
             sender.sent.append((shared.now_s, 1))
-            admission.answered(None)
+            permit.answered(None)
 
     def calls() -> None:
         for _ in range(4):
@@ -343,18 +347,20 @@ def test_the_target_that_names_more_counts(model, region, per_minute):
 def failing(shared: SharedTime, targets: RateTargets, model: str, *, every_s: float) -> Any:
     """A run that calls the model again and again, of which nothing is answered; when it ended."""
     token = shared.cancel_token()
-    pacer = targets.of(*WHERE, model)
+    target_limiter = targets.of(*WHERE, model)
     sender = Sender(targets, token)
     request = Request(messages=(Message.user(""),), config=GenerateConfig(max_tokens=1))
 
     def calls() -> None:
-        with pacer.calling(token):
+        with target_limiter.calling(token):
             while True:
-                leave = pacer.admitted(Estimating(), request, sender.context, lambda _: None)
-                with leave as admission:
-                    admission.sent()
+                leave = target_limiter.admitted(
+                    Estimating(), request, sender.context, lambda _: None
+                )
+                with leave as permit:
+                    permit.sent()
                     token.sleep(every_s)
-                    admission.failed("server_error", maybe_billed=True)
+                    permit.failed("server_error", maybe_billed=True)
 
     def run() -> tuple[float, ModelError]:
         with pytest.raises(ModelError) as raised:
@@ -402,17 +408,17 @@ def test_time_in_which_nobody_calls_a_model_does_not_count_as_a_stall():
             shared.sleep(pause_s)
             sender.send(takes_s=500.0)
             with (
-                sender.pacer.calling(sender.cancel_token),
-                sender.pacer.admitted(
+                sender.target_limiter.calling(sender.cancel_token),
+                sender.target_limiter.admitted(
                     Estimating(),
                     Request(messages=(), config=GenerateConfig(max_tokens=1)),
                     sender.context,
                     sender.waits.append,
-                ) as admission,
+                ) as permit,
             ):
-                admission.sent()
+                permit.sent()
                 shared.sleep(500.0)
-                admission.failed("server_error", maybe_billed=False)
+                permit.failed("server_error", maybe_billed=False)
 
     shared.run([calls])
 
@@ -534,9 +540,11 @@ def test_a_process_that_is_killed_holds_up_nobody(tmp_path):
         # Nor does its call, which never ended, count as one that is not answered.
         later_s[0] = 5000.0
         request = Request(messages=(), config=GenerateConfig(max_tokens=1))
-        leave = sender.pacer.admitted(Estimating(), request, sender.context, sender.waits.append)
-        with leave as admission:
-            admission.failed("server_error", maybe_billed=False)
+        leave = sender.target_limiter.admitted(
+            Estimating(), request, sender.context, sender.waits.append
+        )
+        with leave as permit:
+            permit.failed("server_error", maybe_billed=False)
         (report,) = targets.report()
 
     assert (report.requests > 30, report.stalled) == (True, False)

@@ -20,7 +20,7 @@ from socratic_bench import (
     run,
 )
 from socratic_bench.calling.events import CallEvent, CallWaits
-from socratic_bench.calling.rate_limiters import Narrowed
+from socratic_bench.calling.rate_limiters import RateNarrowed
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import UsageError
 from socratic_bench.runner.listener import Listener
@@ -137,7 +137,7 @@ def test_what_a_model_refuses_is_found_out_once_and_told_by_all(served):
 def test_throttling_of_one_run_slows_all_that_call_the_model(served):
     # Six at once, and one a second: on no machine do sixteen calls keep to that by themselves.
     emulator = served(requests_per_minute=60)
-    told: list[Narrowed] = []
+    told: list[RateNarrowed] = []
     with Services(on_narrowed=told.append) as services:
         play([config(seed, turns=1, judge_model=None) for seed in range(16)], services)
         changes = services.rate_limiters.of("bedrock", "us-east-1", TUTOR).changes

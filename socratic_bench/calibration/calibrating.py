@@ -13,9 +13,9 @@ from socratic_bench.calibration.benchmark import NAME, LabelledReplies
 from socratic_bench.calibration.disagreements import disagreements
 from socratic_bench.calibration.figures import Figures, names_of, rounded
 from socratic_bench.calibration.judged_runs import JudgedRun, read_runs
-from socratic_bench.calibration.keeping import in_its_folder
 from socratic_bench.calibration.quantity import Quantity, matches
-from socratic_bench.calibration.readings import Reading, score_of
+from socratic_bench.calibration.readings import JudgedLabel, score_of
+from socratic_bench.calibration.storing import in_its_folder
 from socratic_bench.documents.calibration import (
     CalibratedJudge,
     CalibratedTurn,
@@ -40,7 +40,7 @@ FEW_DIALOGUES = 10
 CALL_HELP = "See socratic-runner calibrate --help."
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class CalibrationRequest(Struct, frozen=True, kw_only=True):
     """What is asked for: files of `labels`, the `runs` whose turns labels name without their words,
     the `rubric` by its edition or file (none: the usual one), by label of yes or no what the judge
     says yes by, and the half of intervals that more labels are to reach.
@@ -56,7 +56,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 class Calibration(Struct, frozen=True, kw_only=True):
     """A calibration that may start: labels are read, and its run is prepared."""
 
-    asked: Asked
+    asked: CalibrationRequest
     plan: Plan
     labels: Sequence[Label]
     turns: Sequence[LabelledTurn]
@@ -66,7 +66,7 @@ class Calibration(Struct, frozen=True, kw_only=True):
 
 def prepare_calibration(
     config: RunConfig,
-    asked: Asked,
+    asked: CalibrationRequest,
     problems: Sequence[Words] = (),
     *,
     region: Callable[[], str] = str,
@@ -146,7 +146,8 @@ def document_of(calibration: Calibration, result: RunResult) -> CalibrationDocum
     rubric, asked = calibration.rubric, calibration.asked
     judged = {turn.index: turn.judged for turn in result.turns}
     readings = [
-        Reading(turn=turn, judged=judged.get(index)) for index, turn in enumerate(calibration.turns)
+        JudgedLabel(turn=turn, judged=judged.get(index))
+        for index, turn in enumerate(calibration.turns)
     ]
     has_alpha = agreement.is_available()
     figures = Figures(
@@ -240,7 +241,7 @@ def _labels_entry(calibration: Calibration) -> LabelsEntry:
     )
 
 
-def _row(one: Reading, names: Sequence[str], calibration: Calibration) -> CalibratedTurn:
+def _row(one: JudgedLabel, names: Sequence[str], calibration: Calibration) -> CalibratedTurn:
     first, rubric = one.turn.first, calibration.rubric
     label: dict[str, Any] = {name: rounded(score_of(one.turn, name, rubric)) for name in names}
     label |= {name: one.turn.answer(name) for name in calibration.quantities}
@@ -257,7 +258,7 @@ def _row(one: Reading, names: Sequence[str], calibration: Calibration) -> Calibr
 
 
 def _judged(
-    one: Reading, names: Sequence[str], quantities: Mapping[str, Quantity]
+    one: JudgedLabel, names: Sequence[str], quantities: Mapping[str, Quantity]
 ) -> dict[str, bool | float | None]:
     said: dict[str, bool | float | None] = {name: one.scores.get(name) for name in names}
     for name, quantity in quantities.items():

@@ -24,7 +24,7 @@ from socratic_bench.types import counted
 Place = tuple[str, int]  # a run and a turn of it
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class CorrectionRequest(Struct, frozen=True, kw_only=True):
     """What is asked for: stored runs, by the verdicts of a judging if one is named; files of
     labels; by label of yes or no what the judge says yes by; rates of turns whose score is under or
     over a bound.
@@ -48,7 +48,7 @@ class _Wanted(Struct, frozen=True, kw_only=True):
     is_rate: bool = False
 
 
-def correct(asked: Asked, region: Callable[[], str]) -> CorrectionDocument:
+def correct(asked: CorrectionRequest, region: Callable[[], str]) -> CorrectionDocument:
     """Raises `UsageError` with all that is wrong, `ArtifactError` for a store."""
     mistakes = Mistakes()
     runs: Sequence[JudgedRun] = ()

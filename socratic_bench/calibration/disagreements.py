@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from socratic_bench.calibration.figures import rounded
 from socratic_bench.calibration.quantity import TOTAL, Quantity
-from socratic_bench.calibration.readings import Reading, score_of
+from socratic_bench.calibration.readings import JudgedLabel, score_of
 from socratic_bench.documents.calibration import Disagreement
 from socratic_bench.labels.session import WHOLE_REPLY
 from socratic_bench.turns import Rubric
@@ -14,7 +14,7 @@ SHOWN_CHARS = 500
 
 
 def disagreements(
-    readings: Sequence[Reading],
+    readings: Sequence[JudgedLabel],
     names: Sequence[str],
     quantities: Mapping[str, Quantity],
     rubric: Rubric,
@@ -40,7 +40,9 @@ def _worst(found: list[Disagreement]) -> list[Disagreement]:
     return sorted(found, key=lambda one: -abs(one.judge - one.label))[:MOST]
 
 
-def _of_scores(readings: Sequence[Reading], name: str, rubric: Rubric) -> Iterator[Disagreement]:
+def _of_scores(
+    readings: Sequence[JudgedLabel], name: str, rubric: Rubric
+) -> Iterator[Disagreement]:
     for one in readings:
         label, judge = score_of(one.turn, name, rubric), one.scores.get(name)
         if label is not None and judge is not None and label != judge:
@@ -48,7 +50,7 @@ def _of_scores(readings: Sequence[Reading], name: str, rubric: Rubric) -> Iterat
 
 
 def _of_answers(
-    readings: Sequence[Reading], name: str, quantity: Quantity
+    readings: Sequence[JudgedLabel], name: str, quantity: Quantity
 ) -> Iterator[Disagreement]:
     for one in readings:
         label, strength = one.turn.answer(name), one.strength(quantity)
@@ -59,7 +61,7 @@ def _of_answers(
             yield _told(one, name, float(label), float(said), _reason(one, quantity.score or name))
 
 
-def _reason(one: Reading, name: str) -> str | None:
+def _reason(one: JudgedLabel, name: str) -> str | None:
     """Of a dimension the judge's sentence, of an event the words that show it."""
     if one.verdict is None:
         return None
@@ -68,7 +70,9 @@ def _reason(one: Reading, name: str) -> str | None:
     return one.verdict.rationale.get(name) or (one.verdict.events or {}).get(name)
 
 
-def _told(one: Reading, name: str, label: float, judge: float, reason: str | None) -> Disagreement:
+def _told(
+    one: JudgedLabel, name: str, label: float, judge: float, reason: str | None
+) -> Disagreement:
     first = one.turn.first
     return Disagreement(
         of=name,

@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 
 from socratic_bench.calibration.quantity import TOTAL, Quantity
 from socratic_bench.calibration.readings import (
-    Reading,
+    JudgedLabel,
     clustered_values,
     human_answers,
     human_scores,
@@ -52,7 +52,7 @@ class Figures(Struct, frozen=True, kw_only=True):
     has_alpha: bool
     half_width: float | None = None
 
-    def scores(self, readings: Sequence[Reading], name: str) -> ScoreFigures:
+    def scores(self, readings: Sequence[JudgedLabel], name: str) -> ScoreFigures:
         """Of a dimension, or of their sum."""
         clusters = score_pairs(readings, name, self.rubric)
         human = human_scores([one.turn for one in readings], name, self.rubric)
@@ -73,7 +73,9 @@ class Figures(Struct, frozen=True, kw_only=True):
             more_labels=self._more(clusters, {"bias": bias, "weighted_kappa": kappa}),
         )
 
-    def answers(self, readings: Sequence[Reading], name: str, quantity: Quantity) -> AnswerFigures:
+    def answers(
+        self, readings: Sequence[JudgedLabel], name: str, quantity: Quantity
+    ) -> AnswerFigures:
         """Of a label of yes or no."""
         clusters = clustered_values(
             (one.turn.cluster, (one.turn.author, strength, quantity.is_yes(strength), label))
@@ -182,7 +184,7 @@ def rounded(value: float | None) -> float | None:
     return None if value is None else round(value, FIGURE_PLACES) + 0.0  # never -0.0
 
 
-def _parts(readings: Sequence[Reading], name: str, whole: float | None) -> dict[str, Any]:
+def _parts(readings: Sequence[JudgedLabel], name: str, whole: float | None) -> dict[str, Any]:
     """The deviation in what stays when the judge is asked again, and what does not: the variance of
     errors is that of what stays, and what the mean of samples has kept of what passes.
     """

@@ -13,7 +13,7 @@ from socratic_bench.calibration.quantity import TOTAL
 from socratic_bench.comparison.judged import runs_at
 from socratic_bench.converting import convert
 from socratic_bench.documents.calibration import CalibratedJudge
-from socratic_bench.documents.label import SaidBefore
+from socratic_bench.documents.label import PrecedingMessage
 from socratic_bench.documents.plain import reason
 from socratic_bench.errors import Mistakes, UsageError
 
@@ -86,7 +86,7 @@ class JudgedRun(Struct, frozen=True, kw_only=True):
     turns: Sequence[JudgedTurn]
     document: Mapping[str, Any]
 
-    def words_of(self, turn: int) -> tuple[tuple[SaidBefore, ...], str, str]:
+    def words_of(self, turn: int) -> tuple[tuple[PrecedingMessage, ...], str, str]:
         """What was said before, what is answered, and the reply."""
         key = load_benchmark(self.benchmark).parts.prompt_key
         place = next(n for n, one in enumerate(self.turns) if one.turn == turn)
@@ -97,8 +97,8 @@ class JudgedRun(Struct, frozen=True, kw_only=True):
             line
             for asked, answered in before
             for line in (
-                SaidBefore(role="user", text=asked),
-                SaidBefore(role="assistant", text=answered),
+                PrecedingMessage(role="user", text=asked),
+                PrecedingMessage(role="assistant", text=answered),
             )
         )
         return history, prompt, reply

@@ -6,15 +6,15 @@ from pathlib import Path
 from msgspec import Struct
 
 from socratic_bench.benchmarks import RunConfig, load_benchmark
-from socratic_bench.calibration.drawing import Drawn, drawn_turns
 from socratic_bench.calibration.judged_runs import JudgedRun, read_runs
+from socratic_bench.calibration.sampling import SampledTurn, drawn_turns
 from socratic_bench.documents.label import Label, LabellingDocument
 from socratic_bench.errors import UsageError
 from socratic_bench.labels.session import LabelFile, Session
 from socratic_bench.turns import Rubric
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class LabellingRequest(Struct, frozen=True, kw_only=True):
     """What is asked for: turns of these runs, about so many, by a rubric (none: that by which they
     were judged), into a file.
     """
@@ -32,7 +32,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 class Labelling(Struct, frozen=True, kw_only=True):
     """A session that may start."""
 
-    asked: Asked
+    asked: LabellingRequest
     session: Session
     turns: Sequence[Label]
     rubric: Rubric
@@ -52,7 +52,7 @@ class Labelling(Struct, frozen=True, kw_only=True):
         )
 
 
-def prepare_labelling(asked: Asked, region: Callable[[], str]) -> Labelling:
+def prepare_labelling(asked: LabellingRequest, region: Callable[[], str]) -> Labelling:
     """Raises `UsageError` with what is wrong, `ArtifactError` for a store."""
     runs = sorted(read_runs(asked.runs, region, asked.judging), key=lambda run: run.run_id)
     rubric = _rubric(runs, asked.rubric)
@@ -86,7 +86,7 @@ def _rubric(runs: Sequence[JudgedRun], name: str) -> Rubric:
     return load_benchmark(names.pop()).rubric_named(name or usual)
 
 
-def _label(one: Drawn, labeller: str) -> Label:
+def _label(one: SampledTurn, labeller: str) -> Label:
     """Nothing is answered yet; the words stand in it, so that it says by itself what it is of."""
     history, prompt, reply = one.run.words_of(one.turn.turn)
     return Label(

@@ -16,7 +16,7 @@ from socratic_bench.turns import Judged, Rubric, Unscored, Verdict
 Value = TypeVar("Value")
 
 
-class Reading(Struct, frozen=True, kw_only=True):
+class JudgedLabel(Struct, frozen=True, kw_only=True):
     """A labelled reply and what the judge made of it."""
 
     turn: LabelledTurn
@@ -75,7 +75,7 @@ def clustered_values(found: Iterable[tuple[str, Value]]) -> list[list[Value]]:
 
 
 def score_pairs(
-    readings: Sequence[Reading], name: str, rubric: Rubric
+    readings: Sequence[JudgedLabel], name: str, rubric: Rubric
 ) -> list[list[tuple[float, float]]]:
     """The judge's score and people's, by dialogue, of replies that have both."""
     return clustered_values(

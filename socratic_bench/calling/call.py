@@ -24,14 +24,14 @@ from socratic_bench.calling.events import (
 )
 from socratic_bench.calling.sending import sent_in_time
 from socratic_bench.errors import BenchError, InternalError, ModelError
+from socratic_bench.fair_semaphore import Pass
 from socratic_bench.journal.codec import completion_of, request_sha256, stored_json
 from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.provider_ports import SERVER_ERROR, THROTTLED, ErrorKind, Provider
-from socratic_bench.turnstile import Pass
 from socratic_bench.types import Attempt, CallKey, Completion, Request
 
 if TYPE_CHECKING:
-    from socratic_bench.calling.model_pace import Admission
+    from socratic_bench.calling.target_limiter import Permit
 
 RUN_ENDED = "run_ended"  # the error of a request whose answer nobody waited for any more
 RETRY_WINDOW_S = 900.0
@@ -67,7 +67,7 @@ class _Call(Struct):
     mended: set[str] = field(default_factory=set)
     input_at_most: int = 0
     n_tried: int = 0
-    admission: "Admission | None" = None
+    permit: "Permit | None" = None
 
     def complete(self) -> Completion:
         replayed = self._replayed()
@@ -103,8 +103,8 @@ class _Call(Struct):
         return outcome
 
     def _answered(self) -> Completion:
-        pacer = self.services.pacer
-        with pacer(self.model_id).calling(self.context.cancel_token) if pacer else nullcontext():
+        limiter_of, token = self.services.target_limiter, self.context.cancel_token
+        with limiter_of(self.model_id).calling(token) if limiter_of else nullcontext():
             return self.context.retry_policy.call(
                 self._with_mending,
                 passes=lambda _: self.kind is not None and self.kind.is_retried,
@@ -178,11 +178,11 @@ class _Call(Struct):
         self.context.cancel_token.result(done, timeout_s)
 
     def _at_target(self, provider: Provider) -> Completion:
-        if self.services.pacer is None:
+        if self.services.target_limiter is None:
             return self._paced(provider)
-        pacer = self.services.pacer(self.model_id)
-        with pacer.admitted(provider, self.request, self.context, self._wait) as self.admission:
-            self.wait_ms += self.admission.waited_ms
+        limiter = self.services.target_limiter(self.model_id)
+        with limiter.admitted(provider, self.request, self.context, self._wait) as self.permit:
+            self.wait_ms += self.permit.waited_ms
             return self._paced(provider)
 
     def _wait(self, wait_s: float | None) -> None:
@@ -193,7 +193,7 @@ class _Call(Struct):
         if wait_s := limiter.wait_s:
             self._tell(CallWaits, cause="rate_limit", wait_s=wait_s)
         self.wait_ms += limiter.acquire(self.context.cancel_token.sleep) * 1000
-        turn = self.services.turnstile.enter(self.context.cancel_token.result)
+        turn = self.services.semaphore.enter(self.context.cancel_token.result)
         try:
             return self._sent(provider, turn)
         finally:
@@ -203,8 +203,8 @@ class _Call(Struct):
         self.input_at_most = self.input_at_most or most_input_tokens(self.request)
         self._tell(AttemptBegan, request=self.request, input_tokens_at_most=self.input_at_most)
         self.context.cancel_token.check()
-        if self.admission:
-            self.admission.sent()
+        if self.permit:
+            self.permit.sent()
         started_at, started_s = self.context.now(), self.context.cancel_token.monotonic_s()
         try:
             answer = sent_in_time(
@@ -230,8 +230,8 @@ class _Call(Struct):
             self._heed(kind, started_s)
             raise kind.error from error.__cause__ or error
         self.services.rate_limiter(self.model_id).answered()
-        if self.admission:
-            self.admission.answered(answer.usage)
+        if self.permit:
+            self.permit.answered(answer.usage)
         self._add_attempt(started_at, answer.latency_ms, None, maybe_billed=True)
         return Completion(
             **asdict(answer),
@@ -256,8 +256,8 @@ class _Call(Struct):
         duration_ms = (self.context.cancel_token.monotonic_s() - started_s) * 1000
         attempt = self._add_attempt(started_at, duration_ms, error, maybe_billed=maybe_billed)
         self._tell(AttemptFailed, attempt=attempt)
-        if self.admission:
-            self.admission.failed(error, maybe_billed=maybe_billed)
+        if self.permit:
+            self.permit.failed(error, maybe_billed=maybe_billed)
 
     def _add_attempt(
         self, started_at: datetime, duration_ms: float, error: str | None, *, maybe_billed: bool

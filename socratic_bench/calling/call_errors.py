@@ -5,7 +5,7 @@ from contextlib import suppress
 from socratic_bench.calling.context import CallContext
 from socratic_bench.errors import BenchError, InternalError, ModelError, Problem, Stopped, Words
 from socratic_bench.provider_ports import ErrorKind, Provider, common_kind
-from socratic_bench.settings.asked import asked_settings, setting_name
+from socratic_bench.settings.requested import asked_settings, setting_name
 from socratic_bench.threads import RequestThreads
 from socratic_bench.types import Request
 

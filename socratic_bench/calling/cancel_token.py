@@ -51,15 +51,15 @@ class _End(Future[BenchError]):
         super().__init__()
         self.error: BenchError | None = None
         self.bells: set[Lock] = set()
-        self.given_up: set[Callable[[], None]] = set()
+        self.aborted: set[Callable[[], None]] = set()
 
     def set_result(self, result: BenchError) -> None:
         super().set_result(result)
         self.error = result
         for bell in tuple(self.bells):
             _ring(bell)
-        for give_up in tuple(self.given_up):
-            give_up()
+        for abort in tuple(self.aborted):
+            abort()
 
 
 class CancelToken:
@@ -119,16 +119,16 @@ class CancelToken:
             self._children.discard(child)
 
     @contextmanager
-    def giving_up(self, give_up: Callable[[], None]) -> Iterator[None]:
+    def aborting(self, abort: Callable[[], None]) -> Iterator[None]:
         """Until the block ends, what ends the run has this done, too, in whichever thread."""
         self.check()
-        self._ended.given_up.add(give_up)
+        self._ended.aborted.add(abort)
         try:
             if self._ended.error:
-                give_up()
+                abort()
             yield
         finally:
-            self._ended.given_up.discard(give_up)
+            self._ended.aborted.discard(abort)
 
     @property
     def error(self) -> BenchError | None:

@@ -10,22 +10,22 @@ from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.calling.events import CallListener
 from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
 from socratic_bench.calling.rate_limiter import RateLimiter
+from socratic_bench.fair_semaphore import FairSemaphore
 from socratic_bench.journal import ReplayLog
 from socratic_bench.provider_ports import Provider
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.threads import RequestThreads
-from socratic_bench.turnstile import Turnstile
 from socratic_bench.types import Role
 
 if TYPE_CHECKING:
     from socratic_bench.calling.budget import Budget
-    from socratic_bench.calling.model_pace import ModelPacer
     from socratic_bench.calling.spending import SpendingLimit
+    from socratic_bench.calling.target_limiter import TargetLimiter
 
 
 class CallServices(Struct, frozen=True, kw_only=True):
     """What calls to one provider share. `provider` connects to it where that is yet to be done,
-    `rate_limiter` is that of a model, and so is `pacer`, where there are rate targets.
+    `rate_limiter` is that of a model, and so is `target_limiter`, where there are rate targets.
     `spending` is the limit of all runs together, if there is one, and
     `connections` bounds how many requests are under way.
     """
@@ -34,10 +34,10 @@ class CallServices(Struct, frozen=True, kw_only=True):
     rate_limiter: Callable[[str], RateLimiter]
     cache_gate: PromptCacheGate
     threads: RequestThreads
-    turnstile: Turnstile = field(default_factory=Turnstile)
+    semaphore: FairSemaphore = field(default_factory=FairSemaphore)
     spending: "SpendingLimit | None" = None
-    connections: Turnstile | None = None
-    pacer: "Callable[[str], ModelPacer] | None" = None
+    connections: FairSemaphore | None = None
+    target_limiter: "Callable[[str], TargetLimiter] | None" = None
 
 
 class CallContext(Struct, frozen=True, kw_only=True):

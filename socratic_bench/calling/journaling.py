@@ -15,7 +15,7 @@ from socratic_bench.calling.events import (
 )
 from socratic_bench.errors import BenchError
 from socratic_bench.journal import Log
-from socratic_bench.journal.entries import Tried
+from socratic_bench.journal.entries import FailedAttemptEntry
 
 # How long a request waits at most until a store has noted it.
 NOTED_WITHIN_S = 2.0
@@ -44,7 +44,9 @@ class JournalListener(Struct, frozen=True):
                     for write in self.log.writes():
                         self.wait(write, NOTED_WITHIN_S)
             case AttemptFailed():
-                self.log.add(Tried(key=event.key, attempt=event.attempt), durable=False)
+                self.log.add(
+                    FailedAttemptEntry(key=event.key, attempt=event.attempt), durable=False
+                )
             case CallAnswered():
                 self.log.answered(event.key, event.request_sha256, event.stored)
             case CallFailed():

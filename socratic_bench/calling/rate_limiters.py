@@ -7,7 +7,7 @@ from msgspec import Struct
 from socratic_bench.calling.rate_limiter import RateLimiter
 
 
-class Narrowed(Struct, frozen=True, kw_only=True):
+class RateNarrowed(Struct, frozen=True, kw_only=True):
     """Throttling has narrowed the rate of requests to a model, here in requests a second."""
 
     model_id: str
@@ -35,7 +35,7 @@ class RateLimiters:
         self,
         *,
         monotonic_s: Callable[[], float],
-        on_narrowed: Callable[[Narrowed], None] | None = None,
+        on_narrowed: Callable[[RateNarrowed], None] | None = None,
     ) -> None:
         self._monotonic_s = monotonic_s
         self._on_narrowed = on_narrowed
@@ -54,7 +54,7 @@ class RateLimiters:
         def tell(before_per_s: float, after_per_s: float) -> None:
             if self._on_narrowed:
                 self._on_narrowed(
-                    Narrowed(
+                    RateNarrowed(
                         model_id=model_id,
                         region=region,
                         before_per_s=before_per_s,

@@ -8,7 +8,6 @@ from typing import Self
 
 from msgspec import Struct
 
-from socratic_bench.calling.model_pace import ModelPacer
 from socratic_bench.calling.rate_window import (
     ACTIVE,
     ASKED_US,
@@ -23,7 +22,8 @@ from socratic_bench.calling.rate_window import (
 )
 from socratic_bench.calling.shared_rows import KEY, Rows, SharedRows
 from socratic_bench.calling.stall_watch import STALL_S
-from socratic_bench.documents.pace import ModelPace
+from socratic_bench.calling.target_limiter import TargetLimiter
+from socratic_bench.documents.throughput import ModelThroughput
 from socratic_bench.errors import Problem
 
 # Older requests count in no minute that is yet to end.
@@ -41,7 +41,7 @@ class SentRequest(Struct, frozen=True, kw_only=True):
 
 
 class RateTargets:
-    """The pacers of all models, each with its target, or without one: it counts then.
+    """The target limiters of all models, each with its target, or without one: it counts then.
 
     Of several targets for a model in a region the one that names more counts. With `shared`, the
     path of a file on this machine, all processes that name the same one keep to each target
@@ -61,17 +61,17 @@ class RateTargets:
         self._targets = tuple(targets)
         self._stall_s = stall_s
         self._monotonic_s = monotonic_s
-        self._pacers: dict[tuple[str, str, str], ModelPacer] = {}
+        self._target_limiters: dict[tuple[str, str, str], TargetLimiter] = {}
         self._rows: Rows = SharedRows(shared, WIDTH) if shared else Rows(WIDTH)
         self._tidy()
 
-    def of(self, provider: str, region: str, model_id: str) -> ModelPacer:
-        """The pacer that all share who call the model there."""
+    def of(self, provider: str, region: str, model_id: str) -> TargetLimiter:
+        """The limiter that all share who call the model there."""
         key = (provider, region, model_id)
-        found = self._pacers.get(key)
+        found = self._target_limiters.get(key)
         if found is None:
             # Another thread may have been quicker.
-            found = self._pacers.setdefault(key, self._new(*key))
+            found = self._target_limiters.setdefault(key, self._new(*key))
         return found
 
     def problem(self, model_id: str, region: str | None, n_tokens: int) -> Problem | None:
@@ -87,9 +87,11 @@ class RateTargets:
             per_minute=per_minute,
         )
 
-    def report(self) -> tuple[ModelPace, ...]:
+    def report(self) -> tuple[ModelThroughput, ...]:
         """What the models came to that this process has asked `of`, in all processes together."""
-        reports = (pacer.report() for pacer in tuple(self._pacers.values()))
+        reports = (
+            target_limiter.report() for target_limiter in tuple(self._target_limiters.values())
+        )
         return tuple(sorted(reports, key=lambda one: (one.model, one.region or "")))
 
     def remember(self, sent: Iterable[SentRequest], now: datetime) -> None:
@@ -99,8 +101,8 @@ class RateTargets:
         for one in sent:
             age_s = max(0.0, (now - one.at).total_seconds())
             if age_s < REMEMBERED_S and self._target(one.model_id, one.region).is_limit:
-                pacer = self.of(one.provider, one.region, one.model_id)
-                pacer.remember(age_s, one.n_tokens)
+                target_limiter = self.of(one.provider, one.region, one.model_id)
+                target_limiter.remember(age_s, one.n_tokens)
 
     def close(self) -> None:
         """Let go of what is shared."""
@@ -112,9 +114,9 @@ class RateTargets:
     def __exit__(self, *raised: object) -> None:
         self.close()
 
-    def _new(self, provider: str, region: str, model_id: str) -> ModelPacer:
+    def _new(self, provider: str, region: str, model_id: str) -> TargetLimiter:
         row = self._rows.row(f"{provider}\n{region}\n{model_id}")
-        return ModelPacer(
+        return TargetLimiter(
             (model_id, region),
             RateWindow(row, self._target(model_id, region)),
             self._rows,

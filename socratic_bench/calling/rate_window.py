@@ -14,7 +14,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from socratic_bench.calling.shared_rows import MOST_PROCESSES
-from socratic_bench.documents.pace import ModelPace
+from socratic_bench.documents.throughput import ModelThroughput
 
 US = 1_000_000
 BUCKET_US = US // 4
@@ -132,11 +132,11 @@ class RateWindow(Struct, frozen=True):
         """Whether a bucket counts no more."""
         return now_us // BUCKET_US - bucket >= COUNTED
 
-    def report(self, model: str, region: str) -> ModelPace:
+    def report(self, model: str, region: str) -> ModelThroughput:
         """What it came to so far."""
         row, target = self.row, self.target
         minutes = max(row[WORK_US] / US / 60, 1.0)
-        return ModelPace(
+        return ModelThroughput(
             model=model,
             region=region or None,
             target_rpm=target.requests_per_minute,

@@ -8,10 +8,10 @@ from typing import Any
 from msgspec import Struct
 
 from socratic_bench.calling.cancel_token import CancelToken
-from socratic_bench.giving_up import Sending
-from socratic_bench.provider_ports import Answer, OverdueError, Provider
+from socratic_bench.fair_semaphore import Pass
+from socratic_bench.in_flight_request import InFlightRequest
+from socratic_bench.provider_ports import Answer, AnswerTimeoutError, Provider
 from socratic_bench.threads import RequestThreads, let_go
-from socratic_bench.turnstile import Pass
 from socratic_bench.types import Request
 
 # What the wait for an answer has on top of a request's time, so that a provider's own timeouts,
@@ -29,7 +29,7 @@ def sent_in_time(  # noqa: PLR0913 -- what a request is sent with
     threads: RequestThreads,
     cancel_token: CancelToken,
 ) -> Answer:
-    """The answer, or raise what sending raises, `OverdueError`, or what ends the run meanwhile.
+    """The answer, or raise what sending does, `AnswerTimeoutError`, or what ends the run meanwhile.
 
     `turn` is given back once the request is on its way. A request that cannot be given up has a
     thread of its own, which is left behind.
@@ -38,11 +38,11 @@ def sent_in_time(  # noqa: PLR0913 -- what a request is sent with
         turn.give_back()
     send = partial(provider.send, model_id, request, timeout_s)
     request_time = _Time(timeout_s + GRACE_S, cancel_token, threads)
-    wait = request_time.sent_here if provider.can_be_given_up else request_time.sent_aside
+    wait = request_time.sent_here if provider.can_be_aborted else request_time.sent_aside
     try:
         return wait(turn, send)
     except TimeoutError as error:
-        raise OverdueError(model_id, timeout_s) from error
+        raise AnswerTimeoutError(model_id, timeout_s) from error
 
 
 class _Time(Struct):
@@ -59,8 +59,8 @@ class _Time(Struct):
 
     def sent_here(self, turn: Pass, send: Callable[[], Answer]) -> Answer:
         """In this thread. Raises `TimeoutError` for an answer that is not there in time."""
-        under_way = Sending(self._aside, self._remaining_s)
-        with self.cancel_token.giving_up(under_way.give_up):
+        under_way = InFlightRequest(self._aside, self._remaining_s)
+        with self.cancel_token.aborting(under_way.abort):
             try:
                 answer = turn.run(partial(under_way.run, send))
             except Exception as error:  # noqa: BLE001 -- raised again, unless there is more to say
@@ -78,7 +78,7 @@ class _Time(Struct):
 
     def sent_aside(self, turn: Pass, send: Callable[[], Answer]) -> Answer:
         """In another thread, which is left behind if it does not answer in time."""
-        under_way = Sending()
+        under_way = InFlightRequest()
         sending = self.threads.submit(partial(turn.run, partial(under_way.run, send)))
         try:
             return self.cancel_token.result(sending, self.time_s)
@@ -87,16 +87,16 @@ class _Time(Struct):
                 return sending.result()
             raise
         finally:
-            under_way.give_up()
+            under_way.abort()
 
     def _aside(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401 -- whatever the work gives
         """What it asks for meanwhile, such as credentials of STS, is given up with the request."""
-        under_way = Sending()
+        under_way = InFlightRequest()
         doing = self.threads.submit(partial(under_way.run, work))
         try:
             return self.cancel_token.result(doing, self._remaining_s())
         finally:
-            under_way.give_up()
+            under_way.abort()
 
     def _remaining_s(self) -> float:
         """Of the request's time, or of the run's, whichever is over first."""

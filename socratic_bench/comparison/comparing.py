@@ -13,10 +13,10 @@ from socratic_bench.comparison.contenders import (
     too_few,
     twice,
 )
-from socratic_bench.comparison.drops import MaxDrop
+from socratic_bench.comparison.document import NO_INTERVALS, Compared, document_of
+from socratic_bench.comparison.drop_gates import MaxDrop
 from socratic_bench.comparison.figures import Figures
 from socratic_bench.comparison.reading import read, together
-from socratic_bench.comparison.telling import NO_INTERVALS, Compared, document_of
 from socratic_bench.comparison.times import times_of
 from socratic_bench.documents.comparison import ComparisonDocument
 from socratic_bench.errors import UsageError
@@ -26,7 +26,7 @@ from socratic_bench.statistics.quantiles import is_available
 from socratic_bench.sweeps.bounds import Bound, misnamed
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class ComparisonRequest(Struct, frozen=True, kw_only=True):
     """What is to be compared: `arguments` as they are given, and of them the baseline, if any.
     Without `metrics` they are the benchmark's own choice. With `bounds` the runs of one model are
     enough. A `judging` names the verdicts that count in place of the first.
@@ -43,7 +43,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 
 def compare(
-    asked: Asked, region: Callable[[], str], misused: Sequence[UsageError] = ()
+    asked: ComparisonRequest, region: Callable[[], str], misused: Sequence[UsageError] = ()
 ) -> ComparisonDocument:
     """Raises `UsageError` with all that is wrong, `misused` included, and `ArtifactError` for a
     store.
@@ -86,13 +86,13 @@ def compare(
 UNLIKE = "Runs that were not played alike say little of models: --allow compares and flags them."
 
 
-def _limitless(asked: Asked) -> Iterator[UsageError]:
+def _limitless(asked: ComparisonRequest) -> Iterator[UsageError]:
     limits = [one.is_of_limit for one in asked.drops] + [one.is_of_limit for one in asked.bounds]
     if any(limits) and not is_available():
         yield UsageError(["A gate on a limit of an interval needs scipy."], hint=NO_INTERVALS)
 
 
-def _unknown(asked: Asked, benchmark: Benchmark) -> Iterator[UsageError]:
+def _unknown(asked: ComparisonRequest, benchmark: Benchmark) -> Iterator[UsageError]:
     known = [one.name for one in benchmark.metrics]
     if unknown := [name for name in _names(asked, benchmark) if name not in known]:
         yield UsageError(
@@ -103,12 +103,12 @@ def _unknown(asked: Asked, benchmark: Benchmark) -> Iterator[UsageError]:
         yield UsageError([one.told(lambda _: "--fail-under") for one in wrong])
 
 
-def _metrics(asked: Asked, benchmark: Benchmark) -> list[MetricInfo]:
+def _metrics(asked: ComparisonRequest, benchmark: Benchmark) -> list[MetricInfo]:
     known = {one.name: one for one in benchmark.metrics}
     return [known[name] for name in _names(asked, benchmark)]
 
 
-def _names(asked: Asked, benchmark: Benchmark) -> dict[str, None]:
+def _names(asked: ComparisonRequest, benchmark: Benchmark) -> dict[str, None]:
     """The metrics that are asked for, those of gates, and the primary one."""
     names = asked.metrics or benchmark.compared_metrics
     dropped, bounded = [one.metric for one in asked.drops], [one.metric for one in asked.bounds]

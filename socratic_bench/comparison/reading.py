@@ -21,7 +21,7 @@ class FailedCells(Struct, frozen=True, kw_only=True):
     n: int
 
 
-class Reading(Struct, frozen=True, kw_only=True):
+class LoadedRuns(Struct, frozen=True, kw_only=True):
     """`benchmark` is `None` if no run says which it is."""
 
     benchmark: Benchmark | None
@@ -32,7 +32,7 @@ class Reading(Struct, frozen=True, kw_only=True):
 
 def read(
     arguments: Sequence[str], region: Callable[[], str], judging: str | None = None
-) -> Reading:
+) -> LoadedRuns:
     """With the verdicts of a `judging` in place of the first, if one is named. Raises
     `ArtifactError` if a store cannot be read.
     """
@@ -46,7 +46,7 @@ def read(
         except UsageError as error:
             mistakes.append(error)
     benchmark = _benchmark(found, mistakes)
-    return Reading(
+    return LoadedRuns(
         benchmark=benchmark,
         runs=[*_runs(found, benchmark)] if benchmark else [],
         failed=[

@@ -10,7 +10,7 @@ from socratic_bench.comparison.contenders import ClusterOf, Group
 from socratic_bench.comparison.pairing import Pairing
 from socratic_bench.documents.comparison import (
     ComparedSurvival,
-    Shift,
+    FigureDifference,
     SurvivalDifference,
     SurvivalStep,
 )
@@ -124,8 +124,8 @@ def _paired(name: str, pairing: Pairing) -> tuple[Clusters, Clusters]:
     return [ours for ours, _ in found.values()], [theirs for _, theirs in found.values()]
 
 
-def _shift(value: float | None, limits: Limits) -> Shift:
-    return Shift(
+def _shift(value: float | None, limits: Limits) -> FigureDifference:
+    return FigureDifference(
         value=to_places(value, FIGURE_PLACES),
         low=to_places(limits.low, FIGURE_PLACES),
         high=to_places(limits.high, FIGURE_PLACES),

@@ -26,7 +26,7 @@ CALL_TIMEOUT_S = 45.0
 PATIENCE_S = 60.0
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class CalledTarget(Struct, frozen=True, kw_only=True):
     """A target that was called: its answer, or the error by which the call failed.
 
     `capabilities`: by name, whether the table has it, and whether the model takes it as seen so
@@ -61,7 +61,7 @@ def ask(
     cancel_token: CancelToken,
     now: Callable[[], datetime],
     limit: SpendingLimit | None,
-) -> Asked:
+) -> CalledTarget:
     """Call the model; whatever comes of it is told by the result. A defect is raised."""
     own = cancel_token.alike()
     own.start_deadline(PATIENCE_S)
@@ -89,7 +89,7 @@ def ask(
             )
             model = CalledModel(target.model_id, calls, context)
             completion = model.complete(target.request, CallKey(role=target.role, index=number))
-            return Asked(
+            return CalledTarget(
                 target=target,
                 completion=completion,
                 attempts=completion.attempts,
@@ -97,7 +97,7 @@ def ask(
                 notices=tuple(notices),
             )
         except BenchError as error:
-            return Asked(target=target, error=error, attempts=tuple(failed))
+            return CalledTarget(target=target, error=error, attempts=tuple(failed))
 
 
 def _budget(target: Target, limit: SpendingLimit, token: CancelToken) -> Budget:

@@ -10,7 +10,7 @@ from ulid import ULID
 
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.calling.spending import SpendingLimit
-from socratic_bench.doctor.asking import PATIENCE_S, Asked, ask
+from socratic_bench.doctor.asking import PATIENCE_S, CalledTarget, ask
 from socratic_bench.doctor.places import look_at_bucket, look_at_folder
 from socratic_bench.doctor.readings import readings
 from socratic_bench.doctor.report import Report, document_of
@@ -120,7 +120,7 @@ class _Look:
                 look = look_at_bucket(group[0], str(ULID()), self._token.sleep)
                 yield "bucket_write", f"s3://{bucket}", self._submit(list, look)
 
-    def _ask(self, number: int, target: Target) -> Asked:
+    def _ask(self, number: int, target: Target) -> CalledTarget:
         return ask(
             target,
             number,
@@ -130,7 +130,7 @@ class _Look:
             limit=self._limit,
         )
 
-    def _answer(self, number: int, future: "Future[Asked]") -> Asked:
+    def _answer(self, number: int, future: "Future[CalledTarget]") -> CalledTarget:
         try:
             return self._waited(future)
         except BenchError as error:
@@ -139,7 +139,7 @@ class _Look:
             return (
                 future.result()
                 if future.done()
-                else Asked(target=self._targets[number], error=error)
+                else CalledTarget(target=self._targets[number], error=error)
             )
 
     def _found(
@@ -191,7 +191,7 @@ def _quotas(group: Sequence[Target]) -> Mapping[str, Quota]:
     return load_provider(config.provider).quotas(config, names)
 
 
-def _regions(answers: Sequence[Asked]) -> Iterator[Finding]:
+def _regions(answers: Sequence[CalledTarget]) -> Iterator[Finding]:
     """Whether the service is reached where models are called: who refuses is there, too."""
     for group in _grouped(answers, lambda one: one.target.config.region):
         region = group[0].target.config.region

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from socratic_bench.doctor.asking import Asked
+from socratic_bench.doctor.asking import CalledTarget
 from socratic_bench.errors import BenchError, Problem, Stopped, Words
 from socratic_bench.findings import CheckName, Finding, Quota, Status
 from socratic_bench.pricing.table import builtin_prices
@@ -22,18 +22,18 @@ _OTHERS: tuple[tuple[str, CheckName], ...] = (
 )
 
 
-def readings(asked: Asked, quota: Quota | None) -> list[Finding]:
+def readings(asked: CalledTarget, quota: Quota | None) -> list[Finding]:
     """Everything that can be told of a target once it was called."""
     shown = _shown(asked, asked.completion) if asked.completion else ()
     return [_answer(asked), *shown, _price(asked), *_quota(asked, quota)]
 
 
-def n_throttled(asked: Asked) -> int:
+def n_throttled(asked: CalledTarget) -> int:
     """How many of its requests were refused by throttling."""
     return sum(one.error == THROTTLED for one in asked.attempts)
 
 
-def _answer(asked: Asked) -> Finding:
+def _answer(asked: CalledTarget) -> Finding:
     if asked.completion is None:
         assert asked.error  # noqa: S101 -- one or the other
         return _unanswered(asked, asked.error)
@@ -44,7 +44,7 @@ def _answer(asked: Asked) -> Finding:
     return _finding(asked, "answer", "ok", said)
 
 
-def _unanswered(asked: Asked, error: BenchError) -> Finding:
+def _unanswered(asked: CalledTarget, error: BenchError) -> Finding:
     code = error.code
     if isinstance(error, Stopped):
         return _stopped(asked, error)
@@ -54,7 +54,7 @@ def _unanswered(asked: Asked, error: BenchError) -> Finding:
     return _finding(asked, "answer", status, said, code=code, hint=hint)
 
 
-def _stopped(asked: Asked, error: Stopped) -> Finding:
+def _stopped(asked: CalledTarget, error: Stopped) -> Finding:
     """It was not asked to the end; the last failure tells why, if there was one."""
     if error.end_reason == "budget":
         said = "not asked: the budget has no room for it"
@@ -67,7 +67,7 @@ def _stopped(asked: Asked, error: Stopped) -> Finding:
     return _finding(asked, "answer", "unknown", "it was not waited for", code=error.code)
 
 
-def _shown(asked: Asked, answer: Completion) -> Iterator[Finding]:
+def _shown(asked: CalledTarget, answer: Completion) -> Iterator[Finding]:
     yield _streaming(asked, answer)
     if asked.target.request.tool:
         yield _tools(asked, answer)
@@ -80,7 +80,7 @@ def _shown(asked: Asked, answer: Completion) -> Iterator[Finding]:
             yield _differs(asked, check, f"{check.replace('_', ' ')}s")
 
 
-def _streaming(asked: Asked, answer: Completion) -> Finding:
+def _streaming(asked: CalledTarget, answer: Completion) -> Finding:
     if answer.streamed:
         return _finding(asked, "streaming", "ok", "streamed")
     if _is_refused(asked, "streaming"):
@@ -90,7 +90,7 @@ def _streaming(asked: Asked, answer: Completion) -> Finding:
     return _finding(asked, "streaming", "ok", "not streamed: not asked for, or known not to")
 
 
-def _tools(asked: Asked, answer: Completion) -> Finding:
+def _tools(asked: CalledTarget, answer: Completion) -> Finding:
     if any(isinstance(block, ToolUse) for block in answer.message.content):
         return _finding(asked, "tools", "ok", "called the tool that was forced")
     if _is_refused(asked, "forced_tool"):
@@ -104,7 +104,7 @@ def _tools(asked: Asked, answer: Completion) -> Finding:
     return _finding(asked, "tools", "warning", said, code="no_tool_call", hint=hint)
 
 
-def _cache_points(asked: Asked) -> Finding:
+def _cache_points(asked: CalledTarget) -> Finding:
     known, now = asked.capabilities["prompt_cache"]
     if known and now:
         return _finding(asked, "cache_points", "ok", "took a cache point")
@@ -114,7 +114,7 @@ def _cache_points(asked: Asked) -> Finding:
     return _finding(asked, "cache_points", "ok", said)
 
 
-def _tier(asked: Asked, answer: Completion) -> Finding:
+def _tier(asked: CalledTarget, answer: Completion) -> Finding:
     wanted, got = asked.target.asked.tier, answer.served_tier
     if got is None:
         said = f"the service does not say whether it served {wanted}"
@@ -126,13 +126,13 @@ def _tier(asked: Asked, answer: Completion) -> Finding:
     return _finding(asked, "service_tier", "warning", said, code="other_tier", hint=hint)
 
 
-def _is_refused(asked: Asked, name: str) -> bool:
+def _is_refused(asked: CalledTarget, name: str) -> bool:
     """Whether the table has it and the model was seen not to take it."""
     known, now = asked.capabilities.get(name, (False, False))
     return known and not now
 
 
-def _differs(asked: Asked, check: CheckName, what: str) -> Finding:
+def _differs(asked: CalledTarget, check: CheckName, what: str) -> Finding:
     told = next((text for text in asked.notices if "denied" in text), "")
     said = told or f"refuses {what}, which the table of models has for it: a run does without"
     hint = (
@@ -143,7 +143,7 @@ def _differs(asked: Asked, check: CheckName, what: str) -> Finding:
     return _finding(asked, check, "warning", said, code="differs", hint=hint)
 
 
-def _price(asked: Asked) -> Finding:
+def _price(asked: CalledTarget) -> Finding:
     target = asked.target
     prices = (target.prices or builtin_prices()).of(target.model_id, target.config.region)
     missing = target.asked.names - set(prices.tiers if prices else ())
@@ -154,7 +154,7 @@ def _price(asked: Asked) -> Finding:
     return _finding(asked, "price", "unknown", said, code="unknown_price", hint=hint)
 
 
-def _quota(asked: Asked, quota: Quota | None) -> Iterator[Finding]:
+def _quota(asked: CalledTarget, quota: Quota | None) -> Iterator[Finding]:
     """The quota against what is to be sent, where there is a target."""
     if quota is None:
         return
@@ -178,7 +178,7 @@ def _quota(asked: Asked, quota: Quota | None) -> Iterator[Finding]:
 
 
 def _finding(
-    asked: Asked,
+    asked: CalledTarget,
     check: CheckName,
     status: Status,
     message: str,

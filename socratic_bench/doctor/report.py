@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from socratic_bench.doctor.asking import Asked
+from socratic_bench.doctor.asking import CalledTarget
 from socratic_bench.doctor.readings import n_throttled
 from socratic_bench.documents.doctor import (
     Capability,
@@ -28,7 +28,7 @@ class Report(Struct, frozen=True, kw_only=True):
     """
 
     checks: Sequence[Finding]
-    models: Sequence[tuple[Asked, Sequence[Finding]]]
+    models: Sequence[tuple[CalledTarget, Sequence[Finding]]]
     quotas: Mapping[int, Quota]
     duration_s: float
     error: BenchError | None
@@ -93,7 +93,7 @@ def _entry(finding: Finding, call: Callable[[str], str]) -> CheckEntry:
     return CheckEntry.of(finding, hint=redact(hint) if hint else None)
 
 
-def _model(asked: Asked, checks: list[CheckEntry], quota: Quota | None) -> TargetEntry:
+def _model(asked: CalledTarget, checks: list[CheckEntry], quota: Quota | None) -> TargetEntry:
     target, answer = asked.target, asked.completion
     usage = answer.usage if answer else None
     cost_usd = asked.cost_usd
@@ -124,7 +124,7 @@ def _worst(checks: Sequence[CheckEntry]) -> Status:
     return "warning" if any(one.status == "warning" for one in checks) else "ok"
 
 
-def _capabilities(asked: Asked) -> dict[str, Capability]:
+def _capabilities(asked: CalledTarget) -> dict[str, Capability]:
     """Of what the table has, the call shows as much as it asked for."""
     request = asked.target.request
     unasked = [] if request.tool else ["forced_tool", "streamed_tools"]
@@ -135,7 +135,7 @@ def _capabilities(asked: Asked) -> dict[str, Capability]:
     }
 
 
-def _quota(asked: Asked, quota: Quota | None) -> QuotaEntry | None:
+def _quota(asked: CalledTarget, quota: Quota | None) -> QuotaEntry | None:
     if quota is None:
         return None
     return QuotaEntry(

@@ -12,7 +12,7 @@ from socratic_bench.documents.scalars import SCHEMA_VERSION, RunId, Scalars, Tim
 from socratic_bench.documents.schemas import Printable
 from socratic_bench.documents.turn import tokens_of
 from socratic_bench.documents.usage import Tokens
-from socratic_bench.turns import Concluded
+from socratic_bench.turns import ClosingResult
 from socratic_bench.types import doc
 
 
@@ -38,7 +38,7 @@ class ClosingFile(Printable, frozen=True, kw_only=True):
     calls: Annotated[list[JudgeCall], doc("the judge's calls for it")]
 
     @classmethod
-    def of(cls, concluded: Concluded, *, run_id: str, judge_model: str) -> ClosingFile:
+    def of(cls, concluded: ClosingResult, *, run_id: str, judge_model: str) -> ClosingFile:
         """The verdict, or the reason why there is none, with the raw reply."""
         return cls(
             run_id=run_id,

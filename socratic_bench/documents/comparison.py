@@ -117,7 +117,7 @@ class Difference(Struct, frozen=True, kw_only=True):
     ]
 
 
-class Shift(Struct, frozen=True, kw_only=True):
+class FigureDifference(Struct, frozen=True, kw_only=True):
     """A figure of the first less that of the second, with a 95 % interval from draws of samples."""
 
     value: Annotated[float | None, doc("in the metric's unit; null: not reached in one of them")]
@@ -132,8 +132,8 @@ class SurvivalDifference(Struct, frozen=True, kw_only=True):
 
     n: Annotated[Count, doc("pairs in which both have it; of many items, what they are of in each")]
     n_clusters: Clusters
-    median: Annotated[Shift, doc("by when it came to half")]
-    restricted_mean: Annotated[Shift, doc("mean time without it, up to the horizon")]
+    median: Annotated[FigureDifference, doc("by when it came to half")]
+    restricted_mean: Annotated[FigureDifference, doc("mean time without it, up to the horizon")]
     horizon: Annotated[Amount, doc("the longest time up to which both are known")]
 
 

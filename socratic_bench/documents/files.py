@@ -68,7 +68,7 @@ class FewTokens(Struct, frozen=True, kw_only=True):
     output: Annotated[Count | None, doc("output tokens")]
 
 
-class SetAside(CallEntry, frozen=True, kw_only=True):
+class DiscardedAnswer(CallEntry, frozen=True, kw_only=True):
     """An answer for which another was asked, such as an empty reply."""
 
     role: Annotated[str, doc("who gave it")]
@@ -109,7 +109,7 @@ class TurnFile(Printable, frozen=True, kw_only=True):
     notes: Annotated[Scalars, doc("what else the benchmark keeps with a turn")]
     calls: Annotated[Part, part("turn_calls")] = field(name="*calls", default_factory=Part)
     set_aside: Annotated[
-        list[SetAside],
+        list[DiscardedAnswer],
         doc("answers for which others were asked; they are paid for and part of the run's usage"),
     ] = field(default_factory=list)
     own: Annotated[Part, part("turn_file")] = field(name="*own", default_factory=Part)
@@ -140,7 +140,7 @@ class TurnFile(Printable, frozen=True, kw_only=True):
             notes=dict(turn.notes),
             calls=parts.turn_calls.of(turn),
             set_aside=[
-                SetAside(role=role, text=call.message.text, **call_fields(call))
+                DiscardedAnswer(role=role, text=call.message.text, **call_fields(call))
                 for role, call in turn.set_aside
             ],
             own=parts.turn_file.of(turn),

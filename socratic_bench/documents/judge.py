@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from msgspec import Meta, Struct, field
 
-from socratic_bench.documents.judge_status import HeldJudge, JudgeStatus
+from socratic_bench.documents.judge_status import JudgeIdentity, JudgeStatus
 from socratic_bench.documents.scalars import SCORE_PLACES, Amount, Count, Model, Share
 from socratic_bench.documents.turn import unjudged_reason
 from socratic_bench.turns import JuryRule, Rubric, Unscored, Verdict, Vote
@@ -163,9 +163,9 @@ def silent_of(jurors: Sequence[Juror]) -> tuple[str, ...]:
     return silent if len(silent) < len(jurors) else ()
 
 
-def _held(result: RunResult, jurors: Sequence[Juror]) -> HeldJudge:
+def _held(result: RunResult, jurors: Sequence[Juror]) -> JudgeIdentity:
     config = result.config
-    return HeldJudge(
+    return JudgeIdentity(
         model="+".join(config.jurors),
         rubric_sha256=_fingerprint(result),
         temperature=_temperature(result),

@@ -13,7 +13,7 @@ from socratic_bench.types import doc
 _ORDER = ("calibrated", "stale", "uncalibrated")
 
 
-class HeldJudge(Struct, frozen=True, kw_only=True):
+class JudgeIdentity(Struct, frozen=True, kw_only=True):
     """Of a judge, what makes it another one if it differs: whose verdicts, and how they are asked
     for.
     """
@@ -27,20 +27,20 @@ class HeldJudge(Struct, frozen=True, kw_only=True):
     silent: tuple[str, ...] = ()
 
 
-class HeldLabels(Struct, frozen=True, kw_only=True):
+class StoredLabels(Struct, frozen=True, kw_only=True):
     n_turns: int
     n_dialogues: int
 
 
-class Held(Struct, frozen=True, kw_only=True):
+class StoredCalibration(Struct, frozen=True, kw_only=True):
     """What a run reads of a calibration's document."""
 
     kind: Literal["calibration"]
     run_id: RunId
     status: str
     completed_at: Timestamp
-    judge: HeldJudge
-    labels: HeldLabels
+    judge: JudgeIdentity
+    labels: StoredLabels
     n_judged: int
 
 
@@ -63,7 +63,7 @@ class JudgeStatus(Struct, frozen=True, kw_only=True):
     reasons: Annotated[list[str], doc("why it is not calibrated; empty if it is")]
 
     @classmethod
-    def of(cls, judge: HeldJudge, held: Sequence[Held]) -> JudgeStatus:
+    def of(cls, judge: JudgeIdentity, held: Sequence[StoredCalibration]) -> JudgeStatus:
         """By the calibration that fits best; of those that fit alike, the newest."""
         if not held:
             return cls(status="uncalibrated", reasons=["no calibration was given"])
@@ -72,7 +72,7 @@ class JudgeStatus(Struct, frozen=True, kw_only=True):
         return min(found, key=lambda one: (_ORDER.index(one.status), len(one.reasons)))
 
     @classmethod
-    def _by(cls, judge: HeldJudge, held: Held) -> JudgeStatus:
+    def _by(cls, judge: JudgeIdentity, held: StoredCalibration) -> JudgeStatus:
         reasons = [*_differences(judge, held)]
         is_other = _is_other(judge, held) or not held.n_judged
         status = "uncalibrated" if is_other else "stale" if reasons else "calibrated"
@@ -86,7 +86,7 @@ class JudgeStatus(Struct, frozen=True, kw_only=True):
         )
 
 
-def _differences(judge: HeldJudge, held: Held) -> Iterator[str]:
+def _differences(judge: JudgeIdentity, held: StoredCalibration) -> Iterator[str]:
     if _is_other(judge, held):
         yield f"the calibration is of {held.judge.model}"
         return
@@ -109,7 +109,7 @@ def _differences(judge: HeldJudge, held: Held) -> Iterator[str]:
         yield "the calibration was cut short"
 
 
-def _is_other(judge: HeldJudge, held: Held) -> bool:
+def _is_other(judge: JudgeIdentity, held: StoredCalibration) -> bool:
     """The same jurors are the same jury, in whatever order."""
     return sorted(judge.model.split("+")) != sorted(held.judge.model.split("+"))
 

@@ -11,7 +11,7 @@ from socratic_bench.types import doc
 Words = Annotated[str, Meta(min_length=1)]
 
 
-class SaidBefore(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PrecedingMessage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Something that was said before the labelled reply."""
 
     role: Annotated[
@@ -36,7 +36,7 @@ class Label(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         None
     )
     history: Annotated[
-        tuple[SaidBefore, ...], doc("what was said before prompt, oldest first")
+        tuple[PrecedingMessage, ...], doc("what was said before prompt, oldest first")
     ] = ()
     prompt: Annotated[str | None, doc("what the reply answers")] = None
     reply: Annotated[str | None, doc("the labelled reply")] = None

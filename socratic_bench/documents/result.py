@@ -11,12 +11,12 @@ from socratic_bench.errors import ENDINGS, EXIT_GATE, BenchError, Status
 from socratic_bench.parts import Parts
 from socratic_bench.ports import Metrics, Sample
 from socratic_bench.settings import CoreConfig
-from socratic_bench.turns import Concluded, Rubric, Turn
+from socratic_bench.turns import ClosingResult, Rubric, Turn
 from socratic_bench.types import EndReason, Json, Role
 
 if TYPE_CHECKING:
     from socratic_bench.documents.cost import CostEntry
-    from socratic_bench.documents.judge_status import Held
+    from socratic_bench.documents.judge_status import StoredCalibration
     from socratic_bench.documents.usage import RoleUsage
     from socratic_bench.pricing.table import PriceTable
 
@@ -54,10 +54,10 @@ class RunResult(Struct, frozen=True, kw_only=True):
     completed_at: datetime
     duration_s: float
     prices: "PriceTable | None" = None
-    held_judges: "Sequence[Held]" = ()
+    held_judges: "Sequence[StoredCalibration]" = ()
     closing_flags: tuple[str, ...] | None = None
     parts: Parts = Parts()
-    concluded: Concluded | None = None
+    concluded: ClosingResult | None = None
 
     @property
     def status(self) -> Status:

@@ -9,7 +9,6 @@ from msgspec import Meta, Struct
 from socratic_bench.documents.agreement import Agreement
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.estimates import Hazards, Mean, MinimumGate, Survival
-from socratic_bench.documents.pace import ModelPace
 from socratic_bench.documents.run import Timestamps
 from socratic_bench.documents.scalars import (
     SCHEMA_VERSION,
@@ -21,6 +20,7 @@ from socratic_bench.documents.scalars import (
     Timestamp,
     Version,
 )
+from socratic_bench.documents.throughput import ModelThroughput
 from socratic_bench.documents.usage import ActorUsage
 from socratic_bench.errors import Status
 from socratic_bench.types import EndReason, doc
@@ -228,7 +228,7 @@ class SweepDocument(Struct, frozen=True, kw_only=True):
     ] = None
     timestamps: Annotated[Timestamps, doc("begin and end of this process")] = Timestamps()
     pace: Annotated[
-        list[ModelPace], doc("how fast each model was asked in this process's time")
+        list[ModelThroughput], doc("how fast each model was asked in this process's time")
     ] = []
     notices: Annotated[list[str], doc("what people should know of how it was played")] = []
     end_reason: Annotated[

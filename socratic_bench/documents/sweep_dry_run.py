@@ -37,7 +37,7 @@ class ExpectedGroup(Struct, frozen=True, kw_only=True):
     high_usd: Annotated[CostUsd, doc("USD if replies are long; null as above")]
 
 
-class ExpectedPace(Struct, frozen=True, kw_only=True):
+class ExpectedThroughput(Struct, frozen=True, kw_only=True):
     """What a model would be sent in a region, by all actors."""
 
     model: Model
@@ -130,7 +130,9 @@ class SweepDryRun(Document, frozen=True, kw_only=True):
         dict[str, list[ExpectedGroup]],
         doc("by axis: the cells of each of its values, in their order"),
     ]
-    models: Annotated[list[ExpectedPace], doc("what each model would be sent, in each region")]
+    models: Annotated[
+        list[ExpectedThroughput], doc("what each model would be sent, in each region")
+    ]
     caching: Annotated[CachingSaves, doc("what prompt caching makes of it")]
     flex: Annotated[FlexSaves, doc("what the service tier flex would make of it")]
     budget: Annotated[SweepBudget | None, doc("if it is enough; null without --max-cost-usd")]

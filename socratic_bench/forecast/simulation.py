@@ -19,7 +19,7 @@ from socratic_bench.pricing.caching import PrefixCache
 from socratic_bench.providers.bedrock.observed import ObservedCapabilities, Options
 from socratic_bench.runner.budgets import budget_of
 from socratic_bench.runner.clock import utc_now
-from socratic_bench.runner.conclusion import closing_question
+from socratic_bench.runner.closing_judging import closing_question
 from socratic_bench.runner.items import ItemContext, Items, TurnsSoFar
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.record import GIVE_WAY_S

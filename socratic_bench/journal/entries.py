@@ -40,7 +40,7 @@ class Keyed(Struct, frozen=True):
     key: CallKey | None = None
 
 
-class Begun(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
+class RunEntry(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
     """The first entry: which run this is, and how it was asked for."""
 
     version: Annotated[Version, doc("1 had a judge's delimiters made of seed and call alone")]
@@ -84,7 +84,7 @@ class Timed(Struct, frozen=True, kw_only=True):
     ] = None
 
 
-class Asked(Timed, frozen=True, kw_only=True, tag_field="kind", tag="asked"):
+class RequestEntry(Timed, frozen=True, kw_only=True, tag_field="kind", tag="asked"):
     """A request is about to be sent; its upper bounds count if no result is ever noted."""
 
     key: Called
@@ -94,7 +94,7 @@ class Asked(Timed, frozen=True, kw_only=True, tag_field="kind", tag="asked"):
     output_tokens_at_most: OutputAtMost = None
 
 
-class Tried(Timed, frozen=True, kw_only=True, tag_field="kind", tag="attempt"):
+class FailedAttemptEntry(Timed, frozen=True, kw_only=True, tag_field="kind", tag="attempt"):
     """A request has failed, and another one may follow."""
 
     key: Called
@@ -128,7 +128,7 @@ class Noticed(Timed, frozen=True, kw_only=True, tag_field="kind", tag="notice"):
     text: Annotated[str, doc("the notice, in a sentence or two")]
 
 
-class Ended(Timed, frozen=True, kw_only=True, tag_field="kind", tag="end"):
+class EndEntry(Timed, frozen=True, kw_only=True, tag_field="kind", tag="end"):
     """How and when a process completed the run, and with how many turns at most."""
 
     turns: Turns
@@ -136,5 +136,7 @@ class Ended(Timed, frozen=True, kw_only=True, tag_field="kind", tag="end"):
     duration_s: Annotated[Seconds | None, doc("seconds at work, of all processes of the run")]
 
 
-JournalEntry = Begun | Process | Asked | Tried | Answered | Failed | Noticed | Ended
+JournalEntry = (
+    RunEntry | Process | RequestEntry | FailedAttemptEntry | Answered | Failed | Noticed | EndEntry
+)
 KINDS = tuple(str(entry.__struct_config__.tag) for entry in get_args(JournalEntry))

@@ -11,7 +11,7 @@ from orjson import Fragment
 
 from socratic_bench.documents.plain import entry_keys
 from socratic_bench.errors import ArtifactError, BenchError
-from socratic_bench.journal.entries import Answered, Asked, Failed, Timed
+from socratic_bench.journal.entries import Answered, Failed, RequestEntry, Timed
 from socratic_bench.store_ports import Journal
 from socratic_bench.types import CallKey
 
@@ -50,7 +50,7 @@ class Log:
         """A request is about to be sent; its upper bounds count if no result is ever noted."""
         self.has_asked = True
         self.add(
-            Asked(
+            RequestEntry(
                 key=key,
                 model_id=model_id,
                 at=self._now(),

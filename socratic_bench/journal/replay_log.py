@@ -13,15 +13,15 @@ from socratic_bench.errors import DamagedJournalError, ModelError, UsageError
 from socratic_bench.journal.entries import (
     KINDS,
     Answered,
-    Asked,
-    Begun,
-    Ended,
+    EndEntry,
     Failed,
+    FailedAttemptEntry,
     JournalEntry,
     Keyed,
     Noticed,
     Process,
-    Tried,
+    RequestEntry,
+    RunEntry,
 )
 from socratic_bench.journal.times import LAST_YEAR, Times, check_moments, possible_s
 from socratic_bench.types import Attempt, CallKey, Completion, EndReason, Role
@@ -59,7 +59,7 @@ class ReplayLog:
         self._answers: dict[CallKey, _Answer] = {}
         self._failures: list[tuple[Role, Attempt]] = []
         self._failed: dict[CallKey, ModelError] = {}
-        self.end: Ended | None = None
+        self.end: EndEntry | None = None
         self.times = Times(self.header.started_at)
         self._pending: dict[CallKey, list[Attempt]] = {}
         self.unreadable: tuple[str, ...] = ()
@@ -159,17 +159,17 @@ class ReplayLog:
                 self.turns = max(self.turns, entry.turns)
             case Noticed():
                 self.notices.append(entry.text)
-            case Ended():
+            case EndEntry():
                 self.end = replace(entry, duration_s=possible_s(entry.duration_s))
-            case Asked() | Tried():
+            case RequestEntry() | FailedAttemptEntry():
                 self.end = None
                 self._note(entry)
             case Answered() | Failed():
                 self._keep(entry)
-            case Begun():
+            case RunEntry():
                 return
 
-    def _note(self, entry: Asked | Tried) -> None:
+    def _note(self, entry: RequestEntry | FailedAttemptEntry) -> None:
         """A request of a call is on its way, or has failed and may be followed by another.
 
         The entry that ends the call lists all its requests again.
@@ -179,7 +179,7 @@ class ReplayLog:
             return
         attempts = self._pending.setdefault(key, [])
         is_under_way = bool(attempts) and attempts[-1].error == LOST
-        if isinstance(entry, Asked):
+        if isinstance(entry, RequestEntry):
             if is_under_way:
                 # Asked by another process, whose first entry is missing.
                 self._failures += [(key.role, attempt) for attempt in attempts]
@@ -210,10 +210,10 @@ class ReplayLog:
         self._answers[key] = _Answer(request_sha256=entry.request_sha256, outcome=outcome)
 
 
-def read_header(entry: Mapping[str, Any]) -> Begun:
+def read_header(entry: Mapping[str, Any]) -> RunEntry:
     """What a journal begins with. Raises `DamagedJournalError` for anything else."""
     try:
-        header = convert(entry, Begun)
+        header = convert(entry, RunEntry)
         header.turns  # noqa: B018 -- it is looked at
         check_moments(header.started_at)
         if header.started_at.year > LAST_YEAR:
@@ -249,7 +249,7 @@ def _error(failed: Failed) -> ModelError:
     return error
 
 
-def _lost(asked: Asked) -> Attempt:
+def _lost(asked: RequestEntry) -> Attempt:
     """A request whose process ended before its answer: a model may have worked on it."""
     return Attempt(
         started_at=asked.at,

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
 
-from socratic_bench.journal.entries import Answered, Asked, Ended, JournalEntry, Timed
+from socratic_bench.journal.entries import Answered, EndEntry, JournalEntry, RequestEntry, Timed
 from socratic_bench.types import MOST
 
 # Later times leave a clock no room to go on.
@@ -77,11 +77,11 @@ class Times:
 def _written_at(entry: Timed) -> datetime | None:
     """The time of day that an entry tells of its end, if it does."""
     match entry:
-        case Asked():
+        case RequestEntry():
             return entry.at
         case Answered():
             return entry.completion.finished_at
-        case Ended():
+        case EndEntry():
             return entry.completed_at
         case _:
             return None

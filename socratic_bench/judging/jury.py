@@ -13,9 +13,9 @@ from socratic_bench.judging.judge import Judge, unanswered
 from socratic_bench.ports import ClosingQuestion, JudgeInput, Model
 from socratic_bench.settings import CoreConfig
 from socratic_bench.turns import (
+    ClosingResult,
     ClosingVerdict,
     ClosingVote,
-    Concluded,
     Judged,
     JuryRule,
     Rubric,
@@ -91,7 +91,7 @@ class Jury(Struct, frozen=True, kw_only=True):
             rule=self.rule if len(votes) > 1 else None,
         )
 
-    def conclude(self, question: ClosingQuestion) -> Concluded:
+    def conclude(self, question: ClosingQuestion) -> ClosingResult:
         """What the jury makes of the episode as a whole, each finding by the majority of votes."""
         from socratic_bench.judging.closing import conclude
 
@@ -104,7 +104,9 @@ class Jury(Struct, frozen=True, kw_only=True):
         )
         calls = tuple(call for one in found for call in one.calls)
         outcome = self._closed(question, votes)
-        return Concluded(outcome=outcome, calls=calls, finished_at=self._end(calls), votes=votes)
+        return ClosingResult(
+            outcome=outcome, calls=calls, finished_at=self._end(calls), votes=votes
+        )
 
     def _closed(
         self, question: ClosingQuestion, votes: Sequence[ClosingVote]

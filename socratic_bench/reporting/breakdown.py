@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from socratic_bench.reporting.board import MODEL, mark, shown
 from socratic_bench.reporting.cell_charts import shares
 from socratic_bench.reporting.charts import extent, intervals
+from socratic_bench.reporting.leaderboard import MODEL, mark, shown
 from socratic_bench.reporting.palette import DARK_STEPS
 from socratic_bench.reporting.parts import (
     UNKNOWN,

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from msgspec import Struct
 
 from socratic_bench.documents.usage import Percentiles
-from socratic_bench.reporting.board import MODEL, mark, mean_usd, places_of, shown, side
 from socratic_bench.reporting.charts import extent, intervals
+from socratic_bench.reporting.leaderboard import MODEL, mark, mean_usd, places_of, shown, side
 from socratic_bench.reporting.parts import UNKNOWN, Chart, Figure, Section, columns, number, usd
 from socratic_bench.reporting.rows import TurnRow
 from socratic_bench.reporting.scatter_charts import scatter

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from socratic_bench.documents.correction import CorrectionDocument
-from socratic_bench.reporting.files import Form, Made, file_problem, folder_problem
+from socratic_bench.reporting.files import Form, RenderedFile, file_problem, folder_problem
 from socratic_bench.reporting.parts import Chart
 from socratic_bench.reporting.rows import Rows
 
@@ -35,7 +35,7 @@ class Export(Struct, frozen=True, kw_only=True):
     sentences: list[str]
     sections: list[str]
     left_out: list[str]
-    files: list[Made]
+    files: list[RenderedFile]
 
 
 def problems_of(asked: Mapping[str, str]) -> list[str]:
@@ -95,13 +95,13 @@ def export(
         from socratic_bench.reporting.html import page_of
 
         page = page_of(study, report, max_bytes)
-        files.append(Made(form="html", path=asked["html"], body=page.body))
+        files.append(RenderedFile(form="html", path=asked["html"], body=page.body))
         left_out, names = [*page.left_out], [*names, "transcripts"]
     if "markdown" in asked:
         from socratic_bench.reporting.markdown import markdown_of
 
         body = markdown_of(report).encode()
-        files.append(Made(form="markdown", path=asked["markdown"], body=body))
+        files.append(RenderedFile(form="markdown", path=asked["markdown"], body=body))
     charts = [one.chart for section in report.sections for one in section.figures if one.chart]
     return Export(
         models=[*report.models],
@@ -112,7 +112,7 @@ def export(
     )
 
 
-def _tables(rows: Rows, asked: Mapping[str, str]) -> Iterator[Made]:
+def _tables(rows: Rows, asked: Mapping[str, str]) -> Iterator[RenderedFile]:
     if not {*asked} & {*_TABLES}:
         return
     from socratic_bench.reporting.table_files import csv_of, parquet_of
@@ -127,8 +127,8 @@ def _tables(rows: Rows, asked: Mapping[str, str]) -> Iterator[Made]:
         yield from (_in(asked, "parquet", one.name, parquet_of(one, place)) for one in made)
 
 
-def _charts(charts: list[Chart], asked: Mapping[str, str]) -> Iterator[Made]:
-    from socratic_bench.reporting.drawing import drawn_on_paper, painted
+def _charts(charts: list[Chart], asked: Mapping[str, str]) -> Iterator[RenderedFile]:
+    from socratic_bench.reporting.svg import drawn_on_paper, painted
 
     if "png" in asked:
         yield from (_in(asked, "png", one.name, painted(one)) for one in charts)
@@ -136,5 +136,5 @@ def _charts(charts: list[Chart], asked: Mapping[str, str]) -> Iterator[Made]:
         yield from (_in(asked, "svg", one.name, drawn_on_paper(one)) for one in charts)
 
 
-def _in(asked: Mapping[str, str], form: Form, name: str, body: bytes) -> Made:
-    return Made(form=form, path=str(Path(asked[form], f"{name}.{form}")), body=body)
+def _in(asked: Mapping[str, str], form: Form, name: str, body: bytes) -> RenderedFile:
+    return RenderedFile(form=form, path=str(Path(asked[form], f"{name}.{form}")), body=body)

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from socratic_bench.reporting.board import MODEL
 from socratic_bench.reporting.breakdown import spaced
+from socratic_bench.reporting.leaderboard import MODEL
 from socratic_bench.reporting.parts import Figure, Section, columns, words
 from socratic_bench.reporting.rows import RunRow
 from socratic_bench.reporting.study import Study

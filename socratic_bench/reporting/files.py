@@ -14,7 +14,7 @@ from socratic_bench.errors import ArtifactError
 Form = Literal["html", "markdown", "csv", "parquet", "png", "svg"]
 
 
-class Made(Struct, frozen=True, kw_only=True):
+class RenderedFile(Struct, frozen=True, kw_only=True):
     """What is to stand in a file; `form` is what it is, such as html."""
 
     form: Form
@@ -41,7 +41,7 @@ def folder_problem(path: str) -> str | None:
     return None if target.absolute().parent.is_dir() else f"There is no folder {target.parent}."
 
 
-def write_all(files: Sequence[Made]) -> None:
+def write_all(files: Sequence[RenderedFile]) -> None:
     """All of them in place of what is there, each whole, once all could be written beside it.
 
     Raises `ArtifactError` for what cannot be written; no draft stays.
@@ -63,7 +63,7 @@ def write_all(files: Sequence[Made]) -> None:
             Path(draft).unlink(missing_ok=True)
 
 
-def _write_draft(one: Made, drafts: list[tuple[str, Path]]) -> None:
+def _write_draft(one: RenderedFile, drafts: list[tuple[str, Path]]) -> None:
     target = Path(one.path)
     if target.is_dir():
         raise IsADirectoryError(EISDIR, os.strerror(EISDIR))

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from socratic_bench.documents.estimates import Mean
 from socratic_bench.ports import MetricInfo
-from socratic_bench.reporting.board import MODEL, mark, places_of, shown
 from socratic_bench.reporting.charts import extent, intervals
+from socratic_bench.reporting.leaderboard import MODEL, mark, places_of, shown
 from socratic_bench.reporting.parts import UNKNOWN, Chart, Figure, Section, columns, number
 from socratic_bench.reporting.study import Estimate, Study
 from socratic_bench.views import MetricGroup

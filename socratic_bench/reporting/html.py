@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from socratic_bench.errors import UsageError
-from socratic_bench.reporting.drawing import drawn
 from socratic_bench.reporting.evidence import shown_text
 from socratic_bench.reporting.parts import counted
 from socratic_bench.reporting.report import Report
 from socratic_bench.reporting.rows import RunRow
 from socratic_bench.reporting.study import Study
+from socratic_bench.reporting.svg import drawn
 from socratic_bench.reporting.transcripts import transcripts
 from socratic_bench.version import VERSION
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from socratic_bench.documents.correction import Corrected, CorrectionDocument, Estimated
 from socratic_bench.ports import MetricInfo
-from socratic_bench.reporting.board import MODEL, mark, shown
 from socratic_bench.reporting.breakdown import spaced
 from socratic_bench.reporting.charts import intervals
+from socratic_bench.reporting.leaderboard import MODEL, mark, shown
 from socratic_bench.reporting.parts import (
     UNKNOWN,
     Chart,

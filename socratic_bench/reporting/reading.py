@@ -15,7 +15,7 @@ from socratic_bench.comparison.places import Found, failed_cells_at
 from socratic_bench.comparison.stored_run import StoredRun, benchmark_of, read_run
 from socratic_bench.converting import convert
 from socratic_bench.documents.judge import Juror, silent_of
-from socratic_bench.documents.judge_status import Held, HeldJudge, JudgeStatus
+from socratic_bench.documents.judge_status import JudgeIdentity, JudgeStatus, StoredCalibration
 from socratic_bench.documents.sweep import CellRow
 from socratic_bench.errors import Mistakes, UsageError
 from socratic_bench.ports import Benchmark
@@ -34,7 +34,7 @@ def read_rows(
     arguments: Sequence[str],
     region: Callable[[], str],
     judging: str | None = None,
-    held: Sequence[Held] = (),
+    held: Sequence[StoredCalibration] = (),
 ) -> Rows:
     """A run that several arguments have counts once. If a `judging` is named, its verdicts count in
     place of the first. What runs say of their judges' calibration gives way to that by `held`, if
@@ -69,13 +69,13 @@ def read_rows(
     )
 
 
-def _held_to(row: RunRow, held: Sequence[Held]) -> RunRow:
+def _held_to(row: RunRow, held: Sequence[StoredCalibration]) -> RunRow:
     judge = row.document.get("judge")
     if judge is None:
         return row
     context, jurors = row.at("inputs.judge_context"), judge.get("jurors") or []
     asked = replace(
-        convert(judge, HeldJudge),
+        convert(judge, JudgeIdentity),
         silent=silent_of(convert(jurors, list[Juror])),
         **({} if context is None else {"context": context}),
     )

@@ -5,19 +5,19 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from socratic_bench.documents.correction import CorrectionDocument
-from socratic_bench.reporting.board import axes, board
 from socratic_bench.reporting.breakdown import events, findings, kinds
-from socratic_bench.reporting.course import by_turn, single_and_many, survival
 from socratic_bench.reporting.effort import cost, latency
 from socratic_bench.reporting.endurance import endurances
 from socratic_bench.reporting.failures import failures
 from socratic_bench.reporting.groups import groups
 from socratic_bench.reporting.judges import jury, labelled
+from socratic_bench.reporting.leaderboard import axes, board
 from socratic_bench.reporting.opening import Opening, opening
 from socratic_bench.reporting.parts import Section
 from socratic_bench.reporting.samples import samples
 from socratic_bench.reporting.settings import settings
 from socratic_bench.reporting.study import Study
+from socratic_bench.reporting.trajectories import by_turn, single_and_many, survival
 
 
 class Report(Struct, frozen=True, kw_only=True):

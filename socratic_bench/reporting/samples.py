@@ -1,7 +1,7 @@
 """Each sample with each model."""
 
-from socratic_bench.reporting.board import places_of
 from socratic_bench.reporting.cell_charts import heat_map
+from socratic_bench.reporting.leaderboard import places_of
 from socratic_bench.reporting.palette import STEPS
 from socratic_bench.reporting.parts import Chart, Figure, Section, columns, counted, number, words
 from socratic_bench.reporting.study import Study

@@ -6,8 +6,8 @@ from functools import partial
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from socratic_bench.documents.usage import Percentiles
-from socratic_bench.reporting.board import MODEL, mark, places_of, shown
 from socratic_bench.reporting.charts import extent, intervals
+from socratic_bench.reporting.leaderboard import MODEL, mark, places_of, shown
 from socratic_bench.reporting.parts import UNKNOWN, Chart, Figure, Section, columns, number, words
 from socratic_bench.reporting.rows import RunRow
 from socratic_bench.reporting.study import Study

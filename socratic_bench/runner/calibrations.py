@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.converting import decode
-from socratic_bench.documents.judge_status import Held
+from socratic_bench.documents.judge_status import StoredCalibration
 from socratic_bench.errors import Problem, UsageError
 from socratic_bench.settings import (
     MAX_STORED_BYTES,
@@ -22,14 +22,14 @@ FILE = ".json"
 _KEPT = "calibrations/run-"
 
 
-def read_calibrations(config: RunConfig) -> tuple[Held, ...]:
+def read_calibrations(config: RunConfig) -> tuple[StoredCalibration, ...]:
     """None if none is named. See `calibrations_at`."""
     if config.calibration is None:
         return ()
     return calibrations_at(config.calibration, lambda: config.region or OFFLINE_REGION)
 
 
-def calibrations_at(name: str, region: Callable[[], str]) -> tuple[Held, ...]:
+def calibrations_at(name: str, region: Callable[[], str]) -> tuple[StoredCalibration, ...]:
     """The calibration of a file, be it in a bucket, or all that `calibrate` has kept in an output
     folder or below a prefix of a bucket; `region` is that of buckets.
 
@@ -49,7 +49,7 @@ def calibrations_at(name: str, region: Callable[[], str]) -> tuple[Held, ...]:
 
 
 @lru_cache(maxsize=8)
-def _in_bucket(name: str, region: str) -> tuple[Held, ...]:
+def _in_bucket(name: str, region: str) -> tuple[StoredCalibration, ...]:
     """Asked for once, and not by each cell of a sweep."""
     if not name.endswith(FILE):
         return _kept(name, lambda: region)
@@ -60,7 +60,7 @@ def _in_bucket(name: str, region: str) -> tuple[Held, ...]:
     return (_decoded(body, name),)
 
 
-def _kept(root: str, region: Callable[[], str]) -> tuple[Held, ...]:
+def _kept(root: str, region: Callable[[], str]) -> tuple[StoredCalibration, ...]:
     store = store_at(root.rstrip("/").removesuffix(FOLDER) or root, region)
     keys = [key for key in store.keys(_KEPT) if key.endswith(FILE)]
     bodies = {key: body for key in keys if (body := store.get(key)) is not None}
@@ -69,9 +69,9 @@ def _kept(root: str, region: Callable[[], str]) -> tuple[Held, ...]:
     return tuple(_decoded(body, store.location(key)) for key, body in bodies.items())
 
 
-def _decoded(body: bytes, name: str) -> Held:
+def _decoded(body: bytes, name: str) -> StoredCalibration:
     try:
-        return decode(body, Held)
+        return decode(body, StoredCalibration)
     except ValueError as error:
         raise _mistake(name, f"is no calibration: {error}") from error
 

@@ -8,16 +8,16 @@ from socratic_bench.documents import encode
 from socratic_bench.documents.place import Place
 from socratic_bench.documents.result import RunResult
 from socratic_bench.errors import ENDINGS, ArtifactError, BenchError
-from socratic_bench.journal.entries import Ended
+from socratic_bench.journal.entries import EndEntry
 from socratic_bench.ports import EpisodeResult
-from socratic_bench.runner.conclusion import Outcome, is_open, metrics_of, words_of
+from socratic_bench.runner.closing_judging import Outcome, is_open, metrics_of, words_of
 from socratic_bench.runner.gates import missing_verdicts, shortfalls
 from socratic_bench.runner.record import Record
 from socratic_bench.runner.resuming_hints import say_how_to_go_on
 from socratic_bench.runner.scope import RunScope
 from socratic_bench.runner.stores import RunStores
 from socratic_bench.store_ports import ArtifactStore
-from socratic_bench.turns import Concluded, Turn
+from socratic_bench.turns import ClosingResult, Turn
 
 # How long a run that was told to end still waits for pending writes. All such waits together are
 # shorter than the two seconds after a signal.
@@ -116,14 +116,16 @@ class Closing(Struct, frozen=True):
     def _log_end(self, result: RunResult) -> None:
         if self.scope.log and not self._was_complete:
             self.scope.log.add(
-                Ended(
+                EndEntry(
                     turns=self.scope.config.turns,
                     completed_at=result.completed_at,
                     duration_s=result.duration_s,
                 )
             )
 
-    def _summed_up(self, outcome: Outcome, turns: Turns, concluded: Concluded | None) -> RunResult:
+    def _summed_up(
+        self, outcome: Outcome, turns: Turns, concluded: ClosingResult | None
+    ) -> RunResult:
         scope, plan = self.scope, self.scope.plan
         error = outcome if isinstance(outcome, BenchError) else None
         ended = outcome if isinstance(outcome, EpisodeResult) else None

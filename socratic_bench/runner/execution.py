@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from socratic_bench.errors import BenchError, InternalError, ModelError, Stopped, UsageError
 from socratic_bench.runner.actors import Actors
-from socratic_bench.runner.conclusion import Outcome
+from socratic_bench.runner.closing_judging import Outcome
 from socratic_bench.runner.record import Record
 from socratic_bench.runner.resume import AcquiredRun, RunAcquisition
 from socratic_bench.runner.scope import RunScope

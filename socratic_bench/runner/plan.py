@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from socratic_bench.benchmarks import RunConfig, load_benchmark
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.journal import Identity
-from socratic_bench.parts import Cast
+from socratic_bench.parts import BenchmarkSpec
 from socratic_bench.ports import Benchmark, Episode
 from socratic_bench.providers import load_provider
 from socratic_bench.redaction import look_again
@@ -21,7 +21,7 @@ from socratic_bench.turns import Rubric
 from socratic_bench.types import JUDGE, Role
 
 if TYPE_CHECKING:
-    from socratic_bench.documents.judge_status import Held
+    from socratic_bench.documents.judge_status import StoredCalibration
     from socratic_bench.pricing.table import PriceTable
 
 SEED_BITS = 32
@@ -50,7 +50,7 @@ class Plan(Struct, frozen=True):
     benchmark: Benchmark
     episode: Episode
     prices: "PriceTable | None" = None
-    held_judges: "Sequence[Held]" = ()
+    held_judges: "Sequence[StoredCalibration]" = ()
     seed_given: bool = True
     earlier: "Plan | None" = None
     run_id: str | None = None
@@ -169,7 +169,7 @@ def prepare(
     held_judges = _held_judges(config, found)
     try:
         prices = read_prices(config, price_tables)
-        cast = chosen.cast if chosen else Cast()
+        cast = chosen.cast if chosen else BenchmarkSpec()
         found.extend(unknown_prices(config, prices, cast, is_judged=is_judged))
     except UsageError as error:
         found.extend(error.said)
@@ -179,7 +179,7 @@ def prepare(
     return replace(plan, earlier=_earlier(plan, flagged)) if config.resume else plan
 
 
-def _held_judges(config: RunConfig, found: list[Words]) -> "Sequence[Held]":
+def _held_judges(config: RunConfig, found: list[Words]) -> "Sequence[StoredCalibration]":
     if config.calibration is None:
         return ()
     from socratic_bench.runner.calibrations import read_calibrations

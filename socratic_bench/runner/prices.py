@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.errors import Problem, UsageError
-from socratic_bench.parts import Cast
+from socratic_bench.parts import BenchmarkSpec
 from socratic_bench.settings import read_bounded
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _read(name: str) -> "PriceTable":
 def unknown_prices(
     config: RunConfig,
     table: "PriceTable | None",
-    cast: Cast,
+    cast: BenchmarkSpec,
     *,
     is_judged: bool,
 ) -> Iterator[Problem]:

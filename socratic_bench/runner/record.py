@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from socratic_bench.errors import BenchError, InternalError
-from socratic_bench.runner.conclusion import Conclusion, Outcome
+from socratic_bench.runner.closing_judging import ClosingJudging, Outcome
 from socratic_bench.runner.items import TurnsSoFar
 from socratic_bench.runner.scope import RunScope
 from socratic_bench.runner.stores import Document, RunStores
 from socratic_bench.threads import Workers
-from socratic_bench.turns import Concluded, Turn, without_words
+from socratic_bench.turns import ClosingResult, Turn, without_words
 
 if TYPE_CHECKING:
     from socratic_bench.judging.jury import Jury
@@ -48,7 +48,7 @@ class Record:
         self._entering: dict[int, Future[None]] = {}
         self._judging: dict[int, Future[None]] = {}
         self._turn_worker = self._judges = Workers(scope.services.threads, 1)
-        self._conclusion = Conclusion(scope, self._keep_conclusion)
+        self._conclusion = ClosingJudging(scope, self._keep_conclusion)
 
     def judge_by(self, judge: "Callable[[], Jury | None]") -> None:
         """Before the first turn: what tells, once there is something to judge, who judges; `None`
@@ -106,7 +106,7 @@ class Record:
         left = {at for at, future in entering if not future.done() or future.cancelled()}
         return tuple(self._measured(at) if at in left else turn for at, turn in turns)
 
-    def concluded(self) -> Concluded | None:
+    def concluded(self) -> ClosingResult | None:
         """What came of asking about the episode as a whole, frozen like the turns."""
         return self._conclusion.final()
 
@@ -207,7 +207,7 @@ class Record:
         ):
             self._scope.listener.on_judged(turn)
 
-    def _keep_conclusion(self, concluded: Concluded) -> None:
+    def _keep_conclusion(self, concluded: ClosingResult) -> None:
         from socratic_bench.documents.closing_file import ClosingFile
 
         run_id, judge = self._scope.keys.run_id, self._conclusion.judge()

@@ -13,7 +13,7 @@ from socratic_bench.calling.cancel_token import CancelToken, in_time
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import DamagedJournalError, Problem, UsageError
 from socratic_bench.journal import Identity, ReplayLog
-from socratic_bench.journal.entries import VERSION, Begun, Process
+from socratic_bench.journal.entries import VERSION, Process, RunEntry
 from socratic_bench.journal.replay_log import impossible, read_header
 from socratic_bench.journal.replicated_journal import ReplicatedJournal, distinct
 from socratic_bench.runner.plan import Plan
@@ -201,7 +201,7 @@ class RunAcquisition(Struct, frozen=True, kw_only=True):
     def _begin(self, plan: Plan) -> AcquiredRun:
         identity = plan.identity
         header = plain_keys(
-            Begun(
+            RunEntry(
                 version=VERSION,
                 run_id=self.new_run_id,
                 digest=identity.digest,

@@ -3,7 +3,7 @@
 import shlex
 from itertools import takewhile
 
-from socratic_bench.errors import ArtifactError, BenchError, Problem, TakenOverError
+from socratic_bench.errors import ArtifactError, BenchError, LeaseLostError, Problem
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.resume import AcquiredRun
 from socratic_bench.settings import CoreConfig
@@ -27,7 +27,7 @@ def say_how_to_go_on(
     """Add it to the hints of what ended a run, if there is something to go on with."""
     if acquired is None or error.end_reason in ("usage", "internal"):
         return
-    if isinstance(error, TakenOverError):
+    if isinstance(error, LeaseLostError):
         return
     if not any(entry.get("kind") == "answered" for entry in acquired.journal.entries):
         return

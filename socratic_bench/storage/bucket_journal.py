@@ -15,7 +15,7 @@ from socratic_bench.storage.bucket_chain import FoundEntries, Link
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.lease import Lease
-from socratic_bench.store_ports import Entry, Kept
+from socratic_bench.store_ports import Entry, StoredObject
 
 # If S3 is further behind than this, requests no longer wait until they are noted there.
 WAIT_MAX_S = 2.0
@@ -137,7 +137,7 @@ class EntryStore:
             self._bucket.put(self._index, b"")
         self.kept.add(key)
 
-    def missing(self, kept: Mapping[str, Kept]) -> Sequence[str] | None:
+    def missing(self, kept: Mapping[str, StoredObject]) -> Sequence[str] | None:
         """See `socratic_bench.store_ports.ArtifactStore`, also of earlier processes' files."""
         del kept
         sizes = {key: len(body) for key, body in [*self.bodies.items()] if key in self.kept}

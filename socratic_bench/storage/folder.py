@@ -12,8 +12,8 @@ from typing import TypeVar
 import orjson
 
 from socratic_bench.errors import ArtifactError, Problem, UsageError
-from socratic_bench.storage.tree import OutsideError, Tree
-from socratic_bench.store_ports import Kept
+from socratic_bench.storage.tree import PathTraversalError, Tree
+from socratic_bench.store_ports import StoredObject
 
 Result = TypeVar("Result")
 
@@ -108,11 +108,11 @@ class FolderStore:
         finally:
             os.close(descriptor)
 
-    def missing(self, kept: Mapping[str, Kept]) -> Sequence[str]:
+    def missing(self, kept: Mapping[str, StoredObject]) -> Sequence[str]:
         """See `socratic_bench.store_ports.ArtifactStore`."""
         return [key for key, was in kept.items() if not self._has(key, was)]
 
-    def _has(self, key: str, was: Kept) -> bool:
+    def _has(self, key: str, was: StoredObject) -> bool:
         try:
             found = self._tree.read(key, bound=was.n_bytes)
         except OSError:
@@ -140,7 +140,7 @@ def _may_change(key: str, content: bytes, body: bytes) -> bool:
 
 def mending(error: Exception) -> str:
     """What to do about a file in the folder that cannot be written."""
-    if isinstance(error, OutsideError):
+    if isinstance(error, PathTraversalError):
         return "Remove the links within the output folder, then run again."
     return "Free space or mend the permissions of the output folder, then run again."
 

@@ -24,8 +24,8 @@ from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import (
     ArtifactError,
     BenchError,
+    LeaseLostError,
     StoreOutageError,
-    TakenOverError,
     UsageError,
 )
 from socratic_bench.storage.bucket import Bucket, Stored
@@ -164,7 +164,7 @@ class Lease:
     def lost(self) -> ArtifactError:
         """Tell the run that it has been taken over; the error that says so."""
         self._is_lost = True
-        error = TakenOverError(
+        error = LeaseLostError(
             f"Another process holds {self._run_id} now: {self._owner()}.",
             hint="Let the other process end it. Nothing more was written by this one.",
         )
@@ -251,7 +251,7 @@ class Lease:
         return seen.age_s > seen.lease.ttl_s + CLOCK_GRAIN_S or now_s - since_s > seen.lease.ttl_s
 
     def _say_once(self, error: ArtifactError) -> None:
-        is_passing = isinstance(error, (StoreOutageError, TakenOverError))
+        is_passing = isinstance(error, (StoreOutageError, LeaseLostError))
         if not is_passing and not self._has_complained:
             self._has_complained = True
             self._terms.notice(

@@ -8,7 +8,7 @@ from socratic_bench.errors import ArtifactError, Problem, StoreOutageError, Usag
 from socratic_bench.storage.bucket import Bucket
 from socratic_bench.storage.bucket_clients import Notice
 from socratic_bench.storage.bucket_faults import SDK_ERRORS
-from socratic_bench.store_ports import Kept
+from socratic_bench.store_ports import StoredObject
 
 MISSING = ("404", "NoSuchBucket", "NotFound")
 CHECK_TIMEOUT_S = 2
@@ -77,7 +77,7 @@ class S3Store:
     def put(self, key: str, body: bytes) -> None:
         self.bucket.put(key, body)
 
-    def missing(self, kept: Mapping[str, Kept]) -> Sequence[str] | None:
+    def missing(self, kept: Mapping[str, StoredObject]) -> Sequence[str] | None:
         """See `socratic_bench.store_ports.ArtifactStore`."""
         return self.bucket.missing({key: found.n_bytes for key, found in kept.items()})
 

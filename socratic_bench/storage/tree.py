@@ -25,7 +25,7 @@ sync_content: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
 MOST_OPEN_FOLDERS = 64
 
 
-class OutsideError(OSError):
+class PathTraversalError(OSError):
     """A key or a link that leads out of the folder, or may."""
 
     def __init__(self) -> None:
@@ -148,7 +148,7 @@ class Tree:
         """Open for as long as it is held, and the name in it."""
         *folders, name = key.split("/")
         if _NO_NAMES & {*folders} or name == "..":
-            raise OutsideError
+            raise PathTraversalError
         return self._open_folder(tuple(folders), make=make), name
 
     def _open_folder(self, names: tuple[str, ...], *, make: bool) -> _Folder:
@@ -194,7 +194,7 @@ def _content(folder: int, name: str) -> bytes | None:
             descriptor = open_regular(name, os.O_RDONLY | os.O_NOFOLLOW, folder=folder)
     except FileNotFoundError:
         return None
-    except OutsideError:
+    except PathTraversalError:
         return b""
     try:
         return read_open(descriptor, MAX_STORED_BYTES)
@@ -219,7 +219,7 @@ def _enter(folder: int, name: str, *, make: bool) -> tuple[int, bool]:
 
 @contextmanager
 def _told_apart(folder: int, name: str) -> Iterator[None]:
-    """What fails because of a link is an `OutsideError`; one to a device is no file anyway."""
+    """What fails because of a link is a `PathTraversalError`; one to a device is no file anyway."""
     try:
         yield
     except OSError as error:
@@ -230,7 +230,7 @@ def _told_apart(folder: int, name: str) -> Iterator[None]:
         target = _kind(folder, name, follow=True)
         if target and not (stat.S_ISREG(target) or stat.S_ISDIR(target)):
             raise OSError(errno.EINVAL, "it is no regular file") from error
-        raise OutsideError from error
+        raise PathTraversalError from error
 
 
 def _kind(folder: int, name: str, *, follow: bool) -> int:

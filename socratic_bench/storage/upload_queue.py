@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from socratic_bench.errors import ArtifactError, StoreOutageError
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.settings import MAX_ATTEMPTS
-from socratic_bench.store_ports import ArtifactStore, Kept
+from socratic_bench.store_ports import ArtifactStore, StoredObject
 from socratic_bench.threads import RequestThreads, Workers
 
 WRITERS = 4
@@ -113,7 +113,7 @@ class UploadQueue:
         # Since the final wait began, or the store last took something.
         self._since_s = 0.0
         self._outage: StoreOutageError | None = None
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, StoredObject] = {}
 
     def submit(self, upload: Upload, then: Callable[[], None]) -> Future[None]:
         """Deliver, and call `then` once the store has it."""
@@ -162,7 +162,7 @@ class UploadQueue:
             if isinstance(error, StoreOutageError):
                 self._outage = error
             raise
-        self._kept[upload.key] = Kept(n_bytes=len(body), sha256=upload.sha256)
+        self._kept[upload.key] = StoredObject(n_bytes=len(body), sha256=upload.sha256)
         upload.error = self._outage = None
         self._since_s = self._policy.monotonic_s()
 

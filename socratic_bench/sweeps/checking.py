@@ -11,17 +11,17 @@ from socratic_bench.benchmarks import RunConfig, load_benchmark
 from socratic_bench.calling.rate_targets import RateTargets
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.runner import prepare
-from socratic_bench.sweeps.asked import Asked, names_any
 from socratic_bench.sweeps.bounds import Feasibility, misnamed, without_extra
 from socratic_bench.sweeps.grid import MODEL, axis_settings
 from socratic_bench.sweeps.plan_models import TARGETS
+from socratic_bench.sweeps.request import SweepRequest, names_any
 
 if TYPE_CHECKING:
     from socratic_bench.pricing.table import PriceTable
 
 
 def check(
-    asked: Asked,
+    asked: SweepRequest,
     problems: Sequence[Words],
     has_intervals: Callable[[], bool] = lambda: True,
     *,
@@ -64,7 +64,7 @@ def check(
         raise UsageError([*found], hint="socratic-runner sweep --help lists every flag.")
 
 
-def _misbounded(asked: Asked, has_intervals: Callable[[], bool]) -> Iterator[Words]:
+def _misbounded(asked: SweepRequest, has_intervals: Callable[[], bool]) -> Iterator[Words]:
     """What is wrong with bounds on all runs of a model, whatever is played."""
     if not asked.bounds:
         return
@@ -82,7 +82,7 @@ def _named_by(config: RunConfig) -> Iterator[str]:
         yield from chain.from_iterable(parts.asked_models(config, is_judged=True).values())
 
 
-def _is_unsaid_who(asked: Asked, problems: Sequence[Words]) -> bool:
+def _is_unsaid_who(asked: SweepRequest, problems: Sequence[Words]) -> bool:
     """Whether a setting by which a model is called cannot be read."""
     try:
         actors = load_benchmark(asked.grid.base.benchmark).parts.everyone
@@ -95,7 +95,7 @@ def _is_unsaid_who(asked: Asked, problems: Sequence[Words]) -> bool:
     )
 
 
-def _targets_of_none(asked: Asked, called: Collection[str]) -> list[Problem]:
+def _targets_of_none(asked: SweepRequest, called: Collection[str]) -> list[Problem]:
     """A limit of a model that no cell calls is a slip. A plan's models need not all be played."""
     known = {*called, *asked.plan.ids}
     named = {

@@ -14,7 +14,7 @@ from socratic_bench.documents.sweep_dry_run import (
     ASSUMPTIONS,
     CachingSaves,
     ExpectedGroup,
-    ExpectedPace,
+    ExpectedThroughput,
     Extent,
     FlexSaves,
     RefusedCells,
@@ -29,11 +29,8 @@ from socratic_bench.pricing.table import PriceSource
 from socratic_bench.runner import Plan, prepare
 from socratic_bench.runner.plan import draw_seed
 from socratic_bench.storage.listing import ListedStores
-from socratic_bench.sweeps.asked import Asked
 from socratic_bench.sweeps.earlier import begun_earlier, left
-from socratic_bench.sweeps.grid import MODEL, Cell
-from socratic_bench.sweeps.index import CellIndex
-from socratic_bench.sweeps.reckoning import (
+from socratic_bench.sweeps.forecast_totals import (
     TOTAL,
     Kind,
     Usd,
@@ -43,12 +40,15 @@ from socratic_bench.sweeps.reckoning import (
     sum_usage,
     sum_usd,
 )
+from socratic_bench.sweeps.grid import MODEL, Cell
+from socratic_bench.sweeps.index import CellIndex
+from socratic_bench.sweeps.request import SweepRequest
 from socratic_bench.sweeps.timing import Timing, key
 from socratic_bench.types import EndReason, Json
 
 
 def forecast_sweep(
-    asked: Asked,
+    asked: SweepRequest,
     call: Callable[[str], str] = str,
     sleep: Callable[[float], None] = time.sleep,
 ) -> SweepDryRun:
@@ -72,7 +72,9 @@ def forecast_sweep(
     return sweep.document()
 
 
-def _earlier(asked: Asked, sleep: Callable[[float], None]) -> tuple[int, Mapping[str, CellRow]]:
+def _earlier(
+    asked: SweepRequest, sleep: Callable[[float], None]
+) -> tuple[int, Mapping[str, CellRow]]:
     """The seed of the sweep that is gone on with, and how its cells ended; else a seed."""
     seed, grid = asked.grid.base.seed, asked.grid
     if asked.settings.resume:
@@ -87,7 +89,7 @@ class _SweepForecast:
     """A sweep of which these cells are forecast; others have cost `spent_usd`."""
 
     def __init__(
-        self, asked: Asked, cells: Sequence[Cell], forecaster: Forecaster, spent_usd: float
+        self, asked: SweepRequest, cells: Sequence[Cell], forecaster: Forecaster, spent_usd: float
     ) -> None:
         self._asked = asked
         self._cells = cells
@@ -211,11 +213,11 @@ class _SweepForecast:
                 high_usd=usd("long"),
             )
 
-    def _paces(self) -> Iterator[ExpectedPace]:
+    def _paces(self) -> Iterator[ExpectedThroughput]:
         for place, load in sum_loads(self.kinds, "likely").items():
             target = self._timing.target(place)
             at_targets_s = self._timing.at_targets_s(place, load)
-            yield ExpectedPace(
+            yield ExpectedThroughput(
                 model=place[0],
                 region=place[1],
                 requests=load.requests,

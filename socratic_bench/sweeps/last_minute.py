@@ -13,7 +13,7 @@ from socratic_bench.journal.replay_log import LOST
 from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.settings import BEDROCK
 from socratic_bench.store_ports import Entry
-from socratic_bench.sweeps.asked import Asked
+from socratic_bench.sweeps.request import SweepRequest
 from socratic_bench.types import Attempt, Completion
 
 
@@ -30,7 +30,7 @@ def sent_requests(journals: Iterable[Sequence[Entry]]) -> list[SentRequest]:
     return [one for entries in journals for one in _of_journal(entries)]
 
 
-def with_look(sent: Sequence[SentRequest], asked: Asked) -> list[SentRequest]:
+def with_look(sent: Sequence[SentRequest], asked: SweepRequest) -> list[SentRequest]:
     """With the requests of the look at all models, which no journal tells: each process has had one
     by the time of its last request.
     """

@@ -14,21 +14,21 @@ from ulid import ULID
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.calling.cancel_token import CancelToken, in_time
 from socratic_bench.calling.rate_targets import SentRequest
-from socratic_bench.documents.pace import ModelPace
 from socratic_bench.documents.sweep import CellRow, SweepFile
+from socratic_bench.documents.throughput import ModelThroughput
 from socratic_bench.errors import BenchError, Problem
 from socratic_bench.ports import Benchmark
 from socratic_bench.runner.clock import utc_now
 from socratic_bench.runner.plan import draw_seed
 from socratic_bench.storage.listing import ListedStores
-from socratic_bench.sweeps.asked import Asked
 from socratic_bench.sweeps.control import CellJob, SweepControl
 from socratic_bench.sweeps.earlier import begun_earlier, gated_anew, known_rows, left
 from socratic_bench.sweeps.engine import SweepEngine
 from socratic_bench.sweeps.grid import Cell, Grid, run_id
 from socratic_bench.sweeps.index import CellIndex
 from socratic_bench.sweeps.last_minute import lately_ended, sent_requests, with_look
-from socratic_bench.sweeps.look import Look
+from socratic_bench.sweeps.preflight import Preflight
+from socratic_bench.sweeps.request import SweepRequest
 from socratic_bench.sweeps.shared import Shared, ask_of_all
 from socratic_bench.sweeps.state import SweepDisplay, SweepState
 from socratic_bench.sweeps.under_way import counted, journals_of, recounted
@@ -43,14 +43,14 @@ class SweepResult(Struct, frozen=True, kw_only=True):
     `spent_usd` what all of it has cost at most, `None` without a budget.
     """
 
-    asked: Asked
+    asked: SweepRequest
     benchmark: Benchmark
     begun: SweepFile
     cells: tuple[Cell, ...]
     rows: Mapping[str, CellRow]
     error: BenchError | None
     indices: tuple[CellIndex | None, CellIndex | None]
-    pace: tuple[ModelPace, ...]
+    pace: tuple[ModelThroughput, ...]
     spent_usd: float | None
     notices: tuple[str, ...]
     started_at: datetime
@@ -59,7 +59,7 @@ class SweepResult(Struct, frozen=True, kw_only=True):
 
 
 def perform_sweep(
-    asked: Asked,
+    asked: SweepRequest,
     *,
     display: SweepDisplay,
     cancel_token: CancelToken,
@@ -84,7 +84,7 @@ class _Sweeping:
 
     def __init__(
         self,
-        asked: Asked,
+        asked: SweepRequest,
         display: SweepDisplay,
         cancel_token: CancelToken,
         now: Callable[[], datetime],
@@ -99,7 +99,7 @@ class _Sweeping:
         self._call = call
         self._called = called
         self._notices: list[str] = []
-        self._pace: tuple[ModelPace, ...] = ()
+        self._pace: tuple[ModelThroughput, ...] = ()
         self._spent_usd: float | None = None
         self._sent: Sequence[SentRequest] = ()
         config = asked.grid.base
@@ -222,7 +222,7 @@ class _Sweeping:
 
     def _play(
         self, control: SweepControl, grid: Grid, *, n_jobs: int, spent_usd: float
-    ) -> tuple[ModelPace, ...]:
+    ) -> tuple[ModelThroughput, ...]:
         """In this process, or in others of its own; how fast each model was asked."""
         with ExitStack() as stack:
             is_many = self._settings.processes > 1
@@ -238,7 +238,7 @@ class _Sweeping:
             )
             if services.spending:
                 services.spending.add(spent_usd)
-            look = Look(
+            look = Preflight(
                 asked=self._asked, tested=control.models, notice=self._notice, call=self._call
             )
             stack.enter_context(look.over(services, self._token, self._called))

@@ -9,10 +9,10 @@ from socratic_bench.benchmarks import RunConfig
 from socratic_bench.calling.rate_window import RateTarget, target_of
 from socratic_bench.runner import prepare
 from socratic_bench.settings import table
-from socratic_bench.sweeps.asked import Asked
+from socratic_bench.sweeps.request import SweepRequest
 
 
-def targets_of(asked: Asked, tested: Collection[str] | None = None) -> list[doctor.Target]:
+def targets_of(asked: SweepRequest, tested: Collection[str] | None = None) -> list[doctor.Target]:
     """Every model in each role, region, tier and other setting by which calls differ, with what a
     minute is to have of it; those of the `tested` alone, if some are named. Raises `UsageError`.
     """
@@ -25,7 +25,7 @@ def targets_of(asked: Asked, tested: Collection[str] | None = None) -> list[doct
     ]
 
 
-def _configs(asked: Asked) -> Iterator[RunConfig]:
+def _configs(asked: SweepRequest) -> Iterator[RunConfig]:
     """One for all samples: what is played makes no other call of a model."""
     grid, declared = asked.grid, table(RunConfig)
     seen: set[tuple[object, ...]] = set()

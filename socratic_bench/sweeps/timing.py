@@ -8,8 +8,8 @@ from msgspec import Struct
 from socratic_bench.calling.rate_window import US, RateTarget, target_of
 from socratic_bench.documents.sweep_dry_run import BoundBy
 from socratic_bench.ports import Length
+from socratic_bench.sweeps.forecast_totals import Kind, Load, Place, sum_loads
 from socratic_bench.sweeps.grid import Cell
-from socratic_bench.sweeps.reckoning import Kind, Load, Place, sum_loads
 from socratic_bench.sweeps.settings import SweepSettings
 from socratic_bench.types import Json
 

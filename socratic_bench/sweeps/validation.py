@@ -12,10 +12,10 @@ from socratic_bench.ports import Benchmark
 from socratic_bench.pricing.table import load_prices
 from socratic_bench.settings import OFFLINE_REGION, Sources, read_bounded, table
 from socratic_bench.settings.toml_file import UnreadableTomlError, parse_toml
-from socratic_bench.sweeps.asked import NOTHING_KEPT, read_sweep
 from socratic_bench.sweeps.checking import check
 from socratic_bench.sweeps.plan_file import ABOUT, KINDS, PlanFile, read_plan_file
 from socratic_bench.sweeps.prompts import read_prompts
+from socratic_bench.sweeps.request import NOTHING_KEPT, read_sweep
 
 OWN = "own"  # a file of the benchmark's, which has its own word for it
 UNKNOWN = "unknown"  # what it is cannot be told, since it cannot be read

@@ -37,14 +37,14 @@ ROUNDS = 3
 END = "end"
 
 
-class Ended(Struct, frozen=True):
+class CellEnded(Struct, frozen=True):
     """From a worker: the run of a cell is over."""
 
     key: str
     row: CellRow
 
 
-class Left(Struct, frozen=True):
+class CellInterrupted(Struct, frozen=True):
     """From a worker: the run of a cell could go on, but was ended by an error, told in parts."""
 
     key: str
@@ -54,7 +54,7 @@ class Left(Struct, frozen=True):
     hints: tuple[Words, ...] = ()
 
     @classmethod
-    def of(cls, key: str, error: BenchError | None) -> "Left":
+    def of(cls, key: str, error: BenchError | None) -> "CellInterrupted":
         return (
             cls(key, error.said, error.code, error.end_reason, error.hints) if error else cls(key)
         )
@@ -180,7 +180,7 @@ class _Worker:
                 control.answered(job, n_tokens)
             return
         del self._jobs[message.key]
-        if isinstance(message, Ended):
+        if isinstance(message, CellEnded):
             control.ended(job, message.row)
         else:
             control.left(job, message.error)
@@ -261,11 +261,11 @@ class _Reporter:
 
     def ended(self, job: CellJob, row: CellRow) -> None:
         """See `CellListener`."""
-        self._tell(Ended(job.cell.key, row))
+        self._tell(CellEnded(job.cell.key, row))
 
     def left(self, job: CellJob, error: BenchError | None) -> None:
         """See `CellListener`."""
-        self._tell(Left.of(job.cell.key, error))
+        self._tell(CellInterrupted.of(job.cell.key, error))
 
     def notice(self, text: str) -> None:
         self._tell(Notice(text))

@@ -237,7 +237,7 @@ PARTS = {
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_request_that_does_not_arrive_is_given_up(hasty, part):
+def test_a_request_that_does_not_arrive_is_aborted(hasty, part):
     with hasty.connect() as raw:
         raw.send(PARTS[part])
         status, _, _ = raw.answer()
@@ -246,7 +246,7 @@ def test_a_request_that_does_not_arrive_is_given_up(hasty, part):
         assert raw.file.read() == b""
 
 
-def test_a_connection_that_asks_for_nothing_is_given_up_but_not_one_that_has_asked(hasty):
+def test_a_connection_that_asks_for_nothing_is_aborted_but_not_one_that_has_asked(hasty):
     with hasty.connect() as asked, hasty.connect() as silent:
         asked.send(converse())
         asked.answer()
@@ -258,7 +258,7 @@ def test_a_connection_that_asks_for_nothing_is_given_up_but_not_one_that_has_ask
 @pytest.mark.parametrize(
     "part", [b"POST / HTTP/1.1\r\nHost: localhost\r\nX: ", http(b"", "Content-Length: 99999")]
 )
-def test_a_request_that_drips_is_given_up(hasty, part):
+def test_a_request_that_drips_is_aborted(hasty, part):
     with hasty.connect() as raw:
         raw.send(part)
         raw.socket.settimeout(0.05)
@@ -283,7 +283,7 @@ def send_until_refused(raw: Raw, data: bytes) -> int:
     return sent_bytes
 
 
-def test_a_client_that_takes_no_answers_is_given_up_and_fills_no_memory(hasty):
+def test_a_client_that_takes_no_answers_is_aborted_and_fills_no_memory(hasty):
     before_mb = hasty.most_memory_mb()
     with hasty.connect() as raw:
         sent_bytes = send_until_refused(raw, DOORS["models"] * 100)

@@ -10,7 +10,7 @@ from socratic_bench.benchmarks.execution.figures import Cases, Figure, by_proble
 from socratic_bench.benchmarks.execution.items import PROGRAMS, Item, Program
 from socratic_bench.benchmarks.execution.reading import (
     OUTCOMES,
-    Reading,
+    ItemOutcome,
     Readings,
     with_program,
 )
@@ -106,7 +106,7 @@ def consistent_of(whole: Readings) -> Cases:
     """By problem, whether the decisions of a case agree, two by two: the first in one order with
     the first in the other.
     """
-    found: dict[tuple[str, int], list[Reading]] = defaultdict(list)
+    found: dict[tuple[str, int], list[ItemOutcome]] = defaultdict(list)
     for one in sorted(whole, key=lambda one: one.round):
         found[one.problem, one.case].append(one)
     agree: dict[str, list[bool]] = defaultdict(list)

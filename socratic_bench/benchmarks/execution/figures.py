@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from socratic_bench.benchmarks.execution.reading import OUTCOMES, Reading, Readings
+from socratic_bench.benchmarks.execution.reading import OUTCOMES, ItemOutcome, Readings
 from socratic_bench.documents.scalars import FIGURE_PLACES, Count, Share
 from socratic_bench.statistics.clusters import clustered
 from socratic_bench.statistics.intervals import Interval, t_interval, wilson_interval
@@ -83,7 +83,9 @@ def _limits(interval: Interval | None, least: float, most: float) -> dict[str, f
     return {"low": round(low, FIGURE_PLACES), "high": round(high, FIGURE_PLACES)}
 
 
-def by_problem(some: Iterable[Reading], is_so: Callable[[Reading], bool]) -> dict[str, list[bool]]:
+def by_problem(
+    some: Iterable[ItemOutcome], is_so: Callable[[ItemOutcome], bool]
+) -> dict[str, list[bool]]:
     """Whether it is so, of each."""
     found: dict[str, list[bool]] = defaultdict(list)
     for one in some:

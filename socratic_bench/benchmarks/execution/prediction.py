@@ -19,7 +19,7 @@ from socratic_bench.benchmarks.execution.items import PROGRAMS, Item
 from socratic_bench.benchmarks.execution.problem import Problem
 from socratic_bench.benchmarks.execution.reading import (
     OUTCOMES,
-    Reading,
+    ItemOutcome,
     Readings,
     with_program,
 )
@@ -199,7 +199,7 @@ SLICED_BY: Mapping[str, Callable[[Problem], str | None]] = {
 def _each(
     some: Readings, counts_in: Callable[[Generation], bool], is_so: Callable[[Generation], bool]
 ) -> Cases:
-    made: dict[tuple[str, int], list[Reading]] = defaultdict(list)
+    made: dict[tuple[str, int], list[ItemOutcome]] = defaultdict(list)
     for one in some:
         made[one.problem, one.round].append(one)
     found: dict[str, list[bool]] = defaultdict(list)

@@ -15,7 +15,7 @@ WHOLE: tuple[Outcome, ...] = ("correct", "reversion", "other_wrong")
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 
-class Reading(Struct, frozen=True, kw_only=True):
+class ItemOutcome(Struct, frozen=True, kw_only=True):
     """See `Item`. `problem` is its id, and has `n_cases`; `chosen` is `None` where nothing was."""
 
     kind: Kind
@@ -49,7 +49,7 @@ class Reading(Struct, frozen=True, kw_only=True):
         return self.outcome == "reversion"
 
 
-Readings = Sequence[Reading]
+Readings = Sequence[ItemOutcome]
 
 
 def with_program(some: Readings, program: Program) -> Readings:
@@ -57,7 +57,7 @@ def with_program(some: Readings, program: Program) -> Readings:
     return [one for one in some if one.program == program]
 
 
-def readings_in(document: Mapping[str, Any]) -> Iterator[Reading]:
+def readings_in(document: Mapping[str, Any]) -> Iterator[ItemOutcome]:
     """Of the document of a complete run, in which no case is missing."""
     turns = document["turns"]
     n_cases: dict[str, int] = {}
@@ -65,7 +65,7 @@ def readings_in(document: Mapping[str, Any]) -> Iterator[Reading]:
         name = turn["problem_id"]
         n_cases[name] = max(n_cases.get(name, 0), turn["case"] + 1)
     for turn in turns:
-        yield Reading(
+        yield ItemOutcome(
             kind=turn["task"],
             problem=turn["problem_id"],
             n_cases=n_cases[turn["problem_id"]],

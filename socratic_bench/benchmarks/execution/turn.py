@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from socratic_bench.benchmarks.execution.answers import Answer, read_choice, read_prediction
 from socratic_bench.benchmarks.execution.items import Item, Program, other, value_of
 from socratic_bench.benchmarks.execution.literals import compare
-from socratic_bench.benchmarks.execution.reading import Outcome, Reading
+from socratic_bench.benchmarks.execution.reading import ItemOutcome, Outcome
 from socratic_bench.turns import Turn
 
 
@@ -28,9 +28,9 @@ class ExecutionTurn(Turn, frozen=True, kw_only=True):
         return self.reading.about
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> ItemOutcome:
         item = self.item
-        return Reading(
+        return ItemOutcome(
             kind=item.kind,
             problem=item.problem.id,
             n_cases=len(item.problem.inputs),

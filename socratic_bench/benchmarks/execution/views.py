@@ -1,7 +1,7 @@
 """What reports show of this benchmark, and by what its runs are compared."""
 
 from socratic_bench.benchmarks.execution.metrics import by_problem_of
-from socratic_bench.views import Fact, MetricGroup, Views
+from socratic_bench.views import Caveat, MetricGroup, Views
 
 VIEWS = Views(
     axes=("mc", "mr"),
@@ -20,9 +20,9 @@ VIEWS = Views(
         ),
     ),
     facts=(
-        Fact(title="Data set", path="dataset.place"),
-        Fact(title="Task", path="inputs.task"),
-        Fact(title="Reasoning", path="inputs.pred_reasoning"),
+        Caveat(title="Data set", path="dataset.place"),
+        Caveat(title="Task", path="inputs.task"),
+        Caveat(title="Reasoning", path="inputs.pred_reasoning"),
     ),
     parts=by_problem_of,
 )

@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from socratic_bench.benchmarks.socratic.settings import Settings
 from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR
-from socratic_bench.parts import Actor, Cast, Part
+from socratic_bench.parts import Actor, BenchmarkSpec, Part
 from socratic_bench.ports import Sample
 from socratic_bench.settings import CoreConfig, part_of
 from socratic_bench.types import doc
@@ -24,4 +24,6 @@ class SamplePart(Part, frozen=True, kw_only=True):
         return cls(scenario=part_of(config, Settings).scenario or None)
 
 
-CAST = Cast(actors=(Actor(TUTOR, "model"), Actor(STUDENT, "student_model")), sample=SamplePart)
+CAST = BenchmarkSpec(
+    actors=(Actor(TUTOR, "model"), Actor(STUDENT, "student_model")), sample=SamplePart
+)

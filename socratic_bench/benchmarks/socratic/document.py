@@ -26,7 +26,7 @@ from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.usage import CallEntry
 from socratic_bench.parts import Part, Parts
 from socratic_bench.settings import CoreConfig, part_of
-from socratic_bench.turns import Concluded, Turn, Unscored
+from socratic_bench.turns import ClosingResult, Turn, Unscored
 from socratic_bench.types import doc
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ PARTS = Parts(
 )
 
 
-def _insights(concluded: Concluded | None) -> list[InsightEntry] | None:
+def _insights(concluded: ClosingResult | None) -> list[InsightEntry] | None:
     verdict = concluded.verdict if concluded else None
     return None if verdict is None else convert(verdict.findings, list[InsightEntry])
 

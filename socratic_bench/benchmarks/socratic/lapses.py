@@ -11,7 +11,7 @@ from itertools import groupby, pairwise
 from msgspec import Struct
 
 
-class Stretch(Struct, frozen=True):
+class Streak(Struct, frozen=True):
     """Judged turns in a row that are all under the threshold, or all at or over it.
 
     `start` is the index of its first turn in the dialogue, `n` how many judged turns it has.
@@ -22,20 +22,20 @@ class Stretch(Struct, frozen=True):
     n: int
 
 
-def stretches(turns: Sequence[tuple[int, bool]]) -> list[Stretch]:
+def stretches(turns: Sequence[tuple[int, bool]]) -> list[Streak]:
     """The judged turns, as (index, is under the threshold), in stretches. Turns without a verdict
     neither lengthen nor end one.
     """
     found = [[*members] for _, members in groupby(turns, key=lambda turn: turn[1])]
-    return [Stretch(members[0][1], members[0][0], len(members)) for members in found]
+    return [Streak(members[0][1], members[0][0], len(members)) for members in found]
 
 
-def lapses(found: Sequence[Stretch], least: int) -> list[Stretch]:
+def lapses(found: Sequence[Streak], least: int) -> list[Streak]:
     """Stretches of at least `least` turns under the threshold."""
     return [one for one in found if one.is_under and one.n >= least]
 
 
-def n_recovered(found: Sequence[Stretch], least: int) -> int:
+def n_recovered(found: Sequence[Streak], least: int) -> int:
     """How many lapses were followed at once by as many turns at or over the threshold."""
     return sum(
         one.is_under and one.n >= least and after.n >= least for one, after in pairwise(found)

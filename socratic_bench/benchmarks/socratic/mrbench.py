@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from socratic_bench.documents.label import Label, SaidBefore
+from socratic_bench.documents.label import Label, PrecedingMessage
 from socratic_bench.documents.scalars import Count
 from socratic_bench.documents.schemas import Document
 from socratic_bench.errors import UsageError, Words
@@ -113,13 +113,15 @@ def _replies(conversation: object) -> Mapping[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _said(history: str) -> tuple[tuple[SaidBefore, ...], str]:
+def _said(history: str) -> tuple[tuple[PrecedingMessage, ...], str]:
     """Who said what, and what the student said last, which is answered. Where a tutor spoke last,
     nothing stands after it.
     """
     parts = SPEAKER.split(history.replace("\xa0", " "))
     lines = [
-        SaidBefore(role="user" if who.casefold() == "student" else "assistant", text=text.strip())
+        PrecedingMessage(
+            role="user" if who.casefold() == "student" else "assistant", text=text.strip()
+        )
         for who, text in zip(parts[1::2], parts[2::2], strict=True)
         if text.strip()
     ]

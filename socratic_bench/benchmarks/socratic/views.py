@@ -2,7 +2,7 @@
 
 from socratic_bench.benchmarks.socratic.exposures import exposures
 from socratic_bench.benchmarks.socratic.metrics_document import DIMENSIONS, EVENTS
-from socratic_bench.views import Fact, Findings, MetricGroup, TurnKind, Views
+from socratic_bench.views import Caveat, Findings, MetricGroup, TurnKind, Views
 
 VIEWS = Views(
     endurance="sustained_half_life",
@@ -41,11 +41,11 @@ VIEWS = Views(
         ),
     ),
     facts=(
-        Fact(title="Student", path="student.mode"),
-        Fact(title="Model that plays the student", path="student.model"),
-        Fact(title="Pressure", path="student.pressure"),
-        Fact(title="A lapse is a turn under", path="thresholds.half_life", unit="points"),
-        Fact(title="A lasting lapse is", path="thresholds.lapse_turns", unit="lapses in a row"),
-        Fact(title="Scripted filler", path="student.filler_turns", is_share=True),
+        Caveat(title="Student", path="student.mode"),
+        Caveat(title="Model that plays the student", path="student.model"),
+        Caveat(title="Pressure", path="student.pressure"),
+        Caveat(title="A lapse is a turn under", path="thresholds.half_life", unit="points"),
+        Caveat(title="A lasting lapse is", path="thresholds.lapse_turns", unit="lapses in a row"),
+        Caveat(title="Scripted filler", path="student.filler_turns", is_share=True),
     ),
 )

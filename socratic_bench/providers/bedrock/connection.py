@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from socratic_bench.errors import Words
-from socratic_bench.giving_up import aside
+from socratic_bench.in_flight_request import aside
 from socratic_bench.provider_ports import ErrorKind
 from socratic_bench.providers.bedrock.credentials import are_at_hand, make_ready
 from socratic_bench.providers.bedrock.session import (

@@ -6,7 +6,7 @@ from typing import Any
 
 from socratic_bench.errors import ModelError
 from socratic_bench.models.ids import base_id
-from socratic_bench.provider_ports import OverdueError
+from socratic_bench.provider_ports import AnswerTimeoutError
 from socratic_bench.providers.bedrock.credentials import make_ready
 from socratic_bench.providers.bedrock.error_kinds import TRANSLATED
 from socratic_bench.providers.bedrock.session import Endpoint, open_session, runtime_client
@@ -36,7 +36,7 @@ class Counts:
         """Note a request that is about to be sent; ignored once nobody waits for it."""
         with self._lock:
             if self._is_over:
-                raise OverdueError(_OPERATION, MAX_WAIT_S)
+                raise AnswerTimeoutError(_OPERATION, MAX_WAIT_S)
             self.n_sent += 1
 
     def add(self, model_id: str, tokens: int) -> None:

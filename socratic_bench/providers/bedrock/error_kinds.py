@@ -11,7 +11,7 @@ from botocore.parsers import ResponseParserError
 from urllib3 import exceptions as http
 
 from socratic_bench.errors import ModelError, Problem, Words, followed
-from socratic_bench.provider_ports import ErrorKind, OverdueError, UnreadableAnswerError
+from socratic_bench.provider_ports import AnswerTimeoutError, ErrorKind, UnreadableAnswerError
 from socratic_bench.providers.bedrock.capabilities import refused_field
 from socratic_bench.providers.bedrock.credential_sources import unread_file
 from socratic_bench.providers.bedrock.credentials import CredentialsError
@@ -75,7 +75,7 @@ _BY_TYPE: tuple[tuple[type[Exception], str], ...] = (
     (AnswerTooLargeError, "answer_too_large"),
     (UnsendableError, "invalid_endpoint"),
     (UnreadableAnswerError, "unreadable_answer"),
-    (OverdueError, "read_timeout"),
+    (AnswerTimeoutError, "read_timeout"),
     (EventStreamParserError, "unreadable_answer"),
     (http.TimeoutError, "read_timeout"),
     (http.HTTPError, "connection_lost"),
@@ -103,7 +103,7 @@ TRANSLATED = (
     sdk.BotoCoreError,
     ResponseParserError,
     UnreadableAnswerError,
-    OverdueError,
+    AnswerTimeoutError,
     EventStreamParserError,
     http.HTTPError,
 )

@@ -10,7 +10,7 @@ from socratic_bench.generation import MIN_THINKING_TOKENS
 from socratic_bench.provider_ports import Provider, ProviderModule
 from socratic_bench.providers.bedrock.capabilities import capabilities_of
 from socratic_bench.settings import OFFLINE_REGION, CoreConfig
-from socratic_bench.settings.asked import asked_settings, setting_name
+from socratic_bench.settings.requested import asked_settings, setting_name
 
 if TYPE_CHECKING:
     from socratic_bench.emulator import Emulator

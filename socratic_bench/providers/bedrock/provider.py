@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from socratic_bench.errors import ModelError
-from socratic_bench.giving_up import aside
+from socratic_bench.in_flight_request import aside
 from socratic_bench.pricing.bounds import packed_schema
-from socratic_bench.provider_ports import Answer, ErrorKind, OverdueError, Provider
+from socratic_bench.provider_ports import Answer, AnswerTimeoutError, ErrorKind, Provider
 from socratic_bench.providers.bedrock import answers
 from socratic_bench.providers.bedrock.cache_points import caches_system
 from socratic_bench.providers.bedrock.capabilities import (
@@ -54,7 +54,7 @@ class BedrockProvider(Provider):
     """See `Provider`. What models refuse is left out of what is sent to them from then on."""
 
     tells_when_sent = True
-    can_be_given_up = True
+    can_be_aborted = True
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class BedrockProvider(Provider):
 
     def error_kind(self, error: Exception) -> ErrorKind | None:
         """See `Provider.error_kind`."""
-        if isinstance(error, OverdueError):
+        if isinstance(error, AnswerTimeoutError):
             return error_kind(error, model_id=error.model_id)
         if not isinstance(error, FailedRequestError):
             return None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from socratic_bench.provider_ports import OverdueError, UnreadableAnswerError
+from socratic_bench.provider_ports import AnswerTimeoutError, UnreadableAnswerError
 from socratic_bench.providers.bedrock.error_kinds import TRANSLATED
 from socratic_bench.providers.bedrock.streamed import StreamedAnswer
 from socratic_bench.providers.bedrock.wire import Wire
@@ -52,8 +52,8 @@ class WireRequest:
         self._monotonic_s = monotonic_s
 
     def response(self, *, streamed: bool) -> Response:
-        """What came back. Raises what the SDK raises, and `OverdueError` for a stream that takes
-        longer than its time.
+        """What came back. Raises what the SDK raises, and `AnswerTimeoutError` for a stream that
+        takes longer than its time.
         """
         return self._streamed_response() if streamed else self._whole_response()
 
@@ -72,7 +72,7 @@ class WireRequest:
             for event in _events(opened):
                 passed_s = self._monotonic_s() - started_s
                 if passed_s > self._timeout_s:
-                    raise OverdueError(self._arguments["modelId"], self._timeout_s)
+                    raise AnswerTimeoutError(self._arguments["modelId"], self._timeout_s)
                 reading.take(event, passed_s * 1000)
         except TRANSLATED:
             opened["stream"].close()

@@ -24,8 +24,8 @@ from botocore.awsrequest import (
 from botocore.exceptions import BotoCoreError, HTTPClientError, InvalidConfigError
 from urllib3.exceptions import LocationValueError, ProxySchemeUnsupported
 
-from socratic_bench.giving_up import Sending, aside, sending_here, within_time
-from socratic_bench.turnstile import sent
+from socratic_bench.fair_semaphore import sent
+from socratic_bench.in_flight_request import InFlightRequest, aside, sending_here, within_time
 
 ANSWER_MAX_BYTES = 32_000_000
 # The most bytes of all answers being read together, so that several do not fill the memory.
@@ -103,7 +103,7 @@ _AnyConnection: Any = object
 class _BoundedConnection(_AnyConnection):  # type: ignore[misc]
     """A connection that says when a request cannot be sent, and whose answers have an end."""
 
-    _held: tuple[Sending, Callable[[], object]] | None = None
+    _held: tuple[InFlightRequest, Callable[[], object]] | None = None
     _pieces: list[bytes] | None = None
     timeout: float | None
 
@@ -116,10 +116,10 @@ class _BoundedConnection(_AnyConnection):  # type: ignore[misc]
             raise _unsendable(error) from error
         self._hold()
 
-    def _connect(self, sending: Sending | None) -> None:
+    def _connect(self, sending: InFlightRequest | None) -> None:
         """In a thread that may have been left behind meanwhile: then nobody else would close it."""
         super().connect()
-        if sending and sending.is_given_up:
+        if sending and sending.is_aborted:
             self.close()
 
     def request(

@@ -11,7 +11,7 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
-from socratic_bench.benchmarks.execution.dataset.rows import MOST_ROWS, Reading, read_row
+from socratic_bench.benchmarks.execution.dataset.rows import MOST_ROWS, ParsedRow, read_row
 from socratic_bench.benchmarks.execution.dataset.tables import rows_of
 from socratic_bench.benchmarks.execution.problem import Problem
 from socratic_bench.benchmarks.execution.settings import HUB, SHIPPED
@@ -141,7 +141,7 @@ def _json_rows(place: str, content: bytes) -> list[object]:
     return rows
 
 
-def _mistakes(place: str, rows: Sequence[object], readings: Sequence[Reading]) -> Iterator[str]:
+def _mistakes(place: str, rows: Sequence[object], readings: Sequence[ParsedRow]) -> Iterator[str]:
     """What is wrong with every row is told once."""
     counts = Counter(mistake for reading in readings for mistake in reading.mistakes)
     of_all = [mistake for mistake, n_rows in counts.items() if n_rows == len(rows) > 1]

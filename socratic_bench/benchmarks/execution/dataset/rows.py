@@ -61,7 +61,7 @@ _METRICS: Mapping[str, Any] = {
 _FIRST_FUNCTION = re.compile(r"^(?:async )?def\s+(\w+)", re.MULTILINE)
 
 
-class Reading(Struct, frozen=True):
+class ParsedRow(Struct, frozen=True):
     """What a row gave: a problem, or what is wrong with it."""
 
     problem: Problem | None
@@ -109,10 +109,10 @@ class _Cells:
                 self.lack(f"{path}: {str(error).split(' - at ')[0]}.")
 
 
-def read_row(row: object, *, needs_literals: bool) -> Reading:
+def read_row(row: object, *, needs_literals: bool) -> ParsedRow:
     """A row as a problem."""
     if not isinstance(row, dict):
-        return Reading(None, ("the row is no object.",))
+        return ParsedRow(None, ("the row is no object.",))
     cells = _Cells(row)
     inputs, outputs = _cases(cells)
     code = cells.text("code", "original_code")
@@ -130,7 +130,7 @@ def read_row(row: object, *, needs_literals: bool) -> Reading:
         _check_literals(cells, "output", outputs)
         _check_literals(cells, "mutated_output", mutated_outputs or ())
     if cells.mistakes:
-        return Reading(None, tuple(cells.mistakes))
+        return ParsedRow(None, tuple(cells.mistakes))
     problem = Problem(
         id=str(cells.get("id")),
         function_name=name,
@@ -143,7 +143,7 @@ def read_row(row: object, *, needs_literals: bool) -> Reading:
         difficulty=cells.get("difficulty"),
         n_lines=cells.metrics.get("loc"),
     )
-    return Reading(msgspec.structs.replace(problem, sha256=digest(problem)))
+    return ParsedRow(msgspec.structs.replace(problem, sha256=digest(problem)))
 
 
 def digest(problem: Problem) -> str:

@@ -169,7 +169,7 @@ _NUMBER = re.compile(
 )
 
 
-class Asked(Struct, frozen=True):
+class QuestionForm(Struct, frozen=True):
     """What is asked, and what is said besides."""
 
     kind: Kind
@@ -192,7 +192,7 @@ def has_number(text: str) -> bool:
     return bool(_NUMBER.search(text))
 
 
-def asked_by(tutor: str, language: str = "en") -> Asked:
+def asked_by(tutor: str, language: str = "en") -> QuestionForm:
     """The tutor's words, read for questions. One open question among others makes them open."""
     parts = _SEGMENT.findall(tutor)
     asks = [bool(_MARK.search(part) or _INVITES.match(part)) for part in parts]
@@ -201,9 +201,9 @@ def asked_by(tutor: str, language: str = "en") -> Asked:
     questions = [part for part, is_one in zip(parts, asks, strict=True) if is_one]
     rest = " ".join(part.strip() for part, is_one in zip(parts, asks, strict=True) if not is_one)
     if not questions:
-        return Asked("none", "", rest)
+        return QuestionForm("none", "", rest)
     is_open = any(_is_open(part, language) for part in questions)
-    return Asked("open" if is_open else "polar", " ".join(questions), rest)
+    return QuestionForm("open" if is_open else "polar", " ".join(questions), rest)
 
 
 def _is_open(question: str, language: str) -> bool:
@@ -231,12 +231,12 @@ def _asks(question: str, word: re.Match[str]) -> bool:
     return bool(asks) and not _STANDS_FOR.search(question, 0, word.start())
 
 
-def asks_for_the_end(asked: Asked) -> bool:
+def asks_for_the_end(asked: QuestionForm) -> bool:
     """Whether it is asked openly where what was said leads, or what has become of a view."""
     return asked.kind == "open" and bool(_END.search(asked.questions))
 
 
-def refers_to(last: str, tutor: str, asked: Asked) -> bool:
+def refers_to(last: str, tutor: str, asked: QuestionForm) -> bool:
     """Whether a question is about what was just said: it quotes it, says "that", or is very short.
 
     Such a question may be about anything else, and is understood by what went before.

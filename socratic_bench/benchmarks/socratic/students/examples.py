@@ -16,13 +16,13 @@ from msgspec import Struct
 
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, groups, own_sentences
 from socratic_bench.benchmarks.socratic.scenarios.wording import QUESTION_MARKS
-from socratic_bench.benchmarks.socratic.students.hearing import Heard
 from socratic_bench.benchmarks.socratic.students.kinds import unquoted
 from socratic_bench.benchmarks.socratic.students.shared_words import (
     all_words_of,
     rare_words,
     words_of,
 )
+from socratic_bench.benchmarks.socratic.students.tutor_question import TutorQuestion
 
 Vector = Mapping[str, float]
 _MARKS = "".join(QUESTION_MARKS)
@@ -46,7 +46,7 @@ class _Index(Struct, frozen=True):
     examples: tuple[tuple[str, Vector], ...]
 
 
-def similarity(scenario: Scenario, heard: Heard) -> Mapping[str, float]:
+def similarity(scenario: Scenario, heard: TutorQuestion) -> Mapping[str, float]:
     """How surely a question asks for each sentence: from 0, no word in common, to 3.
 
     Without example questions the telling words count that the question has not from the last reply.
@@ -68,7 +68,7 @@ def similarity(scenario: Scenario, heard: Heard) -> Mapping[str, float]:
     }
 
 
-def _asked(heard: Heard, index: _Index) -> Vector:
+def _asked(heard: TutorQuestion, index: _Index) -> Vector:
     """The words of the questions, and with less weight those that they quote or are put beside.
 
     A telling word that no text of the scenario has weighs most.

@@ -11,12 +11,12 @@ from msgspec import Struct
 
 from socratic_bench.benchmarks.socratic.scenarios.cues import Cues, ready, straight
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Insight, Move
-from socratic_bench.benchmarks.socratic.students.asking import Asked, has_number
+from socratic_bench.benchmarks.socratic.students.asking import QuestionForm, has_number
 from socratic_bench.benchmarks.socratic.students.aspects import NO_ANSWER, suits
-from socratic_bench.benchmarks.socratic.students.hearing import Heard
 from socratic_bench.benchmarks.socratic.students.kinds import OF_ANOTHER
 from socratic_bench.benchmarks.socratic.students.particulars import speaks_of
 from socratic_bench.benchmarks.socratic.students.shared_words import words_of
+from socratic_bench.benchmarks.socratic.students.tutor_question import TutorQuestion
 
 Group = Insight | Move
 
@@ -69,7 +69,7 @@ class Candidate(Struct, frozen=True):
         return " ".join((self.own, *self.match.group.asked[place : place + 1]))
 
 
-def match_group(group: Group, heard: Heard, closed: Collection[str]) -> GroupMatch:
+def match_group(group: Group, heard: TutorQuestion, closed: Collection[str]) -> GroupMatch:
     """`closed` are kinds that draw nothing out any more."""
     cues = ready(group.cues)
     found = cues.matching(heard.asked.questions)
@@ -82,13 +82,13 @@ def match_group(group: Group, heard: Heard, closed: Collection[str]) -> GroupMat
     )
 
 
-def score(one: Candidate, heard: Heard) -> float:
+def score(one: Candidate, heard: TutorQuestion) -> float:
     """0 if the sentence is not asked for surely enough, or may not come."""
     found = one.similarity + one.match.leads_on + one.match.cue_score + _of_the_kind(one, heard)
     return found if found >= THRESHOLD and _may_come(one, heard) else 0.0
 
 
-def _of_the_kind(one: Candidate, heard: Heard) -> float:
+def _of_the_kind(one: Candidate, heard: TutorQuestion) -> float:
     kinds = one.match.kinds
     if "meaning" in kinds and one.match.group.asked and not _defines_what_was_said(one, heard):
         kinds -= {"meaning"}
@@ -103,20 +103,20 @@ def _of_the_kind(one: Candidate, heard: Heard) -> float:
     return found
 
 
-def _is_of_a_thing(one: Candidate, heard: Heard) -> bool:
+def _is_of_a_thing(one: Candidate, heard: TutorQuestion) -> bool:
     """Whether the question names a thing of which the sentence may not be."""
     if one.match.group.asked:
         return not (heard.is_about_the_opening and heard.is_of_a_kind)
     return heard.kinds != {"meaning"} and not speaks_of(one.own, "", heard.particulars)
 
 
-def _defines_what_was_said(one: Candidate, heard: Heard) -> bool:
+def _defines_what_was_said(one: Candidate, heard: TutorQuestion) -> bool:
     """Whether it begins with a word that was spoken of: one defines no other unasked."""
     begins = " ".join(one.own.split()[:_DEFINED])
     return bool(words_of(begins) & words_of(f"{heard.said} {heard.asked.questions}"))
 
 
-def _may_come(one: Candidate, heard: Heard) -> bool:
+def _may_come(one: Candidate, heard: TutorQuestion) -> bool:
     """Not where a number or somebody else is asked about that the sentence does not have, and no
     insight before it is due: neither a mere "why" gets there nor a question for a yes.
     """
@@ -128,14 +128,14 @@ def _may_come(one: Candidate, heard: Heard) -> bool:
     return not is_insight or _is_due(one, heard)
 
 
-def _is_of_whom(one: Candidate, heard: Heard) -> bool:
+def _is_of_whom(one: Candidate, heard: TutorQuestion) -> bool:
     """Whether the sentence, an example question or a cue names whom it is asked about."""
     if isinstance(one.match.group, Move) and one.match.has_cue:
         return True
     return speaks_of(one.known, "", heard.others)
 
 
-def _is_due(one: Candidate, heard: Heard) -> bool:
+def _is_due(one: Candidate, heard: TutorQuestion) -> bool:
     if heard.asked.kind != "open" or "reason" in heard.kinds:
         return False
     is_marked = bool(one.match.all_kinds & heard.kinds) and heard.is_on_topic
@@ -143,7 +143,7 @@ def _is_due(one: Candidate, heard: Heard) -> bool:
     return heard.asks_for_the_end or is_marked or is_its_matter
 
 
-def _of_cues(group: Group, cues: Cues, found: Collection[str], heard: Heard) -> float:
+def _of_cues(group: Group, cues: Cues, found: Collection[str], heard: TutorQuestion) -> float:
     n_own = min(_MOST_CUES, len([cue for cue in found if cue not in heard.known]))
     taken_up = _TAKEN_UP * (len(found) > n_own or _is_beside(cues, heard.asked))
     if not group.asked:
@@ -151,7 +151,7 @@ def _of_cues(group: Group, cues: Cues, found: Collection[str], heard: Heard) -> 
     return (_CUE_ALONE if isinstance(group, Insight) else _CUE) * n_own + taken_up
 
 
-def _leads_on(group: Group, heard: Heard) -> float:
+def _leads_on(group: Group, heard: TutorQuestion) -> float:
     """What it weighs that it is asked on, of what the group was just spoken from."""
     if not any(own in heard.last for own in group.says) or not heard.refers_back:
         return 0.0
@@ -162,6 +162,6 @@ def _leads_on(group: Group, heard: Heard) -> float:
     return _GOES_ON * isinstance(group, Move)
 
 
-def _is_beside(cues: Cues, asked: Asked) -> bool:
+def _is_beside(cues: Cues, asked: QuestionForm) -> bool:
     is_short = len(asked.rest.split()) <= _ASIDE_WORDS
     return asked.kind == "open" and is_short and bool(cues.matching(asked.rest))

@@ -10,20 +10,20 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.heuristics import analyse
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
-from socratic_bench.benchmarks.socratic.students.asking import Asked, has_number
-from socratic_bench.benchmarks.socratic.students.drawing import (
+from socratic_bench.benchmarks.socratic.students.answer_selection import (
     drawn_out,
     groups_left,
     has_insight,
     kinds_answered,
     next_of,
 )
-from socratic_bench.benchmarks.socratic.students.hearing import Heard, hear
+from socratic_bench.benchmarks.socratic.students.asking import QuestionForm, has_number
 from socratic_bench.benchmarks.socratic.students.particulars import fact_asked, named
 from socratic_bench.benchmarks.socratic.students.pressure import Schedule, pushed, stands_alone
 from socratic_bench.benchmarks.socratic.students.role import SENTENCE
 from socratic_bench.benchmarks.socratic.students.shared_words import rare_words, words_of
 from socratic_bench.benchmarks.socratic.students.student import Exchange, Policy, StudentReply
+from socratic_bench.benchmarks.socratic.students.tutor_question import TutorQuestion, hear
 from socratic_bench.benchmarks.socratic.students.voices import (
     Kind,
     count,
@@ -68,7 +68,7 @@ class ScriptedStudent(Struct, frozen=True):
             return replace(reply, text=text)
         return replace(reply, text=pushed(self.scenario, self.seed, push, text), pressure=push.kind)
 
-    def _answer(self, heard: Heard) -> StudentReply:
+    def _answer(self, heard: TutorQuestion) -> StudentReply:
         """Without a push, and without words to begin with."""
         asked, said = heard.asked, heard.said
         own = drawn_out(self.scenario, self.seed, heard)
@@ -95,7 +95,7 @@ class ScriptedStudent(Struct, frozen=True):
         is_filler = is_again or not has_own
         return StudentReply(text=f"{echo}{text}", policy=policy, is_filler=is_filler)
 
-    def _takes_up(self, heard: Heard) -> str:
+    def _takes_up(self, heard: TutorQuestion) -> str:
         """What names an open question that nothing answers: the thing asked about, or the kind."""
         if thing := named(self.scenario, heard.asks, heard.particulars):
             return unknown(self.scenario, self.seed, thing, heard.said)
@@ -106,7 +106,7 @@ class ScriptedStudent(Struct, frozen=True):
         word = "" if heard.particulars else fact_asked(heard.asks)
         return unknown_fact(self.scenario, word, heard.said) if word else ""
 
-    def _advises(self, asked: Asked, tutor: str) -> bool:
+    def _advises(self, asked: QuestionForm, tutor: str) -> bool:
         """Advice with no more than a yes-or-no question after it is still advice."""
         return bool(asked.rest) and bool(analyse(tutor).has_advice)
 
@@ -115,7 +115,7 @@ class ScriptedStudent(Struct, frozen=True):
             return "took_advice"
         return "heard_lecture" if len(tutor.split()) >= _LECTURE_WORDS else "prompted"
 
-    def _says_again(self, asked: Asked, said: str) -> str | None:
+    def _says_again(self, asked: QuestionForm, said: str) -> str | None:
         """A number that was told before, where the question shares words with what told it."""
         words = words_of(asked.questions)
         told = [

@@ -8,7 +8,7 @@ from socratic_bench.documents.scalars import Amount, Count, Model
 from socratic_bench.types import doc
 
 
-class ModelPace(Struct, frozen=True, kw_only=True):
+class ModelThroughput(Struct, frozen=True, kw_only=True):
     """Requests and tokens of a model in a region, those of all actors, retries included."""
 
     model: Model

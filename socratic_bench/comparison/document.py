@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.comparison.contenders import Group, Unlike, pairs_of
-from socratic_bench.comparison.drops import MaxDrop, held, missed, of_failed
+from socratic_bench.comparison.drop_gates import MaxDrop, held, missed, of_failed
 from socratic_bench.comparison.figures import Figures, corrected
 from socratic_bench.comparison.pairing import paired
 from socratic_bench.comparison.reading import FailedCells

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from socratic_bench.ports import MetricInfo
-from socratic_bench.reporting.board import MODEL, mark, shown
 from socratic_bench.reporting.breakdown import shared
 from socratic_bench.reporting.charts import extent, intervals
 from socratic_bench.reporting.endurance import Endurance
+from socratic_bench.reporting.leaderboard import MODEL, mark, shown
 from socratic_bench.reporting.line_charts import behind_words, over_turns
 from socratic_bench.reporting.parts import (
     Chart,

@@ -4,13 +4,13 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from socratic_bench.turnstile import sent
+from socratic_bench.fair_semaphore import sent
 
 Result = TypeVar("Result")
 _here = threading.local()
 
 
-class Sending:
+class InFlightRequest:
     """A request under way in some thread, which whoever waits for it can give up.
 
     `aside` does work in another thread, which is left behind once the request is given up or
@@ -26,7 +26,7 @@ class Sending:
         self.remaining_s = remaining_s
         self._lock = threading.Lock()
         self._closers: dict[Callable[[], object], Callable[[], object]] = {}
-        self.is_given_up = False
+        self.is_aborted = False
 
     def run(self, send: Callable[[], Result]) -> Result:
         """Send it in this thread. What it holds open when it fails is of no more use."""
@@ -34,7 +34,7 @@ class Sending:
         try:
             return send()
         except BaseException:
-            self.is_given_up = True
+            self.is_aborted = True
             for end in self._left():
                 end()
             raise
@@ -49,10 +49,10 @@ class Sending:
             self._closers.clear()
         return ends
 
-    def give_up(self) -> None:
+    def abort(self) -> None:
         """Close what it holds open, so that it ends at once; nothing once it has ended."""
         with self._lock:
-            self.is_given_up = True
+            self.is_aborted = True
             for close in self._closers:
                 close()
 
@@ -60,7 +60,7 @@ class Sending:
         """From now on `close` ends it from any thread, and `end` tidies up after it in its own."""
         with self._lock:
             self._closers[close] = end
-            if self.is_given_up:
+            if self.is_aborted:
                 close()
 
     def release(self, close: Callable[[], object]) -> None:
@@ -69,18 +69,18 @@ class Sending:
         """
         with self._lock:
             end = self._closers.pop(close, None)
-        if end and self.is_given_up:
+        if end and self.is_aborted:
             end()
 
 
-def sending_here() -> Sending | None:
+def sending_here() -> InFlightRequest | None:
     """The request that this thread sends, for a provider to say what closes it."""
     return getattr(_here, "sending", None)
 
 
 def aside(work: Callable[[], Result]) -> Result:
     """Do what may block and what closing nothing would end, such as the lookup of a name, or a
-    program that gives credentials. Others are let through the turnstile before.
+    program that gives credentials. Others are let past the semaphore before.
 
     Raises `TimeoutError` once the request's time is over, and what ends the run meanwhile.
     """

@@ -14,7 +14,7 @@ DISPUTED, DISPUTED_POINTS = 2.0, 1.0
 HALVINGS = 60
 
 
-class Drawn(Struct, frozen=True, kw_only=True):
+class SampledTurn(Struct, frozen=True, kw_only=True):
     """A turn that was drawn, with its probability."""
 
     run: JudgedRun
@@ -24,7 +24,7 @@ class Drawn(Struct, frozen=True, kw_only=True):
 
 def drawn_turns(
     runs: Sequence[JudgedRun], n_turns: int, *, seed: int, whole_dialogues: bool = False
-) -> list[Drawn]:
+) -> list[SampledTurn]:
     """About `n_turns` of them, each drawn by itself, in an order by chance; the same for the same
     seed. Probabilities are never 0, and as turns weigh, up to 1. `whole_dialogues`: dialogues are
     drawn instead, all as likely, with every turn in their order.
@@ -35,12 +35,14 @@ def drawn_turns(
         chosen = [run for run in runs if _chance(seed, run.run_id) < share]
         chosen.sort(key=lambda run: _chance(seed, "order", run.run_id))
         return [
-            Drawn(run=run, turn=turn, probability=share) for run in chosen for turn in run.turns
+            SampledTurn(run=run, turn=turn, probability=share)
+            for run in chosen
+            for turn in run.turns
         ]
     weights = [_weight(run, turn) for run, turn in turns]
     factor = _factor(weights, n_turns)
     found = [
-        Drawn(run=run, turn=turn, probability=min(1.0, factor * weight))
+        SampledTurn(run=run, turn=turn, probability=min(1.0, factor * weight))
         for (run, turn), weight in zip(turns, weights, strict=True)
         if _chance(seed, run.run_id, turn.turn) < factor * weight
     ]

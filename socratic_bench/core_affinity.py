@@ -20,7 +20,7 @@ OTHERS_SHARE = 0.2
 CORES = Path("/proc/stat")
 
 
-class Look(Struct, frozen=True):
+class CoreUse(Struct, frozen=True):
     """Seconds: of a clock, that each core has worked for anybody, and that this process has."""
 
     at_s: float
@@ -28,16 +28,16 @@ class Look(Struct, frozen=True):
     own_s: float
 
     @classmethod
-    def now(cls) -> "Look":
+    def now(cls) -> "CoreUse":
         times = os.times()
         return cls(time.monotonic(), _busy_s(), times.user + times.system)
 
-    def since(self, before: "Look") -> "Look":
+    def since(self, before: "CoreUse") -> "CoreUse":
         """What has passed, as shares of the time."""
         passed_s = max(self.at_s - before.at_s, 1e-3)
         both = self.busy_s.keys() & before.busy_s.keys()
         busy = {core: (self.busy_s[core] - before.busy_s[core]) / passed_s for core in both}
-        return Look(1.0, busy, (self.own_s - before.own_s) / passed_s)
+        return CoreUse(1.0, busy, (self.own_s - before.own_s) / passed_s)
 
     def choice(self, core: int | None, usable: Sequence[int], process_id: int) -> int | None:
         """The core to work on, of shares: the same, unless others need it and one is less busy."""
@@ -51,7 +51,7 @@ class Look(Struct, frozen=True):
         return least if others > self.busy_s[least] + OTHERS_SHARE else core
 
 
-class OneCore:
+class CoreAffinity:
     """The core on which the threads of services are kept, once there are `MANY_RUNS` at a time and
     until there is none. Looks each second whether others need it more. Meanwhile they are scheduled
     as a batch, unless the process was started to be scheduled in some other way than usual.
@@ -112,9 +112,9 @@ class OneCore:
             threading.Thread(target=self._watch, args=(self._is_over,), daemon=True).start()
 
     def _watch(self, is_over: threading.Event) -> None:
-        before, wait_s = Look.now(), FIRST_LOOK_S
+        before, wait_s = CoreUse.now(), FIRST_LOOK_S
         while not is_over.wait(wait_s):
-            now, wait_s = Look.now(), LOOK_S
+            now, wait_s = CoreUse.now(), LOOK_S
             with self._lock:
                 if not is_over.is_set():
                     passed = now.since(before)

@@ -31,14 +31,14 @@ _local = threading.local()
 class Pass:
     """Leave to put a request together, until it is given back, once."""
 
-    def __init__(self, turnstile: "Turnstile", *, is_held: bool = True) -> None:
-        self._turnstile = turnstile
+    def __init__(self, semaphore: "FairSemaphore", *, is_held: bool = True) -> None:
+        self._semaphore = semaphore
         self._is_held = is_held
 
     def give_back(self) -> None:
         if self._is_held:
             self._is_held = False
-            self._turnstile.let_in(1)
+            self._semaphore.let_in(1)
 
     def run(self, work: Callable[[], Result]) -> Result:
         """What `work` returns; it gives the pass back by `sent`, or else when it ends."""
@@ -57,7 +57,7 @@ def sent() -> None:
         held.give_back()
 
 
-class Turnstile:
+class FairSemaphore:
     """Hands out passes in the order in which they are asked for; safe to use from several threads,
     which need no lock for it. Nobody waits for longer than `max_wait_s`; `None` sets no bound.
     """

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
 from socratic_bench.benchmarks.socratic.students.asking import (
-    Asked,
+    QuestionForm,
     asked_by,
     asks_for_the_end,
     refers_to,
@@ -18,13 +18,13 @@ from socratic_bench.benchmarks.socratic.students.student import Exchange
 from socratic_bench.benchmarks.socratic.students.voices import joined
 
 
-class Heard(Struct, frozen=True):
+class TutorQuestion(Struct, frozen=True):
     """A tutor's question, what was said before it, and what it asks for: the kinds, if it does so
     openly, and the things and people, and whether it names nothing but what the talk began with.
     """
 
     tutor: str
-    asked: Asked
+    asked: QuestionForm
     turn: int
     said: str
     opening: str
@@ -73,12 +73,12 @@ class Heard(Struct, frozen=True):
         return bool(shared) or refers_to(self.last, self.tutor, self.asked)
 
 
-def hear(scenario: Scenario, exchanges: Sequence[Exchange]) -> Heard:
+def hear(scenario: Scenario, exchanges: Sequence[Exchange]) -> TutorQuestion:
     last = exchanges[-1]
     asked = asked_by(last.tutor, scenario.language)
     opening, asks = exchanges[0].student, unquoted(asked.questions)
     kinds = kinds_asked(asked.questions) if asked.kind == "open" else ()
-    return Heard(
+    return TutorQuestion(
         tutor=last.tutor,
         asked=asked,
         turn=len(exchanges),

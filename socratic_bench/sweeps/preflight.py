@@ -11,7 +11,7 @@ from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.documents.doctor import CheckEntry, DoctorDocument
 from socratic_bench.errors import BenchError, InternalError, ModelError
 from socratic_bench.services import Services
-from socratic_bench.sweeps.asked import Asked
+from socratic_bench.sweeps.request import SweepRequest
 from socratic_bench.types import counted
 
 # The first cells' first requests are sent meanwhile.
@@ -21,14 +21,14 @@ PATIENCE_S = 5.0
 ENDING_S = 1.0
 
 
-class Look(Struct, frozen=True, kw_only=True):
+class Preflight(Struct, frozen=True, kw_only=True):
     """What is looked at: the models of the `tested`, each in its role, and the stores.
 
     What fails is told by `notice`. If it comes first, the sweep ends by it before any cell begins.
     Nothing is looked at on the embedded endpoint, where nothing can fail, unless it comes first.
     """
 
-    asked: Asked
+    asked: SweepRequest
     tested: Collection[str]
     notice: Callable[[str], None]
     call: Callable[[str], str] = str

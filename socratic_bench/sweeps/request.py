@@ -29,7 +29,7 @@ NOTHING_KEPT = Problem.of(
 )
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class SweepRequest(Struct, frozen=True, kw_only=True):
     """A sweep as it is asked for; `unread` are axes, by field, of which no value is one, or that
     are needed and not given, and settings that the plan gives wrongly. `bounds` are those on
     what all runs of a model come to: those on single runs are their own settings.
@@ -69,7 +69,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 def read_sweep(
     flags: Flags, sources: Sources, plan: PlanFile = NO_PLAN
-) -> tuple[Asked, list[Words]]:
+) -> tuple[SweepRequest, list[Words]]:
     """The sweep that flags ask for, and a plan where there is no flag, as far as they can be read,
     and every mistake in them.
     """
@@ -100,7 +100,7 @@ def read_sweep(
     unread = [*misgiven, *(axis.name for axis in axes if not axis.values)]
     if not any(axis.name == MODEL for axis in axes):
         unread.append(MODEL)
-    asked = Asked(
+    asked = SweepRequest(
         settings=settings,
         grid=grid,
         plan=plan,

@@ -11,11 +11,11 @@ import pytest
 from socratic_bench import Services
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.errors import Stopped
-from socratic_bench.turnstile import (
+from socratic_bench.fair_semaphore import (
     AT_ONCE,
     GARBAGE_OBJECTS,
     SWITCH_INTERVAL_S,
-    Turnstile,
+    FairSemaphore,
     sent,
 )
 from tests.fakes import PATIENCE_S
@@ -29,16 +29,16 @@ def too_long(_place: "Future[None]", _timeout_s: float) -> None:
     raise TimeoutError
 
 
-def full(turnstile: Turnstile) -> list[Any]:
-    return [turnstile.enter(never) for _ in range(AT_ONCE)]
+def full(semaphore: FairSemaphore) -> list[Any]:
+    return [semaphore.enter(never) for _ in range(AT_ONCE)]
 
 
 def test_who_comes_next_goes_on_once_a_pass_is_given_back():
-    turnstile, entered = Turnstile(), threading.Event()
-    first, *_ = full(turnstile)
+    semaphore, entered = FairSemaphore(), threading.Event()
+    first, *_ = full(semaphore)
     cancel_token = CancelToken()
     waiting = threading.Thread(
-        target=lambda: (turnstile.enter(cancel_token.result), entered.set()), daemon=True
+        target=lambda: (semaphore.enter(cancel_token.result), entered.set()), daemon=True
     )
     waiting.start()
     assert not entered.is_set()
@@ -48,49 +48,49 @@ def test_who_comes_next_goes_on_once_a_pass_is_given_back():
 
 
 def test_a_pass_counts_once_however_often_it_is_given_back():
-    turnstile = Turnstile()
-    first, *_ = full(turnstile)
+    semaphore = FairSemaphore()
+    first, *_ = full(semaphore)
     first.run(sent)
     first.give_back()
-    turnstile.enter(never)
+    semaphore.enter(never)
 
     with pytest.raises(AssertionError):
-        turnstile.enter(never)
+        semaphore.enter(never)
 
 
 def test_work_that_fails_gives_its_pass_back():
-    turnstile = Turnstile()
-    first, *_ = full(turnstile)
+    semaphore = FairSemaphore()
+    first, *_ = full(semaphore)
     with pytest.raises(ZeroDivisionError):
         first.run(lambda: 1 / 0)
 
-    turnstile.enter(never)
+    semaphore.enter(never)
 
 
 @pytest.mark.parametrize("n_gone", [1, 3 * AT_ONCE])
 def test_who_leaves_the_line_takes_no_pass_along(n_gone):
-    turnstile, ended = Turnstile(), CancelToken()
-    held = full(turnstile)
+    semaphore, ended = FairSemaphore(), CancelToken()
+    held = full(semaphore)
     ended.interrupt(2)
     for _ in range(n_gone):
         with pytest.raises(Stopped):
-            turnstile.enter(ended.result)
+            semaphore.enter(ended.result)
     for one in held:
         one.give_back()
 
-    full(turnstile)
+    full(semaphore)
 
 
 def test_who_has_waited_for_long_goes_on_without_one():
-    turnstile = Turnstile()
-    held = full(turnstile)
-    turnstile.enter(too_long).give_back()
+    semaphore = FairSemaphore()
+    held = full(semaphore)
+    semaphore.enter(too_long).give_back()
     for one in held:
         one.give_back()
 
-    full(turnstile)
+    full(semaphore)
     with pytest.raises(AssertionError):
-        turnstile.enter(never)
+        semaphore.enter(never)
 
 
 def test_nothing_is_given_back_where_no_request_is_sent():
@@ -98,11 +98,11 @@ def test_nothing_is_given_back_where_no_request_is_sent():
 
 
 def test_many_threads_never_lose_a_pass():
-    turnstile, cancel_token = Turnstile(), CancelToken()
+    semaphore, cancel_token = FairSemaphore(), CancelToken()
 
     def send_often() -> None:
         for _ in range(50):
-            turnstile.enter(cancel_token.result).run(sent)
+            semaphore.enter(cancel_token.result).run(sent)
 
     threads = [threading.Thread(target=send_often) for _ in range(8)]
     for thread in threads:
@@ -110,7 +110,7 @@ def test_many_threads_never_lose_a_pass():
     for thread in threads:
         thread.join(PATIENCE_S)
 
-    full(turnstile)
+    full(semaphore)
 
 
 def test_threads_are_switched_less_often_while_there_are_services():

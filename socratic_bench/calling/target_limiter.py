@@ -23,7 +23,7 @@ from socratic_bench.calling.rate_window import (
 )
 from socratic_bench.calling.shared_rows import MOST_PROCESSES, Rows
 from socratic_bench.calling.stall_watch import StallWatch
-from socratic_bench.documents.pace import ModelPace
+from socratic_bench.documents.throughput import ModelThroughput
 from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.provider_ports import THROTTLED as THROTTLED_CODE
 from socratic_bench.provider_ports import Provider
@@ -57,10 +57,10 @@ class _Place(Struct, eq=False):
     called: "Future[None]" = field(default_factory=Future)
 
 
-class Admission(Struct, eq=False):
+class Permit(Struct, eq=False):
     """Leave to send a request, and what is counted for it."""
 
-    pacer: "ModelPacer"
+    target_limiter: "TargetLimiter"
     cancel_token: CancelToken
     asked_us: int
     size: _Size
@@ -71,29 +71,29 @@ class Admission(Struct, eq=False):
 
     def sent(self) -> None:
         """The request is sent now, and counts from now on."""
-        while not self.pacer.count(self):
+        while not self.target_limiter.count(self):
             # What else it waited for took more than a minute.
-            again = self.pacer.wait(self.asked_us, self.size, self.cancel_token)
+            again = self.target_limiter.wait(self.asked_us, self.size, self.cancel_token)
             self.bucket, self.n_tokens = again
 
     def answered(self, usage: Usage | None) -> None:
         """What was not used is given back; all counts where the service has counted nothing."""
         self.is_open = False
-        self.pacer.succeeded(self, usage)
+        self.target_limiter.succeeded(self, usage)
 
     def failed(self, code: str, *, maybe_billed: bool) -> None:
         """The request failed, which may end all runs that call the model."""
         self.is_open = False
-        self.pacer.failed(self, code, self.n_tokens if maybe_billed else 0)
+        self.target_limiter.failed(self, code, self.n_tokens if maybe_billed else 0)
 
     def close(self) -> None:
         """It was not sent, if nothing else is known."""
         if self.is_open:
             self.is_open = False
-            self.pacer.give_back(self)
+            self.target_limiter.give_back(self)
 
 
-class ModelPacer:
+class TargetLimiter:
     """Admits requests to one model in one region; safe to use from several threads, and several
     processes that share its row.
 
@@ -125,7 +125,7 @@ class ModelPacer:
     @contextmanager
     def admitted(
         self, provider: Provider, request: Request, context: CallContext, tell: Tell
-    ) -> Iterator[Admission]:
+    ) -> Iterator[Permit]:
         """Wait for leave to send the request, or raise what ends the run meanwhile."""
         size, per_minute = _Size(), self._target.tokens_per_minute
         if per_minute:
@@ -142,13 +142,11 @@ class ModelPacer:
         asked_us = self._now_us()
         bucket, n_tokens = self.wait(asked_us, size, context.cancel_token, tell)
         waited_ms = (self._now_us() - asked_us) / 1000
-        admission = Admission(
-            self, context.cancel_token, asked_us, size, bucket, n_tokens, waited_ms
-        )
+        permit = Permit(self, context.cancel_token, asked_us, size, bucket, n_tokens, waited_ms)
         try:
-            yield admission
+            yield permit
         finally:
-            admission.close()
+            permit.close()
 
     def wait(
         self, asked_us: int, size: _Size, cancel_token: CancelToken, tell: Tell | None = None
@@ -175,7 +173,7 @@ class ModelPacer:
             with self._rows.locked():
                 self._leave(place)
 
-    def count(self, admission: Admission) -> bool:
+    def count(self, permit: Permit) -> bool:
         """Count a request as sent now, and no longer as sent when it was admitted; false if that
         was too long ago.
 
@@ -183,36 +181,36 @@ class ModelPacer:
         """
         with self._rows.locked():
             now_us = self._now_us()
-            if self._window.is_over(admission.bucket, now_us):
+            if self._window.is_over(permit.bucket, now_us):
                 return False
-            self._window.add(admission.bucket, -1, -admission.n_tokens)
-            admission.bucket = now_us // BUCKET_US
-            self._window.add(admission.bucket, 1, admission.n_tokens)
+            self._window.add(permit.bucket, -1, -permit.n_tokens)
+            permit.bucket = now_us // BUCKET_US
+            self._window.add(permit.bucket, 1, permit.n_tokens)
             self._row[REQUESTS] += 1
-            self._row[WAITED_US] += max(0, now_us - admission.asked_us)
+            self._row[WAITED_US] += max(0, now_us - permit.asked_us)
             return True
 
-    def give_back(self, admission: Admission) -> None:
+    def give_back(self, permit: Permit) -> None:
         """Nothing was sent."""
         with self._rows.locked():
-            self._window.add(admission.bucket, -1, -admission.n_tokens)
+            self._window.add(permit.bucket, -1, -permit.n_tokens)
             self._wake()
 
-    def succeeded(self, admission: Admission, usage: Usage | None) -> None:
+    def succeeded(self, permit: Permit, usage: Usage | None) -> None:
         """A request was answered, with so many tokens, if the service has counted them."""
-        estimate, n_tokens = admission.size.estimate, admission.n_tokens
+        estimate, n_tokens = permit.size.estimate, permit.n_tokens
         if usage:
             n_tokens = usage.input_tokens + usage.output_tokens
         with self._rows.locked():
-            self._settle(admission, n_tokens)
+            self._settle(permit, n_tokens)
             self._watch.succeeded()
             if usage and estimate:
                 self._densest = max(self._densest, usage.input_tokens / estimate)
 
-    def failed(self, admission: Admission, code: str, n_tokens: int) -> None:
+    def failed(self, permit: Permit, code: str, n_tokens: int) -> None:
         """A request failed, which took so many tokens."""
         with self._rows.locked():
-            self._settle(admission, n_tokens)
+            self._settle(permit, n_tokens)
             self._row[THROTTLED] += code == THROTTLED_CODE
             self._watch.failed()
         self._watch.end_if_stalled()
@@ -222,14 +220,14 @@ class ModelPacer:
         with self._rows.locked():
             self._window.remember(max(0, self._now_us() - round(age_s * US)), n_tokens)
 
-    def report(self) -> ModelPace:
+    def report(self) -> ModelThroughput:
         """What it came to so far, in all processes."""
         with self._rows.locked():
             self._watch.touch()
             return self._window.report(self._model, self._region)
 
-    def _settle(self, admission: Admission, n_tokens: int) -> None:
-        self._window.add(admission.bucket, 0, n_tokens - admission.n_tokens)
+    def _settle(self, permit: Permit, n_tokens: int) -> None:
+        self._window.add(permit.bucket, 0, n_tokens - permit.n_tokens)
         self._row[TOKENS] += n_tokens
         self._wake()
 

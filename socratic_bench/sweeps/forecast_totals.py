@@ -30,7 +30,7 @@ class Load(Struct, frozen=True):
     tokens: int = 0
 
 
-class Reckoning(Struct, frozen=True, kw_only=True):
+class ForecastTotals(Struct, frozen=True, kw_only=True):
     """What a run takes if replies have one length: usage and USD by role, USD by role and model,
     seconds, those of all its requests together, and what each model is sent.
     """
@@ -55,12 +55,12 @@ class Kind(Struct, frozen=True, kw_only=True):
     values: Mapping[str, Json]
     n: int
     model: str
-    by_length: Mapping[Length, Reckoning]
+    by_length: Mapping[Length, ForecastTotals]
     at_flex_usd: Usd
     refusal: BenchError | None
 
     @property
-    def likely(self) -> Reckoning:
+    def likely(self) -> ForecastTotals:
         return self.by_length["likely"]
 
 
@@ -80,12 +80,12 @@ def reckon(values: Mapping[str, Json], n: int, plan: Plan, forecast: Forecast) -
     )
 
 
-def _reckoned(billing: Billing, expected: Expectation) -> Reckoning:
+def _reckoned(billing: Billing, expected: Expectation) -> ForecastTotals:
     tallies = expected.tallies
     entry = CostEntry.of(billing, tallies)
     roles = entry.roles if entry else {}
     costs = {role: cost.total_usd for role, cost in roles.items() if cost is not None}
-    return Reckoning(
+    return ForecastTotals(
         usage={role: CallUsage.of_all([one]) for role, one in tallies.items()},
         costs={role: costs.get(role) for role in (*tallies, TOTAL)},
         by_model={

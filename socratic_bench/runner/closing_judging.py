@@ -9,7 +9,7 @@ from socratic_bench.errors import ENDINGS, BenchError
 from socratic_bench.ports import ClosingQuestion, EpisodeResult, Metrics
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.scope import RunScope
-from socratic_bench.turns import Concluded, Turn, Unscored
+from socratic_bench.turns import ClosingResult, Turn, Unscored
 from socratic_bench.types import CONTEXT_WINDOW
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ def closing_question(plan: Plan, turns: Sequence[Turn], outcome: Outcome) -> Clo
     return plan.episode.closing_question(turns, closing)
 
 
-def metrics_of(plan: Plan, turns: Sequence[Turn], concluded: Concluded | None) -> Metrics:
+def metrics_of(plan: Plan, turns: Sequence[Turn], concluded: ClosingResult | None) -> Metrics:
     """All of them: over the turns, and those of a closing verdict if there is one."""
     summed_up = plan.benchmark.summarise(plan.config, turns)
     verdict = concluded.verdict if concluded else None
     return {**summed_up, **plan.benchmark.closing_metrics(verdict.findings if verdict else ())}
 
 
-def is_open(concluded: Concluded | None) -> bool:
+def is_open(concluded: ClosingResult | None) -> bool:
     """Whether it was asked in vain, and may be answered once the run is resumed. For a dialogue
     that is too long it would be refused again.
     """
@@ -46,7 +46,7 @@ def is_open(concluded: Concluded | None) -> bool:
     return isinstance(outcome, Unscored) and outcome.reason != CONTEXT_WINDOW
 
 
-def words_of(concluded: Concluded | None) -> str | None:
+def words_of(concluded: ClosingResult | None) -> str | None:
     """What people are told of a closing verdict that is missing."""
     outcome = concluded.outcome if concluded else None
     if not isinstance(outcome, Unscored):
@@ -55,20 +55,20 @@ def words_of(concluded: Concluded | None) -> str | None:
     return f"{said} {AGAIN}" if is_open(concluded) else said
 
 
-class Conclusion:
+class ClosingJudging:
     """Has the judge asked once the episode has ended, beside the verdicts on its last turns.
 
     `keep` stores what came of it. Under a budget it is asked after the verdicts, which so come
     first, whoever is quicker. `judge` tells who judges, `None` where nobody does.
     """
 
-    def __init__(self, scope: RunScope, keep: Callable[[Concluded], None]) -> None:
+    def __init__(self, scope: RunScope, keep: Callable[[ClosingResult], None]) -> None:
         self.judge: Callable[[], Jury | None] = lambda: None
         self._scope = scope
         self._keep = keep
         self._lock = threading.Lock()
         self._is_final = False
-        self._concluded: Concluded | None = None
+        self._concluded: ClosingResult | None = None
 
     def wait(self, turns: Sequence[Turn], outcome: Outcome, beside: Sequence[Future[Any]]) -> None:
         """Have it asked, and wait for it and all that is `beside` it. Raises what ends the run."""
@@ -81,7 +81,7 @@ class Conclusion:
             self._ask(judge, question)
         self._wait(beside)
 
-    def final(self) -> Concluded | None:
+    def final(self) -> ClosingResult | None:
         """What came of it; what comes later is dropped, so that document and files agree."""
         with self._lock:
             self._is_final = True

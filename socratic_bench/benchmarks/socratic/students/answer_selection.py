@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from socratic_bench.benchmarks.socratic.scenarios.cues import ready
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Move, Scenario
 from socratic_bench.benchmarks.socratic.students.examples import similarity
-from socratic_bench.benchmarks.socratic.students.hearing import Heard
 from socratic_bench.benchmarks.socratic.students.kinds import word_defined
 from socratic_bench.benchmarks.socratic.students.scoring import (
     OF_THE_KIND,
@@ -17,6 +16,7 @@ from socratic_bench.benchmarks.socratic.students.scoring import (
 )
 from socratic_bench.benchmarks.socratic.students.seeded import draw
 from socratic_bench.benchmarks.socratic.students.shared_words import all_words_of, words_of
+from socratic_bench.benchmarks.socratic.students.tutor_question import TutorQuestion
 from socratic_bench.benchmarks.socratic.students.voices import count
 
 _LATER_STEP = 0.7  # of the similarity of a later step: who asks for it is led there step by step
@@ -24,7 +24,7 @@ _NEAR, _NEAR_AT_FIRST = 0.97, 0.95  # of the best: the seed chooses among these
 _IN_A_ROW = 5  # seeds whose first answer is the same; the words that lead up to it differ
 
 
-def drawn_out(scenario: Scenario, seed: int, heard: Heard) -> str | None:
+def drawn_out(scenario: Scenario, seed: int, heard: TutorQuestion) -> str | None:
     """What the question draws out, if anything; of what fits alike, one by the seed."""
     if heard.asked.kind == "none":
         return None
@@ -84,7 +84,7 @@ def next_of(group: Group, said: str) -> str | None:
 
 
 def _candidates(
-    match: GroupMatch, heard: Heard, similar: Mapping[str, float]
+    match: GroupMatch, heard: TutorQuestion, similar: Mapping[str, float]
 ) -> Iterator[Candidate]:
     """What is left of a group; on the way to an insight the next step alone."""
     left = [own for own in match.group.says if not count(heard.said, own)]
@@ -95,7 +95,7 @@ def _candidates(
         yield Candidate(match, left[0], max(similar[left[0]], _LATER_STEP * later))
 
 
-def _definitions(scenario: Scenario, heard: Heard) -> Sequence[str]:
+def _definitions(scenario: Scenario, heard: TutorQuestion) -> Sequence[str]:
     """What says something of the very word whose meaning is asked for, the most of it first."""
     words = all_words_of(word_defined(heard.asked.questions))
     found = {
@@ -107,7 +107,7 @@ def _definitions(scenario: Scenario, heard: Heard) -> Sequence[str]:
     return sorted((own for own in found if found[own]), key=lambda own: -found[own])
 
 
-def _definition(scenario: Scenario, heard: Heard) -> str | None:
+def _definition(scenario: Scenario, heard: TutorQuestion) -> str | None:
     """The definition of the word that is asked for, if the scenario has one that is left."""
     if heard.kinds != {"meaning"}:
         return None
@@ -116,7 +116,7 @@ def _definition(scenario: Scenario, heard: Heard) -> str | None:
     return next((own for own in found if own in left and not count(heard.said, own)), None)
 
 
-def _closed(scenario: Scenario, heard: Heard) -> frozenset[str]:
+def _closed(scenario: Scenario, heard: TutorQuestion) -> frozenset[str]:
     """The kinds that draw nothing out by themselves any more.
 
     One has a thing from one place: a second answer would contradict the first. Of a word that is

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from socratic_bench import CancelToken, RunConfig, Services, run
+from socratic_bench.core_affinity import MANY_RUNS, CoreUse
 from socratic_bench.emulator import Emulator, Settings
-from socratic_bench.one_core import MANY_RUNS, Look
 from tests.command import account
 from tests.fakes import PATIENCE_S
 
@@ -68,16 +68,16 @@ def test_threads_of_many_runs_stay_on_one_core_until_they_end(monkeypatch, n_run
     ],
 )
 def test_the_core_is_changed_for_others_that_need_it(core, busy, own, chosen):
-    assert Look(1.0, busy, own).choice(core, (0, 1), process_id=1) == chosen
+    assert CoreUse(1.0, busy, own).choice(core, (0, 1), process_id=1) == chosen
 
 
 def test_processes_that_begin_together_choose_several_cores():
-    idle = Look(1.0, dict.fromkeys(range(4), 0.01), 0.0)
+    idle = CoreUse(1.0, dict.fromkeys(range(4), 0.01), 0.0)
 
     assert {idle.choice(None, range(4), process_id=one) for one in range(100, 104)} == {0, 1, 2, 3}
 
 
 def test_shares_are_of_the_time_that_has_passed():
-    before, now = Look(10.0, {0: 5.0, 1: 7.0}, 2.0), Look(12.0, {0: 6.0, 1: 7.0}, 3.0)
+    before, now = CoreUse(10.0, {0: 5.0, 1: 7.0}, 2.0), CoreUse(12.0, {0: 6.0, 1: 7.0}, 3.0)
 
-    assert now.since(before) == Look(1.0, {0: 0.5, 1: 0.0}, 0.5)
+    assert now.since(before) == CoreUse(1.0, {0: 0.5, 1: 0.0}, 0.5)
