@@ -94,8 +94,7 @@ class Parser(argparse.ArgumentParser):
         if word in self.commands:
             mistake = f"A command line takes one command, so {word!r} is one too many."
         raise UsageError(
-            [mistake],
-            hint="socratic-runner --help says what they are for, and lists every flag.",
+            [mistake], hint="socratic-runner --help says what they are for, and lists every flag."
         )
 
     def give(self, flag: str) -> None:

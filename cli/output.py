@@ -192,11 +192,7 @@ def print_failure(error: BenchError) -> None:
 
 
 def print_failed_run(
-    error: BenchError,
-    config: RunConfig | None = None,
-    *,
-    pretty: bool = False,
-    brief: bool = False,
+    error: BenchError, config: RunConfig | None = None, *, pretty: bool = False, brief: bool = False
 ) -> None:
     """The document and the words of a run that never came to be."""
     from socratic_bench.documents.run import RunDocument, brief_keys

@@ -32,8 +32,7 @@ def _settings(module: str) -> type[CoreConfig]:
 
 if not TYPE_CHECKING:  # run_config.py, which `make docs` keeps, tells the types of it
     RunConfig = composed(
-        "RunConfig",
-        {name: _settings(f"{room}.settings") for name, room in BENCHMARKS.items()},
+        "RunConfig", {name: _settings(f"{room}.settings") for name, room in BENCHMARKS.items()}
     )
 
 

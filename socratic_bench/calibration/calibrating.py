@@ -150,11 +150,7 @@ def document_of(calibration: Calibration, result: RunResult) -> CalibrationDocum
         for index, turn in enumerate(calibration.turns)
     ]
     has_alpha = agreement.is_available()
-    figures = Figures(
-        rubric=rubric,
-        has_alpha=has_alpha,
-        half_width=asked.half_width,
-    )
+    figures = Figures(rubric=rubric, has_alpha=has_alpha, half_width=asked.half_width)
     names = names_of(rubric, {name for one in calibration.labels for name in one.scores})
     judge = JudgeEntry.of(result)
     return CalibrationDocument(

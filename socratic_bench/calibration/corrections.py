@@ -39,9 +39,7 @@ class Values(Struct, frozen=True, kw_only=True):
 
 def three_ways(values: Values) -> ThreeWays:
     return ThreeWays(
-        as_judged=_judged(values),
-        corrected=_corrected(values),
-        of_labels=_labels(values),
+        as_judged=_judged(values), corrected=_corrected(values), of_labels=_labels(values)
     )
 
 

@@ -57,10 +57,7 @@ def document_of(compared: Compared, figures: Figures) -> ComparisonDocument:
         *of_failed(compared.drops, [one for one in failed if one.source != compared.baseline]),
     ]
     contenders = [told[one.name] for one in ordered]
-    minima = [
-        *_held(ordered, told, compared.bounds),
-        *_held_of_failed(failed, compared),
-    ]
+    minima = [*_held(ordered, told, compared.bounds), *_held_of_failed(failed, compared)]
     return ComparisonDocument(
         benchmark=compared.benchmark.name,
         primary_metric=primary,

@@ -11,12 +11,7 @@ from socratic_bench.comparison.contenders import ClusterOf, Group
 from socratic_bench.comparison.pairing import Pairing, kind_of
 from socratic_bench.comparison.stored_run import StoredRun
 from socratic_bench.comparison.times import Times
-from socratic_bench.documents.comparison import (
-    ComparedPair,
-    Contender,
-    Difference,
-    TurnScore,
-)
+from socratic_bench.documents.comparison import ComparedPair, Contender, Difference, TurnScore
 from socratic_bench.documents.estimates import Mean
 from socratic_bench.documents.scalars import FIGURE_PLACES, to_places
 from socratic_bench.ports import MetricInfo

@@ -63,7 +63,7 @@ class Traits(Struct, frozen=True, kw_only=True):
     def gone(self) -> ServiceError:
         return not_found(
             "This model version has reached the end of its life. "
-            "Please refer to the AWS documentation for more details.",
+            "Please refer to the AWS documentation for more details."
         )
 
 

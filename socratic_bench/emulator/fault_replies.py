@@ -172,9 +172,7 @@ _ERRORS: dict[str, _Make] = {
         403, "ExpiredTokenException", "The security token included in the request is expired"
     ),
     "unrecognized_key": _plain(
-        403,
-        "UnrecognizedClientException",
-        "The security token included in the request is invalid.",
+        403, "UnrecognizedClientException", "The security token included in the request is invalid."
     ),
     "on_demand": on_demand,
     "legacy": _plain(

@@ -31,12 +31,7 @@ def dry_run(plan: Plan, call: Callable[[str], str] = str) -> dict[str, Json]:
     if refusal := forecast.expected["likely"].refusal:
         refusal.call_settings(call)
     document = DryRunDocument.of(
-        plan.config,
-        plan.benchmark,
-        plan.episode,
-        forecast,
-        models=plan.models,
-        prices=plan.prices,
+        plan.config, plan.benchmark, plan.episode, forecast, models=plan.models, prices=plan.prices
     )
     return document.printed
 
@@ -59,9 +54,7 @@ class Forecaster:
     def sent(self) -> Sent:
         """The requests that forecasting took so far."""
         return Sent(
-            count_tokens=self._n_counts,
-            emulator_pace=len(self._emulations),
-            bucket=self._n_buckets,
+            count_tokens=self._n_counts, emulator_pace=len(self._emulations), bucket=self._n_buckets
         )
 
     @property

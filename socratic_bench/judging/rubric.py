@@ -65,11 +65,7 @@ class _Examples(Sequence[ScoredReply]):
 
 
 def _example(
-    entry: Mapping[str, Any],
-    dimensions: tuple[Dimension, ...],
-    asking: str,
-    *,
-    has_events: bool,
+    entry: Mapping[str, Any], dimensions: tuple[Dimension, ...], asking: str, *, has_events: bool
 ) -> ScoredReply:
     return ScoredReply(
         prompt=entry[asking],

@@ -30,10 +30,7 @@ _SETTINGS = {
     "AWS_CREDENTIAL_FILE": "",
 }
 _TOKENS = ("AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")
-_CACHES = {
-    "": "~/.aws/sso/cache",
-    "AWS_LOGIN_CACHE_DIRECTORY": "~/.aws/login/cache",
-}
+_CACHES = {"": "~/.aws/sso/cache", "AWS_LOGIN_CACHE_DIRECTORY": "~/.aws/login/cache"}
 _SETTING = (
     r"(?im)^\s*(?:aws_(?:access_key_id|secret_access_key|session_token|security_token)"
     r"|AWSAccessKeyId|AWSSecretKey)\s*[=:]\s*(\S.*)$"

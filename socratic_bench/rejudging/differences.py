@@ -6,12 +6,7 @@ from typing import Any
 
 from socratic_bench.documents.agreement import Agreement
 from socratic_bench.documents.error import ErrorEntry
-from socratic_bench.documents.judgings import (
-    Changed,
-    Figure,
-    JudgingsDocument,
-    RejudgedRun,
-)
+from socratic_bench.documents.judgings import Changed, Figure, JudgingsDocument, RejudgedRun
 from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.scalars import SCORE_PLACES, to_places
 from socratic_bench.documents.turn import votes_of

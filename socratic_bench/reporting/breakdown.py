@@ -7,15 +7,7 @@ from socratic_bench.reporting.cell_charts import shares
 from socratic_bench.reporting.charts import extent, intervals
 from socratic_bench.reporting.leaderboard import MODEL, mark, shown
 from socratic_bench.reporting.palette import DARK_STEPS
-from socratic_bench.reporting.parts import (
-    UNKNOWN,
-    Chart,
-    Figure,
-    Section,
-    columns,
-    percent,
-    words,
-)
+from socratic_bench.reporting.parts import UNKNOWN, Chart, Figure, Section, columns, percent, words
 from socratic_bench.reporting.rows import RunRow, TurnRow
 from socratic_bench.reporting.study import SHARE, Estimate, Study, score_metric
 from socratic_bench.views import Findings, TurnKind

@@ -17,11 +17,7 @@ def cost(study: Study) -> Section | None:
     """What a run of each model costs, against how good it is."""
     tested = study.rows.benchmark.parts.tested
     found = {
-        model: (
-            mean_usd(runs, f"cost.{tested}"),
-            mean_usd(runs),
-            study.mean(study.primary, runs),
-        )
+        model: (mean_usd(runs, f"cost.{tested}"), mean_usd(runs), study.mean(study.primary, runs))
         for model, runs in study.runs.items()
     }
     known = {
@@ -134,10 +130,7 @@ _Found = Mapping[tuple[str, str], Percentiles | None]
 def _figure(study: Study, found: _Found, drawn: _Drawn) -> Figure:
     titles = [f"{title}, {one}" for title in drawn.readings for one in _QUANTILES]
     rows = [
-        [
-            model,
-            *(text for title in drawn.readings for text in _told(found[model, title], drawn)),
-        ]
+        [model, *(text for title in drawn.readings for text in _told(found[model, title], drawn))]
         for model in study.ranked
     ]
     return Figure(

@@ -27,10 +27,7 @@ def groups(study: Study) -> Section | None:
     if not known:
         return None
     return Section(
-        name="groups",
-        title="Further figures",
-        paragraphs=[_scope(study)],
-        figures=known,
+        name="groups", title="Further figures", paragraphs=[_scope(study)], figures=known
     )
 
 

@@ -52,9 +52,7 @@ def page_of(study: Study, report: Report, max_bytes: int) -> Page:
             hint="Give it more with {max_size}, or report fewer runs.",
         )
     kept = bisect_right(
-        range(1, len(order) + 1),
-        max_bytes,
-        key=lambda n: len(around.page(study, {*order[n:]})),
+        range(1, len(order) + 1), max_bytes, key=lambda n: len(around.page(study, {*order[n:]}))
     )
     left_out = order[kept:]
     return Page(body=around.page(study, {*left_out}), left_out=left_out)

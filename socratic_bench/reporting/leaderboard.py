@@ -68,10 +68,7 @@ def board(study: Study, endurances: Mapping[str, Endurance]) -> Section:
         chart=_chart(study, endurances),
     )
     return Section(
-        name="leaderboard",
-        title="Leaderboard",
-        paragraphs=[*_ties(study)],
-        figures=[figure],
+        name="leaderboard", title="Leaderboard", paragraphs=[*_ties(study)], figures=[figure]
     )
 
 

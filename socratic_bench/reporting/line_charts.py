@@ -57,10 +57,7 @@ def _over_turns(
             },
             "width": width,
             "height": 120 if size.is_narrow else 150,
-            "layer": [
-                *_behind(models, model, x, own, kind),
-                *_front(n, model, x, own, kind),
-            ],
+            "layer": [*_behind(models, model, x, own, kind), *_front(n, model, x, own, kind)],
         }
         for n, model in enumerate(models)
         # What the first of a line says of its axis, the others need not.

@@ -42,10 +42,7 @@ LIGHT: Mapping[str, str] = {
     **dict(
         zip(
             STEPS,
-            (
-                *("#eef4f9", "#d6e4f0", "#b8d1e6", "#94bad9", "#6ea3cb", "#2f75ab"),
-                "#174f7d",
-            ),
+            (*("#eef4f9", "#d6e4f0", "#b8d1e6", "#94bad9", "#6ea3cb", "#2f75ab"), "#174f7d"),
             strict=True,
         )
     ),

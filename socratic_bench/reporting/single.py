@@ -130,8 +130,7 @@ def _stored(run_id: str, roots: Sequence[str], region: Callable[[], str]) -> Fou
         if body := store.get(key):
             return Found(name=store.location(key), body=body, store=store)
     raise UsageError(
-        [f"There is no complete run {run_id} in {' or '.join(roots)} ({key})."],
-        hint=COMPLETE_IT,
+        [f"There is no complete run {run_id} in {' or '.join(roots)} ({key})."], hint=COMPLETE_IT
     )
 
 

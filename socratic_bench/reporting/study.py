@@ -112,10 +112,7 @@ class Study:
         return mean_over(runs, self.primary, self._cluster_of, METHOD)
 
     def over_turns(
-        self,
-        runs: Iterable[RunRow],
-        value: Callable[[TurnRow], float | None],
-        metric: MetricInfo,
+        self, runs: Iterable[RunRow], value: Callable[[TurnRow], float | None], metric: MetricInfo
     ) -> Estimate | None:
         """Any value of the turns that were played in these runs."""
         found = ((run, value(turn)) for run in runs for turn in run.turns if not turn.is_replayed)

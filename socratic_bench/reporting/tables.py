@@ -14,12 +14,7 @@ from socratic_bench.reporting.rows import Rows, RunRow
 
 Kind = Literal["boolean", "integer", "number", "text", "time"]
 Cell = bool | int | float | str | datetime | None
-_KINDS: Mapping[object, Kind] = {
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    datetime: "time",
-}
+_KINDS: Mapping[object, Kind] = {bool: "boolean", int: "integer", float: "number", datetime: "time"}
 # Columns that only some rows have: how their names begin, of which tables, and what they hold.
 FURTHER: Sequence[tuple[str, str, str]] = (
     ("metric_", "runs", "a metric of the run, by its path among `metrics`"),

@@ -8,15 +8,7 @@ from socratic_bench.reporting.charts import extent, intervals
 from socratic_bench.reporting.endurance import Endurance
 from socratic_bench.reporting.leaderboard import MODEL, mark, shown
 from socratic_bench.reporting.line_charts import behind_words, over_turns
-from socratic_bench.reporting.parts import (
-    Chart,
-    Figure,
-    Section,
-    columns,
-    listed,
-    number,
-    percent,
-)
+from socratic_bench.reporting.parts import Chart, Figure, Section, columns, listed, number, percent
 from socratic_bench.reporting.rows import RunRow, TurnRow
 from socratic_bench.reporting.study import SHARE, Estimate, Study, score_metric
 

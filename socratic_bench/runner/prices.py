@@ -43,11 +43,7 @@ def _read(name: str) -> "PriceTable":
 
 
 def unknown_prices(
-    config: RunConfig,
-    table: "PriceTable | None",
-    cast: BenchmarkSpec,
-    *,
-    is_judged: bool,
+    config: RunConfig, table: "PriceTable | None", cast: BenchmarkSpec, *, is_judged: bool
 ) -> Iterator[Problem]:
     """A sentence for each model without a known price, if there is a budget."""
     if not config.max_cost_usd or config.max_cost_usd < 0:

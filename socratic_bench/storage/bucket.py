@@ -13,21 +13,11 @@ from typing import Any
 from botocore.exceptions import ClientError
 from msgspec import Struct
 
-from socratic_bench.errors import (
-    ArtifactError,
-    StoreDeniedError,
-    StoreOutageError,
-    UsageError,
-)
+from socratic_bench.errors import ArtifactError, StoreDeniedError, StoreOutageError, UsageError
 from socratic_bench.providers.bedrock.transport import answers_up_to
 from socratic_bench.settings import prefix_problems
 from socratic_bench.storage.bucket_clients import Clients, Notice
-from socratic_bench.storage.bucket_faults import (
-    ACTIONS,
-    SDK_ERRORS,
-    BucketContext,
-    explain,
-)
+from socratic_bench.storage.bucket_faults import ACTIONS, SDK_ERRORS, BucketContext, explain
 
 _MISSING = ("404", "NoSuchKey")
 # "NoSuchKey": a write that must replace an object which is gone.

@@ -17,11 +17,7 @@ from socratic_bench.providers.bedrock.credentials import (
 )
 from socratic_bench.providers.bedrock.data import make_client, new_session
 from socratic_bench.providers.bedrock.transport import UnsendableError
-from socratic_bench.storage.bucket_faults import (
-    SDK_ERRORS,
-    is_expired,
-    named_region,
-)
+from socratic_bench.storage.bucket_faults import SDK_ERRORS, is_expired, named_region
 
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client

@@ -63,11 +63,7 @@ _ELSEWHERE = (
 _BAD_KEYS = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "InvalidSecurity")
 # An answer to HEAD has no body, and so no error code of S3's.
 _DENIED = ("AccessDenied", "403")
-_LOGIN = (
-    sdk.TokenRetrievalError,
-    sdk.SSOTokenLoadError,
-    sdk.UnauthorizedSSOTokenError,
-)
+_LOGIN = (sdk.TokenRetrievalError, sdk.SSOTokenLoadError, sdk.UnauthorizedSSOTokenError)
 _NO_KEYS = (
     sdk.NoCredentialsError,
     sdk.PartialCredentialsError,
@@ -143,10 +139,7 @@ def _hint(error: Exception, context: BucketContext) -> Words:
         ),
         (code in _EXPIRED or isinstance(error, RuntimeError), _EXPIRED_HINT),
         (code == "RequestTimeTooSkewed", "Set this machine's clock: S3 refuses its time."),
-        (
-            code in _BAD_KEYS or _is_bad_header(error),
-            _KEYS_HINT,
-        ),
+        (code in _BAD_KEYS or _is_bad_header(error), _KEYS_HINT),
         (isinstance(error, _LOGIN), "Log in again with: aws sso login"),
         (isinstance(error, _NO_KEYS), "Give credentials for S3: keys, a profile or a role."),
         (isinstance(error, (UnsendableError, AnswerTooLargeError)), _NOT_S3),

@@ -108,12 +108,7 @@ class EntryStore:
     """
 
     def __init__(
-        self,
-        bucket: Bucket,
-        lease: Lease,
-        first_key: str,
-        index: str,
-        bodies: dict[str, bytes],
+        self, bucket: Bucket, lease: Lease, first_key: str, index: str, bodies: dict[str, bytes]
     ) -> None:
         self._bucket = bucket
         self._lease = lease

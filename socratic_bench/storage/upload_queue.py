@@ -52,11 +52,7 @@ class Upload:
     """One file on its way to one store; what has been let go is read again when it is sent."""
 
     def __init__(
-        self,
-        store: ArtifactStore,
-        key: str,
-        body: bytes,
-        reread: Callable[[str], bytes] | None,
+        self, store: ArtifactStore, key: str, body: bytes, reread: Callable[[str], bytes] | None
     ) -> None:
         self.store = store
         self.key = key

@@ -137,10 +137,7 @@ class Feasibility(Struct, kw_only=True):
 
 
 def held(
-    bounds: Iterable[Bound],
-    name: str,
-    means: Mapping[str, Mean],
-    survival: Mapping[str, Survival],
+    bounds: Iterable[Bound], name: str, means: Mapping[str, Mean], survival: Mapping[str, Survival]
 ) -> Iterator[MinimumGate]:
     """What a model's figures are, and whether they reach the bounds."""
     for one in bounds:

@@ -55,10 +55,7 @@ def known_rows(
 
 
 def gated_anew(
-    begun: SweepFile,
-    rows: Mapping[str, CellRow],
-    stores: Iterable[ListedStore],
-    base: RunConfig,
+    begun: SweepFile, rows: Mapping[str, CellRow], stores: Iterable[ListedStore], base: RunConfig
 ) -> dict[str, CellRow]:
     """The rows of complete cells by the gates and the judge coverage of this command, which their
     runs may not have had. Runs are read only where these bounds may tell something else: where

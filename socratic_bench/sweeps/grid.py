@@ -80,11 +80,7 @@ class Grid(Struct, frozen=True, kw_only=True):
         own = self.by_model.get(cell.model, {})
         values = {name: value for name, value in cell.values.items() if name in self._axis_names}
         return replace(
-            self.base,
-            **{**own, **values},
-            seed=cell.seed,
-            deadline_s=None,
-            max_cost_usd=None,
+            self.base, **{**own, **values}, seed=cell.seed, deadline_s=None, max_cost_usd=None
         )
 
     def identity(self) -> str:

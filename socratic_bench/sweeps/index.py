@@ -59,12 +59,7 @@ class CellIndex:
     Safe to use from several threads. `notice` hears, once, of rows that could not be written.
     """
 
-    def __init__(
-        self,
-        store: ListedStore,
-        sweep_id: str,
-        notice: Callable[[str], None],
-    ) -> None:
+    def __init__(self, store: ListedStore, sweep_id: str, notice: Callable[[str], None]) -> None:
         self._store = store
         self._folder = f"{FOLDER}{sweep_id}/cells/"
         self._sweep_id = sweep_id

@@ -10,14 +10,7 @@ from socratic_bench.documents.sweep_plan import MODELS, ModelPlan
 from socratic_bench.errors import Problem
 from socratic_bench.pricing.reading import row_problems
 from socratic_bench.settings import table
-from socratic_bench.sweeps.plan_words import (
-    MOST_VALUES,
-    WANTED,
-    Json,
-    is_number,
-    named,
-    unknown,
-)
+from socratic_bench.sweeps.plan_words import MOST_VALUES, WANTED, Json, is_number, named, unknown
 from socratic_bench.sweeps.settings import SweepSettings
 
 TARGETS = ("target_rpm", "target_tpm")

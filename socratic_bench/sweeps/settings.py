@@ -110,8 +110,7 @@ class SweepSettings(Struct, frozen=True, kw_only=True):
         ),
     ] = "t"
     limit: Annotated[
-        int | None,
-        Setting("sweep", "N", "play so many cells at most, and leave the rest", low=1),
+        int | None, Setting("sweep", "N", "play so many cells at most, and leave the rest", low=1)
     ] = None
     resume: Annotated[
         bool, Setting("sweep", None, "go on with the newest sweep of this command line")
@@ -122,8 +121,6 @@ class SweepSettings(Struct, frozen=True, kw_only=True):
     strict: Annotated[
         bool,
         Setting(
-            "sweep",
-            None,
-            "look at all models and stores first, and play nothing if one would fail",
+            "sweep", None, "look at all models and stores first, and play nothing if one would fail"
         ),
     ] = False

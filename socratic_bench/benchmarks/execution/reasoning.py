@@ -8,12 +8,7 @@ from msgspec import Struct
 
 from socratic_bench.benchmarks.execution.figures import Cases, Gap, gap
 from socratic_bench.benchmarks.execution.items import LEVELS, Item, Program
-from socratic_bench.benchmarks.execution.prediction import (
-    Shown,
-    correct_of,
-    reversion_of,
-    shown,
-)
+from socratic_bench.benchmarks.execution.prediction import Shown, correct_of, reversion_of, shown
 from socratic_bench.benchmarks.execution.prompts import sentence
 from socratic_bench.benchmarks.execution.reading import Readings, with_program
 from socratic_bench.benchmarks.execution.sampling import level_tokens

@@ -96,8 +96,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         ),
     ] = SHIPPED
     split: Annotated[
-        str,
-        Setting("execution", "NAME", "the split of a data set of the Hub (default {default})"),
+        str, Setting("execution", "NAME", "the split of a data set of the Hub (default {default})")
     ] = "train"
     include_missing_mutations: Annotated[
         bool, _setting(None, "keep problems without a mutated program, for the original alone")
@@ -153,8 +152,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
     ] = 123
     choice_skip_boolean: Annotated[bool, _boolean("no-choice-skip-boolean")] = True
     choice_control: Annotated[
-        bool,
-        _setting(None, "ask for no choice between equal programs", flag="no-choice-control"),
+        bool, _setting(None, "ask for no choice between equal programs", flag="no-choice-control")
     ] = True
     compare_reasoning: Annotated[
         bool, _setting(None, "besides, predict at low, medium and high reasoning")

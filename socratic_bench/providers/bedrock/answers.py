@@ -4,16 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 from socratic_bench.provider_ports import UnreadableAnswerError
-from socratic_bench.types import (
-    Block,
-    Message,
-    Reasoning,
-    StopReason,
-    Text,
-    ToolUse,
-    Usage,
-    clean,
-)
+from socratic_bench.types import Block, Message, Reasoning, StopReason, Text, ToolUse, Usage, clean
 
 # The neutral words are Bedrock's own, but for these.
 _NEUTRAL: dict[str, StopReason] = {word: word for word in get_args(StopReason)}

@@ -50,10 +50,7 @@ class Counts:
 
 
 def count_tokens(
-    requests: Mapping[str, Wire],
-    *,
-    region: str,
-    assume_role_arn: str | None,
+    requests: Mapping[str, Wire], *, region: str, assume_role_arn: str | None
 ) -> Counts:
     """Have the service count the requests, by model id, as far as it does so in time."""
     asked = {m: wire for m, wire in requests.items() if base_id(m).startswith(_FAMILIES)}

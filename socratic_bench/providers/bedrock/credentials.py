@@ -8,11 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from botocore import exceptions as sdk
-from botocore.credentials import (
-    Credentials,
-    DeferredRefreshableCredentials,
-    RefreshableCredentials,
-)
+from botocore.credentials import Credentials, DeferredRefreshableCredentials, RefreshableCredentials
 from botocore.parsers import ResponseParserError
 from botocore.session import Session
 from urllib3.exceptions import HTTPError

@@ -23,11 +23,7 @@ from socratic_bench.providers.bedrock.credential_sources import install_credenti
 from socratic_bench.providers.bedrock.credentials import learn_credentials
 from socratic_bench.providers.bedrock.endpoint_table import read_endpoints
 from socratic_bench.providers.bedrock.parsers import Parsers
-from socratic_bench.providers.bedrock.transport import (
-    UnsendableError,
-    install_connections,
-    named,
-)
+from socratic_bench.providers.bedrock.transport import UnsendableError, install_connections, named
 from socratic_bench.redaction import learn, learn_headers
 
 ENDPOINTS = f"{os.sep}endpoints"  # where the SDK's table of them lies, without the ending

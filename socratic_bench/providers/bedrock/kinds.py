@@ -207,9 +207,7 @@ ERROR_KINDS: dict[str, ErrorRow] = {
         *("ExpiredTokenException", "ExpiredToken", "RequestExpired"),
     ),
     "expired_login": _lasting(
-        "credentials",
-        "the SSO or console login has run out",
-        "Log in again with: aws sso login",
+        "credentials", "the SSO or console login has run out", "Log in again with: aws sso login"
     ),
     "unusable_login": _lasting(
         "credentials",

@@ -78,10 +78,7 @@ class _Bedrock(ProviderModule):
 
     @contextmanager
     def open(
-        self,
-        config: CoreConfig,
-        prepared: "SdkSession | None",
-        monotonic_s: Callable[[], float],
+        self, config: CoreConfig, prepared: "SdkSession | None", monotonic_s: Callable[[], float]
     ) -> Iterator[Provider]:
         """See `ProviderModule.open`; offline, of an endpoint that is embedded in this process."""
         from socratic_bench.providers.bedrock.connection import Connection

@@ -30,9 +30,7 @@ class Options(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, config: CoreConfig) -> "Options":
         return cls(
-            stream=config.stream,
-            prompt_cache=config.prompt_cache,
-            metadata=config.request_metadata,
+            stream=config.stream, prompt_cache=config.prompt_cache, metadata=config.request_metadata
         )
 
     def limit(self, can: Capabilities) -> Capabilities:

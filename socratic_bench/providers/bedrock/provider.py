@@ -14,11 +14,7 @@ from socratic_bench.pricing.bounds import packed_schema
 from socratic_bench.provider_ports import Answer, AnswerTimeoutError, ErrorKind, Provider
 from socratic_bench.providers.bedrock import answers
 from socratic_bench.providers.bedrock.cache_points import caches_system
-from socratic_bench.providers.bedrock.capabilities import (
-    OWN_FIELDS,
-    Capabilities,
-    capabilities_of,
-)
+from socratic_bench.providers.bedrock.capabilities import OWN_FIELDS, Capabilities, capabilities_of
 from socratic_bench.providers.bedrock.connection import ADVISED, Connection
 from socratic_bench.providers.bedrock.credentials import CredentialsError
 from socratic_bench.providers.bedrock.error_kinds import TRANSLATED, error_kind

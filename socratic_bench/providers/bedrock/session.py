@@ -14,12 +14,7 @@ from botocore.credentials import (
     CredentialResolver,
     DeferredRefreshableCredentials,
 )
-from botocore.exceptions import (
-    BotoCoreError,
-    ConfigParseError,
-    NoCredentialsError,
-    ProfileNotFound,
-)
+from botocore.exceptions import BotoCoreError, ConfigParseError, NoCredentialsError, ProfileNotFound
 from botocore.session import Session
 from msgspec import Struct
 
@@ -188,11 +183,7 @@ def _client(
     # Given once, since the SDK would put it together anew for each request.
     named = config.merge(Config(user_agent=session.user_agent()))
     client: BedrockRuntimeClient = make_client(
-        session,
-        "bedrock-runtime",
-        region_name=endpoint.region,
-        config=named,
-        endpoint_url=url,
+        session, "bedrock-runtime", region_name=endpoint.region, config=named, endpoint_url=url
     )
     return client
 
@@ -217,8 +208,7 @@ def _config(endpoint: Endpoint, **more: Any) -> Config:  # noqa: ANN401 -- likew
 def _one_request() -> Config:
     """For STS: a call that fails is tried again by the run, which counts it."""
     return _one_try(
-        connect_timeout=CONNECT_TIMEOUT_S,
-        user_agent_extra=f"socratic-runner/{VERSION}",
+        connect_timeout=CONNECT_TIMEOUT_S, user_agent_extra=f"socratic-runner/{VERSION}"
     )
 
 

@@ -33,10 +33,7 @@ Wire = dict[str, Any]
 
 
 def converse_arguments(
-    model_id: str,
-    request: Request,
-    can: Capabilities,
-    metadata: Sequence[tuple[str, str]] = (),
+    model_id: str, request: Request, can: Capabilities, metadata: Sequence[tuple[str, str]] = ()
 ) -> Wire:
     """The arguments of `converse` and `converse_stream` for this model.
 

@@ -8,12 +8,7 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks.execution.dataset.operators import Splice, splices
 from socratic_bench.benchmarks.execution.dataset.rows import digest
-from socratic_bench.benchmarks.execution.literals import (
-    LiteralError,
-    Value,
-    compare,
-    parse_literal,
-)
+from socratic_bench.benchmarks.execution.literals import LiteralError, Value, compare, parse_literal
 from socratic_bench.benchmarks.execution.problem import Mutation, Problem
 from socratic_bench.benchmarks.execution.sandbox.client import Execution, Sandbox
 

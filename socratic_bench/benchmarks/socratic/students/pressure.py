@@ -20,13 +20,7 @@ from socratic_bench.benchmarks.socratic.settings import FIRST, SECOND, Edition, 
 from socratic_bench.benchmarks.socratic.students.seeded import draw, shuffled, walk
 
 Kind = Literal[
-    "demand",
-    "impatience",
-    "flattery",
-    "authority",
-    "distress",
-    "drop_questions",
-    "false_agreement",
+    "demand", "impatience", "flattery", "authority", "distress", "drop_questions", "false_agreement"
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
