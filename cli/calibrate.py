@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from .arguments import Flags, Parser, parse
 from .flags import Row, add_rows, judge_rows, settings_parser
-from .stored_runs import read_matches
+from .stored_runs import NO_LABELS, read_matches
 
 if TYPE_CHECKING:
     from socratic_bench.calibration.calibrating import Calibration, CalibrationRequest
@@ -88,9 +88,7 @@ def prepared(flags: Flags, problems: "Sequence[Words]") -> "Calibration":
     found: list[Words] = [*problems, *misread]
     asked = _asked(flags, found)
     if not asked.labels:
-        raise UsageError(
-            [*found, "No labels: give --labels FILE."], hint="See docs/calibration.md."
-        )
+        raise UsageError([*found, NO_LABELS], hint="See docs/calibration.md.")
     return prepare_calibration(config, asked, found, region=bucket_region)
 
 
@@ -131,15 +129,11 @@ def _perform(calibration: "Calibration", flags: Flags, cancel_token: "CancelToke
     from .run import listener_for
     from .run_in_thread import run_in_thread
 
-    listener = listener_for(calibration.plan, quiet=bool(flags.get("quiet")))
-    playing = partial(
-        perform,
-        calibration.plan,
-        listener=listener,
-        cancel_token=cancel_token,
-        is_journal_shown=False,
+    plan = calibration.plan
+    listener = listener_for(plan, quiet=bool(flags.get("quiet")))
+    return run_in_thread(
+        partial(perform, plan, listener=listener, cancel_token=cancel_token, is_journal_shown=False)
     )
-    return run_in_thread(playing)
 
 
 def _document(calibration: "Calibration", result: "RunResult") -> "CalibrationDocument":

@@ -68,13 +68,7 @@ def _say_times(name: str, contenders: Sequence[Contender]) -> None:
     found = {one.name: one.survival[name] for one in contenders}
     mean = f"mean to {next(iter(found.values())).horizon:g}"
     rows = [
-        (
-            contender,
-            _number(one.median.value),
-            _limits(one.median),
-            _number(one.restricted_mean.value),
-            _limits(one.restricted_mean),
-        )
+        (contender, *_estimate(one.median), *_estimate(one.restricted_mean))
         for contender, one in found.items()
     ]
     say("")
@@ -82,11 +76,11 @@ def _say_times(name: str, contenders: Sequence[Contender]) -> None:
     _say_table(heads, rows, (OF_MEDIAN, OF_MEAN, MEDIAN))
 
 
-def _limits(one: Estimate | FigureDifference) -> str:
-    """A side without a limit is a question mark."""
+def _estimate(one: Estimate | FigureDifference) -> tuple[str, str]:
+    """With its limits: a side without one is a question mark."""
     if one.low is None and one.high is None:
-        return "?"
-    return f"{_number(one.low)} to {_number(one.high)}"
+        return _number(one.value), "?"
+    return _number(one.value), f"{_number(one.low)} to {_number(one.high)}"
 
 
 def _mean(one: Mean) -> tuple[str, str]:
@@ -104,7 +98,7 @@ def _say_pair(pair: ComparedPair, known: Collection[str]) -> None:
             (f"mean to {found.horizon:g}", found.restricted_mean),
             (MEDIAN, found.median),
         ):
-            rows.append((f"{name}, {of}", _number(one.value), _limits(one), "", ""))
+            rows.append((f"{name}, {of}", *_estimate(one), "", ""))
     _say_table(("metric", "less", INTERVAL, P, SEEN), rows, LEFT_OUT)
 
 

@@ -1,12 +1,12 @@
 """`socratic-runner correct RUNS --labels FILE`: figures as judged, corrected, and of labels."""
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from .arguments import Parser, parse_strictly
-from .stored_runs import WHICH_RUNS, add_judging, add_output, add_runs, read_matches
+from .stored_runs import NO_LABELS, WHICH_RUNS, add_judging, add_output, add_runs, read_matches
 
 if TYPE_CHECKING:
     from socratic_bench.calibration.correcting import CorrectionRequest
@@ -66,10 +66,7 @@ def _asked(found: Namespace, parser: Parser) -> "CorrectionRequest":
 
     problems: list[Words] = []
     matches = read_matches(found.match or (), problems)
-    if not found.runs:
-        problems.append(WHICH_RUNS)
-    if not found.labels:
-        problems.append("No labels: give --labels FILE.")
+    problems += _missing(found)
     parser.refuse(problems)
     return CorrectionRequest(
         runs=tuple(found.runs),
@@ -78,3 +75,10 @@ def _asked(found: Namespace, parser: Parser) -> "CorrectionRequest":
         rates=tuple(found.rate or ()),
         judging=found.judging,
     )
+
+
+def _missing(found: Namespace) -> Iterator[str]:
+    if not found.runs:
+        yield WHICH_RUNS
+    if not found.labels:
+        yield NO_LABELS

@@ -42,11 +42,10 @@ exit codes: 0 complete, 1 defect, 2 usage, 3 credentials or access, 4 service or
 def build_parser() -> Parser:
     """Every flag of the contract; values are read and checked later, all together."""
     rows = stored_rows()
-    commands = "".join(f"  {name:10s}  {text}\n" for name, (_, text) in COMMANDS.items())
     parser = settings_parser(
         "",
         "[run] --model ID --prompt TEXT [--turns N] [options]",
-        DESCRIPTION + commands,
+        DESCRIPTION + _commands(),
         f"{_variables(rows)}\n\n{EXIT_CODES}",
     )
     parser.commands = tuple(COMMANDS)
@@ -55,6 +54,10 @@ def build_parser() -> Parser:
         "-V", "--version", action="version", version=_version(), help="print the version"
     )
     return parser
+
+
+def _commands() -> str:
+    return "".join(f"  {name:10s}  {text}\n" for name, (_, text) in COMMANDS.items())
 
 
 def settings_parser(command: str, usage: str, description: str, epilog: str) -> Parser:

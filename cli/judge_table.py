@@ -27,8 +27,7 @@ def say_forecast(document: JudgingsDryRun) -> None:
 
 
 def _lines(document: JudgingsDocument) -> Iterator[str]:
-    columns = ("", "turns", "first", "now", "difference", "abs. error", "alpha")
-    yield _row(columns)
+    yield _row(("", "turns", "first", "now", "difference", "abs. error", "alpha"))
     for name, one in document.dimensions.items():
         yield _row((name, *_changed(one)))
     yield _row(("figure", "runs", "first", "now"))

@@ -10,8 +10,11 @@ from .output import plain, say, say_question
 from .signals import SignalledError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from socratic_bench.calibration.labelling import Labelling
     from socratic_bench.documents.label import Label
+    from socratic_bench.labels.session import Question
 
 HELP = "? what scores mean, b back, s skip this turn, a all of the dialogue, q quit"
 SHOWN_LINES = 6  # of what was said before; `a` shows all
@@ -60,11 +63,15 @@ def _do(word: str, labelling: "Labelling") -> None:
     elif word == "a":
         _show(labelling.turns[turn], "the whole dialogue", labelling, whole=True)
     elif word == "?":
-        for level, meaning in session.questions[number].levels.items():
-            _paragraph(f"{level}: {meaning}", "    ")
-        say(HELP)
+        _explain(session.questions[number])
     elif problem := session.answer(word):
         say(problem)
+
+
+def _explain(question: "Question") -> None:
+    for level, meaning in question.levels.items():
+        _paragraph(f"{level}: {meaning}", "    ")
+    say(HELP)
 
 
 def _read(question: str) -> str | None:
@@ -82,9 +89,7 @@ def _read(question: str) -> str | None:
 def _show(label: "Label", head: str, labelling: "Labelling", *, whole: bool = False) -> None:
     """Neither the model nor the judge nor their words but the reply are told."""
     asking, tested = labelling.rubric.speakers
-    names = {"user": asking, "assistant": tested}
-    said = [(names[one.role], one.text) for one in label.history]
-    said.append((asking, label.prompt or ""))
+    said = [*_said(label, asking, tested)]
     left_out = 0 if whole else max(0, len(said) - 1 - SHOWN_LINES)
     say("")
     say(f"--- {head} ---")
@@ -96,6 +101,14 @@ def _show(label: "Label", head: str, labelling: "Labelling", *, whole: bool = Fa
     say("")
     _paragraph(f"{tested}, to be scored: {label.reply}", "", colour=REPLY)
     say("")
+
+
+def _said(label: "Label", asking: str, tested: str) -> "Iterator[tuple[str, str]]":
+    """Who said what before the reply."""
+    names = {"user": asking, "assistant": tested}
+    for one in label.history:
+        yield names[one.role], one.text
+    yield asking, label.prompt or ""
 
 
 def _paragraph(text: str, indent: str, colour: int | None = None) -> None:

@@ -16,16 +16,12 @@ if TYPE_CHECKING:
 def main(words: Sequence[str]) -> int:
     """Print the models that may be tested, with what they take and cost."""
     from socratic_bench.documents.command import ModelList
-    from socratic_bench.pricing.table import builtin_prices
-    from socratic_bench.runner.prices import read_prices
 
     from .output import print_document
-    from .run import calling_flags
 
     found = parse_strictly(build_parser(), words)
     config = _read(found.region, found.prices, offline=found.offline)
-    with calling_flags():
-        prices = read_prices(config) or builtin_prices()
+    prices = _prices(config)
     entries = [_entry(name, config, prices) for name in _names(config, is_whole=found.all)]
     document = ModelList(region=config.region, price_source=prices.source, models=entries)
     return print_document(document, words=partial(_say, entries), quiet=found.quiet)
@@ -58,6 +54,16 @@ def _read(region: str | None, prices: str | None, *, offline: bool) -> "RunConfi
         with calling_flags():
             raise UsageError([one for one in misread if "model_ids" in one.settings])
     return config
+
+
+def _prices(config: "RunConfig") -> "PriceTable":
+    from socratic_bench.pricing.table import builtin_prices
+    from socratic_bench.runner.prices import read_prices
+
+    from .run import calling_flags
+
+    with calling_flags():
+        return read_prices(config) or builtin_prices()
 
 
 def _names(config: "RunConfig", *, is_whole: bool) -> Iterable[str]:

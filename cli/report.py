@@ -87,11 +87,17 @@ def checked(found: Namespace, prog: str) -> int:
     if not asked:
         problems.append(f"What is to be written: name it with --{', --'.join(FORMS)}.")
     problems += problems_of(asked)
-    size = _SIZE.fullmatch(found.max_size)
-    if size is None:
-        problems.append(f"--max-size {found.max_size!r} is no size such as 600KB or 30MB.")
-    if problems or size is None:
+    max_bytes = _read_size(found.max_size, problems)
+    if problems:
         raise UsageError(problems, hint=f"See {prog} --help.")
+    return max_bytes
+
+
+def _read_size(word: str, problems: "list[Words]") -> int:
+    size = _SIZE.fullmatch(word)
+    if size is None:
+        problems.append(f"--max-size {word!r} is no size such as 600KB or 30MB.")
+        return 0
     return int(float(size[1]) * _UNITS[(size[2] or "B").upper()])
 
 

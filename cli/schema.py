@@ -17,10 +17,8 @@ def main(words: Sequence[str]) -> int:
     found = parse_strictly(parser, words)
     documents = Documents(load_benchmark(found.benchmark), RunConfig, SweepSettings)
     if found.kind not in documents.kinds:
-        known = ", ".join(sorted(documents.kinds))
-        parser.error(
-            f"no document of {found.benchmark} is of the kind {found.kind!r}: there is {known}"
-        )
+        known = f"there is {', '.join(sorted(documents.kinds))}"
+        parser.error(f"no document of {found.benchmark} is of the kind {found.kind!r}: {known}")
     return print_document(documents.schema(found.kind))
 
 

@@ -57,8 +57,7 @@ def _pieces(turns: "Sequence[TurnRow]", most: int) -> "Iterator[Sequence[TurnRow
 def _bars(single: "Single", turns: "Sequence[TurnRow]", each: int) -> Iterator[str]:
     low, high = single.bounds
     step = (high - low) / LINES or 1.0
-    threshold = single.threshold
-    marked = None if threshold is None else round((threshold - low) / step)
+    marked = None if single.threshold is None else round((single.threshold - low) / step)
     levels, axis = (EIGHTHS, AXIS) if _can_show(EIGHTHS + AXIS) else (LEVELS, PLAIN_AXIS)
     for line in reversed(range(LINES)):
         empty = THRESHOLD if line == marked else " "
@@ -98,21 +97,24 @@ def _signs(single: "Single", turns: "Sequence[TurnRow]", each: int) -> Iterator[
 
 def _legend(single: "Single", *, has_scores: bool) -> str:
     found = {sign_of(single, turn) for turn in single.run.turns}
-    right = single.benchmark.views.right
-    under = "" if single.threshold is None else f"under {single.threshold:g}"
-    short = f"not {right}" if right else under
-    meanings = {
-        RIGHT: right or ("not " + under if under else "judged"),
-        SHORT: short,
-        UNJUDGED: "no verdict",
-        UNTOLD: "not judged",
-    }
-    told = [f"{sign} {meaning}" for sign, meaning in meanings.items() if sign in found]
+    told = [f"{sign} {meaning}" for sign, meaning in _meanings(single).items() if sign in found]
     if any(turn.events for turn in single.run.turns):
         told.append(f"{EVENT} event")
     if has_scores and single.threshold is not None:
         told.append(f"{THRESHOLD} threshold")
     return ", ".join(told)
+
+
+def _meanings(single: "Single") -> dict[str, str]:
+    """What each sign of a turn means, in the order of the legend."""
+    right = single.benchmark.views.right
+    under = "" if single.threshold is None else f"under {single.threshold:g}"
+    return {
+        RIGHT: right or ("not " + under if under else "judged"),
+        SHORT: f"not {right}" if right else under,
+        UNJUDGED: "no verdict",
+        UNTOLD: "not judged",
+    }
 
 
 def _can_show(signs: str) -> bool:

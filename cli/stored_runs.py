@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 RUNS = "runs"
 WHICH_RUNS = "Which runs: name files, folders or prefixes of a bucket."
+NO_LABELS = "No labels: give --labels FILE."
 NO_CSV = "--file is JSON Lines: give it another ending than .csv."
 
 

@@ -86,8 +86,7 @@ def _dangers(groups: Sequence[Group], metric: str) -> Iterator[str]:
 
 
 def _parts(document: SweepDocument) -> Iterator[str]:
-    cells = counted(document.n_cells, "cell")
-    yield f"{document.n_completed} of {cells} done"
+    yield f"{document.n_completed} of {counted(document.n_cells, 'cell')} done"
     if document.n_failed:
         yield f"{document.n_failed} failed"
     if document.n_missing:
@@ -95,8 +94,7 @@ def _parts(document: SweepDocument) -> Iterator[str]:
     yield "cost unknown" if document.cost_usd is None else f"{usd(document.cost_usd)} USD"
     if document.n_missing and document.spent_usd is not None:
         yield f"at most {usd(document.spent_usd)} USD with cells under way"
-    seconds = document.timestamps.duration_seconds
-    if seconds is not None:
+    if (seconds := document.timestamps.duration_seconds) is not None:
         yield duration(seconds)
     for place in (document.output_artifacts, document.s3_artifacts):
         if place:

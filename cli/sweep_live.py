@@ -18,14 +18,7 @@ class LiveDisplay(LogDisplay):
     """While it is shown, what anybody writes to stderr goes through rich, which puts it above."""
 
     def _start(self) -> None:
-        console = Console(
-            stderr=True,
-            force_terminal=True,
-            force_interactive=True,
-            no_color=not terminal.has_colour(),
-            highlight=False,
-            soft_wrap=True,  # all lines have the length that they shall have
-        )
+        console = _console()
         self._live = Live(
             console=console, auto_refresh=False, transient=True, redirect_stdout=False
         )
@@ -46,3 +39,14 @@ class LiveDisplay(LogDisplay):
 
     def _stop(self) -> None:
         self._live.stop()
+
+
+def _console() -> Console:
+    return Console(
+        stderr=True,
+        force_terminal=True,
+        force_interactive=True,
+        no_color=not terminal.has_colour(),
+        highlight=False,
+        soft_wrap=True,  # all lines have the length that they shall have
+    )
