@@ -192,21 +192,23 @@ def _quotas(group: Sequence[Target]) -> Mapping[str, Quota]:
 
 
 def _regions(answers: Sequence[CalledTarget]) -> Iterator[Finding]:
-    """Whether the service is reached where models are called: who refuses is there, too."""
     for group in _grouped(answers, lambda one: one.target.config.region):
         region = group[0].target.config.region
-        if region is None:
-            continue
-        errors = [one.error for one in group if isinstance(one.error, ModelError)]
-        unreached = [error for error in errors if error.code in UNREACHED]
-        of_service = [error for error in errors if error.end_reason != "credentials"]
-        if len(unreached) == len(group):
-            yield Finding.of("region", "failed", region, unreached[0])
-            continue
-        is_there = any(one.completion for one in group) or len(of_service) > len(unreached)
-        said = "the service answers" if is_there else "no model could be asked"
-        status: Status = "ok" if is_there else "unknown"
-        yield Finding(check="region", status=status, subject=region, message=said)
+        if region is not None:
+            yield _region(region, group)
+
+
+def _region(region: str, answers: Sequence[CalledTarget]) -> Finding:
+    """Whether the service is reached where models are called: who refuses is there, too."""
+    errors = [one.error for one in answers if isinstance(one.error, ModelError)]
+    unreached = [error for error in errors if error.code in UNREACHED]
+    of_service = [error for error in errors if error.end_reason != "credentials"]
+    if len(unreached) == len(answers):
+        return Finding.of("region", "failed", region, unreached[0])
+    is_there = any(one.completion for one in answers) or len(of_service) > len(unreached)
+    said = "the service answers" if is_there else "no model could be asked"
+    status: Status = "ok" if is_there else "unknown"
+    return Finding(check="region", status=status, subject=region, message=said)
 
 
 def _account(target: Target) -> tuple[Hashable, ...]:

@@ -59,18 +59,21 @@ def closing_request(
     """What is asked, then the episode's words as data, between delimiters as around a reply."""
     code = delimiter_code(seed, key, JudgeInput(question.lines, question.asked))
     code = unsaid_code(code, [text for _, text in question.lines])
-    record = "\n\n".join(f"[{mark}-{code}]\n{text}" for mark, text in question.lines)
-    material = (
-        f"{question.asked}\n\n<record-{code}>\n{record}\n</record-{code}>\n\n"
-        f"Answer what was asked about the record between <record-{code}> and </record-{code}>."
-    )
     rules = _RULES.format(mark=question.lines[0][0])
     return Request(
         system=f"{question.instructions}\n\n{rules}",
-        messages=(Message.user(material),),
+        messages=(Message.user(_material(question, code)),),
         config=GenerateConfig(max_tokens=MAX_TOKENS),
         temperature_if_taken=temperature,
         tool=question.tool,
+    )
+
+
+def _material(question: ClosingQuestion, code: str) -> str:
+    record = "\n\n".join(f"[{mark}-{code}]\n{text}" for mark, text in question.lines)
+    return (
+        f"{question.asked}\n\n<record-{code}>\n{record}\n</record-{code}>\n\n"
+        f"Answer what was asked about the record between <record-{code}> and </record-{code}>."
     )
 
 

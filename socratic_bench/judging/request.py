@@ -236,21 +236,25 @@ def _levels(dimension: Dimension) -> str:
 
 
 def _tool(rubric: Rubric) -> Tool:
-    scores: dict[str, Json] = {d.name: _score_schema(d) for d in rubric.dimensions}
-    words: dict[str, Json] = {d.name: {"type": "string"} for d in rubric.dimensions}
-    seen: dict[str, Json] = {e.name: {"type": ["string", "null"]} for e in rubric.events}
-    properties: dict[str, Json] = {
-        **({"quotes": _object(_QUOTES_HINT, words)} if rubric.has_quotes else {}),
-        **({"events": _object(_EVENTS_HINT, seen)} if seen else {}),
-        "rationale": _object("One sentence for each score, written before scoring.", words),
-        **scores,
-    }
+    properties = _properties(rubric)
     required: list[Json] = [*properties]
     return Tool(
         name=TOOL_NAME,
         description=f"Records the scores of one reply by the rubric: {rubric.title}.",
         input_schema={"type": "object", "properties": properties, "required": required},
     )
+
+
+def _properties(rubric: Rubric) -> dict[str, Json]:
+    scores: dict[str, Json] = {d.name: _score_schema(d) for d in rubric.dimensions}
+    words: dict[str, Json] = {d.name: {"type": "string"} for d in rubric.dimensions}
+    seen: dict[str, Json] = {e.name: {"type": ["string", "null"]} for e in rubric.events}
+    return {
+        **({"quotes": _object(_QUOTES_HINT, words)} if rubric.has_quotes else {}),
+        **({"events": _object(_EVENTS_HINT, seen)} if seen else {}),
+        "rationale": _object("One sentence for each score, written before scoring.", words),
+        **scores,
+    }
 
 
 def _object(description: str, properties: dict[str, Json]) -> Json:

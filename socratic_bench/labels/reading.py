@@ -98,10 +98,7 @@ def _from_row(row: Mapping[str | None, Any]) -> dict[str, Any]:
 
 def _cell(kind: str, name: str, cell: str) -> object:
     if kind == "scores" or kind in NUMBERS:
-        try:
-            number = float(cell)
-        except ValueError:
-            raise ValueError(f"{name} is {cell!r}: write a number, such as 2.5.") from None
+        number = _number(name, cell)
         return int(number) if kind == "turn" and number.is_integer() else number
     if kind == "events":
         said = cell.strip().casefold()
@@ -112,6 +109,13 @@ def _cell(kind: str, name: str, cell: str) -> object:
         return json.loads(cell) if kind in JSON_COLUMNS else cell
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{name} is no JSON ({error}).") from error
+
+
+def _number(name: str, cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        raise ValueError(f"{name} is {cell!r}: write a number, such as 2.5.") from None
 
 
 def _label(row: object) -> Label | str:

@@ -72,18 +72,22 @@ def _rates(where: str, rates: Json, row: type[RatesRow | StepRow]) -> Iterator[s
         yield f"{where} must be an object."
         return
     yield from _unknown(f"{where}.", rates, row.__struct_fields__)
-    required = dict(zip(row.__struct_fields__, row.__struct_defaults__, strict=True))
-    for kind in PRICES:
-        if kind in rates and not _is_price(rates[kind]):
-            yield f"{where}.{kind} must be a number from 0 to {MAX_USD}, in USD per million tokens."
-        elif kind not in rates and required[kind] is NODEFAULT:
-            yield f"{where}.{kind} is missing."
+    yield from _prices(where, rates, row)
     if row is StepRow:
         tokens = rates.get("input_tokens")
         if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 1:
             yield f"{where}.input_tokens must be a whole number from 1."
     elif "over" in rates:
         yield from _rates(f"{where}.over", rates["over"], StepRow)
+
+
+def _prices(where: str, rates: dict[str, Json], row: type[RatesRow | StepRow]) -> Iterator[str]:
+    defaults = dict(zip(row.__struct_fields__, row.__struct_defaults__, strict=True))
+    for kind in PRICES:
+        if kind in rates and not _is_price(rates[kind]):
+            yield f"{where}.{kind} must be a number from 0 to {MAX_USD}, in USD per million tokens."
+        elif kind not in rates and defaults[kind] is NODEFAULT:
+            yield f"{where}.{kind} is missing."
 
 
 def _is_price(value: Json) -> bool:

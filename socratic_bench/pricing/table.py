@@ -82,12 +82,7 @@ def load_prices(content: bytes, name: str) -> PriceTable:
     """A user's price file over the built-in table. Raises `UsageError` with all its mistakes."""
     from socratic_bench.pricing.reading import price_problems
 
-    try:
-        found = json.loads(content.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise UsageError([_mistake(name, "no JSON, since it is no UTF-8 text.")]) from error
-    except (ValueError, RecursionError) as error:
-        raise UsageError([_mistake(name, f"no JSON ({error}).")]) from error
+    found = _parsed(content, name)
     if problems := [*price_problems(found)]:
         raise UsageError([_mistake(name, problem) for problem in problems])
     source = found.get("source") or {}
@@ -96,6 +91,15 @@ def load_prices(content: bytes, name: str) -> PriceTable:
         source=PriceSource(source.get("name") or name, source.get("version"), source.get("date")),
         below=builtin_prices(),
     )
+
+
+def _parsed(content: bytes, name: str) -> Any:  # noqa: ANN401 -- whatever a user has written
+    try:
+        return json.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise UsageError([_mistake(name, "no JSON, since it is no UTF-8 text.")]) from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError([_mistake(name, f"no JSON ({error}).")]) from error
 
 
 def _mistake(name: str, problem: str) -> Problem:

@@ -58,18 +58,21 @@ def quotas(config: CoreConfig, model_ids: Sequence[str]) -> Mapping[str, Quota]:
     """What the account may have of the models. Raises `ModelError`."""
     if config.offline:
         return {}
-    region = config.region or OFFLINE_REGION
     try:
-        session = open_session(_endpoint(config, config.assume_role_arn))
-        client = _client(session, QUOTAS, region)
-        if client is None:
-            raise ModelError(_unasked(QUOTAS), code="unknown", end_reason="unavailable")
-        rows = [*_rows(client)]
+        rows = _quota_rows(config)
     except TRANSLATED as error:
         told = error_kind(error, model_id=_NAMES[QUOTAS]).error
         told.hint = _UNNEEDED[QUOTAS]
         raise told from error
     return quotas_by_model(rows, model_ids)
+
+
+def _quota_rows(config: CoreConfig) -> list[Mapping[str, Any]]:
+    session = open_session(_endpoint(config, config.assume_role_arn))
+    client = _client(session, QUOTAS, config.region or OFFLINE_REGION)
+    if client is None:
+        raise ModelError(_unasked(QUOTAS), code="unknown", end_reason="unavailable")
+    return [*_rows(client)]
 
 
 def _identity(check: CheckName, config: CoreConfig, role_arn: str | None) -> Finding:

@@ -118,14 +118,12 @@ def error_kind(error: Exception, *, model_id: str, began: bool = False) -> Error
         return ErrorKind.of(error, is_retried=ERROR_KINDS[error.code].retried)
     name, said = _classify(error)
     is_of_credentials = isinstance(error, CredentialsError)
+    # What gives credentials costs no tokens.
+    is_free = is_of_credentials or _is_about_the_role(error)
     return _kind(
         name,
         said if is_of_credentials else f"{model_id}: {said}",
-        maybe_billed=began
-        # What gives credentials costs no tokens.
-        or (
-            ERROR_KINDS[name].maybe_billed and not (is_of_credentials or _is_about_the_role(error))
-        ),
+        maybe_billed=began or (ERROR_KINDS[name].maybe_billed and not is_free),
         hint=_special_hint(error),
         wait_s=retry_after_s(_headers(error)),
     )

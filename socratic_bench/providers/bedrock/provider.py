@@ -104,11 +104,11 @@ class BedrockProvider(Provider):
         cause = error.__cause__
         assert isinstance(cause, Exception)  # noqa: S101 -- `send` raises it from one
         kind = error_kind(cause, model_id=error.model_id, began=error.began)
-        mended = self._seen(error.model_id).mended(kind, error.tried) or self._connection.renewed(
-            kind, error.client
+        kind = (
+            self._seen(error.model_id).mended(kind, error.tried)
+            or self._connection.renewed(kind, error.client)
+            or kind
         )
-        if mended:
-            kind = mended
         look_up = partial(self._connection.hint, kind, _root(cause), error.model_id)
         return replace(kind, look_up=look_up if kind.code in ADVISED else None)
 
