@@ -47,10 +47,9 @@ def _joined(parts: Iterable[tuple[int, str]]) -> str:
 def _parts(now: "Snapshot") -> Iterator[tuple[int, str]]:
     """What there is to say, each with how soon it is left out: the highest first."""
     models = now.models
-    n_failed = sum(one.n_failed for one in models)
     yield 0, f"{sum(one.n_done for one in models)} of {now.n_cells} done"
     yield 3, f"{sum(one.n_running for one in models)} running"
-    if n_failed:
+    if n_failed := sum(one.n_failed for one in models):
         yield 1, f"{n_failed} failed"
     if now.calls_per_s is not None:
         yield 4, f"{now.calls_per_s:.1f} calls/s"

@@ -139,11 +139,9 @@ def _config(stored: RunConfig, asked: RunConfig, flagged: Collection[str]) -> Ru
     """As the run was played, judged as is asked. A judge that is named is asked afresh: what is
     said of a jury is not for it; and a run without one has none of its own.
     """
-    flags = {name.replace("_", "-") for name in flagged}
-    config = continued(stored, asked, flags)
+    config = continued(stored, asked, {name.replace("_", "-") for name in flagged})
     if "judge_model" in flagged or not stored.jurors:
-        told = {name: getattr(asked, name) for name in JURY_SETTINGS}
-        config = replace(config, **told)
+        config = replace(config, **{name: getattr(asked, name) for name in JURY_SETTINGS})
     return replace(
         config,
         model_ids=None,
