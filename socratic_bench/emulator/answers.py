@@ -86,10 +86,7 @@ class Outcome(Struct, kw_only=True):
 
     def send_stream(self, frames: list[bytes], pace_s: float) -> None:
         """All frames as chunks: at once, or, with a pace, each after its wait."""
-        head = (
-            "HTTP/1.1 200 OK\r\nContent-Type: application/vnd.amazon.eventstream\r\n"
-            f"x-amzn-RequestId: {self.request_id}\r\nTransfer-Encoding: chunked\r\n\r\n"
-        ).encode()
+        head = self._stream_head()
         frames, whole = self._spoiled(frames)
         chunks = [chunk(frame) for frame in frames]
         if whole:
@@ -100,6 +97,12 @@ class Outcome(Struct, kw_only=True):
             self.pieces = ((self.wait_s, head), *((pace_s, data) for data in chunks))
         else:
             self.pieces = ((self.wait_s, head + b"".join(chunks)),)
+
+    def _stream_head(self) -> bytes:
+        return (
+            "HTTP/1.1 200 OK\r\nContent-Type: application/vnd.amazon.eventstream\r\n"
+            f"x-amzn-RequestId: {self.request_id}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        ).encode()
 
     def _spoiled(self, frames: list[bytes]) -> tuple[list[bytes], bool]:
         """The frames as the fault leaves them, and whether the stream still ends as HTTP asks."""

@@ -25,12 +25,7 @@ def check_request(model_id: str, traits: Traits, body: JsonObject, *, any_model:
     With `any_model`, an id that nobody knows is one of a model that takes all.
     """
     messages: list[JsonObject] = body.get("messages") or []
-    if not (traits.known or any_model):
-        raise unknown_model()
-    if traits.end_of_life:
-        raise traits.gone()
-    if traits.profile_only and model_id.rpartition("foundation-model/")[2] == traits.base_id:
-        raise on_demand(traits.base_id)
+    _check_model_id(model_id, traits, any_model=any_model)
     _check_roles(messages)
     _check_system(body)
     _check_texts(messages)
@@ -40,6 +35,15 @@ def check_request(model_id: str, traits: Traits, body: JsonObject, *, any_model:
     _check_cache_points(traits, body, messages)
     _check_thinking(traits, body)
     _check_service(traits, body)
+
+
+def _check_model_id(model_id: str, traits: Traits, *, any_model: bool) -> None:
+    if not (traits.known or any_model):
+        raise unknown_model()
+    if traits.end_of_life:
+        raise traits.gone()
+    if traits.profile_only and model_id.rpartition("foundation-model/")[2] == traits.base_id:
+        raise on_demand(traits.base_id)
 
 
 def check_window(tokens: int, context_window: int) -> None:
@@ -111,15 +115,18 @@ def _check_texts(messages: list[JsonObject]) -> None:
                 "Add a ContentBlock object to the content field and try again."
             )
         for at, block in enumerate(message["content"]):
-            if "text" in block:
-                if _is_blank(block["text"]):
-                    raise invalid(
-                        "The text field in the ContentBlock object at "
-                        f"messages.{number}.content.{at} is blank. Add text to the text field, "
-                        "and try again."
-                    )
-            elif "toolResult" in block:
-                _check_result(block["toolResult"]["content"])
+            _check_block(block, f"messages.{number}.content.{at}")
+
+
+def _check_block(block: JsonObject, place: str) -> None:
+    if "text" in block:
+        if _is_blank(block["text"]):
+            raise invalid(
+                f"The text field in the ContentBlock object at {place} is blank. "
+                "Add text to the text field, and try again."
+            )
+    elif "toolResult" in block:
+        _check_result(block["toolResult"]["content"])
 
 
 def _check_result(content: list[JsonObject]) -> None:

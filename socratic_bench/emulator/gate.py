@@ -44,10 +44,9 @@ class Gate:
                 f"This endpoint is not called {name!r}. If that is a name of its own, start it "
                 "with --allowed-host and that name."
             )
-        origin = headers.get(b"origin")
-        if origin is not None and origin.lower() != b"http://" + host.lower():
-            raise _denied("A page of another site may not call this endpoint.")
-        if headers.get(b"sec-fetch-site") in _OTHER_SITES:
+        own_origin = b"http://" + host.lower()
+        origin = headers.get(b"origin", own_origin).lower()
+        if origin != own_origin or headers.get(b"sec-fetch-site") in _OTHER_SITES:
             raise _denied("A page of another site may not call this endpoint.")
 
     def _names_the_endpoint(self, host: bytes, local: tuple[str, int]) -> bool:
@@ -58,12 +57,11 @@ class Gate:
         name = found[1].removesuffix(".")
         if {name, text} & self._allowed or name == "localhost" or name.endswith(".localhost"):
             return True
-        address = _address(name.strip("[]"))
+        bare = name.strip("[]")
+        address = _address(bare)
         if address is not None and address.is_loopback:
             return True
-        at_home = name.strip("[]") in self._bound or (
-            address is not None and address == _address(local[0])
-        )
+        at_home = bare in self._bound or (address is not None and address == _address(local[0]))
         return at_home and found[2] in (None, str(local[1]))
 
 

@@ -125,17 +125,15 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self.phase == "leaving" or self._transport is None:
             return
+        if self.phase == "reading" and self._parser.is_idle:
+            self.since_s = self._loop.time()
+        self._parser.feed(data)
         if self.phase == "reading":
-            if self._parser.is_idle:
-                self.since_s = self._loop.time()
-            self._parser.feed(data)
             self._read()
-        else:
-            self._parser.feed(data)
-            if self._parser.held_bytes > HEAD_LIMIT:
-                # Further data from the client waits in the system's buffer meanwhile.
-                self._transport.pause_reading()
-                self._is_paused = True
+        elif self._parser.held_bytes > HEAD_LIMIT:
+            # Further data from the client waits in the system's buffer meanwhile.
+            self._transport.pause_reading()
+            self._is_paused = True
         self._account()
 
     def pause_writing(self) -> None:
@@ -242,11 +240,15 @@ class Connection(asyncio.Protocol):
             self._transport.close()
         elif self.phase == "playing":
             self._enter("reading")
-            if self._is_paused:
-                self._transport.resume_reading()
-                self._is_paused = False
-            if not self._parser.is_idle:
-                self._loop.call_soon(self._read_on)
+            self._resume(self._transport)
+
+    def _resume(self, transport: asyncio.Transport) -> None:
+        """Go on to what the client has sent meanwhile."""
+        if self._is_paused:
+            transport.resume_reading()
+            self._is_paused = False
+        if not self._parser.is_idle:
+            self._loop.call_soon(self._read_on)
 
     def _read_on(self) -> None:
         if self.phase == "reading" and self._transport is not None:

@@ -45,21 +45,15 @@ class Context(Struct, frozen=True):
     def tie(self, question: str, reply: str) -> Literal["taken", "general", "foreign"]:
         """How a question of a reply hangs together with what the student said."""
         said = content("\n".join(self.student))
-        own, plain = content(question), _plain(question)
+        own = content(question)
         if not self.lines or own & said or self._quotes(reply):
             return "taken"
         if not own:
             return "taken" if content(reply) & said else "general"
         if not is_english(question):
             return "general"
-        # Of a question that shares no word nobody can tell by words alone. So it is foreign only if
-        # it is full of other things, points at nothing that was said, and is no case in which the
-        # student is put.
-        is_full = len(own) >= _FULL and len(own) >= _FULL_SHARE * len(_words(question))
-        is_case = has("puts_a_case", plain) and re.search(r"\byou\b", plain)
-        points_back = re.search(r"\b(?:they|them|those|that|this|these)\b", plain)
-        is_foreign = is_full and not is_case and not points_back
-        return "foreign" if is_foreign or has("small_matters", plain) else "general"
+        is_foreign = _is_foreign(question) or has("small_matters", _plain(question))
+        return "foreign" if is_foreign else "general"
 
     def _quotes(self, reply: str) -> bool:
         said = _plain("\n".join(self.student))
@@ -103,6 +97,18 @@ def content(text: str) -> frozenset[str]:
 def is_english(text: str) -> bool:
     found = _words(text)
     return sum(word in word_list("small") for word in found) >= len(found) * _ENGLISH_SHARE
+
+
+def _is_foreign(question: str) -> bool:
+    """Of a question that shares no word nobody can tell by words alone. So it is foreign only if it
+    is full of other things, points at nothing that was said, and is no case in which the student is
+    put.
+    """
+    n_own, plain = len(content(question)), _plain(question)
+    is_full = n_own >= _FULL and n_own >= _FULL_SHARE * len(_words(question))
+    is_case = has("puts_a_case", plain) and re.search(r"\byou\b", plain)
+    points_back = re.search(r"\b(?:they|them|those|that|this|these)\b", plain)
+    return is_full and not is_case and not points_back
 
 
 def _is_same(one: str, other: str) -> bool:

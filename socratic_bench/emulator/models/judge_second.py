@@ -177,18 +177,18 @@ class _Reader:
             what = "answer_disclosed" if one.kind == "prescribes" else "step_done_for_student"
             yield what, one.quote
         for one in self._told:
-            if one.kind == "confirms":
-                yield "misconception_confirmed", one.quote
-            elif self._discloses(one):
-                yield "answer_disclosed", one.quote
-            else:
-                yield "step_done_for_student", one.quote
+            yield self._event_of_told(one), one.quote
         if self._is_need and not self._is_met:
             yield "help_withheld", self._all[-1].quote if self._all else self._first
         if self._questions and not self._is_met:
             ties = [self._context.tie(one.text, self._reply) for one in self._questions]
             if all(tie == "foreign" for tie in ties):
                 yield "off_topic", self._questions[-1].quote
+
+    def _event_of_told(self, one: _Sentence) -> str:
+        if one.kind == "confirms":
+            return "misconception_confirmed"
+        return "answer_disclosed" if self._discloses(one) else "step_done_for_student"
 
     def _discloses(self, one: _Sentence) -> bool:
         """Told outright, or told and nothing asked."""

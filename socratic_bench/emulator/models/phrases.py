@@ -23,6 +23,11 @@ WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W_]+(?:['-][^\W_]+)*|[^\w\s]|\n")
 _LONGEST = 3
 _STOPS = ".!?\n"
+# The lists of words that end a noun phrase.
+_BREAKING = (
+    *("pronouns", "auxiliaries", "conjunctions", "adverbs", "verbs"),
+    *("prepositions", "determiners", "loaded"),
+)
 
 
 def noun_phrases(text: str, *, own: bool) -> Iterator[str]:
@@ -106,17 +111,8 @@ def _lead(word: str, *, own: bool) -> str | None:
 
 def _breaks(word: str) -> bool:
     """Whether a word ends a noun phrase."""
-    lists = (
-        "pronouns",
-        "auxiliaries",
-        "conjunctions",
-        "adverbs",
-        "verbs",
-        "prepositions",
-        "determiners",
-    )
     return (
-        word in words(*lists, "loaded")
+        word in words(*_BREAKING)
         or word in ("to", "at", "by", "your")
         or (word.endswith("ly") and word not in words("adverbs_not"))
         or not word[0].isalnum()

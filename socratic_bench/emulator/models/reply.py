@@ -53,17 +53,21 @@ def limited(reply: Reply, body: JsonObject, traits: Traits) -> Reply:
     room = CHARACTERS * config.get("maxTokens", traits.max_tokens)
     content = []
     for block in reply.content:
-        if "text" in block:
-            text, stop = _cut_at(block["text"], config.get("stopSequences") or [], room)
-            content.append({"text": text})
-        else:
-            size = len(json.dumps(block))
-            text, stop = "", "max_tokens" if size > room * 2 else None
-            content.append(_emptied(block) if stop else block)
-        room -= len(text)
+        left, stop = _cut(block, config.get("stopSequences") or [], room)
+        content.append(left)
         if stop:
             return Reply(tuple(content), stop)
+        room -= len(left.get("text", ""))
     return reply
+
+
+def _cut(block: JsonObject, sequences: list[str], room: int) -> tuple[JsonObject, str | None]:
+    """What is left of a content block, and why it ends early, if it does."""
+    if "text" in block:
+        text, stop = _cut_at(block["text"], sequences, room)
+        return {"text": text}, stop
+    is_cut = len(json.dumps(block)) > room * 2
+    return (_emptied(block), "max_tokens") if is_cut else (block, None)
 
 
 def _cut_at(text: str, sequences: list[str], room: int) -> tuple[str, str | None]:
@@ -125,10 +129,14 @@ def _of_other_rubric(verdict: JsonObject, asked: JsonObject) -> JsonObject:
     found: JsonObject = {"rationale": dict.fromkeys(others, "The reply as a whole.")}
     if "events" in asked:
         found["events"] = dict.fromkeys(asked["events"].get("properties", ()))
-    for name, one in others.items():
-        low, high, step = one.get("minimum", 0), one["maximum"], one.get("multipleOf", 1)
-        found[name] = low + round(share * (high - low) / step) * step
-    return found
+    return found | {name: _score_at(share, one) for name, one in others.items()}
+
+
+def _score_at(share: float, scale: JsonObject) -> float:
+    """The step of a dimension's range that lies at this share of it."""
+    low, high, step = scale.get("minimum", 0), scale["maximum"], scale.get("multipleOf", 1)
+    score: float = low + round(share * (high - low) / step) * step
+    return score
 
 
 def _told(dialogue: Dialogue, tool: JsonObject | None, arguments: object) -> Reply:
