@@ -135,9 +135,13 @@ def request_sha256(request: Request) -> str:
     if known_secrets().may_be_in(written.decode()):
         # Masked text by text, as answers are.
         written = encode(orjson.loads(written))
+    return _hexdigest(written)
+
+
+def _hexdigest(content: bytes) -> str:
     digest = sha256()
-    for at in range(0, len(written), HASHED_BYTES):
-        digest.update(written[at : at + HASHED_BYTES])
+    for at in range(0, len(content), HASHED_BYTES):
+        digest.update(content[at : at + HASHED_BYTES])
     return digest.hexdigest()
 
 

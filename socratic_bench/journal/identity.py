@@ -65,11 +65,17 @@ class Identity(Struct, frozen=True):
                 continue
             if title == name:
                 yield f"The {name} was {_shown(was)}, but now is {_shown(asked)}."
-            elif was is None or asked is None:
-                words = ("had no", "has one") if was is None else ("had its", "has none")
-                yield f"The run {words[0]} {title}, but now {words[1]}."
             else:
-                yield f"The {title} has other contents than when it began."
+                yield _other_contents(title, was, asked)
+
+
+def _other_contents(title: str, was: Json, asked: Json) -> str:
+    """What is said of contents that only their digests tell apart."""
+    if was is None:
+        return f"The run had no {title}, but now has one."
+    if asked is None:
+        return f"The run had its {title}, but now has none."
+    return f"The {title} has other contents than when it began."
 
 
 def _is_told(one: Declared, config: CoreConfig) -> bool:

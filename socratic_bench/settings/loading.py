@@ -1,7 +1,7 @@
 """Reads flags over environment variables over defaults into a configuration."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from socratic_bench.errors import Problem
@@ -27,19 +27,22 @@ def read_config(kind: type[Config], sources: Sources) -> tuple[Config, tuple[Pro
     reader = Reader(kind, sources)
     reader.problems.extend(_undecodable(sources.environ))
     benchmark = reader.read("benchmark")
-    # The variables of another benchmark's settings are not meant; its flags are mistakes.
     others = foreign(kind, benchmark)
     values = {
         name: kind.READERS[name](reader) if name in kind.READERS else reader.read(name)
         for name in table(kind)
         if name not in others
     }
-    given = [
-        foreign_problem(flag, owners, benchmark)
-        for name, owners in others.items()
-        for flag in reader.flagged(name)
-    ]
-    return kind(**values), (*reader.problems, *given)
+    return kind(**values), (*reader.problems, *_foreign_flags(reader, others, benchmark))
+
+
+def _foreign_flags(
+    reader: Reader, others: Mapping[str, Sequence[str]], benchmark: str
+) -> Iterator[Problem]:
+    """The variables of another benchmark's settings are not meant; its flags are mistakes."""
+    for name, owners in others.items():
+        for flag in reader.flagged(name):
+            yield foreign_problem(flag, owners, benchmark)
 
 
 def _undecodable(environ: Mapping[str, str]) -> Iterator[Problem]:

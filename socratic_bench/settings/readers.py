@@ -26,11 +26,9 @@ def _prompt(reader: Reader) -> str | None:
 def _piped_prompt(reader: Reader) -> str:
     """Standard input without its final line break, which is not part of the prompt."""
     try:
-        # One byte more than a prompt may have shows that it is too long; it may cut a character in
-        # two.
+        # One byte more than a prompt may have shows that it is too long.
         content = reader.sources.read_stdin(MAX_TEXT_BYTES + 1)
-        decoder = codecs.getincrementaldecoder("utf-8-sig")()
-        text = decoder.decode(content, final=len(content) <= MAX_TEXT_BYTES)
+        text = _decoded(content)
     except OSError as error:
         reader.note("The prompt on standard input cannot be read: {why}.", why=error.strerror)
         return "-"
@@ -40,6 +38,12 @@ def _piped_prompt(reader: Reader) -> str:
     if len(content) > MAX_TEXT_BYTES:
         reader.note(f"The prompt has more than {MAX_TEXT_BYTES} bytes.")
     return text[:-1].removesuffix("\r") if text.endswith("\n") else text
+
+
+def _decoded(content: bytes) -> str:
+    """The text of what was read; of too much of it the end may be half a character."""
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    return decoder.decode(content, final=len(content) <= MAX_TEXT_BYTES)
 
 
 def _judge_model(reader: Reader) -> str | tuple[str, ...] | None:

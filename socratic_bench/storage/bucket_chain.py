@@ -1,7 +1,7 @@
 """The form of a journal in a bucket: one object an entry, chained to the one before."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 import orjson
@@ -40,15 +40,20 @@ def chained(keys: RunKeys, objects: Mapping[int, Stored | None]) -> FoundEntries
         stored = objects.get(sequence)
         entry, fault = read_entry(keys, sequence, found.last, stored)
         if entry is None or stored is None:
-            n_left = sum(1 for number in objects if number > sequence)
-            left = counted(n_left, "entry behind it was", "entries behind it were")
-            behind = f" {left} left out." if n_left else ""
-            found.repairs.append(f"Entry {sequence} of the journal {fault}.{behind}")
+            found.repairs.append(_repair(sequence, fault, objects))
             break
         found.entries.append(entry)
         found.bodies[keys.entry(sequence)] = stored.body
         found.last = hashlib.sha256(stored.body).hexdigest()
     return found
+
+
+def _repair(sequence: int, fault: str, objects: Iterable[int]) -> str:
+    """What is said of the entry at which the chain breaks off."""
+    n_left = sum(1 for number in objects if number > sequence)
+    left = counted(n_left, "entry behind it was", "entries behind it were")
+    behind = f" {left} left out." if n_left else ""
+    return f"Entry {sequence} of the journal {fault}.{behind}"
 
 
 def read_entry(

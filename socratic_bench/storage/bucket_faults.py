@@ -101,9 +101,7 @@ def explain(error: Exception, context: BucketContext) -> ArtifactError:
     verb = _VERBS.get(context.action, "read")
     if isinstance(error, sdk.InvalidRegionError):
         said = _NO_REGION
-    # The SDK ends some of its sentences without a stop, and others of ours follow.
-    stop = "" if said.endswith((".", "!", "?")) else "."
-    message = f"{context.location} could not be {verb}: {said}{stop}"
+    message = f"{context.location} could not be {verb}: {_sentence(said)}"
     if _is_passing(error):
         return StoreOutageError(
             message, hint="S3 did not take it in time: run again when S3 can be reached."
@@ -111,6 +109,11 @@ def explain(error: Exception, context: BucketContext) -> ArtifactError:
     is_denied = _status(error) == _FORBIDDEN and _code(error) in _DENIED
     kind = StoreDeniedError if is_denied else ArtifactError
     return kind(message, hint=_hint(error, context))
+
+
+def _sentence(said: str) -> str:
+    """The SDK ends some of its sentences without a stop, and others of ours follow."""
+    return said if said.endswith((".", "!", "?")) else f"{said}."
 
 
 def _cause(error: Exception) -> Exception:

@@ -113,10 +113,7 @@ class Delivery:
             if not lost:
                 return None
             notice(f"{_taken_away(lost)} What of it can be made again is written anew.")
-            for store, key in lost:
-                body = body_of(key)
-                if body is not None:
-                    self._start(self._upload(store, key, body))
+            self._send_again(lost, body_of)
             missing = self.settle()
             lost = [] if missing else self._lost(notice)
         except ArtifactError as error:
@@ -143,6 +140,14 @@ class Delivery:
         if failed:
             raise failed[0]
         return lost
+
+    def _send_again(
+        self, lost: Sequence[tuple[ArtifactStore, str]], body_of: Callable[[str], bytes | None]
+    ) -> None:
+        for store, key in lost:
+            body = body_of(key)
+            if body is not None:
+                self._start(self._upload(store, key, body))
 
     def conclude(self, key: str, body: bytes, wait_for: WaitFor = wait) -> ArtifactError | None:
         """Store the file that says that all others are there: in the bucket first, and nowhere
@@ -196,18 +201,18 @@ class Delivery:
         with self._lock:
             if upload in self._refused:
                 return None
-            queue = self._queues.get(id(upload.store))
-            if queue is None:
-                queue = self._queues[id(upload.store)] = UploadQueue(
-                    upload.store,
-                    self._policy,
-                    self._threads,
-                    is_quick=upload.store is self._backing,
-                )
+            queue = self._queue_of(upload.store)
             future = queue.submit(upload, then=lambda: self._release(upload, *backed))
             self._pending[future] = upload
         future.add_done_callback(self._settled)
         return future
+
+    def _queue_of(self, store: ArtifactStore) -> UploadQueue:
+        if id(store) not in self._queues:
+            self._queues[id(store)] = UploadQueue(
+                store, self._policy, self._threads, is_quick=store is self._backing
+            )
+        return self._queues[id(store)]
 
     def _settled(self, future: Future[None]) -> None:
         """What has arrived is not kept in mind, or each file of a run would be."""

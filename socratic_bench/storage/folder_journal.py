@@ -58,6 +58,11 @@ class FolderJournal:
         line = _line(entry)
         if durable and not self._is_as_left():
             self._mend(self._has_its_length)
+        self._write(line, durable=durable)
+        self._lines.append(line)
+        self._n_bytes += len(line)
+
+    def _write(self, line: bytes, *, durable: bool) -> None:
         try:
             write_whole(self._descriptor, line)
             if durable:
@@ -67,8 +72,6 @@ class FolderJournal:
                 # Half a line would spoil the next one.
                 os.ftruncate(self._descriptor, self._n_bytes)
             raise unwritable(self._path, error) from error
-        self._lines.append(line)
-        self._n_bytes += len(line)
 
     @property
     def is_kept(self) -> bool:
@@ -91,14 +94,17 @@ class FolderJournal:
                 self._open_anew()
             if is_good() and is_there:
                 return
-            os.ftruncate(self._descriptor, 0)
-            write_whole(self._descriptor, self._lines.joined())
-            os.fsync(self._descriptor)
+            self._rewrite()
         except OSError as error:
             raise unwritable(self._path, error) from error
         told = f"{self._path} was removed or changed by others; it was written anew."
         if told not in self.mended:
             self.mended.append(told)
+
+    def _rewrite(self) -> None:
+        os.ftruncate(self._descriptor, 0)
+        write_whole(self._descriptor, self._lines.joined())
+        os.fsync(self._descriptor)
 
     def writes(self) -> Sequence[Future[None]]:
         """What was appended is there."""

@@ -113,11 +113,7 @@ class Tree:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         descriptor = os.open(draft, flags, _FILE_MODE, dir_fd=folder)
         try:
-            try:
-                write_whole(descriptor, body)
-                sync_content(descriptor)
-            finally:
-                os.close(descriptor)
+            _fill(descriptor, body)
             os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
             with suppress(FileNotFoundError):
@@ -178,6 +174,15 @@ class Tree:
             os.fsync(readable)
         finally:
             os.close(readable)
+
+
+def _fill(descriptor: int, body: bytes) -> None:
+    """Write, synchronize and close a new file."""
+    try:
+        write_whole(descriptor, body)
+        sync_content(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def write_whole(descriptor: int, content: bytes) -> None:

@@ -151,13 +151,17 @@ class UploadQueue:
             raise upload.error
         upload.late_tries += self._settling.is_set()
         try:
-            body = upload.body
-            self.store.put(upload.key, body)
+            self._put(upload)
         except ArtifactError as error:
             upload.error = error
             if isinstance(error, StoreOutageError):
                 self._outage = error
             raise
+
+    def _put(self, upload: Upload) -> None:
+        """Have the store take it, and note that it did."""
+        body = upload.body
+        self.store.put(upload.key, body)
         self._kept[upload.key] = StoredObject(n_bytes=len(body), sha256=upload.sha256)
         upload.error = self._outage = None
         self._since_s = self._policy.monotonic_s()
