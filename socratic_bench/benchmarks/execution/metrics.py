@@ -1,5 +1,6 @@
 """The metrics of a run: plain shares by name, for gates, sweeps and comparisons."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -72,17 +73,14 @@ def by_problem_of(document: Mapping[str, Any]) -> dict[str, dict[str, float]]:
 def n_problems_of(items: Sequence[Item]) -> dict[str, int]:
     """Of how many problems each metric can be, by what is asked; replies may leave fewer."""
     asked = {(one.kind, one.program, one.problem.id) for one in items if one.kind != "reasoning"}
-    original, mutated = (
-        sum((kind, shown) == ("prediction", program) for kind, shown, _ in asked)
-        for program in PROGRAMS
-    )
+    predicted = Counter(program for kind, program, _ in asked if kind == "prediction")
     choice, control = (
         len({problem for kind, _, problem in asked if kind == wanted})
         for wanted in ("choice", "control")
     )
     known = {
-        **dict.fromkeys(("oc", "or", "oc_pass_at_1"), original),
-        **dict.fromkeys(("mc", "mr", "oc_less_mc", "mc_pass_at_1"), mutated),
+        **dict.fromkeys(("oc", "or", "oc_pass_at_1"), predicted["original"]),
+        **dict.fromkeys(("mc", "mr", "oc_less_mc", "mc_pass_at_1"), predicted["mutated"]),
         **dict.fromkeys(("answered", "truncated"), len({problem for *_, problem in asked})),
         "control_position_bias": control,
     }

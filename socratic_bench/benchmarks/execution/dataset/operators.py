@@ -138,10 +138,8 @@ def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
 def _operators(node: ast.AST, tokens: _Tokens) -> Iterator[tuple[int, str]]:
     """Where an operator or a word of this node stands, and which it is."""
     match node:
-        case ast.BinOp(left=left, right=right):
+        case ast.BinOp(left=left, right=right) | ast.AugAssign(target=left, value=right):
             yield from tokens.between(left, right)
-        case ast.AugAssign(target=target, value=value):
-            yield from tokens.between(target, value)
         case ast.Compare(left=left, comparators=others):
             yield from _pairs([left, *others], tokens)
         case ast.BoolOp(values=values):

@@ -124,12 +124,16 @@ def _content(place: str, path: Path) -> bytes:
 def _json_rows(place: str, content: bytes) -> list[object]:
     """Of an array, or of one row a line. Raises `UsageError` with every line that is no JSON."""
     text = content.removeprefix(b"\xef\xbb\xbf").strip()
-    if text.startswith(b"["):
-        try:
-            found: list[object] = orjson.loads(text)
-        except orjson.JSONDecodeError as error:
-            raise UsageError([f"{place}: it is no JSON: {error}."]) from error
-        return found
+    if not text.startswith(b"["):
+        return _json_lines(place, text)
+    try:
+        rows: list[object] = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise UsageError([f"{place}: it is no JSON: {error}."]) from error
+    return rows
+
+
+def _json_lines(place: str, text: bytes) -> list[object]:
     mistakes, rows = [], []
     for number, line in enumerate(text.split(b"\n"), start=1):
         try:

@@ -163,12 +163,9 @@ def _cases(cells: _Cells) -> tuple[tuple[str, ...], tuple[str, ...]]:
     inputs, outputs = cells.texts("input", "inputs"), cells.texts("output", "outputs")
     conditions = cells.texts("correct_condition")
     if (inputs is None or outputs is None) and conditions is not None:
-        sides = [_sides(one) for one in conditions]
-        if None in sides:
-            cells.lack("correct_condition: it is not `call == literal`.")
-        known = [one for one in sides if one]
-        inputs = tuple(call for call, _ in known) if inputs is None else inputs
-        outputs = tuple(literal for _, literal in known) if outputs is None else outputs
+        calls, literals = _all_sides(cells, conditions)
+        inputs = calls if inputs is None else inputs
+        outputs = literals if outputs is None else outputs
     told = {one.split(":")[0].removesuffix("s") for one in cells.mistakes}
     for name, found in (("input", inputs), ("output", outputs)):
         if found is None and not told & {name, "correct_condition"}:
@@ -176,6 +173,14 @@ def _cases(cells: _Cells) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if inputs is not None and outputs is not None and len(inputs) != len(outputs):
         cells.lack(f"output: {len(outputs)} for {len(inputs)} inputs.")
     return inputs or (), outputs or ()
+
+
+def _all_sides(cells: _Cells, conditions: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    sides = [_sides(one) for one in conditions]
+    if None in sides:
+        cells.lack("correct_condition: it is not `call == literal`.")
+    known = [one for one in sides if one]
+    return tuple(call for call, _ in known), tuple(literal for _, literal in known)
 
 
 def _sides(condition: str) -> tuple[str, str] | None:
