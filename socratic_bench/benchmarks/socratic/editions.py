@@ -22,11 +22,8 @@ def edition(name: str) -> Rubric:
 def rubric_named(name: str) -> Rubric:
     """The edition of that name, or the rubric in that file. Raises `UsageError`."""
     is_file = name.endswith(FILE_SUFFIX)
-    known = sorted(file.stem for file in FOLDER.glob(f"*{FILE_SUFFIX}"))
-    if not is_file and name not in known:
-        raise UsageError(
-            [f"There is no rubric {name!r}."], hint=f"There is {', '.join(known)}, or a TOML file."
-        )
+    if not is_file:
+        _check_is_known(name)
     try:
         return _loaded(Path(name)) if is_file else edition(name)
     except OSError as error:
@@ -37,6 +34,14 @@ def rubric_named(name: str) -> Rubric:
         raise UsageError(
             [f"The rubric {name} lacks a field, or has one too many: {error}."]
         ) from error
+
+
+def _check_is_known(name: str) -> None:
+    known = sorted(file.stem for file in FOLDER.glob(f"*{FILE_SUFFIX}"))
+    if name not in known:
+        raise UsageError(
+            [f"There is no rubric {name!r}."], hint=f"There is {', '.join(known)}, or a TOML file."
+        )
 
 
 def _loaded(file: Path) -> Rubric:

@@ -87,7 +87,6 @@ class StudentEntry(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, result: RunResult) -> Self:
         settings, hashes = part_of(result.config, Settings), result.opening.hashes
-        filler = sum(bool(turn.notes.get("student_filler")) for turn in result.turns)
         return cls(
             edition=settings.student_edition,
             mode="model" if settings.student_model else "scripted",
@@ -98,5 +97,9 @@ class StudentEntry(Struct, frozen=True, kw_only=True):
             closing=result.closing,
             closing_flags=flag_list(result.closing_flags),
             fidelity=Fidelity.of(result),
-            filler_turns=None if settings.student_model else filler,
+            filler_turns=None if settings.student_model else _n_filler(result),
         )
+
+
+def _n_filler(result: RunResult) -> int:
+    return sum(bool(turn.notes.get("student_filler")) for turn in result.turns)

@@ -107,6 +107,15 @@ def _cut(path: str, turns: list[RecordedTurn], n_turns: int | None, scenario: st
 
 def _from_folder(folder: Path) -> tuple[list[_Entry], str]:
     """The raw turns of one run, in their order, each of which names the run's scenario."""
+    turns = {file: _parsed(file) for file in _turn_files(folder)}
+    entries = [
+        _Entry(str(file), _renamed(turn, "student_prompt", "ai_response"))
+        for file, turn in turns.items()
+    ]
+    return entries, _scenario(next(iter(turns.values())))
+
+
+def _turn_files(folder: Path) -> list[Path]:
     found = {
         int(m[1]): one for one in folder.iterdir() if (m := re.fullmatch(_TURN_FILE, one.name))
     }
@@ -115,12 +124,7 @@ def _from_folder(folder: Path) -> tuple[list[_Entry], str]:
     missing = (f"turn_{n:03d}.json" for n in range(max(found)) if n not in found)
     if first := [*islice(missing, 5)]:
         raise UsageError([f"{folder}: {', '.join(first)}: missing."])
-    turns = {found[number]: _parsed(found[number]) for number in sorted(found)}
-    entries = [
-        _Entry(str(file), _renamed(turn, "student_prompt", "ai_response"))
-        for file, turn in turns.items()
-    ]
-    return entries, _scenario(next(iter(turns.values())))
+    return [found[number] for number in sorted(found)]
 
 
 def _from_file(file: Path) -> tuple[list[_Entry], str]:

@@ -1,5 +1,7 @@
 """Which sentences tell the listener what to do: a command, or a subject and its modal."""
 
+from collections.abc import Sequence
+
 from . import words as w
 from .grammar import Clause, Rules, Sentence, says, states
 
@@ -50,10 +52,14 @@ def _commands(clause: Clause) -> bool:
         return _THINKING.isdisjoint(told[2:3])
     asked = verb in _ASKED_OF_ONESELF and after == "yourself"
     aloud = verb in _TO_THE_MIND or after in {"me", "us"}
-    held = verb in _TURNING and any(
+    held = verb in _TURNING and _turns_the_talk(told)
+    return not (asked or aloud or held)
+
+
+def _turns_the_talk(told: Sequence[str]) -> bool:
+    return any(
         word in _TALKED_OF and told[at] in w.SUBJECT_START for at, word in enumerate(told[1:6])
     )
-    return not (asked or aloud or held)
 
 
 _handed_back = says(

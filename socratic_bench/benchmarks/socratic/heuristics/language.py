@@ -47,15 +47,7 @@ def is_foreign(text: str, prose: Sequence[str]) -> bool:
     if not sample.isascii() and _other_script(words):
         return True
     english = sum(word == "I" or _tells_english(word.lower()) for word in words)
-    foreign = len(f.ELISION.findall(sample))
-    for word, following in (
-        zip(words, [*words[1:], words[-1] if len(words) > 1 else "a"], strict=True) if words else ()
-    ):
-        # A capital begins a name, too, unless a word in lower case follows it, or none.
-        if word.islower():
-            foreign += _tells_foreign(word)
-        elif word.istitle() and following.islower():
-            foreign += word.lower() in f.AT_THE_START
+    foreign = len(f.ELISION.findall(sample)) + _n_foreign(words)
     marked = "\u00bf" in text[:_SAMPLE] or "\u00a1" in text[:_SAMPLE]
     return foreign + 2 * marked > 2 * english or _without_english(words, english)
 
@@ -64,6 +56,18 @@ def is_foreign(text: str, prose: Sequence[str]) -> bool:
 def is_briefly_foreign(text: str) -> bool:
     """As `is_foreign`, of plain words."""
     return is_foreign(text, [text])
+
+
+def _n_foreign(words: Sequence[str]) -> int:
+    n_foreign = 0
+    after_last = words[-1] if len(words) > 1 else "a"
+    for word, following in zip(words, [*words[1:], after_last], strict=False):
+        # A capital begins a name, too, unless a word in lower case follows it, or none.
+        if word.islower():
+            n_foreign += _tells_foreign(word)
+        elif word.istitle() and following.islower():
+            n_foreign += word.lower() in f.AT_THE_START
+    return n_foreign
 
 
 def _tells_foreign(word: str) -> bool:

@@ -69,12 +69,9 @@ def _demands(clause: Clause) -> bool:
 def _sums_up(sentence: Sentence) -> bool:
     """Two statements about the listener joined, not in the form of a question, command or tag."""
     words = sentence.words
-    if (
-        w.YOU.isdisjoint(words)
-        or sentence.ask
-        or telling(sentence)
-        or any(clause.command for clause in sentence.clauses)
-    ):
+    if w.YOU.isdisjoint(words) or sentence.ask or telling(sentence):
+        return False
+    if any(clause.command for clause in sentence.clauses):
         return False
     pairs = list(pairwise(words))[1:]
     joined = any(

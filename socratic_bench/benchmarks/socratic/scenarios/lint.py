@@ -52,17 +52,21 @@ def unbalanced(scenarios: Sequence[Scenario]) -> Iterator[str]:
     for one in scenarios:
         yield from (f"{one.id}: {found}" for found in too_little(one))
     played = [one for one in scenarios if one.id != CUSTOM]
-    counts = Counter(one.family for one in played)
-    sizes = {family: counts[family] for family in FAMILIES}
-    if max(sizes.values()) - min(sizes.values()) > 1:
-        listed = ", ".join(f"{family} {size}" for family, size in sizes.items())
-        yield f"all: family: sizes differ by more than one ({listed})"
+    yield from _uneven_families(played)
     ages = {one.age for one in played}
     if len(played) >= _ENOUGH_FOR_AGES and (missing := [a for a in AGES if a not in ages]):
         yield f"all: age: no scenario for {', '.join(missing)}"
     for subject, count in Counter(one.subject for one in played).items():
         if len(played) >= _ENOUGH_FOR_SUBJECTS and count * 3 > len(played):
             yield f"all: subject: {subject} has more than a third of all scenarios"
+
+
+def _uneven_families(played: Sequence[Scenario]) -> Iterator[str]:
+    counts = Counter(one.family for one in played)
+    sizes = {family: counts[family] for family in FAMILIES}
+    if max(sizes.values()) - min(sizes.values()) > 1:
+        listed = ", ".join(f"{family} {size}" for family, size in sizes.items())
+        yield f"all: family: sizes differ by more than one ({listed})"
 
 
 def _each(scenario: Scenario) -> Iterator[str]:

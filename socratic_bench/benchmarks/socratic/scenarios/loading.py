@@ -49,17 +49,22 @@ def load_file(path: Path | str) -> Scenario:
     from socratic_bench.benchmarks.socratic.scenarios.fields import find_problems
     from socratic_bench.settings.toml_file import UnreadableTomlError, parse_toml
 
+    content = _content(path)
     try:
-        content = read_bounded(path)
         table = parse_toml(content)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise UsageError([f"{path.name}: cannot be read: {reason}"]) from error
     except UnreadableTomlError as error:
         raise UsageError([f"{path.name}: {error}"]) from error
     if problems := find_problems(table):
         raise UsageError([f"{path.name}: {problem}" for problem in problems])
     return _build(table, content)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return read_bounded(path)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise UsageError([f"{path.name}: cannot be read: {reason}"]) from error
 
 
 def _load_trusted(path: Path) -> Scenario:

@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from socratic_bench.benchmarks.socratic.scenarios.cues import (
     GENERAL,
@@ -112,19 +112,21 @@ def wrong_cues(scenario: Scenario) -> Iterator[str]:
 def unmarked_belief(scenario: Scenario) -> Iterator[str]:
     """What speaks for the belief, and may come after the student has seen through it."""
     belief = _content(scenario.belief)
-    places = [
-        (f"moves, item {n}, says, item {m}", text, "mark its group with holds_belief = true")
-        for n, move in enumerate(scenario.moves, 1)
-        for m, text in enumerate(move.says, 1)
-        if not move.holds_belief
-    ]
-    moved = scenario.voice.moved if scenario.voice else ()
-    places += [
-        (f"voice.moved, item {n}", text, "it follows an insight") for n, text in enumerate(moved, 1)
-    ]
-    for where, text, advice in places:
+    for where, text, advice in _after_insights(scenario):
         if is_english(scenario) and belief and belief <= _content(text):
             yield f"{where}: states the belief; {advice}"
+
+
+def _after_insights(scenario: Scenario) -> Iterator[tuple[str, str, str]]:
+    """Sentences that may come after an insight: where each stands, and what to do about it."""
+    for n, move in enumerate(scenario.moves, 1):
+        if not move.holds_belief:
+            for m, text in enumerate(move.says, 1):
+                place = f"moves, item {n}, says, item {m}"
+                yield place, text, "mark its group with holds_belief = true"
+    moved = scenario.voice.moved if scenario.voice else ()
+    for n, text in enumerate(moved, 1):
+        yield f"voice.moved, item {n}", text, "it follows an insight"
 
 
 def _content(text: str) -> frozenset[str]:
@@ -227,12 +229,14 @@ def _cues(group: Insight | Move) -> Iterator[str]:
                 f'cues, item {n}: "{cue}" never matches; write words with blanks between them, '
                 "each with a * behind it or not"
             )
-            continue
-        # A cue that stands in this one matches wherever this one does.
-        others = (other for other in group.cues if other != cue and can_match(other))
-        wider = next((one for one in others if matches(one, cue.replace("*", ""))), None)
-        if wider and not is_general(wider):
+        elif (wider := _wider(cue, group.cues)) and not is_general(wider):
             yield f'cues, item {n}: needless beside "{wider}", which matches wherever it does'
+
+
+def _wider(cue: str, cues: Sequence[str]) -> str | None:
+    # A cue that stands in this one matches wherever this one does.
+    others = (other for other in cues if other != cue and can_match(other))
+    return next((one for one in others if matches(one, cue.replace("*", ""))), None)
 
 
 def _alike(sentences: Mapping[str, str]) -> Iterator[str]:

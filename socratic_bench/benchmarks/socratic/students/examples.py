@@ -53,11 +53,7 @@ def similarity(scenario: Scenario, heard: TutorQuestion) -> Mapping[str, float]:
     """
     index = _index(scenario)
     if not index.examples:
-        words = words_of(heard.asked.questions) - words_of(heard.known)
-        return {
-            own: _A_WORD * min(_MOST_WORDS, len(words & rare))
-            for own, rare in rare_words(scenario).items()
-        }
+        return _similarity_by_words(scenario, heard)
     asked, telling = _asked(heard, index), words_of(heard.asked.questions)
     found = dict.fromkeys(index.sentences, 0.0)
     for own, example in index.examples:
@@ -65,6 +61,14 @@ def similarity(scenario: Scenario, heard: TutorQuestion) -> Mapping[str, float]:
     return {
         own: found_similar + _OF_THE_SENTENCE * _similarity(asked, telling, index.sentences[own])
         for own, found_similar in found.items()
+    }
+
+
+def _similarity_by_words(scenario: Scenario, heard: TutorQuestion) -> Mapping[str, float]:
+    words = words_of(heard.asked.questions) - words_of(heard.known)
+    return {
+        own: _A_WORD * min(_MOST_WORDS, len(words & rare))
+        for own, rare in rare_words(scenario).items()
     }
 
 

@@ -88,14 +88,12 @@ def _patterns() -> tuple[tuple[str, int, re.Pattern[str]], ...]:
     """Each kind's phrases and words, with how weakly they tell it."""
     data = _data()
     weak = {word for words in data["weak"].splitlines() for word in words.split("|")}
-    found = []
+    too_general, found = data["too_general"].splitlines(), []
     for name, words in words_by_kind().items():
         phrases = data["phrases"][name].splitlines()
         found += [(name, _SURE, re.compile(one, re.IGNORECASE)) for one in phrases]
         by_weakness: dict[int, list[str]] = {}
-        for word in words:
-            if word in data["too_general"].splitlines():
-                continue
+        for word in (one for one in words if one not in too_general):
             how = _WEAKEST if name == "more" else _WEAK if word.rstrip("*") in weak else _SURE
             by_weakness.setdefault(how, []).append(word)
         found += [(name, how, pattern_of(tuple(some))) for how, some in by_weakness.items()]

@@ -61,9 +61,8 @@ class ScriptedStudent(Struct, frozen=True):
         if push and stands_alone(push, self.seed, turn, used_up=not self._has_own(said)):
             text = pushed(self.scenario, self.seed, push)
             return StudentReply(text=text, policy="pushed", pressure=push.kind)
-        heard = hear(self.scenario, exchanges)
-        reply = self._answer(heard)
-        text = with_lead(self.scenario, self.seed, turn, reply.text, heard.last)
+        reply = self._answer(hear(self.scenario, exchanges))
+        text = with_lead(self.scenario, self.seed, turn, reply.text, exchanges[-1].student)
         if push is None:
             return replace(reply, text=text)
         return replace(reply, text=pushed(self.scenario, self.seed, push, text), pressure=push.kind)
