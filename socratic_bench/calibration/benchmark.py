@@ -73,16 +73,19 @@ class LabelledReplies(Benchmark):
             turns=self._turns,
             context_exchanges=config.judge_context,
             rubric=self._rubric,
-            opening=Sample(
-                id=NAME,
-                label=f"{len(self._turns)} labelled replies",
-                prompt="".join(one.first.prompt or "" for one in self._turns[:1]),
-                n_items=len(self._turns),
-                hashes={
-                    "replies_sha256": _fingerprint(self._turns),
-                    "rubric_sha256": self._rubric.sha256,
-                },
-            ),
+            opening=self._opening(),
+        )
+
+    def _opening(self) -> Sample:
+        return Sample(
+            id=NAME,
+            label=f"{len(self._turns)} labelled replies",
+            prompt="".join(one.first.prompt or "" for one in self._turns[:1]),
+            n_items=len(self._turns),
+            hashes={
+                "replies_sha256": _fingerprint(self._turns),
+                "rubric_sha256": self._rubric.sha256,
+            },
         )
 
     def summarise(self, config: CoreConfig, turns: Sequence[Turn]) -> Metrics:

@@ -90,14 +90,16 @@ def _estimate(values: Values, labelled: Sequence[Labelled]) -> Estimate | Uncorr
         return Uncorrectable("No turn has a verdict on it.")
     correct = corrected_rate if values.is_rate else corrected_mean
     found = correct(values.judged, labelled)
-    if isinstance(found, Uncorrectable):
+    if isinstance(found, Uncorrectable) or _is_within_bounds(found.value, values):
         return found
-    if not values.low - SLACK <= found.value <= values.high + SLACK:
-        return Uncorrectable(
-            f"The corrected figure, {found.value:.3f}, is not within {values.low:g} and "
-            f"{values.high:g}."
-        )
-    return found
+    return Uncorrectable(
+        f"The corrected figure, {found.value:.3f}, is not within {values.low:g} and "
+        f"{values.high:g}."
+    )
+
+
+def _is_within_bounds(figure: float, values: Values) -> bool:
+    return values.low - SLACK <= figure <= values.high + SLACK
 
 
 def _beyond(values: Values, labelled: Sequence[Labelled]) -> Iterator[Flag]:

@@ -93,15 +93,15 @@ class JudgedRun(Struct, frozen=True, kw_only=True):
         entries = self.document["turns"][: place + 1]
         said = [(str(entry.get(key, "")), str(entry["question"])) for entry in entries]
         *before, (prompt, reply) = said
-        history = tuple(
-            line
-            for asked, answered in before
-            for line in (
-                PrecedingMessage(role="user", text=asked),
-                PrecedingMessage(role="assistant", text=answered),
-            )
-        )
+        history = tuple(line for exchange in before for line in _messages(*exchange))
         return history, prompt, reply
+
+
+def _messages(asked: str, answered: str) -> tuple[PrecedingMessage, PrecedingMessage]:
+    return (
+        PrecedingMessage(role="user", text=asked),
+        PrecedingMessage(role="assistant", text=answered),
+    )
 
 
 def read_runs(

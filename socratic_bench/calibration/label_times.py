@@ -51,20 +51,28 @@ def _told(
     labelled: Sequence[Mapping[str, Time]],
     chances: set[float | None],
 ) -> Times:
-    reason = None
-    if len(labelled) < FEWEST_CLUSTERS:
-        reason = (
-            f"{len(labelled)} of {counted(len(judged), 'dialogue')} of this model are labelled "
-            f"whole: it takes {FEWEST_CLUSTERS}."
-        )
-    elif len(chances) > 1 or None in chances:
-        reason = "Dialogues were not all drawn with the same known probability."
+    reason = _too_few(len(labelled), len(judged)) or _unlike(chances)
     return Times(
         as_judged=_survival(name, judged),
         of_labels=None if reason else _survival(name, labelled),
         n_whole=len(labelled),
         reason=reason,
     )
+
+
+def _too_few(n_labelled: int, n_judged: int) -> str | None:
+    if n_labelled >= FEWEST_CLUSTERS:
+        return None
+    return (
+        f"{n_labelled} of {counted(n_judged, 'dialogue')} of this model are labelled whole: "
+        f"it takes {FEWEST_CLUSTERS}."
+    )
+
+
+def _unlike(chances: set[float | None]) -> str | None:
+    if len(chances) > 1 or None in chances:
+        return "Dialogues were not all drawn with the same known probability."
+    return None
 
 
 def _survival(name: str, found: Sequence[Mapping[str, Time]]) -> Survival:

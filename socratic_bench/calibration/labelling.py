@@ -56,10 +56,7 @@ def prepare_labelling(asked: LabellingRequest, region: Callable[[], str]) -> Lab
     """Raises `UsageError` with what is wrong, `ArtifactError` for a store."""
     runs = sorted(read_runs(asked.runs, region, asked.judging), key=lambda run: run.run_id)
     rubric = _rubric(runs, asked.rubric)
-    drawn = drawn_turns(runs, asked.n_turns, seed=asked.seed, whole_dialogues=asked.whole_dialogues)
-    if not drawn:
-        raise UsageError(["No turn was drawn: ask for more --turns, or take another --seed."])
-    turns = [_label(one, asked.labeller) for one in drawn]
+    turns = [_label(one, asked.labeller) for one in _drawn(runs, asked)]
     file = LabelFile(Path(asked.file), asked.labeller)
     file.begun(turns)
     return Labelling(
@@ -84,6 +81,13 @@ def _rubric(runs: Sequence[JudgedRun], name: str) -> Rubric:
         )
     usual = next(iter(editions), str(getattr(RunConfig(model=""), "rubric", "")))
     return load_benchmark(names.pop()).rubric_named(name or usual)
+
+
+def _drawn(runs: Sequence[JudgedRun], asked: LabellingRequest) -> Sequence[SampledTurn]:
+    drawn = drawn_turns(runs, asked.n_turns, seed=asked.seed, whole_dialogues=asked.whole_dialogues)
+    if not drawn:
+        raise UsageError(["No turn was drawn: ask for more --turns, or take another --seed."])
+    return drawn
 
 
 def _label(one: SampledTurn, labeller: str) -> Label:

@@ -27,12 +27,6 @@ class Group(Struct, frozen=True, kw_only=True):
 
 def groups_of(runs: Runs, baseline: str | None) -> list[Group]:
     """In the order in which they were found."""
-    sources: dict[str, set[str]] = defaultdict(set)
-    for run in runs:
-        sources[run.keys.model].add(run.source)
-    by_name: dict[str, list[StoredRun]] = defaultdict(list)
-    for run in runs:
-        by_name[_name(run, sources)].append(run)
     return [
         Group(
             name=name,
@@ -40,8 +34,18 @@ def groups_of(runs: Runs, baseline: str | None) -> list[Group]:
             runs=tuple(some),
             is_baseline=some[0].source == baseline,
         )
-        for name, some in by_name.items()
+        for name, some in _by_name(runs).items()
     ]
+
+
+def _by_name(runs: Runs) -> Mapping[str, Runs]:
+    sources: dict[str, set[str]] = defaultdict(set)
+    for run in runs:
+        sources[run.keys.model].add(run.source)
+    found: dict[str, list[StoredRun]] = defaultdict(list)
+    for run in runs:
+        found[_name(run, sources)].append(run)
+    return found
 
 
 def _name(run: StoredRun, sources: Mapping[str, set[str]]) -> str:

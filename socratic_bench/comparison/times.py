@@ -18,7 +18,7 @@ from socratic_bench.documents.scalars import FIGURE_PLACES, to_places
 from socratic_bench.statistics.bands import band, errors
 from socratic_bench.statistics.bootstrap import UNKNOWN, Limits, survival_difference_limits
 from socratic_bench.statistics.clusters import FEWEST
-from socratic_bench.statistics.survival import Time, curve, median, restricted_mean
+from socratic_bench.statistics.survival import Step, Time, curve, median, restricted_mean
 from socratic_bench.sweeps.times import Clusters, longest, survival_of
 
 
@@ -46,19 +46,21 @@ class Times(Struct, frozen=True, kw_only=True):
     def _survival(self, name: str, clusters: Clusters) -> ComparedSurvival:
         times = [one for some in clusters for one in some]
         told = survival_of(clusters, self.horizons[name], has_limits=self.has_limits)
-        steps = []
-        for step, error in zip(curve(times), errors(clusters), strict=True):
-            limits = band(step, error, len(clusters)) if self.has_limits else None
-            steps.append(
-                SurvivalStep(
-                    at=step.at,
-                    share=to_places(step.share, FIGURE_PLACES),
-                    error=to_places(error, FIGURE_PLACES) if len(clusters) >= FEWEST else None,
-                    low=to_places(limits.low, FIGURE_PLACES) if limits else None,
-                    high=to_places(limits.high, FIGURE_PLACES) if limits else None,
-                )
-            )
+        steps = [
+            self._step(step, error, len(clusters))
+            for step, error in zip(curve(times), errors(clusters), strict=True)
+        ]
         return ComparedSurvival(**asdict(told), curve=steps)
+
+    def _step(self, step: Step, error: float, n_clusters: int) -> SurvivalStep:
+        limits = band(step, error, n_clusters) if self.has_limits else None
+        return SurvivalStep(
+            at=step.at,
+            share=to_places(step.share, FIGURE_PLACES),
+            error=to_places(error, FIGURE_PLACES) if n_clusters >= FEWEST else None,
+            low=to_places(limits.low, FIGURE_PLACES) if limits else None,
+            high=to_places(limits.high, FIGURE_PLACES) if limits else None,
+        )
 
     def _difference(self, name: str, first: Clusters, second: Clusters) -> SurvivalDifference:
         horizon = min(self.horizons[name], common_horizon([first, second]))
