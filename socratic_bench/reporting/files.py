@@ -2,7 +2,8 @@
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from errno import EISDIR
 from pathlib import Path
 from typing import Literal
@@ -49,15 +50,11 @@ def write_all(files: Sequence[RenderedFile]) -> None:
     drafts: list[tuple[str, Path]] = []
     try:
         for one in files:
-            try:
+            with _translated(one.path):
                 _write_draft(one, drafts)
-            except OSError as error:
-                raise _unwritten(one.path, error) from error
         for draft, target in drafts:
-            try:
+            with _translated(str(target)):
                 Path(draft).replace(target)
-            except OSError as error:
-                raise _unwritten(str(target), error) from error
     finally:
         for draft, _ in drafts:
             Path(draft).unlink(missing_ok=True)
@@ -76,8 +73,12 @@ def _write_draft(one: RenderedFile, drafts: list[tuple[str, Path]]) -> None:
     Path(draft).chmod(0o666 & ~_umask())
 
 
-def _unwritten(path: str, error: OSError) -> ArtifactError:
-    return ArtifactError(f"{path} could not be written: {error.strerror}.")
+@contextmanager
+def _translated(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ArtifactError(f"{path} could not be written: {error.strerror}.") from error
 
 
 def _umask() -> int:

@@ -29,11 +29,7 @@ FEWEST = 2
 
 def jury(study: Study) -> Section | None:
     """Only where several judges scored the same turns."""
-    turns = [
-        (run, turn)
-        for run, turn in study.rows.turns()
-        if sum(one.score is not None for one in turn.verdicts) >= FEWEST
-    ]
+    turns = [(run, turn) for run, turn in study.rows.turns() if _n_scores(turn) >= FEWEST]
     if not turns:
         return None
     jurors = [*dict.fromkeys(one.juror for _, turn in turns for one in turn.verdicts)]
@@ -43,6 +39,10 @@ def jury(study: Study) -> Section | None:
         paragraphs=[f"{len(jurors)} jurors scored the same {len(turns):,} turns."],
         figures=[_leans(study, jurors, turns), _agreement(jurors, [turn for _, turn in turns])],
     )
+
+
+def _n_scores(turn: TurnRow) -> int:
+    return sum(one.score is not None for one in turn.verdicts)
 
 
 def _leans(study: Study, jurors: Sequence[str], turns: Sequence[tuple[RunRow, TurnRow]]) -> Figure:

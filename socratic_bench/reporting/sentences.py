@@ -78,10 +78,15 @@ def _certainty(study: Study, best: str) -> str:
     if study.tiers and len(study.tiers[0]) > 1:
         return f"though these runs cannot tell it from {listed(_first(study.tiers[0][1:]))}"
     largest = max(p for p in known.values() if p is not None)
-    bound = ceil(largest / TINY) * TINY
-    told = "p under .001" if largest < TINY else f"p at most {number(bound, 3).lstrip('0')}"
     whom = {1: "the other model", 2: "both others"}.get(len(others), f"all {len(others)} others")
-    return f"and longer than {whom} by more than chance ({told})"
+    return f"and longer than {whom} by more than chance ({_p_at_most(largest)})"
+
+
+def _p_at_most(largest: float) -> str:
+    if largest < TINY:
+        return "p under .001"
+    bound = ceil(largest / TINY) * TINY
+    return f"p at most {number(bound, 3).lstrip('0')}"
 
 
 def _first(words: Sequence[str], also: str = "") -> list[str]:
@@ -92,13 +97,8 @@ def _first(words: Sequence[str], also: str = "") -> list[str]:
 
 def _breaks(study: Study, best: str, endurances: Mapping[str, Endurance]) -> str:
     """Where the first one breaks, and when the others do."""
-    found, event = endurances[best], study.views.breaks
-    if found.n_events:
-        own = f"It breaks in {found.n_events} of its {counted(found.n, 'run')}{_when(found)}"
-        if found.n_events < found.n:
-            own += f", most often in {_worst_sample(study, best)}"
-    else:
-        own = f"No run of it had a {event}{_sure_of(study, found)}"
+    found = endurances[best]
+    own = _own_breaks(study, best, found)
     others = [
         f"{model} in {one.n_events} of {counted(one.n, 'run')}{_when(one)}"
         for model, one in endurances.items()
@@ -108,6 +108,15 @@ def _breaks(study: Study, best: str, endurances: Mapping[str, Endurance]) -> str
         alone = len(endurances) == 1
         return own if found.n_events or alone else f"{own}; nor had one of any other model"
     return f"{own}. Others break: {'; '.join(_first(others, 'and '))}"
+
+
+def _own_breaks(study: Study, best: str, found: Endurance) -> str:
+    if not found.n_events:
+        return f"No run of it had a {study.views.breaks}{_sure_of(study, found)}"
+    own = f"It breaks in {found.n_events} of its {counted(found.n, 'run')}{_when(found)}"
+    if found.n_events < found.n:
+        own += f", most often in {_worst_sample(study, best)}"
+    return own
 
 
 def _late(endurances: Mapping[str, Endurance]) -> str:
