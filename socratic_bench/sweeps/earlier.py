@@ -41,13 +41,11 @@ def known_rows(
     for index in indices:
         rows.update(index.rows())
     complete = {row.cell for row in rows.values() if row.status == "completed"}
-    others = (one for one in cells if one.key not in complete)
-    unknown = {run_id(begun, one): one for one in others}
+    unknown = {run_id(begun, one): one for one in cells if one.key not in complete}
+    beginning = run_ids_begin_with(begun)
     for store in stores:
-        beginning = run_ids_begin_with(begun)
         for name, body in curated_bodies(store, beginning, unknown.__contains__):
-            row = row_of_curated(unknown[name], body, benchmark)
-            if row:
+            if row := row_of_curated(unknown[name], body, benchmark):
                 rows[row.cell] = row
                 for index in indices:
                     index.add(row)

@@ -65,14 +65,17 @@ class SweepEngine(Struct, frozen=True, kw_only=True):
         except Exception as defect:  # noqa: BLE001 -- the boundary: other cells are reported
             self.listener.left(job, InternalError.of(defect))
         else:
-            ended_by = result.error and of_no_run(result.error)
-            if result.end_reason in UNDER_WAY:
-                self.listener.left(job, ended_by)
-                return
-            if ended_by:
-                ended_by.call_settings(self.call)
-            row = row_of_result(job.cell, replace(result, error=ended_by), self.benchmark)
-            self.listener.ended(job, row)
+            self._hand_in(job, result)
+
+    def _hand_in(self, job: CellJob, result: RunResult) -> None:
+        ended_by = result.error and of_no_run(result.error)
+        if result.end_reason in UNDER_WAY:
+            self.listener.left(job, ended_by)
+            return
+        if ended_by:
+            ended_by.call_settings(self.call)
+        row = row_of_result(job.cell, replace(result, error=ended_by), self.benchmark)
+        self.listener.ended(job, row)
 
     def _performed(self, job: CellJob, cancel_token: CancelToken) -> RunResult:
         config = self.grid.config(job.cell)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.generation import KEYS
-from socratic_bench.documents.scalars import TIME_PLACES, USD_PLACES
+from socratic_bench.documents.scalars import TIME_PLACES, USD_PLACES, to_places
 from socratic_bench.documents.sweep import CellRow
 from socratic_bench.documents.sweep_dry_run import (
     ASSUMPTIONS,
@@ -200,17 +200,13 @@ class _SweepForecast:
         for kind in self.kinds:
             by_value.setdefault(kind.values[name], []).append(kind)
         for value, kinds in by_value.items():
-
-            def usd(length: Length, kinds: Sequence[Kind] = kinds) -> Usd:
-                return sum_usd((kind.by_length[length].costs[TOTAL], kind.n) for kind in kinds)
-
             yield ExpectedGroup(
                 value=value,  # type: ignore[arg-type] # of an axis
                 n_cells=sum(kind.n for kind in kinds),
                 usage=self._usage("likely", kinds),
-                cost_usd=usd("likely"),
-                low_usd=usd("short"),
-                high_usd=usd("long"),
+                cost_usd=_total_usd("likely", kinds),
+                low_usd=_total_usd("short", kinds),
+                high_usd=_total_usd("long", kinds),
             )
 
     def _paces(self) -> Iterator[ExpectedThroughput]:
@@ -224,9 +220,7 @@ class _SweepForecast:
                 tokens=load.tokens,
                 target_rpm=target.requests_per_minute,
                 target_tpm=target.tokens_per_minute,
-                seconds_at_targets=None
-                if at_targets_s is None
-                else round(at_targets_s, TIME_PLACES),
+                seconds_at_targets=to_places(at_targets_s, TIME_PLACES),
             )
 
     def _budget(self, expected: Usd, high: Usd) -> SweepBudget | None:
@@ -267,6 +261,10 @@ def _by_kind(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
     for cell in cells:
         found.setdefault(key(cell.values), []).append(cell)
     return found
+
+
+def _total_usd(length: Length, kinds: Sequence[Kind]) -> Usd:
+    return sum_usd((kind.by_length[length].costs[TOTAL], kind.n) for kind in kinds)
 
 
 def _flex(kinds: Sequence[Kind]) -> FlexSaves:

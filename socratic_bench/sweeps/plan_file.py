@@ -1,6 +1,6 @@
 """Reads PLAN.toml: a sweep's flags as keys of a file, and settings of single models."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, to_builtins
@@ -218,11 +218,7 @@ def _problems(key: PlanKey, words: Sequence[str]) -> Iterator[Problem]:
     """What is wrong with the words of a setting, as the table of settings has it."""
     one = key.setting
     if key.is_axis and one.setting.expand:
-        for word in words:
-            try:
-                one.setting.expand(word)
-            except UsageError as error:
-                yield from (said for said in error.said if isinstance(said, Problem))
+        yield from _problems_expanding(words, one.setting.expand)
         return
     kind = next(kind for kind in KINDS if table(kind).get(one.name) == one)
     given: Sequence[str | Sequence[str]] = [words] if one.is_repeatable else words
@@ -232,6 +228,14 @@ def _problems(key: PlanKey, words: Sequence[str]) -> Iterator[Problem]:
         yield from reader.problems
         if not reader.problems and (problem := one.problem(value)):
             yield problem
+
+
+def _problems_expanding(words: Sequence[str], expand: Callable[[str], object]) -> Iterator[Problem]:
+    for word in words:
+        try:
+            expand(word)
+        except UsageError as error:
+            yield from (said for said in error.said if isinstance(said, Problem))
 
 
 def _sources(flags: Flags) -> Sources:

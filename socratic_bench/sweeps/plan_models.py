@@ -65,8 +65,7 @@ def _looked_over(
     values, mistakes = named(row, f"{place}, ")
     for word in [word for word in values if word not in known]:
         del values[word]
-        n_so_far = n_told + len(mistakes)
-        mistakes.append(unknown(word, known, f"{place}, ", above, n_told=n_so_far))
+        mistakes.append(unknown(word, known, f"{place}, ", above, n_told=n_told + len(mistakes)))
     if "id" not in values:
         mistakes.append(f'{place}, id: missing; give the model as id = "ID".')
     mistakes += [*_in_settings(place, values), *_in_targets(place, values)]

@@ -60,15 +60,8 @@ def _error(path: Path | str, *texts: str) -> UsageError:
 
 
 def _read(path: Path | str) -> Iterator[Prompt | _Mistake]:
-    try:
-        content = read_bounded(path, bound=MAX_FILE_BYTES)
-    except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise _error(path, f"it cannot be read: {why}.") from error
-    if (n_lines := content.count(b"\n")) > MAX_LINES:
-        raise _error(path, f"it has {n_lines} lines, but at most {MAX_LINES} are read.")
     read_line = _json_line if str(path).lower().endswith(JSONL) else _text_line
-    for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
+    for number, line in enumerate(_lines(path), start=1):
         try:
             text = line.decode().strip()
         except UnicodeDecodeError as error:
@@ -76,6 +69,18 @@ def _read(path: Path | str) -> Iterator[Prompt | _Mistake]:
             continue
         if text:
             yield from read_line(number, text)
+
+
+def _lines(path: Path | str) -> list[bytes]:
+    """Raises `UsageError` if the file cannot be read, or is too long."""
+    try:
+        content = read_bounded(path, bound=MAX_FILE_BYTES)
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise _error(path, f"it cannot be read: {why}.") from error
+    if (n_lines := content.count(b"\n")) > MAX_LINES:
+        raise _error(path, f"it has {n_lines} lines, but at most {MAX_LINES} are read.")
+    return content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
 
 
 def _text_line(number: int, text: str) -> Iterator[Prompt | _Mistake]:
@@ -113,7 +118,10 @@ def _wrong(found: dict[str, Json]) -> Iterator[str]:
         yield "prompt is missing."
     elif not isinstance(found["prompt"], str):
         yield "prompt must be text."
-    given = found.get("id")
+    yield from _wrong_id(found.get("id"))
+
+
+def _wrong_id(given: Json) -> Iterator[str]:
     if given is None:
         return
     if not isinstance(given, str):

@@ -53,21 +53,25 @@ class Shared(Struct, frozen=True, kw_only=True):
         slowed down.
         """
         with ExitStack() as stack:
-            spending = None
-            if self.limit_usd is not None:
-                spending = SpendingLimit(self.limit_usd, shared=self._file("spending"))
-                stack.callback(spending.close)
             services = stack.enter_context(
                 Services(
                     monotonic_s=monotonic_s,
                     rate_targets=targets,
-                    spending=spending,
+                    spending=self._spending(stack),
                     max_connections=max_connections,
                     on_narrowed=lambda narrowed: notice(f"{narrowed}."),
                 )
             )
             services.price_tables.update(self.price_tables)
             yield services
+
+    def _spending(self, stack: ExitStack) -> SpendingLimit | None:
+        """The one that all processes share, which the stack closes."""
+        if self.limit_usd is None:
+            return None
+        spending = SpendingLimit(self.limit_usd, shared=self._file("spending"))
+        stack.callback(spending.close)
+        return spending
 
     def _file(self, name: str) -> Path | None:
         return Path(self.folder, name) if self.folder else None
