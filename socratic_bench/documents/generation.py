@@ -82,12 +82,8 @@ class _Maker:
 
     def made(self, node: Node) -> Node:
         kept = {key: value for key, value in node.items() if key not in _LEFT_OUT}
-        if name := node.get("x-part"):
-            kept.pop("$ref")
-            kept = {**self._defs[self._own[name].__name__], **kept}
-            kept.pop("title")
-            if node["x-known"]:
-                kept["properties"] = {key: _known(one) for key, one in kept["properties"].items()}
+        if node.get("x-part"):
+            kept = self._own_part(node, kept)
         elif which := node.get("x-keys"):
             return self._named(which, kept)
         for key in ("items", "additionalProperties"):
@@ -96,6 +92,14 @@ class _Maker:
         if "anyOf" in kept:
             kept["anyOf"] = [self.made(one) for one in kept["anyOf"]]
         return self._object(kept) if "properties" in kept else kept
+
+    def _own_part(self, node: Node, kept: Node) -> Node:
+        """The benchmark's own schema of a part, in place of the reference to it."""
+        kept = {**self._defs[self._own[node["x-part"]].__name__], **kept}
+        del kept["$ref"], kept["title"]
+        if node["x-known"]:
+            kept["properties"] = {key: _known(one) for key, one in kept["properties"].items()}
+        return kept
 
     def _object(self, node: Node) -> Node:
         """An object with all its keys, including those of fields that are spread into it."""

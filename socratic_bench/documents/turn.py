@@ -11,7 +11,7 @@ from socratic_bench.documents.jury import Spread, all_rounded, evidence_of, roun
 from socratic_bench.documents.scalars import SCALAR, Amount, Count, Scalars, keys, part
 from socratic_bench.documents.usage import CallLatency, Tokens, sum_usage
 from socratic_bench.parts import Part, Parts
-from socratic_bench.turns import Outcome, Rubric, Turn, Unscored, Verdict, deviations
+from socratic_bench.turns import Outcome, Rubric, Turn, Unscored, Verdict, Vote, deviations
 from socratic_bench.types import Completion, ProviderStopReason, doc
 
 if TYPE_CHECKING:
@@ -190,15 +190,14 @@ def votes_of(turn: Turn) -> Votes | None:
     return Votes(
         n_jurors=len(votes),
         n_votes=len(given),
-        scores={
-            vote.judge_model: all_rounded(
-                vote.outcome.scores if isinstance(vote.outcome, Verdict) else None
-            )
-            for vote in votes
-        },
+        scores={vote.judge_model: _given_by(vote) for vote in votes},
         between_jurors=all_rounded(deviations(given)),
         within_jurors={vote.judge_model: all_rounded(vote.spread) for vote in votes},
     )
+
+
+def _given_by(vote: Vote) -> dict[str, float] | None:
+    return all_rounded(vote.outcome.scores) if isinstance(vote.outcome, Verdict) else None
 
 
 def tokens_of(calls: Sequence[Completion]) -> Tokens | None:

@@ -86,10 +86,7 @@ class SimulatedModel(Struct, kw_only=True):
         return completion
 
     def _usage(self, request: Request, arguments: Wire, output_tokens: int) -> Usage:
-        if self.sizes:
-            parts = self.sizes(self.model_id, request)
-        else:
-            parts = request_parts(arguments, scale=self.scale)
+        parts = self._parts(request, arguments)
         tokens = sum(part.tokens for part in parts)
         if tokens > self.most_tokens:
             self.most_tokens, self.largest = tokens, arguments
@@ -100,6 +97,11 @@ class SimulatedModel(Struct, kw_only=True):
             cache_read_tokens=read,
             cache_write_tokens=write,
         )
+
+    def _parts(self, request: Request, arguments: Wire) -> Sequence[Part]:
+        if self.sizes:
+            return self.sizes(self.model_id, request)
+        return request_parts(arguments, scale=self.scale)
 
     def _accepted(self, request: Request, key: CallKey) -> Shaped:
         """The request in the shape that the model takes.

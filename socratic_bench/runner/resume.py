@@ -64,22 +64,22 @@ def stored_config(asked: RunConfig, run_id: str, cancel_token: CancelToken) -> R
 
     Raises `UsageError` if there is no such run, and what ends the run while a store is asked.
     """
+    return in_time(lambda: _config_in_stores(asked, run_id, cancel_token), cancel_token)
 
-    def look() -> RunConfig:
-        bucket = open_bucket(asked)
-        in_bucket = bucket_journals(
-            bucket,
-            Delivery(()),
-            sleep=cancel_token.sleep,
-            on_lost=cancel_token.end,
-            notice=lambda _: None,
-        )
-        check_stores([bucket] if bucket else [])
-        stores = [found for found in (folder_journals(asked), in_bucket) if found]
-        holder = next((store for store in stores if store.holds(run_id)), stores[0])
-        return earlier_config([holder.first(run_id)])
 
-    return in_time(look, cancel_token)
+def _config_in_stores(asked: RunConfig, run_id: str, cancel_token: CancelToken) -> RunConfig:
+    bucket = open_bucket(asked)
+    in_bucket = bucket_journals(
+        bucket,
+        Delivery(()),
+        sleep=cancel_token.sleep,
+        on_lost=cancel_token.end,
+        notice=lambda _: None,
+    )
+    check_stores([bucket] if bucket else [])
+    stores = [found for found in (folder_journals(asked), in_bucket) if found]
+    holder = next((store for store in stores if store.holds(run_id)), stores[0])
+    return earlier_config([holder.first(run_id)])
 
 
 def document_entries(document: object) -> Sequence[Entry]:
