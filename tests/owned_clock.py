@@ -110,7 +110,9 @@ class OwnedClock:
 
 
 class _OwnedToken(CancelToken):
-    """Ends the run at its deadline: by a real clock no socket would wait any longer."""
+    """Ends the run at its deadline, which no socket knows of: they wait by a real clock, by which
+    a busy machine may take longer for a call than is left of the run by this one.
+    """
 
     def __init__(self, clock: OwnedClock, **how: Any) -> None:
         super().__init__(**how)
@@ -120,6 +122,11 @@ class _OwnedToken(CancelToken):
         super().start_deadline(deadline_s, *words)
         if deadline_s is not None:
             self._clock.call_later(deadline_s, self._pass)
+
+    @property
+    def remaining_s(self) -> float | None:
+        remaining_s = super().remaining_s
+        return None if remaining_s else remaining_s
 
     def _pass(self) -> None:
         with suppress(Stopped):

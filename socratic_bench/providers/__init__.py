@@ -8,7 +8,9 @@ from socratic_bench.errors import Problem, UsageError
 if TYPE_CHECKING:
     from socratic_bench.provider_ports import ProviderModule
 
-PROVIDERS = {"bedrock": "socratic_bench.providers.bedrock.module"}
+PROVIDERS = {
+    "bedrock": "socratic_bench.providers.bedrock.module",
+}
 
 
 def load_provider(name: str) -> "ProviderModule":
