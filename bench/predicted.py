@@ -14,8 +14,9 @@ from bench.contenders import COMMAND, ROOT, dialogue, environment
 
 TUTOR = "emulator.socratic-v1:0"
 JUDGE = "emulator.judge-v1:0"
-# The flags of a command, and what of its document is compared.
-BUDGET = ("--turns", "40", "--judge-model", JUDGE, "--max-cost-usd", "0.1")
+# The flags of a command, and what of its document is compared. The budget ends the run after more
+# than twenty turns: after two, which of two requests is quicker would decide about half of it.
+BUDGET = ("--turns", "40", "--judge-model", JUDGE, "--max-cost-usd", "0.3")
 CASES = {
     "12 turns": (("--turns", "12", "--judge-model", JUDGE), "seconds"),
     "a judge that refuses fields": (
@@ -46,8 +47,11 @@ def off_by(case: str, url: str, number: int) -> float:
 def _told_and_found(
     more: tuple[str, ...], url: str, number: int
 ) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A dry run knows nothing of what earlier runs have left in the prompt caches."""
     del number
-    return _document(url, *more, "--dry-run"), _document(url, *more)
+    told = _document(url, *more, "--dry-run")
+    _ask(url, "POST", "reset")
+    return told, _document(url, *more)
 
 
 def _document(url: str, *more: str) -> dict[str, Any]:
@@ -87,8 +91,12 @@ def signalled_s(url: str) -> float:
 
 
 def _n_requests(url: str) -> int:
+    return len(json.loads(_ask(url, "GET", "requests")))
+
+
+def _ask(url: str, method: str, page: str) -> bytes:
     connection = HTTPConnection(urlsplit(url).netloc)
-    connection.request("GET", "/_emulator/requests")
-    found = json.loads(connection.getresponse().read())
+    connection.request(method, f"/_emulator/{page}")
+    found = connection.getresponse().read()
     connection.close()
-    return len(found)
+    return found
