@@ -6,16 +6,17 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import Future
-from contextlib import closing
+from contextlib import closing, nullcontext
 
 import pytest
 from msgspec.structs import replace
 
 from socratic_bench.calling.budget import Budget
+from socratic_bench.calling.events import AttemptBegan, CallFailed
 from socratic_bench.calling.spending import SpendingLimit
 from socratic_bench.documents.cost import Billing, CostEntry
 from socratic_bench.documents.usage import RoleUsage
-from socratic_bench.errors import Stopped
+from socratic_bench.errors import InternalError, Stopped
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.pricing.bounds import most_input_tokens
 from socratic_bench.pricing.rates import PricingTier
@@ -161,6 +162,19 @@ def test_a_request_that_does_not_fit_beside_another_waits_for_it():
     first.answered(USED)
 
     assert outcome.result(PATIENCE_S)
+
+
+@pytest.mark.parametrize("is_begun", [True, False])
+def test_what_a_run_reserved_and_never_sent_can_be_spent_by_others(is_begun):
+    """Its run has ended while the request waited for its turn: it is on no bill."""
+    cost_limit, whose = budget(1.0, never), {"key": TUTOR, "model_id": MODEL}
+    cost_limit.reserve(MODEL, REQUEST, TUTOR)
+    if is_begun:
+        cost_limit.hear(AttemptBegan(**whose, request=REQUEST, input_tokens_at_most=1))
+    cost_limit.hear(CallFailed(**whose, request_sha256="", error=InternalError("no answer")))
+
+    with pytest.raises(Stopped) if is_begun else nullcontext():
+        cost_limit.reserve(MODEL, REQUEST, JUDGE)
 
 
 def test_what_waits_is_not_overtaken_by_what_would_fit_at_once():

@@ -6,7 +6,13 @@ from concurrent.futures import Future
 from msgspec import Struct
 from msgspec.structs import replace
 
-from socratic_bench.calling.events import AttemptFailed, CallAnswered, CallEvent, CallFailed
+from socratic_bench.calling.events import (
+    AttemptBegan,
+    AttemptFailed,
+    CallAnswered,
+    CallEvent,
+    CallFailed,
+)
 from socratic_bench.calling.spending import SpendingLimit
 from socratic_bench.documents.cost import attempt_usd, call_cost, served
 from socratic_bench.errors import Problem, Stopped
@@ -50,6 +56,7 @@ class Budget:
         self._hint = USED_UP.format(shorter=shorter)
         self._refused: str | None = None
         self._reservations: dict[CallKey, Reservation] = {}
+        self._begun: set[CallKey] = set()
 
     def take_over(self, usd: float) -> None:
         """Count what earlier processes spent, beyond what the limit knows of."""
@@ -100,17 +107,27 @@ class Budget:
     def hear(self, event: CallEvent) -> None:
         """A request's fate is known; it is the only one of its call by then."""
         match event:
+            case AttemptBegan():
+                self._begun.add(event.key)
             case AttemptFailed():
+                self._begun.discard(event.key)
                 self._reservations.pop(event.key).failed(event.attempt)
             case CallAnswered():
+                self._begun.discard(event.key)
                 self._reservations.pop(event.key).answered(event.completion)
             case CallFailed():
-                # Left over where what came back could not be kept, or the run ended before it went.
-                left = self._reservations.pop(event.key, None)
-                if left:
-                    left.lost()
+                self._settle_left(event.key)
             case _:
                 pass
+
+    def _settle_left(self, key: CallKey) -> None:
+        """What came back could not be kept, or the run ended before the request went."""
+        left, was_begun = self._reservations.pop(key, None), key in self._begun
+        self._begun.discard(key)
+        if left and was_begun:
+            left.lost()
+        elif left:
+            left.unsent()
 
     def _is_over(self, key: CallKey) -> bool:
         return self._refused is not None and key.role != JUDGE
@@ -150,6 +167,9 @@ class Reservation(Struct, frozen=True):
 
     def lost(self) -> None:
         self._settle(None)
+
+    def unsent(self) -> None:
+        self._settle(0.0)
 
     def failed(self, attempt: Attempt) -> None:
         self._settle(None if attempt.may_have_been_billed else 0.0)
