@@ -1,6 +1,7 @@
 """What reports are made of: rows of stored runs."""
 
 import json
+import shutil
 
 import pytest
 
@@ -61,6 +62,19 @@ def test_a_document_alone_has_the_same_row_while_its_folder_is_there(folder, tmp
 def test_a_run_that_two_arguments_have_counts_once(folder):
     run_id = min(curated(folder))
     assert len(rows_of(folder, folder / f"curated/runs/{run_id}.json").runs) == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [("[]", "object"), ("{", "JSON|data|truncated"), ('{"jurors": 7}', "jurors")],
+)
+def test_a_broken_file_of_a_verdict_is_told_by_its_name(folder, tmp_path, content, why):
+    copied = shutil.copytree(folder, tmp_path / "runs")
+    run_id = min(curated(copied))
+    (copied / "raw/runs" / run_id / "judge_001.json").write_text(content)
+
+    with pytest.raises(UsageError, match=rf"{run_id}/judge_001\.json.*({why})"):
+        rows_of(copied)
 
 
 def test_every_mistake_is_told_at_once(tmp_path):

@@ -5,10 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.comparison.places import Found, found_at
+from socratic_bench.comparison.stored_run import ScoredTurn
+from socratic_bench.documents.plain import read
 from socratic_bench.errors import UsageError
 from socratic_bench.settings import S3
 from socratic_bench.storage.keys import JUDGING_FILE, RunKeys
@@ -23,6 +26,14 @@ _OF_THE_RUN = (
 # Of what was asked for, and of a turn, what a judging does say.
 _OF_JUDGING = ("judge_context",)
 _OF_VERDICTS = ("score", "scores", "votes", "events", "quotes", "unquoted", "unjudged_reason")
+
+
+class _Judging(Struct, frozen=True):
+    """What is taken from a judging's document; the rest is taken as it is."""
+
+    turns: list[ScoredTurn]
+    judge: dict[str, Any] | None = None
+    inputs: dict[str, Any] | None = None
 
 
 def runs_at(argument: str, region: Callable[[], str], judging: str | None) -> list[Found]:
@@ -42,9 +53,11 @@ def judged_by(found: Found, name: str, region: Callable[[], str]) -> Found:
     store = found.store or own_store(document, region)
     if store is None:
         raise UsageError([f"{found.name}: no store keeps this run, and so none its judgings."])
-    body = store.get(f"{RunKeys(run_id).judgings(name)}{JUDGING_FILE}")
+    key = f"{RunKeys(run_id).judgings(name)}{JUDGING_FILE}"
+    body = store.get(key)
     if body is None:
         raise UsageError([f"{found.name} has no judging {name}{_others(store, run_id)}."])
+    read(body, _Judging, key)
     return replace(found, body=orjson.dumps(overlaid(document, orjson.loads(body))))
 
 

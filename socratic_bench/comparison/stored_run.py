@@ -25,8 +25,16 @@ RUBRIC, RUBRIC_TEXT = "judge.rubric", "judge.rubric_sha256"
 
 
 class ScoredTurn(Struct, frozen=True, kw_only=True):
+    """What is looked into key by key has to be an object in every document."""
+
     turn: int
     score: float | None
+    scores: dict[str, float | None] | None = None
+    events: dict[str, Any] | None = None
+    quotes: dict[str, Any] | None = None
+    heuristics: dict[str, Any] | None = None
+    votes: dict[str, Any] | None = None
+    latency: dict[str, Any] | None = None
 
 
 class RunKeys(Struct, frozen=True, kw_only=True):
@@ -43,6 +51,9 @@ class RunKeys(Struct, frozen=True, kw_only=True):
     metrics: dict[str, Any]
     turns: list[ScoredTurn]
     seed: int | None = None
+    judge: dict[str, Any] | None = None
+    thresholds: dict[str, Any] | None = None
+    inputs: dict[str, Any] | None = None
 
 
 class StoredRun(Struct, frozen=True, kw_only=True):

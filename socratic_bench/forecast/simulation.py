@@ -132,7 +132,7 @@ class _SimulatedJudging(Struct):
                 self._judge(turns, len(turns) - 1)
 
     def conclude(self, turns: Sequence[Turn], episode_result: EpisodeResult) -> None:
-        """Have the judge asked about the episode as a whole, as a `Conclusion` does."""
+        """Have the judge asked about the episode as a whole, as `ClosingJudging` does."""
         question = closing_question(self.plan, turns, episode_result)
         if question is None:
             return

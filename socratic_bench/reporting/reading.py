@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from msgspec import to_builtins
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import load_benchmark
@@ -16,6 +16,7 @@ from socratic_bench.comparison.stored_run import StoredRun, benchmark_of, read_r
 from socratic_bench.converting import convert
 from socratic_bench.documents.judge import Juror, silent_of
 from socratic_bench.documents.judge_status import JudgeIdentity, JudgeStatus, StoredCalibration
+from socratic_bench.documents.plain import read
 from socratic_bench.documents.sweep import CellRow
 from socratic_bench.errors import Mistakes, UsageError
 from socratic_bench.ports import Benchmark
@@ -28,6 +29,16 @@ LONGEST_NAME = 80
 UNNAMED = "judge"
 _ELSEWHERE = ("turns", "journal")
 Files = Mapping[str, Mapping[str, Any]]
+
+
+class _Keys(Struct, frozen=True, kw_only=True):
+    """What is taken from the files of turns and verdicts, where they have it."""
+
+    jurors: list[Any] | None = None
+    scores: dict[str, float | None] | None = None
+    rationale: dict[str, Any] | None = None
+    events: dict[str, Any] | None = None
+    quotes: dict[str, Any] | None = None
 
 
 def read_rows(
@@ -120,12 +131,15 @@ def _store_of(found: Found, document: Mapping[str, Any]) -> ListedStore | None:
 
 
 def _files(store: ListedStore | None, folder: str, begin: str) -> Files:
-    """The files of a folder by name, of those that begin so."""
+    """Of a folder, by name, those that begin so. Raises `UsageError` if one is broken."""
     if store is None:
         return {}
     keys = store.keys(f"{folder}{begin}")
     bodies = {key.removeprefix(folder): store.get(key) for key in keys}
-    return {name: orjson.loads(body) for name, body in bodies.items() if body is not None}
+    whole = {name: body for name, body in bodies.items() if body is not None}
+    for name, body in whole.items():
+        read(body, _Keys, f"{folder}{name}")
+    return {name: orjson.loads(body) for name, body in whole.items()}
 
 
 def _turn(
