@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from socratic_bench.journal import ReplayLog
 from socratic_bench.ports import EpisodeContext, EpisodeResult
 from socratic_bench.runner import prepare
 from socratic_bench.runner.items import MOST_LOST_IN_A_ROW
+from socratic_bench.runner.listener import Listener
+from socratic_bench.turns import Turn
 from tests.command import ROOT, account
 from tests.fakes import (
     PATIENCE_S,
@@ -54,6 +57,24 @@ def out(tmp_path):
 def items_asked(service: FakeBedrock) -> Counter[int]:
     # A process that was killed may leave half a request.
     return Counter(asked(sent) for sent in service.of("tutor") if sent.raw)
+
+
+class Others(Listener):
+    """Hears of turns; `are_told` once it has heard of so many, which are then measured and kept."""
+
+    def __init__(self, n_others: int) -> None:
+        self.heard: list[int] = []
+        self.are_told = threading.Event()
+        self._n_others = n_others
+        self._look()
+
+    def on_turn(self, turn: Turn) -> None:
+        self.heard.append(turn.index)
+        self._look()
+
+    def _look(self) -> None:
+        if len(self.heard) == self._n_others:
+            self.are_told.set()
 
 
 # --- what becomes of items ---
@@ -98,23 +119,11 @@ def test_so_many_are_asked_at_once_and_no_more(service, at_once):
 
 def test_items_are_published_in_whatever_order_they_end(service, out):
     """The first answer comes last: only once all others are there."""
-    first = threading.Event()
-    service.scripts["tutor"] = sums({0: answer("0", held=first)})
-    heard: list[int] = []
+    others = Others(19)
+    service.scripts["tutor"] = sums({0: answer("0", held=others.are_told)})
+    result = run(replace(CONFIG, turns=20, output_dir=str(out)), benchmark=Sums(), listener=others)
 
-    class Listener:
-        def on_turn(self, turn):
-            heard.append(turn.index)
-            if len(heard) == 19:
-                first.set()
-
-        def __getattr__(self, _name):
-            return lambda *_: None
-
-    result = run(
-        replace(CONFIG, turns=20, output_dir=str(out)), benchmark=Sums(), listener=Listener()
-    )
-
+    heard = others.heard
     assert (result.exit_code, heard[-1], sorted(heard)) == (0, 0, [*range(20)])
     assert [turn["turn"] for turn in result.document["turns"]] == [*range(20)]
 
@@ -245,6 +254,77 @@ def test_a_defect_in_one_ends_the_run_with_all_that_was_played(service):
 
     assert (result.end_reason, result.exit_code) == ("internal", 1)
     assert 10 <= result.document["n_turns"] <= 12
+
+
+class Unmeasurable(SumEpisode, frozen=True, kw_only=True):
+    def measured(self, turns, index):
+        if index == self.opening.n_items - 1:
+            raise ZeroDivisionError("oh")
+        return super().measured(turns, index)
+
+
+@dataclass(frozen=True)
+class Uncountable(Sums):
+    def summarise(self, config, turns):
+        if turns:
+            raise ZeroDivisionError("oh")
+        return super().summarise(config, turns)
+
+
+@dataclass(frozen=True)
+class NeverCountable(Sums):
+    def summarise(self, config, turns):
+        raise ZeroDivisionError("oh")
+
+
+@pytest.mark.parametrize("n_items", [1, 3, 60])
+def test_a_defect_in_measuring_one_leaves_metrics_of_the_others_and_all_that_was_paid(
+    service, out, n_items
+):
+    """The last answer comes once all others are told."""
+    others = Others(n_items - 1)
+    service.scripts["tutor"] = sums(
+        {0: answer("7"), n_items - 1: answer("7", held=others.are_told)}
+    )
+    config = replace(CONFIG, turns=n_items, output_dir=str(out))
+    cut = run(config, benchmark=Sums(episode=Unmeasurable), listener=others)
+    document = cut.document
+
+    assert breaches("run", document, PARTS) == []
+    assert (cut.end_reason, cut.exit_code, cut.status) == ("internal", 1, "partial")
+    assert document["usage"]["model"]["attempts"] == len(service.sent) == n_items
+    assert (document["n_turns"], document["items"]["missing"]) == (n_items, [])
+    n_others = n_items - 1
+    assert document["metrics"]["accuracy"] == ((n_others - 1) / n_others if n_others else None)
+    assert document["notices"] == [
+        f"1 turn could not be measured (ZeroDivisionError), and metrics are without: {n_others}."
+    ]
+    assert "--debug" in document["error"]["hint"]
+    assert f"socratic-runner resume {cut.run_id}" in document["error"]["hint"]
+
+    whole = play(config, resume_run_id=cut.run_id)
+    assert (whole.exit_code, whole.document["n_turns"]) == (0, n_items)
+    assert len(service.sent) == n_items
+
+
+@pytest.mark.parametrize("benchmark", [Uncountable(), NeverCountable()])
+@pytest.mark.parametrize("n_items", [1, 3, 60])
+def test_a_defect_in_the_metrics_leaves_none_and_all_that_was_paid(service, n_items, benchmark):
+    service.scripts["tutor"] = sums()
+    cut = play(turns=n_items, benchmark=benchmark)
+    document = cut.document
+
+    assert (cut.end_reason, cut.exit_code, cut.status) == ("internal", 1, "partial")
+    assert document["usage"]["model"]["attempts"] == len(service.sent) == n_items
+    assert (document["n_turns"], document["metrics"]["accuracy"]) == (n_items, None)
+    assert document["notices"] == [
+        "The metrics could not be summed up (ZeroDivisionError): there are none."
+    ]
+    assert "ZeroDivisionError" in document["error"]["message"]
+    assert document["error"]["hint"].endswith("socratic-runner resume_from FILE.")
+
+    whole = run(replace(CONFIG, turns=n_items), benchmark=Sums(), document=document)
+    assert (whole.exit_code, len(service.sent)) == (0, n_items)
 
 
 def test_no_index_is_published_twice(service):

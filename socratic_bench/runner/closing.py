@@ -1,5 +1,7 @@
 """The end of a run: deliver what was made, and sum it up."""
 
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 
 from msgspec import Struct
@@ -7,9 +9,9 @@ from msgspec import Struct
 from socratic_bench.documents import encode
 from socratic_bench.documents.place import Place
 from socratic_bench.documents.result import RunResult
-from socratic_bench.errors import ENDINGS, ArtifactError, BenchError
+from socratic_bench.errors import ENDINGS, MOST_SHOWN, ArtifactError, BenchError, InternalError
 from socratic_bench.journal.entries import EndEntry
-from socratic_bench.ports import EpisodeResult
+from socratic_bench.ports import EpisodeResult, Metrics
 from socratic_bench.runner.closing_judging import Outcome, is_open, metrics_of, words_of
 from socratic_bench.runner.gates import missing_verdicts, shortfalls
 from socratic_bench.runner.record import Record
@@ -18,6 +20,7 @@ from socratic_bench.runner.scope import RunScope
 from socratic_bench.runner.stores import RunStores
 from socratic_bench.store_ports import ArtifactStore
 from socratic_bench.turns import ClosingResult, Turn
+from socratic_bench.types import counted
 
 # How long a run that was told to end still waits for pending writes. All such waits together are
 # shorter than the two seconds after a signal.
@@ -41,6 +44,8 @@ class Closing(Struct, frozen=True):
         if scope.cancel_token.error is not None:
             scope.usage_tracker.settle(GIVEN_UP_S)
         turns, concluded = self.record.final(), self.record.concluded()
+        if unmeasured := self.record.unmeasured:
+            scope.passing_notice(_not_measured(unmeasured))
         scope.listener.on_wait("the stores to take what was made")
         if missing := words_of(concluded):
             scope.passing_notice(missing)
@@ -127,9 +132,9 @@ class Closing(Struct, frozen=True):
         self, outcome: Outcome, turns: Turns, concluded: ClosingResult | None
     ) -> RunResult:
         scope, plan = self.scope, self.scope.plan
+        outcome, metrics = self._with_metrics(outcome, turns, concluded)
         error = outcome if isinstance(outcome, BenchError) else None
         ended = outcome if isinstance(outcome, EpisodeResult) else None
-        metrics = metrics_of(plan, turns, concluded)
         complete = ENDINGS[outcome.end_reason].status == "completed"
         completed_at, duration_s = self._times()
         acquired = scope.acquired
@@ -174,6 +179,23 @@ class Closing(Struct, frozen=True):
             duration_s=duration_s,
         )
 
+    def _with_metrics(
+        self, outcome: Outcome, turns: Turns, concluded: ClosingResult | None
+    ) -> tuple[Outcome, Metrics]:
+        """A benchmark that fails here ends the run, with what it has cost and its journal told."""
+        plan, unmeasured = self.scope.plan, self.record.unmeasured
+        measured = [turn for turn in turns if turn.index not in unmeasured]
+        try:
+            return outcome, metrics_of(plan, measured, concluded)
+        except Exception as defect:  # noqa: BLE001 -- the boundary: finished turns are reported
+            self.scope.passing_notice(
+                f"The metrics could not be summed up ({type(defect).__name__}): there are none."
+            )
+            error = outcome if isinstance(outcome, BenchError) else InternalError.of(defect)
+        with suppress(Exception):
+            return error, metrics_of(plan, (), None)
+        return error, {}
+
     def _counts(self, turn: Turn) -> bool:
         """Whether it is one of those that were to be judged or, without a judge, to be played."""
         plan = self.scope.plan
@@ -203,3 +225,13 @@ class Closing(Struct, frozen=True):
         keys = self.scope.keys
         curated = store.location(keys.curated) if complete else None
         return Place(raw=store.location(keys.raw), curated=curated)
+
+
+def _not_measured(unmeasured: Mapping[int, str]) -> str:
+    shown = ", ".join(map(str, sorted(unmeasured)[:MOST_SHOWN]))
+    more = ", ..." if len(unmeasured) > MOST_SHOWN else ""
+    kinds = ", ".join(sorted({*unmeasured.values()}))
+    return (
+        f"{counted(len(unmeasured), 'turn')} could not be measured ({kinds}), and metrics are "
+        f"without: {shown}{more}."
+    )

@@ -41,6 +41,7 @@ class Record:
         # Held so that a turn's file is sent and the listener told either both or not at all.
         self._keeping = threading.Lock()
         self._turns: dict[int, Turn] = {}
+        self._unmeasured: dict[int, str] = {}
         self._newest: int | None = None
         self._is_closed = False
         self._is_final = False
@@ -104,7 +105,12 @@ class Record:
             turns = sorted(self._turns.items())
         entering = [*self._entering.items()]
         left = {at for at, future in entering if not future.done() or future.cancelled()}
-        return tuple(self._measured(at) if at in left else turn for at, turn in turns)
+        return tuple(self._if_measured(turn) if at in left else turn for at, turn in turns)
+
+    @property
+    def unmeasured(self) -> dict[int, str]:
+        """The turns that the benchmark failed to measure, and by which exception."""
+        return dict(self._unmeasured)
 
     def concluded(self) -> ClosingResult | None:
         """What came of asking about the episode as a whole, frozen like the turns."""
@@ -166,7 +172,20 @@ class Record:
         else:
             self._keep_verdict(turn)
 
+    def _if_measured(self, turn: Turn) -> Turn:
+        try:
+            return self._measured(turn.index)
+        except Exception:  # noqa: BLE001 -- the run has ended, and what was played is told
+            return turn
+
     def _measured(self, index: int) -> Turn:
+        try:
+            return self._read(index)
+        except Exception as defect:
+            self._unmeasured[index] = type(defect).__name__
+            raise
+
+    def _read(self, index: int) -> Turn:
         # Not needed before the first reply is there.
         from socratic_bench.judging.injection import suspects_injection
 

@@ -3,7 +3,7 @@
 import shlex
 from itertools import takewhile
 
-from socratic_bench.errors import ArtifactError, BenchError, LeaseLostError, Problem
+from socratic_bench.errors import ArtifactError, BenchError, InternalError, LeaseLostError, Problem
 from socratic_bench.runner.plan import Plan
 from socratic_bench.runner.resume import AcquiredRun
 from socratic_bench.settings import CoreConfig
@@ -17,6 +17,7 @@ FROM_DOCUMENT = Problem.of(
 )
 GO_ON = Problem.of("Go on with it:")
 GO_ON_AS_STORED = Problem.of("Or go on with what the store has:")
+GO_ON_MENDED = Problem.of("Once that is mended, go on with the run:")
 GIVE_AGAIN = "Give the same command again: it goes on where it was cut short."
 STORED = ("output_dir", "s3_bucket", "s3_prefix", "s3_kms_key_id")
 
@@ -25,7 +26,7 @@ def say_how_to_go_on(
     error: BenchError, acquired: AcquiredRun | None, plan: Plan, *, is_journal_shown: bool
 ) -> None:
     """Add it to the hints of what ended a run, if there is something to go on with."""
-    if acquired is None or error.end_reason in ("usage", "internal"):
+    if acquired is None or error.end_reason == "usage":
         return
     if isinstance(error, LeaseLostError):
         return
@@ -38,6 +39,8 @@ def say_how_to_go_on(
     first = () if is_kept else (FROM_DOCUMENT if is_journal_shown else NOT_FROM_BRIEF,)
     # A command to copy stands last, so that nothing runs into it.
     said = GO_ON if is_kept else GO_ON_AS_STORED
+    if isinstance(error, InternalError):
+        said = GO_ON_MENDED
     has_store = bool(plan.config.output_dir or plan.config.s3_bucket)
     last = (said, stored_words(plan.config, acquired.run_id)) if has_store else ()
     if {*first, *last} & {*error.hints}:
@@ -51,7 +54,9 @@ def say_how_to_go_on(
 def of_no_run(error: BenchError) -> BenchError:
     """The same error for those who play many runs: without the hints on going on with this one."""
     told = error.copied()
-    told.hints = tuple(takewhile(lambda hint: hint not in (GO_ON, GO_ON_AS_STORED), error.hints))
+    told.hints = tuple(
+        takewhile(lambda hint: hint not in (GO_ON, GO_ON_MENDED, GO_ON_AS_STORED), error.hints)
+    )
     told.hints = tuple(hint for hint in told.hints if hint not in (FROM_DOCUMENT, NOT_FROM_BRIEF))
     return told
 
