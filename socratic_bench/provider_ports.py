@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 THROTTLED = "throttled"
 SERVER_ERROR = "server_error"
+INVALID_REQUEST = "invalid_request"
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -46,7 +47,8 @@ class ErrorKind(Struct, frozen=True, kw_only=True):
 
     Attributes:
         code: the word for it in documents; `THROTTLED` slows down who sends to the model next, and
-            `SERVER_ERROR` keeps them from going faster for a while.
+            `SERVER_ERROR` keeps them from going faster for a while. `INVALID_REQUEST` is one
+            request's own: it says nothing of others.
         message: what was said, with the model's id.
         called: the kind in a word or two for people, such as "connection lost"; by itself the code.
         end_reason: how a run ends if it stays.

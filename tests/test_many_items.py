@@ -38,6 +38,8 @@ from tests.many_items import CONFIG, PARTS, SumEpisode, Sums, asked, sums
 
 GONE = refusal(503, "ServiceUnavailableException")
 TOO_LONG = refusal(400, "ValidationException", "Input is too long for requested model.")
+BAD = refusal(400, "ValidationException", "No such thing.")
+ON_DEMAND = "Invocation of model ID x with on-demand throughput isn't supported."
 REFUSED = answer("", "content_filtered")
 MODEL = "emulator.socratic-v1:0"
 
@@ -221,6 +223,39 @@ def test_a_request_that_the_service_refuses_is_one_item_s_own(service):
 
     assert (result.status, result.exit_code, result.end_reason) == ("partial", 3, "refused_request")
     assert (result.document["n_turns"], result.document["items"]["missing"]) == (19, [5])
+
+
+@pytest.mark.parametrize("at_once", [1, 16])
+def test_however_many_requests_are_refused_the_others_are_asked(service, out, at_once):
+    refused = range(MOST_LOST_IN_A_ROW + 20)
+    service.scripts["tutor"] = sums({**dict.fromkeys(refused, BAD), 130: GONE})
+    cut = play(turns=150, output_dir=str(out), max_concurrency=at_once)
+    missing = cut.document["items"]["missing"]
+
+    assert (cut.end_reason, missing) == ("unavailable", [*refused, 130])
+    assert items_asked(service) == Counter(range(150))
+
+    service.reset()
+    service.scripts["tutor"] = sums({3: BAD})
+    more = play(turns=150, output_dir=str(out), resume_run_id=cut.run_id)
+    assert items_asked(service) == Counter(missing)
+    assert (more.end_reason, more.document["items"]["missing"]) == ("refused_request", [3])
+
+
+def test_requests_that_are_refused_between_hide_no_outage(service):
+    service.scripts["tutor"] = lambda sent: BAD if asked(sent) % 2 else GONE
+    result = play(turns=1000)
+
+    assert (result.exit_code, result.end_reason) == (4, "unavailable")
+    assert len(service.sent) <= 2 * (MOST_LOST_IN_A_ROW + CONFIG.max_concurrency)
+
+
+def test_a_setting_that_every_request_has_is_not_refused_to_every_item(service):
+    service.scripts["tutor"] = [refusal(400, "ValidationException", ON_DEMAND)]
+    result = play(turns=1000)
+
+    assert (result.exit_code, result.document["error"]["code"]) == (3, "items_missing")
+    assert len(service.sent) <= MOST_LOST_IN_A_ROW + CONFIG.max_concurrency
 
 
 def test_what_would_befall_all_others_ends_them(service):

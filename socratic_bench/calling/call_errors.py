@@ -4,7 +4,7 @@ from contextlib import suppress
 
 from socratic_bench.calling.context import CallContext
 from socratic_bench.errors import BenchError, InternalError, ModelError, Problem, Stopped, Words
-from socratic_bench.provider_ports import ErrorKind, Provider, common_kind
+from socratic_bench.provider_ports import INVALID_REQUEST, ErrorKind, Provider, common_kind
 from socratic_bench.settings.requested import asked_settings, setting_name
 from socratic_bench.threads import RequestThreads
 from socratic_bench.types import Request
@@ -67,7 +67,7 @@ def explained(
     # With both samplings it is one of the others.
     optional = [setting_name(name) for name in asked if name != "both_samplings"]
     optional += [setting_name(METADATA)] if metadata else []
-    if error.code == "invalid_request" and optional:
+    if error.code == INVALID_REQUEST and optional:
         may_be = " or ".join(optional)
         error.hints = (*error.hints, Problem.of(f"Of your settings it may be {may_be}."))
     return error

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.errors import ModelError
 from socratic_bench.ports import EpisodeContext, Model, PlayItem
+from socratic_bench.provider_ports import INVALID_REQUEST
 from socratic_bench.runner.plan import Plan
 from socratic_bench.threads import RequestThreads
 from socratic_bench.turns import Turn, Unscored
@@ -20,7 +21,8 @@ from socratic_bench.types import CONTEXT_WINDOW, CallKey, Completion, Message, R
 
 # Failures that are one item's own; all else would befall every other, too.
 _OF_ONE = ("unavailable", "refused_request")
-# Where so many are lost one after the other, and none is answered, nor will the others be.
+# Where so many are lost one after the other, and none is answered, nor will the others be. Requests
+# that are refused for themselves do not count: however many there are, others may be answered.
 MOST_LOST_IN_A_ROW = 100
 
 
@@ -86,7 +88,7 @@ class Items:
             return
         with self._lock:
             self._lost[index] = error
-            self._n_lost_in_a_row += 1
+            self._n_lost_in_a_row += error.code != INVALID_REQUEST
 
     def _missing(self) -> ModelError:
         """The outage counts before a refusal, since it passes."""
