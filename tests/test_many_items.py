@@ -483,6 +483,20 @@ def test_a_run_is_not_complete_without_all_of_its_items(service):
     assert result.document["error"]["message"] == "The benchmark published 1 of 20 items."
 
 
+def test_a_run_whose_items_are_published_by_other_numbers_is_not_complete(service, out):
+    class FromOne(SumEpisode, frozen=True, kw_only=True):
+        def ask(self, context, index):
+            return replace(super().ask(context, index), index=index + 1)
+
+    service.scripts["tutor"] = sums()
+    result = play(turns=6, benchmark=Sums(episode=FromOne), output_dir=str(out))
+
+    assert (result.status, result.exit_code) == ("partial", 1)
+    assert result.document["items"]["missing"] == [0]
+    assert result.document["error"]["message"] == "The benchmark published 5 of 6 items."
+    assert not any("curated" in name for name in stored(out, PARTS))
+
+
 def test_gates_hold_for_metrics_that_are_known_once_items_are_read(service):
     service.scripts["tutor"] = sums({1: answer("0")})
     gates = (Gate("by_subject.even", 1.0), Gate("by_subject.odd", 1.0))

@@ -83,10 +83,11 @@ class Record:
 
     def unless_incomplete(self, outcome: Outcome) -> Outcome:
         """How the run ended, unless a benchmark took fewer items for all of them."""
-        n_turns, n_items = len(self._turns), self._scope.plan.episode.opening.n_items or 0
-        if isinstance(outcome, BenchError) or n_turns >= n_items:
+        n_items = self._scope.plan.episode.opening.n_items or 0
+        n_published = sum(index in self._turns for index in range(n_items))
+        if isinstance(outcome, BenchError) or n_published == n_items:
             return outcome
-        return InternalError(f"The benchmark published {n_turns} of {n_items} items.")
+        return InternalError(f"The benchmark published {n_published} of {n_items} items.")
 
     def wait_for_replayed(self) -> None:
         """When a resumed run was told to end: wait shortly for verdicts from the journal."""
