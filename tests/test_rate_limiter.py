@@ -217,6 +217,23 @@ def test_each_change_can_be_read_with_its_moment_and_its_cause():
     ]
 
 
+def test_a_rest_that_becomes_longer_can_be_read_without_a_change_of_the_rate():
+    clock = Clock(now_s=0.0)
+    limiter = clock.limiter()
+    clock.throttled_at(limiter, after=10)
+    under_way_s, rest_s = clock.now_s - 0.5, 1 / NARROWED
+    for retry_after_s in (None, 0.5, 5.0, 4.0, 9.0):
+        limiter.throttled(sent_at_s=under_way_s, retry_after_s=retry_after_s)
+    told = [(change.at_s, change.cause, change.per_s, change.rest_s) for change in limiter.changes]
+
+    # Refusals of what was under way say nothing new but for the rests that they ask for.
+    assert told == [
+        (10.0, "throttled", pytest.approx(NARROWED), pytest.approx(rest_s)),
+        (10.0, "rested", pytest.approx(NARROWED), 9.0),
+    ]
+    assert limiter.wait_s == pytest.approx(9.0)
+
+
 def test_a_provider_a_model_and_a_region_have_one_limiter_together():
     limiters = RateLimiters(monotonic_s=lambda: 0.0)
     keys = list(itertools.product(("bedrock", "other"), ("a", "b"), ("us-east-1", "eu-west-1")))

@@ -42,7 +42,7 @@ LOOK_AGAIN_S = 5.0
 ROUNDING_S = 1e-9
 CHANGES_KEPT = 1000
 
-Cause = Literal["throttled", "server_error", "answered"]
+Cause = Literal["throttled", "rested", "server_error", "answered"]
 Sleep = Callable[[float], None]
 
 
@@ -50,11 +50,13 @@ class RateChange(Struct, frozen=True, kw_only=True):
     """A rate, in requests a second, from a moment on, and what made it so.
 
     `at_s` is of the limiter's clock. After `server_error` the rate is as before, and does not grow.
+    Nobody sends for the first `rest_s`; a rest that becomes longer is a change, too (`rested`).
     """
 
     at_s: float
     cause: Cause
     per_s: float
+    rest_s: float = 0.0
 
 
 class _Slot(Struct, eq=False):
@@ -107,7 +109,7 @@ class RateLimiter:
 
     @property
     def changes(self) -> Sequence[RateChange]:
-        """The rate's history, the latest changes of it; answers in a row make one change."""
+        """The rate's history, the latest changes of it; answers, or rests, in a row make one."""
         with self._lock:
             return tuple(self._changes)
 
@@ -141,14 +143,18 @@ class RateLimiter:
             before_per_s = self._per_s
             now_s = self._monotonic_s()
             rest_s = min(retry_after_s or 0.0, REST_MAX_S)
+            ends_s = max(now_s, self._counted_at_s)
             # What was under way when the rate was narrowed says nothing of the new one.
-            if sent_at_s >= self._since_s:
+            is_news = sent_at_s >= self._since_s
+            if is_news:
                 usual_s = REST_S if self._is_alone or self._is_of_others else REST_OF_MANY_S
                 last_s = self._sent_at_s[-1] if self._sent_at_s else now_s
                 self._narrow(now_s)
                 rest_s = max(usual_s, last_s + 1 / self._per_s - now_s, rest_s)
                 self._is_told = retry_after_s is not None
             self._rest(now_s, rest_s)
+            if is_news or self._counted_at_s > ends_s:
+                self._note("throttled" if is_news else "rested", now_s)
             after_per_s = self._per_s
         if self._on_narrowed and after_per_s != before_per_s:
             self._on_narrowed(before_per_s, after_per_s)
@@ -237,7 +243,6 @@ class RateLimiter:
         self._has_waited, self._n_answered = bool(self._waiting), 0
         self._most_waiting = max(len(self._waiting), self._most_waiting * CALLERS_KEPT)
         self._sent_at_s.clear()
-        self._note("throttled", now_s)
 
     def _through_per_s(self, now_s: float) -> float:
         """All but the one that was refused got through, as far as is known."""
@@ -267,6 +272,9 @@ class RateLimiter:
         return self._most_waiting <= 1
 
     def _note(self, cause: Cause, now_s: float) -> None:
-        if cause == "answered" and self._changes and self._changes[-1].cause == cause:
+        is_more = cause in ("answered", "rested")
+        if is_more and self._changes and self._changes[-1].cause == cause:
             self._changes.pop()
-        self._changes.append(RateChange(at_s=now_s, cause=cause, per_s=self._per_s))
+        rest_s = max(0.0, self._counted_at_s - now_s)
+        change = RateChange(at_s=now_s, cause=cause, per_s=self._per_s, rest_s=rest_s)
+        self._changes.append(change)
