@@ -2,6 +2,7 @@
 
 from socratic_bench.settings.composing import WholeConfig, composed, part_of
 from socratic_bench.settings.core import (
+    CALL_TIMEOUT_MAX_S,
     CALL_TIMEOUT_S,
     MAX_ATTEMPTS,
     MAX_SEED,
@@ -42,6 +43,7 @@ from socratic_bench.settings.table import Declared, Kind, fields_of, flag_names,
 
 __all__ = [
     "BEDROCK",
+    "CALL_TIMEOUT_MAX_S",
     "CALL_TIMEOUT_S",
     "MAX_ATTEMPTS",
     "MAX_SEED",

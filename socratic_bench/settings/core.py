@@ -13,6 +13,7 @@ MAX_TURNS = 500  # of a benchmark that has no bound of its own
 MOST_TURNS = 1_000_000  # of any benchmark
 MAX_ATTEMPTS = 10
 CALL_TIMEOUT_S = 300.0
+CALL_TIMEOUT_MAX_S = 3600
 MAX_SEED = 2**53 - 1  # the largest integer that every JSON reader keeps exact
 
 
@@ -192,7 +193,7 @@ class CoreConfig(JudgingConfig, frozen=True, kw_only=True):
             "seconds that one request may take (default {default})",
             flag="call-timeout",
             low=0.001,
-            high=3600,
+            high=CALL_TIMEOUT_MAX_S,
         ),
     ] = CALL_TIMEOUT_S
     deadline_s: Annotated[

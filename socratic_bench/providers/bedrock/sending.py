@@ -9,6 +9,7 @@ from msgspec import Struct
 from socratic_bench.provider_ports import AnswerTimeoutError, UnreadableAnswerError
 from socratic_bench.providers.bedrock.error_kinds import TRANSLATED
 from socratic_bench.providers.bedrock.streamed import StreamedAnswer
+from socratic_bench.providers.bedrock.transport import each_wait_within
 from socratic_bench.providers.bedrock.wire import Wire
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ class WireRequest:
         """What came back. Raises what the SDK raises, and `AnswerTimeoutError` for a stream that
         takes longer than its time.
         """
-        return self._streamed_response() if streamed else self._whole_response()
+        with each_wait_within(self._timeout_s):
+            return self._streamed_response() if streamed else self._whole_response()
 
     def _whole_response(self) -> Response:
         started_s = self._monotonic_s()

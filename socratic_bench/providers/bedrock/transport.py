@@ -96,6 +96,23 @@ def answers_up_to(n_bytes: int) -> Iterator[None]:
         del _allowed.n_bytes
 
 
+@contextmanager
+def each_wait_within(timeout_s: float) -> Iterator[None]:
+    """Until the block ends, no wait for the other side is longer in this thread: a client's own
+    timeouts are those of all runs that share it.
+    """
+    _allowed.wait_s = timeout_s
+    try:
+        yield
+    finally:
+        del _allowed.wait_s
+
+
+def _within_call(timeout_s: float | None) -> float | None:
+    own_s: float | None = getattr(_allowed, "wait_s", None)
+    return timeout_s if own_s is None else min(own_s, timeout_s or own_s)
+
+
 # What `_BoundedConnection` is mixed into; the SDK's connections contradict their own bases' types.
 _AnyConnection: Any = object
 
@@ -108,6 +125,7 @@ class _BoundedConnection(_AnyConnection):  # type: ignore[misc]
     timeout: float | None
 
     def connect(self) -> None:
+        self.timeout = _within_call(self.timeout)
         try:
             aside(partial(self._connect, sending_here()))
         except OSError:
@@ -138,7 +156,7 @@ class _BoundedConnection(_AnyConnection):  # type: ignore[misc]
         if vars(self)["sock"] is not None:
             self._hold()
         try:
-            self.timeout = within_time(self.timeout)
+            self.timeout = within_time(_within_call(self.timeout))
             super().request(method, url, body, headers, *args, **kwargs)
             pieces, self._pieces = self._pieces, None
             if pieces:
@@ -177,7 +195,7 @@ class _BoundedConnection(_AnyConnection):  # type: ignore[misc]
     def getresponse(self) -> Any:  # noqa: ANN401 -- urllib3's
         make = vars(self)["response_class"]  # a response's own, or the SDK's
         self.response_class = partial(_bounded, make, self._release)
-        self.timeout = within_time(self.timeout)
+        self.timeout = within_time(_within_call(self.timeout))
         try:
             return super().getresponse()
         finally:
