@@ -11,7 +11,7 @@ from typing import Any, get_args
 import pytest
 from msgspec.structs import fields
 
-from socratic_bench.emulator import model_ids
+from socratic_bench.emulator import dialogue
 from socratic_bench.emulator.catalogue import Traits, listed_models
 from socratic_bench.emulator.dialogue import base_model_id
 from socratic_bench.models.ids import PROFILE_PREFIXES, base_id
@@ -103,7 +103,7 @@ def test_the_emulator_finds_the_same_model_behind_every_id():
     names = {name.rpartition("/")[2] for name in PRICED}
     names |= {f"{prefix}.amazon.nova-lite-v1:0" for prefix in prefixes}
 
-    assert model_ids.PROFILE_PREFIXES == PROFILE_PREFIXES
+    assert dialogue.PROFILE_PREFIXES == PROFILE_PREFIXES
 
     assert {name: base_model_id(name) for name in names} == {name: base_id(name) for name in names}
 

@@ -35,7 +35,7 @@ WORDS = {
 ROOMS = (
     "cli/socratic",
     "socratic_bench/benchmarks/socratic",
-    "socratic_bench/emulator",
+    "socratic_bench/emulator/models",
 )
 # The command and the package are named so.
 NAMES = re.compile(r"socratic[-_](runner|bench)")

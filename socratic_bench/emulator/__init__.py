@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from socratic_bench.emulator.faults import Fault, parse_fault
-from socratic_bench.emulator.model_ids import MODEL_IDS
+from socratic_bench.emulator.models import MODEL_IDS
 from socratic_bench.emulator.settings import Settings
 
 if TYPE_CHECKING:

@@ -11,15 +11,9 @@ from msgspec import Struct
 
 from socratic_bench.emulator.dialogue import base_model_id
 from socratic_bench.emulator.errors import ServiceError, invalid, not_found
-from socratic_bench.emulator.model_ids import MODEL_IDS
+from socratic_bench.emulator.models import FAMILIES, MODEL_IDS
 
 OWN = "emulator."
-# Models of the emulator's own that no listing names, since there are too many of them.
-_FAMILIES = re.compile(
-    r"emulator\.(?:(?:drift|tells|recovers|recalls)-\d+|mixture--?\d+|whole|whole-tools|uncached|student-(?:swap|swap-once"
-    r"|repeat|long|question|french|tutoring|empty|yields|needs|praising|acting|learned|closing-\d+)"
-    r"|judge(?:-bias--?\d+)?(?:-noise-\d+)?(?:-quirk-\d+)?(?:-prefers-lecturer)?(?:-refuses)?)-v1:0"
-)
 _ARN = re.compile(
     r"arn:aws[a-z-]*:bedrock:[a-z0-9-]*:\d*:(foundation-model|inference-profile)/([^/]+)"
 )
@@ -97,7 +91,7 @@ def _is_known(model_id: str, base: str) -> bool:
     if "/" in name or (arn and is_profile != (arn[1] == "inference-profile")):
         return False
     if base.startswith(OWN):
-        return not is_profile and (base in MODEL_IDS or _FAMILIES.fullmatch(base) is not None)
+        return not is_profile and (base in MODEL_IDS or re.fullmatch(FAMILIES, base) is not None)
     return base in _table()["context_windows"]
 
 

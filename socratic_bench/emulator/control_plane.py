@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 from socratic_bench.emulator.catalogue import Traits, listed_models, traits_of
 from socratic_bench.emulator.dialogue import JsonObject
 from socratic_bench.emulator.errors import invalid, not_found, unknown_operation
-from socratic_bench.emulator.model_ids import MODEL_IDS
+from socratic_bench.emulator.models import MODEL_IDS
 
 REGION = "us-east-1"
 ACCOUNT = "123456789012"

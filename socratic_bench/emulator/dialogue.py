@@ -2,16 +2,18 @@
 
 import re
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct
 
-from socratic_bench.emulator.model_ids import PROFILE_PREFIXES
+from socratic_bench.emulator.models import Role, role_of
 
 JsonObject = dict[str, Any]
-Role = Literal["tutor", "student", "judge"]
 
-END_OF_DIALOGUE = "[[end of dialogue]]"
+# What an inference profile's id has before its model's own.
+PROFILE_PREFIXES = frozenset(
+    ("af", "apac", "au", "ca", "eu", "global", "il", "in", "jp", "me", "mx", "sa", "us", "us-gov")
+)
 _SHOWN_END = re.compile(r"\n</(reply|record)-([0-9a-fA-F]{16})>")
 
 
@@ -24,8 +26,8 @@ class Record(Struct, frozen=True):
 
 
 class Dialogue(Struct, frozen=True, kw_only=True):
-    """A request as its model sees it. `reply` is the tutor's text that a judge is shown, `record` a
-    whole dialogue that it is asked about.
+    """A request as its model sees it. `reply` is the text that a judge is shown, `record` a whole
+    dialogue that it is asked about.
     """
 
     model_id: str
@@ -81,7 +83,7 @@ def read_dialogue(model_id: str, body: JsonObject) -> Dialogue:
         model_id=model_id,
         system=system,
         messages=messages,
-        role=_role(system, users, is_judge=shown is not None),
+        role=role_of(system, users, is_judge=shown is not None),
         reply=reply,
         record=shown if isinstance(shown, Record) else None,
     )
@@ -99,7 +101,7 @@ def _shown(user_texts: list[str]) -> str | Record | None:
     request.
 
     The last message counts, else the first (a judge asked again after an unreadable verdict).
-    A tutor's text may hold delimiters too, but it cannot guess the number, and what encloses it
+    That text may hold delimiters too, but it cannot guess the number, and what encloses it
     ends last.
     """
     for text in (*user_texts[-1:], *user_texts[:1]):
@@ -139,10 +141,3 @@ def _block_text(block: JsonObject) -> str:
     if "toolResult" in block:
         return "\n".join(str(part.get("text", "")) for part in block["toolResult"]["content"])
     return ""
-
-
-def _role(system: str, user_texts: list[str], *, is_judge: bool) -> Role:
-    if is_judge:
-        return "judge"
-    folded = user_texts[0] if user_texts and not system else ""
-    return "student" if END_OF_DIALOGUE in system or END_OF_DIALOGUE in folded else "tutor"

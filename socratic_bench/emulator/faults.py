@@ -6,6 +6,7 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from socratic_bench.emulator.dialogue import hashed
+from socratic_bench.emulator.models import Role
 
 # What the service or the network does to a call.
 ERROR_KINDS = (
@@ -70,7 +71,7 @@ STREAM_ONLY_KINDS = ("cut_frame", "stream_error", "no_metadata", "denied_streami
 _MOST = {"p": 1, "ms": 86_400_000}
 
 # A closing call is the judge's, too, about a whole dialogue.
-FaultRole = Literal["tutor", "student", "judge", "closing", "any"]
+FaultRole = Literal[Role, "closing", "any"]
 
 
 class Fault(Struct, frozen=True, kw_only=True):

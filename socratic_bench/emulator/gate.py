@@ -12,7 +12,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from socratic_bench.emulator.errors import ServiceError
 
-_AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]/@\s]+)(?::(\d{1,5}))?")
+_HOST_AND_PORT = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]/@\s]+)(?::(\d{1,5}))?")
 _OTHER_SITES = (b"cross-site", b"same-site")
 
 
@@ -51,7 +51,7 @@ class Gate:
 
     def _names_the_endpoint(self, host: bytes, local: tuple[str, int]) -> bool:
         text = host.decode("latin-1").lower()
-        found = _AUTHORITY.fullmatch(text)
+        found = _HOST_AND_PORT.fullmatch(text)
         if found is None:
             return False
         name = found[1].removesuffix(".")

@@ -5,8 +5,9 @@ from typing import get_args
 
 from msgspec import Struct
 
-from socratic_bench.emulator.dialogue import JsonObject, Role
+from socratic_bench.emulator.dialogue import JsonObject
 from socratic_bench.emulator.faults import Fault
+from socratic_bench.emulator.models import Role
 
 # This word in its answer is how an emulator is recognised.
 EMULATOR = "socratic-runner"

@@ -3,7 +3,8 @@
 import re
 from random import Random
 
-from socratic_bench.emulator.dialogue import END_OF_DIALOGUE, Dialogue
+from socratic_bench.emulator.dialogue import Dialogue
+from socratic_bench.emulator.models import END_OF_DIALOGUE
 from socratic_bench.emulator.models.grammar import book, expand, sayable
 from socratic_bench.emulator.models.pressure import is_reminded, need, told, without_notes
 from socratic_bench.emulator.models.subjects import subject_of
