@@ -143,7 +143,9 @@ FORMS: "Mapping[str, Mapping[str, Any]]" = {
 
 
 def parse(parser: Parser, words: Sequence[str]) -> tuple[Flags, list[str]]:
-    """The flags that were given, by their long names, and every mistake among the words."""
+    """The flags that were given, by their long names, and every mistake among the words; what
+    stands without a flag goes by its name, and is missed by the command that needs it.
+    """
     if len(words) > MOST_WORDS:
         parser.error(f"the command line has {len(words)} words, but at most {MOST_WORDS} are read")
     found, unknown = parser.parse_known_args(words)
@@ -153,12 +155,13 @@ def parse(parser: Parser, words: Sequence[str]) -> tuple[Flags, list[str]]:
         found, unknown = parser.parse_known_args(kept)
     flags: dict[str, str | list[str] | bool] = {}
     problems = [*_unknown(parser, unknown), *parser.repeated()]
+    bare = {action.dest for action in parser._actions if not action.option_strings}  # noqa: SLF001
     for name, value in vars(found).items():
         flag = name.replace("_", "-")
         values = value if isinstance(value, list) else [value]
-        if MISSING in values or values == []:
+        if (MISSING in values or values == []) and name not in bare:
             problems.append(f"--{flag} needs a value.")
-        elif value is not None and value is not False:
+        elif values and value is not None and value is not False:
             flags[flag] = value
     return flags, [*problems, *_undecodable(parser, found)]
 

@@ -1,6 +1,6 @@
 """`socratic-runner doctor`: looks at what a run, or a sweep, of the same flags needs beforehand."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -97,7 +97,7 @@ def asked_of(flags: Flags, problems: "Sequence[Words]", *, is_sweep: bool) -> As
     call = call_by_sweep_flags() if is_sweep else call_by_flags()
     read = _of_sweep if is_sweep else _of_run
     try:
-        return (*_whatever_the_opening(partial(read, flags, problems)), call)
+        return (*read(flags, problems), call)
     except UsageError as error:
         whole = UsageError(error.said, hint=f"See {USAGE.partition(' [')[0]} --help.")
         whole.call_settings(call)
@@ -107,70 +107,82 @@ def asked_of(flags: Flags, problems: "Sequence[Words]", *, is_sweep: bool) -> As
 Read = tuple["Sequence[Target]", "RunConfig"]
 
 
-def _whatever_the_opening(read: "Callable[[str | None], Read]") -> Read:
-    """Raises `UsageError` with the mistakes that are there with opening words and without."""
-    from socratic_bench.errors import UsageError
-
-    try:
-        return read(None)
-    except UsageError as error:
-        first = error
-    try:
-        return read(OPENING)
-    except UsageError as error:
-        raise UsageError([one for one in first.said if one in error.said]) from error
-
-
-def _of_run(flags: Flags, problems: "Sequence[Words]", opening: str | None) -> Read:
-    """With a run for each model that may be tested, if none is given."""
+def _whatever_the_opening(
+    look: "Callable[[RunConfig], Sequence[Target]]", config: "RunConfig"
+) -> "Sequence[Target]":
+    """What is found of it as it is, or else with opening words, if it has none: neither that they
+    are there nor that they are not is a mistake of its user's.
+    """
     from msgspec.structs import replace
 
-    from socratic_bench.doctor import targets_of
     from socratic_bench.errors import UsageError
-    from socratic_bench.runner import prepare
+    from socratic_bench.sweeps.request import names_any
+
+    try:
+        return look(config)
+    except UsageError:
+        if config.prompt is not None:
+            raise
+    try:
+        return look(replace(config, prompt=OPENING))
+    except UsageError as error:
+        raise UsageError([one for one in error.said if not names_any(one, {"prompt"})]) from error
+
+
+def _of_run(flags: Flags, problems: "Sequence[Words]") -> Read:
+    """With a run for each model that may be tested, if none is given."""
     from socratic_bench.settings import fields_of
 
     from .run import read
 
     config, misread = read(flags)
-    config = replace(config, prompt=opening if config.prompt is None else config.prompt)
-    names = [config.model] if config.model else [*(config.model_ids or [""])]
+    flagged = fields_of(type(config), flags)
+    look = partial(_targets, problems=[*problems, *misread], flagged=flagged)
+    return _whatever_the_opening(look, config), config
+
+
+def _targets(
+    config: "RunConfig", problems: "Sequence[Words]", flagged: Collection[str]
+) -> "Sequence[Target]":
+    from msgspec.structs import replace
+
+    from socratic_bench.doctor import targets_of
+    from socratic_bench.errors import UsageError
+    from socratic_bench.runner import prepare
+
     targets: list[Target] = []
     mistakes: dict[Words, None] = {}
-    for name in names:
+    for name in [config.model] if config.model else [*(config.model_ids or [""])]:
         try:
-            plan = prepare(
-                replace(config, model=name),
-                [*problems, *misread],
-                flagged=fields_of(type(config), flags),
-            )
+            plan = prepare(replace(config, model=name), problems, flagged=flagged)
             targets.extend(targets_of(plan))
         except UsageError as error:
             mistakes.update(dict.fromkeys(error.said))
     if mistakes:
         raise UsageError([*mistakes])
-    return targets, config
+    return targets
 
 
-def _of_sweep(flags: Flags, problems: "Sequence[Words]", opening: str | None) -> Read:
+def _of_sweep(flags: Flags, problems: "Sequence[Words]") -> Read:
     from msgspec.structs import replace
 
     from socratic_bench.statistics.quantiles import is_available
     from socratic_bench.sweeps.checking import check
-    from socratic_bench.sweeps.request import NOTHING_KEPT, read_sweep
+    from socratic_bench.sweeps.request import read_sweep
     from socratic_bench.sweeps.targets import targets_of
 
     from .sources import sources
     from .sweep import plan_of
 
     plan = plan_of(flags, problems)
-    asked, misread = read_sweep(flags, sources({**plan.flags, **flags}), plan)
-    base = asked.grid.base
-    base = replace(base, prompt=opening if base.prompt is None else base.prompt)
-    asked = replace(asked, grid=replace(asked.grid, base=base))
-    found = [*problems, *(one for one in misread if one != NOTHING_KEPT)]
-    check(asked, found, is_available)
-    return targets_of(asked), base
+    asked, misread = read_sweep(flags, sources({**plan.flags, **flags}), plan, keeps=False)
+
+    def look(base: "RunConfig") -> "Sequence[Target]":
+        opened = replace(asked, grid=replace(asked.grid, base=base))
+        check(opened, [*problems, *misread], is_available)
+        return targets_of(opened)
+
+    return _whatever_the_opening(look, asked.grid.base), asked.grid.base
 
 
 def diagnosed(

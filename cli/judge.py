@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from socratic_bench.rejudging.preparing import Rejudging
     from socratic_bench.runner import CancelToken
 
-NO_RUNS = "--runs needs a value."
 DESCRIPTION = """\
 Judges stored runs again, with another judge, jury or edition of the rubric, and prints one JSON
 document with how the verdicts differ. The first ones stay: the new ones lie beside them, in
@@ -76,7 +75,7 @@ def prepared(flags: Flags, problems: "Sequence[Words]") -> "tuple[RunConfig, Seq
     own = {name: value for name, value in flags.items() if name != RUNS}
     config, misread = read_untested(own)
     named = flags.get(RUNS, ())
-    found: list[Words] = [said for said in problems if said != NO_RUNS]
+    found: list[Words] = [*problems]
     if not named or isinstance(named, bool):
         found.append(WHICH_RUNS)
         named = ()

@@ -62,15 +62,14 @@ def asked_of(flags: Flags, problems: "Sequence[Words]") -> "SweepRequest":
     """
     from socratic_bench.statistics.quantiles import is_available
     from socratic_bench.sweeps.checking import check
-    from socratic_bench.sweeps.request import NOTHING_KEPT, read_sweep
+    from socratic_bench.sweeps.request import read_sweep
 
     from .sources import sources
 
     plan = plan_of(flags, problems)
     given = {**plan.flags, **flags}
-    asked, misread = read_sweep(flags, sources(given), plan)
-    if flags.get("dry-run"):  # which keeps nothing
-        misread = [one for one in misread if one != NOTHING_KEPT]
+    keeps = not flags.get("dry-run")
+    asked, misread = read_sweep(flags, sources(given), plan, keeps=keeps)
     check(asked, [*problems, *misread], is_available)
     return asked
 

@@ -216,6 +216,30 @@ def test_mistakes_are_told_all_at_once_before_any_call():
     assert "give --prompt or" not in message
 
 
+@pytest.mark.parametrize("words", [(), ("--transcript", "none.json"), ("--prompt", "-")])
+def test_mistakes_are_told_whether_or_not_there_are_opening_words(words):
+    """Neither that they are there nor that they are not is one of them."""
+    outcome = run(
+        *("doctor", "--offline", "--model", "emulator.socratic-v1:0", "--fail-under", "unheard=1"),
+        *words,
+        stdin=b"Is it so?",
+    )
+    message = outcome.document["error"]["message"]
+
+    assert outcome.exit_code == 2
+    assert "unheard" in message
+    assert "give --prompt" not in message
+    assert "are both given" not in message
+    assert "is empty" not in message
+
+
+def test_opening_words_beside_a_transcript_are_a_mistake_if_they_are_given():
+    words = ("--offline", "--model", "emulator.socratic-v1:0", "--transcript", "none.json")
+    message = run("doctor", *words, "--prompt", "Is it so?").document["error"]["message"]
+
+    assert "--prompt and --transcript are both given" in message
+
+
 def test_help_tells_of_a_look_with_the_flags_of_a_run_or_a_sweep():
     of_run, of_sweep = (
         run("doctor", *words, "--help").stdout.decode() for words in ((), ("p.toml",))

@@ -287,6 +287,7 @@ def test_all_mistakes_are_told_at_once(endpoint, tmp_path):
     nothing, _ = judge(endpoint)
     assert nothing.exit_code == 2
     assert "Which runs" in nothing.document["error"]["message"]
+    assert "--runs" not in nothing.document["error"]["message"]  # it is no flag here
 
 
 def test_verdicts_of_a_bucket_s_runs_lie_beside_them(client, bucket, moto_url):

@@ -23,10 +23,6 @@ from socratic_bench.sweeps.settings import SweepSettings
 
 # Settings of a run by which one is found again: a sweep finds its runs by itself.
 NOT_OF_CELLS = ("resume", "resume-from")
-NOTHING_KEPT = Problem.of(
-    "A sweep keeps its runs: give {output_dir} or {s3_bucket}. Nothing that is finished is lost "
-    "then, and {resume} goes on with it."
-)
 
 
 class SweepRequest(Struct, frozen=True, kw_only=True):
@@ -68,10 +64,10 @@ class SweepRequest(Struct, frozen=True, kw_only=True):
 
 
 def read_sweep(
-    flags: Flags, sources: Sources, plan: PlanFile = NO_PLAN
+    flags: Flags, sources: Sources, plan: PlanFile = NO_PLAN, *, keeps: bool = True
 ) -> tuple[SweepRequest, list[Words]]:
     """The sweep that flags ask for, and a plan where there is no flag, as far as they can be read,
-    and every mistake in them.
+    and every mistake in them. One that `keeps` its runs needs a store.
     """
     misgiven = [*_misgiven(plan, flags)]
     flags = {**plan.flags, **flags}
@@ -82,7 +78,7 @@ def read_sweep(
     axes = [*_axes(flags, sources, settings, problems)]
     base, misread = read_config(RunConfig, replace(sources, flags=_of_cells(flags, axes)))
     problems.extend(misread)
-    problems.extend(_own_problems(settings, base, axes))
+    problems.extend(_own_problems(settings, base, axes, keeps=keeps))
     problems.extend(_contradictions(plan, axes))
     bounds = {gate: Bound.of(gate) for gate in base.gates}
     base = replace(
@@ -201,7 +197,7 @@ def _contradictions(plan: PlanFile, axes: Sequence[Axis]) -> Iterator[Problem]:
 
 
 def _own_problems(
-    settings: SweepSettings, base: RunConfig, axes: Sequence[Axis]
+    settings: SweepSettings, base: RunConfig, axes: Sequence[Axis], *, keeps: bool
 ) -> Iterator[Problem]:
     given = {one: getattr(settings, name) for name, one in table(SweepSettings).items()}
     # Runs have seeds that follow from it, and tell nothing of the seed itself.
@@ -210,8 +206,11 @@ def _own_problems(
             yield problem
     if not any(axis.name == MODEL for axis in axes):
         yield Problem.of("No models to test: give {model} with one Bedrock model id or more.")
-    if not (base.output_dir or base.s3_bucket):
-        yield NOTHING_KEPT
+    if keeps and not (base.output_dir or base.s3_bucket):
+        yield Problem.of(
+            "A sweep keeps its runs: give {output_dir} or {s3_bucket}. Nothing that is finished is "
+            "lost then, and {resume} goes on with it."
+        )
     for name in TARGETS:
         named = [target.model for target in getattr(settings, name)]
         for model in dict.fromkeys(one for one in named if named.count(one) > 1):

@@ -7,7 +7,7 @@ from pathlib import Path
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents.sweep_plan import MODELS, plan_keys
 from socratic_bench.documents.validation import FileEntry, ValidationDocument
-from socratic_bench.errors import UsageError, Words, in_short
+from socratic_bench.errors import UsageError, in_short
 from socratic_bench.ports import Benchmark
 from socratic_bench.pricing.table import load_prices
 from socratic_bench.settings import OFFLINE_REGION, Sources, read_bounded, table
@@ -15,7 +15,7 @@ from socratic_bench.settings.toml_file import UnreadableTomlError, parse_toml
 from socratic_bench.sweeps.checking import check
 from socratic_bench.sweeps.plan_file import ABOUT, KINDS, PlanFile, read_plan_file
 from socratic_bench.sweeps.prompts import read_prompts
-from socratic_bench.sweeps.request import NOTHING_KEPT, read_sweep
+from socratic_bench.sweeps.request import read_sweep
 
 OWN = "own"  # a file of the benchmark's, which has its own word for it
 UNKNOWN = "unknown"  # what it is cannot be told, since it cannot be read
@@ -97,8 +97,7 @@ def _read_prices(file: str) -> None:
 def _read_plan(file: str) -> None:
     """The plan, and the runs that it asks for."""
     plan = read_plan_file(file)
-    asked, misread = read_sweep({}, _sources(plan), plan)
-    problems: list[Words] = [one for one in misread if one != NOTHING_KEPT]
+    asked, problems = read_sweep({}, _sources(plan), plan, keeps=False)
     is_judge_known = not {"judge-model", "no-judge"}.isdisjoint(plan.flags)
     check(asked, problems, is_judge_known=is_judge_known)
 
