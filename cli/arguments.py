@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 
@@ -77,6 +77,11 @@ class Parser(argparse.ArgumentParser):
         from socratic_bench.errors import UsageError
 
         raise UsageError([f"{message[:1].upper()}{message[1:]}."], hint=f"See {self.prog} --help.")
+
+    @property
+    def flags(self) -> Collection[str]:
+        """All that the command has, however they are written."""
+        return self._option_string_actions
 
     def refuse(self, problems: "Sequence[Words]") -> None:
         """Raises `UsageError` with all of them, if there are any."""

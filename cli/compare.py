@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .arguments import Parser, parse_strictly
-from .stored_runs import WHICH_RUNS, add_judging, add_output, add_runs
+from .stored_runs import WHICH_RUNS, add_judging, add_output, add_runs, calling_flags_of
 
 if TYPE_CHECKING:
     from socratic_bench.comparison.comparing import ComparisonRequest
@@ -25,13 +25,14 @@ def main(words: Sequence[str]) -> int:
 
     from .compare_table import say_comparison
     from .output import print_document, waiting_for
+    from .run import call_by_flags
     from .sources import bucket_region
 
     parser = build_parser()
     found = parse_strictly(parser, words)
     asked, misused = _asked(found, parser.prog)
-    with waiting_for("the stored runs", quiet=found.quiet):
-        document = compare(asked, bucket_region, misused)
+    with waiting_for("the stored runs", quiet=found.quiet), calling_flags_of(parser):
+        document = compare(asked, bucket_region, misused, call_by_flags())
     unwritten = print_document(
         document,
         words=partial(say_comparison, document),

@@ -6,7 +6,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .arguments import Parser, parse_strictly
-from .stored_runs import NO_LABELS, WHICH_RUNS, add_judging, add_output, add_runs, read_matches
+from .stored_runs import (
+    NO_LABELS,
+    WHICH_RUNS,
+    add_judging,
+    add_output,
+    add_runs,
+    calling_flags_of,
+    read_matches,
+)
 
 if TYPE_CHECKING:
     from socratic_bench.calibration.correcting import CorrectionRequest
@@ -26,7 +34,7 @@ def main(words: Sequence[str]) -> int:
     parser = build_parser()
     found = parse_strictly(parser, words)
     asked = _asked(found, parser)
-    with waiting_for("the stored runs", quiet=found.quiet):
+    with waiting_for("the stored runs", quiet=found.quiet), calling_flags_of(parser):
         document = correct(asked, bucket_region)
     words_of = partial(say_correction, document)
     return print_document(document, words=words_of, quiet=found.quiet, pretty=found.pretty)

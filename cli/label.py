@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .arguments import Parser, parse_strictly
-from .stored_runs import NO_CSV, WHICH_RUNS, add_judging, add_output, add_runs
+from .stored_runs import NO_CSV, WHICH_RUNS, add_judging, add_output, add_runs, calling_flags_of
 
 if TYPE_CHECKING:
     from socratic_bench.calibration.labelling import LabellingRequest
@@ -29,7 +29,7 @@ def main(words: Sequence[str]) -> int:
     parser = build_parser()
     found = parse_strictly(parser, words)
     asked = _asked(found, parser)
-    with waiting_for("the stored runs", quiet=False):
+    with waiting_for("the stored runs", quiet=False), calling_flags_of(parser):
         labelling = prepare_labelling(asked, bucket_region)
     code = ask_all(labelling)
     return print_document(labelling.document, pretty=found.pretty) or code

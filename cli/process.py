@@ -45,6 +45,9 @@ def _report_defect(module: str, defect: Exception, *, debug: bool) -> int:
     from .output import print_traceback
 
     error = defect if isinstance(defect, BenchError) else InternalError.of(defect)
+    if isinstance(error, InternalError):
+        # By itself: the table of settings may be what cannot be imported.
+        error.call_settings("--{}".format)
     if debug:
         print_traceback(defect)
     _print_failure(module, error)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .arguments import Parser, parse_strictly
-from .stored_runs import WHICH_RUNS, add_judging, add_output, add_runs
+from .stored_runs import WHICH_RUNS, add_judging, add_output, add_runs, calling_flags_of
 
 if TYPE_CHECKING:
     from socratic_bench.documents.correction import CorrectionDocument
@@ -38,7 +38,7 @@ def main(words: Sequence[str]) -> int:
     parser = build_parser()
     found = parse_strictly(parser, words)
     max_bytes = checked(found, parser.prog)
-    with waiting_for("the stored runs", quiet=found.quiet):
+    with waiting_for("the stored runs", quiet=found.quiet), calling_flags_of(parser):
         document = written(found, max_bytes)
     words_of = partial(_say, document)
     return print_document(document, words=words_of, quiet=found.quiet, pretty=found.pretty)
@@ -112,10 +112,12 @@ def written(found: Namespace, max_bytes: int) -> "ReportDocument":
     from socratic_bench.reporting.files import write_all
     from socratic_bench.reporting.reading import read_rows
 
+    from .run import call_by_flags
     from .sources import bucket_region
 
     rows = read_rows(found.runs, bucket_region, found.judging, _calibrations(found))
-    made = export(rows, _asked(found), max_bytes, partial(_corrected, found))
+    corrected = partial(_corrected, found)
+    made = export(rows, _asked(found), max_bytes, corrected, call_by_flags())
     write_all(made.files)
     return ReportDocument(
         benchmark=rows.benchmark.name,
@@ -134,11 +136,9 @@ def _calibrations(found: Namespace) -> "Sequence[StoredCalibration]":
         return ()
     from socratic_bench.runner.calibrations import calibrations_at
 
-    from .run import calling_flags
     from .sources import bucket_region
 
-    with calling_flags():
-        return calibrations_at(found.calibration, bucket_region)
+    return calibrations_at(found.calibration, bucket_region)
 
 
 def _corrected(found: Namespace) -> "CorrectionDocument | None":

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from .arguments import Parser, parse_strictly
-from .stored_runs import add_judging, add_output
+from .stored_runs import add_judging, add_output, calling_flags_of
 
 EPILOG = "exit codes: 0 shown, 2 usage, 4 a store cannot be read.\n"
 _TURNS = re.compile(r"(\d+)(?:-(\d+))?")
@@ -30,7 +30,7 @@ def main(words: Sequence[str]) -> int:
     parser = build_parser()
     found = parse_strictly(parser, words)
     turns = _checked(found, parser)
-    with waiting_for("the stored run", quiet=found.quiet):
+    with waiting_for("the stored run", quiet=found.quiet), calling_flags_of(parser):
         single = read_single(found.run, _roots(found), bucket_region, found.judging)
     picture = partial(say_run, single, turns, has_transcript=not found.no_transcript)
     return print_document(single.document, words=picture, quiet=found.quiet, pretty=found.pretty)

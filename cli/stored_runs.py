@@ -1,6 +1,8 @@
 """What commands over stored runs have in common: which runs, by whose verdicts, how it is told."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from .arguments import Parser
@@ -37,6 +39,29 @@ def add_output(parser: Parser, quiet: str | None = "no table on stderr") -> None
     if quiet is not None:
         parser.add_argument("-q", "--quiet", action="store_true", help=quiet)
     parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
+
+
+@contextmanager
+def calling_flags_of(parser: Parser) -> Iterator[None]:
+    """What is wrong with a setting is said of its flag, where the command has that."""
+    from socratic_bench.errors import BenchError
+
+    try:
+        yield
+    except BenchError as error:
+        error.call_settings(partial(_called, parser))
+        raise
+
+
+def _called(parser: Parser, name: str) -> str:
+    """A run's setting that the command does not take, such as the region, is told by its name."""
+    from socratic_bench.benchmarks import RunConfig
+    from socratic_bench.settings import table
+
+    from .run import call_by_flags
+
+    called, of_run = call_by_flags()(name), table(RunConfig).get(name)
+    return name if of_run and of_run.flag and called not in parser.flags else called
 
 
 def read_matches(words: Sequence[str], problems: "list[Words]") -> dict[str, str]:

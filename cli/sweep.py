@@ -132,7 +132,7 @@ def told(result: "SweepResult") -> "tuple[SweepDocument, int]":
 
     if result.error is not None:
         result.error.call_settings(call_by_flags())
-    document = document_of(result, has_intervals=is_available())
+    document = document_of(result, has_intervals=is_available(), call=call_by_flags())
     return document, exit_code(result, document.minimum_gates)
 
 

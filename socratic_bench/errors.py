@@ -294,7 +294,7 @@ class InternalError(BenchError):
         """What a run or a command ends by when something was raised that nobody expected."""
         error = cls(
             f"A defect in this program: {type(defect).__name__}.",
-            hint="Run again with --debug for the traceback, and report it.",
+            hint=Problem.of("Run again with {debug} for the traceback, and report it."),
         )
         error.__cause__ = defect
         return error

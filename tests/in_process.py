@@ -14,6 +14,7 @@ from cli.flags import build_parser
 from cli.output import escaped
 from cli.run import call_by_flags, planned
 from cli.run import read as read_flags
+from cli.stored_runs import calling_flags_of
 from cli.sweep_display import display_for
 from socratic_bench import RunConfig, forecast
 from socratic_bench.documents import encode
@@ -126,7 +127,8 @@ def reported(*words: str, env: Mapping[str, str] | None = None) -> Outcome:
         parser = report.build_parser()
         found = parse_strictly(parser, words)
         try:
-            document = report.written(found, report.checked(found, parser.prog))
+            with calling_flags_of(parser):
+                document = report.written(found, report.checked(found, parser.prog))
         except BenchError as error:
             return _failed(error)
     return Outcome(0, escaped(encode(plain_keys(document))) + b"\n", "")

@@ -364,6 +364,7 @@ def test_defect_is_exit_1_with_a_document_and_a_traceback_only_on_request(tmp_pa
 
     assert (plain.exit_code, plain.document["end_reason"]) == (1, "internal")
     assert_valid("run", plain.document)
+    assert plain.document["error"]["hint"].startswith("Run again with --debug for the traceback")
     assert "Traceback" not in plain.stderr
     assert "Traceback" in debug.stderr
 

@@ -331,7 +331,7 @@ class TestMinima:
         assert all(f"is null ({why})" in null.stderr for why in unknown.values())
         for bounds, env, said in (
             (("fame.low=3",), None, "fame"),
-            (("help.median=3",), None, "no time until an event"),
+            (("help.median=3",), None, "--fail-under help.median: help is no time until an event"),
             (("help.low",), None, "'help.low' is not METRIC=VALUE"),
             (("help.low=.1",), bare, 'pip install ".[stats]"'),
         ):

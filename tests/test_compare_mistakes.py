@@ -64,7 +64,7 @@ class TestConditions:
             compared(tmp_path)
         allowed = compared(tmp_path, allows_differences=True)
 
-        assert "--allow" in refused.value.hint
+        assert "allow compares" in refused.value.hint
         assert path in [one.name for one in allowed.conditions]
         assert path in allowed.notices[-1]
 

@@ -251,6 +251,17 @@ class TestNothing:
         assert "was not judged" in error["message"]
         assert "--judging" in error["hint"]
 
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (("--rate", "answer_disclosed"), "--rate takes DIMENSION<BOUND or DIMENSION>=BOUND"),
+            (("--match", "sings=off_topic"), "--match names 'sings', which is not labelled."),
+        ],
+    )
+    def test_a_mistake_names_the_flag(self, folder, labelled, words, said):
+        found = run("correct", str(folder), "--labels", labelled[1], *words, "-q")
+        assert said in found.document["error"]["message"]
+
     def test_what_is_wrong_with_runs_and_labels_is_told_at_once(self, folder):
         missing = str(folder.parent / "missing")
         found = run("correct", missing, "--labels", f"{missing}.csv", "-q")

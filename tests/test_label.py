@@ -173,6 +173,7 @@ class TestSession:
         code, document, _ = at_terminal(*words[:5], "--turns", "20")
         assert code == 2
         assert "other turns than are drawn now" in document["error"]["message"]
+        assert "the same runs, --turns and --seed as then" in document["error"]["hint"]
 
     def test_labels_calibrate_as_they_are(self, first, path):
         found = run("calibrate", "--labels", str(path), "--offline", "-q").document

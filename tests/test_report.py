@@ -254,9 +254,11 @@ def test_a_file_that_would_be_too_large_lacks_transcripts_and_says_whose(folder,
     assert sorted(outcome.document["left_out"]) == sorted(lacking)
     assert 0 < len(lacking) < len(runs)
     assert f"The transcripts of {len(lacking)} of 36 runs are left out" in path.read_text()
+    assert "the file small (--max-size)." in path.read_text()
     tiny = in_process.reported(*words, "10KB")
     assert tiny.exit_code == 2
     assert "Even without transcripts the report takes" in tiny.document["error"]["message"]
+    assert tiny.document["error"]["hint"].startswith("Give it more with --max-size, or")
 
 
 def test_every_mistake_of_a_command_is_told_at_once(tmp_path):

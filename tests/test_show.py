@@ -249,3 +249,4 @@ def test_a_folder_of_several_runs_asks_which(kept, tmp_path):
     assert told.exit_code == 2
     assert "has 2 runs" in told.document["error"]["message"]
     assert "run-01, run-02" in told.document["error"]["message"]
+    assert "with --output-dir or --s3-bucket" in told.document["error"]["hint"]

@@ -299,6 +299,7 @@ class TestGoingOn:
         assert (some.exit_code, some.document["status"]) == (4, "partial")
         assert (some.document["n_completed"], some.document["n_missing"]) == (3, 1)
         assert some.document["error"]["code"] == "missing_cells"
+        assert some.document["error"]["hint"] == "Go on with the same command and --resume."
         untested = [group["metrics"] for group in some.document["groups"]["model"]]
         assert all("overall_score" in metrics for metrics in untested)
         assert (rest.exit_code, rest.document["n_completed"]) == (0, 4)

@@ -18,9 +18,11 @@ from cli.flags import STORED, table_rows
 from cli.options import Options
 from socratic_bench.benchmarks import BENCHMARKS, RunConfig
 from socratic_bench.documents.report_rows import RunRecord, TurnRecord, VerdictRecord
+from socratic_bench.errors import Problem
 from socratic_bench.providers.bedrock.kinds import ERROR_KINDS
 from socratic_bench.reporting.tables import FURTHER, kind_of
 from socratic_bench.setting import GROUPS
+from socratic_bench.settings import flag_names
 from socratic_bench.settings.listing import Entry, listed
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -98,9 +100,11 @@ def _stub() -> str:
 
 def _kinds_of_errors() -> Iterator[str]:
     yield from ERRORS_HEAD
+    call = flag_names((RunConfig,))
     for name, one in ERROR_KINDS.items():
         retried, billed = ("yes" if is_so else "no" for is_so in (one.retried, one.maybe_billed))
-        yield f"| `{name}` | {one.meaning} | {retried} | {billed} | `{one.end_reason}` |"
+        meaning = Problem(one.meaning).told(call)
+        yield f"| `{name}` | {meaning} | {retried} | {billed} | `{one.end_reason}` |"
 
 
 def _table(group: str, entries: Sequence[Entry]) -> Iterator[str]:

@@ -28,7 +28,7 @@ from socratic_bench.documents.label import Label
 from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.scalars import utc
 from socratic_bench.documents.usage import ActorUsage
-from socratic_bench.errors import Mistakes, Words
+from socratic_bench.errors import Mistakes, Problem, Words
 from socratic_bench.labels.reading import read_labels
 from socratic_bench.labels.turns import LabelledTurn, labelled_turns, mistaken_scores
 from socratic_bench.runner import Plan, prepare
@@ -87,7 +87,7 @@ def prepare_calibration(
     turns = labelled_turns(labels)
     mistakes.said += _textless(turns)
     if config.judge_model is None:
-        mistakes.said.append("A calibration is of a judge: leave --no-judge out.")
+        mistakes.said.append(Problem.of("A calibration is of a judge: leave {no_judge} out."))
     if rubric is None or config.judge_model is None:
         raise mistakes.error(CALL_HELP)
     mistakes.said += mistaken_scores(labels, rubric)
@@ -131,13 +131,16 @@ def _run_config(config: RunConfig, n_turns: int) -> RunConfig:
     )
 
 
-def _textless(turns: Sequence[LabelledTurn]) -> Iterator[str]:
+def _textless(turns: Sequence[LabelledTurn]) -> Iterator[Problem]:
     missing = [one.first for one in turns if one.first.reply is None]
     if missing:
         one = missing[0]
-        yield (
-            f"{len(missing)} labels name a turn whose words are not known, first turn {one.turn} "
-            f"of {one.run_id}: say with --runs where these runs are."
+        yield Problem.of(
+            "{n} labels name a turn whose words are not known, first turn {turn} of {run_id}: say "
+            "with {runs} where these runs are.",
+            n=len(missing),
+            turn=one.turn,
+            run_id=one.run_id,
         )
 
 

@@ -14,7 +14,7 @@ from socratic_bench.calibration.readings import score_of
 from socratic_bench.documents.calibration import CalibratedJudge
 from socratic_bench.documents.correction import CorrectedModel, CorrectionDocument
 from socratic_bench.documents.label import Label
-from socratic_bench.errors import Mistakes, UsageError, Words
+from socratic_bench.errors import Mistakes, Problem, UsageError, Words
 from socratic_bench.labels.reading import read_labels
 from socratic_bench.labels.turns import LabelledTurn, labelled_turns, mistaken_scores
 from socratic_bench.statistics.ppi import Judged, Labelled
@@ -85,7 +85,9 @@ def _judge_of(runs: Sequence[JudgedRun]) -> CalibratedJudge:
     if unjudged := [run.run_id for run in runs if run.judge is None]:
         raise UsageError(
             [f"{unjudged[0]} was not judged: there is nothing to correct."],
-            hint="Judge it (socratic-runner judge), and say with --judging by which verdicts.",
+            hint=Problem.of(
+                "Judge it (socratic-runner judge), and say with {judging} by which verdicts."
+            ),
         )
     if len(judges) > 1:
         shown = sorted(map(_in_words, judges))
@@ -176,7 +178,8 @@ def _rate(word: str, rubric: Rubric) -> _Wanted:
     quantity = parsed(word, rubric)
     name = quantity.score
     if name is None:
-        raise UsageError([f"--rate takes DIMENSION<BOUND or DIMENSION>=BOUND, not {word!r}."])
+        form = "DIMENSION<BOUND or DIMENSION>=BOUND"
+        raise UsageError([Problem.of("{rate} takes {form}, not {word!r}.", form=form, word=word)])
 
     def label(turn: LabelledTurn) -> float | None:
         score = score_of(turn, name, rubric)

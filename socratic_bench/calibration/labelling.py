@@ -9,7 +9,7 @@ from socratic_bench.benchmarks import RunConfig, load_benchmark
 from socratic_bench.calibration.judged_runs import JudgedRun, read_runs
 from socratic_bench.calibration.sampling import SampledTurn, drawn_turns
 from socratic_bench.documents.label import Label, LabellingDocument
-from socratic_bench.errors import UsageError
+from socratic_bench.errors import Problem, UsageError
 from socratic_bench.labels.session import LabelFile, Session
 from socratic_bench.turns import Rubric
 
@@ -77,7 +77,7 @@ def _rubric(runs: Sequence[JudgedRun], name: str) -> Rubric:
     if not name and len(editions) > 1:
         raise UsageError(
             [f"The runs were judged by several rubrics ({', '.join(sorted(editions))})."],
-            hint="Say with --rubric by which one to label.",
+            hint=Problem.of("Say with {rubric} by which one to label."),
         )
     usual = next(iter(editions), str(getattr(RunConfig(model=""), "rubric", "")))
     return load_benchmark(names.pop()).rubric_named(name or usual)
@@ -86,7 +86,8 @@ def _rubric(runs: Sequence[JudgedRun], name: str) -> Rubric:
 def _drawn(runs: Sequence[JudgedRun], asked: LabellingRequest) -> Sequence[SampledTurn]:
     drawn = drawn_turns(runs, asked.n_turns, seed=asked.seed, whole_dialogues=asked.whole_dialogues)
     if not drawn:
-        raise UsageError(["No turn was drawn: ask for more --turns, or take another --seed."])
+        said = "No turn was drawn: ask for more {turns}, or take another {seed}."
+        raise UsageError([Problem.of(said)])
     return drawn
 
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
-from socratic_bench.errors import UsageError
+from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.turns import Rubric
 
 TOTAL = "overall_score"
@@ -65,25 +65,32 @@ def _choices(rubric: Rubric) -> str:
     return ", ".join([*events, *(f"{one}<BOUND" for one in _scores(rubric))])
 
 
+def _no_event(name: str, rubric: Rubric) -> Problem:
+    return Problem.of(
+        "The rubric {rubric_id} has no event {name!r}, which is labelled: say with {match} "
+        "{name}=QUANTITY what the judge says yes by.",
+        rubric_id=rubric.id,
+        name=name,
+    )
+
+
 def matches(words: Mapping[str, str], labels: set[str], rubric: Rubric) -> dict[str, Quantity]:
     """By label of yes or no, what of the verdict stands beside it: what is asked for, else the
     event of the same name.
 
     Raises `UsageError` with every mistake.
     """
-    problems, found = [], {}
+    problems: list[Words] = []
+    found: dict[str, Quantity] = {}
     for name in sorted(labels):
         try:
             found[name] = parsed(words.get(name, name), rubric)
         except UsageError as error:
-            problems.append(
-                error.problems[0]
-                if name in words
-                else f"The rubric {rubric.id} has no event {name!r}, which is labelled: say with "
-                f"--match {name}=QUANTITY what the judge says yes by."
-            )
+            problems += error.said if name in words else [_no_event(name, rubric)]
     problems += [
-        f"--match names {name!r}, which is not labelled." for name in words if name not in labels
+        Problem.of("{match} names {name!r}, which is not labelled.", name=name)
+        for name in words
+        if name not in labels
     ]
     if problems:
         raise UsageError(problems, hint=f"A QUANTITY is {_choices(rubric)}, or >=.")

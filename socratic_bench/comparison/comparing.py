@@ -19,7 +19,7 @@ from socratic_bench.comparison.figures import Figures
 from socratic_bench.comparison.reading import read, together
 from socratic_bench.comparison.times import times_of
 from socratic_bench.documents.comparison import ComparisonDocument
-from socratic_bench.errors import UsageError
+from socratic_bench.errors import Problem, UsageError
 from socratic_bench.ports import Benchmark, MetricInfo
 from socratic_bench.statistics.bootstrap_t import Method
 from socratic_bench.statistics.quantiles import is_available
@@ -43,10 +43,13 @@ class ComparisonRequest(Struct, frozen=True, kw_only=True):
 
 
 def compare(
-    asked: ComparisonRequest, region: Callable[[], str], misused: Sequence[UsageError] = ()
+    asked: ComparisonRequest,
+    region: Callable[[], str],
+    misused: Sequence[UsageError] = (),
+    call: Callable[[str], str] = str,
 ) -> ComparisonDocument:
-    """Raises `UsageError` with all that is wrong, `misused` included, and `ArtifactError` for a
-    store.
+    """Its notices call settings of a run as `call` does. Raises `UsageError` with all that is
+    wrong, `misused` included, and `ArtifactError` for a store.
     """
     named = [*asked.arguments, *filter(None, [asked.baseline])]
     reading = read(named, region, asked.judging)
@@ -80,10 +83,12 @@ def compare(
         drops=asked.drops,
         bounds=asked.bounds,
     )
-    return document_of(compared, figures)
+    return document_of(compared, figures, call)
 
 
-UNLIKE = "Runs that were not played alike say little of models: --allow compares and flags them."
+UNLIKE = Problem.of(
+    "Runs that were not played alike say little of models: {allow} compares and flags them."
+)
 
 
 def _limitless(asked: ComparisonRequest) -> Iterator[UsageError]:
@@ -100,7 +105,7 @@ def _unknown(asked: ComparisonRequest, benchmark: Benchmark) -> Iterator[UsageEr
             hint=f"There is {', '.join(known)}.",
         )
     elif wrong := [*misnamed(asked.bounds, benchmark)]:
-        yield UsageError([one.told(lambda _: "--fail-under") for one in wrong])
+        yield UsageError(wrong)
 
 
 def _metrics(asked: ComparisonRequest, benchmark: Benchmark) -> list[MetricInfo]:

@@ -1,6 +1,6 @@
 """The document of a comparison: contenders and pairs, and what readers should know of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,12 +21,16 @@ from socratic_bench.documents.comparison import (
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.estimates import MinimumGate
 from socratic_bench.documents.sweep import PrimaryMetric
+from socratic_bench.errors import Problem
 from socratic_bench.ports import Benchmark
 from socratic_bench.sweeps import bounds
 from socratic_bench.sweeps.bounds import Bound
 from socratic_bench.sweeps.means import danger
 from socratic_bench.types import counted
 
+NO_PAIR = Problem.of(
+    "Some have no pair: give runs the same samples and {seed}, or play them in one sweep."
+)
 NO_INTERVALS = (
     "There are no intervals, tests or ties without scipy: install the extra stats "
     '(pip install ".[stats]").'
@@ -45,8 +49,10 @@ class Compared(Struct, frozen=True, kw_only=True):
     bounds: Sequence[Bound]
 
 
-def document_of(compared: Compared, figures: Figures) -> ComparisonDocument:
-    """Raises nothing: what can be wrong was looked at before."""
+def document_of(
+    compared: Compared, figures: Figures, call: Callable[[str], str] = str
+) -> ComparisonDocument:
+    """Raises nothing: what can be wrong was looked at before. Notices call settings as `call`."""
     primary = _primary(compared.benchmark)
     told = {one.name: _contender(one, compared.failed, figures) for one in compared.groups}
     ordered = sorted(compared.groups, key=lambda one: _rank(one, told[one.name], primary))
@@ -75,7 +81,7 @@ def document_of(compared: Compared, figures: Figures) -> ComparisonDocument:
         gates=gates,
         minimum_gates=minima,
         notices=[
-            *_notices(pairs, compared.unlike, has_intervals=figures.has_intervals),
+            *_notices(pairs, compared.unlike, call, has_intervals=figures.has_intervals),
             *_notices_of_failed(contenders, failed),
             *_dangers(contenders, primary.name),
         ],
@@ -162,16 +168,18 @@ def _tied(pairs: Sequence[ComparedPair], metric: str) -> list[list[str]] | None:
 
 
 def _notices(
-    pairs: Sequence[ComparedPair], unlike: Unlike, *, has_intervals: bool
+    pairs: Sequence[ComparedPair],
+    unlike: Unlike,
+    call: Callable[[str], str],
+    *,
+    has_intervals: bool,
 ) -> Iterator[str]:
     if not has_intervals:
         yield NO_INTERVALS
     if unlike:
         yield f"The runs were not played alike ({', '.join(unlike)}): differences may be of that."
     if any(not pair.n_pairs for pair in pairs):
-        yield (
-            "Some have no pair: give runs the same samples and --seed, or play them in one sweep."
-        )
+        yield NO_PAIR.told(call)
     elif any(pair.n_unpaired for pair in pairs):
         yield "Some runs have no counterpart, and count in means alone."
     if any(one.n_clusters == 1 for pair in pairs for one in pair.differences.values()):

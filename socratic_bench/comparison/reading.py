@@ -58,8 +58,9 @@ def read(
 
 def together(mistakes: Sequence[UsageError]) -> UsageError:
     """One error with what all of them say."""
-    hints = dict.fromkeys(str(hint) for one in mistakes for hint in one.hints)
-    return UsageError([said for one in mistakes for said in one.said], hint=" ".join(hints) or None)
+    error = UsageError([said for one in mistakes for said in one.said])
+    error.hints = tuple(dict.fromkeys(hint for one in mistakes for hint in one.hints))
+    return error
 
 
 def _twice(arguments: Iterable[str]) -> Iterator[UsageError]:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.documents.label import Label
-from socratic_bench.errors import ArtifactError, UsageError
+from socratic_bench.errors import ArtifactError, Problem, UsageError
 from socratic_bench.labels.reading import read_labels
 from socratic_bench.turns import Dimension, Event, Rubric
 
@@ -69,7 +69,7 @@ class LabelFile:
         if any(known.get(place) != one.probability for place, one in self._own.items()):
             raise UsageError(
                 [f"{self._labeller} has begun {self._path} with other turns than are drawn now."],
-                hint="Give the same runs, --turns and --seed as then, or another file.",
+                hint=Problem.of("Give the same runs, {turns} and {seed} as then, or another file."),
             )
 
     def of(self, asked: Label) -> Label:

@@ -77,9 +77,10 @@ def export(
     asked: Mapping[str, str],
     max_bytes: int,
     corrected: Callable[[], CorrectionDocument | None],
+    call: Callable[[str], str] = str,
 ) -> Export:
-    """Raises `UsageError` for a page that cannot be as small as `max_bytes`, and `ArtifactError`
-    for a place in which nothing can be made.
+    """What is told of settings calls them as `call` does. Raises `UsageError` for a page that
+    cannot be as small as `max_bytes`, and `ArtifactError` for a place in which nothing can be made.
     """
     from socratic_bench.reporting.study import Study
 
@@ -94,7 +95,7 @@ def export(
     if "html" in asked:
         from socratic_bench.reporting.html import page_of
 
-        page = page_of(study, report, max_bytes)
+        page = page_of(study, report, max_bytes, call)
         files.append(RenderedFile(form="html", path=asked["html"], body=page.body))
         left_out, names = [*page.left_out], [*names, "transcripts"]
     if "markdown" in asked:

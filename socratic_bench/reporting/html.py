@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from socratic_bench.errors import UsageError
+from socratic_bench.errors import Problem, UsageError
 from socratic_bench.reporting.evidence import shown_text
 from socratic_bench.reporting.parts import counted
 from socratic_bench.reporting.report import Report
@@ -35,12 +35,12 @@ class Page(Struct, frozen=True, kw_only=True):
     left_out: Sequence[str]
 
 
-def page_of(study: Study, report: Report, max_bytes: int) -> Page:
+def page_of(study: Study, report: Report, max_bytes: int, call: Callable[[str], str] = str) -> Page:
     """Transcripts are left out, those of the last repeats first, until the file is small enough.
 
-    Raises `UsageError` if it is not even without any.
+    Settings are called as `call` has them. Raises `UsageError` if it is not even without any.
     """
-    around = _Around(report)
+    around = _Around(report, call)
     order = [run.run_id for run in sorted(study.rows.runs, key=_repeat)]
     whole = around.page(study, ())
     if len(whole) <= max_bytes:
@@ -49,7 +49,7 @@ def page_of(study: Study, report: Report, max_bytes: int) -> Page:
     if len(empty) > max_bytes:
         raise UsageError(
             [f"Even without transcripts the report takes {len(empty):,} bytes."],
-            hint="Give it more with {max_size}, or report fewer runs.",
+            hint=Problem.of("Give it more with {max_size}, or report fewer runs."),
         )
     kept = bisect_right(
         range(1, len(order) + 1), max_bytes, key=lambda n: len(around.page(study, {*order[n:]}))
@@ -65,10 +65,11 @@ def _repeat(run: RunRow) -> tuple[int, str]:
 class _Around:
     """What a page has around its transcripts, drawn once."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, call: Callable[[str], str]) -> None:
         import jinja2
 
         self._report = report
+        self._call = call
         self._style = (PAGE / "report.css").read_text(encoding="utf-8")
         self._script = (PAGE / "browser.js").read_text(encoding="utf-8")
 
@@ -101,7 +102,7 @@ class _Around:
             drawings=self._drawings,
             transcripts=found,
             sample=study.views.sample,
-            instructions=_instructions(len(left_out), len(runs)),
+            instructions=_instructions(len(left_out), len(runs), self._call),
             footer=f"Made by socratic-runner {VERSION} from stored runs. Intervals hold at 95 %"
             f"{_clustered(study)}.",
         )
@@ -144,12 +145,12 @@ def _clustered(study: Study) -> str:
     return f", clustered by {study.views.sample}"
 
 
-def _instructions(n_left_out: int, n_runs: int) -> list[str]:
+def _instructions(n_left_out: int, n_runs: int, call: Callable[[str], str]) -> list[str]:
     told = ["Choose a run. What a judge rests a score or an event on is marked in the reply."]
     if n_left_out:
         told.append(
             f"The transcripts of {n_left_out:,} of {counted(n_runs, 'run')} are left out to keep "
-            "the file small (--max-size)."
+            f"the file small ({call('max_size')})."
         )
     return told
 

@@ -11,7 +11,7 @@ from socratic_bench.comparison.judged import judged_by
 from socratic_bench.comparison.places import SWEEPS, Found, found_at
 from socratic_bench.comparison.stored_run import COMPLETE_IT, benchmark_of
 from socratic_bench.documents.shown import ShownDocument, ShownTurn
-from socratic_bench.errors import UsageError
+from socratic_bench.errors import Problem, UsageError
 from socratic_bench.ports import Benchmark
 from socratic_bench.reporting.reading import row_of
 from socratic_bench.reporting.rows import RunRow, TurnRow
@@ -111,7 +111,8 @@ def _found(argument: str, roots: Sequence[str], region: Callable[[], str]) -> Fo
     is_local = not argument.startswith(S3)
     if _RUN_ID.fullmatch(argument) and not Path(argument).exists():
         if not roots:
-            raise UsageError([f"Where {argument} is kept: give --output-dir or --s3-bucket."])
+            said = "Where {argument} is kept: give {output_dir} or {s3_bucket}."
+            raise UsageError([Problem.of(said, argument=argument)])
         return _stored(argument, roots, region)
     if own := _OWN.fullmatch(argument):
         return _stored(own["run_id"], [own["root"] or "."], region)
@@ -149,5 +150,5 @@ def _check(names: Sequence[str], argument: str) -> None:
         last = ", ".join(names[-MOST_NAMED:])
         raise UsageError(
             [f"{argument} has {len(names)} runs, and one is shown. The last of them: {last}."],
-            hint="Give the id of one, with --output-dir or --s3-bucket.",
+            hint=Problem.of("Give the id of one, with {output_dir} or {s3_bucket}."),
         )

@@ -25,7 +25,7 @@ NO_EXTRA = (
 )
 UNKNOWN = "{gates} names no metric: {metric!r}. There is {known}."
 NO_TIME = "{gates} {word}: {metric} is no time until an event. {times} have a {figure}."
-TOO_FEW = "{gates} {word}: limits of intervals need {least} samples at least, not {n}. {more}"
+TOO_FEW = "{gates} {word}: limits of intervals need {least} samples at least, not {n}."
 NO_JUDGE = "{gates} {word}: {metric} is of judged turns, and {no_judge} leaves judging out."
 NEVER = "{gates} {word}: nothing of what is asked for has {metric}."
 
@@ -118,9 +118,7 @@ class Feasibility(Struct, kw_only=True):
             elif not n:
                 yield Problem.of(NEVER, **named)
             elif n < least:
-                yield Problem.of(
-                    TOO_FEW.replace("{more}", self._more(one)), least=least, n=n, **named
-                )
+                yield Problem.of(f"{TOO_FEW} {self._more(one)}", least=least, n=n, **named)
 
     def _least(self, bound: Bound, metric: MetricInfo | None) -> int:
         """Limits of rates and of times do not depend on the method."""

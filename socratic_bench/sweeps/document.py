@@ -1,6 +1,6 @@
 """The document of a sweep, and the exit code of its command."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from socratic_bench.documents.agreement import Agreement
 from socratic_bench.documents.error import ErrorEntry
@@ -8,20 +8,27 @@ from socratic_bench.documents.estimates import MinimumGate
 from socratic_bench.documents.run import Timestamps
 from socratic_bench.documents.scalars import TIME_PLACES, USD_PLACES, to_places, utc
 from socratic_bench.documents.sweep import CellRow, SweepDocument
-from socratic_bench.errors import ENDINGS, EXIT_GATE, Status
+from socratic_bench.errors import ENDINGS, EXIT_GATE, Problem, Status
 from socratic_bench.sweeps import bounds, summary
 from socratic_bench.sweeps.grid import MODEL
 from socratic_bench.sweeps.means import Means
-from socratic_bench.sweeps.sweep import SweepResult
+from socratic_bench.sweeps.sweep import GO_ON, SweepResult
 from socratic_bench.types import counted
 
 EXIT_DEFECT = ENDINGS["internal"].exit_code
 EXIT_MISSING = ENDINGS["unavailable"].exit_code
 REASONS_SHOWN = 3
+TRY_AGAIN = Problem.of(
+    "Go on with the same command and {resume}, and {retry_failed} for cells that failed."
+)
 
 
-def document_of(result: SweepResult, *, has_intervals: bool = False) -> SweepDocument:
-    """What is printed of a sweep; intervals of its means need the extra `stats`."""
+def document_of(
+    result: SweepResult, *, has_intervals: bool = False, call: Callable[[str], str] = str
+) -> SweepDocument:
+    """What is printed of a sweep; intervals of its means need the extra `stats`. What is told of
+    settings calls them as `call` does.
+    """
     cells, ended = result.cells, _ended(result)
     by = summary.primary_metric(result.benchmark)
     completed = [row for row in ended if row.status == "completed"]
@@ -67,7 +74,7 @@ def document_of(result: SweepResult, *, has_intervals: bool = False) -> SweepDoc
         pace=[*result.pace],
         notices=[*result.notices],
         end_reason=result.error.end_reason if result.error else None,
-        error=_error(result, bounds.missed(gates)),
+        error=_error(result, bounds.missed(gates), call),
     )
 
 
@@ -97,7 +104,9 @@ def _status(result: SweepResult, *, n_failed: int) -> Status:
     return "partial" if len(result.rows) > n_failed else "failed"
 
 
-def _error(result: SweepResult, missed: Sequence[str]) -> ErrorEntry | None:
+def _error(
+    result: SweepResult, missed: Sequence[str], call: Callable[[str], str]
+) -> ErrorEntry | None:
     if result.error:
         return ErrorEntry.of(result.error)
     ended = _ended(result)
@@ -107,8 +116,7 @@ def _error(result: SweepResult, missed: Sequence[str]) -> ErrorEntry | None:
         return ErrorEntry(
             code="missing_cells",
             message=" ".join(_missing(failed, n_missing)),
-            hint="Go on with the same command and --resume"
-            + (", and --retry-failed for cells that failed." if failed else "."),
+            hint=(TRY_AGAIN if failed else GO_ON).told(call),
             retryable=True,
         )
     short = [row for row in ended if row.exit_code == EXIT_GATE]

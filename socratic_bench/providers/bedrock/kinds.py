@@ -100,7 +100,7 @@ ERROR_KINDS: dict[str, ErrorRow] = {
         maybe_billed=True,
     ),
     "read_timeout": _passing(
-        "no answer within `--call-timeout`",
+        "no answer within `{call_timeout_s}`",
         "No answer came in time; raise {call_timeout_s} or lower {max_tokens}.",
         maybe_billed=True,
     ),

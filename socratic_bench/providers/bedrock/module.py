@@ -35,6 +35,8 @@ class _Bedrock(ProviderModule):
         """What becomes of a setting that the model under test takes in another form only."""
         form, budget = capabilities_of(config.model).thinking, config.thinking_budget_tokens
         if budget not in (None, MIN_THINKING_TOKENS) and form not in (None, "budget"):
+            # In these words it is stored with earlier runs: in others a resumed one would tell it
+            # twice.
             yield (
                 f"{config.model} thinks by levels, not by a budget: --thinking-budget-tokens "
                 f"{budget} chooses the level."
