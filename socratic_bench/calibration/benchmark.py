@@ -50,7 +50,7 @@ class LabelledEpisode(Episode, frozen=True, kw_only=True):
         return JudgeInput((*recent, (asking, one.prompt or "")), turns[index].reply.message.text)
 
     def expected_reply(self, role: Role, length: Length) -> str:  # noqa: ARG002
-        return "The reply asks one open question, and tells nothing."
+        return "The reply is just what the rubric asks for, in full."
 
 
 class LabelledReplies(Benchmark):
