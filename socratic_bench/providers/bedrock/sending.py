@@ -9,7 +9,7 @@ from msgspec import Struct
 from socratic_bench.provider_ports import AnswerTimeoutError, UnreadableAnswerError
 from socratic_bench.providers.bedrock.error_kinds import TRANSLATED
 from socratic_bench.providers.bedrock.streamed import StreamedAnswer
-from socratic_bench.providers.bedrock.transport import each_wait_within
+from socratic_bench.providers.bedrock.thread_bounds import each_wait_within
 from socratic_bench.providers.bedrock.wire import Wire
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import re
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from http.client import InvalidURL
 from itertools import count
@@ -26,6 +26,7 @@ from urllib3.exceptions import LocationValueError, ProxySchemeUnsupported
 
 from socratic_bench.fair_semaphore import sent
 from socratic_bench.in_flight_request import InFlightRequest, aside, sending_here, within_time
+from socratic_bench.providers.bedrock.thread_bounds import ALLOWED, within_call
 
 ANSWER_MAX_BYTES = 32_000_000
 # The most bytes of all answers being read together, so that several do not fill the memory.
@@ -83,36 +84,6 @@ def named(error: ValueError) -> Exception:
     return InvalidConfigError(error_msg=str(error))
 
 
-_allowed = threading.local()
-
-
-@contextmanager
-def answers_up_to(n_bytes: int) -> Iterator[None]:
-    """Another bound for what this thread asks for meanwhile, such as a file of the user's own."""
-    _allowed.n_bytes = n_bytes
-    try:
-        yield
-    finally:
-        del _allowed.n_bytes
-
-
-@contextmanager
-def each_wait_within(timeout_s: float) -> Iterator[None]:
-    """Until the block ends, no wait for the other side is longer in this thread: a client's own
-    timeouts are those of all runs that share it.
-    """
-    _allowed.wait_s = timeout_s
-    try:
-        yield
-    finally:
-        del _allowed.wait_s
-
-
-def _within_call(timeout_s: float | None) -> float | None:
-    own_s: float | None = getattr(_allowed, "wait_s", None)
-    return timeout_s if own_s is None else min(own_s, timeout_s or own_s)
-
-
 # What `_BoundedConnection` is mixed into; the SDK's connections contradict their own bases' types.
 _AnyConnection: Any = object
 
@@ -125,7 +96,7 @@ class _BoundedConnection(_AnyConnection):  # type: ignore[misc]
     timeout: float | None
 
     def connect(self) -> None:
-        self.timeout = _within_call(self.timeout)
+        self.timeout = within_call(self.timeout)
         try:
             aside(partial(self._connect, sending_here()))
         except OSError:
@@ -156,7 +127,7 @@ class _BoundedConnection(_AnyConnection):  # type: ignore[misc]
         if vars(self)["sock"] is not None:
             self._hold()
         try:
-            self.timeout = within_time(_within_call(self.timeout))
+            self.timeout = within_time(within_call(self.timeout))
             super().request(method, url, body, headers, *args, **kwargs)
             pieces, self._pieces = self._pieces, None
             if pieces:
@@ -195,7 +166,7 @@ class _BoundedConnection(_AnyConnection):  # type: ignore[misc]
     def getresponse(self) -> Any:  # noqa: ANN401 -- urllib3's
         make = vars(self)["response_class"]  # a response's own, or the SDK's
         self.response_class = partial(_bounded, make, self._release)
-        self.timeout = within_time(_within_call(self.timeout))
+        self.timeout = within_time(within_call(self.timeout))
         try:
             return super().getresponse()
         finally:
@@ -254,7 +225,7 @@ class _Bounded(io.RawIOBase):
         self._timeout_s = sock.gettimeout()
         self._on_read = on_read
         self._n_read = self._n_counted = 0
-        self._most = getattr(_allowed, "n_bytes", ANSWER_MAX_BYTES)
+        self._most = getattr(ALLOWED, "n_bytes", ANSWER_MAX_BYTES)
 
     def readable(self) -> bool:
         return True
