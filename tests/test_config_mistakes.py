@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic import scenarios
+from socratic_bench.errors import UsageError
+from socratic_bench.runner import run
 from tests.reading import (
     BY_FLAG,
     BY_VARIABLE,
@@ -303,6 +305,20 @@ def test_a_system_prompt_that_is_no_text_is_refused(tmp_path):
     assert problems({**FLAGS, "system-prompt-file": str(blank)}) == (
         f"The system prompt {blank} is empty.",
     )
+
+
+def test_half_a_character_is_refused_with_all_else_and_nothing_is_called(service):
+    asked = replace(CONFIG, prompt="a\ud800b", output_dir="b\ud800", quorum="a\ud800b", turns=0)
+    with pytest.raises(UsageError) as refused:
+        run(asked)
+
+    assert refused.value.problems == (
+        "quorum is 'a\\ud800b', but must be of type int | None.",
+        "prompt is no UTF-8 text: 'a\\ud800b'.",
+        "output_dir is no UTF-8 text: 'b\\ud800'.",
+        "turns is 0, but must lie in 1..500.",
+    )
+    assert service.sent == []
 
 
 WORD_FLAGS = [

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from socratic_bench.errors import Problem
 from socratic_bench.settings.core import CoreConfig
-from socratic_bench.settings.files import MAX_TEXT_BYTES
 from socratic_bench.settings.readers import BEDROCK
 from socratic_bench.settings.table import foreign, table
+from socratic_bench.settings.texts import text_problems
 from socratic_bench.types import counted
 
 Config = TypeVar("Config", bound=CoreConfig)
@@ -54,7 +54,7 @@ def typed(config: Config) -> tuple[Config, tuple[Problem, ...]]:
             continue
         try:
             found = one.typed(value)
-        except (ValidationError, TypeError) as error:
+        except (ValidationError, TypeError, UnicodeEncodeError) as error:  # half of a character
             found = one.default
             problems.append(one.type_problem(value, error))
         if found != value:  # a whole number stays one in a field for any
@@ -77,7 +77,7 @@ def problems_of(config: CoreConfig, max_turns: int) -> tuple[Problem, ...]:
         *_tested_problems(config),
         *model_problems(config, "model"),
         *jury_problems(config),
-        *_prompt_problems(config),
+        *text_problems(config),
         *(problem for problem in alone if problem),
         *_thinking_problems(config),
         *_metadata_problems(config),
@@ -182,13 +182,6 @@ def model_problems(config: CoreConfig, name: str, model_id: str | None = None) -
             strange=strange[0],
             id=model,
         )
-
-
-def _prompt_problems(config: CoreConfig) -> Iterator[Problem]:
-    if config.prompt is not None and not config.prompt.strip():
-        yield Problem.of("The prompt is empty: give the opening words.")
-    if config.prompt and len(config.prompt.encode(errors="replace")) > MAX_TEXT_BYTES:
-        yield Problem.of(f"The prompt has more than {MAX_TEXT_BYTES} bytes.")
 
 
 def _resume_problems(config: CoreConfig) -> Iterator[Problem]:
