@@ -23,9 +23,40 @@ def curated_run(
         "n_turns": N_TURNS,
         "end_reason": "max_turns",
         "seed": 1,
-        "judge": {"model": "emulator.judge-v1:0", "rubric": "socratic-disposition-2"},
+        "judge": judge_entry(),
         "metrics": dict(metrics),
+        "usage": {},
         "turns": [],
+        **keys,
+    }
+
+
+def judge_entry(*jurors: str, **keys: object) -> dict[str, Any]:
+    """Who judged such a run, with all keys that have no default."""
+    return {
+        "model": "emulator.judge-v1:0",
+        "coverage": None,
+        "rubric": "socratic-disposition-2",
+        "rubric_sha256": "a",
+        "jurors": [{"model": one, "judged_turns": 0} for one in jurors],
+        "judged_turns": 0,
+        "unjudged_turns": 0,
+        "unjudged_reasons": {},
+        **keys,
+    }
+
+
+def student_entry(**keys: object) -> dict[str, Any]:
+    """The same of a student."""
+    return {
+        "mode": "scripted",
+        "model": None,
+        "pressure": "none",
+        "prompt_sha256": None,
+        "pressure_sha256": None,
+        "closing": None,
+        "closing_flags": None,
+        "fidelity": None,
         **keys,
     }
 

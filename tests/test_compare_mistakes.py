@@ -9,7 +9,7 @@ from socratic_bench.comparison.drop_gates import MaxDrop
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import UsageError
 from tests.command import account, assert_valid, run
-from tests.stored_runs import curated_run, write_runs
+from tests.stored_runs import curated_run, judge_entry, student_entry, write_runs
 
 OURS, THEIRS = "maker.ours-v1:0", "maker.theirs-v1:0"
 STEADY, BROKEN = "emulator.socratic-v1:0", "emulator.lecturer-v1:0"
@@ -28,9 +28,12 @@ def compared(folder, **asked):
     return compare(ComparisonRequest(arguments=(str(folder),), **asked), region=str)
 
 
-def differing(**judge: object):
-    base = {"model": "emulator.judge-v1:0", "rubric": "socratic-disposition-2"}
-    return {"judge": {**base, **judge}}
+def differing(*jurors: str, **judge: object):
+    return {"judge": judge_entry(*jurors, **judge)}
+
+
+def student(**keys: object):
+    return {"student": student_entry(**keys)}
 
 
 class TestConditions:
@@ -46,15 +49,15 @@ class TestConditions:
             ("judge.model", differing(model="a"), differing(model="b")),
             (
                 "judge.model",
-                differing(model="a", jurors=[{"model": "b"}, {"model": "a"}]),
-                differing(model="a", jurors=[{"model": "a"}]),
+                differing("b", "a", model="a"),
+                differing("a", model="a"),
             ),
             ("judge.samples", differing(), differing(samples=3)),
             ("judge.rule", differing(rule="median"), differing(rule="mean")),
-            ("student.model", {"student": {"model": "a"}}, {"student": {"model": "b"}}),
-            ("student.mode", {"student": {"mode": "llm"}}, {"student": {"mode": "scripted"}}),
-            ("student.pressure", {"student": {"pressure": "high"}}, {"student": {}}),
-            ("student.edition", {"student": {"edition": "1"}}, {"student": {"edition": "2"}}),
+            ("student.model", student(model="a"), student(model="b")),
+            ("student.mode", student(mode="model"), student(mode="scripted")),
+            ("student.pressure", student(pressure="high"), student()),
+            ("student.edition", student(edition="1"), student(edition="2")),
             ("n_turns", {"n_turns": 20}, {"n_turns": 40}),
         ],
     )
@@ -69,8 +72,8 @@ class TestConditions:
         assert path in allowed.notices[-1]
 
     def test_refused_and_flagged_it_is_told_in_the_same_words(self, tmp_path):
-        pressed = {"student": {"pressure": "high"}}
-        write_runs(tmp_path, [*some(OURS, **pressed), *some(THEIRS, start=50, student={})])
+        ours, theirs = student(pressure="high"), {"student": None}
+        write_runs(tmp_path, [*some(OURS, **ours), *some(THEIRS, start=50, **theirs)])
         refused, flagged = (run("compare", str(tmp_path), *words) for words in ((), ("--allow",)))
         said = f"student.pressure differs: high of {OURS}; null of {THEIRS}"
 
@@ -78,7 +81,7 @@ class TestConditions:
         assert (flagged.exit_code, said in flagged.stderr) == (0, True)
 
     def test_the_order_of_jurors_is_no_difference(self, tmp_path):
-        panels = [differing(jurors=[{"model": a}, {"model": b}]) for a, b in ("ab", "ba")]
+        panels = [differing(*pair) for pair in ("ab", "ba")]
         write_runs(tmp_path, [*some(OURS, **panels[0]), *some(THEIRS, start=50, **panels[1])])
 
         assert compared(tmp_path).conditions == []

@@ -7,8 +7,10 @@ stay as they are: a version that stores something else gets fixtures of its own 
 import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -17,6 +19,8 @@ import boto3
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
+from socratic_bench.benchmarks import load_benchmark
+from socratic_bench.comparison.stored_run import read_run
 from socratic_bench.documents.files import JudgeFile, TurnFile
 from socratic_bench.documents.plain import plain_keys, read
 from socratic_bench.documents.run import CuratedDocument, RunDocument
@@ -219,6 +223,60 @@ def test_what_is_wrong_in_a_stored_file_is_named_with_file_and_path(change, reas
         read(json.dumps(damaged).encode(), TurnFile, "runs/turn_000.json")
 
     assert refused.value.problems == (f"runs/turn_000.json: {reason}",)
+
+
+def wrong_values(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Each place in a document, of lists the first, with a value of another type than its own."""
+    below = value.items() if isinstance(value, dict) else [*enumerate(value or ())][:1]
+    for key, one in below:
+        if isinstance(one, dict | list):
+            yield (*at, key), "word"
+            yield from wrong_values(one, (*at, key))
+        elif one is not None:  # nothing tells which type it could have been of
+            yield (*at, key), 5 if isinstance(one, str) else [1]
+
+
+@pytest.mark.parametrize("kind", ["finished-student-pressure", "finished-transcript"])
+def test_a_value_of_another_type_anywhere_in_a_stored_run_is_told_of(kind):
+    """Whether a comparison or a report has a use for it or not."""
+    was = (STORED / kind / "stdout.json").read_bytes()
+    benchmark = load_benchmark(json.loads(was)["benchmark"])
+    unseen = []
+    for place, value in wrong_values(json.loads(was)):
+        document = json.loads(was)
+        reduce(getitem, place[:-1], document)[place[-1]] = value
+        with suppress(UsageError):
+            read_run(json.dumps(document).encode(), "run.json", "", benchmark, None)
+            unseen.append(place)
+
+    read_run(was, "run.json", "", benchmark, None)
+    assert unseen == []
+
+
+DAMAGED = {
+    "cost": (5, "cost: Expected `object | null`, got `int`."),
+    "usage": ({"total": {"calls": "many"}}, "usage[...].calls: Expected `int`, got `str`."),
+    "timestamps": ("noon", "timestamps: Expected `object`, got `str`."),
+    "metrics": ({"help": "much"}, "metrics.help: Expected `float | null`, got `str`."),
+    "benchmark": ("nope", "benchmark: No benchmark 'nope': there is execution, socratic."),
+}
+
+
+@pytest.mark.parametrize("command", ["compare", "report", "show", "correct", "judge"])
+def test_each_command_over_stored_runs_names_file_and_path(command, tmp_path):
+    words = {
+        "report": ("--csv", str(tmp_path / "csv")),
+        "correct": ("--labels", str(tmp_path / "none.jsonl")),
+        "judge": ("--judge-model", "emulator.judge-v1:0", "--offline"),
+    }
+    for name, (value, said) in DAMAGED.items():
+        path = tmp_path / f"{name}.json"
+        was = json.loads((STORED / "finished-folder" / "stdout.json").read_bytes())
+        path.write_text(json.dumps({**was, name: value}))
+        outcome = run(command, str(path), *words.get(command, ()))
+
+        assert outcome.exit_code == 2
+        assert f"{path}: {said}" in outcome.stderr
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -11,6 +11,8 @@ from msgspec.structs import asdict
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.calibration.quantity import TOTAL
 from socratic_bench.comparison.judged import runs_at
+from socratic_bench.comparison.stored_run import known_benchmark
+from socratic_bench.comparison.validation import validate_run
 from socratic_bench.converting import convert
 from socratic_bench.documents.calibration import CalibratedJudge
 from socratic_bench.documents.label import PrecedingMessage
@@ -133,6 +135,7 @@ def _read(body: bytes, name: str) -> JudgedRun:
         raise UsageError([f"{name} is no complete run: {reason(error)}"]) from error
     if run.kind not in ("run", "curated") or run.status != "completed":
         raise UsageError([f"{name} is no complete run: {run.kind}, {run.status}."])
+    validate_run(document, known_benchmark(run.benchmark, name), name)
     return JudgedRun(
         run_id=run.run_id,
         benchmark=run.benchmark,

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.comparison.places import Found, found_at
-from socratic_bench.comparison.stored_run import ScoredTurn
+from socratic_bench.comparison.stored_run import ScoredTurn, benchmark_at
+from socratic_bench.comparison.validation import validate_run
 from socratic_bench.documents.plain import read
 from socratic_bench.errors import UsageError
 from socratic_bench.settings import S3
@@ -48,7 +49,8 @@ def judged_by(found: Found, name: str, region: Callable[[], str]) -> Found:
 
     Raises `UsageError` if the run has none of that name, and `ArtifactError` for a store.
     """
-    document = orjson.loads(found.body)
+    benchmark, document = benchmark_at(found.body, found.name), orjson.loads(found.body)
+    validate_run(document, benchmark, found.name)
     run_id = str(document.get("run_id"))
     store = found.store or own_store(document, region)
     if store is None:

@@ -5,12 +5,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.comparison.judged import runs_at
 from socratic_bench.comparison.places import Found, failed_cells_at
-from socratic_bench.comparison.stored_run import StoredRun, benchmark_of, read_run
+from socratic_bench.comparison.stored_run import (
+    StoredRun,
+    benchmark_of,
+    known_benchmark,
+    read_run,
+)
 from socratic_bench.errors import UsageError
 from socratic_bench.ports import Benchmark
+
+# What an argument stands for, beside the argument.
+_Named = tuple[str, Found]
 
 
 class FailedCells(Struct, frozen=True, kw_only=True):
@@ -45,10 +52,10 @@ def read(
             failed.update((row.model, argument) for row in failed_cells_at(argument, region))
         except UsageError as error:
             mistakes.append(error)
-    benchmark = _benchmark(found, mistakes)
+    benchmark, complete = _benchmark(found, mistakes)
     return LoadedRuns(
         benchmark=benchmark,
-        runs=[*_runs(found, benchmark)] if benchmark else [],
+        runs=[*_runs(complete, benchmark, mistakes)] if benchmark else [],
         failed=[
             FailedCells(model=model, source=source, n=n) for (model, source), n in failed.items()
         ],
@@ -69,28 +76,37 @@ def _twice(arguments: Iterable[str]) -> Iterator[UsageError]:
             yield UsageError([f"{argument} is named twice: name it once."])
 
 
-def _benchmark(found: Sequence[tuple[str, Found]], mistakes: list[UsageError]) -> Benchmark | None:
-    """The one that all runs are of."""
+def _benchmark(
+    found: Sequence[_Named], mistakes: list[UsageError]
+) -> tuple[Benchmark | None, Sequence[_Named]]:
+    """The one that all runs are of, and those that are complete."""
     places: dict[str, str] = {}
-    for _, one in found:
+    complete: list[_Named] = []
+    for argument, one in found:
         try:
             places.setdefault(benchmark_of(one.body, one.name), one.name)
+            complete.append((argument, one))
         except UsageError as error:
             mistakes.append(error)
     if len(places) > 1:
         told = ", ".join(f"{name} ({where})" for name, where in sorted(places.items()))
         mistakes.append(UsageError([f"Runs of several benchmarks cannot be compared: {told}."]))
+    if len(places) != 1:
+        return None, complete
+    ((name, where),) = places.items()
     try:
-        return load_benchmark(*places) if len(places) == 1 else None
+        return known_benchmark(name, where), complete
     except UsageError as error:
         mistakes.append(error)
-        return None
+        return None, complete
 
 
-def _runs(found: Sequence[tuple[str, Found]], benchmark: Benchmark) -> Iterator[StoredRun]:
-    """Those that are complete; `_benchmark` has told of the others."""
-    for argument, one in found:
+def _runs(
+    complete: Sequence[_Named], benchmark: Benchmark, mistakes: list[UsageError]
+) -> Iterator[StoredRun]:
+    """Those without a mistake in them."""
+    for argument, one in complete:
         try:
             yield read_run(one.body, one.name, argument, benchmark, one.repeat)
-        except UsageError:
-            continue
+        except UsageError as error:
+            mistakes.append(error)

@@ -7,6 +7,8 @@ import msgspec
 import orjson
 from msgspec import Struct, field
 
+from socratic_bench.benchmarks import load_benchmark
+from socratic_bench.comparison.validation import validate_run
 from socratic_bench.converting import convert
 from socratic_bench.documents.plain import reason
 from socratic_bench.errors import UsageError
@@ -89,12 +91,28 @@ def benchmark_of(body: bytes, name: str) -> str:
     return _keys(_loaded(body, name), name).benchmark
 
 
+def benchmark_at(body: bytes, name: str) -> Benchmark:
+    """The same benchmark itself. Raises `UsageError` if there is none of that name, too."""
+    return known_benchmark(benchmark_of(body, name), name)
+
+
+def known_benchmark(benchmark: str, name: str) -> Benchmark:
+    """Raises `UsageError` with the `name` of the file that says it is of this benchmark."""
+    try:
+        return load_benchmark(benchmark)
+    except UsageError as error:
+        raise UsageError([f"{name}: benchmark: {said}" for said in error.problems]) from error
+
+
 def read_run(
     body: bytes, name: str, source: str, benchmark: Benchmark, repeat: int | None
 ) -> StoredRun:
-    """Raises `UsageError` if it is no complete run's document."""
+    """Raises `UsageError` if it is no complete run's document, or a value in it is not of its type,
+    whether a comparison has a use for it or not.
+    """
     document = _loaded(body, name)
     keys = _keys(document, name)
+    validate_run(document, benchmark, name)
     sample = benchmark.parts.sample.__struct_encode_fields__
     return StoredRun(
         keys=keys,

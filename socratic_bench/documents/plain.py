@@ -1,7 +1,7 @@
 """Typed documents as plain JSON values, and back."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cache
 from typing import Any, TypeVar
@@ -16,9 +16,11 @@ from socratic_bench.errors import UsageError
 from socratic_bench.types import Json
 
 T = TypeVar("T")
+_Nest = Callable[[Any], Any]
 _PLAIN = frozenset((str, int, float, bool))
 _WRITTEN_AS_THEY_ARE = (datetime, orjson.Fragment)
 _AT = " - at `$"
+_NO_KEY = re.compile(r"\.\*\w+")
 
 
 def plain(value: object) -> Json:
@@ -99,9 +101,9 @@ def read(body: bytes, kind: type[T], name: str) -> T:
 
 def typed(found: object, kind: type[T]) -> T:
     """Plain values as a type of document. Raises `msgspec.ValidationError`."""
-    from msgspec.inspect import type_info
-
-    return convert(_nested(found, type_info(kind)), kind)
+    known: Any = kind
+    nesting = _nesting_of(known)
+    return convert(nesting(found) if nesting else found, kind)
 
 
 def reason(error: Exception) -> str:
@@ -112,45 +114,83 @@ def reason(error: Exception) -> str:
 
 def place(error: Exception) -> str:
     """Where it is wrong, such as "turns[0].turn": msgspec tells the path at the end of its message
-    alone.
+    alone, with fields in it that have no key of their own.
     """
     _, _, path = str(error).partition(_AT)
-    return path.rstrip("`").lstrip(".")
+    return _NO_KEY.sub("", path.rstrip("`")).lstrip(".")
 
 
-def _nested(found: object, info: Any) -> object:  # noqa: ANN401 -- any of msgspec's descriptions
-    """With the keys that stand in the place of a field put back below it."""
+@cache
+def _nesting_of(kind: object) -> _Nest | None:
+    """What puts the keys that stand in the place of a field back below it; `None` if there is no
+    such field.
+    """
+    from msgspec.inspect import type_info
+
+    return _nesting(type_info(kind))
+
+
+def _nesting(info: Any) -> _Nest | None:  # noqa: ANN401 -- any of msgspec's descriptions
     from msgspec.inspect import DictType, ListType, Metadata, StructType, UnionType
 
     if isinstance(info, Metadata):
-        return _nested(found, info.type)
+        return _nesting(info.type)
     if isinstance(info, UnionType):
-        kinds = StructType | DictType if isinstance(found, dict) else ListType
-        return next((_nested(found, one) for one in info.types if isinstance(one, kinds)), found)
-    if isinstance(info, ListType) and isinstance(found, list):
-        return [_nested(item, info.item_type) for item in found]
-    if isinstance(info, DictType) and isinstance(found, dict):
-        return {name: _nested(item, info.value_type) for name, item in found.items()}
-    return _fields(found, info) if isinstance(info, StructType) else found
+        of_dict = _first(info.types, StructType | DictType)
+        of_list = _first(info.types, ListType)
+        return _by_form(of_dict, of_list)
+    if isinstance(info, ListType) and (item := _nesting(info.item_type)):
+        return _by_form(None, lambda found: [item(one) for one in found])
+    if isinstance(info, DictType) and (value := _nesting(info.value_type)):
+        return _by_form(lambda found: {name: value(one) for name, one in found.items()}, None)
+    return _by_form(_fields(info), None) if isinstance(info, StructType) else None
 
 
-def _fields(found: object, info: Any) -> object:  # noqa: ANN401 -- msgspec's StructType
-    if not isinstance(found, dict):
-        return found
-    known = {field.encode_name: field.type for field in info.fields}
-    beside = {name: value for name, value in found.items() if name not in known}
-    return {
-        **found,
-        **{name: _nested(found[name], kind) for name, kind in known.items() if name in found},
-        **{
-            name: _nested(_named(beside, kind), kind)
-            for name, kind in known.items()
-            if name.startswith("*")
-        },
-    }
+def _first(infos: Iterable[Any], kinds: Any) -> _Nest | None:  # noqa: ANN401 -- types of msgspec's
+    return next((_nesting(one) for one in infos if isinstance(one, kinds)), None)
 
 
-def _named(found: Mapping[str, object], info: Any) -> Mapping[str, object]:  # noqa: ANN401
-    """Those keys whose names a mapping takes, if it says which."""
-    pattern = getattr(getattr(info, "key_type", None), "pattern", None)
-    return {name: found[name] for name in found if re.search(pattern or "", name)}
+def _by_form(of_dict: _Nest | None, of_list: _Nest | None) -> _Nest | None:
+    """What has another form than its type stays as it is, and is refused later."""
+    if of_dict is None and of_list is None:
+        return None
+
+    def nest(found: Any) -> Any:  # noqa: ANN401 -- any value of a document
+        below = of_dict if isinstance(found, dict) else of_list if isinstance(found, list) else None
+        return found if below is None else below(found)
+
+    return nest
+
+
+def _fields(info: Any) -> _Nest | None:  # noqa: ANN401 -- msgspec's StructType
+    known = frozenset(one.encode_name for one in info.fields)
+    nestings = [(one.encode_name, _nesting(one.type)) for one in info.fields]
+    below = [(name, nesting) for name, nesting in nestings if nesting]
+    spread = [one for one in info.fields if one.encode_name.startswith("*")]
+    # A part is empty here: a benchmark's own types read what is in it.
+    named = [(one.encode_name, _names(one.type)) for one in spread if not _is_empty(one.type)]
+    if not (named or below):
+        return None
+
+    def nest(found: dict[str, Any]) -> dict[str, Any]:
+        made = {**found}
+        for name, is_its in named:
+            made[name] = {key: found[key] for key in found if key not in known and is_its(key)}
+        for name, nesting in below:
+            if name in made:
+                made[name] = nesting(made[name])
+        return made
+
+    return nest
+
+
+def _names(info: Any) -> Callable[[str], object]:  # noqa: ANN401 -- a mapping's description
+    """Which keys a mapping takes, if it says so by their names."""
+    return re.compile(getattr(getattr(info, "key_type", None), "pattern", None) or "").search
+
+
+def _is_empty(info: Any) -> bool:  # noqa: ANN401 -- any of msgspec's descriptions
+    from msgspec.inspect import Metadata, StructType
+
+    info = info.type if isinstance(info, Metadata) else info
+    return isinstance(info, StructType) and not info.fields

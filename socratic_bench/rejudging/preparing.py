@@ -10,10 +10,11 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from socratic_bench.benchmarks import RunConfig, load_benchmark
+from socratic_bench.benchmarks import RunConfig
 from socratic_bench.comparison.judged import own_store
 from socratic_bench.comparison.places import Found, found_at
-from socratic_bench.comparison.stored_run import benchmark_of
+from socratic_bench.comparison.stored_run import benchmark_at
+from socratic_bench.comparison.validation import validate_run
 from socratic_bench.documents.judgings import JudgingSettings
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.journal.replay_log import read_header
@@ -106,8 +107,8 @@ def _plain(text: str) -> str:
 def _prepared(
     found: Found, asked: RunConfig, flagged: Collection[str], region: Callable[[], str]
 ) -> Rejudging:
-    document = orjson.loads(found.body)
-    inner = load_benchmark(benchmark_of(found.body, found.name))
+    document, inner = orjson.loads(found.body), benchmark_at(found.body, found.name)
+    validate_run(document, inner, found.name)
     run_id = str(document["run_id"])
     store = found.store or own_store(document, region)
     if store is None:

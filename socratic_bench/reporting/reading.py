@@ -9,10 +9,14 @@ import orjson
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.comparison.judged import runs_at
 from socratic_bench.comparison.places import Found, failed_cells_at
-from socratic_bench.comparison.stored_run import StoredRun, benchmark_of, read_run
+from socratic_bench.comparison.stored_run import (
+    StoredRun,
+    benchmark_of,
+    known_benchmark,
+    read_run,
+)
 from socratic_bench.converting import convert
 from socratic_bench.documents.judge import Juror, silent_of
 from socratic_bench.documents.judge_status import JudgeIdentity, JudgeStatus, StoredCalibration
@@ -62,15 +66,15 @@ def read_rows(
             failed += failed_cells_at(argument, region)
     if mistakes.said or not found:
         raise mistakes.error()
-    names = sorted({benchmark_of(one.body, one.name) for _, one in found})
-    if len(names) > 1:
-        raise UsageError(
-            [f"Runs of several benchmarks have no report: {', '.join(names)}."],
-            hint="Name runs of one benchmark: their documents, or a sweep (DIR/sweeps/SWEEP_ID).",
-        )
-    benchmark = load_benchmark(names[0])
+    benchmark = _benchmark([one for _, one in found])
     with ThreadPoolExecutor(READERS, thread_name_prefix="reading") as pool:
-        rows = [*pool.map(lambda one: row_of(one[0], one[1], benchmark, judging), found)]
+        reading = [pool.submit(row_of, name, one, benchmark, judging) for name, one in found]
+    rows: list[RunRow] = []
+    for row in reading:
+        with mistakes:
+            rows.append(row.result())
+    if mistakes.said:
+        raise mistakes.error()
     runs = {row.run_id: row for row in sorted(rows, key=lambda one: one.run_id)}
     cells = {row.cell: row for row in failed if row.run_id not in runs}
     return Rows(
@@ -78,6 +82,24 @@ def read_rows(
         runs=[_held_to(one, held) if held else one for one in runs.values()],
         failed=[_failed(row) for row in cells.values()],
     )
+
+
+def _benchmark(found: Sequence[Found]) -> Benchmark:
+    """The one that all runs are of. Raises `UsageError` with every mistake."""
+    mistakes = Mistakes()
+    places: dict[str, str] = {}
+    for one in found:
+        with mistakes:
+            places.setdefault(benchmark_of(one.body, one.name), one.name)
+    if mistakes.said:
+        raise mistakes.error()
+    if len(places) > 1:
+        raise UsageError(
+            [f"Runs of several benchmarks have no report: {', '.join(sorted(places))}."],
+            hint="Name runs of one benchmark: their documents, or a sweep (DIR/sweeps/SWEEP_ID).",
+        )
+    ((name, where),) = places.items()
+    return known_benchmark(name, where)
 
 
 def _held_to(row: RunRow, held: Sequence[StoredCalibration]) -> RunRow:

@@ -6,10 +6,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.comparison.judged import judged_by
 from socratic_bench.comparison.places import SWEEPS, Found, found_at
-from socratic_bench.comparison.stored_run import COMPLETE_IT, benchmark_of
+from socratic_bench.comparison.stored_run import COMPLETE_IT, benchmark_at
 from socratic_bench.documents.shown import ShownDocument, ShownTurn
 from socratic_bench.errors import Problem, UsageError
 from socratic_bench.ports import Benchmark
@@ -102,7 +101,7 @@ def read_single(
     found = _found(argument, roots, region)
     if judging:
         found = judged_by(found, judging, region)
-    benchmark = load_benchmark(benchmark_of(found.body, found.name))
+    benchmark = benchmark_at(found.body, found.name)
     row = row_of(argument, found, benchmark, judging)
     return Single(run=row, benchmark=benchmark, place=found.name, judging=judging)
 

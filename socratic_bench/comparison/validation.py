@@ -1,0 +1,51 @@
+"""A stored run's document, held to its own types: the core's and its benchmark's."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import msgspec
+from msgspec import Struct, defstruct
+
+from socratic_bench.benchmarks import RunConfig
+from socratic_bench.converting import convert
+from socratic_bench.documents.inputs import own_inputs
+from socratic_bench.documents.plain import reason, typed
+from socratic_bench.documents.run import CuratedDocument, RunDocument
+from socratic_bench.errors import UsageError
+from socratic_bench.parts import Part, Parts
+from socratic_bench.ports import Benchmark
+
+
+def validate_run(document: Mapping[str, Any], benchmark: Benchmark, name: str) -> None:
+    """Raises `UsageError` with `name` and path for a value that is not of its type, wherever it
+    stands. What a benchmark adds may be missing: it may be of another version.
+    """
+    kind = CuratedDocument if document.get("kind") == "curated" else RunDocument
+    try:
+        typed(document, kind)
+        for own in _own_types(benchmark.name, benchmark.parts):
+            convert(document, own)
+    except msgspec.ValidationError as error:
+        raise UsageError([f"{name}: {reason(error)}"]) from error
+
+
+@cache
+def _own_types(benchmark: str, parts: Parts) -> tuple[type[Struct], ...]:
+    """A benchmark's keys by where they stand; those of one place are types of their own."""
+    below = {
+        "metrics": parts.metrics,
+        "thresholds": parts.thresholds | None,
+        "inputs": own_inputs(RunConfig, benchmark) | None,
+    }
+    beside = (parts.sample, parts.headline, parts.run)
+    return (
+        *(one for one in beside if one is not Part),
+        defstruct("Below", [(name, kind, None) for name, kind in below.items()]),
+        *(_turns(one) for one in (parts.turn, parts.scores) if one is not Part),
+    )
+
+
+def _turns(kind: type[Part]) -> type[Struct]:
+    turns: Any = list
+    return defstruct("Turns", [("turns", turns[kind])])
