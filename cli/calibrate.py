@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from .arguments import Flags, Parser, parse
 from .flags import Row, add_rows, judge_rows, settings_parser
-from .stored_runs import NO_LABELS, read_matches
+from .stored_runs import NO_LABELS, YES_BY, read_matches
 
 if TYPE_CHECKING:
     from socratic_bench.calibration.calibrating import Calibration, CalibrationRequest
@@ -35,7 +35,7 @@ LABELS: tuple[Row, ...] = (
     ("labels", "--rubric", "word", "NAME|FILE", "edition of the rubric, or one in a TOML file"),
     (
         *("labels", "--match", "many", "LABEL=QUANTITY"),
-        "what the judge says yes by: an EVENT, DIMENSION<BOUND or DIMENSION>=BOUND",
+        YES_BY,
     ),
     (
         *("labels", "--plan", "word", "X"),

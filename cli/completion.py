@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .arguments import Parser, parse_strictly
 from .commands import COMMANDS
-from .flags import offered
+from .flags import add_switches, offered
 from .process import write_words
 from .terminal import fitted
 
@@ -73,7 +73,7 @@ def build_parser() -> Parser:
         'eval "$(socratic-runner completion bash)", or socratic-runner completion fish | source.',
     )
     parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help="bash, zsh or fish")
-    parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
+    add_switches(parser, "debug")
     return parser
 
 

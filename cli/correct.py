@@ -9,6 +9,7 @@ from .arguments import Parser, parse_strictly
 from .stored_runs import (
     NO_LABELS,
     WHICH_RUNS,
+    YES_BY,
     add_judging,
     add_output,
     add_runs,
@@ -55,7 +56,7 @@ def build_parser() -> Parser:
         "--match",
         metavar="LABEL=QUANTITY",
         nargs="+",
-        help="what the judge says yes by: an EVENT, DIMENSION<BOUND or DIMENSION>=BOUND",
+        help=YES_BY,
     )
     parser.add_argument(
         "--rate",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from socratic_bench.settings.reader import parse_number
 
 from .arguments import Parser, parse_strictly
+from .flags import add_switches
 
 if TYPE_CHECKING:
     from socratic_bench.emulator import Fault
@@ -148,7 +149,7 @@ def build_parser() -> Parser:
         metavar="N",
         help="connections at a time (default: 2000)",
     )
-    parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
+    add_switches(parser, "debug")
     return parser
 
 

@@ -130,6 +130,15 @@ def judge_rows(not_here: Collection[str], of_benchmarks: Collection[str] = ()) -
     ]
 
 
+def add_switches(parser: Parser, *names: str, quiet: str = "no table on stderr") -> None:
+    """Switches of a run that other commands have, too; what `quiet` keeps off stderr is theirs."""
+    for _, flag, _, _, text in stored_rows():
+        name = flag.rpartition("--")[2]
+        if name in names:
+            words = quiet if name == "quiet" else text
+            parser.add_argument(*flag.split(), action="store_true", help=words)
+
+
 def _row(group: str, flag: str, form: str, metavar: str, text: str) -> Row:
     return group, flag, form, metavar, text
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .arguments import Parser, parse_strictly
+from .flags import add_switches
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
@@ -37,8 +38,7 @@ def build_parser() -> Parser:
     parser.add_argument("--offline", action="store_true", help="as a run with --offline has it")
     parser.add_argument("--region", metavar="REGION", help="AWS region, for its prices")
     parser.add_argument("--prices", metavar="FILE", help="prices of your own")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no table on stderr")
-    parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
+    add_switches(parser, "quiet", "debug")
     return parser
 
 

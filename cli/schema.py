@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from .arguments import Parser, parse_strictly
+from .flags import add_switches
 
 
 def main(words: Sequence[str]) -> int:
@@ -39,5 +40,5 @@ def build_parser() -> Parser:
         default=DEFAULT_BENCHMARK,
         help="the benchmark whose document it is (default %(default)s)",
     )
-    parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
+    add_switches(parser, "debug")
     return parser

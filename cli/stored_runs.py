@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .arguments import Parser
+from .flags import add_switches
 
 if TYPE_CHECKING:
     from socratic_bench.errors import Words
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 RUNS = "runs"
 WHICH_RUNS = "Which runs: name files, folders or prefixes of a bucket."
 NO_LABELS = "No labels: give --labels FILE."
+# Help of --match.
+YES_BY = "what the judge says yes by: an EVENT, DIMENSION<BOUND or DIMENSION>=BOUND"
 NO_CSV = "--file is JSON Lines: give it another ending than .csv."
 
 
@@ -35,10 +38,10 @@ def add_judging(parser: Parser) -> None:
 
 def add_output(parser: Parser, quiet: str | None = "no table on stderr") -> None:
     """How the document is told; `quiet` is what -q does, `None` where there is no such flag."""
-    parser.add_argument("--pretty", action="store_true", help="indent the document")
-    if quiet is not None:
-        parser.add_argument("-q", "--quiet", action="store_true", help=quiet)
-    parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
+    if quiet is None:
+        add_switches(parser, "pretty", "debug")
+    else:
+        add_switches(parser, "pretty", "quiet", "debug", quiet=quiet)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -78,3 +79,20 @@ def n_lines(path: Path) -> int:
 
 def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
+
+
+def test_the_help_of_a_flag_is_written_once():
+    """Commands that have a flag of others take its words from where they stand."""
+    modules = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "cli").rglob("*.py")]
+    rows = (ROOT / "cli" / "flags.tsv").read_text(encoding="utf-8").splitlines()
+    of_settings = {text for row in rows if (text := row.split("\t")[4])}
+    told = [
+        keyword.value.value
+        for module in modules
+        for node in ast.walk(module)
+        if isinstance(node, ast.Call)
+        for keyword in node.keywords
+        if keyword.arg == "help" and isinstance(keyword.value, ast.Constant)
+    ]
+
+    assert [text for text, n in Counter([*told, *of_settings]).items() if n > 1] == []

@@ -5,6 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..arguments import Parser, parse_strictly
+from ..flags import add_switches
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks.socratic.scenarios.checking import Checked, Report
@@ -33,8 +34,7 @@ def build_parser() -> Parser:
     )
     parser.add_argument("files", metavar="FILE", nargs="*", help="a scenario of your own")
     parser.add_argument("--check", action="store_true", help="check instead of list; exit 0 or 2")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no table on stderr")
-    parser.add_argument("--debug", action="store_true", help="tracebacks on stderr")
+    add_switches(parser, "quiet", "debug")
     return parser
 
 

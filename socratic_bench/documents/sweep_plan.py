@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 from socratic_bench.generation import ServiceTier
 from socratic_bench.pricing.file import PricesOfModel
 from socratic_bench.setting import Switch
-from socratic_bench.settings import Declared, Kind, foreign, table
+from socratic_bench.settings import CoreConfig, Declared, Kind, foreign, table
 from socratic_bench.types import doc
 
 PerMinute = Annotated[int, Meta(ge=1)]
@@ -19,9 +19,7 @@ MODELS = "models"
 class ModelPlan(Struct, frozen=True, kw_only=True):
     """A model of a sweep, and what holds for it alone."""
 
-    id: Annotated[
-        str, Meta(min_length=1, description="model under test: id, inference-profile id or ARN")
-    ]
+    id: Annotated[str, Meta(min_length=1, description=table(CoreConfig)["model"].setting.text)]
     region: Annotated[str | None, doc("AWS region of its calls")] = None
     service_tier: Annotated[ServiceTier | None, doc("service tier of its calls")] = None
     prices: Annotated[PricesOfModel | None, doc("its prices, as a row of a file of prices")] = None
