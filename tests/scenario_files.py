@@ -1,8 +1,10 @@
 """Scenario files of the tests' own."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
+from socratic_bench.benchmarks.socratic.scenarios import lint
 from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids, load_builtin
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
 
@@ -31,6 +33,15 @@ resistance = "low"
 
 def builtin() -> list[Scenario]:
     return [load_builtin(name) for name in builtin_ids()]
+
+
+def check(scenarios: Sequence[Scenario]) -> list[str]:
+    """What each scenario should not say, in lines."""
+    return [": ".join(one) for one in lint.check(scenarios)]
+
+
+def unbalanced(scenarios: Sequence[Scenario]) -> list[str]:
+    return [": ".join(one) for one in lint.unbalanced(scenarios)]
 
 
 def write(folder: Path, text: str, name: str = "lesson.toml") -> Path:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from socratic_bench.benchmarks.socratic.scenarios.lint import check, unbalanced
 from socratic_bench.benchmarks.socratic.scenarios.loading import (
     DATA,
     builtin_ids,
@@ -19,7 +18,7 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, own_
 from socratic_bench.benchmarks.socratic.scenarios.wording import n_words, plain
 from socratic_bench.errors import MOST_SHOWN
 from tests.command import Outcome, assert_valid, daily, run
-from tests.scenario_files import GOOD, builtin, float_example, write
+from tests.scenario_files import GOOD, builtin, check, float_example, unbalanced, write
 
 _OWN_WORDS = 5  # shorter ones are anybody's
 

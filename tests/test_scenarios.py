@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from socratic_bench.benchmarks.socratic.scenarios.lint import check, unbalanced
 from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioRow
 from socratic_bench.benchmarks.socratic.scenarios.loading import (
     DATA,
@@ -27,7 +26,7 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
 )
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import UsageError
-from tests.scenario_files import LESSON, builtin, float_example, write
+from tests.scenario_files import LESSON, builtin, check, float_example, unbalanced, write
 
 
 def problems_of(path: Path) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ class _Cells:
     """The cells of one row by column, and what is wrong with them."""
 
     def __init__(self, row: Mapping[str, Any]) -> None:
-        self.mistakes: list[str] = []
+        self._wrong: list[tuple[str, str]] = []
         self._found = dict(self._read(row, _CELLS, ""))
         self.info = dict(self._read(self._found.get("mutation_info") or {}, _INFO, "mutation_info"))
         self.metrics = dict(self._read(self._found.get("metrics") or {}, _METRICS, "metrics"))
@@ -89,8 +89,16 @@ class _Cells:
         found = self.get(*columns)
         return None if found is None else (found,) if isinstance(found, str) else tuple(found)
 
-    def lack(self, what: str) -> None:
-        self.mistakes.append(what)
+    @property
+    def mistakes(self) -> tuple[str, ...]:
+        return tuple(f"{path}: {why}" for path, why in self._wrong)
+
+    def lack(self, path: str, why: str) -> None:
+        self._wrong.append((path, why))
+
+    def is_wrong(self, *columns: str) -> bool:
+        """Whether something is said of one of these already."""
+        return not {path for path, _ in self._wrong}.isdisjoint(columns)
 
     def _read(
         self, row: Mapping[str, Any], types: Mapping[str, Any], below: str
@@ -101,12 +109,12 @@ class _Cells:
                 continue
             path = ".".join(filter(None, (below, name)))
             if isinstance(value, float) and not math.isfinite(value):
-                self.lack(f"{path}: {value} is no number.")
+                self.lack(path, f"{value} is no number.")
                 continue
             try:
                 yield name, convert(value, kind)
             except msgspec.ValidationError as error:
-                self.lack(f"{path}: {str(error).split(' - at ')[0]}.")
+                self.lack(path, f"{str(error).split(' - at ')[0]}.")
 
 
 def read_row(row: object, *, needs_literals: bool) -> ParsedRow:
@@ -116,21 +124,19 @@ def read_row(row: object, *, needs_literals: bool) -> ParsedRow:
     cells = _Cells(row)
     inputs, outputs = _cases(cells)
     code = cells.text("code", "original_code")
-    if code is None and not any(
-        one.startswith(("code:", "original_code:")) for one in cells.mistakes
-    ):
-        cells.lack("code: missing or blank.")
+    if code is None and not cells.is_wrong("code", "original_code"):
+        cells.lack("code", "missing or blank.")
     name: str = cells.get("function_name") or _first_function(code or "")
     if code is not None and not name:
-        cells.lack("function_name: missing, and the code defines no function.")
-    if cells.get("id") is None and not any(one.startswith("id:") for one in cells.mistakes):
-        cells.lack("id: missing.")
+        cells.lack("function_name", "missing, and the code defines no function.")
+    if cells.get("id") is None and not cells.is_wrong("id"):
+        cells.lack("id", "missing.")
     mutated_code, mutated_outputs = _mutant(cells, len(inputs))
     if needs_literals:
         _check_literals(cells, "output", outputs)
         _check_literals(cells, "mutated_output", mutated_outputs or ())
     if cells.mistakes:
-        return ParsedRow(None, tuple(cells.mistakes))
+        return ParsedRow(None, cells.mistakes)
     problem = Problem(
         id=str(cells.get("id")),
         function_name=name,
@@ -166,19 +172,18 @@ def _cases(cells: _Cells) -> tuple[tuple[str, ...], tuple[str, ...]]:
         calls, literals = _all_sides(cells, conditions)
         inputs = calls if inputs is None else inputs
         outputs = literals if outputs is None else outputs
-    told = {one.split(":")[0].removesuffix("s") for one in cells.mistakes}
     for name, found in (("input", inputs), ("output", outputs)):
-        if found is None and not told & {name, "correct_condition"}:
-            cells.lack(f"{name}: missing.")
+        if found is None and not cells.is_wrong(name, f"{name}s", "correct_condition"):
+            cells.lack(name, "missing.")
     if inputs is not None and outputs is not None and len(inputs) != len(outputs):
-        cells.lack(f"output: {len(outputs)} for {len(inputs)} inputs.")
+        cells.lack("output", f"{len(outputs)} for {len(inputs)} inputs.")
     return inputs or (), outputs or ()
 
 
 def _all_sides(cells: _Cells, conditions: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     sides = [_sides(one) for one in conditions]
     if None in sides:
-        cells.lack("correct_condition: it is not `call == literal`.")
+        cells.lack("correct_condition", "it is not `call == literal`.")
     known = [one for one in sides if one]
     return tuple(call for call, _ in known), tuple(literal for _, literal in known)
 
@@ -204,11 +209,11 @@ def _mutant(cells: _Cells, n_inputs: int) -> tuple[str | None, tuple[str, ...] |
     found = cells.get("mutated_output", "mutated_outputs")
     outputs = cells.texts("mutated_output", "mutated_outputs")
     if outputs is None:
-        if not any(one.startswith("mutated_output") for one in cells.mistakes):
-            cells.lack("mutated_output: missing, though there is mutated_code.")
+        if not cells.is_wrong("mutated_output", "mutated_outputs"):
+            cells.lack("mutated_output", "missing, though there is mutated_code.")
     elif n_inputs and len(outputs) != n_inputs:
         what = "a single one" if isinstance(found, str) else str(len(outputs))
-        cells.lack(f"mutated_output: {what} for {n_inputs} inputs.")
+        cells.lack("mutated_output", f"{what} for {n_inputs} inputs.")
     return code, outputs
 
 
@@ -217,7 +222,7 @@ def _check_literals(cells: _Cells, column: str, outputs: Sequence[str]) -> None:
         try:
             parse_literal(text)
         except LiteralError as error:
-            cells.lack(f"{column}: number {index + 1} is no Python literal: {error}.")
+            cells.lack(column, f"number {index + 1} is no Python literal: {error}.")
 
 
 def _first_function(code: str) -> str:

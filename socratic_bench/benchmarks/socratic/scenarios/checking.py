@@ -74,15 +74,13 @@ def check_files(files: Sequence[str]) -> Report:
 
     def of(scenario: Scenario) -> tuple[str, ...]:
         """Lines of a scenario that has its id to itself; the others concern several."""
-        prefix = f"{scenario.id}: "
-        return tuple(line for line in found if line.startswith(prefix) and names[scenario.id] == 1)
+        lines = (f"{name}: {text}" for name, text in found if name == scenario.id)
+        return tuple(lines) if names[scenario.id] == 1 else ()
 
     checked = [Checked(file=None, scenario=one, problems=of(one)) for one in builtin]
     checked += [
         Checked(file=file, scenario=one, problems=of(one) if one else problems)
         for file, one, problems in own
     ]
-    told = {line for one in checked for line in one.problems}
-    return Report(
-        checked=tuple(checked), problems=tuple(line for line in found if line not in told)
-    )
+    together = tuple(f"{name}: {text}" for name, text in found if names[name] != 1)
+    return Report(checked=tuple(checked), problems=together)

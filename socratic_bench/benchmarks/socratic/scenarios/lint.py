@@ -26,6 +26,9 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
 from socratic_bench.benchmarks.socratic.scenarios.wording import QUESTION_MARKS, n_words, plain
 from socratic_bench.types import counted
 
+# The id of the scenario that has it, or `ALL`, and "field: reason".
+Advice = tuple[str, str]
+ALL = "all"
 _FEWEST_WORDS = {"persona": 15, "belief": 4, "because": 4}
 _FEWEST_OPENINGS = 2
 _DRAWN_WORDS = 4
@@ -37,36 +40,38 @@ _MARKS = ".!?\u3002\uff01\uff1f"
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
-def check(scenarios: Sequence[Scenario], *, files: Sequence[str | None] = ()) -> list[str]:
-    """Everything worth a second look, as "id: field: reason"; empty is good.
+def check(scenarios: Sequence[Scenario], *, files: Sequence[str | None] = ()) -> Iterator[Advice]:
+    """Everything worth a second look; nothing is good.
 
     Pass the built-in scenarios along with one's own to find what is taken from them. `files` says
     where each comes from, `None` from the package, to distinguish two of one id.
     """
-    own = [f"{one.id}: {found}" for one in scenarios for found in _each(one)]
-    return [*own, *_ids(scenarios, files), *_shared(scenarios)]
+    for one in scenarios:
+        yield from ((one.id, found) for found in _each(one))
+    yield from _ids(scenarios, files)
+    yield from _shared(scenarios)
 
 
-def unbalanced(scenarios: Sequence[Scenario]) -> Iterator[str]:
+def unbalanced(scenarios: Sequence[Scenario]) -> Iterator[Advice]:
     """What the scenarios lack as a set: material, families of one size, all ages and subjects."""
     for one in scenarios:
-        yield from (f"{one.id}: {found}" for found in too_little(one))
+        yield from ((one.id, found) for found in too_little(one))
     played = [one for one in scenarios if one.id != CUSTOM]
     yield from _uneven_families(played)
     ages = {one.age for one in played}
     if len(played) >= _ENOUGH_FOR_AGES and (missing := [a for a in AGES if a not in ages]):
-        yield f"all: age: no scenario for {', '.join(missing)}"
+        yield ALL, f"age: no scenario for {', '.join(missing)}"
     for subject, count in Counter(one.subject for one in played).items():
         if len(played) >= _ENOUGH_FOR_SUBJECTS and count * 3 > len(played):
-            yield f"all: subject: {subject} has more than a third of all scenarios"
+            yield ALL, f"subject: {subject} has more than a third of all scenarios"
 
 
-def _uneven_families(played: Sequence[Scenario]) -> Iterator[str]:
+def _uneven_families(played: Sequence[Scenario]) -> Iterator[Advice]:
     counts = Counter(one.family for one in played)
     sizes = {family: counts[family] for family in FAMILIES}
     if max(sizes.values()) - min(sizes.values()) > 1:
         listed = ", ".join(f"{family} {size}" for family, size in sizes.items())
-        yield f"all: family: sizes differ by more than one ({listed})"
+        yield ALL, f"family: sizes differ by more than one ({listed})"
 
 
 def _each(scenario: Scenario) -> Iterator[str]:
@@ -144,16 +149,16 @@ def _clauses(scenario: Scenario) -> Iterator[str]:
             yield f'student.{name}: leave out "{word}" at the beginning; the program puts it there'
 
 
-def _ids(scenarios: Sequence[Scenario], files: Sequence[str | None]) -> Iterator[str]:
+def _ids(scenarios: Sequence[Scenario], files: Sequence[str | None]) -> Iterator[Advice]:
     for name, count in Counter(one.id for one in scenarios).items():
         if count > 1:
             pairs = zip(scenarios, files, strict=False)
             places = [file or "the built-in one" for one, file in pairs if one.id == name]
             where = f": {', '.join(places)}" if places else ""
-            yield f"{name}: id: used by {count} scenarios{where}"
+            yield name, f"id: used by {count} scenarios{where}"
 
 
-def _shared(scenarios: Sequence[Scenario]) -> Iterator[str]:
+def _shared(scenarios: Sequence[Scenario]) -> Iterator[Advice]:
     """What a scenario has from another one; of two with one id that is no news."""
     sentences = [
         {place: plain(text) for place, text in own_sentences(one).items()} for one in scenarios
@@ -162,9 +167,9 @@ def _shared(scenarios: Sequence[Scenario]) -> Iterator[str]:
     for n, scenario in enumerate(scenarios):
         for at, owner in enumerate(scenarios[:n]):
             if owner.id != scenario.id:
-                yield from (f"{scenario.id}: {found}" for found in _taken(scenario, owner))
+                yield from ((scenario.id, found) for found in _taken(scenario, owner))
                 for place in (place for place, text in sentences[n].items() if text in known[at]):
-                    yield f"{scenario.id}: {place}: belongs to {owner.id} already"
+                    yield scenario.id, f"{place}: belongs to {owner.id} already"
 
 
 def _taken(scenario: Scenario, owner: Scenario) -> Iterator[str]:
