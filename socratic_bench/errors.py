@@ -61,12 +61,13 @@ ENDINGS: dict[EndReason, Ending] = {
 class Problem(Struct, frozen=True):
     """A mistake, or a hint, in words in which settings stand by name: `{turns} is {value}`.
 
-    What is no setting of these names is one of `values`. Whoever shows it says how settings are
-    called: the library by their fields, the command by their flags.
+    What is no setting of these names is one of `values`. A `place`, such as a file, is told first.
+    Whoever shows it calls settings: the library by their fields, the command by their flags.
     """
 
     text: str
     values: tuple[tuple[str, object], ...] = ()
+    place: str = ""
 
     @classmethod
     def of(cls, text: str, **values: object) -> "Problem":
@@ -76,12 +77,13 @@ class Problem(Struct, frozen=True):
     def settings(self) -> tuple[str, ...]:
         """The settings that it names, in order."""
         known = dict(self.values)
-        names = [name for _, name, _, _ in Formatter().parse(self.text) if name]
+        names = [name for _, name, _, _ in Formatter().parse(f"{self.place} {self.text}") if name]
         return tuple(name for name in names if name not in known)
 
     def told(self, call: Callable[[str], str] = str) -> str:
         """In words, with each setting as `call` has it."""
-        return self.text.format_map(_Names(self.values, call))
+        lead = f"{self.place}: " if self.place else ""
+        return f"{lead}{self.text}".format_map(_Names(self.values, call))
 
 
 class _Names(dict[str, Any]):
@@ -100,10 +102,10 @@ def followed(words: Words, more: str) -> Problem:
     """The words, and a plain sentence behind them."""
     if isinstance(words, str):
         return Problem.of("{words} {more}", words=words, more=more)
-    return Problem(f"{words.text} {{more}}", (*words.values, ("more", more)))
+    return Problem(f"{words.text} {{more}}", (*words.values, ("more", more)), words.place)
 
 
-def _told(words: Words, call: Callable[[str], str]) -> str:
+def in_words(words: Words, call: Callable[[str], str] = str) -> str:
     return words if isinstance(words, str) else words.told(call)
 
 
@@ -130,7 +132,7 @@ class BenchError(Exception):
         """Have it name settings as `call` does, such as by their flags."""
         self._call = call
         # The same mistake may be found in more than one place.
-        self._tell(tuple(dict.fromkeys(_told(words, call) for words in self.said)))
+        self._tell(tuple(dict.fromkeys(in_words(words, call) for words in self.said)))
         self.args = (self.message,)
 
     def _tell(self, sentences: tuple[str, ...]) -> None:
@@ -138,7 +140,7 @@ class BenchError(Exception):
 
     @property
     def hint(self) -> str | None:
-        return redact(" ".join(_told(words, self._call) for words in self.hints)) or None
+        return redact(" ".join(in_words(words, self._call) for words in self.hints)) or None
 
     @hint.setter
     def hint(self, words: Words | None) -> None:
@@ -212,9 +214,7 @@ class DamagedJournalError(UsageError):
 
 
 class ModelError(BenchError):
-    """A model call failed for good, or (while `retryable`) for now; `retry_after_s` is the wait
-    that the server asked for.
-    """
+    """A model call failed, for now if `retryable`; `retry_after_s`: the wait that was asked for."""
 
     def __init__(
         self,

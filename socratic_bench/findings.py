@@ -63,5 +63,5 @@ class Quota(Struct, frozen=True, kw_only=True):
 class FileReport(Struct, frozen=True):
     """What is wrong with files of a benchmark's own: by file, and with several of them together."""
 
-    problems: Mapping[str, Sequence[str]]
+    problems: Mapping[str, Sequence[Words]]
     together: Sequence[str] = ()

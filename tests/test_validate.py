@@ -191,6 +191,20 @@ def test_no_file_at_all_is_a_mistake():
     assert "validate --help" in outcome.stderr
 
 
+def test_a_mistake_names_a_file_where_that_is_another_one(tmp_path):
+    (tmp_path / "p.jsonl").write_text("no JSON\n")
+    (tmp_path / "plan.toml").write_text(
+        f'models = ["a"]\nprompts = "{tmp_path}/p.jsonl"\nturns = "many"\n'
+    )
+    paths = [str(tmp_path / name) for name in ("p.jsonl", "plan.toml")]
+    of_prompts, of_plan = (
+        one["problems"] for one in run("validate", *paths, env=environment()).document["files"]
+    )
+
+    assert [one.partition(":")[0] for one in of_prompts] == ["line 1"]
+    assert sorted(one.partition(":")[0] for one in of_plan) == [paths[0], "turns"]
+
+
 def test_a_plan_is_told_of_its_axes_by_its_own_keys(tmp_path):
     plan = tmp_path / "plan.toml"
     plan.write_text('models = ["a.model"]\n')

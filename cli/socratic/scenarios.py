@@ -88,7 +88,7 @@ def _say_checked(one: "Checked") -> None:
     family = one.scenario.family if one.scenario else "-"
     word = "ok" if not one.problems else f"{len(one.problems)} to mend"
     say(f"{name:28s} {family:18s} {word}")
-    _say_lines(one.problems)
+    _say_lines(one.lines)
 
 
 def _say_lines(lines: Sequence[str]) -> None:

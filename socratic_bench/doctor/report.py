@@ -17,7 +17,7 @@ from socratic_bench.documents.doctor import (
 )
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.scalars import USD_PLACES, to_places
-from socratic_bench.errors import BenchError, Problem
+from socratic_bench.errors import BenchError, Problem, in_words
 from socratic_bench.findings import Finding, Quota, Status
 from socratic_bench.redaction import redact
 
@@ -89,8 +89,8 @@ def _status(
 
 
 def _entry(finding: Finding, call: Callable[[str], str]) -> CheckEntry:
-    hint = finding.hint.told(call) if isinstance(finding.hint, Problem) else finding.hint
-    return CheckEntry.of(finding, hint=redact(hint) if hint else None)
+    hint = redact(in_words(finding.hint, call)) if finding.hint else None
+    return CheckEntry.of(finding, hint=hint)
 
 
 def _model(asked: CalledTarget, checks: list[CheckEntry], quota: Quota | None) -> TargetEntry:

@@ -103,7 +103,7 @@ def _parsed(content: bytes, name: str) -> Any:  # noqa: ANN401 -- whatever a use
 
 
 def _mistake(name: str, problem: str) -> Problem:
-    return Problem.of("{prices_file} {name}: {problem}", name=name, problem=problem)
+    return Problem("{problem}", (("name", name), ("problem", problem)), "{prices_file} {name}")
 
 
 def _model(row: Mapping[str, Any]) -> ModelPrices:

@@ -90,7 +90,7 @@ def read_plan_file(path: Path | str) -> PlanFile:
 
 
 def _told(path: Path | str, mistake: str) -> Problem:
-    return Problem.of("{path}: {mistake}", path=path, mistake=mistake)
+    return Problem("{mistake}", (("path", path), ("mistake", mistake)), "{path}")
 
 
 class _PlanReader:

@@ -56,7 +56,7 @@ def read_prompts(path: Path | str) -> tuple[Prompt, ...]:
 
 
 def _error(path: Path | str, *texts: str) -> UsageError:
-    return UsageError([Problem.of(f"{{path}}: {text}", path=path) for text in texts])
+    return UsageError([Problem(text, (("path", path),), "{path}") for text in texts])
 
 
 def _read(path: Path | str) -> Iterator[Prompt | _Mistake]:

@@ -4,10 +4,12 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents.sweep_plan import MODELS, plan_keys
 from socratic_bench.documents.validation import FileEntry, ValidationDocument
-from socratic_bench.errors import UsageError, in_short
+from socratic_bench.errors import Problem, UsageError, Words, in_short, in_words
 from socratic_bench.ports import Benchmark
 from socratic_bench.pricing.table import load_prices
 from socratic_bench.settings import OFFLINE_REGION, Sources, read_bounded, table
@@ -26,7 +28,7 @@ def validate(files: Sequence[str], benchmark: Benchmark) -> ValidationDocument:
     kinds = {file: _kind(file, benchmark) for file in files}
     own = benchmark.check_files([file for file, kind in kinds.items() if kind == OWN])
     found = {
-        file: _plain(file, own.problems[file] if kind == OWN else [*_mistakes(file, kind)])
+        file: [*_lines(file, kind, own.problems[file] if kind == OWN else _mistakes(file, kind))]
         for file, kind in kinds.items()
     }
     n_problems = len(own.together) + sum(map(len, found.values()))
@@ -68,22 +70,23 @@ def _kind_of_toml(file: str, benchmark: Benchmark) -> str:
     return "plan" if is_plan else OWN
 
 
-def _mistakes(file: str, kind: str) -> Iterator[str]:
-    reader, call = _READERS[kind]
+def _mistakes(file: str, kind: str) -> Sequence[Words]:
     try:
-        reader(file)
+        _READERS[kind](file)
     except UsageError as error:
-        for said in dict.fromkeys(error.said):
-            yield said if isinstance(said, str) else said.told(call)
+        return tuple(dict.fromkeys(error.said))
+    return ()
 
 
-def _plain(file: str, problems: Sequence[str]) -> tuple[str, ...]:
+def _lines(file: str, kind: str, problems: Sequence[Words]) -> Iterator[str]:
     """Without the name of the file, which is told beside them."""
-    heads = (f"{file}: ", f"prices_file {file}: ", f"{Path(file).name}: ")
-    told = [
-        (line, next((head for head in heads if line.startswith(head)), "")) for line in problems
-    ]
-    return tuple(line.removeprefix(head) for line, head in told)
+    own = (file, f"prices_file {file}", Path(file).name)
+    call = _by_key if kind in ("plan", "prompts") else str
+    for said in problems:
+        if isinstance(said, Problem) and Problem(said.place, said.values).told() in own:
+            yield replace(said, place="").told(call)
+        else:
+            yield in_words(said, call)
 
 
 def _read_prices(file: str) -> None:
@@ -122,9 +125,9 @@ def _by_key(name: str) -> str:
     return called or (declared and declared.setting.axis) or name
 
 
-_READERS: dict[str, tuple[Callable[[str], object], Callable[[str], str]]] = {
-    "plan": (_read_plan, _by_key),
-    "prompts": (read_prompts, _by_key),
-    "prices": (_read_prices, str),
-    UNKNOWN: (read_plan_file, str),  # which says why it cannot be read
+_READERS: dict[str, Callable[[str], object]] = {
+    "plan": _read_plan,
+    "prompts": read_prompts,
+    "prices": _read_prices,
+    UNKNOWN: read_plan_file,  # which says why it cannot be read
 }

@@ -12,7 +12,7 @@ from socratic_bench.benchmarks.socratic.scenarios.loading import (
     load_file,
 )
 from socratic_bench.benchmarks.socratic.scenarios.scenario import AGES, CUSTOM, FAMILIES, Scenario
-from socratic_bench.errors import UsageError
+from socratic_bench.errors import UsageError, Words, in_words
 
 
 class Checked(Struct, frozen=True, kw_only=True):
@@ -20,7 +20,11 @@ class Checked(Struct, frozen=True, kw_only=True):
 
     file: str | None
     scenario: Scenario | None
-    problems: tuple[str, ...]
+    problems: tuple[Words, ...]
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        return tuple(map(in_words, self.problems))
 
 
 class Report(Struct, frozen=True, kw_only=True):
@@ -61,12 +65,12 @@ def check_files(files: Sequence[str]) -> Report:
     Only the built-in set has to be balanced over families, ages and subjects.
     """
     builtin = [load_builtin(name) for name in builtin_ids()]
-    own: list[tuple[str, Scenario | None, tuple[str, ...]]] = []
+    own: list[tuple[str, Scenario | None, tuple[Words, ...]]] = []
     for file in files:
         try:
             own.append((file, load_file(file), ()))
         except UsageError as error:
-            own.append((file, None, tuple(map(str, error.said))))
+            own.append((file, None, (*error.said,)))
     usable = [scenario for _, scenario, _ in own if scenario is not None]
     sources = [*(None for _ in builtin), *(file for file, one, _ in own if one is not None)]
     found = [*check([*builtin, *usable], files=sources), *unbalanced(builtin)]

@@ -79,7 +79,7 @@ class CheckedRow(Struct, frozen=True, kw_only=True):
             id=scenario.id if scenario else None,
             file=checked.file,
             family=scenario.family if scenario else None,
-            problems=list(in_short(checked.problems)),
+            problems=list(in_short(checked.lines)),
         )
 
 

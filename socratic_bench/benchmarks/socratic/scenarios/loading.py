@@ -14,7 +14,7 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     normal,
 )
 from socratic_bench.converting import convert
-from socratic_bench.errors import UsageError
+from socratic_bench.errors import Problem, UsageError
 from socratic_bench.settings import read_bounded
 
 DATA = Path(__file__).with_name("data")
@@ -53,10 +53,14 @@ def load_file(path: Path | str) -> Scenario:
     try:
         table = parse_toml(content)
     except UnreadableTomlError as error:
-        raise UsageError([f"{path.name}: {error}"]) from error
+        raise UsageError([_mistake(path, str(error))]) from error
     if problems := find_problems(table):
-        raise UsageError([f"{path.name}: {problem}" for problem in problems])
+        raise UsageError([_mistake(path, problem) for problem in problems])
     return _build(table, content)
+
+
+def _mistake(path: Path, mistake: str) -> Problem:
+    return Problem("{mistake}", (("name", path.name), ("mistake", mistake)), "{name}")
 
 
 def _content(path: Path) -> bytes:
@@ -64,7 +68,7 @@ def _content(path: Path) -> bytes:
         return read_bounded(path)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise UsageError([f"{path.name}: cannot be read: {reason}"]) from error
+        raise UsageError([_mistake(path, f"cannot be read: {reason}")]) from error
 
 
 def _load_trusted(path: Path) -> Scenario:
