@@ -34,7 +34,8 @@ def say_closing(result: RunResult, benchmark: Benchmark, called: Callable[[str],
 
 
 def _parts(result: RunResult, benchmark: Benchmark) -> Iterator[str]:
-    first, *others = benchmark.headline(result.metrics)
+    metrics = result.metrics  # none, not even null ones, where a defect has kept them away
+    first, *others = benchmark.headline(metrics) if metrics else ("no metrics",)
     judged = f" ({result.n_judged} of {result.n_turns} judged)" if result.is_judged else ""
     yield plain(first) + judged
     yield from map(plain, others)

@@ -369,6 +369,26 @@ def test_defect_is_exit_1_with_a_document_and_a_traceback_only_on_request(tmp_pa
     assert "Traceback" in debug.stderr
 
 
+def test_a_defect_in_a_benchmark_s_metrics_leaves_the_document_of_what_was_played(tmp_path):
+    import shutil
+
+    for part in ("cli", "socratic_bench"):
+        shutil.copytree(ROOT / part, tmp_path / part)
+    with (tmp_path / "socratic_bench/benchmarks/socratic/benchmark.py").open("a") as source:
+        source.write("SocraticBenchmark.summarise = lambda *_: 1 / 0\n")
+    outcome = run(*OFFLINE, env=environment(PYTHONPATH=str(tmp_path)), cwd=tmp_path)
+    document = outcome.document
+    kept = tmp_path / "kept.json"
+    kept.write_bytes(outcome.stdout)
+    whole = run("--resume-from", str(kept), env=environment(), cwd=ROOT)
+
+    assert (outcome.exit_code, document["end_reason"]) == (1, "internal")
+    assert_valid("run", document)
+    assert document["n_turns"] > 0
+    assert document["error"]["hint"].endswith("socratic-runner --resume-from FILE.")
+    assert (whole.exit_code, whole.document["usage"]) == (0, document["usage"])
+
+
 def test_missing_bucket_is_found_before_the_first_call(moto_url):
     requests: list[object] = []
     bucket = {"RUNNER_S3_BUCKET": "no-such-bucket", "AWS_ENDPOINT_URL_S3": moto_url}

@@ -155,6 +155,7 @@ class RunDocument(Document, frozen=True, kw_only=True):
     @classmethod
     def of(cls, result: RunResult) -> RunDocument:
         config, parts, tallies = result.config, result.parts, result.tallies
+        metrics = result.metrics
         latency: dict[str, ActorLatency | None] = {
             role: ActorLatency.of(tallies[role]) for role in parts.roles
         }
@@ -166,8 +167,8 @@ class RunDocument(Document, frozen=True, kw_only=True):
             sample=parts.sample.of(result.opening),
             prompt=result.opening.prompt,
             n_turns=result.n_turns,
-            headline=parts.headline.of(result.metrics),
-            metrics=parts.metrics.of(result.metrics),
+            headline=parts.headline.of(metrics) if metrics else parts.headline(),
+            metrics=parts.metrics.of(metrics) if metrics else parts.metrics(),
             turns=[TurnEntry.of(result, turn) for turn in result.turns],
             items=ItemsEntry.of(result),
             s3_artifacts=result.s3,
