@@ -104,6 +104,15 @@ class ErrorKind(Struct, frozen=True, kw_only=True):
         )
 
 
+class RefusedField(Struct, frozen=True):
+    """What a model does not take: the code of the error that said so, and what people should know
+    of it.
+    """
+
+    code: str
+    notice: str
+
+
 class UnreadableAnswerError(Exception):
     """What came back as an answer is none: cut off, empty, HTML or of another shape."""
 
@@ -166,10 +175,10 @@ class Provider(Protocol):
         del model_id, request
         return None
 
-    def standing_notices(self, model_id: str) -> Sequence[str]:
-        """What people should know of all requests to the model, whichever run has found it out."""
+    def refused_fields(self, model_id: str) -> Mapping[str, RefusedField]:
+        """What all requests to the model lack, by name, whichever run has found it out."""
         del model_id
-        return ()
+        return {}
 
     def capabilities(self, model_id: str) -> Mapping[str, tuple[bool, bool]]:
         """What the model takes by what is known of it without a call, and as seen so far, by name;

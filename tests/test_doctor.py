@@ -146,6 +146,8 @@ def test_what_a_model_refuses_against_the_table_is_a_warning():
         "differs",
     )
     assert "bedrock:InvokeModelWithResponseStream" in tutor["streaming"]["hint"]
+    assert tutor["streaming"]["message"].startswith("Streaming of emulator.uncached-v1:0 is denied")
+    assert tutor["cache_points"]["message"].startswith("refuses cache points, which the table")
     # What the table knows of Llama is as it should be, and is not sent.
     assert models["judge"]["capabilities"]["forced_tool"] == {"table": False, "found": None}
     assert judge["tools"]["message"].startswith("asked for JSON in words")

@@ -126,8 +126,8 @@ class _Call(Struct):
             self.kind = None
             try:
                 provider = self.services.provider()
-                for text in provider.standing_notices(self.model_id):
-                    self.context.notice(text)
+                for one in provider.refused_fields(self.model_id).values():
+                    self.context.notice(one.notice)
                 return self._through_cache_gate(provider)
             except ModelError:
                 if not self._is_mended():

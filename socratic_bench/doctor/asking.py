@@ -16,6 +16,7 @@ from socratic_bench.doctor.targets import Target
 from socratic_bench.documents.cost import attempt_usd, call_cost, served
 from socratic_bench.errors import BenchError
 from socratic_bench.pricing.table import builtin_prices
+from socratic_bench.provider_ports import RefusedField
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.services import Services
 from socratic_bench.types import Attempt, CallKey, Completion
@@ -30,7 +31,7 @@ class CalledTarget(Struct, frozen=True, kw_only=True):
     """A target that was called: its answer, or the error by which the call failed.
 
     `capabilities`: by name, whether the table has it, and whether the model takes it as seen so
-    far. `notices` is what the provider says of the difference.
+    far. `refused` is what the provider says of the difference.
     """
 
     target: Target
@@ -38,7 +39,7 @@ class CalledTarget(Struct, frozen=True, kw_only=True):
     error: BenchError | None = None
     attempts: tuple[Attempt, ...] = ()
     capabilities: Mapping[str, tuple[bool, bool]] = field(default_factory=dict)
-    notices: tuple[str, ...] = ()
+    refused: Mapping[str, RefusedField] = field(default_factory=dict)
 
     @property
     def cost_usd(self) -> float | None:
@@ -65,7 +66,6 @@ def ask(
     """Call the model; whatever comes of it is told by the result. A defect is raised."""
     own = cancel_token.alike()
     own.start_deadline(PATIENCE_S)
-    notices: list[str] = []
     failed: list[Attempt] = []
 
     def hear(event: CallEvent) -> None:
@@ -81,7 +81,7 @@ def ask(
                 cancel_token=own,
                 retry_policy=_policy(target),
                 timeout_s=min(target.config.call_timeout_s, CALL_TIMEOUT_S),
-                notice=notices.append,
+                notice=lambda _: None,  # the answer tells
                 listeners=(*((budget.hear,) if budget else ()), hear),
                 cost_limit=budget,
                 tested=target.tested,
@@ -94,7 +94,7 @@ def ask(
                 completion=completion,
                 attempts=completion.attempts,
                 capabilities=calls.provider().capabilities(target.model_id),
-                notices=tuple(notices),
+                refused=calls.provider().refused_fields(target.model_id),
             )
         except BenchError as error:
             return CalledTarget(target=target, error=error, attempts=tuple(failed))

@@ -11,6 +11,7 @@ from socratic_bench.types import Completion, ToolUse, counted
 # Failures of the service by which nothing is known of the model: the same call may pass later.
 PASSING = ("throttled", "not_ready", "server_error", "model_timeout", "model_error")
 THROTTLED = "throttled"
+DENIED = "access_denied"
 _SLOWER = (
     "That says nothing against access: another caller may use the quota. Run again later, or ask "
     "for a higher quota in the AWS console."
@@ -83,6 +84,10 @@ def _shown(asked: CalledTarget, answer: Completion) -> Iterator[Finding]:
 def _streaming(asked: CalledTarget, answer: Completion) -> Finding:
     if answer.streamed:
         return _finding(asked, "streaming", "ok", "streamed")
+    refused = asked.refused.get("streaming")
+    if refused and refused.code == DENIED:
+        hint = "Allow bedrock:InvokeModelWithResponseStream on the model to stream."
+        return _finding(asked, "streaming", "warning", refused.notice, code="differs", hint=hint)
     if _is_refused(asked, "streaming"):
         return _differs(asked, "streaming", "streaming")
     if _is_refused(asked, "streamed_tools"):
@@ -133,13 +138,8 @@ def _is_refused(asked: CalledTarget, name: str) -> bool:
 
 
 def _differs(asked: CalledTarget, check: CheckName, what: str) -> Finding:
-    told = next((text for text in asked.notices if "denied" in text), "")
-    said = told or f"refuses {what}, which the table of models has for it: a run does without"
-    hint = (
-        "Allow bedrock:InvokeModelWithResponseStream on the model to stream."
-        if told
-        else "Nothing has to be done; a run finds it out by one more request."
-    )
+    said = f"refuses {what}, which the table of models has for it: a run does without"
+    hint = "Nothing has to be done; a run finds it out by one more request."
     return _finding(asked, check, "warning", said, code="differs", hint=hint)
 
 

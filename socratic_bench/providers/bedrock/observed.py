@@ -3,13 +3,13 @@ run leaves out.
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from socratic_bench.provider_ports import ErrorKind
+from socratic_bench.provider_ports import ErrorKind, RefusedField
 from socratic_bench.providers.bedrock.capabilities import (
     Capabilities,
     capabilities_of,
@@ -52,13 +52,13 @@ class Shaped(Struct, frozen=True):
 
 
 class ObservedCapabilities:
-    """The capabilities `now`, which shrink as calls go on, with `notices` of it; safe to use from
+    """The capabilities `now`, which shrink as calls go on by what is `refused`; safe to use from
     several threads.
     """
 
     def __init__(self, model_id: str) -> None:
         self.now = capabilities_of(model_id)
-        self.notices: tuple[str, ...] = ()
+        self.refused: Mapping[str, RefusedField] = {}
         self._model_id = model_id
         self._lock = threading.Lock()
 
@@ -86,7 +86,7 @@ class ObservedCapabilities:
         with self._lock:
             if getattr(self.now, refused):
                 self.now = self.now.without(refused)
-                self.notices = (*self.notices, notice)
+                self.refused = {**self.refused, refused: RefusedField(kind.code, notice)}
         return replace(kind, mended=refused, notice=notice)
 
 

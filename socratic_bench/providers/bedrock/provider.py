@@ -11,7 +11,13 @@ from msgspec.structs import replace
 from socratic_bench.errors import ModelError
 from socratic_bench.in_flight_request import aside
 from socratic_bench.pricing.bounds import packed_schema
-from socratic_bench.provider_ports import Answer, AnswerTimeoutError, ErrorKind, Provider
+from socratic_bench.provider_ports import (
+    Answer,
+    AnswerTimeoutError,
+    ErrorKind,
+    Provider,
+    RefusedField,
+)
 from socratic_bench.providers.bedrock import answers
 from socratic_bench.providers.bedrock.cache_points import caches_system
 from socratic_bench.providers.bedrock.capabilities import OWN_FIELDS, Capabilities, capabilities_of
@@ -127,9 +133,9 @@ class BedrockProvider(Provider):
         named = tool and (tool.name, tool.description, packed_schema(tool))
         return (model_id, request.system, named)
 
-    def standing_notices(self, model_id: str) -> Sequence[str]:
-        """See `Provider.standing_notices`."""
-        return self._seen(model_id).notices
+    def refused_fields(self, model_id: str) -> Mapping[str, RefusedField]:
+        """See `Provider.refused_fields`."""
+        return self._seen(model_id).refused
 
     def capabilities(self, model_id: str) -> Mapping[str, tuple[bool, bool]]:
         """See `Provider.capabilities`; what a run's own options leave out counts as not taken."""
