@@ -8,8 +8,8 @@ from socratic_bench.benchmarks.socratic.scenarios.cues import (
     GENERAL,
     can_match,
     is_general,
+    kinds_of,
     matches,
-    ready,
 )
 from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     CUSTOM,
@@ -161,7 +161,7 @@ def _missing(scenario: Scenario) -> Iterator[str]:
 def _unanswered(scenario: Scenario) -> Iterator[str]:
     """General questions that no sentence is for; `more` is answered by any."""
     if any(one.says for one in scenario.draws_out):
-        answered = {kind for one in groups(scenario).values() for kind in ready(one.cues).kinds}
+        answered = {kind for one in groups(scenario).values() for kind in kinds_of(one.cues)}
         for kind in sorted(GENERAL.keys() - answered - {"more"}):
             word = GENERAL[kind].strip().partition("|")[0]
             yield f'cues: none asks for {kind.replace("_", " ")}, as "{word}" does; add a group'
@@ -223,19 +223,20 @@ def _cues(group: Insight | Move) -> Iterator[str]:
     if bool(group.cues) != bool(group.says):
         there, missing = ("cues", "says") if group.cues else ("says", "cues")
         yield f"{missing}: missing; without them the {there} are of no use"
+    usable = [cue for cue in group.cues if can_match(cue)]
     for n, cue in enumerate(group.cues, 1):
-        if not can_match(cue):
+        if cue not in usable:
             yield (
                 f'cues, item {n}: "{cue}" never matches; write words with blanks between them, '
                 "each with a * behind it or not"
             )
-        elif (wider := _wider(cue, group.cues)) and not is_general(wider):
+        elif (wider := _wider(cue, usable)) and not is_general(wider):
             yield f'cues, item {n}: needless beside "{wider}", which matches wherever it does'
 
 
 def _wider(cue: str, cues: Sequence[str]) -> str | None:
     # A cue that stands in this one matches wherever this one does.
-    others = (other for other in cues if other != cue and can_match(other))
+    others = (other for other in cues if other != cue)
     return next((one for one in others if matches(one, cue.replace("*", ""))), None)
 
 
