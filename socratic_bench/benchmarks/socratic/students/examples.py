@@ -8,7 +8,7 @@ ones weighing more (TF-IDF: Manning, Raghavan, Schuetze, Introduction to Informa
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import chain
 
@@ -36,14 +36,17 @@ _LONG = 4  # words: what is shorter between marks is a word that is asked about
 
 
 class _Index(Struct, frozen=True):
-    """What each word weighs, the rarer the more, and by sentence its own words and those of each
-    example question, as vectors of length 1.
+    """What each word weighs, the rarer the more, and in which texts it stands.
+
+    Texts are the sentences and then their example questions, each known by its place, and a vector
+    of length 1; `owners` are the sentences that they belong to.
     """
 
     weights: Vector
     rarest: float
-    sentences: Mapping[str, Vector]
-    examples: tuple[tuple[str, Vector], ...]
+    n_sentences: int
+    owners: tuple[str, ...]
+    standing: Mapping[str, tuple[tuple[int, float], ...]]
 
 
 def similarity(scenario: Scenario, heard: TutorQuestion) -> Mapping[str, float]:
@@ -52,16 +55,30 @@ def similarity(scenario: Scenario, heard: TutorQuestion) -> Mapping[str, float]:
     Without example questions the telling words count that the question has not from the last reply.
     """
     index = _index(scenario)
-    if not index.examples:
+    if len(index.owners) == index.n_sentences:
         return _similarity_by_words(scenario, heard)
-    asked, telling = _asked(heard, index), words_of(heard.asked.questions)
-    found = dict.fromkeys(index.sentences, 0.0)
-    for own, example in index.examples:
-        found[own] = max(found[own], _similarity(asked, telling, example))
-    return {
-        own: found_similar + _OF_THE_SENTENCE * _similarity(asked, telling, index.sentences[own])
-        for own, found_similar in found.items()
-    }
+    by_own, by_example = (dict.fromkeys(index.owners, 0.0) for _ in range(2))
+    for place, found in _cosines(heard, index):
+        of_this = by_own if place < index.n_sentences else by_example
+        own = index.owners[place]
+        of_this[own] = max(of_this[own], found)
+    return {own: found + _OF_THE_SENTENCE * by_own[own] for own, found in by_example.items()}
+
+
+def _cosines(heard: TutorQuestion, index: _Index) -> Iterator[tuple[int, float]]:
+    """Of each text that shares a word with the question, by its place.
+
+    It is less if the question has telling words and shares none of them.
+    """
+    cosines = [0.0] * len(index.owners)
+    for word, weight in _asked(heard, index).items():
+        for place, in_text in index.standing.get(word, ()):
+            cosines[place] += weight * in_text
+    telling = words_of(heard.asked.questions)
+    told = {place for word in telling for place, _ in index.standing.get(word, ())}
+    for place, cosine in enumerate(cosines):
+        if cosine:
+            yield place, cosine if not telling or place in told else _OF_ANY_TALK * cosine
 
 
 def _similarity_by_words(scenario: Scenario, heard: TutorQuestion) -> Mapping[str, float]:
@@ -91,34 +108,29 @@ def _words(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def _index(scenario: Scenario) -> _Index:
-    sentences = {own: _words(own) for own in own_sentences(scenario).values()}
+    sentences = [(own, _words(own)) for own in dict.fromkeys(own_sentences(scenario).values())]
     examples = [
         (own, _words(one))
         for group in groups(scenario).values()
         for own, asked in zip(group.says, group.asked, strict=False)
         for one in _QUESTION.findall(asked)
     ]
-    listed = [*sentences.values(), *(words for _, words in examples)]
-    often = Counter(chain.from_iterable(listed))
-    weights = {word: math.log((1 + len(listed)) / times) for word, times in often.items()}
-
-    def vector(words: frozenset[str]) -> Vector:
-        return _unit({word: weights[word] for word in words})
-
+    texts = [*sentences, *examples]
+    often = Counter(chain.from_iterable(words for _, words in texts))
+    weights = {word: math.log((1 + len(texts)) / times) for word, times in often.items()}
+    standing: dict[str, list[tuple[int, float]]] = {word: [] for word in often}
+    for place, (_, words) in enumerate(texts):
+        for word, weight in _unit({word: weights[word] for word in words}).items():
+            standing[word].append((place, weight))
     return _Index(
         weights,
         max(weights.values(), default=0.0),
-        {own: vector(words) for own, words in sentences.items()},
-        tuple((own, vector(words)) for own, words in examples),
+        len(sentences),
+        tuple(own for own, _ in texts),
+        {word: tuple(places) for word, places in standing.items()},
     )
 
 
 def _unit(weighed: Vector) -> Vector:
     length = math.sqrt(sum(one * one for one in weighed.values())) or 1.0
     return {word: one / length for word, one in weighed.items()}
-
-
-def _similarity(asked: Vector, telling: frozenset[str], other: Vector) -> float:
-    """The cosine; less if the question has telling words and shares none of them."""
-    cosine = sum(weight * other[word] for word, weight in asked.items() if word in other)
-    return cosine if not telling or not telling.isdisjoint(other) else _OF_ANY_TALK * cosine

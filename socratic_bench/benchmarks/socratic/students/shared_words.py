@@ -19,6 +19,7 @@ COMMON = Path(__file__).with_name("data") / "common_words.txt"
 _PAIR = re.compile("(?=([\u3400-\u9fff\u30a0-\u30ff]{2}))")
 
 
+@lru_cache(maxsize=64)
 def words_of(text: str) -> frozenset[str]:
     """The words that say what a text is about, without their endings."""
     stems = {word.casefold()[:_STEM] for word in _WORD.findall(text)}

@@ -20,7 +20,8 @@ from socratic_bench.benchmarks.socratic.students.voices import joined
 
 class TutorQuestion(Struct, frozen=True):
     """A tutor's question, what was said before it, and what it asks for: the kinds, if it does so
-    openly, and the things and people, and whether it names nothing but what the talk began with.
+    openly, whether only an answer of these answers it, and the things and people, and whether it
+    names nothing but what the talk began with.
     """
 
     tutor: str
@@ -30,6 +31,7 @@ class TutorQuestion(Struct, frozen=True):
     opening: str
     last: str
     kinds: frozenset[str] = frozenset()
+    is_of_a_kind: bool = False
     particulars: frozenset[str] = frozenset()
     is_about_the_opening: bool = True
     others: frozenset[str] = frozenset()
@@ -43,12 +45,6 @@ class TutorQuestion(Struct, frozen=True):
     def asks(self) -> str:
         """The questions without what they quote."""
         return unquoted(self.asked.questions)
-
-    @property
-    def is_of_a_kind(self) -> bool:
-        """Whether only an answer of these kinds answers it."""
-        is_sure = any(one.is_sure for one in kinds_asked(self.asked.questions))
-        return self.asked.kind == "open" and is_sure and self.kinds != {"more"}
 
     @property
     def is_on_topic(self) -> bool:
@@ -78,6 +74,7 @@ def hear(scenario: Scenario, exchanges: Sequence[Exchange]) -> TutorQuestion:
     asked = asked_by(last.tutor, scenario.language)
     opening, asks = exchanges[0].student, unquoted(asked.questions)
     kinds = kinds_asked(asked.questions) if asked.kind == "open" else ()
+    names = frozenset(one.name for one in kinds)
     return TutorQuestion(
         tutor=last.tutor,
         asked=asked,
@@ -85,7 +82,8 @@ def hear(scenario: Scenario, exchanges: Sequence[Exchange]) -> TutorQuestion:
         said=joined([exchange.student for exchange in exchanges]),
         opening=opening,
         last=last.student,
-        kinds=frozenset(one.name for one in kinds),
+        kinds=names,
+        is_of_a_kind=any(one.is_sure for one in kinds) and names != {"more"},
         particulars=particulars(scenario, asks, f"{opening} {last.student}"),
         is_about_the_opening=not particulars(scenario, asks, opening),
         others=others(scenario, asks),
