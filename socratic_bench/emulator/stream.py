@@ -4,13 +4,15 @@ import json
 import re
 import struct
 from collections.abc import Iterator
-from functools import partial
+from functools import lru_cache, partial
 from typing import Literal
 from zlib import crc32
 
 from socratic_bench.emulator.dialogue import JsonObject
 from socratic_bench.emulator.models.reply import Reply
 
+# Made once: a reply has dozens of events.
+_compact = json.JSONEncoder(separators=(",", ":")).encode
 _PIECE = re.compile(r"\s*\S+\s*\S*\s*\S*|\s+")
 
 
@@ -72,7 +74,7 @@ def event(kind: str, body: JsonObject, message: Literal["event", "exception"] = 
         ":content-type": "application/json",
         ":message-type": message,
     }
-    return frame(headers, json.dumps(body, separators=(",", ":")).encode())
+    return frame(headers, _compact(body).encode())
 
 
 exception = partial(event, message="exception")
@@ -83,7 +85,9 @@ def corrupted(data: bytes) -> bytes:
     return data[:-1] + bytes([data[-1] ^ 0xFF])
 
 
+@lru_cache(maxsize=64)
 def _header(name: str, value: str) -> bytes:
+    """Those of most frames are one of a few."""
     text = value.encode()
     return (
         struct.pack("!B", len(name)) + name.encode() + struct.pack("!BH", _STRING, len(text)) + text
