@@ -4,9 +4,11 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import pytest
+import vl_convert
 
 from cli import doctor, report, resume, sweep
 from cli.arguments import parse, parse_strictly
@@ -28,6 +30,8 @@ from socratic_bench.runner.clock import utc_now
 from socratic_bench.settings import Sources, read_config
 from socratic_bench.sweeps.sweep import perform_sweep
 from tests.command import Outcome, environment
+
+DRAW = vl_convert.vegalite_to_svg
 
 
 def read(words: Sequence[str], env: Mapping[str, str], patch: pytest.MonkeyPatch) -> RunConfig:
@@ -120,8 +124,11 @@ def swept(
 
 
 def reported(*words: str, env: Mapping[str, str] | None = None) -> Outcome:
-    """What `report` would leave, but for words for people: what draws is begun once for all."""
+    """What `report` would leave, but for words for people: what draws is begun once for all, and
+    draws each chart once. Commands draw their own.
+    """
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vl_convert, "vegalite_to_svg", _svg)
         for name, value in (environment() if env is None else env).items():
             patch.setenv(name, value)
         parser = report.build_parser()
@@ -132,6 +139,17 @@ def reported(*words: str, env: Mapping[str, str] | None = None) -> Outcome:
         except BenchError as error:
             return _failed(error)
     return Outcome(0, escaped(encode(plain_keys(document))) + b"\n", "")
+
+
+def _svg(spec: Any, **more: Any) -> str:
+    return _drawn_once(json.dumps([spec, more]))
+
+
+@lru_cache(maxsize=128)
+def _drawn_once(asked: str) -> str:
+    spec, more = json.loads(asked)
+    drawn: str = DRAW(spec, **more)
+    return drawn
 
 
 def _failed(error: BenchError) -> Outcome:
