@@ -11,6 +11,7 @@ from typing import Any
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.emulator.faults import parse_fault
 from socratic_bench.emulator.service import RequestRecord
+from tests import ports
 from tests.command import OPENING, Outcome, account, assert_valid, begin
 from tests.forked import Process
 
@@ -31,13 +32,14 @@ class Service:
     """The embedded endpoint at one address, started afresh for each part of a test."""
 
     def __init__(self) -> None:
-        self._emulator = Emulator()
+        self._holding = ports.reserved()
+        self._port = ports.number(self._holding)
+        self._emulator = Emulator(port=self._port)
         self.url = self._emulator.url
-        self._port = int(self.url.rpartition(":")[2])
 
     def reset(self, *, latency_ms: float = 0, faults: Sequence[str] = ()) -> None:
         """Forget all requests; from now on answer so late, with these faults."""
-        self.close()
+        self._emulator.close()
         settings = Settings(latency_ms=latency_ms, faults=tuple(map(parse_fault, faults)))
         self._emulator = Emulator(settings, port=self._port)
 
@@ -47,6 +49,7 @@ class Service:
 
     def close(self) -> None:
         self._emulator.close()
+        self._holding.close()
 
 
 def comparable(document: dict[str, Any]) -> dict[str, Any]:

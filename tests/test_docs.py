@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tomllib
@@ -39,6 +38,7 @@ from socratic_bench.storage.s3 import CHECK_TIMEOUT_S
 from socratic_bench.storage.upload_queue import UploadPolicy
 from socratic_bench.turns import Judged, Unscored, Verdict
 from socratic_bench.types import Completion, Message
+from tests import ports
 from tests.fakes import PATIENCE_S
 from tests.fronted import Front
 from tools import schemas
@@ -260,9 +260,10 @@ class Reader:
         state, log = self.folder / ".state", self.folder / ".log"
         state.touch()
         log.write_text("")
-        text = text.replace(DOCUMENTED_PORT, str(free_port()))
-        script = f". {state}\ntrap 'export -p > {state}' EXIT\n{text}"
-        self._run(["bash", "-euo", "pipefail", "-c", script])
+        with ports.reserved() as holding:
+            text = text.replace(DOCUMENTED_PORT, str(ports.number(holding)))
+            script = f". {state}\ntrap 'export -p > {state}' EXIT\n{text}"
+            self._run(["bash", "-euo", "pipefail", "-c", script])
         return "; ".join(log.read_text().splitlines()) or "run by the shell alone"
 
     def _run(self, command: list[str]) -> None:
@@ -302,13 +303,6 @@ class Reader:
         passages = [passage.strip("\n") for passage in CUT.split(masked(shown))]
 
         assert any(in_order(passages, stream) for stream in streams), "\n".join(streams)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 def masked(text: str) -> str:
