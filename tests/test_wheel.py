@@ -19,9 +19,7 @@ def installed(tmp_path_factory):
     """An environment of its own with the wheel; its libraries are those of the tests."""
     folder = tmp_path_factory.mktemp("installed")
     source = folder / "source"
-    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    files = subprocess.run(listed, cwd=ROOT, capture_output=True, check=True).stdout.decode()
-    for name in filter(None, files.split("\0")):
+    for name in _of_the_project():
         if (ROOT / name).is_file() and name.split("/")[0] not in ("tests", "docs", "bench"):
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             (source / name).write_bytes((ROOT / name).read_bytes())
@@ -35,6 +33,17 @@ def installed(tmp_path_factory):
     names = {path.name for path in packages.iterdir()}
     (packages / "libraries.pth").write_text(LIBRARIES)
     return python.parent, names
+
+
+def _of_the_project():
+    """Its files, as git lists them; where there is no clone, as in an image, all of them."""
+    if not (ROOT / ".git").exists():
+        return [str(path.relative_to(ROOT)) for path in ROOT.glob("[!.]*/**/*")] + [
+            path.name for path in ROOT.glob("[!.]*")
+        ]
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    files = subprocess.run(listed, cwd=ROOT, capture_output=True, check=True).stdout.decode()
+    return filter(None, files.split("\0"))
 
 
 def _run(*words):

@@ -84,12 +84,13 @@ def test_network_is_for_themselves_alone(compose):
 
 
 # Without words it is the whole suite. Of it: the command, its documents, what is stored, the
-# emulator and signals.
+# emulator and signals; and what needs files that a build may leave out, or write to.
 SELECTION = [
     f"tests/test_{name}.py"
     for name in (
         *("cli_run", "cli_endings", "documents", "artifacts", "bucket_journal"),
         *("emulator_converse", "emulator_faults", "signals", "startup"),
+        *("stored_runs", "house", "wheel"),
     )
 ]
 
