@@ -20,6 +20,8 @@ LLAMA = "meta.llama3-1-70b-instruct-v1:0"
 MISTRAL = "mistral.mistral-large-2407-v1:0"
 TITAN = "amazon.titan-text-premier-v1:0"
 OPENING = "I'm considering a career change but unsure where to start."
+# Settings that the machine may have, and that no command under test is to see.
+OF_THE_MACHINE = ("AWS_", "RUNNER_", "BEDROCK_", "PYTHON", "COLUMNS", "NO_COLOR", "TERM")
 OFFLINE = ("--offline", "--model", "emulator.socratic-v1:0", "--prompt", OPENING)
 
 
@@ -46,11 +48,7 @@ class Outcome:
 
 def environment(**variables: str) -> dict[str, str]:
     """An environment without settings of the machine, plus the given variables."""
-    kept = {
-        k: v
-        for k, v in os.environ.items()
-        if not k.startswith(("AWS_", "RUNNER_", "BEDROCK_", "PYTHON", "COLUMNS", "NO_COLOR"))
-    }
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(OF_THE_MACHINE)}
     return {
         **kept,
         "PYTHONPATH": str(ROOT),

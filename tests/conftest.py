@@ -71,6 +71,21 @@ def pytest_sessionfinish() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def clean_environment() -> Iterator[None]:
+    """No account, no configuration, no proxy; nothing is asked of the instance's metadata. This
+    holds for what a whole module shares, too.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [*os.environ]:
+            if name.startswith(OURS) or name.upper() in PROXIES:
+                patch.delenv(name)
+        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        patch.setenv("AWS_CONFIG_FILE", os.devnull)
+        patch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def signals_of_a_terminal() -> None:
     """What these tests start takes SIGHUP by default, even where they run under `nohup` themselves:
     a signal that is handled, and not ignored, is handed down as the default.
@@ -94,17 +109,6 @@ def shared_loader() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(botocore.session, "create_loader", cache(botocore.session.create_loader))
         yield
-
-
-@pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No account, no configuration, no proxy; nothing is asked of the instance's metadata."""
-    for name in os.environ:
-        if name.startswith(OURS) or name.upper() in PROXIES:
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
 
 
 @pytest.fixture

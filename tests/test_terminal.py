@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 
 import pytest
@@ -100,7 +101,7 @@ def test_a_closing_line_tells_the_result(tmp_path):
     )
     assert command == (
         f"{document['run_id'][-4:]} seen by: socratic-runner show {document['run_id']} "
-        f"--output-dir {tmp_path}"
+        f"--output-dir {shlex.quote(str(tmp_path))}"
     )
     assert "completed" not in run(*DRIFT, "--quiet").stderr
 
