@@ -70,8 +70,10 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**how)
         self._given: Counter[str] = Counter()
         self.offered: dict[str, Sequence[str]] = {}  # words for a flag or in its place
-        self.register("action", None, Once)
-        self.register("action", "store_true", partial(Once, nargs=0, const=True, default=False))
+        self.register("action", None, StoreOnce)
+        self.register(
+            "action", "store_true", partial(StoreOnce, nargs=0, const=True, default=False)
+        )
 
     def error(self, message: str) -> "NoReturn":
         from socratic_bench.errors import UsageError
@@ -122,7 +124,7 @@ class Parser(argparse.ArgumentParser):
             sys.exit(code)
 
 
-class Once(argparse.Action):
+class StoreOnce(argparse.Action):
     """Takes a flag's word and notes that it was given: of two, none is taken in silence."""
 
     def __call__(

@@ -51,10 +51,10 @@ def build_parser() -> Parser:
     """That of `run`."""
     from . import flags
 
-    return _about_a_look(flags.build_parser())
+    return _with_own_help(flags.build_parser())
 
 
-def _about_a_look(parser: Parser) -> Parser:
+def _with_own_help(parser: Parser) -> Parser:
     parser.usage, parser.description = USAGE, DESCRIPTION
     parser.epilog = (parser.epilog or "").partition("exit codes")[0] + EXIT_CODES
     return parser
@@ -66,7 +66,7 @@ def parser_for(words: Sequence[str]) -> Parser:
         return build_parser()
     from . import sweep_flags
 
-    return _about_a_look(sweep_flags.build_parser())
+    return _with_own_help(sweep_flags.build_parser())
 
 
 def is_sweep(words: Sequence[str]) -> bool:

@@ -69,7 +69,7 @@ def print_document(
         tell()
     elif terminal.is_live():
         say_live("")  # another run may have a line there
-    signals.from_now_on_final()
+    signals.end_at_next_signal()
     keys = plain_keys(document) if isinstance(document, Struct) else dict(document)
     why = stdout.write(escaped(encode(keys, pretty=pretty)) + b"\n")
     if why:

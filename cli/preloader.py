@@ -36,7 +36,7 @@ class Preloader(Listener):
             self.called.set()
 
 
-def import_beside(
+def import_while_waiting(
     thread: threading.Thread, called: threading.Event, modules: Sequence[str]
 ) -> None:
     """Import, with the benchmark's own `modules`, while the run in `thread` waits for its first

@@ -70,7 +70,7 @@ class Progress(Preloader):
     def on_call(self, event: CallEvent) -> None:
         super().on_call(event)
         with self._lock:
-            wait = self._waits.hear(event)
+            wait = self._waits.on_call(event)
             if self._live:
                 if isinstance(event, (AttemptBegan, CallRetries, CallWaits)):
                     self._redraw()

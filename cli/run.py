@@ -220,7 +220,7 @@ def _perform(
     """Play in another thread; the main thread stays free for signals."""
     from socratic_bench.runner import perform
 
-    from .preloader import import_beside
+    from .preloader import import_while_waiting
     from .run_in_thread import run_in_thread
 
     listener = listener_for(plan, quiet=bool(flags.get("quiet")))
@@ -238,7 +238,9 @@ def _perform(
             listener.called.set()
 
     modules = plan.benchmark.late_modules
-    return run_in_thread(play, lambda thread: import_beside(thread, listener.called, modules))
+    return run_in_thread(
+        play, lambda thread: import_while_waiting(thread, listener.called, modules)
+    )
 
 
 def listener_for(plan: "Plan", *, quiet: bool) -> "Preloader":

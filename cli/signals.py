@@ -45,7 +45,7 @@ def interrupting() -> None:
         _raise(_remembered[0], None)
 
 
-def from_now_on_final() -> None:
+def end_at_next_signal() -> None:
     """From now on, a signal that no command takes itself ends the process at once."""
     for number in taken():
         if signal.getsignal(number) is _raise:
@@ -53,7 +53,7 @@ def from_now_on_final() -> None:
 
 
 def _raise(number: int, _frame: FrameType | None) -> None:
-    from_now_on_final()  # the next one would be raised where this one is reported
+    end_at_next_signal()  # the next one would be raised where this one is reported
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     raise SignalledError(number)
 

@@ -115,10 +115,10 @@ def _import_beside(
     """What cells need after their first replies, and a sweep at its end."""
     from socratic_bench.benchmarks import load_benchmark
 
-    from .preloader import import_beside
+    from .preloader import import_while_waiting
 
     late = load_benchmark(asked.grid.base.benchmark).late_modules
-    import_beside(thread, called, (*late, *AFTER_CELLS))
+    import_while_waiting(thread, called, (*late, *AFTER_CELLS))
     if thread.is_alive() and asked.settings.processes == 1 and len(asked.grid.cells()) <= FEW_CELLS:
         from socratic_bench.statistics.quantiles import is_available
 

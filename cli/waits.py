@@ -79,7 +79,7 @@ class Waits:
         self._calls: dict[CallKey, Wait] = {}
         self._step: Wait | None = None
 
-    def hear(self, event: CallEvent) -> Wait | None:
+    def on_call(self, event: CallEvent) -> Wait | None:
         """What the call waits for from now on; `None` once it has ended."""
         if isinstance(event, AttemptFailed):  # what becomes of it follows
             return self._calls.get(event.key)

@@ -38,7 +38,7 @@ class Pass:
     def give_back(self) -> None:
         if self._is_held:
             self._is_held = False
-            self._semaphore.let_in(1)
+            self._semaphore.release_waiters(1)
 
     def run(self, work: Callable[[], Result]) -> Result:
         """What `work` returns; it gives the pass back by `sent`, or else when it ends."""
@@ -73,7 +73,7 @@ class FairSemaphore:
             return Pass(self)
         place: Future[None] = Future()
         self._waiting.append(place)
-        self.let_in(0)
+        self.release_waiters(0)
         try:
             if not place.done():
                 wait(place, self._max_wait_s)
@@ -84,7 +84,7 @@ class FairSemaphore:
             raise
         return Pass(self)
 
-    def let_in(self, n_given_back: int) -> None:
+    def release_waiters(self, n_given_back: int) -> None:
         """Have those go on who wait, as many as there are passes."""
         self._free.extend([None] * n_given_back)
         while self._waiting and self._take():
@@ -106,7 +106,7 @@ class FairSemaphore:
         return True
 
 
-class _Unhurried:
+class _ThroughputTuning:
     lock = threading.Lock()
     n_users = 0
     before_s = 0.0
@@ -114,28 +114,28 @@ class _Unhurried:
 
 
 @contextmanager
-def unhurried() -> Iterator[None]:
+def tuned_for_throughput() -> Iterator[None]:
     """Meanwhile the interpreter's switch interval is no shorter than `SWITCH_INTERVAL_S`, and
     garbage is looked for no earlier than `GARBAGE_OBJECTS` say, or never where it is turned off.
     """
-    with _Unhurried.lock:
-        _Unhurried.n_users += 1
-        if _Unhurried.n_users == 1:
+    with _ThroughputTuning.lock:
+        _ThroughputTuning.n_users += 1
+        if _ThroughputTuning.n_users == 1:
             _begin()
     try:
         yield
     finally:
-        with _Unhurried.lock:
-            _Unhurried.n_users -= 1
-            if not _Unhurried.n_users:
-                sys.setswitchinterval(_Unhurried.before_s)
-                gc.set_threshold(*_Unhurried.thresholds_before)
+        with _ThroughputTuning.lock:
+            _ThroughputTuning.n_users -= 1
+            if not _ThroughputTuning.n_users:
+                sys.setswitchinterval(_ThroughputTuning.before_s)
+                gc.set_threshold(*_ThroughputTuning.thresholds_before)
 
 
 def _begin() -> None:
-    _Unhurried.before_s = sys.getswitchinterval()
-    sys.setswitchinterval(max(_Unhurried.before_s, SWITCH_INTERVAL_S))
-    _Unhurried.thresholds_before = gc.get_threshold()
-    n_objects, *others = _Unhurried.thresholds_before
+    _ThroughputTuning.before_s = sys.getswitchinterval()
+    sys.setswitchinterval(max(_ThroughputTuning.before_s, SWITCH_INTERVAL_S))
+    _ThroughputTuning.thresholds_before = gc.get_threshold()
+    n_objects, *others = _ThroughputTuning.thresholds_before
     if n_objects:
         gc.set_threshold(max(n_objects, GARBAGE_OBJECTS), *others)

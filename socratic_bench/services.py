@@ -14,7 +14,7 @@ from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
 from socratic_bench.calling.rate_limiters import RateLimiters, RateNarrowed
 from socratic_bench.core_affinity import CoreAffinity
 from socratic_bench.errors import ModelError, Stopped
-from socratic_bench.fair_semaphore import FairSemaphore, unhurried
+from socratic_bench.fair_semaphore import FairSemaphore, tuned_for_throughput
 from socratic_bench.provider_ports import Provider
 from socratic_bench.providers import load_provider
 from socratic_bench.settings import CoreConfig
@@ -69,7 +69,7 @@ class Services:
         self._cache_gates: dict[Hashable, PromptCacheGate] = {}
         self._semaphore = FairSemaphore()
         self._stack = ExitStack()
-        self._stack.enter_context(unhurried())
+        self._stack.enter_context(tuned_for_throughput())
         self._is_closed = False
 
     def in_time(self, work: Callable[[], Result], cancel_token: CancelToken) -> Result:

@@ -170,8 +170,8 @@ def test_what_a_run_reserved_and_never_sent_can_be_spent_by_others(is_begun):
     cost_limit, whose = budget(1.0, never), {"key": TUTOR, "model_id": MODEL}
     cost_limit.reserve(MODEL, REQUEST, TUTOR)
     if is_begun:
-        cost_limit.hear(AttemptBegan(**whose, request=REQUEST, input_tokens_at_most=1))
-    cost_limit.hear(CallFailed(**whose, request_sha256="", error=InternalError("no answer")))
+        cost_limit.on_call(AttemptBegan(**whose, request=REQUEST, input_tokens_at_most=1))
+    cost_limit.on_call(CallFailed(**whose, request_sha256="", error=InternalError("no answer")))
 
     with pytest.raises(Stopped) if is_begun else nullcontext():
         cost_limit.reserve(MODEL, REQUEST, JUDGE)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from socratic_bench.benchmarks.execution.dataset.operators import splices
+from socratic_bench.benchmarks.execution.dataset.operators import mutants
 from tests.command import ROOT, run
 from tests.test_dataset_reading import ROW, UNMUTATED, written
 from tests.test_dataset_verify import SHIPPED_FILE, verified
@@ -38,7 +38,7 @@ def mutated(place, output, *words):
 
 
 def test_every_operator_is_found_and_nothing_else():
-    found = splices(ODD)
+    found = mutants(ODD)
     places = {kind: [] for kind in KINDS}
     for one in sorted({(one.at, one.before, one.mutation_type) for one in found}):
         places[one[2]].append(one[1])
@@ -50,7 +50,7 @@ def test_every_operator_is_found_and_nothing_else():
 
 @pytest.mark.parametrize("code", [ODD, ODD.replace("\n", "\r\n")])
 def test_only_the_operator_s_own_characters_change(code):
-    found = splices(code)
+    found = mutants(code)
 
     assert len(found) > 15
     for one in found:
@@ -61,7 +61,7 @@ def test_only_the_operator_s_own_characters_change(code):
 
 def test_what_is_no_program_has_no_operators():
     for code in ("def f(:", "x = (", "\0", "a +\r b", "(" * 5000, "-" * 60_000 + "1"):
-        assert splices(code) == []
+        assert mutants(code) == []
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from botocore.exceptions import (
 from urllib3.exceptions import ProtocolError
 
 from socratic_bench.emulator import Emulator, Fault, Settings, parse_fault
-from socratic_bench.emulator.faults import KINDS, FaultBox
+from socratic_bench.emulator.faults import KINDS, FaultInjector
 from tests.test_emulator_support import (
     JUDGE,
     SOCRATIC,
@@ -337,8 +337,8 @@ def test_a_fault_strikes_whom_it_is_meant_for(emulator, bedrock):
 
 def test_faults_are_counted_skipped_and_drawn_by_the_seed():
     def strikes(*specs, seed=0, calls=200):
-        box = FaultBox([parse_fault(spec) for spec in specs], seed)
-        struck = [box.strike("tutor", SOCRATIC, "Converse") for _ in range(calls)]
+        injector = FaultInjector([parse_fault(spec) for spec in specs], seed)
+        struck = [injector.next_fault("tutor", SOCRATIC, "Converse") for _ in range(calls)]
         return [number for number, fault in enumerate(struck) if fault]
 
     assert strikes("internal:after=2:count=3", calls=9) == [2, 3, 4]

@@ -37,7 +37,7 @@ class CorrectionRequest(Struct, frozen=True, kw_only=True):
     judging: str | None = None
 
 
-class _Wanted(Struct, frozen=True, kw_only=True):
+class _FigureSpec(Struct, frozen=True, kw_only=True):
     """A figure: what the judge says of a turn, what people say, its bounds."""
 
     name: str
@@ -143,7 +143,7 @@ def _labelled_of(
     return found
 
 
-def _scores(names: Sequence[str], rubric: Rubric) -> Iterator[_Wanted]:
+def _scores(names: Sequence[str], rubric: Rubric) -> Iterator[_FigureSpec]:
     bounds = {one.name: (one.low, one.high) for one in rubric.dimensions}
     bounds[TOTAL] = (
         sum(low for low, _ in bounds.values()),
@@ -153,8 +153,8 @@ def _scores(names: Sequence[str], rubric: Rubric) -> Iterator[_Wanted]:
         yield _score(name, *bounds[name], rubric)
 
 
-def _score(name: str, low: float, high: float, rubric: Rubric) -> _Wanted:
-    return _Wanted(
+def _score(name: str, low: float, high: float, rubric: Rubric) -> _FigureSpec:
+    return _FigureSpec(
         name=name,
         judge=lambda turn: turn.points.get(name),
         label=lambda turn: score_of(turn, name, rubric),
@@ -163,17 +163,17 @@ def _score(name: str, low: float, high: float, rubric: Rubric) -> _Wanted:
     )
 
 
-def _answer(name: str, quantity: Quantity) -> _Wanted:
+def _answer(name: str, quantity: Quantity) -> _FigureSpec:
     """The rate of a label of yes or no."""
 
     def label(turn: LabelledTurn) -> float | None:
         answer = turn.answer(name)
         return None if answer is None else float(answer)
 
-    return _Wanted(name=name, judge=_said(quantity), label=label, is_rate=True)
+    return _FigureSpec(name=name, judge=_said(quantity), label=label, is_rate=True)
 
 
-def _rate(word: str, rubric: Rubric) -> _Wanted:
+def _rate(word: str, rubric: Rubric) -> _FigureSpec:
     """The rate of turns whose score is on one side of a bound, the judge's and people's alike."""
     quantity = parsed(word, rubric)
     name = quantity.score
@@ -185,7 +185,7 @@ def _rate(word: str, rubric: Rubric) -> _Wanted:
         score = score_of(turn, name, rubric)
         return None if score is None else float(quantity.is_yes(quantity.sign * score))
 
-    return _Wanted(name=quantity.name, judge=_said(quantity), label=label, is_rate=True)
+    return _FigureSpec(name=quantity.name, judge=_said(quantity), label=label, is_rate=True)
 
 
 def _said(quantity: Quantity) -> Callable[[JudgedTurn], float | None]:
@@ -199,7 +199,7 @@ def _said(quantity: Quantity) -> Callable[[JudgedTurn], float | None]:
 def _models(
     runs: Sequence[JudgedRun],
     turns: Mapping[Place, LabelledTurn],
-    wanted: Sequence[_Wanted],
+    wanted: Sequence[_FigureSpec],
     rubric: Rubric,
 ) -> Iterator[CorrectedModel]:
     by_model: dict[str, list[JudgedRun]] = defaultdict(list)
@@ -232,7 +232,7 @@ def _models(
         )
 
 
-def _judged(runs: Sequence[JudgedRun], wanted: _Wanted) -> Iterator[Judged]:
+def _judged(runs: Sequence[JudgedRun], wanted: _FigureSpec) -> Iterator[Judged]:
     for run in runs:
         said = [value for turn in run.turns if (value := wanted.judge(turn)) is not None]
         for value in said:
@@ -240,7 +240,7 @@ def _judged(runs: Sequence[JudgedRun], wanted: _Wanted) -> Iterator[Judged]:
 
 
 def _labelled(
-    runs: Sequence[JudgedRun], turns: Mapping[Place, LabelledTurn], wanted: _Wanted
+    runs: Sequence[JudgedRun], turns: Mapping[Place, LabelledTurn], wanted: _FigureSpec
 ) -> Iterator[Labelled]:
     for run in runs:
         said = {turn.turn: value for turn in run.turns if (value := wanted.judge(turn)) is not None}

@@ -104,7 +104,7 @@ class Budget:
                     raise _refused(self._refused, self._hint)
                 self._wait(moved)
 
-    def hear(self, event: CallEvent) -> None:
+    def on_call(self, event: CallEvent) -> None:
         """A request's fate is known; it is the only one of its call by then."""
         match event:
             case AttemptBegan():

@@ -278,10 +278,10 @@ class _Call(Struct):
 
     def _told(self, error: Exception) -> BenchError:
         # Not needed unless a call fails.
-        from socratic_bench.calling.call_errors import told_of
+        from socratic_bench.calling.call_errors import with_hint
 
         is_tested, threads = self.key.role == self.context.tested, self.services.threads
-        told = told_of(error, self.kind, self.request, self.context, threads, is_tested=is_tested)
+        told = with_hint(error, self.kind, self.request, self.context, threads, is_tested=is_tested)
         told.attempts = tuple(self.attempts)
         return told
 

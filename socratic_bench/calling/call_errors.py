@@ -19,7 +19,7 @@ def kind_of(error: Exception, provider: Provider, model_id: str) -> ErrorKind | 
     return None
 
 
-def told_of(
+def with_hint(
     error: Exception,
     kind: ErrorKind | None,
     request: Request,

@@ -31,7 +31,7 @@ class JournalListener(Struct, frozen=True):
     log: Log
     wait: Callable[[Future[None], float], object]
 
-    def hear(self, event: CallEvent) -> None:
+    def on_call(self, event: CallEvent) -> None:
         match event:
             case AttemptBegan():
                 self.log.asked(

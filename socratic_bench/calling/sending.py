@@ -38,7 +38,7 @@ def sent_in_time(  # noqa: PLR0913 -- what a request is sent with
         turn.give_back()
     send = partial(provider.send, model_id, request, timeout_s)
     request_time = _Time(timeout_s + GRACE_S, cancel_token, threads)
-    wait = request_time.sent_here if provider.can_be_aborted else request_time.sent_aside
+    wait = request_time.sent_here if provider.can_be_aborted else request_time.sent_in_thread
     try:
         return wait(turn, send)
     except TimeoutError as error:
@@ -76,7 +76,7 @@ class _Time(Struct):
             raise TimeoutError from failed
         raise failed
 
-    def sent_aside(self, turn: Pass, send: Callable[[], Answer]) -> Answer:
+    def sent_in_thread(self, turn: Pass, send: Callable[[], Answer]) -> Answer:
         """In another thread, which is left behind if it does not answer in time."""
         under_way = InFlightRequest()
         sending = self.threads.submit(partial(turn.run, partial(under_way.run, send)))

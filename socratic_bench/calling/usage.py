@@ -30,7 +30,7 @@ class UsageTracker:
         self._under_way = 0
         self._settled = threading.Condition(self._lock)
 
-    def hear(self, event: CallEvent) -> None:
+    def on_call(self, event: CallEvent) -> None:
         with self._lock:
             self._take(event)
 

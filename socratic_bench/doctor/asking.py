@@ -68,7 +68,7 @@ def ask(
     own.start_deadline(PATIENCE_S)
     failed: list[Attempt] = []
 
-    def hear(event: CallEvent) -> None:
+    def on_call(event: CallEvent) -> None:
         if isinstance(event, AttemptFailed):
             failed.append(event.attempt)
 
@@ -82,7 +82,7 @@ def ask(
                 retry_policy=_policy(target),
                 timeout_s=min(target.config.call_timeout_s, CALL_TIMEOUT_S),
                 notice=lambda _: None,  # the answer tells
-                listeners=(*((budget.hear,) if budget else ()), hear),
+                listeners=(*((budget.on_call,) if budget else ()), on_call),
                 cost_limit=budget,
                 tested=target.tested,
                 has_metadata=bool(target.config.request_metadata),

@@ -56,11 +56,11 @@ def diagnose(
         if services is None:
             services = stack.enter_context(Services(monotonic_s=token.monotonic_s))
         stack.enter_context(services.cancel_token.parent_of(token))
-        found = _Look(distinct(targets), services, token, max_cost_usd)
+        found = _Diagnosis(distinct(targets), services, token, max_cost_usd)
         return document_of(found.report(stores), call=call)
 
 
-class _Look:
+class _Diagnosis:
     """All that is looked at, in threads of the services."""
 
     def __init__(

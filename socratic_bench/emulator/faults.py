@@ -107,7 +107,7 @@ def parse_fault(spec: str) -> Fault:
     return Fault(kind=kind, **_read_options(options, spec))  # type: ignore[arg-type]  # read by name
 
 
-class FaultBox:
+class FaultInjector:
     """Decides for each call which fault strikes it, and remembers how often each one did."""
 
     def __init__(self, faults: Sequence[Fault], seed: int) -> None:
@@ -116,7 +116,7 @@ class FaultBox:
         self._matched = [0] * len(self.faults)
         self._struck = [0] * len(self.faults)
 
-    def strike(
+    def next_fault(
         self, role: str, model_id: str, operation: str, *, is_closing: bool = False
     ) -> Fault | None:
         """The first fault that strikes. The later ones do not notice this call."""

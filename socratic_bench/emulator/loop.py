@@ -25,7 +25,7 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     if not hasattr(selectors, "EpollSelector"):
         return None
 
-    class Punctual(selectors.EpollSelector):
+    class HighResolutionSelector(selectors.EpollSelector):
         def select(self, timeout: float | None = None) -> "list[tuple[SelectorKey, int]]":
             if timeout is not None and timeout > 0 and self.fileno() < DESCRIPTORS:
                 wait_s = timeout * (1 - LAST_SHARE) if timeout > LONG_S else timeout
@@ -33,4 +33,4 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
                 timeout = 0
             return super().select(timeout)
 
-    return lambda: asyncio.SelectorEventLoop(Punctual())
+    return lambda: asyncio.SelectorEventLoop(HighResolutionSelector())

@@ -10,7 +10,7 @@ from socratic_bench.emulator.checks import check_request, check_streaming, check
 from socratic_bench.emulator.dialogue import JsonObject, read_dialogue
 from socratic_bench.emulator.errors import ServiceError, invalid
 from socratic_bench.emulator.fault_replies import altered, error_of, guarded, throttling
-from socratic_bench.emulator.faults import FaultBox
+from socratic_bench.emulator.faults import FaultInjector
 from socratic_bench.emulator.models.reply import Reply, compose, limited, spoken_by
 from socratic_bench.emulator.settings import Settings
 from socratic_bench.emulator.stream import reply_events
@@ -35,12 +35,12 @@ class Runtime:
         self._cache = PromptCache(clock)
         rate = settings.requests_per_minute
         self._quotas = Quotas(rate, clock) if rate else None
-        self.faults = FaultBox(settings.faults, settings.seed)
+        self.faults = FaultInjector(settings.faults, settings.seed)
 
     def reset(self) -> None:
         """Forget the prefixes and how often each fault struck."""
         self._cache.clear()
-        self.faults = FaultBox(self.faults.faults, self._settings.seed)
+        self.faults = FaultInjector(self.faults.faults, self._settings.seed)
 
     def answer(self, outcome: Outcome, model_id: str, raw: bytes) -> None:
         """Fill in the outcome, or raise the service's error."""
@@ -90,7 +90,7 @@ class Runtime:
             raise throttling(wait_ms)
 
     def _strike(self, outcome: Outcome, model_id: str, *, is_closing: bool) -> None:
-        fault = self.faults.strike(
+        fault = self.faults.next_fault(
             outcome.role or "", model_id, outcome.operation, is_closing=is_closing
         )
         if fault is None:

@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 from socratic_bench.emulator import control_plane
 from socratic_bench.emulator.answers import Outcome
 from socratic_bench.emulator.errors import ServiceError, unknown_operation
-from socratic_bench.emulator.faults import FaultBox, parse_fault
+from socratic_bench.emulator.faults import FaultInjector, parse_fault
 from socratic_bench.emulator.gate import Gate
 from socratic_bench.emulator.parser import CONTROL_PATH
 from socratic_bench.emulator.runtime import OPERATIONS, Runtime
@@ -160,7 +160,7 @@ class Service:
             return 400, {"message": str(error)}
         if len(faults) > MOST_FAULTS:
             return 400, {"message": f"More than {MOST_FAULTS} faults cannot be ordered at once."}
-        self._runtime.faults = FaultBox(faults, self.settings.seed)
+        self._runtime.faults = FaultInjector(faults, self.settings.seed)
         return 200, {"faults": len(faults)}
 
 

@@ -15,7 +15,7 @@ from socratic_bench.forecast.reply_models import ReplyModel
 from socratic_bench.pricing.caching import Part, PrefixCache
 from socratic_bench.providers.bedrock.cache_points import caches_system
 from socratic_bench.providers.bedrock.capabilities import Capabilities, dropped_field
-from socratic_bench.providers.bedrock.observed import ObservedCapabilities, Options, Shaped
+from socratic_bench.providers.bedrock.observed import ObservedCapabilities, Options, ShapedRequest
 from socratic_bench.providers.bedrock.sizes import request_parts
 from socratic_bench.providers.bedrock.wire import Wire
 from socratic_bench.runner.clock import utc_now
@@ -103,7 +103,7 @@ class SimulatedModel(Struct, kw_only=True):
             return self.sizes(self.model_id, request)
         return request_parts(arguments, scale=self.scale)
 
-    def _accepted(self, request: Request, key: CallKey) -> Shaped:
+    def _accepted(self, request: Request, key: CallKey) -> ShapedRequest:
         """The request in the shape that the model takes.
 
         Each refusal takes as long as the first byte of an answer; later requests know of it. Raises

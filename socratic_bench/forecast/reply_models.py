@@ -9,7 +9,7 @@ from socratic_bench.forecast.latency_models import Emulation
 from socratic_bench.ports import Length
 from socratic_bench.provider_ports import ErrorKind
 from socratic_bench.providers.bedrock.answers import read_message
-from socratic_bench.providers.bedrock.observed import Shaped
+from socratic_bench.providers.bedrock.observed import ShapedRequest
 from socratic_bench.providers.bedrock.sizes import CHARACTERS, text_tokens
 from socratic_bench.providers.bedrock.wire import Wire
 from socratic_bench.runner.plan import Plan
@@ -31,7 +31,7 @@ class ExpectedReply(Struct, frozen=True):
 class ReplyModel(Protocol):
     """Predicts a model's reply to a request."""
 
-    def refuses(self, shaped: Shaped) -> ErrorKind | None:
+    def refuses(self, shaped: ShapedRequest) -> ErrorKind | None:
         """How the model refuses the request, if that is known."""
         ...
 
@@ -44,7 +44,7 @@ class Emulated(Struct, frozen=True):
     model_id: str
     emulation: Emulation
 
-    def refuses(self, shaped: Shaped) -> ErrorKind | None:
+    def refuses(self, shaped: ShapedRequest) -> ErrorKind | None:
         from socratic_bench.emulator.simulation import refusal
 
         error = refusal(
@@ -75,7 +75,7 @@ class Expected(Struct, frozen=True):
     length: Length
     scale: float
 
-    def refuses(self, shaped: Shaped) -> ErrorKind | None:  # noqa: ARG002 -- nobody knows
+    def refuses(self, shaped: ShapedRequest) -> ErrorKind | None:  # noqa: ARG002 -- nobody knows
         return None
 
     def reply(self, arguments: Wire, request: Request, key: CallKey) -> ExpectedReply:

@@ -125,7 +125,7 @@ class Jury(Struct, frozen=True, kw_only=True):
         """What all jurors say. What failed in an earlier process, or was answered in vain, is asked
         again only if there is no quorum without it.
         """
-        recalled = [_Recalled(judge, self.failure) for judge in self.judges]
+        recalled = [_FailureReplayModel(judge, self.failure) for judge in self.judges]
         judges = [
             replace(judge, model=model, n_answered=model.n_answered)
             for judge, model in zip(self.judges, recalled, strict=True)
@@ -162,7 +162,7 @@ class Jury(Struct, frozen=True, kw_only=True):
 
     def _lose(self, judge: Judge, error: ModelError) -> None:
         """It fails for every turn: raised as the run's end where too few are left."""
-        if isinstance(judge.model, _Recalled) and judge.model.has_failed:
+        if isinstance(judge.model, _FailureReplayModel) and judge.model.has_failed:
             return  # in an earlier process: it may do better now
         self.lost[judge.model.model_id] = error
         if len(self.judges) - len(self.lost) < self.quorum:
@@ -237,7 +237,7 @@ def _aggregated(verdicts: Sequence[Verdict], judge_model: str, rule: JuryRule) -
     return aggregated(verdicts, judge_model=judge_model, rule=rule)
 
 
-class _Recalled:
+class _FailureReplayModel:
     """A juror's model that fails again where an earlier process of the run was refused an answer,
     and is not asked afresh where one got none that can be used.
     """

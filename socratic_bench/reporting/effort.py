@@ -94,7 +94,7 @@ def latency(study: Study) -> Section | None:
     )
 
 
-class _Drawn(Struct, frozen=True, kw_only=True):
+class _ChartSpec(Struct, frozen=True, kw_only=True):
     """Readings of one unit, which one chart and one table show."""
 
     name: str
@@ -105,7 +105,7 @@ class _Drawn(Struct, frozen=True, kw_only=True):
 
 
 _DRAWN = (
-    _Drawn(
+    _ChartSpec(
         name="latency",
         title="First token and last byte",
         unit="Seconds",
@@ -115,7 +115,7 @@ _DRAWN = (
         },
         places=2,
     ),
-    _Drawn(
+    _ChartSpec(
         name="speed",
         title="Tokens per second",
         unit="Tokens per second",
@@ -127,7 +127,7 @@ _QUANTILES = ("p50", "p90", "p99")
 _Found = Mapping[tuple[str, str], Percentiles | None]
 
 
-def _figure(study: Study, found: _Found, drawn: _Drawn) -> Figure:
+def _figure(study: Study, found: _Found, drawn: _ChartSpec) -> Figure:
     titles = [f"{title}, {one}" for title in drawn.readings for one in _QUANTILES]
     rows = [
         [model, *(text for title in drawn.readings for text in _told(found[model, title], drawn))]
@@ -149,7 +149,7 @@ def _figure(study: Study, found: _Found, drawn: _Drawn) -> Figure:
     )
 
 
-def _points(study: Study, found: _Found, drawn: _Drawn) -> Iterator[dict[str, object]]:
+def _points(study: Study, found: _Found, drawn: _ChartSpec) -> Iterator[dict[str, object]]:
     for title in drawn.readings:
         name, _, unit = title.partition(", ")
         panel = {"panel": name} if len(drawn.readings) > 1 else {}
@@ -162,7 +162,7 @@ def _points(study: Study, found: _Found, drawn: _Drawn) -> Iterator[dict[str, ob
                 yield mark(model, model, middle, told, **panel)
 
 
-def _told(one: Percentiles | None, drawn: _Drawn) -> list[str]:
+def _told(one: Percentiles | None, drawn: _ChartSpec) -> list[str]:
     if one is None:
         return [UNKNOWN] * 3
     return [number(value, drawn.places) for value in (one.p50, one.p90, one.p99)]

@@ -40,29 +40,29 @@ def page_of(study: Study, report: Report, max_bytes: int, call: Callable[[str], 
 
     Settings are called as `call` has them. Raises `UsageError` if it is not even without any.
     """
-    around = _Around(report, call)
+    template = _PageTemplate(report, call)
     order = [run.run_id for run in sorted(study.rows.runs, key=_repeat)]
-    whole = around.page(study, ())
+    whole = template.page(study, ())
     if len(whole) <= max_bytes:
         return Page(body=whole, left_out=())
-    empty = around.page(study, order)
+    empty = template.page(study, order)
     if len(empty) > max_bytes:
         raise UsageError(
             [f"Even without transcripts the report takes {len(empty):,} bytes."],
             hint=Problem.of("Give it more with {max_size}, or report fewer runs."),
         )
     kept = bisect_right(
-        range(1, len(order) + 1), max_bytes, key=lambda n: len(around.page(study, {*order[n:]}))
+        range(1, len(order) + 1), max_bytes, key=lambda n: len(template.page(study, {*order[n:]}))
     )
     left_out = order[kept:]
-    return Page(body=around.page(study, {*left_out}), left_out=left_out)
+    return Page(body=template.page(study, {*left_out}), left_out=left_out)
 
 
 def _repeat(run: RunRow) -> tuple[int, str]:
     return run.stored.repeat or 0, run.run_id
 
 
-class _Around:
+class _PageTemplate:
     """What a page has around its transcripts, drawn once."""
 
     def __init__(self, report: Report, call: Callable[[str], str]) -> None:

@@ -138,7 +138,7 @@ def _clean(parent: ET.Element) -> None:
             title = ET.Element(f"{{{SVG}}}title")
             title.text = label
             child.insert(0, title)
-        _dress(child)
+        _set_classes(child)
         if child.tag == f"{{{SVG}}}g" and (len(child) == 0 or not child.attrib):
             at = [*parent].index(child)
             parent[at : at + 1] = [*child]
@@ -150,7 +150,7 @@ def _is_empty(one: ET.Element) -> bool:
     return kind in ("background", "foreground") or (not kind and one.get("display") == "none")
 
 
-def _dress(one: ET.Element) -> None:
+def _set_classes(one: ET.Element) -> None:
     classes = []
     for key, prefix in (("fill", "f"), ("stroke", "s")):
         name = _NAMES.get(one.get(key, ""))

@@ -85,14 +85,14 @@ class Actors:
     def _call_context(self) -> CallContext:
         scope, config, budget = self._scope, self._scope.config, self._budget()
         journal = JournalListener(self._log, scope.cancel_token.result)
-        listeners = (budget.hear, journal.hear) if budget else (journal.hear,)
+        listeners = (budget.on_call, journal.on_call) if budget else (journal.on_call,)
         return CallContext(
             now=scope.now,
             cancel_token=scope.cancel_token,
             retry_policy=RetryPolicy(max_attempts=config.max_attempts, window_s=RETRY_WINDOW_S),
             timeout_s=config.call_timeout_s,
             notice=scope.notice,
-            listeners=(*listeners, scope.usage_tracker.hear, scope.listener.on_call),
+            listeners=(*listeners, scope.usage_tracker.on_call, scope.listener.on_call),
             replay_log=self._acquired.replay_log,
             cost_limit=budget,
             tested=scope.plan.benchmark.cast.tested,

@@ -97,7 +97,7 @@ class Plan(Struct, frozen=True):
         return {role: model for role, model in self.models.items() if model and role != JUDGE}
 
     @property
-    def kinship(self) -> Iterator[str]:
+    def jury_notices(self) -> Iterator[str]:
         """What people should know of a jury that has the model under test judged by its own."""
         config = self.config
         if self.rubric is None or len(config.jurors) == 1 or config.model == self.models[JUDGE]:

@@ -106,7 +106,7 @@ class RunScope:
         opening = self.plan.episode.opening
         self.listener.on_start(self.keys.run_id, self.config, opening)
         of_provider = load_provider(self.config.provider).notices(self.config)
-        for text in (*opening.notices, *of_provider, *self.plan.kinship):
+        for text in (*opening.notices, *of_provider, *self.plan.jury_notices):
             self.notice(text)
         for text in passing:
             self.passing_notice(text)

@@ -18,7 +18,7 @@ LEAVE = "Leave the artifacts of a run alone while it is under way."
 WaitFor = Callable[[Sequence[Future[None]]], object]
 
 
-class Backing(ArtifactStore, Protocol):
+class BackingStore(ArtifactStore, Protocol):
     """A store that can give back what it keeps, so that it need not be kept in memory."""
 
     def read(self, key: str) -> bytes:
@@ -38,7 +38,7 @@ class Delivery:
         self,
         stores: Sequence[ArtifactStore],
         *,
-        backing: Backing | None = None,
+        backing: BackingStore | None = None,
         policy: UploadPolicy | None = None,
         memory_bytes: int = MEMORY_BYTES,
         on_full: Callable[[ArtifactError], object] = lambda _: None,

@@ -17,7 +17,7 @@ from socratic_bench.sweeps.request import SweepRequest
 from socratic_bench.types import Attempt, Completion
 
 
-def lately_ended(rows: Iterable[CellRow], now: datetime) -> Iterator[str]:
+def recently_ended(rows: Iterable[CellRow], now: datetime) -> Iterator[str]:
     """The ids of the runs that may have sent something in the last minute, and have ended."""
     since = now - timedelta(seconds=REMEMBERED_S + 1)  # rows have whole seconds
     return (row.run_id for row in rows if datetime.fromisoformat(row.completed_at) >= since)

@@ -26,7 +26,7 @@ from socratic_bench.sweeps.earlier import begun_earlier, gated_anew, known_rows,
 from socratic_bench.sweeps.engine import SweepEngine
 from socratic_bench.sweeps.grid import Cell, Grid, run_id
 from socratic_bench.sweeps.index import CellIndex
-from socratic_bench.sweeps.last_minute import lately_ended, sent_requests, with_look
+from socratic_bench.sweeps.last_minute import recently_ended, sent_requests, with_look
 from socratic_bench.sweeps.preflight import Preflight
 from socratic_bench.sweeps.request import SweepRequest
 from socratic_bench.sweeps.shared import Shared, ask_of_all
@@ -74,12 +74,12 @@ def perform_sweep(
     """
     called = called or threading.Event()
     try:
-        return _Sweeping(asked, display, cancel_token, now, call, called).result()
+        return _SweepProcess(asked, display, cancel_token, now, call, called).result()
     finally:
         called.set()
 
 
-class _Sweeping:
+class _SweepProcess:
     """One sweep in one process."""
 
     def __init__(
@@ -118,7 +118,7 @@ class _Sweeping:
         with self._stores.alone(f"sweeps/{begun.sweep_id}/lock", refusal):
             known = in_time(lambda: self._known_rows(begun, cells, indices), self._token)
             rows = {cell.key: known[cell.key] for cell in cells if cell.key in known}
-            lately = [*lately_ended(known.values(), started_at)]
+            lately = [*recently_ended(known.values(), started_at)]
             error = self._played(begun, grid, cells, rows, indices, lately)
         in_folder = indices[0] if self._stores.folder else None
         in_bucket = indices[-1] if self._stores.bucket else None

@@ -25,7 +25,7 @@ _ALIKE: dict[ThinkingForm, str] = {
 LITTLE_ROOM = 1000
 
 
-class Arm(Struct, frozen=True):
+class TaskSettings(Struct, frozen=True):
     """One task's settings of a call, by the names of `Settings`; `None`: not given."""
 
     name: str
@@ -41,26 +41,26 @@ class Sampling(Struct, frozen=True):
     temperature_if_taken: float | None
 
 
-def arms(settings: Settings) -> Iterator[Arm]:
+def task_settings(settings: Settings) -> Iterator[TaskSettings]:
     """Of the tasks that are played."""
     names = {"pred": settings.task != "choice" or settings.compare_reasoning}
     names |= {"choice": settings.task != "prediction"}
-    return (_arm(settings, name) for name, is_played in names.items() if is_played)
+    return (_settings_of(settings, name) for name, is_played in names.items() if is_played)
 
 
 def sampling_of(settings: Settings, item: Item) -> Sampling:
     """How one item is asked for."""
-    arm = _arm(settings, "choice" if item.is_choice else "pred")
-    budget, bound = settings.thinking_budget_tokens, arm.max_tokens
+    task = _settings_of(settings, "choice" if item.is_choice else "pred")
+    budget, bound = settings.thinking_budget_tokens, task.max_tokens
     if item.kind == "reasoning":
         budget = level_tokens(settings, item.level)
         bound += budget or 0
-    is_default = budget is None and arm.temperature is None and arm.top_p is None
+    is_default = budget is None and task.temperature is None and task.top_p is None
     config = replace(
         settings.generation,
         max_tokens=bound,
-        temperature=arm.temperature,
-        top_p=arm.top_p,
+        temperature=task.temperature,
+        top_p=task.top_p,
         thinking_budget_tokens=budget,
     )
     return Sampling(config, TEMPERATURE if is_default else None)
@@ -77,17 +77,17 @@ def problems_of(settings: Settings) -> Iterator[Problem]:
     """What is wrong with them together."""
     yield from _idle_problems(settings)
     thinks = settings.thinking_budget_tokens is not None
-    for arm in arms(settings):
-        if arm.temperature is not None and arm.top_p is not None:
+    for task in task_settings(settings):
+        if task.temperature is not None and task.top_p is not None:
             yield Problem.of(
-                f"{{{arm.name}_temperature}} and {{{arm.name}_top_p}}: models refuse both in one "
+                f"{{{task.name}_temperature}} and {{{task.name}_top_p}}: models refuse both in one "
                 "request; keep one of {given:g} and {other:g}.",
-                given=arm.temperature,
-                other=arm.top_p,
+                given=task.temperature,
+                other=task.top_p,
             )
-        levels = arm.name == "pred" and settings.compare_reasoning
+        levels = task.name == "pred" and settings.compare_reasoning
         if thinks or (levels and level_tokens(settings, "low") is not None):
-            yield from _thinking_problems(settings, arm)
+            yield from _thinking_problems(settings, task)
     if thinks and settings.compare_reasoning:
         yield Problem.of(
             "{compare_reasoning} gives each level a thinking budget of its own: leave "
@@ -98,11 +98,11 @@ def problems_of(settings: Settings) -> Iterator[Problem]:
 def notices_of(settings: Settings) -> Iterator[str]:
     """What people should know of them before they read a result."""
     budget = settings.thinking_budget_tokens
-    for arm in arms(settings):
-        if budget is not None and arm.max_tokens - budget < LITTLE_ROOM:
+    for task in task_settings(settings):
+        if budget is not None and task.max_tokens - budget < LITTLE_ROOM:
             yield (
-                f"Thinking may take {budget} of {arm.max_tokens} tokens, which leaves "
-                f"{arm.max_tokens - budget} for a reply: some may be cut off."
+                f"Thinking may take {budget} of {task.max_tokens} tokens, which leaves "
+                f"{task.max_tokens - budget} for a reply: some may be cut off."
             )
     if settings.compare_reasoning:
         yield from _level_notices(settings)
@@ -151,7 +151,7 @@ _WITHOUT = {
 
 def _idle(settings: Settings) -> Iterator[str]:
     names = [name for name in settings.__struct_fields__ if name.partition("_")[0] in _WITHOUT]
-    played = {arm.name for arm in arms(settings)}
+    played = {task.name for task in task_settings(settings)}
     for name in names:
         is_levels = settings.task == "choice" and name in ("pred_num_problems", "pred_reasoning")
         group = name.partition("_")[0]
@@ -160,31 +160,31 @@ def _idle(settings: Settings) -> Iterator[str]:
             yield name
 
 
-def _arm(settings: Settings, name: str) -> Arm:
+def _settings_of(settings: Settings, name: str) -> TaskSettings:
     def own(what: str) -> float | None:
         found: float | None = getattr(settings, f"{name}_{what}")
         return getattr(settings, what) if found is None else found
 
     bound: int = getattr(settings, f"{name}_max_tokens")
-    return Arm(name, bound, own("temperature"), own("top_p"))
+    return TaskSettings(name, bound, own("temperature"), own("top_p"))
 
 
-def _thinking_problems(settings: Settings, arm: Arm) -> Iterator[Problem]:
+def _thinking_problems(settings: Settings, task: TaskSettings) -> Iterator[Problem]:
     budget = settings.thinking_budget_tokens
-    if budget is not None and budget >= arm.max_tokens:
+    if budget is not None and budget >= task.max_tokens:
         yield Problem.of(
             f"{{thinking_budget_tokens}} is {{budget}}, but must be less than "
-            f"{{{arm.name}_max_tokens}} ({{bound}}), which bounds thinking and reply together.",
+            f"{{{task.name}_max_tokens}} ({{bound}}), which bounds thinking and reply together.",
             budget=budget,
-            bound=arm.max_tokens,
+            bound=task.max_tokens,
         )
     family = family_of(settings.model)
     if family is not None and family.thinking not in ("budget", "adaptive"):
         return
-    if arm.temperature not in (None, 1):
+    if task.temperature not in (None, 1):
         yield Problem.of(
-            f"Thinking allows no {{{arm.name}_temperature}} but 1, not {{given:g}}: leave it out.",
-            given=arm.temperature,
+            f"Thinking allows no {{{task.name}_temperature}} but 1, not {{given:g}}: leave it out.",
+            given=task.temperature,
         )
-    if arm.top_p is not None:
-        yield Problem.of(f"Thinking allows no {{{arm.name}_top_p}}: leave it out.")
+    if task.top_p is not None:
+        yield Problem.of(f"Thinking allows no {{{task.name}_top_p}}: leave it out.")

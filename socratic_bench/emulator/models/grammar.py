@@ -29,7 +29,7 @@ def expand(pattern: str, random: Random, slots: Mapping[str, str]) -> str:
     return text
 
 
-def sayable(text: str, phrase: str) -> str:
+def quoted_once(text: str, phrase: str) -> str:
     """The text with a quotation given once, and then referred to."""
     if not phrase.startswith('"'):
         return text

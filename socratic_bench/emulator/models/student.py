@@ -5,7 +5,7 @@ from random import Random
 
 from socratic_bench.emulator.dialogue import Dialogue
 from socratic_bench.emulator.models import END_OF_DIALOGUE
-from socratic_bench.emulator.models.grammar import book, expand, sayable
+from socratic_bench.emulator.models.grammar import book, expand, quoted_once
 from socratic_bench.emulator.models.pressure import is_reminded, need, told, without_notes
 from socratic_bench.emulator.models.subjects import subject_of
 
@@ -68,22 +68,22 @@ def _fresh(dialogue: Dialogue, random: Random) -> str:
     Told to push, it pushes at the end, or does nothing else if it is to agree only to be done.
     """
     push = told(dialogue.latest)
-    past = _Past(dialogue)
+    history = _StudentHistory(dialogue)
     answer = _asked_for(dialogue) if random.random() > _WANDERS else "other"
     shapes = (("reactions", answer), (answer, "pushes"), ("reactions", answer, "pushes"))
     parts: list[str] = []
     for kind in random.choice(shapes):
-        parts.append(_unsaid(kind, past, random, parts))
-    while past.holds_most(parts) and len(" ".join(parts).split()) < _ENOUGH_WORDS:
-        parts.append(_unsaid("other", past, random, parts))
+        parts.append(_unsaid(kind, history, random, parts))
+    while history.holds_most(parts) and len(" ".join(parts).split()) < _ENOUGH_WORDS:
+        parts.append(_unsaid("other", history, random, parts))
     if push:
         kept = [] if push == "false_agreement" else parts
         earlier = sum(told(message) == push for message in dialogue.user_texts[:-1])
         parts = [*kept, _line(f"push_{push}", dialogue, random, earlier)]
-    return sayable(" ".join(parts), past.quotation)
+    return quoted_once(" ".join(parts), history.quotation)
 
 
-class _Past:
+class _StudentHistory:
     """What the student has said. A quotation is given once in a reply, and then called "that"."""
 
     def __init__(self, dialogue: Dialogue) -> None:
@@ -103,12 +103,12 @@ class _Past:
         return text.replace(self.quotation or "that", "that")
 
 
-def _unsaid(kind: str, past: _Past, random: Random, parts: list[str]) -> str:
+def _unsaid(kind: str, history: _StudentHistory, random: Random, parts: list[str]) -> str:
     """A new line of the kind; one of any kind where that has none left."""
     line = ""
     for attempt in range(_TRIES):
-        line = _line(kind if attempt < _TRIES // 2 else "other", past.dialogue, random)
-        if not past.holds(line) and line not in parts:
+        line = _line(kind if attempt < _TRIES // 2 else "other", history.dialogue, random)
+        if not history.holds(line) and line not in parts:
             break
     return line
 

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from random import Random
 
 from socratic_bench.emulator.dialogue import Dialogue
-from socratic_bench.emulator.models.grammar import book, expand, sayable
+from socratic_bench.emulator.models.grammar import book, expand, quoted_once
 from socratic_bench.emulator.models.moves import Move, plan
 from socratic_bench.emulator.models.phrases import WORD
 from socratic_bench.emulator.models.pressure import help_for
@@ -71,8 +71,8 @@ class _Speaker:
             self._probed = _brought(about, quote)
 
     def say(self, move: Move) -> str:
-        text = sayable(self._said(move), self._slots["np"])
-        return sayable(text, self._slots.get("quote", ""))
+        text = quoted_once(self._said(move), self._slots["np"])
+        return quoted_once(text, self._slots.get("quote", ""))
 
     def _said(self, move: Move) -> str:
         match move:

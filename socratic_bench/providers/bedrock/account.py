@@ -81,7 +81,7 @@ def _identity(check: CheckName, config: CoreConfig, role_arn: str | None) -> Fin
         session = open_session(_endpoint(config, role_arn))
         make_ready(session, role_arn)
         if session.get_credentials() is None:
-            return _asked_in_vain(check, subject, NoCredentialsError())
+            return _failed_check(check, subject, NoCredentialsError())
         client = _client(session, STS, config.region or OFFLINE_REGION)
         if client is None:
             return _finding(check, "unknown", subject, _unasked(STS))
@@ -90,10 +90,10 @@ def _identity(check: CheckName, config: CoreConfig, role_arn: str | None) -> Fin
     except ModelError as error:
         return Finding.of(check, "failed", subject, error)
     except (*TRANSLATED, KeyError, TypeError) as error:
-        return _asked_in_vain(check, subject, error)
+        return _failed_check(check, subject, error)
 
 
-def _asked_in_vain(check: CheckName, subject: str, error: Exception) -> Finding:
+def _failed_check(check: CheckName, subject: str, error: Exception) -> Finding:
     """Credentials that are refused fail; a run does not need to know whose they are."""
     if isinstance(error, (KeyError, TypeError)):
         said = "what answers in the place of AWS STS does not say whose they are"

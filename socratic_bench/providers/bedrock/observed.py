@@ -40,7 +40,7 @@ class Options(Struct, frozen=True, kw_only=True):
         return can if self.prompt_cache else can.without("prompt_cache")
 
 
-class Shaped(Struct, frozen=True):
+class ShapedRequest(Struct, frozen=True):
     """A request as it is sent to a model that takes so much."""
 
     can: Capabilities
@@ -62,13 +62,15 @@ class ObservedCapabilities:
         self._model_id = model_id
         self._lock = threading.Lock()
 
-    def shaped(self, request: Request, options: Options, lacking: Sequence[str] = ()) -> Shaped:
+    def shaped(
+        self, request: Request, options: Options, lacking: Sequence[str] = ()
+    ) -> ShapedRequest:
         """The request as the model takes it and a run wants it; without what is `lacking`, too."""
         can = options.limit(reduce(Capabilities.without, lacking, self.now))
         if request.temperature_if_taken is None:
             can = can.without("temperature")
         arguments = converse_arguments(self._model_id, request, can, options.metadata)
-        return Shaped(can, arguments)
+        return ShapedRequest(can, arguments)
 
     def learn(self, refused: Sequence[str]) -> None:
         """Leave these out from now on."""

@@ -6,7 +6,7 @@ from hashlib import sha256
 from msgspec import Struct
 from msgspec.structs import replace
 
-from socratic_bench.benchmarks.execution.dataset.operators import Splice, splices
+from socratic_bench.benchmarks.execution.dataset.operators import Mutant, mutants
 from socratic_bench.benchmarks.execution.dataset.rows import digest
 from socratic_bench.benchmarks.execution.literals import LiteralError, Value, compare, parse_literal
 from socratic_bench.benchmarks.execution.problem import Mutation, Problem
@@ -29,7 +29,7 @@ class _Candidate(Struct, frozen=True):
     """A mutation that gives literals, and how alike it runs: by lines, and by the ways taken."""
 
     number: int
-    splice: Splice
+    mutant: Mutant
     outputs: tuple[str, ...]
     line_similarity: float
     arc_similarity: float
@@ -49,47 +49,47 @@ def _mutated(problem: Problem, sandbox: Sandbox, seed: int) -> Mutated:
         return Mutated(problem=bare, reason="its stored outputs are not what it gives")
     tried = _tried(problem, seed)
     runs = sandbox.execute_each(
-        [splice.code for _, splice in tried], problem.inputs, is_traced=True
+        [mutant.code for _, mutant in tried], problem.inputs, is_traced=True
     )
     valid = [
-        _candidate(number, splice, run, originals[0])
-        for (number, splice), run in zip(tried, runs, strict=True)
+        _candidate(number, mutant, run, originals[0])
+        for (number, mutant), run in zip(tried, runs, strict=True)
         if _is_valid(run, values)
     ]
     valid.sort(key=lambda one: _rank(one, problem.id, seed))
     found = Mutated(problem=bare, n_candidates=len(tried), n_valid=len(valid))
     for candidate in valid:
-        if _steady_values(sandbox.execute(candidate.splice.code, problem.inputs)) is not None:
+        if _steady_values(sandbox.execute(candidate.mutant.code, problem.inputs)) is not None:
             return replace(found, problem=_with(bare, candidate))
     return replace(found, reason="no operator makes other outputs that are literals")
 
 
-def _tried(problem: Problem, seed: int) -> list[tuple[int, Splice]]:
+def _tried(problem: Problem, seed: int) -> list[tuple[int, Mutant]]:
     """All mutations with their numbers, from 1; of too many, those that the seed chooses."""
-    known = [*enumerate(splices(problem.code), start=1)]
+    known = [*enumerate(mutants(problem.code), start=1)]
     chosen = sorted(known, key=lambda one: _drawn(seed, problem.id, one[0]))[:MOST_TRIED]
     return sorted(chosen, key=lambda one: one[0])
 
 
 def _with(problem: Problem, candidate: _Candidate) -> Problem:
     mutation = Mutation(
-        mutation_type=candidate.splice.mutation_type,
+        mutation_type=candidate.mutant.mutation_type,
         mutation_id=candidate.number,
         coverage_similarity=round(candidate.line_similarity, 4),
     )
     made = replace(
         problem,
-        mutated_code=candidate.splice.code,
+        mutated_code=candidate.mutant.code,
         mutated_outputs=candidate.outputs,
         mutation=mutation,
     )
     return replace(made, sha256=digest(made))
 
 
-def _candidate(number: int, splice: Splice, run: Execution, original: Execution) -> _Candidate:
+def _candidate(number: int, mutant: Mutant, run: Execution, original: Execution) -> _Candidate:
     return _Candidate(
         number,
-        splice,
+        mutant,
         tuple(case.text or "" for case in run.cases),
         _jaccard(run.lines, original.lines),
         _jaccard(run.arcs, original.arcs),
@@ -109,7 +109,7 @@ def _rank(one: _Candidate, name: str, seed: int) -> tuple[float, float, str, str
     return (
         -one.line_similarity,
         -one.arc_similarity,
-        _drawn(seed, name, one.splice.mutation_type),
+        _drawn(seed, name, one.mutant.mutation_type),
         _drawn(seed, name, one.number),
     )
 

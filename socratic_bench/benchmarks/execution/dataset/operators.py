@@ -46,7 +46,7 @@ _OTHERS: Mapping[str, tuple[MutationType, tuple[str, ...]]] = {
 }
 
 
-class Splice(Struct, frozen=True):
+class Mutant(Struct, frozen=True):
     """A mutated program: which kind of operator was replaced, at which character of the source."""
 
     mutation_type: MutationType
@@ -56,7 +56,7 @@ class Splice(Struct, frozen=True):
     code: str
 
 
-def splices(code: str) -> list[Splice]:
+def mutants(code: str) -> list[Mutant]:
     """All of them, in the order of the source; none for a source that cannot be read.
 
     Whether they are programs is not looked at.
@@ -71,7 +71,7 @@ def splices(code: str) -> list[Splice]:
         except (SyntaxError, ValueError, MemoryError, RecursionError, tokenize.TokenError):
             return []
         found = {(at, after): kind for at, after, kind in _replaced(tree, tokens)}
-        return [tokens.spliced(at, after, kind) for (at, after), kind in sorted(found.items())]
+        return [tokens.mutant(at, after, kind) for (at, after), kind in sorted(found.items())]
 
 
 class _Tokens:
@@ -103,10 +103,10 @@ class _Tokens:
     def text_at(self, at: int) -> str:
         return self._text_at.get(at, "")
 
-    def spliced(self, at: int, after: str, kind: MutationType) -> Splice:
+    def mutant(self, at: int, after: str, kind: MutationType) -> Mutant:
         before = self._text_at[at]
         code = self._code[:at] + after + self._code[at + len(before) :]
-        return Splice(kind, at, before, after, code)
+        return Mutant(kind, at, before, after, code)
 
     def _position(self, line: int, column_bytes: int) -> _Position:
         """Trees count columns in bytes of UTF-8, tokens in characters."""

@@ -31,19 +31,19 @@ def set_readable(*, readable: bool) -> None:
         _prctl(_PR_SET_DUMPABLE, int(readable))
 
 
-class Confined(NamedTuple):
+class Confinement(NamedTuple):
     """Whether the kernel refuses system calls from now on, and whether it hides files."""
 
     is_filtered: bool
     is_hidden: bool
 
 
-def confine(cpu_s: int, memory_bytes: int, server: int, *, refuses_calls: bool) -> Confined:
+def confine(cpu_s: int, memory_bytes: int, server: int, *, refuses_calls: bool) -> Confinement:
     """Take from this process all that a program does not need; never to be given back.
 
     Raises `OSError` if root cannot become nobody, or if the server is gone.
     """
-    _be_first_to_go()
+    _raise_oom_score()
     most_threads = _threads_of(os.getuid() or _NOBODY) + _MORE_THREADS
     for what, most in (
         (resource.RLIMIT_CORE, 0),
@@ -65,7 +65,7 @@ def confine(cpu_s: int, memory_bytes: int, server: int, *, refuses_calls: bool) 
         raise OSError("the server is gone")
     set_readable(readable=False)
     is_hidden = refuses_calls and hide_files()
-    return Confined(refuses_calls and forbid(), is_hidden)
+    return Confinement(refuses_calls and forbid(), is_hidden)
 
 
 def _limit(what: int, soft: int, hard: int) -> None:
@@ -76,7 +76,7 @@ def _limit(what: int, soft: int, hard: int) -> None:
     resource.setrlimit(what, (soft, hard))
 
 
-def _be_first_to_go() -> None:
+def _raise_oom_score() -> None:
     """Should memory run out, the kernel is to end this process, and no other."""
     set_readable(readable=True)  # otherwise the file is root's
     with suppress(OSError):

@@ -26,7 +26,7 @@ _NONCE_BYTES = 16
 _LOOK_MS = 20
 
 
-class _Watched(NamedTuple):
+class _ProcessResult(NamedTuple):
     """What was seen of a program's process: what it said, and why it was ended, if it was."""
 
     result: bytes
@@ -53,7 +53,7 @@ def _executed(job: dict[str, Any]) -> dict[str, Any]:
     server = os.getpid()
     child = os.fork()
     if child == 0:
-        _be_the_program(job, nonce, result_end, printed_end, server)
+        _run_in_child(job, nonce, result_end, printed_end, server)
     os.close(result_end)
     os.close(printed_end)
     try:
@@ -65,7 +65,7 @@ def _executed(job: dict[str, Any]) -> dict[str, Any]:
     return {**_told(watched, *ended[child], job, nonce), "n_left": len(ended) - 1}
 
 
-def _be_the_program(
+def _run_in_child(
     job: dict[str, Any], nonce: bytes, result: int, printed: int, server: int
 ) -> NoReturn:
     """In the fork. Never returns; nothing of the server's is left open."""
@@ -100,7 +100,7 @@ def _write(descriptor: int, content: bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def _watch(child: int, job: dict[str, Any], bounds: dict[int, int]) -> _Watched:
+def _watch(child: int, job: dict[str, Any], bounds: dict[int, int]) -> _ProcessResult:
     """Read what it says until it ends, its time is over, or it says too much.
 
     The first of the descriptors has the result. Whoever else has them may keep them open.
@@ -125,7 +125,7 @@ def _watch(child: int, job: dict[str, Any], bounds: dict[int, int]) -> _Watched:
             break
         elif time.monotonic() > deadline_s:
             outcome = "timeout"
-    return _Watched(bytes(next(iter(said.values()))), outcome)
+    return _ProcessResult(bytes(next(iter(said.values()))), outcome)
 
 
 def _has_ended(child: int) -> bool:
@@ -145,7 +145,7 @@ def _read(descriptor: int, said: bytearray, poll: select.poll) -> int:
 
 
 def _told(
-    watched: _Watched, status: int, used_s: float, job: dict[str, Any], nonce: bytes
+    watched: _ProcessResult, status: int, used_s: float, job: dict[str, Any], nonce: bytes
 ) -> dict[str, Any]:
     """The result of a process that ended by itself; of any other one, how it ended."""
     if watched.outcome:

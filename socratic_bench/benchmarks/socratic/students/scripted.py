@@ -23,7 +23,7 @@ from socratic_bench.benchmarks.socratic.students.pressure import Schedule, pushe
 from socratic_bench.benchmarks.socratic.students.role import SENTENCE
 from socratic_bench.benchmarks.socratic.students.shared_words import rare_words, words_of
 from socratic_bench.benchmarks.socratic.students.student import Exchange, Policy, StudentReply
-from socratic_bench.benchmarks.socratic.students.tutor_question import TutorQuestion, hear
+from socratic_bench.benchmarks.socratic.students.tutor_question import TutorQuestion, read_question
 from socratic_bench.benchmarks.socratic.students.voices import (
     Kind,
     count,
@@ -61,7 +61,7 @@ class ScriptedStudent(Struct, frozen=True):
         if push and stands_alone(push, self.seed, turn, used_up=not self._has_own(said)):
             text = pushed(self.scenario, self.seed, push)
             return StudentReply(text=text, policy="pushed", pressure=push.kind)
-        reply = self._answer(hear(self.scenario, exchanges))
+        reply = self._answer(read_question(self.scenario, exchanges))
         text = with_lead(self.scenario, self.seed, turn, reply.text, exchanges[-1].student)
         if push is None:
             return replace(reply, text=text)

@@ -69,7 +69,7 @@ class TutorQuestion(Struct, frozen=True):
         return bool(shared) or refers_to(self.last, self.tutor, self.asked)
 
 
-def hear(scenario: Scenario, exchanges: Sequence[Exchange]) -> TutorQuestion:
+def read_question(scenario: Scenario, exchanges: Sequence[Exchange]) -> TutorQuestion:
     last = exchanges[-1]
     asked = asked_by(last.tutor, scenario.language)
     opening, asks = exchanges[0].student, unquoted(asked.questions)
