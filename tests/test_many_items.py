@@ -334,7 +334,7 @@ def test_a_defect_in_measuring_one_leaves_metrics_of_the_others_and_all_that_was
     assert document["notices"] == [
         f"1 turn could not be measured (ZeroDivisionError), and metrics are without: {n_others}."
     ]
-    assert "--debug" in document["error"]["hint"]
+    assert "Run again with debug for the traceback" in document["error"]["hint"]
     assert f"socratic-runner resume {cut.run_id}" in document["error"]["hint"]
 
     whole = play(config, resume_run_id=cut.run_id)
