@@ -404,7 +404,9 @@ class Added:
         """What the command prints of a kind of its documents."""
         if kind not in self._schemas:
             words = ("schema", kind, "--benchmark", "recall")
-            self._schemas[kind] = command.run(*words, env=self.env, cwd=self.root).document
+            shown = command.run(*words, env=self.env, cwd=self.root).document
+            assert "$schema" in shown, shown
+            self._schemas[kind] = shown
         return self._schemas[kind]
 
     def breaches(self, document: Any) -> list[str]:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from socratic_bench.benchmarks.execution.dataset.mutating import Mutated
 from socratic_bench.benchmarks.execution.dataset.reading import DataSet
 from socratic_bench.benchmarks.execution.problem import Mutation, Problem
 from socratic_bench.benchmarks.execution.sandbox.client import Limits
-from socratic_bench.documents.scalars import Amount, Count, Sha256
+from socratic_bench.documents.scalars import Amount, Count, Sha256, Share
 from socratic_bench.documents.schemas import Document
 from socratic_bench.types import doc
 
@@ -137,8 +137,7 @@ class MutatedRow(Struct, frozen=True, kw_only=True):
     made: Annotated[bool, doc("whether a mutation was made, or made anew")]
     mutation_type: Annotated[str | None, doc("kind of operator; null: none, unknown")]
     coverage_similarity: Annotated[
-        float | None,
-        Meta(ge=0, le=1, description="Jaccard index of the lines that both programs execute"),
+        Share | None, doc("Jaccard index of the lines that both programs execute")
     ]
     n_candidates: Annotated[Count, doc("mutations that were tried")]
     n_valid: Annotated[Count, doc("those that end with literals, of which one or more differ")]
