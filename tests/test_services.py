@@ -181,6 +181,17 @@ def test_throttling_of_one_run_slows_all_that_call_the_model(served):
         assert services.rate_limiters.of("bedrock", "us-east-1", TUTOR).changes == ()
 
 
+def test_a_run_without_a_token_goes_by_the_clock_of_its_services(served):
+    """Else its refusals would seem to be older than what the limiter knows."""
+    served(faults=(parse_fault("throttled:count=1"),))
+    with Services(monotonic_s=lambda: time.monotonic() + 1000.0) as services:
+        result = run(config(turns=1, judge_model=None), services=services)
+        changes = services.rate_limiters.of("bedrock", "us-east-1", TUTOR).changes
+
+    assert result.status == "completed"
+    assert "throttled" in {change.cause for change in changes}
+
+
 def together(configs: Sequence[RunConfig], targets: Sequence[RateTarget] = (), **more: Any) -> Any:
     """Runs at an emulator, on a clock of their own; results, requests, and what the pace was."""
     clock, waited = OwnedClock(), []

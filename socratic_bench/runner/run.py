@@ -33,8 +33,9 @@ def run(
 
     Raises `UsageError` for a configuration that cannot be run; whatever happens later is told by
     the result. `benchmark` replaces the one that the configuration names, `cancel_token` ends it
-    early. A partial `document` of a run without a store is gone on with. `services` are shared with
-    other runs, played at the same time in other threads; without any, the run makes its own.
+    early, and goes by the clock of the `services`. A partial `document` of a run without a store is
+    gone on with. `services` are shared with other runs, played at the same time in other threads;
+    without any, the run makes its own.
     """
     price_tables = services.price_tables if services else None
     plan = prepare(config, benchmark=benchmark, price_tables=price_tables)
@@ -59,7 +60,8 @@ def perform(
     hints may say so. Raises `UsageError` if a store is sure to be unusable, or the run cannot go on
     as asked.
     """
-    token = cancel_token or CancelToken()
+    # By the services' clock, too: when a call was sent is told to their rate limiters.
+    token = cancel_token or (services.cancel_token.alike() if services else CancelToken())
     with ExitStack() as stack:
         if services is None:
             services = stack.enter_context(Services(monotonic_s=token.monotonic_s))
