@@ -677,6 +677,28 @@ def test_mistakes_are_told_before_the_first_call(words, problem):
     assert problem in json.loads(outcome.stdout)["error"]["message"]
 
 
+def test_numbers_that_no_run_can_have_are_refused_all_at_once():
+    base = ("--offline", "--benchmark", "execution", "--model", "emulator.executes-v1:0")
+    huge = {
+        "--pred-num-problems": 1_000_000,
+        "--pred-start-index": 1_000_000,
+        "--pred-seed": 2**53 - 1,
+        "--choice-num-problems": 1_000_000,
+        "--choice-start-index": 1_000_000,
+        "--choice-seed": 2**53 - 1,
+        "--comparison-samples": 1_000_000,
+    }
+    words = [word for flag in huge for word in (flag, "99999999999999999999")]
+    outcome = run(*base, "--task", "both", "--compare-reasoning", *words)
+    told = json.loads(outcome.stdout)["error"]["message"]
+    negative = run(*base, "--pred-num-problems=-5")
+
+    assert (outcome.exit_code, negative.exit_code) == (2, 2)
+    for flag, high in huge.items():
+        assert f"{flag} is 99999999999999999999, but must lie in 0..{high}." in told
+    assert "--pred-num-problems is -5, but" in json.loads(negative.stdout)["error"]["message"]
+
+
 def test_mistakes_of_a_data_set_are_told_with_all_others_and_say_what_to_do():
     base = ("--offline", "--benchmark", "execution", "--model", "emulator.executes-v1:0")
     words = ("--dataset", "/nowhere.jsonl", "--pred-temperature", "0.5", "--pred-top-p", "0.9")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from socratic_bench.generation import MIN_THINKING_TOKENS
 from socratic_bench.setting import Setting
-from socratic_bench.settings import CoreConfig, Reader
+from socratic_bench.settings import MAX_SEED, MOST_TURNS, CoreConfig, Reader
 from socratic_bench.settings.reader import parse_integer
 
 Task = Literal["prediction", "choice", "both"]
@@ -19,7 +19,10 @@ TEMPERATURE = 0.6
 
 _setting = partial(Setting, "execution", identity="chosen", is_input=True)
 
-Start = Annotated[int, _setting("N", "the first of them, from 0 (default {default})", low=0)]
+Start = Annotated[
+    int,
+    _setting("N", "the first of them, from 0 (default {default})", low=0, high=MOST_TURNS),
+]
 MaxTokens = Annotated[
     int,
     _setting(
@@ -106,7 +109,8 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         _setting("TASK", "{choices}: predict outputs, choose between programs (default {default})"),
     ] = "prediction"
     pred_num_problems: Annotated[
-        int, _setting("N", "problems to predict, 0 for all (default {default})")
+        int,
+        _setting("N", "problems to predict, 0 for all (default {default})", low=0, high=MOST_TURNS),
     ] = 20
     pred_start_index: Start = 0
     pred_generations: Annotated[
@@ -124,11 +128,20 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
     pred_temperature: Temperature = None
     pred_top_p: TopP = None
     pred_seed: Annotated[
-        int, _setting("N", "orders what is asked; no model hears of it (default {default})", low=0)
+        int,
+        _setting(
+            "N",
+            "orders what is asked; no model hears of it (default {default})",
+            low=0,
+            high=MAX_SEED,
+        ),
     ] = 42
     pred_skip_boolean: Annotated[bool, _boolean("no-pred-skip-boolean")] = True
     choice_num_problems: Annotated[
-        int, _setting("N", "problems to choose in, 0 for all (default {default})")
+        int,
+        _setting(
+            "N", "problems to choose in, 0 for all (default {default})", low=0, high=MOST_TURNS
+        ),
     ] = 20
     choice_start_index: Start = 0
     choice_runs: Annotated[
@@ -148,6 +161,7 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
             "orders what is asked, and draws an odd decision's order (default {default})",
             "orders what is asked, and draws which program comes first in an odd decision",
             low=0,
+            high=MAX_SEED,
         ),
     ] = 123
     choice_skip_boolean: Annotated[bool, _boolean("no-choice-skip-boolean")] = True
@@ -158,7 +172,13 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
         bool, _setting(None, "besides, predict at low, medium and high reasoning")
     ] = False
     comparison_samples: Annotated[
-        int, _setting("N", "problems to compare levels on, 0 for all (default {default})")
+        int,
+        _setting(
+            "N",
+            "problems to compare levels on, 0 for all (default {default})",
+            low=0,
+            high=MOST_TURNS,
+        ),
     ] = 5
     comparison_thinking: Annotated[
         bool,
