@@ -43,7 +43,10 @@ def play(flags: Flags, problems: "Sequence[Words]", run_id: str | None = None) -
     config, misread = read(flags)
     cancel_token = take_signals()
     try:
-        plan, entries = planned(flags, config, [*problems, *misread], run_id, cancel_token)
+        config, found, entries = continuing(
+            flags, config, [*problems, *misread], run_id, cancel_token
+        )
+        plan = planned(flags, config, found)
         if flags.get("dry-run"):
             return estimate(plan, flags, cancel_token)
         result = _perform(plan, cancel_token, entries, flags)
@@ -68,38 +71,43 @@ def leave(code: int, cancel_token: "CancelToken") -> int:
     return code
 
 
-def planned(
+def planned(flags: Flags, config: "RunConfig", problems: "Sequence[Words]") -> "Plan":
+    from socratic_bench.runner import prepare
+    from socratic_bench.settings import fields_of
+
+    return prepare(config, problems, flagged=fields_of(type(config), flags))
+
+
+def continuing(
     flags: Flags,
     config: "RunConfig",
     problems: "Sequence[Words]",
     run_id: str | None,
     cancel_token: "CancelToken",
-) -> "tuple[Plan, Sequence[Entry]]":
-    """The run that the flags ask for, and what an earlier process of it has answered.
+) -> "tuple[RunConfig, Sequence[Words], Sequence[Entry]]":
+    """What the flags ask for, with what an earlier process of the run was asked for, if they name
+    one; what is wrong with it; and what that process has answered.
 
-    Raises `UsageError` with the given problems and all others.
+    Raises `UsageError` if there is no such run.
     """
-    from socratic_bench.runner import prepare
-    from socratic_bench.settings import continued, fields_of
-
-    flagged = fields_of(type(config), flags)
     if run_id is None and "resume-from" not in flags:
-        return prepare(config, problems, flagged=flagged), ()
+        return config, problems, ()
     from msgspec.structs import replace
+
+    from socratic_bench.settings import continued
 
     from .earlier import find_earlier
 
     # What may be tested may be told by the run's beginning.
     rest = [words for words in problems if isinstance(words, str) or not _is_of_ids(words)]
     earlier = find_earlier(flags, config, rest, run_id, cancel_token)
-    if earlier and (told := _read_otherwise(flags, config, earlier.config)):
+    if earlier is None:
+        return config, problems, ()
+    if told := _read_otherwise(flags, config, earlier.config):
         config, misread = read({**flags, **told})
         problems = [*rest, *misread]
-    if earlier:
-        config = continued(earlier.config, config, flags)
-        config = replace(config, resume_run_id=earlier.run_id)
-    entries = earlier.entries if earlier else ()
-    return prepare(config, problems, flagged=flagged), entries
+    config = continued(earlier.config, config, flags)
+    return replace(config, resume_run_id=earlier.run_id), problems, earlier.entries
 
 
 def _read_otherwise(flags: Flags, config: "RunConfig", earlier: "RunConfig") -> Flags:

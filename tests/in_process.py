@@ -14,7 +14,7 @@ from cli import doctor, report, resume, sweep
 from cli.arguments import parse, parse_strictly
 from cli.flags import build_parser
 from cli.output import escaped
-from cli.run import call_by_flags, planned
+from cli.run import call_by_flags, continuing, planned
 from cli.run import read as read_flags
 from cli.stored_runs import calling_flags_of
 from cli.sweep_display import display_for
@@ -80,8 +80,8 @@ def _gone_on(words: Sequence[str], env: Mapping[str, str]) -> RunResult:
         config, misread = read_flags(flags)
         problems = [*misused, *misread]
         run_id = str(flags["run-id"]) if is_named else None
-        plan, entries = planned(flags, config, problems, run_id, CancelToken())
-        return perform(plan, entries=entries)
+        config, found, entries = continuing(flags, config, problems, run_id, CancelToken())
+        return perform(planned(flags, config, found), entries=entries)
 
 
 def diagnosed(*words: str, env: Mapping[str, str] | None = None) -> Outcome:

@@ -471,7 +471,11 @@ def test_an_outage_is_missing_and_no_wrong_answer(service, tmp_path, monkeypatch
     assert len(document["items"]["missing"]) == 4
     service.reset()
     service.scripts[MODEL] = answering({"f(1)": tagged("2"), "g(1)": tagged("2")})
-    outcome = in_process.played("resume", document["run_id"], "--output-dir", str(tmp_path / "out"))
+    again = ("resume", document["run_id"], "--output-dir", str(tmp_path / "out"))
+    other = run(*again, "--turns", "0", env=account(service.url, MODEL))
+    refused = fitting(json.loads(other.stdout))
+    assert (refused["benchmark"], refused["model"]) == ("execution", MODEL)
+    outcome = in_process.played(*again)
     whole = fitting(json.loads(outcome.stdout))
     assert (outcome.exit_code, len(service.sent)) == (0, 4)
     files = [*(tmp_path / "out").rglob("*.json")]
