@@ -202,6 +202,14 @@ LIBRARY = {"model": "m", "prompt": "Why?", "region": "us-east-1"}
                 "Gate, ...] ([0].minimum: expected `float`, got `str`)."
             ),
         ),
+        (
+            {"gates": (Gate("overall_score", float("nan")),)},
+            "gates overall_score: the bound is nan, but must be a finite number.",
+        ),
+        (
+            {"gates": (Gate("half_life", float("inf")),)},
+            "gates half_life: the bound is inf, but must be a finite number.",
+        ),
         ({"guardrail": "a:1"}, "guardrail is 'a:1', but must be of type Guardrail | None."),
         (
             {"request_metadata": {"team": "a"}},

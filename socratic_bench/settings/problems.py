@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from math import isfinite
 from typing import Any, TypeVar
 
 from msgspec import ValidationError
@@ -78,6 +79,7 @@ def problems_of(config: CoreConfig, max_turns: int) -> tuple[Problem, ...]:
         *model_problems(config, "model"),
         *jury_problems(config),
         *text_problems(config),
+        *_gate_problems(config),
         *(problem for problem in alone if problem),
         *_thinking_problems(config),
         *_metadata_problems(config),
@@ -182,6 +184,13 @@ def model_problems(config: CoreConfig, name: str, model_id: str | None = None) -
             strange=strange[0],
             id=model,
         )
+
+
+def _gate_problems(config: CoreConfig) -> Iterator[Problem]:
+    for gate in config.gates:
+        if not isfinite(gate.minimum):
+            text = "{gates} {metric}: the bound is {bound}, but must be a finite number."
+            yield Problem.of(text, metric=gate.metric, bound=gate.minimum)
 
 
 def _resume_problems(config: CoreConfig) -> Iterator[Problem]:
