@@ -1,5 +1,7 @@
 """The entry point: find the subcommand, run it, leave with its exit code.
 
+Whatever happens, there is one document, one exit code and no traceback.
+
 Nothing heavy is imported here: `--version` and `--help` must be quick.
 """
 
@@ -17,6 +19,10 @@ from collections.abc import Sequence
 
 from . import stdout
 from .commands import COMMANDS
+
+TYPE_CHECKING = False  # see cli/process.py
+if TYPE_CHECKING:
+    from socratic_bench.errors import BenchError
 
 # Start-up makes very many objects that stay, and garbage collection among them takes a sixth of its
 # time. A run makes little garbage.
@@ -36,10 +42,60 @@ def main(argv: Sequence[str] | None = None) -> int:
     from . import signals
 
     signals.remember()
-    from .process import guarded
-
     name = words.pop(0) if words and words[0] in COMMANDS else "run"
-    return guarded(COMMANDS[name][0], words)
+    return _guarded(COMMANDS[name][0], words)
+
+
+def _guarded(module: str, words: Sequence[str]) -> int:
+    """Run a subcommand's module; what it does not handle becomes a document of its own."""
+    from importlib import import_module
+
+    from . import signals
+
+    try:
+        signals.interrupting()
+        code: int = import_module(module, __package__).main(words)
+    except signals.SignalledError as signalled:
+        return _report_signal(module, signalled.signal_number)
+    except Exception as defect:  # noqa: BLE001 -- the boundary
+        return _report_defect(module, defect, debug="--debug" in words)
+    return code
+
+
+def _report_signal(module: str, number: int) -> int:
+    from socratic_bench.errors import Stopped
+
+    error = Stopped.by_signal(
+        number,
+        "Interrupted by {signal} before anything was started.",
+        hint="Nothing was called and nothing was written.",
+    )
+    _print_failure(module, error)
+    return error.exit_code
+
+
+def _report_defect(module: str, defect: Exception, *, debug: bool) -> int:
+    from socratic_bench.errors import BenchError, InternalError
+
+    from .output import print_traceback
+
+    error = defect if isinstance(defect, BenchError) else InternalError.of(defect)
+    if isinstance(error, InternalError):
+        # By itself: the table of settings may be what cannot be imported.
+        error.call_settings("--{}".format)
+    if debug:
+        print_traceback(defect)
+    _print_failure(module, error)
+    return error.exit_code
+
+
+def _print_failure(module: str, error: "BenchError") -> None:
+    from .output import print_failed_run, print_failure
+
+    if module == ".run":
+        print_failed_run(error)
+    else:
+        print_failure(error)
 
 
 def _print_version() -> int:

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from socratic_bench.calling.cancel_token import CancelToken
-from socratic_bench.calling.context import CallContext
 from socratic_bench.calling.rate_targets import RateTargets, SentRequest
 from socratic_bench.calling.rate_window import RateTarget
 from socratic_bench.emulator.throttle import Throttle
@@ -22,7 +21,6 @@ from socratic_bench.errors import ModelError, Stopped, UsageError
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.pricing.caching import Part
 from socratic_bench.provider_ports import Provider
-from socratic_bench.retrying import RetryPolicy
 from socratic_bench.types import Message, Request, Usage
 from tests.command import ROOT
 from tests.fakes import NOON
@@ -49,16 +47,7 @@ class Sender:
         self.sent: list[tuple[float, int]] = []
         self.notices: list[str] = []
         self.waits: list[float | None] = []
-
-    @property
-    def context(self) -> CallContext:
-        return CallContext(
-            now=lambda: NOON,
-            cancel_token=self.cancel_token,
-            retry_policy=RetryPolicy(),
-            timeout_s=300.0,
-            notice=self.notices.append,
-        )
+        self.told = (self.waits.append, self.notices.append)
 
     def send(
         self, *, words: str = "", max_tokens: int = 100, used: int = 0, takes_s: float = 0.0
@@ -70,7 +59,7 @@ class Sender:
         with (
             self.target_limiter.calling(self.cancel_token),
             self.target_limiter.admitted(
-                Estimating(), request, self.context, self.waits.append
+                Estimating(), request, self.cancel_token, *self.told
             ) as permit,
         ):
             permit.sent()
@@ -247,7 +236,7 @@ def test_what_was_never_sent_and_what_was_not_billed_counts_no_tokens():
 
     def leave() -> Any:
         return sender.target_limiter.admitted(
-            Estimating(), request, sender.context, sender.waits.append
+            Estimating(), request, sender.cancel_token, *sender.told
         )
 
     def calls() -> None:
@@ -279,7 +268,7 @@ def test_a_request_counts_when_it_is_sent_and_not_when_it_may_be():
 
     def late(wait_s: float) -> None:
         leave = sender.target_limiter.admitted(
-            Estimating(), request, sender.context, sender.waits.append
+            Estimating(), request, sender.cancel_token, *sender.told
         )
         with leave as permit:
             shared.sleep(wait_s)
@@ -355,7 +344,7 @@ def failing(shared: SharedTime, targets: RateTargets, model: str, *, every_s: fl
         with target_limiter.calling(token):
             while True:
                 leave = target_limiter.admitted(
-                    Estimating(), request, sender.context, lambda _: None
+                    Estimating(), request, token, lambda _: None, sender.notices.append
                 )
                 with leave as permit:
                     permit.sent()
@@ -412,8 +401,8 @@ def test_time_in_which_nobody_calls_a_model_does_not_count_as_a_stall():
                 sender.target_limiter.admitted(
                     Estimating(),
                     Request(messages=(), config=GenerateConfig(max_tokens=1)),
-                    sender.context,
-                    sender.waits.append,
+                    sender.cancel_token,
+                    *sender.told,
                 ) as permit,
             ):
                 permit.sent()
@@ -541,7 +530,7 @@ def test_a_process_that_is_killed_holds_up_nobody(tmp_path):
         later_s[0] = 5000.0
         request = Request(messages=(), config=GenerateConfig(max_tokens=1))
         leave = sender.target_limiter.admitted(
-            Estimating(), request, sender.context, sender.waits.append
+            Estimating(), request, sender.cancel_token, *sender.told
         )
         with leave as permit:
             permit.failed("server_error", maybe_billed=False)

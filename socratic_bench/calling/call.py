@@ -181,7 +181,8 @@ class _Call(Struct):
         if self.services.target_limiter is None:
             return self._paced(provider)
         limiter = self.services.target_limiter(self.model_id)
-        with limiter.admitted(provider, self.request, self.context, self._wait) as self.permit:
+        token, notice = self.context.cancel_token, self.context.notice
+        with limiter.admitted(provider, self.request, token, self._wait, notice) as self.permit:
             self.wait_ms += self.permit.waited_ms
             return self._paced(provider)
 

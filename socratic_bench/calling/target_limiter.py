@@ -9,7 +9,6 @@ from math import ceil
 from msgspec import Struct, field
 
 from socratic_bench.calling.cancel_token import CancelToken
-from socratic_bench.calling.context import CallContext
 from socratic_bench.calling.rate_window import (
     ASKED_US,
     BUCKET_US,
@@ -124,7 +123,12 @@ class TargetLimiter:
 
     @contextmanager
     def admitted(
-        self, provider: Provider, request: Request, context: CallContext, tell: Tell
+        self,
+        provider: Provider,
+        request: Request,
+        cancel_token: CancelToken,
+        tell: Tell,
+        notice: Callable[[str], None],
     ) -> Iterator[Permit]:
         """Wait for leave to send the request, or raise what ends the run meanwhile."""
         size, per_minute = _Size(), self._target.tokens_per_minute
@@ -135,14 +139,14 @@ class TargetLimiter:
                 request.config.max_tokens,
             )
             if self._most_tokens(size) > per_minute:
-                context.notice(
+                notice(
                     f"Requests to {self._model} that may have more tokens than its target of "
                     f"{per_minute} a minute are sent alone, in a minute that has no others."
                 )
         asked_us = self._now_us()
-        bucket, n_tokens = self.wait(asked_us, size, context.cancel_token, tell)
+        bucket, n_tokens = self.wait(asked_us, size, cancel_token, tell)
         waited_ms = (self._now_us() - asked_us) / 1000
-        permit = Permit(self, context.cancel_token, asked_us, size, bucket, n_tokens, waited_ms)
+        permit = Permit(self, cancel_token, asked_us, size, bucket, n_tokens, waited_ms)
         try:
             yield permit
         finally:

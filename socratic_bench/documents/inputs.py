@@ -13,7 +13,7 @@ from socratic_bench.types import Completion, doc
 from socratic_bench.version import VERSION
 
 if TYPE_CHECKING:
-    from socratic_bench.documents.result import RunResult
+    from socratic_bench.documents.ended_run import EndedRun
 
 
 class ModelUse(Struct, frozen=True, kw_only=True):
@@ -103,7 +103,7 @@ class Inputs(Settings, frozen=True, kw_only=True):
     sdk_version: Annotated[str, doc("version of the SDK, or other client, that sent the requests")]
 
     @classmethod
-    def of(cls, result: "RunResult") -> "Inputs":
+    def of(cls, result: "EndedRun") -> "Inputs":
         from socratic_bench.providers import load_provider
 
         config, kind = result.config, type(result.config)

@@ -9,7 +9,7 @@ from socratic_bench.documents.scalars import Count
 from socratic_bench.types import doc
 
 if TYPE_CHECKING:
-    from socratic_bench.documents.result import RunResult
+    from socratic_bench.documents.ended_run import EndedRun
 
 
 class ItemsEntry(Struct, frozen=True, kw_only=True):
@@ -25,7 +25,7 @@ class ItemsEntry(Struct, frozen=True, kw_only=True):
     ]
 
     @classmethod
-    def of(cls, result: "RunResult") -> "ItemsEntry | None":
+    def of(cls, result: "EndedRun") -> "ItemsEntry | None":
         total = result.opening.n_items
         if total is None:
             return None

@@ -16,7 +16,7 @@ from socratic_bench.turns import JuryRule, Rubric, Unscored, Verdict, Vote
 from socratic_bench.types import JUDGE, doc
 
 if TYPE_CHECKING:
-    from socratic_bench.documents.result import RunResult
+    from socratic_bench.documents.ended_run import EndedRun
 
 
 Value = TypeVar("Value")
@@ -132,7 +132,7 @@ class JudgeEntry(Struct, frozen=True, kw_only=True):
     ] = None
 
     @classmethod
-    def of(cls, result: RunResult) -> JudgeEntry | None:
+    def of(cls, result: EndedRun) -> JudgeEntry | None:
         if not result.is_judged:
             return None
         config, jurors = result.config, _jurors(result)
@@ -163,7 +163,7 @@ def silent_of(jurors: Sequence[Juror]) -> tuple[str, ...]:
     return silent if len(silent) < len(jurors) else ()
 
 
-def _held(result: RunResult, jurors: Sequence[Juror]) -> JudgeIdentity:
+def _held(result: EndedRun, jurors: Sequence[Juror]) -> JudgeIdentity:
     config = result.config
     return JudgeIdentity(
         model="+".join(config.jurors),
@@ -176,7 +176,7 @@ def _held(result: RunResult, jurors: Sequence[Juror]) -> JudgeIdentity:
     )
 
 
-def _jurors(result: RunResult) -> list[Juror]:
+def _jurors(result: EndedRun) -> list[Juror]:
     config = result.config
     if len(config.jurors) == 1 and config.judge_samples == 1:
         return [Juror(model=config.jurors[0], judged_turns=result.n_judged)]
@@ -187,21 +187,21 @@ def _jurors(result: RunResult) -> list[Juror]:
     ]
 
 
-def _rubrics(result: RunResult) -> list[Rubric]:
+def _rubrics(result: EndedRun) -> list[Rubric]:
     return [one for one in (result.rubric, *result.opening.rubrics.values()) if one]
 
 
-def _fingerprint(result: RunResult) -> str:
+def _fingerprint(result: EndedRun) -> str:
     known = {rubric.sha256 for rubric in _rubrics(result)}
     return _only(known) or sha256("".join(sorted(known)).encode()).hexdigest()
 
 
-def _temperature(result: RunResult) -> float | None:
+def _temperature(result: EndedRun) -> float | None:
     """That of all calls; none if it was left out on the way."""
     return _only({call.temperature for call in result.tallies[JUDGE].completions})
 
 
-def _unquoted(result: RunResult) -> int | None:
+def _unquoted(result: EndedRun) -> int | None:
     found = [turn.verdict.unquoted for turn in result.turns if turn.verdict]
     known = [names for names in found if names is not None]
     has_quotes = any(rubric.has_quotes for rubric in _rubrics(result))

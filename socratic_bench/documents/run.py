@@ -34,7 +34,7 @@ from socratic_bench.settings import CoreConfig
 from socratic_bench.types import EndReason, Json, doc
 
 if TYPE_CHECKING:
-    from socratic_bench.documents.result import RunResult
+    from socratic_bench.documents.ended_run import EndedRun
 
 
 class Timestamps(Struct, frozen=True, kw_only=True):
@@ -153,7 +153,7 @@ class RunDocument(Document, frozen=True, kw_only=True):
     error: Annotated[ErrorEntry | None, doc("what ended it early, or which gate it missed")] = None
 
     @classmethod
-    def of(cls, result: RunResult) -> RunDocument:
+    def of(cls, result: EndedRun) -> RunDocument:
         config, parts, tallies = result.config, result.parts, result.tallies
         metrics = result.metrics
         latency: dict[str, ActorLatency | None] = {
@@ -227,7 +227,7 @@ class CuratedDocument(RunDocument, frozen=True, kw_only=True):
     journal: Annotated[None, doc("a complete run needs none")] = None
 
     @classmethod
-    def of(cls, result: RunResult) -> CuratedDocument:
+    def of(cls, result: EndedRun) -> CuratedDocument:
         run = RunDocument.of(result)
         known = {name: getattr(run, name) for name in run.__struct_fields__ if name != "kind"}
         return cls(**known)
@@ -246,7 +246,7 @@ def brief_keys(document: RunDocument) -> dict[str, Json]:
     return whole(Brief.of(document), "brief")
 
 
-def _error_entry(result: RunResult) -> ErrorEntry | None:
+def _error_entry(result: EndedRun) -> ErrorEntry | None:
     """What ended the run early, or which bounds a completed run missed."""
     if result.error is not None:
         return ErrorEntry.of(result.error)

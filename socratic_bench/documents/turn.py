@@ -15,7 +15,7 @@ from socratic_bench.turns import Outcome, Rubric, Turn, Unscored, Verdict, Vote,
 from socratic_bench.types import Completion, ProviderStopReason, doc
 
 if TYPE_CHECKING:
-    from socratic_bench.documents.result import RunResult
+    from socratic_bench.documents.ended_run import EndedRun
 
 Index = Annotated[Count, doc("index of the turn, from 0")]
 Sum = Annotated[Amount | None, doc("sum of the dimensions; null if unjudged")]
@@ -137,7 +137,7 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
     latency: Annotated[TurnLatency, doc("milliseconds of the answers that count, by role")]
 
     @classmethod
-    def of(cls, result: RunResult, turn: Turn) -> TurnEntry:
+    def of(cls, result: EndedRun, turn: Turn) -> TurnEntry:
         parts, scores = result.parts, scores_of(turn, result.rubric_of(turn))
         return cls(
             turn=turn.index,
@@ -162,7 +162,7 @@ class TurnEntry(Struct, frozen=True, kw_only=True):
         )
 
 
-def unjudged_reason(result: RunResult, turn: Turn) -> str | None:
+def unjudged_reason(result: EndedRun, turn: Turn) -> str | None:
     """Why a turn has no scores: `None` if it has, or if nobody was asked."""
     if turn.replayed:
         return "replayed" if result.is_judged else None

@@ -1,13 +1,21 @@
 """The open connections of an endpoint: how many there may be, and how long each may take."""
 
 import asyncio
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from socratic_bench.emulator.wire import Connection
+from typing import Protocol
 
 # What all connections together may hold of requests that are not whole yet.
 HELD_LIMIT = 256 * 1024 * 1024
+
+
+class Connection(Protocol):
+    """An open connection: what it does, and since when."""
+
+    since_s: float
+
+    @property
+    def phase(self) -> str: ...
+    def expire(self, now_s: float) -> None: ...
+    def abort(self) -> None: ...
 
 
 class ConnectionPool:
@@ -20,7 +28,7 @@ class ConnectionPool:
         self._open: set[Connection] = set()
         self._held_bytes = 0
 
-    def reserve(self, newcomer: "Connection") -> bool:
+    def reserve(self, newcomer: Connection) -> bool:
         """Whether there is room; if needed, a connection without a complete request is closed."""
         waiting = [] if len(self._open) < self._most else self._waiting()
         if waiting:
@@ -31,7 +39,7 @@ class ConnectionPool:
         self._open.add(newcomer)
         return has_room
 
-    def forget(self, connection: "Connection") -> None:
+    def forget(self, connection: Connection) -> None:
         self._open.discard(connection)
 
     def hold(self, more_bytes: int) -> int:
@@ -57,5 +65,5 @@ class ConnectionPool:
         for connection in tuple(self._open):
             connection.abort()
 
-    def _waiting(self) -> "list[Connection]":
+    def _waiting(self) -> list[Connection]:
         return [one for one in self._open if one.phase in ("reading", "leaving")]
