@@ -1,10 +1,10 @@
 """What an earlier process of a run has left: its document, or its journal in a store."""
 
 import errno
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import orjson
 from msgspec import Struct
 
 from socratic_bench.errors import UsageError, Words
@@ -66,14 +66,15 @@ def find_earlier(
 def _document(path: str, *, quiet: bool) -> object:
     name = "standard input" if path == "-" else path
     try:
-        found: object = json.loads(_content(path, quiet=quiet).decode("utf-8-sig"))
+        found: object = orjson.loads(_content(path, quiet=quiet).decode("utf-8-sig"))
     except OSError as error:
         raise UsageError([f"{name} cannot be read: {error.strerror}."]) from error
     except UnicodeDecodeError as error:
         raise UsageError([f"{name} is no UTF-8 text (byte {error.start + 1})."]) from error
-    except (ValueError, RecursionError) as error:
+    except orjson.JSONDecodeError as error:  # NaN and half of a character, too
         raise UsageError(
-            [f"{name} is no whole JSON document."], hint="Give what a run printed on stdout."
+            [f"{name} is no whole JSON document: {error}."],
+            hint="Give what a run printed on stdout.",
         ) from error
     return found
 

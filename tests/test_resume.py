@@ -277,12 +277,13 @@ class TestWithoutAStore:
                 (b'{"journal":[{"kind":"run","version":99}]}', "another version"),
                 (b"", "no whole JSON document"),
                 (b'{"kind":"run"', "no whole JSON document"),
+                (b'{"journal":[{"elapsed_s":NaN}]}', "unexpected character"),
                 (b"[]", "carries no journal"),
                 (b'{"journal":null}', "carries no journal"),
                 (b'{"journal":[]}', "no journal of a run"),
                 (b'{"journal":[{"kind":"run"}]}', "no journal of a run"),
             ],
-            first=4,
+            first=5,
         ),
     )
     def test_any_other_document_is_refused(self, tmp_path, content, says):
