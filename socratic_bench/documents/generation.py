@@ -23,7 +23,7 @@ KEYS: Mapping[str, Callable[[Parts], list[str]]] = {
 KIND = "which kind of document or entry this is"
 
 # Keywords that only msgspec or this module needs.
-_LEFT_OUT = ("default", "title", "discriminator", "x-part", "x-known", "x-keys")
+_LEFT_OUT = ("default", "title", "discriminator", "x-part", "x-known", "x-keys", "x-optional")
 
 
 # What people write, so that keys may be left out.
@@ -54,7 +54,10 @@ def schema_of(
     for name in (name for name in promised if name not in top["properties"]):
         top["properties"][name] = {"type": "null"}
         top["required"].append(name)
-    used = _used(top, {name: maker.made(node) for name, node in defs.items()})
+    made = {name: maker.made(node) for name, node in defs.items()}
+    for one in top["anyOf"] if "x-optional" in root else ():
+        _target(one, made)["properties"] |= root["x-optional"]
+    used = _used(top, made)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"socratic-runner:{kind}:{SCHEMA_VERSION}",

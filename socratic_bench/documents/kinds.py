@@ -21,6 +21,7 @@ from socratic_bench.documents.label import Label, LabellingDocument
 from socratic_bench.documents.prompts import PromptLine
 from socratic_bench.documents.report import ReportDocument
 from socratic_bench.documents.run import Brief, CuratedDocument, RunDocument
+from socratic_bench.documents.scalars import optional_keys
 from socratic_bench.documents.schemas import contract_keys
 from socratic_bench.documents.shown import ShownDocument
 from socratic_bench.documents.sweep import CellRow, SweepDocument, SweepFile
@@ -32,6 +33,7 @@ from socratic_bench.ports import Benchmark
 from socratic_bench.pricing.file import PriceFile
 from socratic_bench.settings import CoreConfig, Kind
 from socratic_bench.storage.bucket_chain import Link
+from socratic_bench.storage.folder_journal import LINE_SUM
 from socratic_bench.storage.lease import LeaseFile
 from socratic_bench.types import doc
 
@@ -62,7 +64,9 @@ COMMON: Mapping[str, object] = {
     "emulator": EmulatorDocument,
     "models": ModelList,
     "error": ErrorDocument,
-    "journal": Annotated[JournalEntry, doc("An entry of a journal")],
+    "journal": Annotated[
+        JournalEntry, doc("An entry of a journal"), optional_keys(sha256=LINE_SUM)
+    ],
     "journal_entry": Link,
     "lease": LeaseFile,
     "prices": PriceFile,

@@ -1,6 +1,6 @@
 """Numbers and words of documents with their bounds, and marks for the schemas made of the types."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, overload
 
@@ -49,6 +49,11 @@ def keys(which: str | Sequence[str]) -> Any:  # noqa: ANN401 -- a mark, for `Ann
     `generation.KEYS`.
     """
     return Meta(extra_json_schema={"x-keys": which})
+
+
+def optional_keys(**schemas: Mapping[str, Any]) -> Any:  # noqa: ANN401 -- a mark, for `Annotated`
+    """Marks a union of types, any of which may also have these keys where it is stored."""
+    return Meta(extra_json_schema={"x-optional": schemas})
 
 
 @overload
