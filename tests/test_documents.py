@@ -7,6 +7,7 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
 from socratic_bench import Gate, RunConfig
@@ -304,6 +305,19 @@ def test_a_committed_schema_is_the_one_that_its_type_makes(kind):
 def test_every_kind_has_a_schema_that_refuses_something(kind):
     assert load_schema(kind)["title"]
     assert breaches(kind, {}) != []
+
+
+@pytest.mark.parametrize("odd", [None, "x", -1, 10**12, True])
+def test_a_plain_value_is_held_to_its_schema_as_the_library_holds_it(odd):
+    """Of the documents in these tests, what fits plainly is not shown to the library."""
+    library = Draft202012Validator(load_schema("curated"))
+    whole = CuratedDocument.of(result()).printed
+    altered = [{**whole, name: odd} for name in whole]
+
+    found = [breaches("curated", one) == [] for one in altered]
+
+    assert found == [library.is_valid(one) for one in altered]
+    assert False in found
 
 
 # Numbers without a lower bound: differences, and what a rubric or a benchmark decides.
