@@ -246,6 +246,17 @@ def test_what_is_refused_is_predicted(refused):
         assert told["error"][key] == happened.document["error"][key]
 
 
+def test_what_is_reserved_for_a_refused_request_is_given_back():
+    picky = ("--student", "model", "--student-model", "emulator.picky-v1:0")
+    asked = ("--offline", *words("emulator.socratic-v1:0", 4, *picky, "--max-cost-usd", "0.11"))
+    told, happened = predicted(*asked), in_process.played(*asked).document
+
+    assert (told["end_reason"], told["n_turns"]) == ("budget", 1)
+    assert (
+        happened["end_reason"] == "budget"
+    )  # how many turns are played, the quicker answer decides
+
+
 def test_another_program_at_this_machine_is_no_emulator():
     with counter(1000, host="127.0.0.1") as (url, _):
         told = predicted(*words(CLAUDE, 4), env=account(url, CLAUDE, RUNNER_JUDGE_MODEL=CLAUDE))

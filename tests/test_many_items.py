@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,14 @@ from msgspec.structs import replace
 from socratic_bench import CancelToken, Gate, RunConfig, RunResult, UsageError, run
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.forecast import dry_run
+from socratic_bench.generation import GenerateConfig
 from socratic_bench.journal import ReplayLog
-from socratic_bench.ports import EpisodeContext, EpisodeResult
+from socratic_bench.ports import ClosingQuestion, EpisodeContext, EpisodeResult
 from socratic_bench.runner import prepare
 from socratic_bench.runner.items import MOST_LOST_IN_A_ROW
 from socratic_bench.runner.listener import Listener
 from socratic_bench.turns import Turn
+from socratic_bench.types import CallKey, Message, Request, Tool
 from tests.command import ROOT, account
 from tests.fakes import (
     PATIENCE_S,
@@ -34,7 +37,7 @@ from tests.fakes import (
     scored,
     stored,
 )
-from tests.many_items import CONFIG, PARTS, SumEpisode, Sums, asked, sums
+from tests.many_items import CONFIG, PARTS, SumEpisode, Sums, asked, question_of, sums
 
 GONE = refusal(503, "ServiceUnavailableException")
 TOO_LONG = refusal(400, "ValidationException", "Input is too long for requested model.")
@@ -443,6 +446,24 @@ def test_a_dry_run_with_a_judge_and_a_budget_comes_to_its_end():
     assert 0 < foretold["usage"]["judge"]["calls"] <= foretold["n_turns"] < 200
 
 
+class SomeTooLong(SumEpisode, frozen=True, kw_only=True):
+    """Ten items are refused for their length."""
+
+    def ask(self, context: EpisodeContext, index: int) -> Turn:
+        text = question_of(index) + " long words" * 200_000 * (5 <= index < 15)
+        request = Request(messages=(Message.user(text),), config=GenerateConfig(max_tokens=20))
+        reply = context.tested.complete(request, CallKey(role="model", index=index))
+        return Turn(index=index, prompt=question_of(index), reply=reply)
+
+
+@pytest.mark.parametrize("at_once", [1, 8])
+def test_items_that_are_refused_take_nothing_from_a_budget_in_a_dry_run(at_once):
+    config = config_of(40, max_cost_usd=10.0, max_concurrency=at_once)
+    foretold = dry_run(prepare(config, benchmark=Sums(episode=SomeTooLong)))
+
+    assert foretold["usage"]["model"]["calls"] == 30
+
+
 class OwnThreads(SumEpisode, frozen=True, kw_only=True):
     """Asks from threads of its own, and publishes by itself."""
 
@@ -542,6 +563,31 @@ def test_a_judge_hears_of_no_dialogue_where_there_is_none(service):
     told = json.dumps(judged_by(service), ensure_ascii=False)
     assert "dialogue" not in told
     assert "what the reply answers between <context-…>" in told
+
+
+class AskedAsAWhole(SumEpisode, frozen=True, kw_only=True):
+    def closing_question(
+        self, turns: Sequence[Turn], closing: str | None
+    ) -> ClosingQuestion | None:
+        schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+        return ClosingQuestion(
+            instructions="Count the sums.",
+            asked="How many are right?",
+            lines=tuple((f"sum {turn.index}", turn.reply.message.text) for turn in turns),
+            index=turns[-1].index,
+            tool=Tool(name="record_count", description="How many.", input_schema=schema),
+            read=lambda said: ({"n": said["n"]},),
+        )
+
+
+def test_nor_where_it_is_asked_about_all_of_them(service):
+    counted = answer([{"toolUse": {"toolUseId": "1", "name": "record_count", "input": {"n": 6}}}])
+    service.scripts = {"tutor": sums(), "judge": [*[scored(3, 0, 4)] * 6, counted]}
+    alone = replace(RUBRIC, speakers=("user", "model"))
+    play(turns=6, benchmark=Sums(rubric=alone, episode=AskedAsAWhole), judge_model="judge")
+
+    (closing,) = [one for one in judged_by(service) if "record_count" in json.dumps(one)]
+    assert "dialogue" not in json.dumps(closing)
 
 
 def test_each_item_may_have_a_rubric_of_its_own(service, out):

@@ -7,7 +7,7 @@ from functools import partial
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from socratic_bench.calling.budget import Budget
+from socratic_bench.calling.budget import Budget, Reservation
 from socratic_bench.calling.call_errors import explained
 from socratic_bench.forecast.event_queue import EventQueue
 from socratic_bench.forecast.latency_models import LatencyModels
@@ -53,10 +53,7 @@ class SimulatedModel(Struct, kw_only=True):
             return self._complete(request, key)
 
     def _complete(self, request: Request, key: CallKey) -> Completion:
-        reservation = (
-            self.cost_limit.reserve(self.model_id, request, key) if self.cost_limit else None
-        )
-        shaped = self._accepted(request, key)
+        shaped, reservation = self._accepted(request, key)
         if key.role == JUDGE:
             self.warms = caches_system(request, self._can)
         said = self.reply_model.reply(shaped.arguments, request, key)
@@ -103,22 +100,24 @@ class SimulatedModel(Struct, kw_only=True):
             return self.sizes(self.model_id, request)
         return request_parts(arguments, scale=self.scale)
 
-    def _accepted(self, request: Request, key: CallKey) -> ShapedRequest:
-        """The request in the shape that the model takes.
+    def _accepted(self, request: Request, key: CallKey) -> tuple[ShapedRequest, Reservation | None]:
+        """The request in the shape that the model takes, and what is reserved for it.
 
         Each refusal takes as long as the first byte of an answer; later requests know of it. Raises
         `ModelError` where nothing can be left out of what is refused.
         """
         refused: list[str] = []
         while True:
+            limit = self.cost_limit
+            reservation = limit.reserve(self.model_id, request, key) if limit else None
             shaped = self.seen.shaped(request, self.options, refused)
             kind = self.reply_model.refuses(shaped)
             if kind is None:
-                return shaped
+                return shaped, reservation
             dropped = dropped_field(kind.code, kind.message, shaped.can)
             if dropped:
                 refused.append(dropped)
-            learn = partial(self._learn, request, tuple(refused))
+            learn = partial(self._learn, request, tuple(refused), reservation)
             self.event_queue.call(self.latency_models.of(key.role).first_token_ms, learn)
             if not dropped:
                 raise explained(
@@ -129,7 +128,11 @@ class SimulatedModel(Struct, kw_only=True):
                     metadata=bool(self.options.metadata),
                 )
 
-    def _learn(self, request: Request, refused: Sequence[str]) -> None:
+    def _learn(
+        self, request: Request, refused: Sequence[str], reservation: Reservation | None
+    ) -> None:
+        if reservation:  # what is refused costs nothing
+            reservation.unsent()
         self.seen.learn(refused)
         self.warms = self.warms and caches_system(request, self._can)
 
