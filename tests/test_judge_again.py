@@ -279,10 +279,19 @@ def test_all_mistakes_are_told_at_once(endpoint, tmp_path):
         "--judge-samples",
         "x",
     )
-    outcome, asked = judge(endpoint, str(tmp_path / "nowhere"), *words)
+    curated = tmp_path / "curated" / "runs"
+    curated.mkdir(parents=True)
+    (curated / "run-01M84E0MBN3NQY7FV77BJTRAWG.json").write_text('{"kind": "curated", "tur')
+    outcome, asked = judge(endpoint, str(tmp_path / "nowhere"), str(tmp_path), *words)
     message = outcome.document["error"]["message"]
     assert (outcome.exit_code, asked) == (2, [])
-    for said in ("nowhere", "twice", "--quorum is 3", "--judge-samples"):
+    for said in (
+        "nowhere",
+        "BJTRAWG.json is no JSON document",
+        "twice",
+        "--quorum is 3",
+        "--judge-samples",
+    ):
         assert said in message
     nothing, _ = judge(endpoint)
     assert nothing.exit_code == 2

@@ -107,7 +107,8 @@ def _plain(text: str) -> str:
 def _prepared(
     found: Found, asked: RunConfig, flagged: Collection[str], region: Callable[[], str]
 ) -> Rejudging:
-    document, inner = orjson.loads(found.body), benchmark_at(found.body, found.name)
+    inner = benchmark_at(found.body, found.name)  # refuses what is no document
+    document = orjson.loads(found.body)
     validate_run(document, inner, found.name)
     run_id = str(document["run_id"])
     store = found.store or own_store(document, region)
