@@ -401,6 +401,9 @@ def test_every_mistake_is_told_at_once(folder):
         {**rows[0], "labeller": "ben", "scores": {"form": 9}, "run_id": "r"},
         {"labeller": "anna", "dialogue": "d", "scores": {"form": 1}},
         {**rows[0], "colour": "red"},
+        {**rows[0], "labeller": "\ud800"},
+        {**rows[0], "run_id": "r", "turn": 10**30},
+        {**rows[0], "run_id": "r", "turn": 10**7},
     ]
     path = write_jsonl(folder / "wrong.jsonl", wrong)
     missing = str(Path(path).with_name("no.csv"))
@@ -418,6 +421,8 @@ def test_every_mistake_is_told_at_once(folder):
     found = run(*words, "--judge-samples", "0", "--quiet", env=environment())
     message = found.document["error"]["message"]
     for line in ("line 1: probability", "line 3: run_id", "line 4: nothing says", "line 5"):
+        assert line in message, message
+    for line in ("line 6: it is no JSON", "line 7: turn: Expected", "line 8: turn: Expected"):
         assert line in message, message
     for told in ("no.csv cannot be read", "--judge-samples is 0", "No region", f"folder {missing}"):
         assert told in message, message

@@ -185,7 +185,10 @@ def test_mistakes_are_told_by_file_conversation_and_reply(folder):
     del wrong[1]["conversation_history"]
     wrong[2]["anno_llm_responses"]["Telling"].pop("response")
     source.write_text(json.dumps(wrong))
-    found = run("mrbench", str(source), str(folder / "none.json"), "--file", "x.jsonl")
+    half = folder / "half.json"
+    half.write_text(json.dumps([{**wrong[0], "conversation_id": "\ud800"}]))
+    sources = (str(source), str(folder / "none.json"), str(half))
+    found = run("mrbench", *sources, "--file", "x.jsonl")
     message = found.document["error"]["message"]
     assert found.exit_code == 2
     for words in (
@@ -193,5 +196,6 @@ def test_mistakes_are_told_by_file_conversation_and_reply(folder):
         "conversation 1: it needs conversation_history",
         "conversation 2, Telling: it needs response",
         "none.json cannot be read",
+        "half.json is no JSON (no low surrogate in string",
     ):
         assert words in message, message

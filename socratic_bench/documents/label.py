@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
-from socratic_bench.documents.scalars import Count
+from socratic_bench.documents.scalars import Count, Turns
 from socratic_bench.documents.schemas import Document
 from socratic_bench.types import doc
 
@@ -31,7 +31,7 @@ class Label(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Words | None, doc("id of the dialogue, by which labels are clustered; null: its run_id")
     ] = None
     run_id: Annotated[Words | None, doc("the run that the reply is of")] = None
-    turn: Annotated[Count | None, doc("index of the turn there, from 0")] = None
+    turn: Annotated[Turns | None, doc("index of the turn there, from 0")] = None
     author: Annotated[Words | None, doc("who gave the reply: the id of a model, or a person")] = (
         None
     )

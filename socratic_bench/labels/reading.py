@@ -2,12 +2,12 @@
 
 import csv
 import io
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import orjson
 
 from socratic_bench.converting import convert
 from socratic_bench.documents.label import Label
@@ -62,8 +62,8 @@ def _json_rows(text: str) -> Iterator[tuple[int, Any]]:
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
-                yield number, json.loads(line)
-            except (ValueError, RecursionError) as error:
+                yield number, orjson.loads(line)
+            except orjson.JSONDecodeError as error:
                 yield number, ValueError(f"it is no JSON ({error}).")
 
 
@@ -106,8 +106,8 @@ def _cell(kind: str, name: str, cell: str) -> object:
             raise ValueError(f"{name} is {cell!r}: write yes or no.")
         return said in YES
     try:
-        return json.loads(cell) if kind in JSON_COLUMNS else cell
-    except (ValueError, RecursionError) as error:
+        return orjson.loads(cell) if kind in JSON_COLUMNS else cell
+    except orjson.JSONDecodeError as error:
         raise ValueError(f"{name} is no JSON ({error}).") from error
 
 

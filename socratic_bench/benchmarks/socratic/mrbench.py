@@ -6,11 +6,12 @@ tutors under `anno_llm_responses` (MRBench) or `tutor_responses` (BEA 2025), eac
 words.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
+
+import orjson
 
 from socratic_bench.documents.label import Label, PrecedingMessage
 from socratic_bench.documents.scalars import Count
@@ -58,11 +59,11 @@ def labels_of(paths: Sequence[str], labeller: str) -> list[Label]:
     found: list[Label] = []
     for path in paths:
         try:
-            document = json.loads(read_bounded(Path(path), bound=MAX_BYTES).decode("utf-8-sig"))
+            document = orjson.loads(read_bounded(Path(path), bound=MAX_BYTES).decode("utf-8-sig"))
         except OSError as error:
             problems.append(f"{path} cannot be read: {error.strerror}.")
             continue
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:  # NaN and half of a character, too
             problems.append(f"{path} is no JSON ({error}).")
             continue
         for one in _labels(document, path, labeller):
