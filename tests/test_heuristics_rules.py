@@ -65,7 +65,8 @@ def test_without_a_rule_its_example_is_read_otherwise(
     wanted = not gives.startswith("no ")
     with_it = getattr(analyse(example), field), getattr(analyse(counterexample), field)
 
-    monkeypatch.delitem(rules, name)
+    # Not taken out: it would come back at another place than the document has it.
+    monkeypatch.setitem(rules, name, lambda _: False)
 
     assert with_it[0] is wanted
     assert wanted or with_it[1] is True

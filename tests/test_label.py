@@ -79,19 +79,26 @@ def words(folder, path):
 
 
 @pytest.fixture(scope="module")
-def first(words):
-    """One turn whole, with a slip, a step back and a look at the levels; one half; then q."""
+def first_and_kept(words, path):
+    """One turn whole, with a slip, a step back and a look at the levels; one half; then q. And what
+    it has kept, before other sessions add to it.
+    """
     keys = ("?", "seven", "2.25", "1", "b", *WHOLE, "3", "q")
-    return at_terminal(*words, keys=keys)
+    return at_terminal(*words, keys=keys), rows_in(path)
+
+
+@pytest.fixture(scope="module")
+def first(first_and_kept):
+    return first_and_kept[0]
 
 
 class TestSession:
-    def test_answers_are_kept_and_the_document_counts_them(self, first, path):
-        code, document, _ = first
+    def test_answers_are_kept_and_the_document_counts_them(self, first_and_kept):
+        (code, document, _), kept = first_and_kept
         assert code == 0
         assert_valid("labelling", document)
         assert (document["n_labelled"], document["n_runs"], document["n_turns"]) == (1, 6, 36)
-        whole, half = rows_in(path)
+        whole, half = kept
         assert whole["scores"] == {"form": 2.5, "substance": 2, "purity": 3.5}
         assert len(whole["events"]) == 5
         assert whole["reasons"] == {"why": "it asks"}
