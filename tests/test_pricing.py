@@ -299,7 +299,7 @@ BROKEN = {
         {
             "kind": "costs",
             "schema_version": 2,
-            "source": {"name": 1, "date": "today"},
+            "source": {"name": 1, "version": "\udfff", "date": "today"},
             "currency": "EUR",
             "models": {
                 "a": {"default": {"input": -1, "output": "2"}},
@@ -307,6 +307,7 @@ BROKEN = {
                 "c": {"default": {"input": 1}, "flex": []},
                 "d": [],
                 "e": {"default": {"input": True, "output": 1, "over": {"input_tokens": 0.5}}},
+                "f\ud800": {"default": {"input": 1, "output": 1}},
             },
         },
         [
@@ -314,6 +315,7 @@ BROKEN = {
             "kind is 'costs', but must be 'prices'.",
             "schema_version is 2, but must be 1.",
             "source.name must be a text.",
+            "source.version is no UTF-8 text: '\\udfff'.",
             "source.date is 'today', but must be of the form 2026-01-31.",
             f"models['a'].default.input {NO_PRICE}",
             f"models['a'].default.output {NO_PRICE}",
@@ -325,7 +327,12 @@ BROKEN = {
             "models['d'] must be an object of service tiers.",
             f"models['e'].default.input {NO_PRICE}",
             "models['e'].default.over.input_tokens must be a whole number from 1.",
+            "models has a name that is no UTF-8 text: 'f\\ud800'.",
         ],
+    ),
+    "a truth for a number": (
+        {"schema_version": True, "models": {"a": {"default": {"input": 1, "output": 1}}}},
+        ["schema_version is True, but must be 1."],
     ),
 }
 
@@ -341,6 +348,13 @@ def test_every_mistake_in_a_price_file_is_named_and_the_schema_finds_it_too(case
         f"prices_file own.json: {problem}" for problem in problems
     ]
     assert breaches("prices", found) != []
+
+
+def test_a_source_that_is_not_said_fits_the_schema_as_it_does_the_reading():
+    file = {"source": None, "models": {"a": {"default": {"input": 1, "output": 1}}}}
+
+    assert own(file["models"], source=None).source.name == "own.json"
+    assert breaches("prices", file) == []
 
 
 @pytest.mark.parametrize("content", [b"{", b"\xff", b"[" * 100_000])

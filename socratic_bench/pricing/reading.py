@@ -15,7 +15,7 @@ from socratic_bench.pricing.file import (
     StepRow,
 )
 from socratic_bench.pricing.rates import PRICED, PRICES
-from socratic_bench.types import Json
+from socratic_bench.types import Json, is_text
 
 
 def price_problems(found: Json) -> Iterator[str]:
@@ -26,14 +26,17 @@ def price_problems(found: Json) -> Iterator[str]:
     yield from _unknown("", found, PriceFile.__struct_fields__)
     if found.get("kind", "prices") != "prices":
         yield f"kind is {found['kind']!r}, but must be 'prices'."
-    if found.get("schema_version", 1) != 1:
-        yield f"schema_version is {found['schema_version']!r}, but must be 1."
+    version = found.get("schema_version", 1)
+    if version != 1 or isinstance(version, bool):
+        yield f"schema_version is {version!r}, but must be 1."
     yield from _source(found.get("source"))
     models = found.get("models")
     if not isinstance(models, dict) or not models:
         yield "models must be an object with an entry for each model id."
         return
     for name, row in models.items():
+        if not is_text(name):
+            yield f"models has a name that is no UTF-8 text: {name!r}."
         yield from row_problems(f"models[{name!r}]", row)
 
 
@@ -45,8 +48,11 @@ def _source(source: Json) -> Iterator[str]:
         return
     yield from _unknown("source.", source, SourceRow.__struct_fields__)
     for name in SourceRow.__struct_fields__:
-        if not isinstance(source.get(name), str | None):
+        said = source.get(name)
+        if not isinstance(said, str | None):
             yield f"source.{name} must be a text."
+        elif said is not None and not is_text(said):
+            yield f"source.{name} is no UTF-8 text: {said!r}."
     date = source.get("date")
     if isinstance(date, str) and not re.fullmatch(DATE, date):
         yield f"source.date is {date!r}, but must be of the form 2026-01-31."
