@@ -8,6 +8,7 @@ segmentation fault. So each type is read for the first time by one thread alone.
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from typing import Any, TypeVar, cast, overload
 
 import msgspec
@@ -39,6 +40,19 @@ def convert(value: object, kind: Any) -> Any:
 def decode(body: bytes, kind: type[T]) -> T:
     """See `msgspec.json.decode`. Raises `ValueError`, such as `msgspec.DecodeError`."""
     return cast("T", _alone_at_first(msgspec.json.decode, body, kind))
+
+
+def described(kind: object) -> Any:  # noqa: ANN401 -- one of msgspec's descriptions
+    """See `msgspec.inspect.type_info`, which looks into types, too."""
+    with _lock:
+        return _described(kind)
+
+
+@cache
+def _described(kind: object) -> Any:  # noqa: ANN401
+    from msgspec.inspect import type_info  # noqa: TID251
+
+    return type_info(kind)
 
 
 def kind_of(value: object) -> str:

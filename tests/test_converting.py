@@ -14,25 +14,28 @@ from typing import Annotated
 from msgspec import Meta, ValidationError, defstruct
 
 from socratic_bench.converting import convert, decode
+from socratic_bench.documents.plain import typed
 
 Some = Annotated[int, Meta(ge=0, extra_json_schema={"x": []})] | None
 sys.setswitchinterval(1e-6)
 for number in range(60):
     inner = defstruct(f"Inner{number}", [(f"f{place}", Some, None) for place in range(20)])
     outer = defstruct(f"Outer{number}", [(f"g{place}", list[inner], []) for place in range(10)])
+    another = defstruct(f"Another{number}", [(f"h{place}", list[inner], []) for place in range(10)])
     together, read = threading.Barrier(4), []
 
     def work():
         together.wait()
         read.append(convert({"g1": [{"f2": 3}]}, outer))
         read.append(decode(b'[{"f2": 3}]', list[inner]))
+        read.append(typed({"g1": [{"f2": 3}]}, another))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(read) == 8, read
+    assert len(read) == 12, read
 try:
     convert({"g1": [{"f2": -3}]}, outer)
 except ValidationError as error:

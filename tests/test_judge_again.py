@@ -299,6 +299,18 @@ def test_all_mistakes_are_told_at_once(endpoint, tmp_path):
     assert "--runs" not in nothing.document["error"]["message"]  # it is no flag here
 
 
+def test_a_value_of_another_type_in_a_judging_is_told_with_its_file(kept, again, tmp_path):
+    folder, name = shutil.copytree(kept[0], tmp_path / "runs"), again[0]["name"]
+    path = next(folder.glob(f"raw/runs/*/judgings/{name}/judging.json"))
+    document = json.loads(path.read_bytes())
+    path.write_text(json.dumps(document | {"metrics": {"help": "much"}}))
+    told = run("compare", str(folder), "--judging", name)
+
+    assert told.exit_code == 2
+    said = f"{path.relative_to(folder)}: metrics.help: Expected `float | null`, got `str`."
+    assert said in told.stderr
+
+
 def test_verdicts_of_a_bucket_s_runs_lie_beside_them(client, bucket, moto_url):
     keys = {"AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": "example"}
     env = environment(AWS_ENDPOINT_URL_S3=moto_url, AWS_REGION="us-east-1", **keys)

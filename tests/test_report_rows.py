@@ -66,12 +66,19 @@ def test_a_run_that_two_arguments_have_counts_once(folder):
 
 @pytest.mark.parametrize(
     ("content", "why"),
-    [("[]", "object"), ("{", "JSON|data|truncated"), ('{"jurors": 7}', "jurors")],
+    [
+        ("[]", "object"),
+        ("{", "JSON|data|truncated"),
+        ({"jurors": 7}, "jurors"),
+        ({"usage": {"input_tokens": "many"}}, "usage.input_tokens: Expected `int"),
+    ],
 )
 def test_a_broken_file_of_a_verdict_is_told_by_its_name(folder, tmp_path, content, why):
     copied = shutil.copytree(folder, tmp_path / "runs")
     run_id = min(curated(copied))
-    (copied / "raw/runs" / run_id / "judge_001.json").write_text(content)
+    path = copied / "raw/runs" / run_id / "judge_001.json"
+    is_whole = isinstance(content, dict)
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | content) if is_whole else content)
 
     with pytest.raises(UsageError, match=rf"{run_id}/judge_001\.json.*({why})"):
         rows_of(copied)

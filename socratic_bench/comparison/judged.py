@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.comparison.places import Found, found_at
-from socratic_bench.comparison.stored_run import ScoredTurn, benchmark_at
+from socratic_bench.comparison.stored_run import benchmark_at
 from socratic_bench.comparison.validation import validate_run
 from socratic_bench.documents.plain import read
 from socratic_bench.errors import UsageError
@@ -27,14 +26,6 @@ _OF_THE_RUN = (
 # Of what was asked for, and of a turn, what a judging does say.
 _OF_JUDGING = ("judge_context",)
 _OF_VERDICTS = ("score", "scores", "votes", "events", "quotes", "unquoted", "unjudged_reason")
-
-
-class _Judging(Struct, frozen=True):
-    """What is taken from a judging's document; the rest is taken as it is."""
-
-    turns: list[ScoredTurn]
-    judge: dict[str, Any] | None = None
-    inputs: dict[str, Any] | None = None
 
 
 def runs_at(argument: str, region: Callable[[], str], judging: str | None) -> list[Found]:
@@ -59,8 +50,9 @@ def judged_by(found: Found, name: str, region: Callable[[], str]) -> Found:
     body = store.get(key)
     if body is None:
         raise UsageError([f"{found.name} has no judging {name}{_others(store, run_id)}."])
-    read(body, _Judging, key)
-    return replace(found, body=orjson.dumps(overlaid(document, orjson.loads(body))))
+    judging = read(body, dict[str, Any], key)
+    validate_run(judging, benchmark, key)
+    return replace(found, body=orjson.dumps(overlaid(document, judging)))
 
 
 def overlaid(document: Mapping[str, Any], judging: Mapping[str, Any]) -> dict[str, Any]:

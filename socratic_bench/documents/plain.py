@@ -11,7 +11,7 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from socratic_bench.converting import convert
+from socratic_bench.converting import convert, described
 from socratic_bench.errors import UsageError
 from socratic_bench.types import Json
 
@@ -125,9 +125,7 @@ def _nesting_of(kind: object) -> _Nest | None:
     """What puts the keys that stand in the place of a field back below it; `None` if there is no
     such field.
     """
-    from msgspec.inspect import type_info
-
-    return _nesting(type_info(kind))
+    return _nesting(described(kind))
 
 
 def _nesting(info: Any) -> _Nest | None:  # noqa: ANN401 -- any of msgspec's descriptions

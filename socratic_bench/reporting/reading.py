@@ -18,6 +18,7 @@ from socratic_bench.comparison.stored_run import (
     read_run,
 )
 from socratic_bench.converting import convert
+from socratic_bench.documents.files import JudgeFile, TurnFile
 from socratic_bench.documents.judge import Juror, silent_of
 from socratic_bench.documents.judge_status import JudgeIdentity, JudgeStatus, StoredCalibration
 from socratic_bench.documents.plain import read
@@ -33,16 +34,8 @@ LONGEST_NAME = 80
 UNNAMED = "judge"
 _ELSEWHERE = ("turns", "journal")
 Files = Mapping[str, Mapping[str, Any]]
-
-
-class _Keys(Struct, frozen=True, kw_only=True):
-    """What is taken from the files of turns and verdicts, where they have it."""
-
-    jurors: list[Any] | None = None
-    scores: dict[str, float | None] | None = None
-    rationale: dict[str, Any] | None = None
-    events: dict[str, Any] | None = None
-    quotes: dict[str, Any] | None = None
+# Of the files of turns and verdicts, by how their names begin.
+_TYPES: Mapping[str, type[Struct]] = {"turn_": TurnFile, "judge_": JudgeFile}
 
 
 def read_rows(
@@ -160,7 +153,7 @@ def _files(store: ListedStore | None, folder: str, begin: str) -> Files:
     bodies = {key.removeprefix(folder): store.get(key) for key in keys}
     whole = {name: body for name, body in bodies.items() if body is not None}
     for name, body in whole.items():
-        read(body, _Keys, f"{folder}{name}")
+        read(body, _TYPES[begin], f"{folder}{name}")
     return {name: orjson.loads(body) for name, body in whole.items()}
 
 
