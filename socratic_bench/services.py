@@ -116,9 +116,8 @@ class Services:
     def close(self) -> None:
         """Let go of all that is open."""
         self._is_closed = True
-        if self.cancel_token.has_children:
-            closed = "The services that the run shares with others were closed."
-            self.cancel_token.end(Stopped(closed, end_reason="interrupted"))
+        closed = "The services that the run shares with others were closed."
+        self.cancel_token.end(Stopped(closed, end_reason="interrupted"))
         self._stack.close()
         self.threads.close()
 

@@ -348,6 +348,15 @@ def test_services_that_are_closed_end_the_runs_that_go_on(served):
         assert not worker.is_alive()
 
 
+def test_services_that_were_closed_begin_no_run():
+    services = Services()
+    services.close()
+    result = run(config(offline=True), services=services)
+
+    assert (result.document["end_reason"], result.document["n_turns"]) == ("interrupted", 0)
+    assert "services" in result.document["error"]["message"]
+
+
 def test_offline_runs_share_one_embedded_endpoint():
     seen: set[int] = set()
 

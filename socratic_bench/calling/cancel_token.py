@@ -103,10 +103,6 @@ class CancelToken:
         for child in tuple(self._children):
             child.end(Stopped.of(error))
 
-    @property
-    def has_children(self) -> bool:
-        return bool(self._children)
-
     @contextmanager
     def parent_of(self, child: "CancelToken") -> Iterator[None]:
         """Until the block ends, what ends this one ends the child, too, and not the other way."""
