@@ -1,6 +1,7 @@
 """`socratic-runner report RUNS...`: stored runs as a report that others can read."""
 
 import re
+import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from functools import partial
@@ -98,7 +99,8 @@ def _read_size(word: str, problems: "list[Words]") -> int:
     if size is None:
         problems.append(f"--max-size {word!r} is no size such as 600KB or 30MB.")
         return 0
-    return int(float(size[1]) * _UNITS[(size[2] or "B").upper()])
+    # No file has more.
+    return int(min(float(size[1]) * _UNITS[(size[2] or "B").upper()], sys.maxsize))
 
 
 def _asked(found: Namespace) -> dict[str, str]:

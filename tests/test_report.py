@@ -269,6 +269,11 @@ def test_every_mistake_of_a_command_is_told_at_once(tmp_path):
     )
 
 
+def test_a_size_may_be_larger_than_any_file():
+    outcome = in_process.reported("--max-size", f"{'9' * 400}MB")
+    assert outcome.document["error"]["message"].startswith("Which runs")
+
+
 def test_a_form_of_several_files_takes_no_files_name(tmp_path):
     outcome = run("report", "--csv", str(tmp_path / "rows.csv"), "--png", str(tmp_path / "a.PNG"))
     assert outcome.exit_code == 2

@@ -151,6 +151,19 @@ def test_every_mistake_of_a_file_is_told_at_once(tmp_path):
 
     assert len(problems_of(write(tmp_path, {"turns": turns}))) == 4
     assert len(problems_of(write(tmp_path, {"scenario": " ", "x": 1, "y": 2}))) == 4
+    # Those of its turns, too.
+    assert len(problems_of(write(tmp_path, {"scenario": " ", "x": 1, "turns": turns}))) == 6
+
+
+def test_mistakes_in_our_own_documents_are_told_by_their_keys(tmp_path):
+    document = write(tmp_path, {"kind": "run", "turns": [{"student": "Hi", "question": 4}, 7]})
+    raw = write(tmp_path, {"student_prompt": 4, "ai_response": "Why?"}, "turn_000.json")
+
+    assert problems_of(document) == (
+        f"{document}: turns[0].question: must be text.",
+        f"{document}: turns[1]: must be an object with student and question.",
+    )
+    assert problems_of(str(tmp_path)) == (f"{raw}: student_prompt: must be text.",)
 
 
 def test_a_file_that_is_missing_is_told(tmp_path):

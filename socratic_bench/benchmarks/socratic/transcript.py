@@ -26,6 +26,9 @@ MOST_TURNS = 100_000
 
 _TURN_FILE = r"turn_(\d{3,})\.json"  # compiled when wanted
 _TURN_KEYS = ("student", "tutor", "pressure")
+# Their names in our own documents.
+_RUN_KEYS = {"student": "student", "tutor": "question", "pressure": "pressure"}
+_RAW_KEYS = {"student": "student_prompt", "tutor": "ai_response", "pressure": "pressure"}
 _PLAIN_KEYS = ("scenario", "turns")
 
 
@@ -58,10 +61,15 @@ NO_TRANSCRIPT = Transcript()
 
 
 class _Entry(Struct, frozen=True):
-    """One turn as it stands in a file: where it stands, and its fields by our names."""
+    """One turn as it stands in a file: where, its fields by our names, and theirs in the file."""
 
     place: str
     fields: Mapping[str, object]
+    keys: Mapping[str, str]
+
+    def at(self, key: str) -> str:
+        """Where a field stands."""
+        return f"{self.place}{self.keys.get(key, key)}"
 
 
 def read_transcript(path: str, n_turns: int | None) -> Transcript:
@@ -71,12 +79,12 @@ def read_transcript(path: str, n_turns: int | None) -> Transcript:
     """
     source = Path(path)
     try:
-        entries, scenario = _from_folder(source) if source.is_dir() else _from_file(source)
+        entries, scenario, problems = (_from_folder if source.is_dir() else _from_file)(source)
     except OSError as error:
         raise UsageError(
             [f"The transcript {path} cannot be read: {error.strerror or type(error).__name__}."]
         ) from error
-    problems = [found for n, one in enumerate(entries) for found in _wrong(one, n, len(entries))]
+    problems += (found for n, one in enumerate(entries) for found in _wrong(one, n, len(entries)))
     if problems:
         raise UsageError(problems)
     turns = [_turn(one.fields) for one in entries]
@@ -105,14 +113,11 @@ def _cut(path: str, turns: list[RecordedTurn], n_turns: int | None, scenario: st
     )
 
 
-def _from_folder(folder: Path) -> tuple[list[_Entry], str]:
+def _from_folder(folder: Path) -> tuple[list[_Entry], str, list[str]]:
     """The raw turns of one run, in their order, each of which names the run's scenario."""
     turns = {file: _parsed(file) for file in _turn_files(folder)}
-    entries = [
-        _Entry(str(file), _renamed(turn, "student_prompt", "ai_response"))
-        for file, turn in turns.items()
-    ]
-    return entries, _scenario(next(iter(turns.values())))
+    entries = [_renamed(f"{file}: ", turn, _RAW_KEYS) for file, turn in turns.items()]
+    return entries, _scenario(next(iter(turns.values()))), []
 
 
 def _turn_files(folder: Path) -> list[Path]:
@@ -127,7 +132,8 @@ def _turn_files(folder: Path) -> list[Path]:
     return [found[number] for number in sorted(found)]
 
 
-def _from_file(file: Path) -> tuple[list[_Entry], str]:
+def _from_file(file: Path) -> tuple[list[_Entry], str, list[str]]:
+    """The turns of one file, its scenario, and what is wrong with it beside its turns."""
     document = _parsed(file)
     ours = document.get("kind") in ("run", "curated")
     turns = document.get("turns")
@@ -137,10 +143,9 @@ def _from_file(file: Path) -> tuple[list[_Entry], str]:
         turns = []
     elif len(turns) > MOST_TURNS:
         problems.append(f"{file}: turns: it has {len(turns)}; at most {MOST_TURNS} are read.")
-    if problems:
-        raise UsageError(problems)
+        turns = []
     entries = [_entry(f"{file}: turns[{n}]", turn, ours=ours) for n, turn in enumerate(turns)]
-    return entries, _scenario(document)
+    return entries, _scenario(document), problems
 
 
 def _scenario(document: Mapping[str, Json]) -> str:
@@ -158,14 +163,14 @@ def _wrong_plain(file: Path, document: Mapping[str, Json]) -> Iterator[str]:
 
 def _entry(place: str, turn: Json, *, ours: bool) -> _Entry:
     if not isinstance(turn, dict):
-        return _Entry(place, {"": turn})
-    return _Entry(place, _renamed(turn, "student", "question") if ours else turn)
+        return _Entry(place, {"": turn}, _RUN_KEYS if ours else {})
+    return _renamed(f"{place}.", turn, _RUN_KEYS) if ours else _Entry(f"{place}.", turn, {})
 
 
-def _renamed(turn: Mapping[str, object], student: str, tutor: str) -> dict[str, object]:
+def _renamed(place: str, turn: Mapping[str, object], keys: Mapping[str, str]) -> _Entry:
     """A turn of our own documents, reduced to words and pressure."""
-    names = {"student": student, "tutor": tutor, "pressure": "pressure"}
-    return {name: turn[key] for name, key in names.items() if key in turn}
+    fields = {name: turn[key] for name, key in keys.items() if key in turn}
+    return _Entry(place, fields, keys)
 
 
 def _parsed(file: Path) -> dict[str, Json]:
@@ -182,31 +187,32 @@ def _parsed(file: Path) -> dict[str, Json]:
 
 def _wrong(entry: _Entry, index: int, count: int) -> Iterator[str]:
     if "" in entry.fields:
-        yield f"{entry.place}: must be an object with student and tutor."
+        student, tutor = (entry.keys.get(key, key) for key in ("student", "tutor"))
+        yield f"{entry.place}: must be an object with {student} and {tutor}."
         return
     for key in entry.fields:
         if key not in _TURN_KEYS:
-            yield f"{entry.place}.{key}: unknown field; a turn has {', '.join(_TURN_KEYS)}."
+            yield f"{entry.at(key)}: unknown field; a turn has {', '.join(_TURN_KEYS)}."
     yield from _wrong_text(entry, "student", may_be_empty=False)
     yield from _wrong_text(entry, "tutor", may_be_empty=index == count - 1)
     pressure = entry.fields.get("pressure")
     if pressure is not None and pressure not in KINDS:
-        yield f"{entry.place}.pressure: must be null or one of {', '.join(KINDS)}."
+        yield f"{entry.at('pressure')}: must be null or one of {', '.join(KINDS)}."
 
 
 def _wrong_text(entry: _Entry, key: str, *, may_be_empty: bool) -> Iterator[str]:
     value = entry.fields.get(key)
     if value is None:
         if not may_be_empty:
-            yield f"{entry.place}.{key}: missing."
+            yield f"{entry.at(key)}: missing."
     elif not isinstance(value, str):
-        yield f"{entry.place}.{key}: must be text."
+        yield f"{entry.at(key)}: must be text."
     elif not value.strip() and not may_be_empty:
-        yield f"{entry.place}.{key}: empty."
+        yield f"{entry.at(key)}: empty."
     elif len(value) > LONGEST:
-        yield f"{entry.place}.{key}: {len(value)} characters; at most {LONGEST} allowed."
+        yield f"{entry.at(key)}: {len(value)} characters; at most {LONGEST} allowed."
     elif not is_text(value):
-        yield f"{entry.place}.{key}: holds half of a character (a lone surrogate)."
+        yield f"{entry.at(key)}: holds half of a character (a lone surrogate)."
 
 
 def _turn(fields: Mapping[str, object]) -> RecordedTurn:
