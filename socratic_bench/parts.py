@@ -1,5 +1,6 @@
 """What a benchmark adds to documents: types whose keys are added to those of the core."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -11,6 +12,13 @@ from socratic_bench.types import JUDGE, Role, doc
 if TYPE_CHECKING:
     from socratic_bench.pricing.rates import PricingTier
     from socratic_bench.statistics.survival import Time
+
+
+# What documents tell beside each role, in tokens and in money, so that no role is called so.
+BESIDE_ROLES = (
+    *("total", "currency", "by_model", "without_caching_usd", "cache_hit_share", "maybe_billed"),
+    *("stand_in", "prices"),
+)
 
 
 class Actor(Struct, frozen=True):
@@ -75,9 +83,9 @@ class BenchmarkSpec(Struct, frozen=True, kw_only=True):
     sample: type[Part] = SampleKeys
 
     def __post_init__(self) -> None:
-        names = [*self.roles, "total"]
-        if len({*names}) < len(names):
-            raise ValueError(f"Actors need names of their own, and not these: {', '.join(names)}.")
+        names = Counter((*self.roles, *BESIDE_ROLES))
+        if taken := [name for name, n in names.items() if n > 1]:
+            raise ValueError(f"Actors need names of their own, and not these: {', '.join(taken)}.")
 
     @property
     def tested(self) -> Role:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from socratic_bench import Gate, RunConfig, RunResult, UsageError, run
 from socratic_bench.benchmarks import BENCHMARKS, load_benchmark
+from socratic_bench.documents.cost import CostEntry
 from socratic_bench.documents.scalars import Share
 from socratic_bench.documents.schemas import load_schema
 from socratic_bench.forecast import dry_run
@@ -321,7 +322,9 @@ def test_every_actor_is_counted_by_its_name_and_only_the_tested_one_has_the_tier
     stored(out, CRITIC)
 
 
-@pytest.mark.parametrize("name", ["judge", "total", "writer"])
+@pytest.mark.parametrize(
+    "name", ["judge", "total", "writer", *sorted({*CostEntry.__struct_fields__} - {"roles"})]
+)
 def test_actors_have_names_of_their_own(name):
     with pytest.raises(ValueError, match="names of their own"):
         Parts(actors=(Actor("writer", "model"), Actor(name, "student_model")))

@@ -150,6 +150,28 @@ class TestAnotherBenchmark:
         with pytest.raises(TypeError, match="answers"):
             composed("Broken", {"exact": ExactSettings, "other": Other})
 
+    def test_a_setting_of_every_run_is_not_declared_anew(self):
+        class Other(CoreConfig, frozen=True, kw_only=True):
+            turns: Annotated[int, Setting("dialogue", "N", "how many")] = 1
+
+        with pytest.raises(TypeError, match="turns"):
+            composed("Broken", {"other": Other})
+
+    @pytest.mark.parametrize(
+        ("setting", "said"),
+        [
+            (Setting("dialogue", "N", "how many", flag="seed"), "--seed"),
+            (Setting("dialogue", "N", "how many", short="o"), "-o"),
+            (Setting("dialogue", "N", "how many", variables=("AWS_REGION",)), "AWS_REGION"),
+        ],
+    )
+    def test_nor_has_it_the_name_of_another(self, setting, said):
+        class Other(CoreConfig, frozen=True, kw_only=True):
+            n_cases: Annotated[int, setting] = 1
+
+        with pytest.raises(ValueError, match=f"called {said}\\."):
+            listed((composed("Broken", {"other": Other}),))
+
 
 def test_an_unknown_benchmark_is_said_with_all_other_mistakes():
     outcome = run(*OFFLINE, "--benchmark", "solo", "--turns", "0")

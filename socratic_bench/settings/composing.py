@@ -35,6 +35,8 @@ def composed(name: str, parts: Mapping[str, type[CoreConfig]]) -> type[WholeConf
         defaults = dict(zip(part.__struct_fields__, part.__struct_defaults__, strict=True))
         for field in part.__struct_fields__:
             if field in CoreConfig.__struct_fields__:
+                if part is not CoreConfig and field in part.__annotations__:
+                    raise TypeError(f"{benchmark} declares {field} anew, which every run has")
                 continue
             declared = (field, part.__annotations__[field], defaults[field])
             if fields.setdefault(field, declared) != declared or declared[2] is NODEFAULT:

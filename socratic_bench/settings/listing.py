@@ -1,5 +1,6 @@
 """The settings in the order and the words in which people read them: in help and documents."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
@@ -40,7 +41,24 @@ def listed(kinds: Sequence[Kind]) -> tuple[Entry, ...]:
         if len(late) == len(waiting):
             raise ValueError(f"There is no --{late[0].after} for a setting to follow.")
         waiting = late
-    return tuple(entry for entries in placed.values() for entry in entries)
+    entries = tuple(entry for entries in placed.values() for entry in entries)
+    _refuse_shared_names(entries)
+    return entries
+
+
+def _refuse_shared_names(entries: Sequence[Entry]) -> None:
+    """A name stands for one setting alone, but for those of a sweep and of its runs."""
+    names = Counter(name for entry in entries if entry.group != "sweep" for name in _names(entry))
+    if shared := [name for name, n in names.items() if n > 1]:
+        raise ValueError(f"Several settings are called {', '.join(shared)}.")
+
+
+def _names(entry: Entry) -> Iterator[str]:
+    yield from entry.variables
+    if entry.flag:
+        yield f"--{entry.flag}"
+    if entry.short:
+        yield f"-{entry.short}"
 
 
 class _Unit(Struct, frozen=True):
