@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from tests.command import ROOT
 
 # A thread that meets a type which another one is looking into would end the process.
@@ -50,3 +52,40 @@ def test_threads_read_values_of_new_types_at_once():
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "Expected `int` >= 0 - at `$.g1[0].f2`\n"
+
+
+# The same of a run, which is read whole by types of the core and of its benchmark.
+RUNS = """
+import sys
+import threading
+from pathlib import Path
+
+from socratic_bench.benchmarks import load_benchmark
+from socratic_bench.comparison.stored_run import read_run
+
+sys.setswitchinterval(1e-6)
+body = Path("tests/data/stored_runs/finished-folder/stdout.json").read_bytes()
+together = threading.Barrier(8)
+benchmark = load_benchmark("socratic")
+
+
+def work():
+    together.wait()
+    read_run(body, "run.json", "", benchmark, None)
+
+
+threads = [threading.Thread(target=work) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+@pytest.mark.parametrize("_attempt", range(3))
+def test_threads_read_stored_runs_at_once(_attempt):
+    done = subprocess.run(
+        [sys.executable, "-c", RUNS], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
