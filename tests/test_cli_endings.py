@@ -157,7 +157,8 @@ def test_coverage_under_its_bound_fails_and_says_by_how_much():
 
 
 def test_gates_name_what_failed_and_by_how_much():
-    words = ("--fail-under", "overall_score=9.9", "--fail-under", "violation_rates.form=0.5")
+    bounds = ("overall_score=9.9", "violation_rates.form=0.5", "overall_score=2")
+    words = [word for bound in bounds for word in ("--fail-under", bound)]
     outcome = run(
         *("--offline", "--model", "emulator.leading-v1:0", "--prompt", OPENING),
         *("--turns", "3", *words),
@@ -168,6 +169,8 @@ def test_gates_name_what_failed_and_by_how_much():
     assert outcome.exit_code == 5
     assert document["status"] == "completed"
     assert document["error"]["code"] == "gate"
+    thresholds = document["thresholds"]["fail_under"]
+    assert thresholds == {"overall_score": 9.9, "violation_rates.form": 0.5}
     assert (
         f"overall_score is {document['overall_score']:g}, which is {short:.4g} under 9.9."
         in document["error"]["message"]

@@ -30,10 +30,12 @@ from socratic_bench.documents.turn import TurnEntry
 from socratic_bench.documents.usage import ActorLatency, ActorUsage, RoleUsage
 from socratic_bench.errors import BenchError, Status
 from socratic_bench.parts import Part, Parts
-from socratic_bench.settings import CoreConfig
+from socratic_bench.settings import CoreConfig, Gate
 from socratic_bench.types import EndReason, Json, doc
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from socratic_bench.documents.ended_run import EndedRun
 
 
@@ -54,7 +56,7 @@ class Thresholds(Struct, frozen=True, kw_only=True):
     min_judge_coverage: Annotated[Share, doc("share of turns that must be judged")]
     fail_under: Annotated[
         dict[str, Annotated[float, doc("the least value that passes")]],
-        doc("by metric, what it must not fall under"),
+        doc("by metric, what it must not fall under: the highest bound, if several are given"),
     ]
 
 
@@ -188,7 +190,7 @@ class RunDocument(Document, frozen=True, kw_only=True):
             thresholds=Thresholds(
                 own=parts.thresholds.of(config),
                 min_judge_coverage=config.min_judge_coverage,
-                fail_under={gate.metric: gate.minimum for gate in config.gates},
+                fail_under=_highest(config.gates),
             ),
             inputs=Inputs.of(result),
             journal=[dict(entry) for entry in result.journal] if result.journal else None,
@@ -244,6 +246,14 @@ class CuratedDocument(RunDocument, frozen=True, kw_only=True):
 def brief_keys(document: RunDocument) -> dict[str, Json]:
     """The short form of a run's document."""
     return whole(Brief.of(document), "brief")
+
+
+def _highest(gates: Iterable[Gate]) -> dict[str, float]:
+    """The bound of each metric: of several, the one that a value has to reach to pass them all."""
+    found: dict[str, float] = {}
+    for gate in gates:
+        found[gate.metric] = max(gate.minimum, found.get(gate.metric, gate.minimum))
+    return found
 
 
 def _error_entry(result: EndedRun) -> ErrorEntry | None:
