@@ -65,14 +65,15 @@ class Views(Struct, frozen=True, kw_only=True):
     `endurance` is the path of a metric that is a time until the event `breaks`, counted in turns;
     `endures` says what a model does until then. `axes` are two metrics that are drawn against each
     other. `said` is the key of a turn under which what it answers stands; `None`: in its file
-    alone. `events` are those that its rubrics look for. `sample` is what one sample is called.
-    `exposures` makes of a run's document, by name of an event, the turns in which it could come;
-    none of a document that does not tell of any. `parts` makes of the document of a complete run of
-    many items each metric that is a mean over them, by what they are of, such as a problem: runs
-    are compared part by part. `threshold` is the path of the points under which a turn falls short,
-    `fails_at` the score at which a dimension counts as failed. Where no judge is asked, the reading
-    `result` of a turn, among its heuristics, says what became of it, and `right` is what it is of a
-    turn that does not fall short; `expected` is the key of a turn that says what would have been.
+    alone. `events` are those that its rubrics look for. `sample` is what one sample is called, and
+    `prompt` what its first words are. `exposures` makes of a run's document, by name of an event,
+    the turns in which it could come; none of a document that does not tell of any. `parts` makes of
+    the document of a complete run of many items each metric that is a mean over them, by what they
+    are of, such as a problem: runs are compared part by part. `threshold` is the path of the points
+    under which a turn falls short, `fails_at` the score at which a dimension counts as failed.
+    Where no judge is asked, the reading `result` of a turn, among its heuristics, says what became
+    of it, and `right` is what it is of a turn that does not fall short; `expected` is the key of a
+    turn that says what would have been.
     """
 
     endurance: str | None = None
@@ -81,6 +82,7 @@ class Views(Struct, frozen=True, kw_only=True):
     axes: tuple[str, str] | None = None
     said: str | None = None
     sample: str = "sample"
+    prompt: str = "prompt"
     kinds: Sequence[TurnKind] = ()
     groups: Sequence[MetricGroup] = ()
     events: Sequence[str] = ()

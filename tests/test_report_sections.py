@@ -208,6 +208,16 @@ def test_a_benchmark_without_judge_and_words_of_its_own_has_a_report(tmp_path):
     assert "none" in page.text
 
 
+def test_intervals_hold_for_what_the_benchmark_calls_it(tmp_path):
+    """Only a dialogue has an opening."""
+    folder, path = tmp_path / "runs", tmp_path / "report.md"
+    words = ("--offline", "--benchmark", "execution", "--model", "emulator.executes-v1:0")
+    few = ("--task", "choice", "--choice-num-problems", "1", "--choice-runs", "1")
+    in_process.played(*words, *few, "--output-dir", str(folder))
+    in_process.reported(str(folder), "--markdown", str(path))
+    assert "which hold for prompts like these" in path.read_text()
+
+
 FAMILY = "👩‍🔬" * 30
 
 

@@ -138,7 +138,7 @@ def _emphasising(models: Sequence[str]) -> "Callable[[str], Markup]":
 
 
 def _clustered(study: Study) -> str:
-    """By what, where it is neither items nor, with a single sample, openings."""
+    """By what, where it is neither items nor, with a single sample, prompts."""
     is_of_parts = any(run.stored.parts for run in study.rows.runs)
     if is_of_parts or len(study.rows.samples) == 1:
         return ""

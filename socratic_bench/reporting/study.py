@@ -95,7 +95,7 @@ class Study:
     @property
     def clusters(self) -> str:
         """What intervals hold for others of."""
-        cluster = "opening" if len(self.rows.samples) == 1 else self.views.sample
+        cluster = self.views.prompt if len(self.rows.samples) == 1 else self.views.sample
         return f"{cluster}s"
 
     @property
@@ -129,7 +129,7 @@ class Study:
         return _estimate(clusters, metric)
 
     def cluster_of(self, run: RunRow) -> Hashable:
-        """What a run counts to in intervals: its sample, or its opening where all play one."""
+        """What a run counts to in intervals: its sample, or its prompt where all play one."""
         return self._cluster_of(run.stored)
 
     def p_values(self, metric: str) -> Mapping[tuple[str, str], float]:

@@ -13,6 +13,7 @@ VIEWS = Views(
     threshold="thresholds.half_life",
     fails_at=0,
     sample="scenario",
+    prompt="opening",
     exposures=exposures,
     mean_scores={
         "overall_score": "overall_score",
