@@ -46,6 +46,11 @@ class Outcome:
         return found
 
 
+def printed(stdout: bytes | None) -> dict[str, Any]:
+    """The one document on a stream, which fits the schema of its kind."""
+    return Outcome(0, stdout or b"", "").document
+
+
 def environment(**variables: str) -> dict[str, str]:
     """An environment without settings of the machine, plus the given variables."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(OF_THE_MACHINE)}

@@ -4,7 +4,6 @@ Nothing of it would be over by itself within `PATIENCE_S`, and what is given up 
 ends a run otherwise: so a run that was interrupted has not waited for it.
 """
 
-import json
 import os
 import signal
 import socket
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
-from tests.command import CLAUDE, OFFLINE, OPENING, ROOT, account, begin, environment
+from tests.command import CLAUDE, OFFLINE, OPENING, ROOT, account, begin, environment, printed
 from tests.fakes import PATIENCE_S
 
 STUDENT = "other.student-v1:0"
@@ -264,7 +263,7 @@ def interrupt(scene: Scene, number: signal.Signals, *words: str) -> Interrupted:
         ended_s = time.monotonic()
     return Interrupted(
         process.wait(),
-        json.loads(stdout or b""),
+        printed(stdout),
         (stderr or b"").decode(),
         started_s=sent_s - began_s,
         ended_s=ended_s - sent_s,

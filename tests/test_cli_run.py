@@ -15,6 +15,7 @@ from tests.command import (
     assert_valid,
     begin,
     environment,
+    printed,
     run,
 )
 from tests.in_process import played
@@ -253,7 +254,7 @@ def test_live_line_in_a_terminal_is_redrawn_and_leaves_the_document_whole():
     finally:
         os.close(mine)
 
-    assert json.loads(stdout)["n_turns"] == 2
+    assert printed(stdout)["n_turns"] == 2
     assert b"turn 1: waiting for the tutor" in seen
     assert b"\r\x1b[K" in seen
 

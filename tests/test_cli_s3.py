@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.command import OFFLINE, assert_valid, begin, environment, run
+from tests.command import OFFLINE, assert_valid, begin, environment, printed, run
 from tests.fakes import FakeBedrock, Said, Sent, relayed, xml
 from tests.forked import Process
 from tests.in_process import played
@@ -61,7 +61,7 @@ def test_a_bucket_that_is_gone_during_the_dialogue_gets_all_when_it_is_back(
         up.set()
         stdout, _ = process.communicate()
 
-    document = json.loads(stdout)
+    document = printed(stdout)
     assert process.returncode == 0
     run_id = document["run_id"]
     found = kept(client, bucket)
@@ -168,7 +168,7 @@ def test_a_slow_bucket_does_not_slow_the_dialogue(client, bucket, moto_url):
         stdout, _ = process.communicate()
 
     assert process.returncode == 0
-    run_id = json.loads(stdout)["run_id"]
+    run_id = printed(stdout)["run_id"]
     assert set(kept(client, bucket)) == {*names(run_id), f"curated/runs/{run_id}.json"}
 
 

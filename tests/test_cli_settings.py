@@ -12,7 +12,7 @@ import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.providers.bedrock.kinds import ERROR_KINDS
-from tests.command import Outcome, account, assert_valid, begin, run
+from tests.command import Outcome, account, assert_valid, begin, printed, run
 from tests.fakes import FakeBedrock, answer, scored, stored
 from tests.in_process import played
 
@@ -399,7 +399,7 @@ def test_a_signal_ends_a_run_while_a_stream_is_under_way(number):
         stdout, _ = process.communicate()
 
     assert process.returncode == 128 + number
-    assert json.loads(stdout)["end_reason"] == "interrupted"
+    assert printed(stdout)["end_reason"] == "interrupted"
 
 
 def test_the_time_of_a_call_bounds_its_stream():

@@ -9,7 +9,7 @@ import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.providers.bedrock.quota_names import quotas_by_model
-from tests.command import CLAUDE, LLAMA, MISTRAL, account, begin, environment, run
+from tests.command import CLAUDE, LLAMA, MISTRAL, account, begin, environment, printed, run
 from tests.fakes import FakeBedrock, Said, answer, relayed, xml
 from tests.in_process import diagnosed
 from tests.terminal import COLOUR, run_in_terminal, width
@@ -597,7 +597,7 @@ def test_a_signal_ends_it_with_what_was_found_by_then():
             assert process.poll() is None
         process.send_signal(signal.SIGTERM)
         stdout, _ = process.communicate()
-    document = json.loads(stdout)
+    document = printed(stdout)
 
     assert process.returncode == 143
     assert (document["kind"], document["status"]) == ("doctor", "incomplete")

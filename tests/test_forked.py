@@ -2,7 +2,6 @@
 and its patterns compiled.
 """
 
-import json
 import os
 import signal
 import subprocess
@@ -10,7 +9,7 @@ import subprocess
 import pytest
 
 from tests import forked
-from tests.command import OFFLINE, OPENING, begin, environment, run
+from tests.command import OFFLINE, OPENING, begin, environment, printed, run
 from tests.fronted import Front
 from tests.resuming import comparable
 
@@ -71,7 +70,7 @@ def test_a_script_has_the_streams_signals_and_end_of_the_command_that_is_forked_
     words = (*OFFLINE, "--turns", "1", "--quiet")
     played = subprocess.run([*front.command, *words], env=env, capture_output=True, check=False)
     refused = subprocess.run([*front.command, "--no"], env=env, capture_output=True, check=False)
-    assert (played.returncode, json.loads(played.stdout)["n_turns"]) == (0, 1)
+    assert (played.returncode, printed(played.stdout)["n_turns"]) == (0, 1)
     assert (refused.returncode, b"--no" in refused.stderr) == (2, True)
 
     for number, code in ((signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)):

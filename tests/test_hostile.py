@@ -29,6 +29,7 @@ from tests.command import (
     assert_valid,
     begin,
     daily,
+    printed,
     run,
 )
 from tests.fakes import FakeBedrock, Said, Sent, answer, breaches, refusal, scored, stored
@@ -418,7 +419,7 @@ def test_a_full_disk_behind_a_stream_is_survived(stream, exit_code):
         assert b"No space left" in stderr
         assert b"Traceback" not in stderr
     else:
-        assert json.loads(stdout)["n_turns"] == 1
+        assert printed(stdout)["n_turns"] == 1
 
 
 # --- JSON ---

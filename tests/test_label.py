@@ -14,7 +14,7 @@ import pytest
 from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids
 from socratic_bench.calibration.judged_runs import read_runs
 from socratic_bench.calibration.sampling import drawn_turns
-from tests.command import assert_valid, begin, environment, run
+from tests.command import assert_valid, begin, environment, printed, run
 from tests.test_sweep import curated, sweep
 
 MIXED = "emulator.mixture-1-v1:0"
@@ -58,10 +58,10 @@ def at_terminal(*words, keys=(), kill_after=None, by=signal.SIGKILL, hang_up=Fal
                 os.write(mine, f"{waiting.pop(0) if waiting else 'q'}\n".encode())
     if hang_up:
         os.close(mine)
-    printed = process.communicate()[0]
+    said = process.communicate()[0]
     if not hang_up:
         os.close(mine)
-    return process.returncode, json.loads(printed) if printed else None, seen.decode()
+    return process.returncode, printed(said) if said else None, seen.decode()
 
 
 def rows_in(path):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import ROOT, daily, environment, run
+from tests.command import ROOT, daily, environment, printed, run
 from tests.in_process import played
 from tests.resuming import (
     JUDGE,
@@ -186,7 +186,7 @@ class TestDamage:
             capture_output=True,
             check=False,
         )
-        document = json.loads(done.stdout)
+        document = printed(done.stdout)
 
         assert (done.returncode, document["end_reason"]) == (4, "artifacts")
         assert 0 < document["n_turns"] < 40
@@ -248,8 +248,8 @@ class TestGoneOver:
         process = start("--resume-from", str(tmp_path / "cut.json"), env=env)
         wait_for_calls(service, 1)
         process.send_signal(signal.SIGTERM)
-        printed, _ = process.communicate()
-        document = json.loads(printed)
+        stdout, _ = process.communicate()
+        document = printed(stdout)
 
         assert (process.returncode, document["n_turns"]) == (143, 3)
         assert [turn["score"] is not None for turn in document["turns"]] == [True] * 3
@@ -276,6 +276,6 @@ class TestGoneOver:
                 time.sleep(0.05)  # until somebody waits for the document beside the main thread
             process.send_signal(signal.SIGTERM)
             assert process.stdout
-            document = json.loads(process.stdout.read())
+            document = printed(process.stdout.read())
 
         assert (process.returncode, document["end_reason"]) == (143, "interrupted")

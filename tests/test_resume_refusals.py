@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from tests.command import ROOT, account, daily, run
+from tests.command import ROOT, account, assert_valid, daily, run
 from tests.fakes import FakeBedrock, answer, scored
 from tests.in_process import played
 from tests.resuming import (
@@ -115,7 +115,8 @@ def run_pretty(*words: str, env: dict[str, str]) -> int:
     done = subprocess.run(
         [sys.executable, "-m", "cli", *words], cwd=ROOT, env=env, capture_output=True, check=False
     )
-    json.loads(done.stdout)
+    document = json.loads(done.stdout)
+    assert_valid(document["kind"], document)
     return done.returncode
 
 

@@ -15,7 +15,7 @@ from typing import Any, Self
 import pytest
 
 from tests import command
-from tests.command import ROOT, assert_valid, environment
+from tests.command import ROOT, environment
 from tests.fakes import PATIENCE_S
 
 WALK = (ROOT / "CONTRIBUTING.md").read_text().partition("## Adding a provider\n")[2]
@@ -149,9 +149,7 @@ def play(
     outcome = command.run(*usual, *words, env=variables(clone, service), cwd=clone)
     assert outcome.exit_code == exit_code, outcome
     assert KEY not in outcome.stdout.decode() + outcome.stderr
-    document: dict[str, Any] = json.loads(outcome.stdout)
-    assert_valid(document["kind"], document)
-    return document
+    return outcome.document
 
 
 def test_the_walk_is_one_file_of_no_great_length_and_one_line():
@@ -173,7 +171,7 @@ def test_the_doctor_asks_its_models_too(clone, service):
     service.refuses = [429]
     words = ("--provider", "openai_chat", "--model", "tutor-1", "--judge-model", "judge-1")
     outcome = command.run("doctor", *words, env=variables(clone, service), cwd=clone)
-    document = json.loads(outcome.stdout)
+    document = outcome.document
     tutor, judge = document["models"]
 
     assert (outcome.exit_code, document["status"], document["n_failed"]) == (0, "ok", 0)
@@ -250,7 +248,7 @@ def test_a_run_cut_short_goes_on_by_its_id_alone(clone, service, tmp_path):
     again = command.run("resume", cut["run_id"], *kept, env=env, cwd=clone)
 
     assert again.exit_code == 0, again
-    document = json.loads(again.stdout)
+    document = again.document
     assert (document["run_id"], document["n_turns"]) == (cut["run_id"], 3)
     assert (document["inputs"]["provider"], document["inputs"]["region"]) == ("openai_chat", None)
 
@@ -288,7 +286,7 @@ def test_a_call_that_hangs_is_left_when_the_run_is_told_to_end(clone, service):
     os.kill(process.pid, signal.SIGTERM)
     stdout, _ = process.communicate(timeout=PATIENCE_S)
 
-    document = json.loads(stdout)
+    document = command.printed(stdout)
     assert (process.returncode, document["end_reason"]) == (143, "interrupted")
     assert document["usage"]["tutor"]["attempts"] == 1
 

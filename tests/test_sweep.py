@@ -19,7 +19,7 @@ from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import Stopped
 from socratic_bench.runner import CancelToken
 from tests import command
-from tests.command import Outcome, account, assert_valid, environment, run
+from tests.command import Outcome, account, assert_valid, environment, printed, run
 from tests.forked import Process
 from tests.in_process import swept
 from tests.test_resume import Service
@@ -309,7 +309,7 @@ class TestGoingOn:
         process = begin(*words, folder=tmp_path)
         wait_for_turns(process, tmp_path, "turn_003.json")
         process.send_signal(signal.SIGINT)
-        document = json.loads(process.communicate()[0] or b"")
+        document = printed(process.communicate()[0])
         begun = {path.name for path in tmp_path.glob("raw/runs/*")}
         again = sweep(*words, "--resume", folder=tmp_path)
 
@@ -348,7 +348,7 @@ class TestProcesses:
         ids = [int(word) for path in children for word in path.read_text().split()]
         killed = [one for one in ids if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
         os.kill(killed[0], signal.SIGKILL)
-        document = json.loads(process.communicate()[0] or b"")
+        document = printed(process.communicate()[0])
 
         assert (process.returncode, document["n_completed"]) == (0, 4)
         assert "A process of the sweep ended with -9" in " ".join(document["notices"])
@@ -363,7 +363,7 @@ class TestProcesses:
         process = begin(*words, "--no-judge", folder=tmp_path)
         wait_for_turns(process, tmp_path, "turn_003.json")
         process.send_signal(signal.SIGTERM)
-        document = json.loads(process.communicate()[0] or b"")
+        document = printed(process.communicate()[0])
 
         assert (process.returncode, document["end_reason"]) == (143, "interrupted")
         assert document["n_missing"] > 0

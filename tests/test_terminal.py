@@ -1,6 +1,5 @@
 """What people see on stderr: at any width, at a glance, and of several runs at once."""
 
-import json
 import re
 import shlex
 import subprocess
@@ -138,7 +137,7 @@ def test_parallel_runs_on_one_terminal_overwrite_no_line_of_each_other():
     words = (*DRIFT, "--brief", "--fail-under", "half_life=8")
     outcomes = run_all_in_terminal([words] * 3, columns=240)
     lines = screen(outcomes[0].stderr)
-    tags = {json.loads(outcome.stdout)["run_id"][-4:] for outcome in outcomes}
+    tags = {outcome.document["run_id"][-4:] for outcome in outcomes}
     patterns = (
         r"run-\w{26}: emulator\.drift-5-v1:0, scenario career-change, up to 8 turns, seed 7",
         r"turn {3}\d [! ] [ \d.]+ \(form [^()]*\)  .* \d+ in, \d+ out",
