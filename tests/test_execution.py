@@ -172,7 +172,7 @@ def test_runs_are_compared_problem_by_problem(tmp_path):
     for file in files:
         file.write_text(json.dumps(both(file.stem)))
     outcome = run("compare", *map(str, files), "--metrics", "mc", "preference")
-    document = json.loads(outcome.stdout)
+    document = fitting(json.loads(outcome.stdout))
     gap = document["pairs"][0]["differences"]["mc"]
     n = len(rows())
     differences = [1.0] * (n // 4) + [0.0] * (n - n // 4)
@@ -603,7 +603,7 @@ def test_levels_that_ask_a_model_for_the_same_are_told(service, place, model, al
     service.scripts[model] = answering({"f(1)": tagged("2")})
     words = ("--dataset", place, "--compare-reasoning", "--pred-generations", "1")
     base = ("--benchmark", "execution", "--model", model, "--region", "us-east-1")
-    document = json.loads(in_process.played(*base, *words).stdout)
+    document = fitting(json.loads(in_process.played(*base, *words).stdout))
     asked = {json.dumps(sent.body.get("additionalModelRequestFields")) for sent in service.sent}
 
     assert len(asked - {"null"}) == n_asked
@@ -678,7 +678,7 @@ def test_mistakes_are_told_before_the_first_call(words, problem):
     outcome = run(*base, *words)
 
     assert outcome.exit_code == 2
-    assert problem in json.loads(outcome.stdout)["error"]["message"]
+    assert problem in fitting(json.loads(outcome.stdout))["error"]["message"]
 
 
 def test_numbers_that_no_run_can_have_are_refused_all_at_once():
@@ -694,13 +694,14 @@ def test_numbers_that_no_run_can_have_are_refused_all_at_once():
     }
     words = [word for flag in huge for word in (flag, "99999999999999999999")]
     outcome = run(*base, "--task", "both", "--compare-reasoning", *words)
-    told = json.loads(outcome.stdout)["error"]["message"]
+    told = fitting(json.loads(outcome.stdout))["error"]["message"]
     negative = run(*base, "--pred-num-problems=-5")
 
     assert (outcome.exit_code, negative.exit_code) == (2, 2)
     for flag, high in huge.items():
         assert f"{flag} is 99999999999999999999, but must lie in 0..{high}." in told
-    assert "--pred-num-problems is -5, but" in json.loads(negative.stdout)["error"]["message"]
+    refused = fitting(json.loads(negative.stdout))
+    assert "--pred-num-problems is -5, but" in refused["error"]["message"]
 
 
 def test_mistakes_of_a_data_set_are_told_with_all_others_and_say_what_to_do():

@@ -9,13 +9,7 @@ import time
 
 import pytest
 
-from tests.command import (
-    OFFLINE,
-    ROOT,
-    daily,
-    environment,
-    run,
-)
+from tests.command import OFFLINE, ROOT, daily, environment, printed, run
 from tests.torture.commands import COMMAND, shell
 
 FULL = '"$@" >/dev/full'
@@ -130,7 +124,7 @@ def test_a_pipe_that_is_read_slowly_gets_the_whole_document():
 def test_a_flag_that_is_given_twice_is_a_mistake(words, flag):
     done = shell('"$@"', *words)
 
-    assert (done.returncode, json.loads(done.stdout)["end_reason"]) == (2, "usage")
+    assert (done.returncode, printed(done.stdout)["end_reason"]) == (2, "usage")
     assert f"{flag} is given more than once" in done.stderr.decode()
 
 

@@ -220,7 +220,7 @@ def test_an_allowed_host_that_is_none_is_a_mistake(name):
     outcome = run("emulator", "--allowed-host", name)
 
     assert outcome.exit_code == 2
-    assert "NAME" in json.loads(outcome.stdout)["error"]["message"]
+    assert "NAME" in outcome.document["error"]["message"]
 
 
 # --- clients that never end ---

@@ -13,14 +13,7 @@ from typing import Any
 import pytest
 
 from socratic_bench.emulator import Emulator, Settings, parse_fault
-from tests.command import (
-    CLAUDE,
-    OPENING,
-    ROOT,
-    account,
-    assert_valid,
-    environment,
-)
+from tests.command import CLAUDE, OPENING, ROOT, account, assert_valid, environment, printed
 from tests.interruptions import writing
 from tests.torture.commands import COMMAND
 
@@ -53,8 +46,7 @@ class Hanging:
 
     @property
     def document(self) -> dict[str, Any]:
-        document: dict[str, Any] = json.loads(self.stdout)
-        return document
+        return printed(self.stdout)
 
 
 class HangingTwice(Hanging):
@@ -101,7 +93,7 @@ def test_a_hangup_ends_a_resumed_run_with_its_document(tmp_path):
             time.sleep(0.01)
         process.send_signal(signal.SIGHUP)
         stdout, _ = process.communicate()
-    document = json.loads(stdout)
+    document = printed(stdout)
 
     assert (process.returncode, document["end_reason"]) == (129, "interrupted")
     assert (document["run_id"], document["n_turns"]) == (run_id, 1)
@@ -166,7 +158,7 @@ def test_a_signal_ends_a_dry_run_that_waits_for_an_answer(number):
         process.send_signal(number)
         stdout, stderr = process.communicate()
         asking.close()
-    document = json.loads(stdout)
+    document = printed(stdout)
 
     assert process.returncode == 128 + number
     assert_valid("run", document)

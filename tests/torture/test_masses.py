@@ -5,11 +5,7 @@ import subprocess
 
 import pytest
 
-from tests.command import (
-    assert_valid,
-    daily,
-    run,
-)
+from tests.command import assert_valid, daily, printed, run
 from tests.torture.commands import PLAY, shell
 
 MANY = 50_000
@@ -49,7 +45,7 @@ def test_of_ten_thousands_of_mistakes_twenty_are_shown_and_the_rest_is_counted(n
     opening = () if flag == "--transcript" else ("--prompt", "x")
     done = bounded(*PLAY, *opening, flag, str(file))
     lines = done.stderr.decode().splitlines()
-    document = json.loads(done.stdout)
+    document = printed(done.stdout)
     count = int(lines[0].split()[1])
 
     assert done.returncode == 2
@@ -65,7 +61,7 @@ def test_the_checker_of_scenarios_shows_as_few(tmp_path):
     file = tmp_path / "file.toml"
     file.write_text(table(MANY))
     done = bounded("scenarios", "--check", str(file))
-    document = json.loads(done.stdout)
+    document = printed(done.stdout)
 
     assert done.returncode == 2
     assert_valid("scenario_check", document)

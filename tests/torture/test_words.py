@@ -7,11 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import (
-    daily,
-    environment,
-    run,
-)
+from tests.command import daily, environment, printed, run
 from tests.torture.commands import PLAY, shell
 
 LATIN = b"caf\xe9"
@@ -23,7 +19,7 @@ PATHS = (
 
 def assert_no_utf8(done: subprocess.CompletedProcess[bytes]) -> None:
     assert done.returncode == 2
-    document = json.loads(done.stdout)
+    document = printed(done.stdout)
     assert document["end_reason"] == "usage"
     assert "no UTF-8 text" in document["error"]["message"]
     assert b"no UTF-8 text" in done.stderr
@@ -178,4 +174,4 @@ def test_documents_of_failures_and_other_commands_escape_as_well(tmp_path):
     for outcome in (failed, brief, checked):
         assert outcome.exit_code == 2
         assert [letter for letter in HIDDEN if letter.encode() in outcome.stdout] == []
-    assert json.loads(brief.stdout)["model"] == SAID
+    assert brief.document["model"] == SAID
