@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from socratic_bench.settings.listing import Entry
 
 # Group, flag (a short one before it), what it takes (see `FORMS`), what stands for that, and the
-# help; under VARIABLES a variable, and what it is if it is required.
+# help; under VARIABLES a variable, its flag, and what it is if it is required.
 Row = tuple[str, str, str, str, str]
 VARIABLES = "variables"
 # Groups of flags that a judge has.
@@ -96,7 +96,8 @@ def table_rows() -> Iterator[Row]:
             yield entry.group, flag, entry.form, entry.metavar or "", text
     for entry in entries:
         for variable in entry.variables:
-            yield VARIABLES, variable, "", "", "" if entry.flag else entry.meaning
+            flag = f"--{entry.flag}" if entry.flag else ""
+            yield VARIABLES, variable, "", flag, "" if entry.flag else entry.meaning
 
 
 @cache
@@ -137,6 +138,19 @@ def add_switches(parser: Parser, *names: str, quiet: str = "no table on stderr")
         if name in names:
             words = quiet if name == "quiet" else text
             parser.add_argument(*flag.split(), action="store_true", help=words)
+
+
+def add_settings(parser: Parser, **texts: str) -> None:
+    """Settings of a run, by name, that another command takes in words of its own; after these it
+    names the variable.
+    """
+    rows = stored_rows()
+    variables = {flag: name for group, name, _, flag, _ in rows if group == VARIABLES}
+    for _, flag, _, metavar, _ in rows:
+        long = flag.split()[-1]
+        if text := texts.get(long.removeprefix("--").replace("-", "_")):
+            told = f"{text} ({variables[long]})"
+            parser.add_argument(*flag.split(), metavar=metavar, help=told)
 
 
 def _row(group: str, flag: str, form: str, metavar: str, text: str) -> Row:

@@ -1,21 +1,21 @@
 """`socratic-runner show RUN`: one stored run at the terminal."""
 
-import os
 import re
 from argparse import Namespace
 from collections.abc import Sequence
 from functools import partial
 
 from .arguments import Parser, parse_strictly
+from .flags import add_settings
 from .stored_runs import add_judging, add_output, calling_flags_of
 
 EPILOG = "exit codes: 0 shown, 2 usage, 4 a store cannot be read.\n"
 _TURNS = re.compile(r"(\d+)(?:-(\d+))?")
-# By flag, as a run has them.
-_VARIABLES = {
-    "output_dir": "RUNNER_OUTPUT_DIR",
-    "s3_bucket": "RUNNER_S3_BUCKET",
-    "s3_prefix": "RUNNER_S3_PREFIX",
+# The settings of a run that say where an id is looked for.
+_WHERE = {
+    "output_dir": "where a run is that its id names",
+    "s3_bucket": "where a run is that its id names",
+    "s3_prefix": "before every key there",
 }
 
 
@@ -51,12 +51,7 @@ def build_parser() -> Parser:
         help="a run's id, document, curated file or folder, or an output folder or s3:// place "
         "that has one run",
     )
-    where = "where a run is that its id names"
-    parser.add_argument("-o", "--output-dir", metavar="DIR", help=f"{where} (RUNNER_OUTPUT_DIR)")
-    parser.add_argument("--s3-bucket", metavar="NAME", help=f"{where} (RUNNER_S3_BUCKET)")
-    parser.add_argument(
-        "--s3-prefix", metavar="PREFIX", help="before every key there (RUNNER_S3_PREFIX)"
-    )
+    add_settings(parser, **_WHERE)
     add_judging(parser)
     parser.add_argument(
         "--turns", metavar="A-B", help="of the transcript, these turns alone, counted from 0"
@@ -82,11 +77,16 @@ def _checked(found: Namespace, parser: Parser) -> range | None:
 
 def _roots(found: Namespace) -> list[str]:
     """The stores in which an id is looked for: those of flags, or else those of variables."""
-    folder, bucket, prefix = (getattr(found, name) for name in _VARIABLES)
-    if not folder and not bucket:
-        folder, bucket, prefix = (
-            given or os.environ.get(variable)
-            for given, variable in zip((folder, bucket, prefix), _VARIABLES.values(), strict=True)
-        )
-    place = "/".join(part for part in (bucket, (prefix or "").strip("/")) if part)
+    from msgspec.structs import replace
+
+    from socratic_bench.settings import CoreConfig, Reader
+
+    from .sources import sources
+
+    given = {name: word for name in _WHERE if (word := getattr(found, name))}
+    asked = sources({name.replace("_", "-"): word for name, word in given.items()})
+    if "output_dir" in given or "s3_bucket" in given:
+        asked = replace(asked, environ={})
+    folder, bucket, prefix = map(Reader(CoreConfig, asked).read, _WHERE)
+    place = "/".join(part for part in (bucket, prefix.strip("/")) if part)
     return [root for root in (folder, f"s3://{place}" if bucket else None) if root]

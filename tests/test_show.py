@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from tests.command import account, environment, run
+from tests.command import ROOT, account, environment, run
 from tests.execution_runs import fitting
 from tests.in_process import played
 from tests.terminal import COLOUR, run_in_terminal, width
@@ -123,6 +123,17 @@ def test_any_place_of_the_run_shows_the_same(folder, kept, picture, tmp_path):
         assert told.document["turns"] == picture.document["turns"]
     by_variable = run("show", run_id, env=environment(RUNNER_OUTPUT_DIR=str(folder)))
     assert by_variable.stdout == picture.stdout
+    flagged = run("show", run_id, "-o", str(folder), env=environment(RUNNER_S3_BUCKET="other"))
+    assert flagged.stdout == picture.stdout, "a flag beats the variables of all places"
+
+
+def test_variables_stand_in_the_table_of_settings_alone():
+    told = run("show", "--help").stdout.decode()
+    assert re.findall(r"RUNNER_\w+", told) == [
+        "RUNNER_OUTPUT_DIR", "RUNNER_S3_BUCKET", "RUNNER_S3_PREFIX"
+    ]  # fmt: skip
+    sources = (ROOT / "cli").rglob("*.py")
+    assert [path.name for path in sources if "RUNNER_" in path.read_text()] == []
 
 
 def test_a_run_in_a_bucket_is_found_by_its_id_and_by_its_place(
