@@ -86,7 +86,7 @@ class PriceFile(Struct, frozen=True, kw_only=True):
 
     kind: Literal["prices"] = "prices"
     schema_version: Annotated[Literal[1], doc("of the form of price files")] = 1
-    source: Annotated[SourceRow | None, doc("where the prices come from; null: not said")] = field(
+    source: Annotated[SourceRow, doc("where the prices come from")] = field(
         default_factory=SourceRow
     )
     models: Annotated[

@@ -29,7 +29,7 @@ def price_problems(found: Json) -> Iterator[str]:
     version = found.get("schema_version", 1)
     if version != 1 or isinstance(version, bool):
         yield f"schema_version is {version!r}, but must be 1."
-    yield from _source(found.get("source"))
+    yield from _source(found.get("source", {}))
     models = found.get("models")
     if not isinstance(models, dict) or not models:
         yield "models must be an object with an entry for each model id."
@@ -41,8 +41,6 @@ def price_problems(found: Json) -> Iterator[str]:
 
 
 def _source(source: Json) -> Iterator[str]:
-    if source is None:
-        return
     if not isinstance(source, dict):
         yield "source must be an object."
         return

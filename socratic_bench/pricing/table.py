@@ -85,7 +85,7 @@ def load_prices(content: bytes, name: str) -> PriceTable:
     found = _parsed(content, name)
     if problems := [*price_problems(found)]:
         raise UsageError([_mistake(name, problem) for problem in problems])
-    source = found.get("source") or {}
+    source = found.get("source", {})
     return PriceTable(
         models=found["models"],
         source=PriceSource(source.get("name") or name, source.get("version"), source.get("date")),
