@@ -218,14 +218,13 @@ class ModelError(BenchError):
 
     def __init__(
         self,
-        message: Words,
-        *,
+        *said: Words,
         code: str,
         end_reason: EndReason,
         retryable: bool = False,
         hint: Words | None = None,
     ) -> None:
-        super().__init__(message, hint=hint)
+        super().__init__(*said, hint=hint)
         self.code = code
         self.end_reason = end_reason
         self.retryable = retryable

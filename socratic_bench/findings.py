@@ -5,7 +5,8 @@ from typing import Literal, Self
 
 from msgspec import Struct
 
-from socratic_bench.errors import BenchError, Words
+from socratic_bench.errors import BenchError, Words, in_words
+from socratic_bench.redaction import redact
 
 # `warning`: a run works, and not quite as somebody may expect. `unknown`: it could not be told, or
 # what is lacking is not needed. `failed`: a run would fail by it.
@@ -47,10 +48,18 @@ class Finding(Struct, frozen=True, kw_only=True):
             check=check,
             status=status,
             subject=subject,
-            message=error.message,
+            message=said_of(subject, error),
             code=error.code,
             hint=error.hints[0] if error.hints else None,
         )
+
+
+def said_of(subject: str, error: BenchError) -> str:
+    """What an error says of a subject, which it may name first, as words of their own."""
+    first, *rest = error.said or ("",)
+    if not rest or first not in (subject, f"{subject}:"):
+        return error.message
+    return redact(" ".join(map(in_words, rest)))
 
 
 class Quota(Struct, frozen=True, kw_only=True):

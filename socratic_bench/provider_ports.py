@@ -49,7 +49,8 @@ class ErrorKind(Struct, frozen=True, kw_only=True):
         code: the word for it in documents; `THROTTLED` slows down who sends to the model next, and
             `SERVER_ERROR` keeps them from going faster for a while. `INVALID_REQUEST` is one
             request's own: it says nothing of others.
-        message: what was said, with the model's id.
+        message: what was said.
+        model_id: the model, or else the service, that it was said of; the error names it first.
         called: the kind in a word or two for people, such as "connection lost"; by itself the code.
         end_reason: how a run ends if it stays.
         is_retried: whether the call is tried again, within its attempts.
@@ -65,6 +66,7 @@ class ErrorKind(Struct, frozen=True, kw_only=True):
 
     code: str
     message: str
+    model_id: str = ""
     called: str = ""
     end_reason: EndReason = "unavailable"
     is_retried: bool = False
@@ -95,7 +97,9 @@ class ErrorKind(Struct, frozen=True, kw_only=True):
     @property
     def error(self) -> ModelError:
         """What a call fails by."""
+        lead = [f"{self.model_id}:"] if self.model_id else []
         return ModelError(
+            *lead,
             self.message,
             code=self.code,
             end_reason=self.end_reason,
@@ -135,7 +139,8 @@ def common_kind(error: Exception, model_id: str) -> ErrorKind | None:
         return None
     return ErrorKind(
         code=code,
-        message=f"{model_id}: {type(error).__name__}: {error}",
+        message=f"{type(error).__name__}: {error}",
+        model_id=model_id,
         is_retried=True,
         maybe_billed=True,
         hint=Problem.of(f"No whole answer came: {hint}"),

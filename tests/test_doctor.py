@@ -119,6 +119,7 @@ def test_throttling_and_failures_that_pass_are_no_denial(kind, code):
 
     assert (outcome.exit_code, outcome.document["status"]) == (0, "ok")
     assert (model["status"], found["code"]) == ("unknown", code)
+    assert CLAUDE not in found["message"], "which its subject tells"
     assert model["n_requests"] == 3
     assert model["n_throttled"] == (3 if code == "throttled" else 0)
     assert account_checks(outcome.document)["region"]["status"] == "ok"

@@ -58,7 +58,7 @@ def look_at_bucket(
 def _write(store: S3Store, key: str) -> str:
     """As a journal is written: on the condition that there is no such object."""
     if store.bucket.put_if(key, BODY, etag=None) is None:
-        raise ArtifactError(f"{store.location(key)} could not be written: it is there already.")
+        raise ArtifactError(store.location(key), "could not be written: it is there already.")
     return "written"
 
 
@@ -66,7 +66,8 @@ def _read(store: S3Store, key: str) -> str:
     found = store.bucket.get(key)
     if found is None or found.body != BODY:
         raise ArtifactError(
-            f"{store.location(key)} could not be read: what is there is not what was written.",
+            store.location(key),
+            "could not be read: what is there is not what was written.",
             hint="Check what stands between here and S3, such as a proxy.",
         )
     return "read back"
@@ -96,7 +97,6 @@ def _tried(
         )
     except BenchError as error:
         found = Finding.of(check, denied, where, error)
-        found = replace(found, message=found.message.removeprefix(f"{where} "))
         return found if check != "bucket_delete" else _left(found)
     return Finding(check=check, status="ok", subject=where, message=done)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from socratic_bench.doctor.asking import CalledTarget
 from socratic_bench.errors import BenchError, Problem, Stopped, Words
-from socratic_bench.findings import CheckName, Finding, Quota, Status
+from socratic_bench.findings import CheckName, Finding, Quota, Status, said_of
 from socratic_bench.pricing.table import builtin_prices
 from socratic_bench.types import Completion, ToolUse, counted
 
@@ -50,7 +50,7 @@ def _unanswered(asked: CalledTarget, error: BenchError) -> Finding:
     if isinstance(error, Stopped):
         return _stopped(asked, error)
     status: Status = "unknown" if code in PASSING else "failed"
-    said = error.message.removeprefix(f"{asked.target.model_id}: ")
+    said = said_of(asked.target.model_id, error)
     hint = _SLOWER if code == THROTTLED else next(iter(error.hints), None)
     return _finding(asked, "answer", status, said, code=code, hint=hint)
 

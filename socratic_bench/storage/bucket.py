@@ -164,7 +164,8 @@ class Bucket:
 
     def _enormous(self, key: str, what: str) -> ArtifactError:
         return ArtifactError(
-            f"{self.location(key)} {what}: no run wrote that.",
+            self.location(key),
+            f"{what}: no run wrote that.",
             hint="Remove it, or start a new run without resuming.",
         )
 
@@ -179,8 +180,8 @@ class Bucket:
 
     def _not_s3(self, key: str, verb: str) -> ArtifactError:
         return ArtifactError(
-            f"{self.location(key)} could not be {verb}: what answers there does not answer as S3 "
-            "does.",
+            self.location(key),
+            f"could not be {verb}: what answers there does not answer as S3 does.",
             hint="Check the endpoint of S3 (AWS_ENDPOINT_URL_S3), and what stands before it, such "
             "as a proxy or a login page.",
         )
@@ -203,7 +204,8 @@ class Bucket:
         told = {kind: answer[0][kind] for kind in _CHECKSUMS if kind in answer[0]}
         if any(_checksum(kind, body) != checksum for kind, checksum in told.items()):
             raise StoreOutageError(
-                f"{self.location(key)} could not be written: S3 tells the checksum of other bytes.",
+                self.location(key),
+                "could not be written: S3 tells the checksum of other bytes.",
                 hint="Check what stands between here and S3, such as a proxy.",
             )
         return etag

@@ -101,14 +101,14 @@ def explain(error: Exception, context: BucketContext) -> ArtifactError:
     verb = _VERBS.get(context.action, "read")
     if isinstance(error, sdk.InvalidRegionError):
         said = _NO_REGION
-    message = f"{context.location} could not be {verb}: {_sentence(said)}"
+    told = (context.location, f"could not be {verb}: {_sentence(said)}")
     if _is_passing(error):
         return StoreOutageError(
-            message, hint="S3 did not take it in time: run again when S3 can be reached."
+            *told, hint="S3 did not take it in time: run again when S3 can be reached."
         )
     is_denied = _status(error) == _FORBIDDEN and _code(error) in _DENIED
     kind = StoreDeniedError if is_denied else ArtifactError
-    return kind(message, hint=_hint(error, context))
+    return kind(*told, hint=_hint(error, context))
 
 
 def _sentence(said: str) -> str:

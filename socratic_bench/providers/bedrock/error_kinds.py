@@ -122,7 +122,8 @@ def error_kind(error: Exception, *, model_id: str, began: bool = False) -> Error
     is_free = is_of_credentials or _is_about_the_role(error)
     return _kind(
         name,
-        said if is_of_credentials else f"{model_id}: {said}",
+        said,
+        model_id="" if is_of_credentials else model_id,
         maybe_billed=began or (ERROR_KINDS[name].maybe_billed and not is_free),
         hint=_special_hint(error),
         wait_s=retry_after_s(_headers(error)),
@@ -133,13 +134,14 @@ def answered_kind(code: str, message: str, status: int, *, model_id: str) -> Err
     """The kind of an answer of the service, known before it is given."""
     name = _name_of_answer(code, message, status)
     maybe_billed = ERROR_KINDS[name].maybe_billed
-    return _kind(name, f"{model_id}: {code}: {message}", maybe_billed=maybe_billed)
+    return _kind(name, f"{code}: {message}", model_id=model_id, maybe_billed=maybe_billed)
 
 
 def _kind(
     name: str,
     said: str,
     *,
+    model_id: str,
     maybe_billed: bool,
     hint: Words | None = None,
     wait_s: float | None = None,
@@ -148,6 +150,7 @@ def _kind(
     return ErrorKind(
         code=name,
         message=said,
+        model_id=model_id,
         called=row.called,
         end_reason=row.end_reason,
         is_retried=row.retried,
