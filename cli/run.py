@@ -38,8 +38,6 @@ def main(words: Sequence[str]) -> int:
 
 def play(flags: Flags, problems: "Sequence[Words]", run_id: str | None = None) -> int:
     """The run that the flags ask for; with a `run_id`, one that began earlier."""
-    from socratic_bench.errors import BenchError
-
     config, misread = read(flags)
     cancel_token = take_signals()
     try:
@@ -50,16 +48,26 @@ def play(flags: Flags, problems: "Sequence[Words]", run_id: str | None = None) -
         if flags.get("dry-run"):
             return estimate(plan, flags, cancel_token)
         result = _perform(plan, cancel_token, entries, flags)
-    except BenchError as error:
-        from .output import print_failed_run
-
-        error.call_settings(call_by_flags())
-        if error.end_reason == "interrupted":  # before there was a run
-            error.hint = "Nothing was played or kept: give the command again."
-        pretty, brief = bool(flags.get("pretty")), bool(flags.get("brief"))
-        print_failed_run(error, config, pretty=pretty, brief=brief)
-        return leave(error.exit_code, cancel_token)
+    except Exception as error:  # noqa: BLE001 -- whose document says what was to be played
+        return leave(_report_unstarted(error, config, flags), cancel_token)
     return _report(result, plan.benchmark, flags)
+
+
+def _report_unstarted(raised: Exception, config: "RunConfig", flags: Flags) -> int:
+    """The document of a run that never came to be; the exit code."""
+    from socratic_bench.errors import BenchError, InternalError
+
+    from .output import print_failed_run, print_traceback
+
+    error = raised if isinstance(raised, BenchError) else InternalError.of(raised)
+    if error is not raised and flags.get("debug"):
+        print_traceback(raised)
+    error.call_settings(call_by_flags())
+    if error.end_reason == "interrupted":  # before there was a run
+        error.hint = "Nothing was played or kept: give the command again."
+    pretty, brief = bool(flags.get("pretty")), bool(flags.get("brief"))
+    print_failed_run(error, config, pretty=pretty, brief=brief)
+    return error.exit_code
 
 
 def leave(code: int, cancel_token: "CancelToken") -> int:

@@ -362,15 +362,21 @@ def test_defect_is_exit_1_with_a_document_and_a_traceback_only_on_request(tmp_pa
     (
         tmp_path / "socratic_bench/benchmarks/socratic/rubrics/socratic-disposition-2.toml"
     ).write_text("broken [")
+    with (tmp_path / "socratic_bench/benchmarks/execution/benchmark.py").open("a") as source:
+        source.write("ExecutionBenchmark.prepare = lambda *_: 1 / 0\n")
     env = environment(PYTHONPATH=str(tmp_path))
     plain = run(*OFFLINE, env=env, cwd=tmp_path)
-    debug = run(*OFFLINE, "--debug", env=env, cwd=tmp_path)
+    other = ("--offline", "--model", "emulator.executes-v1:0", "--benchmark", "execution")
+    debug = run(*other, "--debug", env=env, cwd=tmp_path)
+    told = json.loads(debug.stdout)
 
     assert (plain.exit_code, plain.document["end_reason"]) == (1, "internal")
     assert_valid("run", plain.document)
     assert plain.document["error"]["hint"].startswith("Run again with --debug for the traceback")
     assert "Traceback" not in plain.stderr
     assert "Traceback" in debug.stderr
+    assert (debug.exit_code, told["error"]["code"]) == (1, "internal")
+    assert (told["benchmark"], told["model"]) == ("execution", "emulator.executes-v1:0")
 
 
 def test_a_defect_in_a_benchmark_s_metrics_leaves_the_document_of_what_was_played(tmp_path):
