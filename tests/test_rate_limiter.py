@@ -1,6 +1,7 @@
 """Slots for requests at a rate that adapts, in a time that tests turn."""
 
 import itertools
+from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 
@@ -9,6 +10,7 @@ import pytest
 from socratic_bench.calling.rate_limiter import (
     ANSWERS_ALONE,
     BURST_S,
+    LOOK_AGAIN_S,
     NARROWED,
     NARROWED_IN_VAIN,
     PAUSE_S,
@@ -252,18 +254,23 @@ class Service:
 
     def call(self, limiter: RateLimiter) -> None:
         """Ask until there is an answer, as a caller with a retry does."""
-        while True:
-            limiter.acquire(self._time.sleep)
-            sent_at_s = self._time.now_s
-            wait_ms = self._throttle.wait_ms()
-            if wait_ms is None:
-                self._time.sleep(self._answer_s)
-                limiter.answered()
-                self.n_answered += 1
-                return
-            self.n_refused += 1
-            self._time.sleep(0.002)
-            limiter.throttled(sent_at_s=sent_at_s)
+        is_answered = False
+        while not is_answered:
+            with limiter.slot(self._time.sleep):
+                is_answered = self.send(limiter)
+
+    def send(self, limiter: RateLimiter) -> bool:
+        """Whether there is an answer."""
+        sent_at_s = self._time.now_s
+        if self._throttle.wait_ms() is None:
+            self._time.sleep(self._answer_s)
+            limiter.answered()
+            self.n_answered += 1
+            return True
+        self.n_refused += 1
+        self._time.sleep(0.002)
+        limiter.throttled(sent_at_s=sent_at_s)
+        return False
 
 
 @pytest.mark.parametrize(
@@ -283,6 +290,53 @@ def test_many_callers_use_a_quota_up_and_are_hardly_refused(callers, calls, per_
     assert time.now_s <= 1.05 * least_s + answer_s
     # Each caller wakes for its own slot and its own answer, and a few times more for throttling.
     assert time.n_wakings <= callers * calls * 2 + callers * 8
+
+
+@pytest.mark.parametrize("pause_s", [2.0, 10.0, 60.0, 600.0])
+def test_a_pause_of_all_callers_does_not_count_as_slowness(pause_s):
+    """A few calls, none for a while, and then many at once, which are more than the quota."""
+    time = SharedTime()
+    service = Service(time, per_minute=300, answer_s=0.3)
+    limiter = RateLimiter(monotonic_s=lambda: time.now_s)
+    time.run([lambda: [service.call(limiter) for _ in range(20)]])
+    time.run([lambda: time.sleep(pause_s)])
+    began_s = time.now_s
+    time.run([lambda: [service.call(limiter) for _ in range(5)]] * 64)
+
+    assert service.n_refused <= 0.02 * 64 * 5
+    assert time.now_s - began_s <= 1.1 * (64 * 5 - 30) / 5
+
+
+@pytest.mark.parametrize("pause_s", [30.0, 600.0])
+def test_one_refusal_after_a_pause_does_not_halt_a_caller_alone(pause_s):
+    clock = Clock()
+    limiter = clock.limiter()
+    for _ in range(6):
+        with limiter.slot(clock.sleep):
+            clock.now_s += 1.0
+            limiter.answered()
+    clock.now_s += pause_s
+    with limiter.slot(clock.sleep):
+        limiter.throttled(sent_at_s=clock.now_s)
+
+    # Six calls took a second each, and as much as two more is the most that a pause counts.
+    assert limiter.per_s == pytest.approx(NARROWED * 6 / 8)
+    assert limiter.acquire(clock.sleep) == pytest.approx(1 / limiter.per_s)
+
+
+def test_a_wait_before_a_retry_is_no_pause():
+    """A caller alone is let through once in 7.5 s; its calls take hardly any time."""
+    clock = Clock()
+    limiter = clock.limiter()
+    for _ in range(3):
+        with limiter.slot(clock.sleep):
+            clock.now_s += 0.01
+            limiter.answered()
+        with limiter.slot(clock.sleep):
+            limiter.throttled(sent_at_s=clock.now_s, retry_after_s=7.5)
+        clock.now_s += 7.5
+
+    assert limiter.per_s <= NARROWED / 7.5
 
 
 def throttled_at_random(callers: int, calls: int, *, share: float, seed: int) -> float:
@@ -367,3 +421,71 @@ def test_who_is_told_to_end_waits_no_longer_and_leaves_its_slot_to_another():
             limiter.acquire(ended)
 
     assert slots(clock, limiter, 2) == pytest.approx([5.0, 5.0 + 1 / limiter.per_s])
+
+
+class Crowd:
+    """Callers of a limiter at one request a second or a little less, who leave together."""
+
+    def __init__(self, *, leave_s: float) -> None:
+        self.time = SharedTime()
+        self.limiter = RateLimiter(monotonic_s=lambda: self.time.now_s)
+        self._leave_s = leave_s
+        for _ in range(10):
+            self.limiter.acquire(self._pass)
+            self._pass(1.0)
+        self.limiter.throttled(sent_at_s=self.time.now_s)
+        self.began_s = self.time.now_s
+
+    def _pass(self, seconds: float) -> None:
+        self.time.now_s += seconds
+
+    def leave(self) -> None:
+        """Wait for a slot until all of them are told to end."""
+        with suppress(KeyError):
+            self.limiter.acquire(self._sleep)
+
+    def _sleep(self, seconds: float) -> None:
+        left_s = self.began_s + self._leave_s - self.time.now_s
+        self.time.sleep(min(seconds, left_s))
+        if left_s <= seconds:
+            raise KeyError(seconds)
+
+    def stay(self) -> float:
+        """Wait behind them; when there was a slot."""
+        self.time.sleep(0.1)
+        self.limiter.acquire(self.time.sleep)
+        return self.time.now_s - self.began_s
+
+
+def test_those_who_wait_behind_others_who_leave_move_up():
+    crowd = Crowd(leave_s=2.5)
+    *_, first, second, third = crowd.time.run([crowd.leave] * 60 + [crowd.stay] * 3)
+    slot_s = 1 / crowd.limiter.per_s
+
+    # A minute sooner than their own slots, as soon as they look, and never closer than slots are.
+    moments = sorted([first, second, third])
+    assert moments[0] <= LOOK_AGAIN_S + 0.1 + slot_s
+    assert [later - one for one, later in itertools.pairwise(moments)] == pytest.approx(
+        [slot_s] * 2
+    )
+    assert crowd.limiter.wait_s == pytest.approx(slot_s)
+
+
+def test_slots_that_nobody_took_do_not_put_others_off_at_the_next_refusal():
+    crowd = Crowd(leave_s=2.5)
+    limiter, time = crowd.limiter, crowd.time
+
+    def throttle() -> None:
+        time.sleep(LOOK_AGAIN_S - 0.5)  # slots that were left are past, and nobody has looked yet
+        limiter.throttled(sent_at_s=crowd.began_s - 1.0, retry_after_s=2.0)
+
+    moment = time.run([crowd.leave] * 8 + [crowd.stay, throttle])[8]
+
+    assert moment <= LOOK_AGAIN_S + 2.0 + 1 / limiter.per_s
+
+
+def test_nobody_waits_for_slots_that_all_have_left():
+    crowd = Crowd(leave_s=2.5)
+    crowd.time.run([crowd.leave] * 60)
+
+    assert crowd.limiter.wait_s <= 1 / crowd.limiter.per_s

@@ -193,12 +193,13 @@ class _Call(Struct):
         limiter = self.services.rate_limiter(self.model_id)
         if wait_s := limiter.wait_s:
             self._tell(CallWaits, cause="rate_limit", wait_s=wait_s)
-        self.wait_ms += limiter.acquire(self.context.cancel_token.sleep) * 1000
-        turn = self.services.semaphore.enter(self.context.cancel_token.result)
-        try:
-            return self._sent(provider, turn)
-        finally:
-            turn.give_back()
+        with limiter.slot(self.context.cancel_token.sleep) as slept_s:
+            self.wait_ms += slept_s * 1000
+            turn = self.services.semaphore.enter(self.context.cancel_token.result)
+            try:
+                return self._sent(provider, turn)
+            finally:
+                turn.give_back()
 
     def _sent(self, provider: Provider, turn: Pass) -> Completion:
         self.input_at_most = self.input_at_most or most_input_tokens(self.request)

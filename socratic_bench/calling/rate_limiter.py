@@ -2,11 +2,15 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from math import inf
 from typing import Literal
 
 from msgspec import Struct
+
+from socratic_bench.calling.busy_time import BusyTime
+from socratic_bench.calling.slot_line import Slot, SlotLine
 
 # More than what quotas allow, 9,000 a minute, and little enough that the first refusal is read
 # before many more requests are on their way.
@@ -37,7 +41,7 @@ MOST_GIVEN_BACK = 1.2
 BURST_S = 0.04
 # So many requests tell how fast they were sent lately.
 MEASURED = 32
-# Growth brings slots nearer: who waits for longer than this looks how near.
+# Growth brings slots nearer, and some are given back: who waits for longer than this looks again.
 LOOK_AGAIN_S = 5.0
 ROUNDING_S = 1e-9
 CHANGES_KEPT = 1000
@@ -59,21 +63,16 @@ class RateChange(Struct, frozen=True, kw_only=True):
     rest_s: float = 0.0
 
 
-class _Slot(Struct, eq=False):
-    """A place in the line, which is due once the limiter has counted so far."""
-
-    number: float
-
-
 class RateLimiter:
     """Hands out slots to all who send to one model, of one provider in one region.
 
-    Each caller sleeps until its own slot, so that nobody wakes for another's; safe to use from
-    several threads. The rate adapts: a throttled request narrows it to nine tenths of what got
-    through lately, and nobody sends for a moment. Each answer widens it by the same amount, as long
-    as slots are waited for: a small one where many callers share a quota, a larger one where
-    there is one caller, or where throttling comes again and again however slowly they send. An
-    error of the server's says nothing of quotas: it only stops that for `PAUSE_S`.
+    Each caller sleeps until its own slot, so that nobody wakes for another's, and looks now and
+    then for a sooner one that was given back; safe to use from several threads. The rate adapts: a
+    throttled request narrows it to nine tenths of what got through lately, and nobody sends for a
+    moment. Each answer widens it by the same amount, as long as slots are waited for: a small one
+    where many callers share a quota, a larger one where there is one caller, or where throttling
+    comes again and again however slowly they send. An error of the server's says nothing of quotas:
+    it only stops that for `PAUSE_S`.
     """
 
     def __init__(
@@ -90,11 +89,11 @@ class RateLimiter:
         self._since_s = self._grows_from_s = -inf
         # It counts at its rate, from a number that it had at a moment; a rest puts the moment off.
         self._counted, self._counted_at_s = 0.0, monotonic_s()
-        self._last = -inf
-        self._waiting: set[_Slot] = set()
-        self._given_back: set[_Slot] = set()
-        # Since the rate was narrowed: when requests were sent, how many callers waited together at
-        # most, how many answers came, and how many of them give back what was taken.
+        self._line = SlotLine()
+        self._busy = BusyTime()
+        self._busy_since_s = 0.0
+        # Since the rate was narrowed: at what busy time requests were sent, how many callers waited
+        # together at most, how many answers came, and how many of them give back what was taken.
         self._sent_at_s: deque[float] = deque(maxlen=MEASURED)
         self._has_waited = False
         self._most_waiting, self._n_answered = 0.0, 0
@@ -119,10 +118,19 @@ class RateLimiter:
         with self._lock:
             now_s = self._monotonic_s()
             rest_s = max(0.0, self._counted_at_s - now_s)
-            return max(0.0, rest_s + (self._last + 1 - self._count(now_s)) / self._per_s)
+            return max(0.0, rest_s + (self._line.next - self._count(now_s)) / self._per_s)
+
+    @contextmanager
+    def slot(self, sleep: Sleep) -> Iterator[float]:
+        """Wait for one, and send within the block; the seconds that it was waited for."""
+        slept_s = self.acquire(sleep)
+        try:
+            yield slept_s
+        finally:
+            self.ended()
 
     def acquire(self, sleep: Sleep) -> float:
-        """Wait for a slot of the caller's own; the seconds that it slept.
+        """Wait for a slot of the caller's own; the seconds that it slept. `ended` is to follow.
 
         What `sleep` raises, such as the end of a run, leaves the slot to others.
         """
@@ -143,14 +151,16 @@ class RateLimiter:
             before_per_s = self._per_s
             now_s = self._monotonic_s()
             rest_s = min(retry_after_s or 0.0, REST_MAX_S)
+            self._busy.refused(now_s, rest_s)
             ends_s = max(now_s, self._counted_at_s)
             # What was under way when the rate was narrowed says nothing of the new one.
             is_news = sent_at_s >= self._since_s
             if is_news:
                 usual_s = REST_S if self._is_alone or self._is_of_others else REST_OF_MANY_S
-                last_s = self._sent_at_s[-1] if self._sent_at_s else now_s
+                busy_s = self._busy.at(now_s)
+                last_s = self._sent_at_s[-1] if self._sent_at_s else busy_s
                 self._narrow(now_s)
-                rest_s = max(usual_s, last_s + 1 / self._per_s - now_s, rest_s)
+                rest_s = max(usual_s, last_s + 1 / self._per_s - busy_s, rest_s)
                 self._is_told = retry_after_s is not None
             self._rest(now_s, rest_s)
             if is_news or self._counted_at_s > ends_s:
@@ -159,10 +169,16 @@ class RateLimiter:
         if self._on_narrowed and after_per_s != before_per_s:
             self._on_narrowed(before_per_s, after_per_s)
 
+    def ended(self) -> None:
+        """A request is over: what it told was told before."""
+        with self._lock:
+            self._busy.ended(self._monotonic_s())
+
     def failed(self) -> None:
         """The server made an error."""
         with self._lock:
             now_s = self._monotonic_s()
+            self._busy.refused(now_s)
             self._grows_from_s = now_s + PAUSE_S
             self._note("server_error", now_s)
 
@@ -171,7 +187,7 @@ class RateLimiter:
         with self._lock:
             self._n_answered += 1
             now_s = self._monotonic_s()
-            is_waited_for = self._last + 1 > self._count(now_s)
+            is_waited_for = self._line.next > self._count(now_s)
             if is_waited_for and now_s >= self._grows_from_s:
                 self._set_rate(now_s, self._per_s + self._step_per_s)
                 self._note("answered", now_s)
@@ -186,45 +202,43 @@ class RateLimiter:
 
     def _rest(self, now_s: float, rest_s: float) -> None:
         """Whoever is first in the line goes on when the rest is over."""
-        reserved = (*self._waiting, *self._given_back)
-        first = min((slot.number for slot in reserved), default=self._last + 1)
+        first = self._line.first
         ends_s = max(now_s + rest_s, self._counted_at_s)
         if first <= self._count(ends_s):
             self._counted, self._counted_at_s = first, ends_s
 
-    def _reserve(self) -> _Slot:
+    def _reserve(self) -> Slot:
         with self._lock:
             now_s = self._monotonic_s()
+            self._busy.asked(now_s)
             count = self._count(now_s)
-            open_again = [slot for slot in self._given_back if slot.number >= count]
-            slot = min(open_again, key=lambda one: one.number, default=None)
-            if slot is None:
-                slot = _Slot(max(self._last + 1, count - BURST_S * self._per_s))
-                self._last = slot.number
-            self._given_back = {one for one in open_again if one is not slot}
-            self._waiting.add(slot)
+            slot = self._line.reserve(count, count - BURST_S * self._per_s)
             if slot.number > count:
                 self._has_waited = True
-                self._most_waiting = max(self._most_waiting, len(self._waiting))
+                self._most_waiting = max(self._most_waiting, len(self._line))
             return slot
 
-    def _due_in_s(self, slot: _Slot) -> float:
+    def _due_in_s(self, slot: Slot) -> float:
         """Seconds until the slot is due; from then on it is used up."""
         with self._lock:
             now_s = self._monotonic_s()
-            rest_s = max(0.0, self._counted_at_s - now_s)
-            wait_s = rest_s + (slot.number - self._count(now_s)) / self._per_s
+            count, rest_s = self._count(now_s), max(0.0, self._counted_at_s - now_s)
+            self._line.move_up(slot, count)
+            wait_s = rest_s + (slot.number - count) / self._per_s
             if wait_s > ROUNDING_S:
                 return wait_s
-            self._waiting.remove(slot)
-            self._since_s = now_s if self._since_s == -inf else self._since_s
-            self._sent_at_s.append(now_s)
+            self._line.use(slot, count)
+            self._busy.sent(now_s)
+            if self._since_s == -inf:
+                self._measure_from(now_s)
+            self._sent_at_s.append(self._busy.at(now_s))
             return 0.0
 
-    def _give_back(self, slot: _Slot) -> None:
+    def _give_back(self, slot: Slot) -> None:
         with self._lock:
-            self._waiting.remove(slot)
-            self._given_back.add(slot)
+            now_s = self._monotonic_s()
+            self._line.give_back(slot, self._count(now_s))
+            self._busy.gave_up(now_s)
 
     def _narrow(self, now_s: float) -> None:
         before_per_s = self._per_s
@@ -239,15 +253,18 @@ class RateLimiter:
             per_s = NARROWED_IN_VAIN * before_per_s
         self._set_rate(now_s, max(SLOWEST_PER_S, per_s))
         self._step_per_s = (self._before_per_s - self._per_s) / self._answers_to_regain()
-        self._since_s = now_s
-        self._has_waited, self._n_answered = bool(self._waiting), 0
-        self._most_waiting = max(len(self._waiting), self._most_waiting * CALLERS_KEPT)
+        self._measure_from(now_s)
+        self._has_waited, self._n_answered = bool(self._line), 0
+        self._most_waiting = max(len(self._line), self._most_waiting * CALLERS_KEPT)
         self._sent_at_s.clear()
+
+    def _measure_from(self, now_s: float) -> None:
+        self._since_s, self._busy_since_s = now_s, self._busy.at(now_s)
 
     def _through_per_s(self, now_s: float) -> float:
         """All but the one that was refused got through, as far as is known."""
-        sent, until_s = self._sent_at_s, now_s
-        since_s = sent[0] if len(sent) == MEASURED else self._since_s
+        sent, until_s = self._sent_at_s, self._busy.at(now_s)
+        since_s = sent[0] if len(sent) == MEASURED else self._busy_since_s
         if (self._is_alone or self._is_of_others) and not self._is_told:
             # A rest is no time in which it was slow, or a rest for nothing would slow it.
             since_s, until_s = sent[0], sent[-1]
