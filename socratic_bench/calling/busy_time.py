@@ -2,8 +2,10 @@
 
 from math import inf
 
-# For as long as so many calls take, callers may be at other models, before their next turn.
+# For as long as so many calls take, and at least for this, callers may be at other models, before
+# their next turn.
 TURN_CALLS = 2
+TURN_S = 2.0
 # How long a call takes is told by about as many of the latest ones.
 CALLS_KEPT = 1 - 1 / 32
 # The longest wait before a retry, and how much longer than told it may be.
@@ -12,8 +14,8 @@ RETRY_S, RETRY_LATER = 20.0, 1.25
 
 class BusyTime:
     """A clock that goes while somebody waits for a slot or has a request under way, and then for no
-    longer than two calls take, or a retry waits: a pause tells nothing of a quota. For one thread
-    at once.
+    longer than two calls take, 2 s or a retry's wait: a pause tells nothing of a quota. For one
+    thread at once.
     """
 
     def __init__(self) -> None:
@@ -31,7 +33,7 @@ class BusyTime:
     def asked(self, now_s: float) -> None:
         """Somebody wants to send a request."""
         if self._left_s is not None:
-            turn_s = TURN_CALLS * self._took_s / max(1.0, self._n_calls)
+            turn_s = max(TURN_S, TURN_CALLS * self._took_s / max(1.0, self._n_calls))
             self._pauses_s += max(0.0, now_s - max(self._left_s + turn_s, self._again_s))
             self._left_s = None
         self._n_waiting += 1
