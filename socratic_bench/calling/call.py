@@ -70,8 +70,7 @@ class _Call(Struct):
     permit: "Permit | None" = None
 
     def complete(self) -> Completion:
-        replayed = self._replayed()
-        if replayed:
+        if replayed := self._replayed():
             return replayed
         self._tell(CallBegan)
         try:
