@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import subprocess
 import sys
 import threading
@@ -299,6 +300,41 @@ class Unmeasurable(SumEpisode, frozen=True, kw_only=True):
         if index == self.opening.n_items - 1:
             raise ZeroDivisionError("oh")
         return super().measured(turns, index)
+
+
+class Slow:
+    """A clock that a measure takes half a second of; the first one ends the run."""
+
+    def __init__(self) -> None:
+        self.ahead_s = 0.0
+        self.token = CancelToken(monotonic_s=lambda: time.monotonic() + self.ahead_s)
+
+    def episode(self, service: FakeBedrock) -> type[SumEpisode]:
+        clock = self
+
+        class Measured(SumEpisode, frozen=True, kw_only=True):
+            def measured(self, turns: Sequence[Turn], index: int) -> Turn:
+                while len(service.sent) < 60:
+                    time.sleep(0.01)
+                clock.token.interrupt(15)
+                time.sleep(0.05)
+                clock.ahead_s += 0.5
+                return super().measured(turns, index)
+
+        return Measured
+
+
+def test_a_run_that_was_told_to_end_does_not_wait_for_all_measures(service, out):
+    service.scripts["tutor"] = sums()
+    slow, config = Slow(), replace(CONFIG, output_dir=str(out))
+    cut = run(config, benchmark=Sums(episode=slow.episode(service)), cancel_token=slow.token)
+
+    (said,) = cut.document["notices"]
+    told = re.match(r"(\d+) turns could not be measured \(the run had ended\), and metrics", said)
+    assert cut.status == "partial"
+    assert 40 <= int(told[1]) < cut.document["n_turns"]
+    whole = play(config, resume_run_id=cut.run_id)
+    assert (whole.document["n_turns"], whole.document["metrics"]["accuracy"]) == (60, 1.0)
 
 
 @dataclass(frozen=True)

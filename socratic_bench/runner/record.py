@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 GIVE_WAY_S = 0.01
 # For turns that are measured and kept while the run is ending, which takes a millisecond each.
 LAST_TURNS_S = 0.3
+# For measuring what is left by then: a run is over two seconds after it was told to end.
+LAST_MEASURES_S = 1.0
 # For reading an earlier process's verdicts when a resumed run is told to end.
 LAST_VERDICTS_S = 0.5
 
@@ -106,11 +108,12 @@ class Record:
             turns = sorted(self._turns.items())
         entering = [*self._entering.items()]
         left = {at for at, future in entering if not future.done() or future.cancelled()}
-        return tuple(self._if_measured(turn) if at in left else turn for at, turn in turns)
+        until_s = self._scope.cancel_token.monotonic_s() + LAST_MEASURES_S
+        return tuple(self._if_measured(turn, until_s) if at in left else turn for at, turn in turns)
 
     @property
     def unmeasured(self) -> dict[int, str]:
-        """The turns that the benchmark failed to measure, and by which exception."""
+        """The turns that could not be measured, and why: by which exception, if by one."""
         return dict(self._unmeasured)
 
     def concluded(self) -> ClosingResult | None:
@@ -173,7 +176,11 @@ class Record:
         else:
             self._keep_verdict(turn)
 
-    def _if_measured(self, turn: Turn) -> Turn:
+    def _if_measured(self, turn: Turn, until_s: float) -> Turn:
+        token = self._scope.cancel_token
+        if token.error and token.monotonic_s() > until_s:
+            self._unmeasured[turn.index] = "the run had ended"
+            return turn
         try:
             return self._measured(turn.index)
         except Exception:  # noqa: BLE001 -- the run has ended, and what was played is told
