@@ -308,13 +308,12 @@ def test_a_system_prompt_that_is_no_text_is_refused(tmp_path):
 
 
 def test_half_a_character_is_refused_with_all_else_and_nothing_is_called(service):
-    asked = replace(CONFIG, prompt="a\ud800b", output_dir="b\ud800", quorum="a\ud800b", turns=0)
+    asked = replace(CONFIG, output_dir="b\ud800", quorum="a\ud800b", turns=0)
     with pytest.raises(UsageError) as refused:
         run(asked)
 
     assert refused.value.problems == (
         "quorum is 'a\\ud800b', but must be of type int | None.",
-        "prompt is no UTF-8 text: 'a\\ud800b'.",
         "output_dir is no UTF-8 text: 'b\\ud800'.",
         "turns is 0, but must lie in 1..500.",
     )

@@ -224,7 +224,8 @@ class TestNothing:
         ("scores", "said"),
         [
             ({"purity": 40}, "gives purity 40, out of 0 to 4"),
-            ({"form": float("nan")}, "gives form nan, out of 0 to 3"),
+            ({"form": -1}, "gives form -1, out of 0 to 3"),
+            ({"form": float("nan")}, "it is no JSON"),
             ({"charm": 1}, "'charm', which is no dimension of the rubric"),
         ],
     )

@@ -10,11 +10,12 @@ from socratic_bench.types import is_text
 
 
 def text_problems(config: CoreConfig) -> Iterator[Problem]:
-    """What cannot be sent, or stand in a document."""
-    for name in ("prompt", "output_dir"):  # all others are held to a form, or to a file's name
-        word: str = getattr(config, name) or ""
-        if not is_text(word):
-            yield Problem.of(f"{{{name}}} is no UTF-8 text: {{word!r}}.", word=_undecoded(word))
+    """What cannot be sent, or name a folder. Half of a character in a prompt is replaced, as in all
+    that is said.
+    """
+    folder = config.output_dir or ""
+    if not is_text(folder):
+        yield Problem.of("{output_dir} is no UTF-8 text: {word!r}.", word=_undecoded(folder))
     if config.prompt is not None and not config.prompt.strip():
         yield Problem.of("The prompt is empty: give the opening words.")
     if config.prompt and len(config.prompt.encode(errors="replace")) > MAX_TEXT_BYTES:
