@@ -332,7 +332,7 @@ def test_a_run_that_was_told_to_end_does_not_wait_for_all_measures(service, out)
     (said,) = cut.document["notices"]
     told = re.match(r"(\d+) turns could not be measured \(the run had ended\), and metrics", said)
     assert cut.status == "partial"
-    assert 40 <= int(told[1]) < cut.document["n_turns"]
+    assert 0 < int(told[1]) < cut.document["n_turns"]
     whole = play(config, resume_run_id=cut.run_id)
     assert (whole.document["n_turns"], whole.document["metrics"]["accuracy"]) == (60, 1.0)
 
