@@ -11,10 +11,11 @@ from .stored_runs import add_judging, add_output, calling_flags_of
 
 EPILOG = "exit codes: 0 shown, 2 usage, 4 a store cannot be read.\n"
 _TURNS = re.compile(r"(\d+)(?:-(\d+))?")
-# The settings of a run that say where an id is looked for.
+_OF_IDS = "where a run is that its id names"
+# The settings of a run that say where an id is looked for, each with its help here.
 _WHERE = {
-    "output_dir": "where a run is that its id names",
-    "s3_bucket": "where a run is that its id names",
+    "output_dir": _OF_IDS,
+    "s3_bucket": _OF_IDS,
     "s3_prefix": "before every key there",
 }
 

@@ -4,13 +4,12 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 import msgspec
-import orjson
 from msgspec import Struct, field
 
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.comparison.validation import validate_run
 from socratic_bench.converting import convert
-from socratic_bench.documents.plain import reason
+from socratic_bench.documents.plain import loaded, reason
 from socratic_bench.errors import UsageError
 from socratic_bench.ports import Benchmark, MetricInfo
 from socratic_bench.runner.gates import metric_at
@@ -27,16 +26,8 @@ RUBRIC, RUBRIC_TEXT = "judge.rubric", "judge.rubric_sha256"
 
 
 class ScoredTurn(Struct, frozen=True, kw_only=True):
-    """What is looked into key by key has to be an object in every document."""
-
     turn: int
     score: float | None
-    scores: dict[str, float | None] | None = None
-    events: dict[str, Any] | None = None
-    quotes: dict[str, Any] | None = None
-    heuristics: dict[str, Any] | None = None
-    votes: dict[str, Any] | None = None
-    latency: dict[str, Any] | None = None
 
 
 class RunKeys(Struct, frozen=True, kw_only=True):
@@ -53,9 +44,6 @@ class RunKeys(Struct, frozen=True, kw_only=True):
     metrics: dict[str, Any]
     turns: list[ScoredTurn]
     seed: int | None = None
-    judge: dict[str, Any] | None = None
-    thresholds: dict[str, Any] | None = None
-    inputs: dict[str, Any] | None = None
 
 
 class StoredRun(Struct, frozen=True, kw_only=True):
@@ -140,10 +128,7 @@ def _time(metric: MetricInfo, metrics: Mapping[str, Any]) -> Time | None:
 
 
 def _loaded(body: bytes, name: str) -> Mapping[str, Any]:
-    try:
-        found = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise UsageError([f"{name} is no JSON document: {error}."]) from error
+    found = loaded(body, name)
     return found if isinstance(found, dict) else {}
 
 

@@ -4,15 +4,12 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-import msgspec
 from msgspec import Struct, defstruct
 
 from socratic_bench.benchmarks import RunConfig
-from socratic_bench.converting import convert
 from socratic_bench.documents.inputs import own_inputs
-from socratic_bench.documents.plain import reason, typed
+from socratic_bench.documents.plain import read_value
 from socratic_bench.documents.run import CuratedDocument, RunDocument
-from socratic_bench.errors import UsageError
 from socratic_bench.parts import Part, Parts
 from socratic_bench.ports import Benchmark
 
@@ -22,12 +19,8 @@ def validate_run(document: Mapping[str, Any], benchmark: Benchmark, name: str) -
     stands. What a benchmark adds may be missing: it may be of another version.
     """
     kind = CuratedDocument if document.get("kind") == "curated" else RunDocument
-    try:
-        typed(document, kind)
-        for own in _own_types(benchmark.name, benchmark.parts):
-            convert(document, own)
-    except msgspec.ValidationError as error:
-        raise UsageError([f"{name}: {reason(error)}"]) from error
+    for one in (kind, *_own_types(benchmark.name, benchmark.parts)):
+        read_value(document, one, name)
 
 
 @cache

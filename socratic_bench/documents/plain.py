@@ -91,10 +91,21 @@ def read(body: bytes, kind: type[T], name: str) -> T:
     Keys that are not known are left out, and keys with a default may be missing: it may be of
     another version. What a benchmark adds is read from the same file as its own type.
     """
+    return read_value(loaded(body, name), kind, name)
+
+
+def loaded(body: bytes, name: str) -> Any:  # noqa: ANN401 -- any value of JSON
+    """The plain values of a file that was stored. Raises `UsageError` with its `name`."""
     try:
-        return typed(orjson.loads(body), kind)
+        return orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise UsageError([f"{name} is no JSON document: {error}."]) from error
+
+
+def read_value(found: object, kind: type[T], name: str) -> T:
+    """See `read`, of a file that is loaded."""
+    try:
+        return typed(found, kind)
     except msgspec.ValidationError as error:
         raise UsageError([f"{name}: {reason(error)}"]) from error
 

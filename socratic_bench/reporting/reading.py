@@ -21,7 +21,7 @@ from socratic_bench.converting import convert
 from socratic_bench.documents.files import JudgeFile, TurnFile
 from socratic_bench.documents.judge import Juror, silent_of
 from socratic_bench.documents.judge_status import JudgeIdentity, JudgeStatus, StoredCalibration
-from socratic_bench.documents.plain import read
+from socratic_bench.documents.plain import loaded, read_value
 from socratic_bench.documents.sweep import CellRow
 from socratic_bench.errors import Mistakes, UsageError
 from socratic_bench.ports import Benchmark
@@ -151,10 +151,12 @@ def _files(store: ListedStore | None, folder: str, begin: str) -> Files:
         return {}
     keys = store.keys(f"{folder}{begin}")
     bodies = {key.removeprefix(folder): store.get(key) for key in keys}
-    whole = {name: body for name, body in bodies.items() if body is not None}
-    for name, body in whole.items():
-        read(body, _TYPES[begin], f"{folder}{name}")
-    return {name: orjson.loads(body) for name, body in whole.items()}
+    found = {
+        name: loaded(body, f"{folder}{name}") for name, body in bodies.items() if body is not None
+    }
+    for name, values in found.items():
+        read_value(values, _TYPES[begin], f"{folder}{name}")
+    return found
 
 
 def _turn(
