@@ -41,6 +41,17 @@ class Clock:
     def limiter(self) -> RateLimiter:
         return RateLimiter(monotonic_s=lambda: self.now_s)
 
+    def answered(self, limiter: RateLimiter, within_s: float) -> None:
+        """A request that takes so long."""
+        with limiter.slot(self.sleep):
+            self.now_s += within_s
+            limiter.answered()
+
+    def refused(self, limiter: RateLimiter, **asked: float) -> None:
+        """A request that is throttled at once."""
+        with limiter.slot(self.sleep):
+            limiter.throttled(sent_at_s=self.now_s, **asked)
+
     def throttled_at(self, limiter: RateLimiter, *, after: int, **asked: float) -> None:
         """So many requests get through, one each second, and the next one is refused."""
         for _ in range(after):
@@ -312,12 +323,9 @@ def test_one_refusal_after_a_pause_does_not_halt_a_caller_alone(pause_s):
     clock = Clock()
     limiter = clock.limiter()
     for _ in range(6):
-        with limiter.slot(clock.sleep):
-            clock.now_s += 1.0
-            limiter.answered()
+        clock.answered(limiter, within_s=1.0)
     clock.now_s += pause_s
-    with limiter.slot(clock.sleep):
-        limiter.throttled(sent_at_s=clock.now_s)
+    clock.refused(limiter)
 
     # Six calls took a second each, and as much as two more is the most that a pause counts.
     assert limiter.per_s == pytest.approx(NARROWED * 6 / 8)
@@ -329,11 +337,8 @@ def test_a_wait_before_a_retry_is_no_pause():
     clock = Clock()
     limiter = clock.limiter()
     for _ in range(3):
-        with limiter.slot(clock.sleep):
-            clock.now_s += 0.01
-            limiter.answered()
-        with limiter.slot(clock.sleep):
-            limiter.throttled(sent_at_s=clock.now_s, retry_after_s=7.5)
+        clock.answered(limiter, within_s=0.01)
+        clock.refused(limiter, retry_after_s=7.5)
         clock.now_s += 7.5
 
     assert limiter.per_s <= NARROWED / 7.5
