@@ -105,11 +105,11 @@ def _perform(asked: "SweepRequest", flags: Flags, cancel_token: "CancelToken") -
     playing = partial(perform_sweep, display=display, cancel_token=cancel_token)
     return run_in_thread(
         partial(playing, asked, call=call_by_flags(), called=called),
-        partial(_import_beside, asked, called),
+        partial(_import_while_waiting, asked, called),
     )
 
 
-def _import_beside(
+def _import_while_waiting(
     asked: "SweepRequest", called: threading.Event, thread: threading.Thread
 ) -> None:
     """What cells need after their first replies, and a sweep at its end."""
