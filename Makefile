@@ -145,7 +145,7 @@ audit: $(VENV)/.dev
 
 # One resolution of what the program and all extras need, so that any of them can be installed
 # together; each lock is then its part of it, which uv prefers because it stands in the lock already.
-COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
+COMPILE = $(BIN)/uv pip compile --quiet --no-strip-extras --universal --python-version 3.11 --generate-hashes --no-header
 LOCKED := requirements $(EXTRAS:%=requirements-%)
 UPGRADE ?= --upgrade
 requirements: $(VENV)/.dev
