@@ -12,16 +12,16 @@ import time
 
 from bench.contenders import TUTOR
 from socratic_bench import CancelToken, RunConfig
-from socratic_bench.calling.call import CalledModel
-from socratic_bench.calling.context import CallContext, CallServices
-from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
-from socratic_bench.calling.rate_limiter import RateLimiter
 from socratic_bench.generation import GenerateConfig
+from socratic_bench.models.call import CalledModel
+from socratic_bench.models.context import CallContext, CallServices
+from socratic_bench.models.prompt_cache_gate import PromptCacheGate
+from socratic_bench.models.providers import load_provider
+from socratic_bench.models.rate_limiter import RateLimiter
 from socratic_bench.ports import Model
 from socratic_bench.provider_ports import Provider
-from socratic_bench.providers import load_provider
 from socratic_bench.retrying import RetryPolicy
-from socratic_bench.runner.clock import utc_now
+from socratic_bench.runs.clock import utc_now
 from socratic_bench.threads import RequestThreads
 from socratic_bench.types import CallKey, Message, Request, Text
 

@@ -11,8 +11,8 @@ from cli.sweep import build_parser
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.documents.sweep import CellRow, SweepFile
 from socratic_bench.documents.usage import ActorUsage
-from socratic_bench.sweeps.grid import run_id
-from socratic_bench.sweeps.request import read_sweep
+from socratic_bench.studies.sweep.grid import run_id
+from socratic_bench.studies.sweep.request import read_sweep
 from socratic_bench.version import VERSION
 
 SCENARIOS = ("ai-ethics", "career-change", "time-management", "ethical-dilemma", "honest-friend")

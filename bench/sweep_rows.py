@@ -12,7 +12,7 @@ from urllib.request import urlopen
 from bench.contenders import COMMAND, JUDGE, ROOT, STUDENT, TUTOR, emulator, environment
 from bench.row import Plan, Row, Say, absolute
 from bench.sweep_index import finished_cells
-from socratic_bench.sweeps.settings import MAX_CONNECTIONS
+from socratic_bench.studies.sweep.settings import MAX_CONNECTIONS
 from socratic_bench.types import counted
 
 # For so many dialogues as the table has, of which other numbers are parts.

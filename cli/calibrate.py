@@ -9,11 +9,11 @@ from .flags import Row, add_rows, judge_rows, settings_parser
 from .stored_runs import NO_LABELS, YES_BY, read_matches
 
 if TYPE_CHECKING:
-    from socratic_bench.calibration.calibrating import Calibration, CalibrationRequest
     from socratic_bench.documents.calibration import CalibrationDocument
     from socratic_bench.documents.result import RunResult
     from socratic_bench.errors import Words
-    from socratic_bench.runner import CancelToken
+    from socratic_bench.runs import CancelToken
+    from socratic_bench.studies.calibrate.calibrating import Calibration, CalibrationRequest
 
 DESCRIPTION = """\
 Has a judge score replies that people have labelled, and prints one JSON document with how far they
@@ -78,8 +78,8 @@ def build_parser() -> Parser:
 
 def prepared(flags: Flags, problems: "Sequence[Words]") -> "Calibration":
     """Raises `UsageError` with every mistake."""
-    from socratic_bench.calibration.calibrating import prepare_calibration
     from socratic_bench.errors import UsageError
+    from socratic_bench.studies.calibrate.calibrating import prepare_calibration
 
     from .sources import bucket_region, read_untested
 
@@ -93,7 +93,7 @@ def prepared(flags: Flags, problems: "Sequence[Words]") -> "Calibration":
 
 
 def _asked(flags: Flags, problems: "list[Words]") -> "CalibrationRequest":
-    from socratic_bench.calibration.calibrating import CalibrationRequest
+    from socratic_bench.studies.calibrate.calibrating import CalibrationRequest
 
     return CalibrationRequest(
         labels=tuple(_words(flags, "labels")),
@@ -124,7 +124,7 @@ def _half_width(flags: Flags, problems: "list[Words]") -> float | None:
 
 
 def _perform(calibration: "Calibration", flags: Flags, cancel_token: "CancelToken") -> "RunResult":
-    from socratic_bench.runner import perform
+    from socratic_bench.runs import perform
 
     from .run import listener_for
     from .run_in_thread import run_in_thread
@@ -138,8 +138,8 @@ def _perform(calibration: "Calibration", flags: Flags, cancel_token: "CancelToke
 
 def _document(calibration: "Calibration", result: "RunResult") -> "CalibrationDocument":
     """It is kept where the run is, too."""
-    from socratic_bench.calibration.calibrating import document_of
-    from socratic_bench.calibration.storing import keep
+    from socratic_bench.studies.calibrate.calibrating import document_of
+    from socratic_bench.studies.calibrate.storing import keep
 
     from .run import call_by_flags
 

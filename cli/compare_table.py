@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
-from socratic_bench.comparison.contenders import told
 from socratic_bench.documents.comparison import (
     ComparedPair,
     ComparisonDocument,
@@ -11,6 +10,7 @@ from socratic_bench.documents.comparison import (
     FigureDifference,
 )
 from socratic_bench.documents.estimates import Estimate, Mean
+from socratic_bench.studies.compare.contenders import told
 from socratic_bench.types import counted
 
 from . import terminal

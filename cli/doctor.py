@@ -8,10 +8,10 @@ from .arguments import Flags, Parser, parse
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
-    from socratic_bench.doctor import Target
     from socratic_bench.documents.doctor import DoctorDocument
     from socratic_bench.errors import Words
-    from socratic_bench.runner import CancelToken
+    from socratic_bench.runs import CancelToken
+    from socratic_bench.runs.doctor import Target
 
 USAGE = "socratic-runner doctor [--model ID] [the flags of a run, or of a sweep]"
 # Flags that say nothing of what is needed.
@@ -116,7 +116,7 @@ def _whatever_the_opening(
     from msgspec.structs import replace
 
     from socratic_bench.errors import UsageError
-    from socratic_bench.sweeps.request import names_any
+    from socratic_bench.studies.sweep.request import names_any
 
     try:
         return look(config)
@@ -146,9 +146,9 @@ def _targets(
 ) -> "Sequence[Target]":
     from msgspec.structs import replace
 
-    from socratic_bench.doctor import targets_of
     from socratic_bench.errors import UsageError
-    from socratic_bench.runner import prepare
+    from socratic_bench.runs import prepare
+    from socratic_bench.runs.doctor import targets_of
 
     targets: list[Target] = []
     mistakes: dict[Words, None] = {}
@@ -167,9 +167,9 @@ def _of_sweep(flags: Flags, problems: "Sequence[Words]") -> Read:
     from msgspec.structs import replace
 
     from socratic_bench.statistics.quantiles import is_available
-    from socratic_bench.sweeps.checking import check
-    from socratic_bench.sweeps.request import read_sweep
-    from socratic_bench.sweeps.targets import targets_of
+    from socratic_bench.studies.sweep.checking import check
+    from socratic_bench.studies.sweep.request import read_sweep
+    from socratic_bench.studies.sweep.targets import targets_of
 
     from .sources import sources
     from .sweep import plan_of
@@ -192,7 +192,7 @@ def diagnosed(
     cancel_token: "CancelToken",
 ) -> "DoctorDocument":
     """What is found of them, and of the stores of the configuration."""
-    from socratic_bench.doctor import diagnose
+    from socratic_bench.runs.doctor import diagnose
 
     cancel_token.start_deadline(config.deadline_s)
     return diagnose(

@@ -15,7 +15,7 @@ from .output import read_stdin, waiting_for
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
-    from socratic_bench.runner import CancelToken
+    from socratic_bench.runs import CancelToken
     from socratic_bench.store_ports import Entry
 
 
@@ -38,7 +38,7 @@ def find_earlier(
 
     Raises `UsageError` if it is not there, and what ends the run while a store is asked.
     """
-    from socratic_bench.runner import document_entries, earlier_config, in_time, stored_config
+    from socratic_bench.runs import document_entries, earlier_config, in_time, stored_config
 
     from .run_in_thread import run_in_thread
 

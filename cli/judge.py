@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from socratic_bench.documents.judgings import JudgingsDryRun
     from socratic_bench.documents.result import RunResult
     from socratic_bench.errors import Words
-    from socratic_bench.rejudging.preparing import Rejudging
-    from socratic_bench.runner import CancelToken
+    from socratic_bench.runs import CancelToken
+    from socratic_bench.studies.rejudge.preparing import Rejudging
 
 DESCRIPTION = """\
 Judges stored runs again, with another judge, jury or edition of the rubric, and prints one JSON
@@ -66,8 +66,8 @@ def build_parser() -> Parser:
 def prepared(flags: Flags, problems: "Sequence[Words]") -> "tuple[RunConfig, Sequence[Rejudging]]":
     """What is asked for, and the runs. Raises `UsageError` with every mistake."""
     from socratic_bench.benchmarks import RunConfig
-    from socratic_bench.rejudging.preparing import prepare_judgings
     from socratic_bench.settings import fields_of
+    from socratic_bench.studies.rejudge.preparing import prepare_judgings
 
     from .output import waiting_for
     from .sources import bucket_region, read_untested
@@ -91,7 +91,7 @@ def prepared(flags: Flags, problems: "Sequence[Words]") -> "tuple[RunConfig, Seq
 def _perform(
     runs: "Sequence[Rejudging]", config: "RunConfig", flags: Flags, cancel_token: "CancelToken"
 ) -> "Mapping[str, RunResult]":
-    from socratic_bench.rejudging.judging import judge_again
+    from socratic_bench.studies.rejudge.judging import judge_again
 
     from .run import listener_for
     from .run_in_thread import run_in_thread
@@ -107,7 +107,7 @@ def _perform(
 
 
 def _estimate(runs: "Sequence[Rejudging]", config: "RunConfig", flags: Flags) -> int:
-    from socratic_bench.rejudging.judging import forecast
+    from socratic_bench.studies.rejudge.judging import forecast
 
     from .judge_table import say_forecast
     from .output import print_document, waiting_for
@@ -120,7 +120,7 @@ def _estimate(runs: "Sequence[Rejudging]", config: "RunConfig", flags: Flags) ->
 
 
 def _report(runs: "Sequence[Rejudging]", results: "Mapping[str, RunResult]", flags: Flags) -> int:
-    from socratic_bench.rejudging.differences import document_of
+    from socratic_bench.studies.rejudge.differences import document_of
 
     from .judge_table import say_judgings
     from .output import print_document

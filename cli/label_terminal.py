@@ -12,9 +12,9 @@ from .signals import SignalledError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from socratic_bench.calibration.labelling import Labelling
     from socratic_bench.documents.label import Label
-    from socratic_bench.labels.session import Question
+    from socratic_bench.studies.calibrate.labelling import Labelling
+    from socratic_bench.studies.labels.session import Question
 
 HELP = "? what scores mean, b back, s skip this turn, a all of the dialogue, q quit"
 SHOWN_LINES = 6  # of what was said before; `a` shows all

@@ -10,8 +10,8 @@ from .flags import add_switches
 
 if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
+    from socratic_bench.catalogue.price_table import PriceTable
     from socratic_bench.documents.command import ModelEntry
-    from socratic_bench.pricing.table import PriceTable
 
 
 def main(words: Sequence[str]) -> int:
@@ -57,8 +57,8 @@ def _read(region: str | None, prices: str | None, *, offline: bool) -> "RunConfi
 
 
 def _prices(config: "RunConfig") -> "PriceTable":
-    from socratic_bench.pricing.table import builtin_prices
-    from socratic_bench.runner.prices import read_prices
+    from socratic_bench.catalogue.price_table import builtin_prices
+    from socratic_bench.runs.prices import read_prices
 
     from .run import calling_flags
 
@@ -67,17 +67,17 @@ def _prices(config: "RunConfig") -> "PriceTable":
 
 
 def _names(config: "RunConfig", *, is_whole: bool) -> Iterable[str]:
+    from socratic_bench.catalogue.models import known_ids
     from socratic_bench.emulator import MODEL_IDS
-    from socratic_bench.models.table import known_ids
 
     return dict.fromkeys([*(config.model_ids or MODEL_IDS), *(known_ids() if is_whole else ())])
 
 
 def _entry(name: str, config: "RunConfig", table: "PriceTable") -> "ModelEntry":
+    from socratic_bench.catalogue.models import family_of
     from socratic_bench.documents.command import ModelEntry
     from socratic_bench.emulator import MODEL_IDS
-    from socratic_bench.models.table import family_of
-    from socratic_bench.providers.bedrock.capabilities import capabilities_of
+    from socratic_bench.models.bedrock.capabilities import capabilities_of
 
     family, prices = family_of(name), table.of(name, config.region)
     return ModelEntry(

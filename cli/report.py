@@ -81,7 +81,7 @@ def build_parser() -> Parser:
 def checked(found: Namespace, prog: str) -> int:
     """The most bytes that a file may have. Raises `UsageError` with every mistake."""
     from socratic_bench.errors import UsageError
-    from socratic_bench.reporting.exports import problems_of
+    from socratic_bench.studies.report.exports import problems_of
 
     problems: list[Words] = [] if found.runs else [WHICH_RUNS]
     asked = _asked(found)
@@ -110,9 +110,9 @@ def _asked(found: Namespace) -> dict[str, str]:
 
 def written(found: Namespace, max_bytes: int) -> "ReportDocument":
     from socratic_bench.documents.report import ReportDocument, ReportFile
-    from socratic_bench.reporting.exports import export
-    from socratic_bench.reporting.files import write_all
-    from socratic_bench.reporting.reading import read_rows
+    from socratic_bench.studies.report.exports import export
+    from socratic_bench.studies.report.files import write_all
+    from socratic_bench.studies.report.reading import read_rows
 
     from .run import call_by_flags
     from .sources import bucket_region
@@ -136,7 +136,7 @@ def written(found: Namespace, max_bytes: int) -> "ReportDocument":
 def _calibrations(found: Namespace) -> "Sequence[StoredCalibration]":
     if found.calibration is None:
         return ()
-    from socratic_bench.runner.calibrations import calibrations_at
+    from socratic_bench.runs.calibrations import calibrations_at
 
     from .sources import bucket_region
 
@@ -147,7 +147,7 @@ def _corrected(found: Namespace) -> "CorrectionDocument | None":
     """Figures by labels, if there are any."""
     if not found.labels:
         return None
-    from socratic_bench.calibration.correcting import CorrectionRequest, correct
+    from socratic_bench.studies.calibrate.correcting import CorrectionRequest, correct
 
     from .sources import bucket_region
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from socratic_bench.documents.result import RunResult
     from socratic_bench.errors import Problem, Words
     from socratic_bench.ports import Benchmark
-    from socratic_bench.runner import CancelToken, Plan
+    from socratic_bench.runs import CancelToken, Plan
     from socratic_bench.store_ports import Entry
 
     from .preloader import Preloader
@@ -80,7 +80,7 @@ def leave(code: int, cancel_token: "CancelToken") -> int:
 
 
 def planned(flags: Flags, config: "RunConfig", problems: "Sequence[Words]") -> "Plan":
-    from socratic_bench.runner import prepare
+    from socratic_bench.runs import prepare
     from socratic_bench.settings import fields_of
 
     return prepare(config, problems, flagged=fields_of(type(config), flags))
@@ -157,8 +157,8 @@ def estimate(plan: "Plan", flags: Flags, cancel_token: "CancelToken") -> int:
     """Print what the run would take; the exit code."""
     from socratic_bench.documents.error import ErrorEntry
     from socratic_bench.errors import ENDINGS
-    from socratic_bench.forecast import dry_run
-    from socratic_bench.runner import in_time
+    from socratic_bench.runs import in_time
+    from socratic_bench.runs.dry_run import dry_run
 
     from .estimate import say_estimate
     from .output import print_document, waiting_for
@@ -213,7 +213,7 @@ def _say_outcome(result: "RunResult", benchmark: "Benchmark", flags: Flags) -> N
 
 
 def _how_to_print_again(result: "RunResult") -> str:
-    from socratic_bench.runner.resuming_hints import stored_words
+    from socratic_bench.runs.resuming_hints import stored_words
 
     if result.folder or result.s3:
         words = stored_words(result.config, result.run_id).told(call_by_flags())
@@ -234,7 +234,7 @@ def _perform(
     plan: "Plan", cancel_token: "CancelToken", entries: "Sequence[Entry]", flags: Flags
 ) -> "RunResult":
     """Play in another thread; the main thread stays free for signals."""
-    from socratic_bench.runner import perform
+    from socratic_bench.runs import perform
 
     from .preloader import import_while_waiting
     from .run_in_thread import run_in_thread
@@ -275,7 +275,7 @@ def take_signals() -> "CancelToken":
 
     The handlers stay to the end: what comes while the document is written changes nothing in it.
     """
-    from socratic_bench.runner import CancelToken
+    from socratic_bench.runs import CancelToken
 
     cancel_token = CancelToken()
     first_s: list[float] = []

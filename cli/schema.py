@@ -10,7 +10,7 @@ def main(words: Sequence[str]) -> int:
     """Print the schema of one kind of document."""
     from socratic_bench.benchmarks import RunConfig, load_benchmark
     from socratic_bench.documents.kinds import Documents
-    from socratic_bench.sweeps.settings import SweepSettings
+    from socratic_bench.studies.sweep.settings import SweepSettings
 
     from .output import print_document
 

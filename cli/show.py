@@ -22,7 +22,7 @@ _WHERE = {
 
 def main(words: Sequence[str]) -> int:
     """Draw it on stderr, and print its figures."""
-    from socratic_bench.reporting.single import read_single
+    from socratic_bench.studies.report.single import read_single
 
     from .output import print_document, waiting_for
     from .show_words import say_run

@@ -11,8 +11,8 @@ from .output import plain, say
 from .show_chart import SHORT, UNJUDGED, chart, coloured, sign_of
 
 if TYPE_CHECKING:
-    from socratic_bench.reporting.rows import TurnRow
-    from socratic_bench.reporting.single import Single
+    from socratic_bench.studies.report.rows import TurnRow
+    from socratic_bench.studies.report.single import Single
 
 LEAST_COLUMNS = 20
 INDENT = "  "

@@ -56,13 +56,13 @@ def _read_stdin(bound: int, *, quiet: bool) -> bytes:
 
 
 def _profile_region() -> str | None:
-    from socratic_bench.providers.bedrock.session import profile_region
+    from socratic_bench.models.bedrock.session import profile_region
 
     return profile_region()
 
 
 def _profile_problem() -> str | None:
-    from socratic_bench.providers.bedrock.session import profile_problem
+    from socratic_bench.models.bedrock.session import profile_problem
 
     return profile_problem()
 

@@ -9,7 +9,7 @@ def in_little_memory(words: Sequence[str]) -> None:
     """As the same process, with the same words, but with no memory kept for each thread. Returns
     where that is so already, cannot be had, or where these are not the words of the process.
     """
-    from socratic_bench.sweeps.thread_caches import VARIABLE, without_caches
+    from socratic_bench.studies.sweep.thread_caches import VARIABLE, without_caches
 
     value = without_caches(os.environ)
     is_own = [*words] == sys.argv[-len(words) :] and bool(sys.executable and sys.orig_argv)

@@ -11,12 +11,12 @@ from .sweep_flags import build_parser
 if TYPE_CHECKING:
     from socratic_bench.documents.sweep import SweepDocument
     from socratic_bench.errors import BenchError, Words
-    from socratic_bench.runner import CancelToken
-    from socratic_bench.sweeps.plan_file import PlanFile
-    from socratic_bench.sweeps.request import SweepRequest
-    from socratic_bench.sweeps.sweep import SweepResult
+    from socratic_bench.runs import CancelToken
+    from socratic_bench.studies.sweep.plan_file import PlanFile
+    from socratic_bench.studies.sweep.request import SweepRequest
+    from socratic_bench.studies.sweep.sweep import SweepResult
 
-AFTER_CELLS = ("socratic_bench.sweeps.document", f"{__package__}.sweep_closing")
+AFTER_CELLS = ("socratic_bench.studies.sweep.document", f"{__package__}.sweep_closing")
 # While more are played, memory matters more than a quarter of a second: scipy takes 45 MB.
 FEW_CELLS = 64
 # From so many runs at once on, memory is worth a tenth of a second.
@@ -61,8 +61,8 @@ def asked_of(flags: Flags, problems: "Sequence[Words]") -> "SweepRequest":
     others.
     """
     from socratic_bench.statistics.quantiles import is_available
-    from socratic_bench.sweeps.checking import check
-    from socratic_bench.sweeps.request import read_sweep
+    from socratic_bench.studies.sweep.checking import check
+    from socratic_bench.studies.sweep.request import read_sweep
 
     from .sources import sources
 
@@ -79,7 +79,7 @@ def plan_of(flags: Flags, problems: "Sequence[Words]") -> "PlanFile":
     and its own if none of it can be read.
     """
     from socratic_bench.errors import UsageError
-    from socratic_bench.sweeps.plan_file import NO_PLAN, read_plan_file
+    from socratic_bench.studies.sweep.plan_file import NO_PLAN, read_plan_file
 
     if not isinstance(path := flags.get("plan"), str):
         return NO_PLAN
@@ -96,7 +96,7 @@ def call_by_flags() -> "Callable[[str], str]":
 
 
 def _perform(asked: "SweepRequest", flags: Flags, cancel_token: "CancelToken") -> "SweepResult":
-    from socratic_bench.sweeps.sweep import perform_sweep
+    from socratic_bench.studies.sweep.sweep import perform_sweep
 
     from .run_in_thread import run_in_thread
     from .sweep_display import display_for
@@ -128,7 +128,7 @@ def _import_while_waiting(
 def told(result: "SweepResult") -> "tuple[SweepDocument, int]":
     """What is printed of a sweep, and its exit code."""
     from socratic_bench.statistics.quantiles import is_available
-    from socratic_bench.sweeps.document import document_of, exit_code
+    from socratic_bench.studies.sweep.document import document_of, exit_code
 
     if result.error is not None:
         result.error.call_settings(call_by_flags())

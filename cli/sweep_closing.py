@@ -9,7 +9,7 @@ from socratic_bench.documents.estimates import Mean
 from socratic_bench.documents.sweep import Group, SweepDocument
 from socratic_bench.statistics import agreement
 from socratic_bench.statistics.quantiles import is_available
-from socratic_bench.sweeps.means import danger
+from socratic_bench.studies.sweep.means import danger
 from socratic_bench.types import counted
 
 from . import terminal

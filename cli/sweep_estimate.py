@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from socratic_bench.documents.sweep_dry_run import SweepDryRun
 from socratic_bench.errors import ENDINGS
-from socratic_bench.runner import CancelToken, in_time
-from socratic_bench.sweeps.forecast import forecast_sweep
-from socratic_bench.sweeps.request import SweepRequest
+from socratic_bench.runs import CancelToken, in_time
+from socratic_bench.studies.sweep.forecast import forecast_sweep
+from socratic_bench.studies.sweep.request import SweepRequest
 from socratic_bench.types import JUDGE, counted
 
 from . import terminal

@@ -33,7 +33,7 @@ def _rows() -> Iterator[Row]:
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.settings import table
     from socratic_bench.settings.listing import listed
-    from socratic_bench.sweeps.settings import SweepSettings
+    from socratic_bench.studies.sweep.settings import SweepSettings
 
     from .options import Options
 
@@ -61,7 +61,7 @@ def _flag_names() -> Callable[[str], str]:
     from socratic_bench.benchmarks import RunConfig
     from socratic_bench.settings import flag_names as names_of
     from socratic_bench.settings import table
-    from socratic_bench.sweeps.settings import SweepSettings
+    from socratic_bench.studies.sweep.settings import SweepSettings
 
     from .options import Options
 

@@ -42,7 +42,7 @@ def build_parser() -> Parser:
 
 def _checked(files: Sequence[str], benchmark: str | None) -> "ValidationDocument":
     from socratic_bench.benchmarks import load_benchmark
-    from socratic_bench.sweeps.validation import validate
+    from socratic_bench.studies.sweep.validation import validate
 
     from .output import DEFAULT_BENCHMARK
 

@@ -5,7 +5,7 @@ from math import ceil
 
 from msgspec import Struct
 
-from socratic_bench.calling.events import (
+from socratic_bench.models.events import (
     AttemptBegan,
     AttemptFailed,
     CallBegan,

@@ -10,12 +10,12 @@ from socratic_bench.version import VERSION as __version__  # noqa: N811 -- the c
 TYPE_CHECKING = False  # the module of that name takes longer to import than all that is here
 if TYPE_CHECKING:
     from socratic_bench.benchmarks import RunConfig
-    from socratic_bench.calling.rate_targets import RateTargets
-    from socratic_bench.calling.rate_window import RateTarget
     from socratic_bench.documents.result import RunResult
     from socratic_bench.errors import BenchError, UsageError
-    from socratic_bench.runner import CancelToken, run
-    from socratic_bench.services import Services
+    from socratic_bench.models.rate_targets import RateTargets
+    from socratic_bench.models.rate_window import RateTarget
+    from socratic_bench.runs import CancelToken, run
+    from socratic_bench.runs.services import Services
     from socratic_bench.settings import Gate
 
 __all__ = [
@@ -35,14 +35,14 @@ __all__ = [
 _HOMES = {
     "BenchError": "socratic_bench.errors",
     "Gate": "socratic_bench.settings",
-    "CancelToken": "socratic_bench.runner",
-    "RateTarget": "socratic_bench.calling.rate_window",
-    "RateTargets": "socratic_bench.calling.rate_targets",
+    "CancelToken": "socratic_bench.runs",
+    "RateTarget": "socratic_bench.models.rate_window",
+    "RateTargets": "socratic_bench.models.rate_targets",
     "RunConfig": "socratic_bench.benchmarks",
     "RunResult": "socratic_bench.documents.result",
-    "Services": "socratic_bench.services",
+    "Services": "socratic_bench.runs.services",
     "UsageError": "socratic_bench.errors",
-    "run": "socratic_bench.runner",
+    "run": "socratic_bench.runs",
 }
 
 

@@ -10,7 +10,7 @@ from socratic_bench.settings import MAX_TURNS, MOST_TURNS, CoreConfig
 from socratic_bench.types import JUDGE, Role, doc
 
 if TYPE_CHECKING:
-    from socratic_bench.pricing.rates import PricingTier
+    from socratic_bench.catalogue.rates import PricingTier
     from socratic_bench.statistics.survival import Time
 
 
@@ -119,7 +119,7 @@ class BenchmarkSpec(Struct, frozen=True, kw_only=True):
         """The tier in which a role's calls are asked for: that of the settings is for the model
         under test.
         """
-        from socratic_bench.pricing.rates import PricingTier
+        from socratic_bench.catalogue.rates import PricingTier
 
         if role != self.tested:
             return PricingTier()

@@ -12,8 +12,8 @@ from socratic_bench.settings import CoreConfig
 from socratic_bench.types import EndReason, Message, Request, StopReason, Usage
 
 if TYPE_CHECKING:
+    from socratic_bench.catalogue.caching import Part
     from socratic_bench.findings import Finding, Quota
-    from socratic_bench.pricing.caching import Part
 
 THROTTLED = "throttled"
 SERVER_ERROR = "server_error"

@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from socratic_bench.calling.call import RETRY_WINDOW_S, CalledModel
-from socratic_bench.calling.cancel_token import CancelToken, wait_for_first
-from socratic_bench.calling.context import CallContext, CallServices
-from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
-from socratic_bench.calling.rate_limiter import RateLimiter
+from socratic_bench.models.bedrock.connection import Connection
+from socratic_bench.models.bedrock.observed import Options
+from socratic_bench.models.bedrock.provider import BedrockProvider
+from socratic_bench.models.bedrock.session import Endpoint
+from socratic_bench.models.call import RETRY_WINDOW_S, CalledModel
+from socratic_bench.models.cancel_token import CancelToken, wait_for_first
+from socratic_bench.models.context import CallContext, CallServices
+from socratic_bench.models.prompt_cache_gate import PromptCacheGate
+from socratic_bench.models.rate_limiter import RateLimiter
 from socratic_bench.provider_ports import Provider
-from socratic_bench.providers.bedrock.connection import Connection
-from socratic_bench.providers.bedrock.observed import Options
-from socratic_bench.providers.bedrock.provider import BedrockProvider
-from socratic_bench.providers.bedrock.session import Endpoint
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.threads import RequestThreads
 from tests.fakes import NOON

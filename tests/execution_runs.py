@@ -13,7 +13,7 @@ from socratic_bench import RunConfig
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.documents.kinds import Documents
 from socratic_bench.emulator import simulation
-from socratic_bench.sweeps.settings import SweepSettings
+from socratic_bench.studies.sweep.settings import SweepSettings
 from tests.command import ROOT
 from tests.fakes import Said, Sent, answer
 

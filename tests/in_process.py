@@ -18,17 +18,18 @@ from cli.run import call_by_flags, continuing, planned
 from cli.run import read as read_flags
 from cli.stored_runs import calling_flags_of
 from cli.sweep_display import display_for
-from socratic_bench import RunConfig, forecast
+from socratic_bench import RunConfig
 from socratic_bench.documents import encode
 from socratic_bench.documents.error import ErrorDocument, ErrorEntry
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.documents.result import RunResult
 from socratic_bench.emulator import MODEL_IDS
 from socratic_bench.errors import BenchError
-from socratic_bench.runner import CancelToken, perform, prepare, run
-from socratic_bench.runner.clock import utc_now
+from socratic_bench.runs import CancelToken, perform, prepare, run
+from socratic_bench.runs import dry_run as forecast
+from socratic_bench.runs.clock import utc_now
 from socratic_bench.settings import Sources, read_config
-from socratic_bench.sweeps.sweep import perform_sweep
+from socratic_bench.studies.sweep.sweep import perform_sweep
 from tests.command import Outcome, environment
 
 DRAW = vl_convert.vegalite_to_svg

@@ -9,7 +9,7 @@ from cli.options import Options
 from socratic_bench import Gate, RunConfig
 from socratic_bench.errors import UsageError
 from socratic_bench.generation import Guardrail
-from socratic_bench.runner import prepare
+from socratic_bench.runs import prepare
 from socratic_bench.settings import Sources, flag_names, read_config
 
 ENVIRON = {"BEDROCK_MODEL_IDS": '["m", "n"]', "AWS_REGION": "us-east-1"}

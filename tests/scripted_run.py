@@ -7,8 +7,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from socratic_bench import CancelToken, RunConfig, RunResult, run
-from socratic_bench.calling.events import CallEvent
 from socratic_bench.errors import ENDINGS
+from socratic_bench.models.events import CallEvent
 from socratic_bench.ports import Sample
 from socratic_bench.turns import Turn
 from tests.fakes import (

@@ -12,10 +12,10 @@ from socratic_bench import RunConfig
 from socratic_bench.benchmarks import load_benchmark
 from socratic_bench.emulator.simulation import answer
 from socratic_bench.judging.judge import Judge
+from socratic_bench.models.bedrock.answers import neutral, read_message
+from socratic_bench.models.bedrock.capabilities import capabilities_of
+from socratic_bench.models.bedrock.wire import converse_arguments
 from socratic_bench.ports import Metrics
-from socratic_bench.providers.bedrock.answers import neutral, read_message
-from socratic_bench.providers.bedrock.capabilities import capabilities_of
-from socratic_bench.providers.bedrock.wire import converse_arguments
 from socratic_bench.turns import Turn
 from socratic_bench.types import CallKey, Completion, Request
 from tests.fakes import NOON, completion

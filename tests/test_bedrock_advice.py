@@ -11,12 +11,12 @@ from socratic_bench import RunConfig, run
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import ModelError
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.providers.bedrock.advice import better_hint
-from socratic_bench.providers.bedrock.connection import Connection
-from socratic_bench.providers.bedrock.data import new_session
-from socratic_bench.providers.bedrock.error_kinds import ERROR_KINDS, error_kind
-from socratic_bench.providers.bedrock.listing import Listing
-from socratic_bench.providers.bedrock.session import Endpoint
+from socratic_bench.models.bedrock.advice import better_hint
+from socratic_bench.models.bedrock.connection import Connection
+from socratic_bench.models.bedrock.data import new_session
+from socratic_bench.models.bedrock.error_kinds import ERROR_KINDS, error_kind
+from socratic_bench.models.bedrock.listing import Listing
+from socratic_bench.models.bedrock.session import Endpoint
 from socratic_bench.types import CallKey, Message, Request
 from tests.calling import Around
 from tests.fakes import FakeBedrock, Said, refusal

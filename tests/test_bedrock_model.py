@@ -15,14 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from socratic_bench.calling import call
-from socratic_bench.calling.call import CalledModel
+from socratic_bench.catalogue.bounds import most_input_tokens
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import ENDINGS, ModelError
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.pricing.bounds import most_input_tokens
-from socratic_bench.providers.bedrock.error_kinds import ERROR_KINDS, retry_after_s
-from socratic_bench.providers.bedrock.observed import Options
+from socratic_bench.models import call
+from socratic_bench.models.bedrock.error_kinds import ERROR_KINDS, retry_after_s
+from socratic_bench.models.bedrock.observed import Options
+from socratic_bench.models.call import CalledModel
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.types import (
     Attempt,

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.calling.call import CalledModel
-from socratic_bench.calling.cancel_token import CancelToken, wait_for_first
-from socratic_bench.calling.context import CallContext, CallServices
-from socratic_bench.calling.prompt_cache_gate import PromptCacheGate
-from socratic_bench.calling.rate_limiter import RateLimiter, Sleep
 from socratic_bench.emulator.throttle import Throttle
 from socratic_bench.errors import ModelError
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.providers.bedrock.connection import Connection
-from socratic_bench.providers.bedrock.observed import Options
-from socratic_bench.providers.bedrock.provider import BedrockProvider
-from socratic_bench.providers.bedrock.session import Endpoint
+from socratic_bench.models.bedrock.connection import Connection
+from socratic_bench.models.bedrock.observed import Options
+from socratic_bench.models.bedrock.provider import BedrockProvider
+from socratic_bench.models.bedrock.session import Endpoint
+from socratic_bench.models.call import CalledModel
+from socratic_bench.models.cancel_token import CancelToken, wait_for_first
+from socratic_bench.models.context import CallContext, CallServices
+from socratic_bench.models.prompt_cache_gate import PromptCacheGate
+from socratic_bench.models.rate_limiter import RateLimiter, Sleep
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.threads import RequestThreads
 from socratic_bench.types import CallKey, Completion, Message, Request

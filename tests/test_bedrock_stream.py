@@ -13,11 +13,11 @@ import pytest
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.emulator.stream import corrupted, event, exception, frame
 from socratic_bench.errors import Stopped
-from socratic_bench.providers.bedrock.connection import Connection
-from socratic_bench.providers.bedrock.data import make_client, new_session
-from socratic_bench.providers.bedrock.session import Endpoint
-from socratic_bench.providers.bedrock.streamed import StreamedAnswer
-from socratic_bench.runner import CancelToken
+from socratic_bench.models.bedrock.connection import Connection
+from socratic_bench.models.bedrock.data import make_client, new_session
+from socratic_bench.models.bedrock.session import Endpoint
+from socratic_bench.models.bedrock.streamed import StreamedAnswer
+from socratic_bench.runs import CancelToken
 from socratic_bench.types import Completion
 from tests.calling import Around
 from tests.fakes import PATIENCE_S

@@ -6,21 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from socratic_bench.catalogue.ids import base_id
 from socratic_bench.generation import GenerateConfig, Guardrail
-from socratic_bench.models.ids import base_id
-from socratic_bench.providers.bedrock.answers import (
+from socratic_bench.models.bedrock.answers import (
     UnreadableAnswerError,
     neutral,
     read_message,
     read_service_latency,
     read_usage,
 )
-from socratic_bench.providers.bedrock.capabilities import (
+from socratic_bench.models.bedrock.capabilities import (
     Capabilities,
     capabilities_of,
     refused_field,
 )
-from socratic_bench.providers.bedrock.wire import converse_arguments
+from socratic_bench.models.bedrock.wire import converse_arguments
 from socratic_bench.types import (
     Message,
     Reasoning,

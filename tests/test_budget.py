@@ -11,16 +11,16 @@ from contextlib import closing, nullcontext
 import pytest
 from msgspec.structs import replace
 
-from socratic_bench.calling.budget import Budget
-from socratic_bench.calling.events import AttemptBegan, CallFailed
-from socratic_bench.calling.spending import SpendingLimit
+from socratic_bench.catalogue.bounds import most_input_tokens
+from socratic_bench.catalogue.price_table import builtin_prices, load_prices
+from socratic_bench.catalogue.rates import PricingTier
 from socratic_bench.documents.cost import Billing, CostEntry
 from socratic_bench.documents.usage import RoleUsage
 from socratic_bench.errors import InternalError, Stopped
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.pricing.bounds import most_input_tokens
-from socratic_bench.pricing.rates import PricingTier
-from socratic_bench.pricing.table import builtin_prices, load_prices
+from socratic_bench.models.budget import Budget
+from socratic_bench.models.events import AttemptBegan, CallFailed
+from socratic_bench.models.spending import SpendingLimit
 from socratic_bench.types import Attempt, CallKey, Message, Request, Usage
 from tests.command import ROOT
 from tests.fakes import NOON, PATIENCE_S, completion
@@ -115,7 +115,7 @@ def test_what_is_under_way_counts_in_full_in_the_most_that_was_spent():
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from socratic_bench.calling.spending import SpendingLimit
+from socratic_bench.models.spending import SpendingLimit
 
 spending = SpendingLimit(1.0, shared=Path(sys.argv[1]))
 with spending.in_line() as place:

@@ -11,8 +11,11 @@ import pytest
 from msgspec import ValidationError
 from msgspec.structs import replace
 
-from socratic_bench.calling.call import CalledModel
-from socratic_bench.calling.events import (
+from socratic_bench.errors import ModelError, Stopped
+from socratic_bench.generation import GenerateConfig
+from socratic_bench.in_flight_request import aside, sending_here
+from socratic_bench.models.call import CalledModel
+from socratic_bench.models.events import (
     AttemptBegan,
     AttemptFailed,
     CallAnswered,
@@ -21,9 +24,6 @@ from socratic_bench.calling.events import (
     CallFailed,
     CallRetries,
 )
-from socratic_bench.errors import ModelError, Stopped
-from socratic_bench.generation import GenerateConfig
-from socratic_bench.in_flight_request import aside, sending_here
 from socratic_bench.provider_ports import Answer, ErrorKind, Provider, UnreadableAnswerError
 from socratic_bench.threads import RequestThreads
 from socratic_bench.types import CallKey, Message, Request, Usage

@@ -210,7 +210,7 @@ def test_schemas_are_printed_and_valid():
     from socratic_bench.benchmarks import BENCHMARKS, RunConfig, load_benchmark
     from socratic_bench.documents.kinds import COMMON, Documents
     from socratic_bench.documents.schemas import KINDS, load_schema
-    from socratic_bench.sweeps.settings import SweepSettings
+    from socratic_bench.studies.sweep.settings import SweepSettings
 
     assert run("schema", "run").document == load_schema("run")
     for kind in KINDS:

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from socratic_bench.comparison.comparing import ComparisonRequest, compare
-from socratic_bench.comparison.drop_gates import MaxDrop
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import UsageError
+from socratic_bench.studies.compare.comparing import ComparisonRequest, compare
+from socratic_bench.studies.compare.drop_gates import MaxDrop
 from tests.command import account, assert_valid, run
 from tests.stored_runs import curated_run, judge_entry, student_entry, write_runs
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from socratic_bench import RunConfig
 from socratic_bench.generation import Guardrail
-from socratic_bench.runner import prepare
+from socratic_bench.runs import prepare
 from tests.reading import (
     BY_FLAG,
     BY_VARIABLE,

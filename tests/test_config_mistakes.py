@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic import scenarios
 from socratic_bench.errors import UsageError
-from socratic_bench.runner import run
+from socratic_bench.runs import run
 from tests.reading import (
     BY_FLAG,
     BY_VARIABLE,

@@ -61,7 +61,7 @@ import threading
 from pathlib import Path
 
 from socratic_bench.benchmarks import load_benchmark
-from socratic_bench.comparison.stored_run import read_run
+from socratic_bench.studies.compare.stored_run import read_run
 
 sys.setswitchinterval(1e-6)
 body = Path("tests/data/stored_runs/finished-folder/stdout.json").read_bytes()

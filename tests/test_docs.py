@@ -22,15 +22,15 @@ from socratic_bench import RunConfig, retrying
 from socratic_bench.benchmarks.socratic.metrics import summarise
 from socratic_bench.benchmarks.socratic.students.model import MAX_TOKENS
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
-from socratic_bench.calling.call import RETRY_WINDOW_S
 from socratic_bench.documents.schemas import KINDS
 from socratic_bench.emulator import MODEL_IDS, Emulator
 from socratic_bench.emulator.faults import KINDS as FAULT_KINDS
 from socratic_bench.errors import ENDINGS
 from socratic_bench.judging.request import MAX_TOKENS_WITH_QUOTES
 from socratic_bench.judging.verdict import STOPS
-from socratic_bench.providers.bedrock.kinds import ERROR_KINDS
-from socratic_bench.providers.bedrock.session import CONNECT_TIMEOUT_S
+from socratic_bench.models.bedrock.kinds import ERROR_KINDS
+from socratic_bench.models.bedrock.session import CONNECT_TIMEOUT_S
+from socratic_bench.models.call import RETRY_WINDOW_S
 from socratic_bench.storage import bucket_clients
 from socratic_bench.storage.delivery import MEMORY_BYTES
 from socratic_bench.storage.lease import RENEWALS_PER_TTL, TTL_MAX_S

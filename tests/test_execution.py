@@ -18,8 +18,8 @@ from scipy import stats
 from socratic_bench import RunConfig
 from socratic_bench.benchmarks.execution.answers import read_choice, read_prediction
 from socratic_bench.errors import UsageError
-from socratic_bench.forecast import dry_run
-from socratic_bench.runner import prepare
+from socratic_bench.runs import prepare
+from socratic_bench.runs.dry_run import dry_run
 from tests import in_process
 from tests.command import CLAUDE, account, assert_valid, begin, daily, run
 from tests.execution_runs import (

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from socratic_bench import Services
-from socratic_bench.calling.cancel_token import CancelToken
 from socratic_bench.errors import Stopped
 from socratic_bench.fair_semaphore import (
     AT_ONCE,
@@ -18,6 +17,7 @@ from socratic_bench.fair_semaphore import (
     FairSemaphore,
     sent,
 )
+from socratic_bench.models.cancel_token import CancelToken
 from tests.fakes import PATIENCE_S
 
 

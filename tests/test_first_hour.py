@@ -16,7 +16,7 @@ import pytest
 from cli.commands import COMMANDS as MODULES
 from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids
 from socratic_bench.emulator import MODEL_IDS
-from socratic_bench.runner.stores import is_mounted
+from socratic_bench.runs.stores import is_mounted
 from tests.command import CLAUDE, OFFLINE, ROOT, assert_valid, begin, environment, run
 
 COMMANDS = (

@@ -13,7 +13,7 @@ from cli.commands import COMMANDS
 from cli.preloader import AFTER_A_REPLY
 from socratic_bench import emulator
 from socratic_bench.benchmarks import BENCHMARKS, load_benchmark
-from socratic_bench.providers import PROVIDERS
+from socratic_bench.models.providers import PROVIDERS
 from tests.command import ROOT
 
 MOST_LINES = 300
@@ -30,7 +30,7 @@ BY_NAME = {
         f"{room}.{module}" for room in BENCHMARKS.values() for module in ("settings", "benchmark")
     },
     "socratic_bench.emulator": {*emulator._LATER.values()},
-    "socratic_bench.providers": {*PROVIDERS.values()},
+    "socratic_bench.models.providers": {*PROVIDERS.values()},
 }
 
 
@@ -67,7 +67,7 @@ ABOUT = {"Setting", "_setting", "Switch", "doc"}
 HELP = re.compile(r"socratic-runner( [a-z]+)? --help")
 # Where else a flag may be named, and why.
 FLAGS = {
-    ("socratic_bench/providers/bedrock/advice.py", "--profile"): "of the aws command",
+    ("socratic_bench/models/bedrock/advice.py", "--profile"): "of the aws command",
     ("socratic_bench/storage/s3.py", "--region"): "of the aws command",
     # The command that started the endpoint is not there when it answers.
     ("socratic_bench/emulator/gate.py", "--allowed-host"): "an answer to another program",
@@ -77,7 +77,7 @@ FLAGS = {
         "--pressure",
     ): "a notice, which is stored with its run",
     (
-        "socratic_bench/providers/bedrock/module.py",
+        "socratic_bench/models/bedrock/module.py",
         "--thinking-budget-tokens",
     ): "a notice, which is stored with its run",
 }

@@ -12,8 +12,8 @@ from contextlib import suppress
 import pytest
 
 from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids
-from socratic_bench.calibration.judged_runs import read_runs
-from socratic_bench.calibration.sampling import drawn_turns
+from socratic_bench.studies.calibrate.judged_runs import read_runs
+from socratic_bench.studies.calibrate.sampling import drawn_turns
 from tests.command import assert_valid, begin, environment, printed, run
 from tests.test_sweep import curated, sweep
 

@@ -13,7 +13,7 @@ from socratic_bench.benchmarks.socratic.metrics import summarise
 from socratic_bench.benchmarks.socratic.metrics_document import BeforeFiller
 from socratic_bench.benchmarks.socratic.students.pressure import KINDS
 from socratic_bench.benchmarks.socratic.trend import Trend
-from socratic_bench.runner.gates import metric_at, shortfalls
+from socratic_bench.runs.gates import metric_at, shortfalls
 from socratic_bench.turns import Turn, Unscored, Verdict
 from tests.command import ROOT
 from tests.fakes import DIMENSIONS, RUBRIC, UNJUDGED, turn, verdict, verdict_of

@@ -11,16 +11,16 @@ from typing import Any, get_args
 import pytest
 from msgspec.structs import fields
 
+from socratic_bench.catalogue.ids import PROFILE_PREFIXES, base_id
+from socratic_bench.catalogue.models import ThinkingForm, family_of
+from socratic_bench.catalogue.price_table import builtin_prices
 from socratic_bench.emulator import dialogue
 from socratic_bench.emulator.catalogue import Traits, listed_models
 from socratic_bench.emulator.dialogue import base_model_id
-from socratic_bench.models.ids import PROFILE_PREFIXES, base_id
-from socratic_bench.models.table import ThinkingForm, family_of
-from socratic_bench.pricing.table import builtin_prices
-from socratic_bench.providers.bedrock.capabilities import Capabilities, capabilities_of
+from socratic_bench.models.bedrock.capabilities import Capabilities, capabilities_of
 from tests.command import ROOT
 
-TABLE = ROOT / "socratic_bench" / "models" / "models.json"
+TABLE = ROOT / "socratic_bench" / "catalogue" / "models.json"
 FAMILIES: list[dict[str, Any]] = json.loads(TABLE.read_bytes())["families"]
 PRICED = [name for row in FAMILIES for name in row["prices"]]
 SOURCE = re.compile(r"https://\S+|litellm \d+\.\d+\.\d+|assumed: .+|socratic_bench/\S+")

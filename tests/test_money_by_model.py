@@ -9,7 +9,6 @@ import pytest
 from msgspec.structs import replace
 
 from socratic_bench import RunConfig, run
-from socratic_bench.forecast import dry_run
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.parts import Actor, Parts
 from socratic_bench.ports import (
@@ -22,7 +21,8 @@ from socratic_bench.ports import (
     Metrics,
     Sample,
 )
-from socratic_bench.runner import prepare
+from socratic_bench.runs import prepare
+from socratic_bench.runs.dry_run import dry_run
 from socratic_bench.turns import Turn
 from socratic_bench.types import CallKey, Message, Request, Role
 from tests.fakes import FakeBedrock, answer

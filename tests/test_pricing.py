@@ -12,11 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from socratic_bench.documents.cost import served
-from socratic_bench.errors import UsageError
-from socratic_bench.generation import GenerateConfig
-from socratic_bench.pricing.bounds import most_input_tokens
-from socratic_bench.pricing.rates import (
+from socratic_bench.catalogue.bounds import most_input_tokens
+from socratic_bench.catalogue.price_table import builtin_prices, load_prices
+from socratic_bench.catalogue.rates import (
     PRICED,
     Cost,
     ModelPrices,
@@ -26,13 +24,15 @@ from socratic_bench.pricing.rates import (
     dearest_usd,
     price,
 )
-from socratic_bench.pricing.table import builtin_prices, load_prices
+from socratic_bench.documents.cost import served
+from socratic_bench.errors import UsageError
+from socratic_bench.generation import GenerateConfig
 from socratic_bench.types import Message, Request, Text, Tool, ToolResult, ToolUse, Usage
 from tests.command import ROOT, assert_valid
 from tests.fakes import breaches, completion
 
 SOURCE = ROOT / "tests" / "data" / "price_source.json"
-BUILTIN = ROOT / "socratic_bench" / "models" / "models.json"
+BUILTIN = ROOT / "socratic_bench" / "catalogue" / "models.json"
 CLAUDE = Rates(input=3, output=15, cache_read=0.3, cache_write=3.75)
 MILLION = 1_000_000
 

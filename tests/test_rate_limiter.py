@@ -7,7 +7,8 @@ from random import Random
 
 import pytest
 
-from socratic_bench.calling.rate_limiter import (
+from socratic_bench.emulator.throttle import Throttle
+from socratic_bench.models.rate_limiter import (
     ANSWERS_ALONE,
     BURST_S,
     LOOK_AGAIN_S,
@@ -20,8 +21,7 @@ from socratic_bench.calling.rate_limiter import (
     START_PER_S,
     RateLimiter,
 )
-from socratic_bench.calling.rate_limiters import RateLimiters
-from socratic_bench.emulator.throttle import Throttle
+from socratic_bench.models.rate_limiters import RateLimiters
 from tests.shared_time import SharedTime
 
 AT_ONCE = round(BURST_S * START_PER_S) + 1

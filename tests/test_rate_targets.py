@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.calling.cancel_token import CancelToken
-from socratic_bench.calling.rate_targets import RateTargets, SentRequest
-from socratic_bench.calling.rate_window import RateTarget
+from socratic_bench.catalogue.caching import Part
 from socratic_bench.emulator.throttle import Throttle
 from socratic_bench.errors import ModelError, Stopped, UsageError
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.pricing.caching import Part
+from socratic_bench.models.cancel_token import CancelToken
+from socratic_bench.models.rate_targets import RateTargets, SentRequest
+from socratic_bench.models.rate_window import RateTarget
 from socratic_bench.provider_ports import Provider
 from socratic_bench.types import Message, Request, Usage
 from tests.command import ROOT
@@ -438,9 +438,9 @@ def test_a_shared_target_is_met_and_shared_out_alike(tmp_path):
 SENDING = """
 import sys, time
 from pathlib import Path
-from socratic_bench.calling.cancel_token import CancelToken
-from socratic_bench.calling.rate_targets import RateTargets
-from socratic_bench.calling.rate_window import RateTarget
+from socratic_bench.models.cancel_token import CancelToken
+from socratic_bench.models.rate_targets import RateTargets
+from socratic_bench.models.rate_window import RateTarget
 from tests.test_rate_targets import Sender
 
 with RateTargets([RateTarget(requests_per_minute=1200)], shared=Path(sys.argv[1])) as targets:
@@ -456,10 +456,10 @@ with RateTargets([RateTarget(requests_per_minute=1200)], shared=Path(sys.argv[1]
 HOLDING = """
 import sys
 from pathlib import Path
-from socratic_bench.calling.cancel_token import CancelToken
-from socratic_bench.calling.rate_targets import RateTargets
-from socratic_bench.calling.rate_window import WIDTH, RateTarget
-from socratic_bench.calling.shared_rows import SharedRows
+from socratic_bench.models.cancel_token import CancelToken
+from socratic_bench.models.rate_targets import RateTargets
+from socratic_bench.models.rate_window import WIDTH, RateTarget
+from socratic_bench.models.shared_rows import SharedRows
 from tests.test_rate_targets import Sender
 
 def wait(futures, timeout_s):

@@ -121,7 +121,7 @@ class TestMemory:
     @pytest.fixture(autouse=True)
     def out_of_order(self, service, monkeypatch):
         service.scripts = {"tutor": [ASKS], "judge": [GOOD]}
-        module = importlib.import_module("socratic_bench.runner.stores")
+        module = importlib.import_module("socratic_bench.runs.stores")
         monkeypatch.setattr(module, "Delivery", functools.partial(Delivery, memory_bytes=72_000))
         with FakeBedrock({"": [Said(b"", 503)]}) as bucket:
             monkeypatch.setenv("AWS_ENDPOINT_URL_S3", bucket.url)

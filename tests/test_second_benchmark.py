@@ -21,7 +21,6 @@ from socratic_bench.benchmarks import BENCHMARKS, load_benchmark
 from socratic_bench.documents.cost import CostEntry
 from socratic_bench.documents.scalars import Share
 from socratic_bench.documents.schemas import load_schema
-from socratic_bench.forecast import dry_run
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.parts import Actor, Part, Parts
 from socratic_bench.ports import (
@@ -34,7 +33,8 @@ from socratic_bench.ports import (
     Metrics,
     Sample,
 )
-from socratic_bench.runner import prepare
+from socratic_bench.runs import prepare
+from socratic_bench.runs.dry_run import dry_run
 from socratic_bench.turns import Rubric, Turn
 from socratic_bench.types import CallKey, Message, Request, Role
 from tests import command

@@ -113,13 +113,13 @@ def clone(tmp_path_factory) -> Path:
     root: Path = tmp_path_factory.mktemp("clone")
     for room in ("cli", "socratic_bench"):
         copytree(ROOT / room, root / room)
-    providers = root / "socratic_bench" / "providers"
-    (providers / "openai_chat.py").write_text(MODULE)
+    models = root / "socratic_bench" / "models"
+    (models / "openai_chat.py").write_text(MODULE)
     broken = MODULE.replace(
         "            return _answer(", "            print(1 / 0)\n            return _answer("
     )
-    (providers / "broken_chat.py").write_text(broken)
-    registry = providers / "__init__.py"
+    (models / "broken_chat.py").write_text(broken)
+    registry = models / "providers.py"
     head, begin, rest = registry.read_text().partition("PROVIDERS = {\n")
     registry.write_text(head + begin + LINE + LINE.replace("openai", "broken") + rest)
     return root
@@ -158,7 +158,7 @@ def test_the_walk_is_one_file_of_no_great_length_and_one_line():
 
 
 def test_the_walk_passes_the_lint_of_the_house(clone):
-    path = clone / "socratic_bench" / "providers" / "openai_chat.py"
+    path = clone / "socratic_bench" / "models" / "openai_chat.py"
     words = ["check", "--no-cache", "--config", str(ROOT / "pyproject.toml"), str(path)]
     checked = subprocess.run(
         [sys.executable, "-m", "ruff", *words], stdout=subprocess.PIPE, check=False

@@ -19,11 +19,11 @@ from socratic_bench import (
     Services,
     run,
 )
-from socratic_bench.calling.events import CallEvent, CallWaits
-from socratic_bench.calling.rate_limiters import RateNarrowed
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import UsageError
-from socratic_bench.runner.listener import Listener
+from socratic_bench.models.events import CallEvent, CallWaits
+from socratic_bench.models.rate_limiters import RateNarrowed
+from socratic_bench.runs.listener import Listener
 from tests.command import account
 from tests.fakes import PATIENCE_S
 from tests.owned_clock import OwnedClock

@@ -14,7 +14,7 @@ from socratic_bench.benchmarks.socratic.settings import Settings as SocraticSett
 from socratic_bench.errors import Problem
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.journal.codec import request_sha256
-from socratic_bench.runner import prepare
+from socratic_bench.runs import prepare
 from socratic_bench.setting import GROUPS, Setting
 from socratic_bench.settings import (
     CoreConfig,

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from socratic_bench.providers.bedrock.data import new_session
-from socratic_bench.providers.bedrock.endpoint_table import read_endpoints
+from socratic_bench.models.bedrock.data import new_session
+from socratic_bench.models.bedrock.endpoint_table import read_endpoints
 from tests.command import ROOT, environment
 
 HEAVY = {"boto3", "s3transfer", "ulid", "moto"}
@@ -46,12 +46,12 @@ def test_a_run_imports_neither_boto3_nor_the_s3_store():
     unwanted = {
         "tenacity",  # nothing failed
         "socratic_bench.storage.bucket",
-        "socratic_bench.comparison",
-        "socratic_bench.reporting",
+        "socratic_bench.studies.compare",
+        "socratic_bench.studies.report",
         "socratic_bench.statistics",
-        "socratic_bench.doctor",
+        "socratic_bench.runs.doctor",
         "socratic_bench.documents.doctor",
-        "socratic_bench.providers.bedrock.account",
+        "socratic_bench.models.bedrock.account",
         "cli.doctor",
         "socratic_bench.benchmarks.socratic.scenarios.lint",
     }
@@ -105,7 +105,7 @@ def _imported_before_the_first_byte(errors):
 def test_the_first_request_waits_for_nothing_that_it_does_not_need(tmp_path):
     imported = _imported_before_the_first_byte(tmp_path / "errors.txt")
 
-    assert "socratic_bench.providers.bedrock.session" in imported
+    assert "socratic_bench.models.bedrock.session" in imported
     unwanted = {
         "boto3",
         "tenacity",
@@ -117,8 +117,8 @@ def test_the_first_request_waits_for_nothing_that_it_does_not_need(tmp_path):
         "socratic_bench.benchmarks.socratic.metrics",
         "socratic_bench.benchmarks.socratic.metrics_document",
         "socratic_bench.benchmarks.socratic.scenarios.fields",  # a teacher's own scenario
-        "socratic_bench.calling.call_errors",  # nothing failed
-        "socratic_bench.calling.rate_window",
+        "socratic_bench.models.call_errors",  # nothing failed
+        "socratic_bench.models.rate_window",
         "socratic_bench.documents.result",
         "socratic_bench.documents.run",
         "socratic_bench.documents.usage",
@@ -126,11 +126,11 @@ def test_the_first_request_waits_for_nothing_that_it_does_not_need(tmp_path):
         "socratic_bench.judging.injection",
         "socratic_bench.judging.jury",
         "socratic_bench.judging.verdict",
-        "socratic_bench.runner.closing",
+        "socratic_bench.runs.closing",
         "socratic_bench.settings.listing",  # help's and documents'
         "socratic_bench.settings.toml_file",  # a teacher's own scenario
         "socratic_bench.storage.bucket",
-        "socratic_bench.sweeps",
+        "socratic_bench.studies.sweep",
     }
     assert not imported & unwanted
 
@@ -138,7 +138,7 @@ def test_the_first_request_waits_for_nothing_that_it_does_not_need(tmp_path):
 # In a process of its own: the SDK's clients change in place what their loader has read.
 COMPARED = """
 import sys, botocore.exceptions, botocore.session
-from socratic_bench.providers.bedrock.data import new_session
+from socratic_bench.models.bedrock.data import new_session
 
 def read(session, name):
     loader = session.get_component("data_loader")

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from socratic_bench.calibration.corrections import Values, three_ways
 from socratic_bench.statistics.ppi import (
     Judged,
     Labelled,
@@ -11,6 +10,7 @@ from socratic_bench.statistics.ppi import (
     corrected_mean,
     corrected_rate,
 )
+from socratic_bench.studies.calibrate.corrections import Values, three_ways
 
 N_CLUSTERS, N_OF_EACH = 200, 3
 

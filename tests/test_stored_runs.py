@@ -20,12 +20,12 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
 from socratic_bench.benchmarks import load_benchmark
-from socratic_bench.comparison.stored_run import read_run
 from socratic_bench.documents.files import JudgeFile, TurnFile
 from socratic_bench.documents.plain import plain_keys, read
 from socratic_bench.documents.run import CuratedDocument, RunDocument
 from socratic_bench.documents.schemas import load_schema
 from socratic_bench.errors import UsageError
+from socratic_bench.studies.compare.stored_run import read_run
 from tests.command import Outcome, account, assert_valid, run
 from tests.fakes import relayed
 from tests.in_process import played

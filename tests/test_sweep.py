@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from socratic_bench.calling.cancel_token import wait_for_first
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import Stopped
-from socratic_bench.runner import CancelToken
+from socratic_bench.models.cancel_token import wait_for_first
+from socratic_bench.runs import CancelToken
 from tests import command
 from tests.command import Outcome, account, assert_valid, environment, printed, run
 from tests.forked import Process

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from socratic_bench.catalogue.price_table import builtin_prices
 from socratic_bench.documents.sweep_plan import ModelPlan
 from socratic_bench.errors import UsageError
-from socratic_bench.pricing.table import builtin_prices
 from socratic_bench.settings import MAX_TEXT_BYTES, flag_names
-from socratic_bench.sweeps.plan_file import PlanFile, read_plan_file
-from socratic_bench.sweeps.prompts import MAX_PROMPTS, Prompt, read_prompts
+from socratic_bench.studies.sweep.plan_file import PlanFile, read_plan_file
+from socratic_bench.studies.sweep.prompts import MAX_PROMPTS, Prompt, read_prompts
 from tests.command import ROOT, environment, run
 from tests.schemas import breaches
 

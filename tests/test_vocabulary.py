@@ -61,7 +61,7 @@ ALLOWED = {
     "socratic_bench/types.py": {"student_closed"},
     # Masked nowhere, since it stands in every document.
     "socratic_bench/redaction/forms.py": {"socratic"},
-    "socratic_bench/runner/run.py": {"socratic_bench.runner.execution"},  # of runs
+    "socratic_bench/runs/run.py": {"socratic_bench.runs.execution"},  # of runs
 }
 
 

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 import pytest
 
 from cli.waits import Waits
-from socratic_bench.calling.events import CallWaits
 from socratic_bench.emulator import Emulator, Settings, parse_fault
+from socratic_bench.models.events import CallWaits
 from socratic_bench.types import CallKey
 from tests.command import CLAUDE, OFFLINE, account, begin, environment, run
 from tests.fakes import relayed

@@ -29,7 +29,6 @@ from pages import SEED, hold, tell
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from socratic_bench.calibration.figures import deviation_interval  # noqa: E402
 from socratic_bench.statistics import rater_pairs  # noqa: E402
 from socratic_bench.statistics.jackknife import jackknifed  # noqa: E402
 from socratic_bench.statistics.ppi import (  # noqa: E402
@@ -40,6 +39,7 @@ from socratic_bench.statistics.ppi import (  # noqa: E402
     corrected_mean,
     corrected_rate,
 )
+from socratic_bench.studies.calibrate.figures import deviation_interval  # noqa: E402
 from tests.command import run  # noqa: E402
 from tests.labelled import labels as small_labels  # noqa: E402
 from tests.labelled import write_jsonl  # noqa: E402

@@ -1,5 +1,5 @@
 # ruff: noqa: INP001 - a script, not a package
-"""Makes socratic_bench/models/models.json of tools/families.toml and the litellm wheel's prices.
+"""Makes socratic_bench/catalogue/models.json of tools/families.toml and the litellm wheel's prices.
 
     python tools/models.py               downloads the newest wheel with pip
     python tools/models.py --wheel FILE  reads one that is there
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-TARGET = ROOT / "socratic_bench" / "models" / "models.json"
+TARGET = ROOT / "socratic_bench" / "catalogue" / "models.json"
 FAMILIES = Path(__file__).with_name("families.toml")
 TABLE = "litellm/model_prices_and_context_window_backup.json"
 PROVIDERS = ("bedrock", "bedrock_converse")
@@ -113,7 +113,7 @@ def _row_of(name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _base_id(name: str) -> str:
     sys.path.insert(0, str(ROOT))
-    from socratic_bench.models.ids import base_id
+    from socratic_bench.catalogue.ids import base_id
 
     return base_id(name)
 

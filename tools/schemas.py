@@ -9,7 +9,7 @@ from typing import Any
 
 from socratic_bench.benchmarks import RunConfig, load_benchmark
 from socratic_bench.documents.kinds import Documents
-from socratic_bench.sweeps.settings import SweepSettings
+from socratic_bench.studies.sweep.settings import SweepSettings
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "socratic_bench" / "documents" / "schemas"

@@ -19,11 +19,11 @@ from cli.options import Options
 from socratic_bench.benchmarks import BENCHMARKS, RunConfig
 from socratic_bench.documents.report_rows import RunRecord, TurnRecord, VerdictRecord
 from socratic_bench.errors import Problem
-from socratic_bench.providers.bedrock.kinds import ERROR_KINDS
-from socratic_bench.reporting.tables import FURTHER, kind_of
+from socratic_bench.models.bedrock.kinds import ERROR_KINDS
 from socratic_bench.setting import GROUPS
 from socratic_bench.settings import flag_names
 from socratic_bench.settings.listing import Entry, listed
+from socratic_bench.studies.report.tables import FURTHER, kind_of
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

@@ -4,10 +4,10 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
+from socratic_bench.catalogue.price_table import PriceSource
+from socratic_bench.catalogue.rates import Rates
 from socratic_bench.documents.schemas import Document
-from socratic_bench.pricing.rates import Rates
-from socratic_bench.pricing.table import PriceSource
-from socratic_bench.providers.bedrock.capabilities import Capabilities
+from socratic_bench.models.bedrock.capabilities import Capabilities
 from socratic_bench.types import doc
 
 

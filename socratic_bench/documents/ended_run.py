@@ -15,10 +15,10 @@ from socratic_bench.turns import ClosingResult, Rubric, Turn
 from socratic_bench.types import EndReason, Json, Role
 
 if TYPE_CHECKING:
+    from socratic_bench.catalogue.price_table import PriceTable
     from socratic_bench.documents.cost import CostEntry
     from socratic_bench.documents.judge_status import StoredCalibration
     from socratic_bench.documents.usage import RoleUsage
-    from socratic_bench.pricing.table import PriceTable
 
 
 class EndedRun(Struct, frozen=True, kw_only=True):

@@ -104,7 +104,7 @@ class Inputs(Settings, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, result: "EndedRun") -> "Inputs":
-        from socratic_bench.providers import load_provider
+        from socratic_bench.models.providers import load_provider
 
         config, kind = result.config, type(result.config)
         own = own_inputs(kind, result.benchmark)

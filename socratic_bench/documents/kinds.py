@@ -5,6 +5,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
+from socratic_bench.catalogue.file import PriceFile
 from socratic_bench.documents.calibration import CalibrationDocument
 from socratic_bench.documents.closing_file import ClosingFile
 from socratic_bench.documents.command import EmulatorDocument, ModelList
@@ -30,7 +31,6 @@ from socratic_bench.documents.sweep_plan import plan_type
 from socratic_bench.documents.validation import ValidationDocument
 from socratic_bench.journal.entries import JournalEntry
 from socratic_bench.ports import Benchmark
-from socratic_bench.pricing.file import PriceFile
 from socratic_bench.settings import CoreConfig, Kind
 from socratic_bench.storage.bucket_chain import Link
 from socratic_bench.storage.folder_journal import LINE_SUM

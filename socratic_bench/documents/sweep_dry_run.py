@@ -6,13 +6,13 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from socratic_bench.catalogue.price_table import PriceSource
 from socratic_bench.documents.dry_run import ExpectedUsage, Sent
 from socratic_bench.documents.error import ErrorEntry
 from socratic_bench.documents.scalars import Amount, BenchmarkName, Count, Model, Seed, keys
 from socratic_bench.documents.schemas import Document
 from socratic_bench.documents.sweep import AxisValues, CostUsd, Value
 from socratic_bench.documents.usage import CallUsage
-from socratic_bench.pricing.table import PriceSource
 from socratic_bench.types import EndReason, doc
 
 PerMinute = Annotated[int, Meta(ge=1)]

@@ -1,1 +1,1 @@
-"""What is known of models before one is called: what they take, how they think, what they cost."""
+"""A call of a model: one path from the question to the answer, and one stream of its events."""

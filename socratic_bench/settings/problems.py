@@ -264,7 +264,7 @@ def _thinking_problems(config: CoreConfig) -> Iterator[Problem]:
 
 def _thinks_at_one_temperature(model_id: str) -> bool:
     """Claude does, and an unknown model may."""
-    from socratic_bench.models.table import family_of
+    from socratic_bench.catalogue.models import family_of
 
     family = family_of(model_id)
     return family is None or family.thinking in ("budget", "adaptive")

@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 from msgspec import Struct
 
 from socratic_bench.errors import ArtifactError, StoreDeniedError, StoreOutageError, UsageError
-from socratic_bench.providers.bedrock.thread_bounds import answers_up_to
+from socratic_bench.models.bedrock.thread_bounds import answers_up_to
 from socratic_bench.settings import prefix_problems
 from socratic_bench.storage.bucket_clients import Clients, Notice
 from socratic_bench.storage.bucket_faults import ACTIONS, SDK_ERRORS, BucketContext, explain

@@ -10,13 +10,13 @@ from botocore.exceptions import BotoCoreError, InvalidRegionError
 from botocore.session import Session
 
 from socratic_bench.errors import UsageError
-from socratic_bench.providers.bedrock.credentials import (
+from socratic_bench.models.bedrock.credentials import (
     CredentialsError,
     learn_credentials,
     make_ready,
 )
-from socratic_bench.providers.bedrock.data import make_client, new_session
-from socratic_bench.providers.bedrock.transport import UnsendableError
+from socratic_bench.models.bedrock.data import make_client, new_session
+from socratic_bench.models.bedrock.transport import UnsendableError
 from socratic_bench.storage.bucket_faults import SDK_ERRORS, is_expired, named_region
 
 if TYPE_CHECKING:

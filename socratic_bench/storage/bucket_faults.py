@@ -9,8 +9,8 @@ from msgspec import Struct
 from urllib3.exceptions import HTTPError
 
 from socratic_bench.errors import ArtifactError, Problem, StoreDeniedError, StoreOutageError, Words
-from socratic_bench.providers.bedrock.credentials import CredentialsError
-from socratic_bench.providers.bedrock.transport import (
+from socratic_bench.models.bedrock.credentials import CredentialsError
+from socratic_bench.models.bedrock.transport import (
     SECRET_HEADERS,
     AnswerTooLargeError,
     UnsendableError,

@@ -410,12 +410,12 @@ class Finder(importlib.abc.MetaPathFinder):
 sys.meta_path.insert(0, Finder())
 """
 DEFECTS = {
-    "whole answer": ("socratic_bench.providers.bedrock.sending", "WireRequest._whole_response"),
-    "event": ("socratic_bench.providers.bedrock.streamed", "StreamedAnswer.add"),
-    "answer": ("socratic_bench.providers.bedrock.answers", "read_message"),
-    "headers": ("socratic_bench.providers.bedrock.data", "learn_headers"),
-    "session": ("socratic_bench.providers.bedrock.credentials", "learn"),
-    "signing": ("socratic_bench.providers.bedrock.session", "signs_with_token"),
+    "whole answer": ("socratic_bench.models.bedrock.sending", "WireRequest._whole_response"),
+    "event": ("socratic_bench.models.bedrock.streamed", "StreamedAnswer.add"),
+    "answer": ("socratic_bench.models.bedrock.answers", "read_message"),
+    "headers": ("socratic_bench.models.bedrock.data", "learn_headers"),
+    "session": ("socratic_bench.models.bedrock.credentials", "learn"),
+    "signing": ("socratic_bench.models.bedrock.session", "signs_with_token"),
 }
 
 

@@ -7,14 +7,14 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks.execution.items import Item
 from socratic_bench.benchmarks.execution.settings import HUB, TEMPERATURE, Level, Settings
+from socratic_bench.catalogue.models import ThinkingForm, family_of
 from socratic_bench.errors import Problem
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.models.table import ThinkingForm, family_of
 from socratic_bench.settings.files import is_folder
 from socratic_bench.settings.table import table
 
 # By level, the budget of thinking. A model that has levels of effort instead is asked for the one
-# of this name: see `socratic_bench.providers.bedrock.thinking`.
+# of this name: see `socratic_bench.models.bedrock.thinking`.
 THINKING_TOKENS: dict[Level, int] = {"low": 1024, "medium": 2048, "high": 4096}
 # Ways to ask for thinking that are the same at several levels.
 _ALIKE: dict[ThinkingForm, str] = {

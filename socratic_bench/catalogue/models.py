@@ -1,0 +1,83 @@
+"""The table of models, which tools/models.py makes: families with what they take, and prices."""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+from msgspec import Struct
+
+from socratic_bench.catalogue.ids import base_id
+
+# How thinking is asked for, see `socratic_bench.models.bedrock.thinking`.
+ThinkingForm = Literal[
+    "budget", "adaptive", "reasoning_effort", "reasoning", "nova", "reasoning_config"
+]
+
+
+class Family(Struct, frozen=True, kw_only=True):
+    """What models whose ids begin alike have in common.
+
+    Attributes:
+        lacks: fields of a request that they refuse, by their names in `Capabilities`.
+        thinking: how they are asked to think; `None` if they cannot be asked.
+        cache_minimum: the fewest tokens of a prefix that is cached.
+        sources: where all this is known from; "assumed: ..." where nobody has said it.
+    """
+
+    name: str
+    lacks: frozenset[str]
+    thinking: ThinkingForm | None
+    cache_minimum: int
+    sources: tuple[str, ...]
+
+
+def family_of(model_id: str) -> Family | None:
+    """The family of a model id, profile id or ARN: the one with the longest matching beginning."""
+    name = base_id(model_id)
+    starts = ((start, row) for row in _table()["families"] for start in row["starts"])
+    known = [(len(start), row) for start, row in starts if name.startswith(start)]
+    return _family(max(known, key=lambda found: found[0])[1]) if known else None
+
+
+def line_of(model_id: str) -> str | None:
+    """The line of models that a model is of, such as claude or nova; `None` for an unknown one."""
+    family = family_of(model_id)
+    found = re.match(r"\w+", family.name) if family else None
+    return found[0].casefold() if found else None
+
+
+def price_rows() -> Mapping[str, Any]:
+    """The rows of all models with prices, as they stand in a price file."""
+    return {
+        name: model for row in _table()["families"] for name, model in row.get("prices", {}).items()
+    }
+
+
+def known_ids() -> tuple[str, ...]:
+    """The ids of those models, but for rows that are for one region or many models."""
+    return tuple(name for name in price_rows() if name[-1] != "*" and "/" not in name)
+
+
+def price_source() -> Mapping[str, str]:
+    """Where the prices come from: name, version and date."""
+    source: Mapping[str, str] = _table()["prices"]
+    return source
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    table: Mapping[str, Any] = orjson.loads(Path(__file__).with_name("models.json").read_bytes())
+    return table
+
+
+def _family(row: Mapping[str, Any]) -> Family:
+    return Family(
+        name=row["family"],
+        lacks=frozenset(row["lacks"]),
+        thinking=row["thinking"],
+        cache_minimum=row["cache_minimum"],
+        sources=tuple(row["sources"]),
+    )

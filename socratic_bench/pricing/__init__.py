@@ -1,1 +1,0 @@
-"""What calls cost: price tables, and arithmetic over tokens and prices; it calls nobody."""

@@ -1,0 +1,232 @@
+"""Looks at all of it at once, and sums up what was found."""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
+from contextlib import ExitStack
+from functools import partial
+from typing import Any, TypeVar, get_args
+
+from ulid import ULID
+
+from socratic_bench.documents.doctor import DoctorDocument
+from socratic_bench.errors import BenchError, ModelError, Stopped
+from socratic_bench.findings import CheckName, Finding, Quota, Status
+from socratic_bench.models.cancel_token import CancelToken
+from socratic_bench.models.providers import load_provider
+from socratic_bench.models.spending import SpendingLimit
+from socratic_bench.runs.clock import SteadyClock
+from socratic_bench.runs.doctor.asking import PATIENCE_S, CalledTarget, ask
+from socratic_bench.runs.doctor.places import look_at_bucket, look_at_folder
+from socratic_bench.runs.doctor.readings import readings
+from socratic_bench.runs.doctor.report import Report, document_of
+from socratic_bench.runs.doctor.targets import Target, distinct
+from socratic_bench.runs.services import Services
+from socratic_bench.settings import CoreConfig
+
+Result = TypeVar("Result")
+Look = tuple[CheckName, str, "Future[list[Finding]]"]
+
+ORDER: Sequence[CheckName] = get_args(CheckName)
+# A call of a model has given up by then.
+LOOK_S = PATIENCE_S + 15
+ENDING_S = 1.0
+# Failures by which nothing of the service was reached.
+UNREACHED = ("connection", "connection_lost", "tls", "invalid_endpoint")
+
+
+def diagnose(
+    targets: Sequence[Target],
+    *,
+    stores: Sequence[CoreConfig] = (),
+    services: Services | None = None,
+    cancel_token: CancelToken | None = None,
+    max_cost_usd: float | None = None,
+    call: Callable[[str], str] = str,
+) -> DoctorDocument:
+    """Look at the accounts of the targets, the stores of these configurations, and every target by
+    one call, all at once.
+
+    `services` are those of the runs that follow, which begin with what is learnt here; if they have
+    a spending limit, it counts, and else `max_cost_usd`, for these calls alone. `cancel_token` ends
+    it early: the document then says what was found by then. Settings are called as `call` does.
+    What goes wrong is told by the document; only defects are raised.
+    """
+    token = cancel_token or (services.cancel_token.alike() if services else CancelToken())
+    with ExitStack() as stack:
+        if services is None:
+            services = stack.enter_context(Services(monotonic_s=token.monotonic_s))
+        stack.enter_context(services.cancel_token.parent_of(token))
+        found = _Diagnosis(distinct(targets), services, token, max_cost_usd)
+        return document_of(found.report(stores), call=call)
+
+
+class _Diagnosis:
+    """All that is looked at, in threads of the services."""
+
+    def __init__(
+        self,
+        targets: Sequence[Target],
+        services: Services,
+        token: CancelToken,
+        max_cost_usd: float | None,
+    ) -> None:
+        self._targets = targets
+        self._services = services
+        self._token = token
+        self._max_cost_usd = max_cost_usd
+        self._limit = services.spending
+        if self._limit is None and max_cost_usd is not None:
+            self._limit = SpendingLimit(max_cost_usd)
+        self._now = SteadyClock(monotonic_s=token.monotonic_s)
+        self._begun_s = token.monotonic_s()
+
+    def report(self, stores: Sequence[CoreConfig]) -> Report:
+        """Everything is begun before anything is waited for."""
+        asked = [self._submit(self._ask, n, one) for n, one in enumerate(self._targets)]
+        looks = [*self._accounts(), *self._places(stores)]
+        quotas = [
+            (group, self._submit(_quotas, group)) for group in _grouped(self._targets, _location)
+        ]
+        answers = [self._answer(n, future) for n, future in enumerate(asked)]
+        checks = [*_regions(answers)]
+        for check, subject, future in looks:
+            checks += self._found(check, subject, future)
+        told: dict[int, Quota] = {}
+        for group, quota in quotas:
+            checks += self._of_quotas(group, quota, told)
+        return Report(
+            checks=sorted(checks, key=lambda one: ORDER.index(one.check)),
+            models=[(one, readings(one, told.get(n))) for n, one in enumerate(answers)],
+            quotas=told,
+            duration_s=self._token.monotonic_s() - self._begun_s,
+            error=self._token.error,
+            max_cost_usd=self._max_cost_usd,
+        )
+
+    def _submit(self, work: Callable[..., Any], *given: object) -> "Future[Any]":
+        return self._services.threads.submit(partial(work, *given))
+
+    def _accounts(self) -> Iterator[Look]:
+        for group in _grouped(self._targets, _account):
+            config = group[0].config
+            yield "credentials", config.provider, self._submit(_identities, config)
+
+    def _places(self, stores: Sequence[CoreConfig]) -> Iterator[Look]:
+        for group in _grouped(stores, lambda one: one.output_dir):
+            if folder := group[0].output_dir:
+                yield "folder", folder, self._submit(list, look_at_folder(group[0]))
+        for group in _grouped(stores, _bucket):
+            if bucket := group[0].s3_bucket:
+                look = look_at_bucket(group[0], str(ULID()), self._token.sleep)
+                yield "bucket_write", f"s3://{bucket}", self._submit(list, look)
+
+    def _ask(self, number: int, target: Target) -> CalledTarget:
+        return ask(
+            target,
+            number,
+            services=self._services,
+            cancel_token=self._token,
+            now=self._now,
+            limit=self._limit,
+        )
+
+    def _answer(self, number: int, future: "Future[CalledTarget]") -> CalledTarget:
+        try:
+            return self._waited(future)
+        except BenchError as error:
+            # Its call ends, too, and tells what it may have cost.
+            wait([future], ENDING_S)
+            return (
+                future.result()
+                if future.done()
+                else CalledTarget(target=self._targets[number], error=error)
+            )
+
+    def _found(
+        self, check: CheckName, subject: str, future: "Future[list[Finding]]"
+    ) -> list[Finding]:
+        """What was found, or that it was not waited for."""
+        try:
+            return self._waited(future)
+        except BenchError as error:
+            return [_unseen(check, subject, error)]
+
+    def _of_quotas(
+        self, group: Sequence[Target], future: "Future[Mapping[str, Quota]]", told: dict[int, Quota]
+    ) -> list[Finding]:
+        region = group[0].config.region or ""
+        try:
+            quotas = self._waited(future)
+        except Stopped as error:
+            return [_unseen("quota", region, error)]
+        except BenchError as error:
+            return [Finding.of("quota", "unknown", region, error)]
+        for number, target in enumerate(self._targets):
+            if target in group and target.model_id in quotas:
+                told[number] = quotas[target.model_id]
+        return []
+
+    def _waited(self, future: "Future[Result]") -> Result:
+        """Its result, or `Stopped` where it takes too long: credentials may come by a program that
+        hangs.
+        """
+        try:
+            return self._token.result(future, LOOK_S)
+        except TimeoutError as error:
+            raise Stopped(f"No answer within {LOOK_S:g} s.", end_reason="deadline") from error
+
+
+def _unseen(check: CheckName, subject: str, error: BenchError) -> Finding:
+    said = "it was not looked at to the end"
+    return Finding(check=check, status="unknown", subject=subject, message=said, code=error.code)
+
+
+def _identities(config: CoreConfig) -> list[Finding]:
+    return [*load_provider(config.provider).identities(config)]
+
+
+def _quotas(group: Sequence[Target]) -> Mapping[str, Quota]:
+    config = group[0].config
+    names = [*dict.fromkeys(target.model_id for target in group)]
+    return load_provider(config.provider).quotas(config, names)
+
+
+def _regions(answers: Sequence[CalledTarget]) -> Iterator[Finding]:
+    for group in _grouped(answers, lambda one: one.target.config.region):
+        region = group[0].target.config.region
+        if region is not None:
+            yield _region(region, group)
+
+
+def _region(region: str, answers: Sequence[CalledTarget]) -> Finding:
+    """Whether the service is reached where models are called: who refuses is there, too."""
+    errors = [one.error for one in answers if isinstance(one.error, ModelError)]
+    unreached = [error for error in errors if error.code in UNREACHED]
+    of_service = [error for error in errors if error.end_reason != "credentials"]
+    if len(unreached) == len(answers):
+        return Finding.of("region", "failed", region, unreached[0])
+    is_there = any(one.completion for one in answers) or len(of_service) > len(unreached)
+    said = "the service answers" if is_there else "no model could be asked"
+    status: Status = "ok" if is_there else "unknown"
+    return Finding(check="region", status=status, subject=region, message=said)
+
+
+def _account(target: Target) -> tuple[Hashable, ...]:
+    config = target.config
+    return (config.provider, config.offline, config.assume_role_arn)
+
+
+def _location(target: Target) -> Hashable:
+    return (*_account(target), target.config.region)
+
+
+def _bucket(config: CoreConfig) -> Hashable:
+    return (config.s3_bucket, config.s3_prefix, config.s3_kms_key_id, config.region, config.resume)
+
+
+def _grouped(items: Iterable[Any], key: Callable[[Any], Hashable]) -> list[list[Any]]:
+    """The items of each key, in the order in which the keys come."""
+    groups: dict[Hashable, list[Any]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return [*groups.values()]

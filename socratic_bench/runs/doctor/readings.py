@@ -1,0 +1,196 @@
+"""What the call of a model shows: of the model, and of what the table of models says of it."""
+
+from collections.abc import Iterator
+
+from socratic_bench.catalogue.price_table import builtin_prices
+from socratic_bench.errors import BenchError, Problem, Stopped, Words
+from socratic_bench.findings import CheckName, Finding, Quota, Status, said_of
+from socratic_bench.runs.doctor.asking import CalledTarget
+from socratic_bench.types import Completion, ToolUse, counted
+
+# Failures of the service by which nothing is known of the model: the same call may pass later.
+PASSING = ("throttled", "not_ready", "server_error", "model_timeout", "model_error")
+THROTTLED = "throttled"
+DENIED = "access_denied"
+_SLOWER = (
+    "That says nothing against access: another caller may use the quota. Run again later, or ask "
+    "for a higher quota in the AWS console."
+)
+# What is left out of requests without a check of its own.
+_OTHERS: tuple[tuple[str, CheckName], ...] = (
+    ("system", "system_prompt"),
+    ("temperature", "temperature"),
+)
+
+
+def readings(asked: CalledTarget, quota: Quota | None) -> list[Finding]:
+    """Everything that can be told of a target once it was called."""
+    shown = _shown(asked, asked.completion) if asked.completion else ()
+    return [_answer(asked), *shown, _price(asked), *_quota(asked, quota)]
+
+
+def n_throttled(asked: CalledTarget) -> int:
+    """How many of its requests were refused by throttling."""
+    return sum(one.error == THROTTLED for one in asked.attempts)
+
+
+def _answer(asked: CalledTarget) -> Finding:
+    if asked.completion is None:
+        assert asked.error  # noqa: S101 -- one or the other
+        return _unanswered(asked, asked.error)
+    throttled = n_throttled(asked)
+    said = f"answered in {asked.completion.latency_ms:.0f} ms"
+    if throttled:
+        said += f", after {counted(throttled, 'request')} that the quota refused"
+    return _finding(asked, "answer", "ok", said)
+
+
+def _unanswered(asked: CalledTarget, error: BenchError) -> Finding:
+    code = error.code
+    if isinstance(error, Stopped):
+        return _stopped(asked, error)
+    status: Status = "unknown" if code in PASSING else "failed"
+    said = said_of(asked.target.model_id, error)
+    hint = _SLOWER if code == THROTTLED else next(iter(error.hints), None)
+    return _finding(asked, "answer", status, said, code=code, hint=hint)
+
+
+def _stopped(asked: CalledTarget, error: Stopped) -> Finding:
+    """It was not asked to the end; the last failure tells why, if there was one."""
+    if error.end_reason == "budget":
+        said = "not asked: the budget has no room for it"
+        return _finding(asked, "answer", "unknown", said, code=error.code)
+    last = asked.attempts[-1].error if asked.attempts else None
+    if last in PASSING:
+        said = f"no answer for so long: {last.replace('_', ' ')}"
+        hint = _SLOWER if last == THROTTLED else None
+        return _finding(asked, "answer", "unknown", said, code=last, hint=hint)
+    return _finding(asked, "answer", "unknown", "it was not waited for", code=error.code)
+
+
+def _shown(asked: CalledTarget, answer: Completion) -> Iterator[Finding]:
+    yield _streaming(asked, answer)
+    if asked.target.request.tool:
+        yield _tools(asked, answer)
+    if "prompt_cache" in asked.capabilities:
+        yield _cache_points(asked)
+    if asked.target.asked.tier:
+        yield _tier(asked, answer)
+    for name, check in _OTHERS:
+        if _is_refused(asked, name):
+            yield _differs(asked, check, f"{check.replace('_', ' ')}s")
+
+
+def _streaming(asked: CalledTarget, answer: Completion) -> Finding:
+    if answer.streamed:
+        return _finding(asked, "streaming", "ok", "streamed")
+    refused = asked.refused.get("streaming")
+    if refused and refused.code == DENIED:
+        hint = "Allow bedrock:InvokeModelWithResponseStream on the model to stream."
+        return _finding(asked, "streaming", "warning", refused.notice, code="differs", hint=hint)
+    if _is_refused(asked, "streaming"):
+        return _differs(asked, "streaming", "streaming")
+    if _is_refused(asked, "streamed_tools"):
+        return _differs(asked, "streaming", "tool calls in a stream")
+    return _finding(asked, "streaming", "ok", "not streamed: not asked for, or known not to")
+
+
+def _tools(asked: CalledTarget, answer: Completion) -> Finding:
+    if any(isinstance(block, ToolUse) for block in answer.message.content):
+        return _finding(asked, "tools", "ok", "called the tool that was forced")
+    if _is_refused(asked, "forced_tool"):
+        return _differs(asked, "tools", "a forced tool choice")
+    known, _ = asked.capabilities.get("forced_tool", (True, True))
+    if not known:
+        said = "asked for JSON in words: the table has no forced tool choice for it"
+        return _finding(asked, "tools", "ok", said)
+    said = f"did not call the tool that was forced (stop reason {answer.stop_reason})"
+    hint = "Take another model for this role: some of its answers may be unreadable."
+    return _finding(asked, "tools", "warning", said, code="no_tool_call", hint=hint)
+
+
+def _cache_points(asked: CalledTarget) -> Finding:
+    known, now = asked.capabilities["prompt_cache"]
+    if known and now:
+        return _finding(asked, "cache_points", "ok", "took a cache point")
+    if known:
+        return _differs(asked, "cache_points", "cache points")
+    said = "no cache point sent: not asked for, or known not to take them"
+    return _finding(asked, "cache_points", "ok", said)
+
+
+def _tier(asked: CalledTarget, answer: Completion) -> Finding:
+    wanted, got = asked.target.asked.tier, answer.served_tier
+    if got is None:
+        said = f"the service does not say whether it served {wanted}"
+        return _finding(asked, "service_tier", "unknown", said)
+    if got == wanted:
+        return _finding(asked, "service_tier", "ok", f"served as {got}")
+    hint = Problem.of("Prices and pace are those of the tier that serves; see {service_tier}.")
+    said = f"asked for {wanted}, served as {got}"
+    return _finding(asked, "service_tier", "warning", said, code="other_tier", hint=hint)
+
+
+def _is_refused(asked: CalledTarget, name: str) -> bool:
+    """Whether the table has it and the model was seen not to take it."""
+    known, now = asked.capabilities.get(name, (False, False))
+    return known and not now
+
+
+def _differs(asked: CalledTarget, check: CheckName, what: str) -> Finding:
+    said = f"refuses {what}, which the table of models has for it: a run does without"
+    hint = "Nothing has to be done; a run finds it out by one more request."
+    return _finding(asked, check, "warning", said, code="differs", hint=hint)
+
+
+def _price(asked: CalledTarget) -> Finding:
+    target = asked.target
+    prices = (target.prices or builtin_prices()).of(target.model_id, target.config.region)
+    missing = target.asked.names - set(prices.tiers if prices else ())
+    if not missing:
+        return _finding(asked, "price", "ok", "known")
+    said = "not known" if prices is None else f"not known for {' and '.join(sorted(missing))}"
+    hint = Problem.of("Give it with {prices_file}: without it no cost is told and no budget holds.")
+    return _finding(asked, "price", "unknown", said, code="unknown_price", hint=hint)
+
+
+def _quota(asked: CalledTarget, quota: Quota | None) -> Iterator[Finding]:
+    """The quota against what is to be sent, where there is a target."""
+    if quota is None:
+        return
+    if quota == Quota():
+        said = "no quota bears the model's name"
+        yield _finding(asked, "quota", "unknown", said)
+    target = asked.target
+    for what, allowed, wanted in (
+        ("requests", quota.requests_per_minute, target.target_rpm),
+        ("tokens", quota.tokens_per_minute, target.target_tpm),
+    ):
+        if allowed is None:
+            continue
+        said = f"{allowed:,.0f} {what} a minute"
+        if wanted is None or wanted <= allowed:
+            yield _finding(asked, "quota", "ok", said)
+            continue
+        hint = "Lower the target, or ask for a higher quota in the AWS console."
+        said = f"{said}, but the target is {wanted:,.0f}"
+        yield _finding(asked, "quota", "warning", said, code="over_quota", hint=hint)
+
+
+def _finding(
+    asked: CalledTarget,
+    check: CheckName,
+    status: Status,
+    message: str,
+    *,
+    code: str | None = None,
+    hint: Words | None = None,
+) -> Finding:
+    return Finding(
+        check=check,
+        status=status,
+        subject=asked.target.model_id,
+        message=message,
+        code=code,
+        hint=hint,
+    )

@@ -1,0 +1,163 @@
+"""What the runs of a process share: what is learnt of services and models, and kept no longer."""
+
+import threading
+import time
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from socratic_bench.core_affinity import CoreAffinity
+from socratic_bench.errors import ModelError, Stopped
+from socratic_bench.fair_semaphore import FairSemaphore, tuned_for_throughput
+from socratic_bench.models.cancel_token import CancelToken
+from socratic_bench.models.context import CallServices
+from socratic_bench.models.prompt_cache_gate import PromptCacheGate
+from socratic_bench.models.providers import load_provider
+from socratic_bench.models.rate_limiters import RateLimiters, RateNarrowed
+from socratic_bench.provider_ports import Provider
+from socratic_bench.settings import CoreConfig
+from socratic_bench.threads import RequestThreads
+
+if TYPE_CHECKING:
+    from socratic_bench.catalogue.price_table import PriceTable
+    from socratic_bench.models.rate_targets import RateTargets
+    from socratic_bench.models.spending import SpendingLimit
+
+Prepared = Any  # a provider's own, or the error that there is in place of it
+Result = TypeVar("Result")
+
+
+class Services:
+    """Connections, what models are seen to take, rate limiters, prompt cache gates, prices, threads
+    and the embedded endpoint of all runs that are given it.
+
+    Safe to use from several threads. Each run still has its own cancel token, budget, notices and
+    journal, and one that fails ends no other. To be closed, or used as a context manager, once all
+    runs have ended: runs that have not are ended by it. `cancel_token` ends all of them.
+
+    With `rate_targets` or `spending`, which are not closed with it, they keep to these together; a
+    run's own budget does not count then. `max_connections` bounds the requests under way at
+    once. `on_narrowed` is told of throttling that slows a model down.
+    """
+
+    def __init__(
+        self,
+        *,
+        monotonic_s: Callable[[], float] = time.monotonic,
+        rate_targets: "RateTargets | None" = None,
+        spending: "SpendingLimit | None" = None,
+        max_connections: int | None = None,
+        on_narrowed: Callable[[RateNarrowed], None] | None = None,
+    ) -> None:
+        self.cancel_token = CancelToken(monotonic_s=monotonic_s)
+        self.core_affinity = CoreAffinity()
+        self.threads = RequestThreads(self.core_affinity.keep)
+        self.rate_limiters = RateLimiters(monotonic_s=monotonic_s, on_narrowed=on_narrowed)
+        self.rate_targets = rate_targets
+        self.spending = spending
+        # By the ids of runs that go on: what `spending` knows of their earlier processes, in USD.
+        self.counted_usd: dict[str, float] = {}
+        self._connection_limit = (
+            FairSemaphore(max_connections, max_wait_s=None) if max_connections else None
+        )
+        self.price_tables: dict[str, PriceTable] = {}
+        self._monotonic_s = monotonic_s
+        self._lock = threading.Lock()
+        self._connections: dict[Hashable, Future[Provider]] = {}
+        self._cache_gates: dict[Hashable, PromptCacheGate] = {}
+        self._semaphore = FairSemaphore()
+        self._stack = ExitStack()
+        self._stack.enter_context(tuned_for_throughput())
+        self._is_closed = False
+
+    def in_time(self, work: Callable[[], Result], cancel_token: CancelToken) -> Result:
+        """The result of work that may block: it has another thread, which the run's end leaves."""
+        return cancel_token.result(self.threads.submit(work))
+
+    def prepare(self, config: CoreConfig) -> Prepared:
+        """What a connection for this configuration is opened with, if there is none yet."""
+        with self._lock:
+            if self._begun(config):
+                return None
+        try:
+            return load_provider(config.provider).prepare(config)
+        except ModelError as error:
+            return error
+
+    def calls(
+        self, config: CoreConfig, prepared: Prepared, cancel_token: CancelToken
+    ) -> CallServices:
+        """What the calls of one run need, which waits for a connection no longer than it lasts."""
+        module = load_provider(config.provider)
+        opened: list[Provider] = []
+
+        def provider() -> Provider:
+            if not opened:
+                opening = self._opening(config, prepared)
+                opened.append(module.for_run(_own(cancel_token, opening), config))
+            return opened[0]
+
+        where, targets = (config.provider, config.region or ""), self.rate_targets
+        return CallServices(
+            provider=provider,
+            rate_limiter=partial(self.rate_limiters.of, *where),
+            spending=self.spending,
+            connections=self._connection_limit,
+            target_limiter=partial(targets.of, *where) if targets else None,
+            cache_gate=self._cache_gates.setdefault(
+                _key(config), PromptCacheGate(monotonic_s=self._monotonic_s)
+            ),
+            threads=self.threads,
+            semaphore=self._semaphore,
+        )
+
+    def close(self) -> None:
+        """Let go of all that is open."""
+        self._is_closed = True
+        closed = "The services that the run shares with others were closed."
+        self.cancel_token.end(Stopped(closed, end_reason="interrupted"))
+        self._stack.close()
+        self.threads.close()
+
+    def _begun(self, config: CoreConfig) -> "Future[Provider] | None":
+        """The connection for such configurations, unless none came about."""
+        found = self._connections.get(_key(config))
+        return None if found and found.done() and found.exception() else found
+
+    def _opening(self, config: CoreConfig, prepared: Prepared) -> "Future[Provider]":
+        with self._lock:
+            found = self._begun(config)
+            if found is None:
+                found = self.threads.submit(partial(self._open, config, prepared))
+                self._connections[_key(config)] = found
+            return found
+
+    def _open(self, config: CoreConfig, prepared: Prepared) -> Provider:
+        """A program of the user's own that gives credentials may take its time."""
+        if isinstance(prepared, ModelError):
+            raise prepared
+        opening = load_provider(config.provider).open(config, prepared, self._monotonic_s)
+        provider = self._stack.enter_context(opening)
+        if self._is_closed:
+            self._stack.close()
+        return provider
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+
+def _key(config: CoreConfig) -> Hashable:
+    return (config.provider, load_provider(config.provider).connection_key(config))
+
+
+def _own(cancel_token: CancelToken, opening: "Future[Provider]") -> Provider:
+    """What came about, for one of the runs that wait for it: each has an error of its own."""
+    try:
+        return cancel_token.result(opening)
+    except ModelError as error:
+        raise error.copied() from error

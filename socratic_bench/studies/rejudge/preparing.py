@@ -1,0 +1,195 @@
+"""Which stored runs are judged again, and how: all mistakes before the first call."""
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+import orjson
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from socratic_bench.benchmarks import RunConfig
+from socratic_bench.catalogue.price_table import builtin_prices
+from socratic_bench.documents.judgings import JudgingSettings
+from socratic_bench.errors import Problem, UsageError, Words
+from socratic_bench.journal.replay_log import read_header
+from socratic_bench.runs import Plan, prepare
+from socratic_bench.runs.prices import read_prices
+from socratic_bench.runs.resume import earlier_config
+from socratic_bench.settings import continued
+from socratic_bench.storage.keys import RunKeys
+from socratic_bench.storage.listing import ListedBucket, ListedStore
+from socratic_bench.studies.compare.judged import own_store
+from socratic_bench.studies.compare.places import Found, found_at
+from socratic_bench.studies.compare.stored_run import benchmark_at
+from socratic_bench.studies.compare.validation import validate_run
+from socratic_bench.studies.rejudge.benchmark import RecordedBenchmark
+from socratic_bench.studies.sweep.under_way import journal_entries
+
+JURY_SETTINGS = ("judge_model", "judge_samples", "quorum", "jury_rule")
+_LONGEST = 60
+
+
+class Rejudging(Struct, frozen=True, kw_only=True):
+    """One run to be judged again: its document, where that is, and the plan of it."""
+
+    source: str
+    document: Mapping[str, Any]
+    plan: Plan
+    name: str
+    folder: str
+
+    @property
+    def run_id(self) -> str:
+        return str(self.plan.run_id)
+
+
+def prepare_judgings(
+    arguments: Sequence[str],
+    asked: RunConfig,
+    flagged: Collection[str],
+    region: Callable[[], str],
+    problems: Sequence[Words] = (),
+) -> list[Rejudging]:
+    """The runs that arguments name, judged as `asked`; of settings of which no flag says anything
+    (`flagged` are those that one names) each run keeps its own.
+
+    Raises `UsageError` with the given problems and all others, and `ArtifactError` for a store.
+    """
+    mistakes: list[Words] = [*problems, *_unpriced(asked)]
+    found: dict[str, Found] = {}
+    for argument in dict.fromkeys(arguments):
+        try:
+            found |= {one.name: one for one in found_at(argument, region)}
+        except UsageError as error:
+            mistakes += error.said
+    prepared: list[Rejudging] = []
+    for one in found.values():
+        try:
+            prepared.append(_prepared(one, asked, flagged, region))
+        except UsageError as error:
+            mistakes += (said for said in error.said if said not in mistakes)
+    mistakes += _several(prepared)
+    if mistakes:
+        raise UsageError(mistakes, hint="See socratic-runner judge --help.")
+    return prepared
+
+
+def settings_of(plan: Plan) -> JudgingSettings:
+    """Who judges, and how."""
+    config, rubric = plan.config, plan.rubric
+    assert rubric is not None  # noqa: S101 -- `_prepared` has seen to it
+    return JudgingSettings(
+        jurors=[*config.jurors],
+        samples=config.judge_samples,
+        quorum=config.needed_votes,
+        rule=config.jury_rule if len(config.jurors) > 1 else None,
+        context=config.judge_context,
+        rubric=rubric.id,
+        rubric_sha256=rubric.sha256,
+    )
+
+
+def name_of(settings: JudgingSettings) -> str:
+    """Judge, rubric and 8 hex digits of all settings: other settings have another name."""
+    told = json.dumps(asdict(settings), sort_keys=True)
+    digits = sha256(told.encode()).hexdigest()[:8]
+    return f"{_plain('+'.join(settings.jurors))}_{_plain(settings.rubric)}_{digits}"
+
+
+def _plain(text: str) -> str:
+    """As part of a file's name, and not too long a one."""
+    return re.sub(r"[^A-Za-z0-9.+-]+", "-", text).strip("-.+")[:_LONGEST]
+
+
+def _prepared(
+    found: Found, asked: RunConfig, flagged: Collection[str], region: Callable[[], str]
+) -> Rejudging:
+    inner = benchmark_at(found.body, found.name)  # refuses what is no document
+    document = orjson.loads(found.body)
+    validate_run(document, inner, found.name)
+    run_id = str(document["run_id"])
+    store = found.store or own_store(document, region)
+    if store is None:
+        raise UsageError(
+            [f"{found.name}: no store keeps this run: name its folder, or prefix of a bucket."]
+        )
+    entries = journal_entries(store, run_id)
+    if not entries:
+        raise UsageError([f"{found.name}: its journal is missing, which says how it was played."])
+    stored = replace(earlier_config(entries), seed=read_header(entries[0]).seed)
+    config = _config(stored, asked, flagged)
+    benchmark = RecordedBenchmark(inner, document)
+    plan = prepare(replace(config, s3_bucket=None, output_dir=None), benchmark=benchmark)
+    if plan.rubric is None:
+        raise UsageError([f"{found.name}: nobody judges in {inner.name}."])
+    name = name_of(settings_of(plan))
+    folder = RunKeys(run_id).judgings(name)
+    config = _in_folder(plan.config, store, folder, asked)
+    return Rejudging(
+        source=found.name,
+        document=document,
+        plan=replace(plan, config=config, run_id=run_id, is_rejudged=True),
+        name=name,
+        folder=store.location(folder),
+    )
+
+
+def _config(stored: RunConfig, asked: RunConfig, flagged: Collection[str]) -> RunConfig:
+    """As the run was played, judged as is asked. A judge that is named is asked afresh: what is
+    said of a jury is not for it; and a run without one has none of its own.
+    """
+    config = continued(stored, asked, {name.replace("_", "-") for name in flagged})
+    if "judge_model" in flagged or not stored.jurors:
+        config = replace(config, **{name: getattr(asked, name) for name in JURY_SETTINGS})
+    return replace(
+        config,
+        model_ids=None,
+        gates=(),
+        resume=False,
+        resume_run_id=None,
+        max_cost_usd=None,  # all runs spend from one limit
+        prices_file=asked.prices_file,
+        region=asked.region if "region" in flagged else stored.region or asked.region,
+    )
+
+
+def _in_folder(config: RunConfig, store: ListedStore, folder: str, asked: RunConfig) -> RunConfig:
+    """The store of its own that a judging has, within that of the run."""
+    if isinstance(store, ListedBucket):
+        bucket, _, prefix = store.location(folder).removeprefix("s3://").partition("/")
+        return replace(
+            config,
+            s3_bucket=bucket,
+            s3_prefix=prefix.strip("/"),
+            s3_kms_key_id=asked.s3_kms_key_id or config.s3_kms_key_id,
+        )
+    return replace(config, output_dir=store.location(folder).rstrip("/"), s3_kms_key_id=None)
+
+
+def _unpriced(asked: RunConfig) -> Iterator[Words]:
+    """Of models that judge alone: no other is called."""
+    if not asked.max_cost_usd:
+        return
+    table = read_prices(asked) or builtin_prices()
+    for model in asked.jurors:
+        if table.of(model, asked.region) is None:
+            yield Problem.of(
+                "{max_cost_usd} needs the price of {judge_model} {id}, which is not known: give it "
+                "with {prices_file}.",
+                id=model,
+            )
+
+
+def _several(prepared: Sequence[Rejudging]) -> Iterator[Words]:
+    names = sorted({one.plan.benchmark.name for one in prepared})
+    if len(names) > 1:
+        yield f"Runs of several benchmarks cannot be judged together: {', '.join(names)}."
+    judged = sorted({one.name for one in prepared})
+    if len(names) == 1 and len(judged) > 1:
+        yield (
+            f"The runs had several judges or rubrics, and so would have several now: "
+            f"{', '.join(judged)}. Say with flags how all of them are judged."
+        )

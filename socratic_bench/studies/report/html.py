@@ -1,0 +1,159 @@
+"""A report as one HTML file that asks nothing of any network."""
+
+import base64
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from socratic_bench.errors import Problem, UsageError
+from socratic_bench.studies.report.evidence import shown_text
+from socratic_bench.studies.report.parts import counted
+from socratic_bench.studies.report.report import Report
+from socratic_bench.studies.report.rows import RunRow
+from socratic_bench.studies.report.study import Study
+from socratic_bench.studies.report.svg import drawn
+from socratic_bench.studies.report.transcripts import transcripts
+from socratic_bench.version import VERSION
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+# So that reports of few runs of many models stay under 600 KB.
+MOST_DRAWN_BYTES = 380_000
+PAGE = Path(__file__).with_name("page")
+
+
+class Page(Struct, frozen=True, kw_only=True):
+    """The file, and the ids of runs whose transcripts had no room in it."""
+
+    body: bytes
+    left_out: Sequence[str]
+
+
+def page_of(study: Study, report: Report, max_bytes: int, call: Callable[[str], str] = str) -> Page:
+    """Transcripts are left out, those of the last repeats first, until the file is small enough.
+
+    Settings are called as `call` has them. Raises `UsageError` if it is not even without any.
+    """
+    template = _PageTemplate(report, call)
+    order = [run.run_id for run in sorted(study.rows.runs, key=_repeat)]
+    whole = template.page(study, ())
+    if len(whole) <= max_bytes:
+        return Page(body=whole, left_out=())
+    empty = template.page(study, order)
+    if len(empty) > max_bytes:
+        raise UsageError(
+            [f"Even without transcripts the report takes {len(empty):,} bytes."],
+            hint=Problem.of("Give it more with {max_size}, or report fewer runs."),
+        )
+    kept = bisect_right(
+        range(1, len(order) + 1), max_bytes, key=lambda n: len(template.page(study, {*order[n:]}))
+    )
+    left_out = order[kept:]
+    return Page(body=template.page(study, {*left_out}), left_out=left_out)
+
+
+def _repeat(run: RunRow) -> tuple[int, str]:
+    return run.stored.repeat or 0, run.run_id
+
+
+class _PageTemplate:
+    """What a page has around its transcripts, drawn once."""
+
+    def __init__(self, report: Report, call: Callable[[str], str]) -> None:
+        import jinja2
+
+        self._report = report
+        self._call = call
+        self._style = (PAGE / "report.css").read_text(encoding="utf-8")
+        self._script = (PAGE / "browser.js").read_text(encoding="utf-8")
+
+        environment = jinja2.Environment(
+            autoescape=True,
+            finalize=lambda value: shown_text(value) if type(value) is str else value,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        text = (PAGE / "report.html").read_text(encoding="utf-8")
+        environment.filters["unbroken"] = _unbroken
+        environment.filters["named"] = _emphasising(report.models)
+        self._template = environment.from_string(text)
+        figures = (figure for section in report.sections for figure in section.figures)
+        self._drawings = drawn((one.chart for one in figures if one.chart), MOST_DRAWN_BYTES)
+
+    def page(self, study: Study, left_out: Collection[str]) -> bytes:
+        found = transcripts(study, left_out)
+        runs = study.rows.runs
+        models = counted(len(study.ranked), "model")
+        text = self._template.render(
+            policy=self._policy(),
+            style=self._style,
+            script=self._script,
+            kicker=f"{study.rows.benchmark.name} benchmark, {counted(len(runs), 'run')} of "
+            f"{models}",
+            opening=self._report.opening,
+            sections=self._report.sections,
+            drawings=self._drawings,
+            transcripts=found,
+            sample=study.views.sample,
+            instructions=_instructions(len(left_out), len(runs), self._call),
+            footer=f"Made by socratic-runner {VERSION} from stored runs. Intervals hold at 95 %"
+            f"{_clustered(study)}.",
+        )
+        return text.lstrip().encode()
+
+    def _policy(self) -> str:
+        return (
+            f"default-src 'none'; style-src {_hashed(self._style)}; "
+            f"script-src {_hashed(self._script)}; base-uri 'none'; form-action 'none'"
+        )
+
+
+def _unbroken(text: str) -> str:
+    """No line ends between a figure and its sign."""
+    return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", text)
+
+
+def _emphasising(models: Sequence[str]) -> "Callable[[str], Markup]":
+    """What makes the names of models stand out in a sentence."""
+    from markupsafe import Markup
+
+    longest = sorted(models, key=len, reverse=True)
+    names, strong = (
+        re.compile(f"({'|'.join(map(re.escape, longest))})"),
+        Markup("<strong>{}</strong>"),
+    )
+
+    def emphasised(text: str) -> Markup:
+        parts = names.split(_unbroken(shown_text(text)))  # every other one is a name
+        return Markup("").join(strong.format(one) if n % 2 else one for n, one in enumerate(parts))
+
+    return emphasised
+
+
+def _clustered(study: Study) -> str:
+    """By what, where it is neither items nor, with a single sample, prompts."""
+    is_of_parts = any(run.stored.parts for run in study.rows.runs)
+    if is_of_parts or len(study.rows.samples) == 1:
+        return ""
+    return f", clustered by {study.views.sample}"
+
+
+def _instructions(n_left_out: int, n_runs: int, call: Callable[[str], str]) -> list[str]:
+    told = ["Choose a run. What a judge rests a score or an event on is marked in the reply."]
+    if n_left_out:
+        told.append(
+            f"The transcripts of {n_left_out:,} of {counted(n_runs, 'run')} are left out to keep "
+            f"the file small ({call('max_size')})."
+        )
+    return told
+
+
+def _hashed(text: str) -> str:
+    return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,58 @@
+"""All of a report: its opening, and its sections in the order in which readers want them."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from socratic_bench.documents.correction import CorrectionDocument
+from socratic_bench.studies.report.breakdown import events, findings, kinds
+from socratic_bench.studies.report.effort import cost, latency
+from socratic_bench.studies.report.endurance import endurances
+from socratic_bench.studies.report.failures import failures
+from socratic_bench.studies.report.groups import groups
+from socratic_bench.studies.report.judges import jury, labelled
+from socratic_bench.studies.report.leaderboard import axes, board
+from socratic_bench.studies.report.opening import Opening, opening
+from socratic_bench.studies.report.parts import Section
+from socratic_bench.studies.report.samples import samples
+from socratic_bench.studies.report.settings import settings
+from socratic_bench.studies.report.study import Study
+from socratic_bench.studies.report.trajectories import by_turn, single_and_many, survival
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """What every form of a report shows, transcripts aside. `models` are the best first."""
+
+    opening: Opening
+    models: Sequence[str]
+    sections: Sequence[Section]
+
+
+def report_of(study: Study, correction: CorrectionDocument | None = None) -> Report:
+    """Sections of which nothing is known are left out. `correction` has the figures by labels, of
+    which there may be none. Raises `ImportError` without scipy.
+    """
+    times = endurances(study)
+    found = (
+        board(study, times),
+        axes(study),
+        by_turn(study),
+        survival(study, times),
+        single_and_many(study),
+        samples(study),
+        *kinds(study),
+        events(study),
+        *findings(study),
+        groups(study),
+        cost(study),
+        latency(study),
+        settings(study),
+        jury(study),
+        labelled(correction, study.ranked),
+        failures(study),
+    )
+    return Report(
+        opening=opening(study, times, is_labelled=correction is not None),
+        models=study.ranked,
+        sections=[one for one in found if one],
+    )

@@ -1,0 +1,153 @@
+"""One run by itself: found by its id, its files or its folder, and what a picture of it shows."""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from socratic_bench.documents.shown import ShownDocument, ShownTurn
+from socratic_bench.errors import Problem, UsageError
+from socratic_bench.ports import Benchmark
+from socratic_bench.settings import S3
+from socratic_bench.storage.keys import RunKeys
+from socratic_bench.storage.listing import store_at
+from socratic_bench.studies.compare.judged import judged_by
+from socratic_bench.studies.compare.places import SWEEPS, Found, found_at
+from socratic_bench.studies.compare.stored_run import COMPLETE_IT, benchmark_at
+from socratic_bench.studies.report.reading import row_of
+from socratic_bench.studies.report.rows import RunRow, TurnRow
+
+CURATED = "curated/runs/"
+MOST_NAMED = 5
+# A run's own file or folder in a store.
+_OWN = re.compile(r"(?P<root>.*?)/?(?:curated|raw)/runs/(?P<run_id>run-[A-Za-z0-9-]+)(?:\.json|/?)")
+_RUN_ID = re.compile(r"run-[A-Za-z0-9-]+")
+
+
+class Single(Struct, frozen=True, kw_only=True):
+    """A run, the file it was read from, and the judging by which it is shown, if one was named."""
+
+    run: RunRow
+    benchmark: Benchmark
+    place: str
+    judging: str | None
+
+    @property
+    def threshold(self) -> float | None:
+        """The points under which a turn falls short, if the benchmark has such."""
+        path = self.benchmark.views.threshold
+        found = self.run.at(path) if path else None
+        return float(found) if isinstance(found, int | float) else None
+
+    def result_of(self, turn: TurnRow) -> str | None:
+        """What became of a turn where no judge tells."""
+        name = self.benchmark.views.result
+        found = turn.heuristics.get(name) if name else None
+        return None if found is None else str(found)
+
+    def falls_short(self, turn: TurnRow) -> bool | None:
+        """`None`: nothing tells."""
+        if (result := self.result_of(turn)) is not None:
+            return result != self.benchmark.views.right
+        if turn.score is None or self.threshold is None:
+            return None
+        return turn.score < self.threshold
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Between which scores of turns are drawn: those of the primary metric, if they fit."""
+        scores = [turn.score for turn in self.run.turns if turn.score is not None]
+        by_name = {one.name: one for one in self.benchmark.metrics}
+        metric = by_name[self.benchmark.primary_metric]
+        low, high = metric.low or 0.0, metric.high or 0.0
+        return min([low, *scores]), max([high, *scores])
+
+    @property
+    def document(self) -> ShownDocument:
+        primary = self.benchmark.primary_metric
+        return ShownDocument(
+            run_id=self.run.run_id,
+            benchmark=self.benchmark.name,
+            model=self.run.model,
+            place=self.place,
+            judging=self.judging,
+            metric=primary,
+            value=self.run.metrics[primary],
+            threshold=self.threshold,
+            n_turns=self.run.stored.keys.n_turns,
+            turns=[self._turn(one) for one in self.run.turns],
+        )
+
+    def _turn(self, turn: TurnRow) -> ShownTurn:
+        return ShownTurn(
+            turn=turn.turn,
+            score=turn.score,
+            result=self.result_of(turn),
+            falls_short=self.falls_short(turn),
+            unjudged_reason=turn.unjudged_reason,
+            events=[*(turn.events or ())],
+        )
+
+
+def read_single(
+    argument: str, roots: Sequence[str], region: Callable[[], str], judging: str | None
+) -> Single:
+    """The complete run that an argument names; one that is an id is looked for in the `roots`, the
+    first one first. If a `judging` is named, its verdicts count in place of the first.
+
+    Raises `UsageError` if it is not there, or not the only one, and `ArtifactError` for a store.
+    """
+    found = _found(argument, roots, region)
+    if judging:
+        found = judged_by(found, judging, region)
+    benchmark = benchmark_at(found.body, found.name)
+    row = row_of(argument, found, benchmark, judging)
+    return Single(run=row, benchmark=benchmark, place=found.name, judging=judging)
+
+
+def _found(argument: str, roots: Sequence[str], region: Callable[[], str]) -> Found:
+    is_local = not argument.startswith(S3)
+    if _RUN_ID.fullmatch(argument) and not Path(argument).exists():
+        if not roots:
+            said = "Where {argument} is kept: give {output_dir} or {s3_bucket}."
+            raise UsageError([Problem.of(said, argument=argument)])
+        return _stored(argument, roots, region)
+    if own := _OWN.fullmatch(argument):
+        return _stored(own["run_id"], [own["root"] or "."], region)
+    if (is_local and not Path(argument).is_dir()) or SWEEPS in argument:
+        return _only(found_at(argument, region), argument)
+    store = store_at(argument.rstrip("/") or argument, region)
+    names = [one.removeprefix(CURATED) for one in store.keys(CURATED) if one.endswith(".json")]
+    _check(sorted(one.removesuffix(".json") for one in names), argument)
+    return _stored(names[0].removesuffix(".json"), [argument.rstrip("/") or argument], region)
+
+
+def _stored(run_id: str, roots: Sequence[str], region: Callable[[], str]) -> Found:
+    key = RunKeys(run_id).curated
+    for root in roots:
+        store = store_at(root, region)
+        if body := store.get(key):
+            return Found(name=store.location(key), body=body, store=store)
+    raise UsageError(
+        [f"There is no complete run {run_id} in {' or '.join(roots)} ({key})."], hint=COMPLETE_IT
+    )
+
+
+def _only(found: Sequence[Found], argument: str) -> Found:
+    _check([Path(one.name).stem for one in found], argument)
+    return found[0]
+
+
+def _check(names: Sequence[str], argument: str) -> None:
+    """Raises `UsageError` unless it is one."""
+    if not names:
+        raise UsageError(
+            [f"{argument} has no complete run (curated/runs/*.json)."], hint=COMPLETE_IT
+        )
+    if len(names) > 1:
+        last = ", ".join(names[-MOST_NAMED:])
+        raise UsageError(
+            [f"{argument} has {len(names)} runs, and one is shown. The last of them: {last}."],
+            hint=Problem.of("Give the id of one, with {output_dir} or {s3_bucket}."),
+        )

@@ -1,0 +1,195 @@
+"""The rows of a report with what all of its sections need: figures by model, in one order."""
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import combinations, product
+
+from msgspec import Struct
+
+from socratic_bench.documents.estimates import Mean
+from socratic_bench.ports import MetricInfo
+from socratic_bench.statistics.bootstrap_t import Method
+from socratic_bench.statistics.clusters import clustered
+from socratic_bench.statistics.differences import ALPHA, paired_p
+from socratic_bench.studies.compare.contenders import Group, clusters_by
+from socratic_bench.studies.compare.figures import mean_over
+from socratic_bench.studies.compare.pairing import paired
+from socratic_bench.studies.report.rows import Rows, RunRow, TurnRow
+from socratic_bench.studies.sweep.means import interval_of
+from socratic_bench.views import Views
+
+METHOD: Method = "t"
+# More panels in one chart tell nobody anything, and colours and shapes would come twice.
+MOST_PANELS = 8
+
+
+class Estimate(Struct, frozen=True, kw_only=True):
+    """A mean over `n` values in `n_clusters` samples with its 95 % interval, `None` where it has
+    none.
+    """
+
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+    n_clusters: int
+
+    @property
+    def drawn(self) -> Mapping[str, float]:
+        """Its place in a chart; an interval that is not known is drawn as none."""
+        low, high = (self.mean if end is None else end for end in (self.low, self.high))
+        return {"value": self.mean, "low": low, "high": high}
+
+
+class Study:
+    """See the module. `ranked` are the models, the best first by the metric `ordering`."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.views: Views = rows.benchmark.views
+        self.metrics = {one.name: one for one in rows.benchmark.metrics}
+        self.ordering = self.metrics[self.views.endurance or rows.benchmark.primary_metric]
+        self.primary = self.metrics[rows.benchmark.primary_metric]
+        self._cluster_of = clusters_by([run.stored for run in rows.runs])
+
+    @property
+    def drawn(self) -> list[str]:
+        """The models that have a panel in charts with one for each: the best."""
+        return self.ranked[:MOST_PANELS]
+
+    @property
+    def drawn_words(self) -> str:
+        """What the titles of such charts add."""
+        n = len(self.ranked)
+        return f" (the {MOST_PANELS} best of {n} models)" if n > MOST_PANELS else ""
+
+    @cached_property
+    def runs(self) -> Mapping[str, Sequence[RunRow]]:
+        """The runs of each model, in the order of `ranked`."""
+        return {model: self.rows.of(model) for model in self.ranked}
+
+    @cached_property
+    def ranked(self) -> list[str]:
+        """By the primary metric where they are equal in the other; what is unknown comes last."""
+
+        def place(model: str) -> tuple[tuple[bool, float], ...]:
+            runs = self.rows.of(model)
+            return tuple(_place(one, self.mean(one, runs)) for one in (self.ordering, self.primary))
+
+        return sorted(self.rows.models, key=lambda model: (place(model), model))
+
+    def mean(self, metric: MetricInfo, runs: Iterable[RunRow]) -> Estimate | None:
+        """A metric over runs in which it is known, or over what their items are of."""
+        clusters: dict[Hashable, list[float]] = defaultdict(list)
+        for run in runs:
+            for key, value in run.stored.values(metric.name, self.cluster_of(run)).items():
+                clusters[key].append(value)
+        return _estimate(clusters, metric)
+
+    @cached_property
+    def is_of_parts(self) -> bool:
+        """Whether values of the primary metric are of items, which are right or wrong."""
+        return any(run.stored.parts.get(self.primary.name) for run in self.rows.runs)
+
+    @property
+    def clusters(self) -> str:
+        """What intervals hold for others of."""
+        cluster = self.views.prompt if len(self.rows.samples) == 1 else self.views.sample
+        return f"{cluster}s"
+
+    @property
+    def groups(self) -> list[Group]:
+        """The runs of each model as `compare` has them."""
+        return [
+            Group(name=model, model=model, runs=tuple(run.stored for run in runs))
+            for model, runs in self.runs.items()
+        ]
+
+    def whole(self, model: str) -> Mean:
+        """The primary metric of a model's runs, as `compare` has it."""
+        runs = [run.stored for run in self.rows.of(model)]
+        return mean_over(runs, self.primary, self._cluster_of, METHOD)
+
+    def over_turns(
+        self, runs: Iterable[RunRow], value: Callable[[TurnRow], float | None], metric: MetricInfo
+    ) -> Estimate | None:
+        """Any value of the turns that were played in these runs."""
+        found = ((run, value(turn)) for run in runs for turn in run.turns if not turn.is_replayed)
+        return self.estimate(found, metric)
+
+    def estimate(
+        self, values: Iterable[tuple[RunRow, float | None]], metric: MetricInfo
+    ) -> Estimate | None:
+        """The mean of the known values, clustered by sample; `None` if none is known."""
+        clusters: dict[Hashable, list[float]] = defaultdict(list)
+        for run, value in values:
+            if value is not None:
+                clusters[self.cluster_of(run)].append(value)
+        return _estimate(clusters, metric)
+
+    def cluster_of(self, run: RunRow) -> Hashable:
+        """What a run counts to in intervals: its sample, or its prompt where all play one."""
+        return self._cluster_of(run.stored)
+
+    def p_values(self, metric: str) -> Mapping[tuple[str, str], float]:
+        """Of the difference of each two models in pairs of runs, by what the pair's runs say."""
+        known = {}
+        for one, other in combinations(self.groups, 2):
+            clusters = paired(one, other, (), self._cluster_of).differences(metric)
+            p = paired_p(clustered(clusters)) if clusters else None
+            if p is not None:
+                known[one.name, other.name] = p
+        return known
+
+    @cached_property
+    def tiers(self) -> list[list[str]] | None:
+        """The models in groups that cannot be told apart by the metric `ordering`, the best first:
+        two groups are parted where every model above differs from every one below by more than
+        chance, so that each border is one claim. `None` if no pair tells.
+        """
+        p_values = self.p_values(self.ordering.name)
+        if not p_values:
+            return None
+        found: list[list[str]] = [[]]
+        for n, model in enumerate(self.ranked):
+            both = product(self.ranked[:n], self.ranked[n:])
+            if n and all(p_values.get(pair, 1.0) <= ALPHA for pair in both):
+                found.append([])
+            found[-1].append(model)
+        return found
+
+
+def _estimate(clusters: Mapping[Hashable, list[float]], metric: MetricInfo) -> Estimate | None:
+    if not clusters:
+        return None
+    found = clustered([*clusters.values()])
+    interval = interval_of(metric, [*clusters.values()], METHOD)
+    return Estimate(
+        mean=found.mean,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        n=found.n,
+        n_clusters=found.n_clusters,
+    )
+
+
+def _place(metric: MetricInfo, found: Estimate | None) -> tuple[bool, float]:
+    """Sorts the best first."""
+    if found is None:
+        return True, 0.0
+    return False, -found.mean if metric.higher_is_better else found.mean
+
+
+def score_metric(study: Study) -> MetricInfo:
+    """What is known of a turn's score: the bounds of the primary metric, where that is a mean of
+    scores, or none.
+    """
+    scores = [turn.score for _, turn in study.rows.turns() if turn.score is not None]
+    low, high = study.primary.low, study.primary.high
+    if low is None or high is None or not scores or min(scores) < low or max(scores) > high:
+        low = high = None
+    return MetricInfo(name="score", title="Score", low=low, high=high)
+
+
+SHARE = MetricInfo(name="share", title="Share", low=0, high=1, is_rate=True)

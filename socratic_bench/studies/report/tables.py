@@ -1,0 +1,219 @@
+"""Rows of runs, turns and verdicts as tables of typed columns, whatever they are written to."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import orjson
+from msgspec import Struct
+
+from socratic_bench.documents.report_rows import RunRecord, TurnRecord, VerdictRecord
+from socratic_bench.studies.report.rows import Rows, RunRow
+
+Kind = Literal["boolean", "integer", "number", "text", "time"]
+Cell = bool | int | float | str | datetime | None
+_KINDS: Mapping[object, Kind] = {bool: "boolean", int: "integer", float: "number", datetime: "time"}
+# Columns that only some rows have: how their names begin, of which tables, and what they hold.
+FURTHER: Sequence[tuple[str, str, str]] = (
+    ("metric_", "runs", "a metric of the run, by its path among `metrics`"),
+    ("score_", "turns, verdicts", "a score by a dimension of the rubric"),
+    ("event_", "turns, verdicts", "whether an event of the rubric was seen"),
+    ("heuristic_", "turns", "what is read off the reply's surface"),
+    ("own_", "turns", "what the benchmark tells of a turn; a list is JSON"),
+    ("rationale_", "verdicts", "the judge's reason for a score"),
+    ("quote_", "verdicts", "words of the reply that a score rests on"),
+    ("evidence_", "verdicts", "words of the reply that an event rests on"),
+)
+
+
+class RowTable(Struct, frozen=True, kw_only=True):
+    """Cells by the names of columns; a column that a row does not have is null in it."""
+
+    name: str
+    columns: Mapping[str, Kind]
+    rows: Sequence[Mapping[str, Cell]]
+
+
+def tables_of(rows: Rows) -> list[RowTable]:
+    return [
+        _table("runs", RunRecord, _metric_kinds(rows), (_run(run, rows) for run in rows.runs)),
+        _table("turns", TurnRecord, _own_kinds(rows), _turns(rows)),
+        _table("verdicts", VerdictRecord, _event_kinds("verdicts", rows), _verdicts(rows)),
+    ]
+
+
+def kind_of(hint: object) -> Kind:
+    """What a column holds by the type of a field, with or without null."""
+    if get_origin(hint) in (Union, UnionType):
+        some = {kind_of(one) for one in get_args(hint) if one is not NoneType}
+        if some == {"integer", "number"}:
+            return "number"
+        return some.pop() if len(some) == 1 else "text"
+    return _KINDS.get(hint, "text")
+
+
+def _kinds(record: type) -> dict[str, Kind]:
+    return {name: kind_of(hint) for name, hint in get_type_hints(record).items()}
+
+
+def _table(
+    name: str, record: type, further: Mapping[str, Kind], rows: Iterable[Mapping[str, Cell]]
+) -> RowTable:
+    """Columns that no type tells of have the kind of their values."""
+    made = [*rows]
+    known = {**_kinds(record), **further}
+    found: dict[str, set[type]] = {}
+    for row in made:
+        for key, value in row.items():
+            if key not in known:
+                found.setdefault(key, set()).add(type(value))
+    columns = known | {key: _kind_of_values(key, types) for key, types in found.items()}
+    return RowTable(
+        name=name,
+        columns={key: columns[key] for key in sorted(columns, key=partial(_place, record))},
+        rows=[{key: _fitted(value, columns[key]) for key, value in row.items()} for row in made],
+    )
+
+
+def _place(record: type, column: str) -> int:
+    """Those of the record come first, each further kind of columns together."""
+    starts = [start for start, *_ in FURTHER]
+    is_own = column in record.__annotations__
+    return -1 if is_own else starts.index(column[: column.index("_") + 1])
+
+
+def _fitted(value: Cell, kind: Kind) -> Cell:
+    """Whole metrics come as floats; a text is written where others of its column are."""
+    if value is None or isinstance(value, str | datetime):
+        return value
+    if kind == "text":
+        return orjson.dumps(value).decode()
+    if kind == "integer":
+        return int(value)
+    return float(value) if kind == "number" else value
+
+
+def _kind_of_values(key: str, types: set[type]) -> Kind:
+    if key.startswith("score_"):
+        return "number"
+    known = types - {NoneType}
+    if known == {int, float}:
+        return "number"
+    return _KINDS.get(known.pop(), "text") if len(known) == 1 else "text"
+
+
+def _metric_kinds(rows: Rows) -> dict[str, Kind]:
+    """Of a metric in a mapping, by what the mapping holds."""
+    hints = get_type_hints(rows.benchmark.parts.metrics)
+    found: dict[str, Kind] = {}
+    for metric in rows.benchmark.metrics:
+        name, _, inner = metric.name.partition(".")
+        hint = hints.get(name, float)
+        kind = kind_of(get_args(hint)[-1] if inner and get_args(hint) else hint)
+        is_whole = not any((run.metrics[metric.name] or 0) % 1 for run in rows.runs)
+        found[f"metric_{metric.name}"] = "integer" if kind == "integer" and is_whole else "number"
+    return found
+
+
+def _own_kinds(rows: Rows) -> dict[str, Kind]:
+    views, part = rows.benchmark.views, rows.benchmark.parts.turn
+    hints = get_type_hints(part)
+    names = zip(part.__struct_fields__, part.__struct_encode_fields__, strict=True)
+    own: dict[str, Kind] = {
+        f"own_{key}": kind_of(hints[name]) for name, key in names if key != views.said
+    }
+    return _event_kinds("turns", rows) | own
+
+
+def _event_kinds(name: str, rows: Rows) -> dict[str, Kind]:
+    """Of all events that the benchmark's rubrics look for, seen or not."""
+    events = rows.benchmark.views.events
+    found: dict[str, Kind] = {f"event_{event}": "boolean" for event in events}
+    evidence: dict[str, Kind] = {f"evidence_{event}": "text" for event in events}
+    return found | (evidence if name == "verdicts" else {})
+
+
+def _run(run: RunRow, rows: Rows) -> Mapping[str, Cell]:
+    record = _cells(
+        RunRecord,
+        *(run, run.stored, run.stored.keys),
+        started_at=_time(run.at("timestamps.started_at")),
+        completed_at=_time(run.at("timestamps.completed_at")),
+        duration_s=run.at("timestamps.duration_seconds"),
+        region=run.at("inputs.region"),
+        service_tier=run.at("inputs.service_tier"),
+        temperature=run.at("inputs.temperature"),
+        judges=_judges(run),
+        rubric=run.at("judge.rubric"),
+        judge_coverage=run.at("judge.coverage"),
+        calibration=run.at("judge.calibration.status"),
+        input_tokens=run.at("usage.total.input_tokens"),
+        output_tokens=run.at("usage.total.output_tokens"),
+        cost_usd=run.at("cost.total.total_usd"),
+        is_stand_in_cost=run.at("cost.stand_in"),
+    )
+    metrics = {f"metric_{one.name}": run.metrics[one.name] for one in rows.benchmark.metrics}
+    return {**record, **metrics}
+
+
+def _time(text: object) -> datetime | None:
+    return datetime.fromisoformat(text) if isinstance(text, str) else None
+
+
+def _judges(run: RunRow) -> str | None:
+    jurors = [str(one.get("model")) for one in run.at("judge.jurors") or ()]
+    found: str | None = ", ".join(jurors) or run.at("judge.model")
+    return found
+
+
+def _turns(rows: Rows) -> Iterator[Mapping[str, Cell]]:
+    for run in rows.runs:
+        for turn in run.turns:
+            yield {
+                **_cells(TurnRecord, turn, run, n_verdicts=len(turn.verdicts)),
+                **_named("score_", turn.scores),
+                **_seen(turn.events, rows),
+                **_named("heuristic_", turn.heuristics),
+                **_named("own_", turn.own),
+            }
+
+
+def _verdicts(rows: Rows) -> Iterator[Mapping[str, Cell]]:
+    for run in rows.runs:
+        for turn in run.turns:
+            for n, verdict in enumerate(turn.verdicts):
+                yield {
+                    **_cells(VerdictRecord, verdict, turn, run, verdict=n),
+                    **_named("score_", verdict.scores),
+                    **_seen(verdict.events, rows),
+                    **_named("rationale_", verdict.rationale),
+                    **_named("quote_", verdict.quotes or {}),
+                    **_named("evidence_", verdict.events or {}),
+                }
+
+
+def _cells(record: type[Struct], *sources: object, **more: Cell) -> dict[str, Cell]:
+    """A record's cells: of the names in `more`, or else of the first source that has the name."""
+    found = {}
+    for name in record.__struct_fields__:
+        source = next((one for one in sources if hasattr(one, name)), None)
+        found[name] = more[name] if name in more else getattr(source, name)
+    return found
+
+
+def _named(start: str, values: Mapping[str, Any]) -> dict[str, Cell]:
+    """Lists and mappings are told as JSON."""
+    return {
+        f"{start}{name}": orjson.dumps(value).decode() if isinstance(value, list | dict) else value
+        for name, value in values.items()
+    }
+
+
+def _seen(events: Mapping[str, str] | None, rows: Rows) -> dict[str, Cell]:
+    """Null where nobody looked."""
+    if events is None:
+        return {}
+    names = dict.fromkeys((*rows.benchmark.views.events, *events))
+    return {f"event_{name}": name in events for name in names}

@@ -1,0 +1,288 @@
+"""The dry run of a sweep: what it would take, without a call of a model."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from socratic_bench.benchmarks import load_benchmark
+from socratic_bench.catalogue.price_table import PriceSource
+from socratic_bench.documents.error import ErrorEntry
+from socratic_bench.documents.generation import KEYS
+from socratic_bench.documents.scalars import TIME_PLACES, USD_PLACES, to_places
+from socratic_bench.documents.sweep import CellRow
+from socratic_bench.documents.sweep_dry_run import (
+    ASSUMPTIONS,
+    CachingSaves,
+    ExpectedGroup,
+    ExpectedThroughput,
+    Extent,
+    FlexSaves,
+    RefusedCells,
+    SweepBudget,
+    SweepDeadline,
+    SweepDryRun,
+)
+from socratic_bench.documents.usage import CallUsage
+from socratic_bench.ports import Length
+from socratic_bench.runs import Plan, prepare
+from socratic_bench.runs.dry_run import Forecaster
+from socratic_bench.runs.plan import draw_seed
+from socratic_bench.storage.listing import ListedStores
+from socratic_bench.studies.sweep.earlier import begun_earlier, left
+from socratic_bench.studies.sweep.forecast_totals import (
+    TOTAL,
+    Kind,
+    Usd,
+    reckon,
+    sum_by_model,
+    sum_loads,
+    sum_usage,
+    sum_usd,
+)
+from socratic_bench.studies.sweep.grid import MODEL, Cell
+from socratic_bench.studies.sweep.index import CellIndex
+from socratic_bench.studies.sweep.request import SweepRequest
+from socratic_bench.studies.sweep.timing import Timing, key
+from socratic_bench.types import EndReason, Json
+
+
+def forecast_sweep(
+    asked: SweepRequest,
+    call: Callable[[str], str] = str,
+    sleep: Callable[[float], None] = time.sleep,
+) -> SweepDryRun:
+    """The dry run of a sweep that was checked, in which settings are called as `call` does.
+
+    Raises `UsageError` if a store is sure to be unusable, and `ArtifactError` if one that holds the
+    earlier part of the sweep cannot be read.
+    """
+    forecaster = Forecaster()
+    forecaster.check_stores(asked.grid.base)
+    seed, rows = _earlier(asked, sleep)
+    grid = replace(asked.grid, base=replace(asked.grid.base, seed=seed))
+    all_cells = grid.cells()
+    cells = left(all_cells, rows, asked.settings)[: asked.settings.limit]
+    ended = [rows[cell.key] for cell in all_cells if cell.key in rows]
+    spent_usd = sum(row.cost_usd or 0.0 for row in ended)
+    sweep = _SweepForecast(replace(asked, grid=grid), cells, forecaster, spent_usd)
+    for kind in sweep.kinds:
+        if kind.refusal:
+            kind.refusal.call_settings(call)
+    return sweep.document()
+
+
+def _earlier(
+    asked: SweepRequest, sleep: Callable[[float], None]
+) -> tuple[int, Mapping[str, CellRow]]:
+    """The seed of the sweep that is gone on with, and how its cells ended; else a seed."""
+    seed, grid = asked.grid.base.seed, asked.grid
+    if asked.settings.resume:
+        stores = ListedStores(grid.base, sleep).all
+        if begun := begun_earlier(grid, stores):
+            indices = [CellIndex(store, begun.sweep_id, lambda _: None) for store in stores]
+            return begun.seed, {key: row for index in indices for key, row in index.rows().items()}
+    return (draw_seed() if seed is None else seed), {}
+
+
+class _SweepForecast:
+    """A sweep of which these cells are forecast; others have cost `spent_usd`."""
+
+    def __init__(
+        self, asked: SweepRequest, cells: Sequence[Cell], forecaster: Forecaster, spent_usd: float
+    ) -> None:
+        self._asked = asked
+        self._cells = cells
+        self._spent_usd = spent_usd
+        self._forecaster = forecaster
+        self._base = asked.grid.base
+        self.kinds, self._cached_usd = self._forecast()
+        self._timing = Timing(
+            cells=cells, kinds=self.kinds, settings=asked.settings, targets=asked.targets()
+        )
+
+    def _forecast(self) -> tuple[list[Kind], Usd]:
+        """The kinds of cells, and what they cost with prompt caching."""
+        tables = self._asked.price_tables()
+        kinds: list[Kind] = []
+        cached: list[tuple[Usd, int]] = []
+        for cells in _by_kind(self._cells).values():
+            plan = prepare(self._asked.grid.config(cells[0]), price_tables=tables)
+            found = [*self._of_kind(cells[0].values, len(cells), plan)]
+            kinds += found
+            if not self._base.prompt_cache:
+                with_caching = replace(plan, config=replace(plan.config, prompt_cache=True))
+                found = [*self._of_kind(cells[0].values, len(cells), with_caching)]
+            cached += [(kind.likely.costs[TOTAL], kind.n) for kind in found]
+        return kinds, sum_usd(cached)
+
+    def _of_kind(self, values: Mapping[str, Json], n: int, plan: Plan) -> Iterator[Kind]:
+        """One forecast for all cells, but for the one that is the first to write to a cache."""
+        n_prefixes = self._forecaster.n_prefixes
+        first = self._forecaster.forecast(plan)
+        if n > 1 and self._forecaster.n_prefixes > n_prefixes:
+            yield reckon(values, 1, plan, first)
+            first, n = self._forecaster.forecast(plan), n - 1
+        yield reckon(values, n, plan, first)
+
+    def document(self) -> SweepDryRun:
+        kinds, grid = self.kinds, self._asked.grid
+        duration_s, bound_by = self._timing.duration("likely")
+        low, high = self._extent("short"), self._extent("long")
+        cost_usd = self._cost_usd("likely")
+        budget = self._budget(cost_usd[TOTAL], high.cost_usd)
+        deadline = self._deadline(duration_s, high.duration_seconds)
+        refused = [*self._refused()]
+        return SweepDryRun(
+            benchmark=self._base.benchmark,
+            axes={axis.name: [*axis.values] for axis in grid.axes},
+            repeats=grid.repeats,
+            seed=self._base.seed or 0,
+            n_cells=len(self._cells),
+            n_forecast=len(_by_kind(self._cells)),
+            end_reason=_end_reason(budget, deadline),
+            error=refused[0].error if refused else None,
+            usage={
+                role: sum_usage((kind.likely.usage[role], kind.n) for kind in kinds)
+                for role in self._roles
+            }
+            | {TOTAL: self._usage("likely", kinds)},
+            cost_usd=cost_usd,
+            cost_by_model={role: sum_by_model(kinds, role) for role in self._roles},
+            duration_seconds=round(duration_s, TIME_PLACES),
+            bound_by=bound_by,
+            low=low,
+            high=high,
+            groups={name: [*self._groups(name)] for name in self._axis_names},
+            models=[*self._paces()],
+            caching=CachingSaves(
+                with_usd=self._cached_usd,
+                without_usd=sum_usd((one.likely.without_caching_usd, one.n) for one in kinds),
+            ),
+            flex=_flex(kinds),
+            budget=budget,
+            deadline=deadline,
+            refused=refused,
+            stand_in=any(kind.likely.is_stand_in for kind in kinds),
+            prices=_sources(kinds),
+            sent=self._forecaster.sent,
+            assumptions=[*ASSUMPTIONS],
+        )
+
+    @property
+    def _roles(self) -> Sequence[str]:
+        return KEYS["roles"](load_benchmark(self._base.benchmark).parts)
+
+    @property
+    def _axis_names(self) -> Sequence[str]:
+        return [*dict.fromkeys((MODEL, *(axis.name for axis in self._asked.grid.axes)))]
+
+    def _usage(self, length: Length, kinds: Sequence[Kind]) -> CallUsage:
+        return sum_usage(
+            (usage, kind.n) for kind in kinds for usage in kind.by_length[length].usage.values()
+        )
+
+    def _cost_usd(self, length: Length) -> dict[str, Usd]:
+        return {
+            role: sum_usd((kind.by_length[length].costs[role], kind.n) for kind in self.kinds)
+            for role in (*self._roles, TOTAL)
+        }
+
+    def _extent(self, length: Length) -> Extent:
+        return Extent(
+            usage=self._usage(length, self.kinds),
+            cost_usd=self._cost_usd(length)[TOTAL],
+            duration_seconds=round(self._timing.duration(length)[0], TIME_PLACES),
+        )
+
+    def _groups(self, name: str) -> Iterator[ExpectedGroup]:
+        by_value: dict[Json, list[Kind]] = {}
+        for kind in self.kinds:
+            by_value.setdefault(kind.values[name], []).append(kind)
+        for value, kinds in by_value.items():
+            yield ExpectedGroup(
+                value=value,  # type: ignore[arg-type] # of an axis
+                n_cells=sum(kind.n for kind in kinds),
+                usage=self._usage("likely", kinds),
+                cost_usd=_total_usd("likely", kinds),
+                low_usd=_total_usd("short", kinds),
+                high_usd=_total_usd("long", kinds),
+            )
+
+    def _paces(self) -> Iterator[ExpectedThroughput]:
+        for place, load in sum_loads(self.kinds, "likely").items():
+            target = self._timing.target(place)
+            at_targets_s = self._timing.at_targets_s(place, load)
+            yield ExpectedThroughput(
+                model=place[0],
+                region=place[1],
+                requests=load.requests,
+                tokens=load.tokens,
+                target_rpm=target.requests_per_minute,
+                target_tpm=target.tokens_per_minute,
+                seconds_at_targets=to_places(at_targets_s, TIME_PLACES),
+            )
+
+    def _budget(self, expected: Usd, high: Usd) -> SweepBudget | None:
+        most = self._base.max_cost_usd
+        if most is None:
+            return None
+        left_usd = most - self._spent_usd
+        return SweepBudget(
+            max_cost_usd=most,
+            spent_usd=round(self._spent_usd, USD_PLACES),
+            covers_expected=expected is not None and expected <= left_usd,
+            covers_high=high is not None and high <= left_usd,
+        )
+
+    def _deadline(self, expected_s: float, high_s: float) -> SweepDeadline | None:
+        deadline_s = self._base.deadline_s
+        if deadline_s is None:
+            return None
+        return SweepDeadline(
+            deadline_s=deadline_s,
+            covers_expected=expected_s <= deadline_s,
+            covers_high=high_s <= deadline_s,
+        )
+
+    def _refused(self) -> Iterator[RefusedCells]:
+        for kind in self.kinds:
+            if kind.refusal:
+                yield RefusedCells(
+                    axes=dict(kind.values),  # type: ignore[arg-type] # of axes
+                    n_cells=kind.n,
+                    error=ErrorEntry.of(kind.refusal),
+                )
+
+
+def _by_kind(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
+    """The cells that differ in their repeat alone, in their order."""
+    found: dict[str, list[Cell]] = {}
+    for cell in cells:
+        found.setdefault(key(cell.values), []).append(cell)
+    return found
+
+
+def _total_usd(length: Length, kinds: Sequence[Kind]) -> Usd:
+    return sum_usd((kind.by_length[length].costs[TOTAL], kind.n) for kind in kinds)
+
+
+def _flex(kinds: Sequence[Kind]) -> FlexSaves:
+    priced = [kind for kind in kinds if kind.at_flex_usd is not None]
+    rest = [kind for kind in kinds if kind.at_flex_usd is None]
+    amounts = [(kind.at_flex_usd, kind.n) for kind in priced]
+    amounts += [(kind.likely.costs[TOTAL], kind.n) for kind in rest]
+    return FlexSaves(
+        cost_usd=sum_usd(amounts) if priced else None,
+        unpriced=[*dict.fromkeys(kind.model for kind in rest)],
+    )
+
+
+def _end_reason(budget: SweepBudget | None, deadline: SweepDeadline | None) -> EndReason | None:
+    if budget and not budget.covers_expected:
+        return "budget"
+    return "deadline" if deadline and not deadline.covers_expected else None
+
+
+def _sources(kinds: Sequence[Kind]) -> list[PriceSource]:
+    return [*dict.fromkeys(source for kind in kinds for source in kind.likely.sources)]

@@ -1,0 +1,172 @@
+"""What a forecast run comes to in numbers, which add up over the cells of a sweep."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from socratic_bench.catalogue.price_table import PriceSource
+from socratic_bench.documents.cost import Billing, CostEntry, add_up, role_cost
+from socratic_bench.documents.dry_run import Expectation, Forecast
+from socratic_bench.documents.scalars import USD_PLACES
+from socratic_bench.documents.usage import CallUsage
+from socratic_bench.errors import BenchError
+from socratic_bench.ports import Length
+from socratic_bench.runs import Plan
+from socratic_bench.types import Json, Role
+
+FLEX = "flex"
+TOTAL = "total"
+
+Usd = float | None  # `None`: a price is not known
+Place = tuple[str, str | None]  # a model, and its region
+
+
+class Load(Struct, frozen=True):
+    """Requests and tokens that a model is sent."""
+
+    requests: int = 0
+    tokens: int = 0
+
+
+class ForecastTotals(Struct, frozen=True, kw_only=True):
+    """What a run takes if replies have one length: usage and USD by role, USD by role and model,
+    seconds, those of all its requests together, and what each model is sent.
+    """
+
+    usage: Mapping[Role, CallUsage]
+    costs: Mapping[Role, Usd]
+    by_model: Mapping[Role, Mapping[str, Usd]]
+    duration_s: float
+    requests_s: float
+    loads: Mapping[Place, Load]
+    without_caching_usd: Usd
+    sources: Sequence[PriceSource] = ()
+    is_stand_in: bool = False
+
+
+class Kind(Struct, frozen=True, kw_only=True):
+    """Cells that differ in their repeat alone: `values` of their axes, and how many there are.
+
+    `at_flex_usd`: with the model under test at the tier flex.
+    """
+
+    values: Mapping[str, Json]
+    n: int
+    model: str
+    by_length: Mapping[Length, ForecastTotals]
+    at_flex_usd: Usd
+    refusal: BenchError | None
+
+    @property
+    def likely(self) -> ForecastTotals:
+        return self.by_length["likely"]
+
+
+def reckon(values: Mapping[str, Json], n: int, plan: Plan, forecast: Forecast) -> Kind:
+    """The cells of a plan, as they are forecast."""
+    billing = Billing.of(plan.config, plan.benchmark.parts, plan.models, plan.prices)
+    likely = forecast.expected["likely"]
+    return Kind(
+        values=values,
+        n=n,
+        model=plan.config.model,
+        by_length={
+            length: _reckoned(billing, expected) for length, expected in forecast.expected.items()
+        },
+        at_flex_usd=_at_flex(plan, likely),
+        refusal=likely.refusal,
+    )
+
+
+def _reckoned(billing: Billing, expected: Expectation) -> ForecastTotals:
+    tallies = expected.tallies
+    entry = CostEntry.of(billing, tallies)
+    roles = entry.roles if entry else {}
+    costs = {role: cost.total_usd for role, cost in roles.items() if cost is not None}
+    return ForecastTotals(
+        usage={role: CallUsage.of_all([one]) for role, one in tallies.items()},
+        costs={role: costs.get(role) for role in (*tallies, TOTAL)},
+        by_model={
+            role: {model: cost.total_usd if cost else None for model, cost in made.items()}
+            for role, made in (entry.by_model if entry else {}).items()
+        },
+        duration_s=expected.duration_s,
+        requests_s=sum(call.latency_ms for calls in expected.calls.values() for call in calls)
+        / 1000,
+        loads=_loads(billing, expected),
+        without_caching_usd=entry.without_caching_usd if entry else None,
+        sources=entry.prices if entry else (),
+        is_stand_in=bool(entry and entry.stand_in),
+    )
+
+
+def _loads(billing: Billing, expected: Expectation) -> dict[Place, Load]:
+    requests: dict[Place, int] = defaultdict(int)
+    tokens: dict[Place, int] = defaultdict(int)
+    for call in (call for calls in expected.calls.values() for call in calls):
+        place = (call.model_id or "", billing.region)
+        requests[place] += 1
+        tokens[place] += call.usage.input_tokens + call.usage.output_tokens if call.usage else 0
+    return {place: Load(requests[place], tokens[place]) for place in requests}
+
+
+def _at_flex(plan: Plan, expected: Expectation) -> Usd:
+    """USD of all roles, if the model under test were asked at the tier flex."""
+    config = replace(plan.config, service_tier=FLEX, latency_profile=None)
+    billing = Billing.of(config, plan.benchmark.parts, plan.models, plan.prices)
+    tested = plan.benchmark.parts.tested
+    costs = [
+        role_cost(
+            billing,
+            role,
+            [replace(one, served_tier=None) if role == tested else one for one in calls],
+        )
+        for role, calls in expected.calls.items()
+    ]
+    total = add_up(costs)
+    return None if total is None else total.total_usd
+
+
+def sum_usd(amounts: Iterable[tuple[Usd, int]]) -> Usd:
+    """The sum of amounts, each so many times; `None` if one of them is not known."""
+    total = 0.0
+    for usd, n in amounts:
+        if usd is None:
+            return None
+        total += usd * n
+    return round(total, USD_PLACES)
+
+
+def sum_by_model(kinds: Sequence[Kind], role: Role) -> dict[str, Usd]:
+    """USD of all cells by the model that is asked in a role."""
+    made = [(kind.likely.by_model.get(role, {}), kind.n) for kind in kinds]
+    names = sorted({name for models, _ in made for name in models})
+    return {name: sum_usd((models.get(name, 0.0), n) for models, n in made) for name in names}
+
+
+def sum_usage(usages: Iterable[tuple[CallUsage, int]]) -> CallUsage:
+    """The sums, each usage so many times; `None` where a number is not known."""
+    found = [*usages]
+
+    def total(name: str) -> int | None:
+        numbers: list[int | None] = [getattr(usage, name) for usage, _ in found]
+        if None in numbers:
+            return None
+        return sum((number or 0) * n for number, (_, n) in zip(numbers, found, strict=True))
+
+    tokens = {name: total(name) for name in CallUsage.__struct_fields__ if name != "calls"}
+    return CallUsage(calls=sum(usage.calls * n for usage, n in found), **tokens)
+
+
+def sum_loads(kinds: Sequence[Kind], length: Length) -> dict[Place, Load]:
+    """What each model is sent by all cells."""
+    found: dict[Place, Load] = {}
+    for kind in kinds:
+        for place, load in kind.by_length[length].loads.items():
+            so_far = found.get(place, Load())
+            found[place] = Load(
+                so_far.requests + load.requests * kind.n, so_far.tokens + load.tokens * kind.n
+            )
+    return found

@@ -1,0 +1,208 @@
+"""The metrics of a group of cells: their means, with intervals that are clustered by sample."""
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from math import fsum, isfinite
+
+from msgspec import Struct
+
+from socratic_bench.documents.estimates import Mean, RunGroup, TwoGroups, Variance
+from socratic_bench.documents.scalars import FIGURE_PLACES, to_places
+from socratic_bench.documents.sweep import CellRow
+from socratic_bench.ports import MetricInfo
+from socratic_bench.statistics.bootstrap import in_fixed_order
+from socratic_bench.statistics.bootstrap_t import Method, mean_interval
+from socratic_bench.statistics.clusters import Clusters, clustered, parts
+from socratic_bench.statistics.intervals import (
+    Interval,
+    Make,
+    runs_to_halve,
+    t_interval,
+    wilson_interval,
+)
+from socratic_bench.statistics.mixture import mixture
+from socratic_bench.studies.sweep.grid import Grid
+from socratic_bench.types import counted
+
+# Of a metric's range: groups of runs that are closer are no danger to its mean.
+LEAST_APART = 0.2
+# What differs in the runs of a sample beside the repeat: how they began, and all else.
+Kind = tuple[Hashable, Hashable]
+# By sample, then by kind: a metric's values.
+Split = Mapping[Hashable, Mapping[Kind, list[float]]]
+
+
+class Means(Struct, frozen=True, kw_only=True):
+    """How means are made: `cluster_axes` say which cells are alike, and `sample_axes` of which
+    sample each is; `metrics` is what is known of each metric, `method` how intervals are made:
+    `None`, without the extra `stats`, not at all.
+    """
+
+    cluster_axes: tuple[str, ...]
+    sample_axes: tuple[str, ...]
+    metrics: Mapping[str, MetricInfo]
+    method: Method | None
+
+    @classmethod
+    def of(
+        cls, grid: Grid, metrics: Iterable[MetricInfo], *, method: Method | None = None
+    ) -> "Means":
+        by_name = {one.name: one for one in metrics}
+        return cls(
+            cluster_axes=grid.cluster_axes,
+            sample_axes=grid.sample_axes,
+            metrics=by_name,
+            method=method,
+        )
+
+    def over(self, rows: Sequence[CellRow]) -> dict[str, Mean]:
+        """Each metric over the cells in which it is known; null where there are none."""
+        names = dict.fromkeys((*self.metrics, *(name for row in rows for name in row.metrics)))
+        return {name: self._mean(name, rows) for name in names}
+
+    def sample_of(self, row: CellRow) -> tuple[object, ...]:
+        """What its cell is clustered by."""
+        return tuple(row.axes[axis] for axis in self.cluster_axes)
+
+    def _mean(self, name: str, rows: Sequence[CellRow]) -> Mean:
+        judge = judge_part(
+            row.judge_variance.get(name) for row in rows if row.metrics.get(name) is not None
+        )
+        # Rows of an index that does not tell parts stand for whole runs, and so do all beside them.
+        has_parts = all(row.parts is not None for row in rows)
+        split = self._split(name, rows, has_parts=has_parts)
+        is_of_parts = has_parts and any(name in (row.parts or {}) for row in rows)
+        return mean_of(self.metrics.get(name), split, self.method, judge, is_of_parts=is_of_parts)
+
+    def _split(self, name: str, rows: Sequence[CellRow], *, has_parts: bool) -> Split:
+        found: dict[Hashable, dict[Kind, list[float]]] = {}
+        for row in rows:
+            others = (axis for axis in row.axes if axis not in self.sample_axes)
+            began = tuple(row.axes[axis] for axis in self.sample_axes)
+            kind = (began, tuple(row.axes[axis] for axis in others))
+            for cluster, value in self._values(name, row, has_parts=has_parts):
+                found.setdefault(cluster, {}).setdefault(kind, []).append(value)
+        return found
+
+    def _values(
+        self, name: str, row: CellRow, *, has_parts: bool
+    ) -> Iterator[tuple[Hashable, float]]:
+        """A metric where it is known, by what it is clustered by, as `compare` has it."""
+        sample, value = self.sample_of(row), row.metrics.get(name)
+        if has_parts and (parts := (row.parts or {}).get(name)):
+            yield from (((sample, part), one) for part, one in parts.items())
+        elif value is not None:
+            yield sample, value
+
+
+def mean_of(
+    metric: MetricInfo | None,
+    split: Split,
+    method: Method | None,
+    judge: float | None = None,
+    *,
+    is_of_parts: bool = False,
+) -> Mean:
+    """Over all values; without a `method` there are no intervals. `judge` is the judge's part of
+    the variance, if it is known. Values that are of parts of runs tell nothing of further runs, nor
+    of groups of them.
+    """
+    if not split:
+        return Mean(mean=None, n=0)
+    clusters = in_fixed_order([_flat(kinds.values()) for kinds in split.values()])
+    found = clustered(clusters)
+    interval = interval_of(metric, clusters, method) if method else None
+    return Mean(
+        mean=round(found.mean, FIGURE_PLACES),
+        n=found.n,
+        n_clusters=found.n_clusters,
+        scope="samples like these" if interval else "these samples",
+        low=round(interval.low, FIGURE_PLACES) if interval else None,
+        high=round(interval.high, FIGURE_PLACES) if interval else None,
+        variance=_variance(split, judge),
+        runs_to_halve=None if is_of_parts or not interval else runs_to_halve(found, _plain(metric)),
+        two_groups=None if is_of_parts else two_groups(metric, split),
+    )
+
+
+def interval_of(metric: MetricInfo | None, clusters: Clusters, method: Method) -> Interval | None:
+    """Within the bounds of the metric; of a rate it is Wilson's, whatever the method is. `None`
+    where there is no limit. Raises `ImportError` without scipy.
+    """
+    is_rate = metric is not None and metric.is_rate
+    found = wilson_interval(clustered(clusters)) if is_rate else mean_interval(clusters, method)
+    if found is None:
+        return None
+    low = found.low if metric is None or metric.low is None else max(metric.low, found.low)
+    high = found.high if metric is None or metric.high is None else min(metric.high, found.high)
+    return Interval(low, high) if isfinite(low) and isfinite(high) else None
+
+
+def _plain(metric: MetricInfo | None) -> Make:
+    """What makes its interval without draws."""
+    return wilson_interval if metric is not None and metric.is_rate else t_interval
+
+
+def two_groups(metric: MetricInfo | None, split: Split) -> TwoGroups | None:
+    """Of a bounded metric, the groups in which runs that were played alike lie, if they do; of
+    several such the first that has them. A rate that is 0 or 1 in each run is what Wilson's is made
+    for.
+    """
+    if metric is None or metric.low is None or metric.high is None:
+        return None
+    least = LEAST_APART * (metric.high - metric.low)
+    for clusters in _played_alike(split).values():
+        values = _flat(clusters)
+        if metric.is_rate and {*values} <= {0.0, 1.0}:
+            continue
+        if found := mixture(values, len(clusters), least):
+            return TwoGroups(
+                lower=RunGroup(n=found.n_low, mean=round(found.mean_low, FIGURE_PLACES)),
+                higher=RunGroup(n=found.n_high, mean=round(found.mean_high, FIGURE_PLACES)),
+            )
+    return None
+
+
+def danger(name: str, metric: str, found: TwoGroups | None) -> Iterator[str]:
+    """What readers should know of a mean whose runs lie in two groups; nothing of others."""
+    if found:
+        lower, higher = found.lower, found.higher
+        yield (
+            f"{name}: {metric} is near {lower.mean:.1f} in {lower.n} and near {higher.mean:.1f} in "
+            f"{higher.n} of {counted(lower.n + higher.n, 'run')}: its mean and interval hide that. "
+            "More samples tell how often each comes."
+        )
+
+
+def _played_alike(split: Split) -> Mapping[Hashable, Clusters]:
+    """By sample, the values that differ in nothing but how runs began and in the repeat."""
+    found: dict[Hashable, list[list[float]]] = {}
+    for of_sample in split.values():
+        mine: dict[Hashable, list[float]] = {}
+        for (_, kind), values in of_sample.items():
+            mine.setdefault(kind, []).extend(values)
+        for kind, values in mine.items():
+            found.setdefault(kind, []).append(values)
+    return found
+
+
+def judge_part(variances: Iterable[float | None]) -> float | None:
+    """The judge's part of the variance of single runs: the mean over runs, if all tell it."""
+    known = [*variances]
+    told = [one for one in known if one is not None]
+    return fsum(told) / len(told) if told and len(told) == len(known) else None
+
+
+def _variance(split: Split, judge: float | None) -> Variance | None:
+    """Repeats differ by the judge, too: what it adds is taken from their part."""
+    found = parts([[*kinds.values()] for kinds in split.values()])
+    if found is None:
+        return None
+    return Variance(
+        sample=round(found.between, FIGURE_PLACES),
+        repeat=round(max(0.0, found.within - (judge or 0.0)), FIGURE_PLACES),
+        judge=to_places(judge, FIGURE_PLACES),
+    )
+
+
+def _flat(lists: Iterable[Sequence[float]]) -> list[float]:
+    return [value for values in lists for value in values]

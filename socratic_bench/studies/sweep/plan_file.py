@@ -1,0 +1,249 @@
+"""Reads PLAN.toml: a sweep's flags as keys of a file, and settings of single models."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
+
+from socratic_bench.benchmarks import RunConfig
+from socratic_bench.catalogue.price_table import PriceSource, PriceTable, builtin_prices
+from socratic_bench.converting import kind_of
+from socratic_bench.documents.sweep_plan import MODELS, ModelPlan, PlanKey, key_name, plan_keys
+from socratic_bench.errors import MOST_SHOWN, Problem, UsageError
+from socratic_bench.settings import S3, Reader, Sources, read_bounded, table
+from socratic_bench.settings.reader import Flags
+from socratic_bench.settings.toml_file import UnreadableTomlError, parse_toml
+from socratic_bench.studies.sweep.plan_models import TARGETS, Models, read_models
+from socratic_bench.studies.sweep.plan_words import (
+    MOST_VALUES,
+    WANTED,
+    Json,
+    is_number,
+    meant,
+    named,
+    unknown,
+)
+from socratic_bench.studies.sweep.settings import SweepSettings
+
+KINDS = (RunConfig, SweepSettings)
+# What a plan says of itself, as documents do.
+ABOUT = {"kind": "sweep_plan", "schema_version": 1}
+
+Words = str | list[str] | bool
+
+
+class PlanFile(Struct, frozen=True, kw_only=True):
+    """What a plan asks for: `flags` as the command has them, files in them as paths from the
+    working folder, and `models`, whose ids and targets stand in `flags`, too; `ids` are also those
+    of models that it tells something wrong of. `name` is the file's.
+
+    What is wrong in it stands in `mistakes` alone; `misread` are the settings, by field, of which
+    it gives no value that can be used, with their flags.
+    """
+
+    name: str
+    flags: Flags
+    models: tuple[ModelPlan, ...] = ()
+    ids: tuple[str, ...] = ()
+    mistakes: tuple[Problem, ...] = ()
+    misread: Mapping[str, str] = {}
+
+    @property
+    def by_model(self) -> Mapping[str, Mapping[str, str]]:
+        """By its id, the settings that a run of a model has of its own."""
+        names = ("region", "service_tier")
+        return {
+            one.id: {name: own for name in names if (own := getattr(one, name)) is not None}
+            for one in self.models
+        }
+
+    def prices(self, below: PriceTable | None = None) -> PriceTable | None:
+        """Those of its models over others, or the built-in ones; as `below` if it has none."""
+        given = {one.id: to_builtins(one)["prices"] for one in self.models}
+        rows = {model: row for model, row in given.items() if row is not None}
+        if not rows:
+            return below
+        source = PriceSource(self.name, None, None)
+        return PriceTable(models=rows, source=source, below=below or builtin_prices())
+
+
+NO_PLAN = PlanFile(name="", flags={})
+
+
+def read_plan_file(path: Path | str) -> PlanFile:
+    """The plan in a file, with every mistake that is one by itself: those of several settings
+    together are found when the sweep's cells are prepared, and all are told at once. Raises
+    `UsageError` if none of it can be read.
+    """
+    try:
+        found = parse_toml(read_bounded(path))
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise UsageError([_told(path, f"it cannot be read: {why}.")]) from error
+    except UnreadableTomlError as error:
+        raise UsageError([_told(path, f"{error}.")]) from error
+    reader = _PlanReader(Path(path))
+    plan = reader.read(found)
+    mistakes = [_told(path, mistake) for mistake in reader.mistakes]
+    return replace(plan, mistakes=tuple(mistakes), misread=reader.misread)
+
+
+def _told(path: Path | str, mistake: str) -> Problem:
+    return Problem("{mistake}", (("path", path), ("mistake", mistake)), "{path}")
+
+
+class _PlanReader:
+    """Reads the parsed file; `mistakes` collects what is wrong, each with its place in the file,
+    and `misread` what was to be given there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.mistakes: list[str] = []
+        self.misread: dict[str, str] = {}
+        self._path = path
+        self._keys = plan_keys(KINDS)
+
+    def read(self, found: Mapping[str, Json]) -> PlanFile:
+        values, self.mistakes = named(found)
+        flags: dict[str, Words] = {}
+        read = Models()
+        for word, value in values.items():
+            if word == MODELS:
+                read = self._models(value)
+                flags[MODELS] = [one.id for one in read.models]
+            elif word in ABOUT:
+                if value != ABOUT[word] or isinstance(value, bool):
+                    self.mistakes.append(f"{word}: must be {ABOUT[word]!r}, not {value!r}.")
+            elif key := self._keys.get(word):
+                if words := self._words(key, value):
+                    flags[key.flag] = words
+            else:
+                self._unknown(word)
+        flags |= self._targets(flags, read.models)
+        return PlanFile(name=str(self._path), flags=flags, models=read.models, ids=read.ids)
+
+    def _models(self, value: Json) -> Models:
+        read = read_models(value, self._keys)
+        self.mistakes += read.mistakes
+        if not read.models:
+            self._misread([MODELS])
+        if read.mistakes and isinstance(value, list):  # a key below a table is the table's
+            below = (word for row in value if isinstance(row, dict) for word in row)
+            self._misread({key_name(word) for word in below} - {*ModelPlan.__struct_fields__})
+        return read
+
+    def _unknown(self, word: str) -> None:
+        known = [*self._keys, MODELS, *ABOUT]
+        if len(self.mistakes) < MOST_SHOWN:
+            self._misread(meant(word, known))
+        self.mistakes.append(unknown(word, known, n_told=len(self.mistakes)))
+
+    def _misread(self, words: Iterable[str]) -> None:
+        """Note what the keys would have given: that it is missing is no other mistake."""
+        for word in words:
+            if word == MODELS:
+                self.misread["model"] = MODELS
+            elif key := self._keys.get(word):
+                self.misread[key.setting.name] = key.flag
+
+    def _targets(
+        self, flags: Mapping[str, Words], models: Sequence[ModelPlan]
+    ) -> Iterator[tuple[str, Words]]:
+        """The flags of targets, with those of single models."""
+        for name in TARGETS:
+            flag = name.replace("_", "-")
+            given = flags.get(flag, [])
+            words = [*given] if isinstance(given, list) else []
+            others = {word.rpartition("=")[0] for word in words}
+            own = {one.id: getattr(one, name) for one in models}
+            for model in (model for model, target in own.items() if target is not None):
+                if model in others:
+                    self.mistakes.append(f"{name}: names {model!r}, which has its own: keep one.")
+                    continue
+                words.append(f"{model}={own[model]}")
+            if words:
+                yield flag, words
+
+    def _words(self, key: PlanKey, value: Json) -> Words | None:
+        """What the flag of the key takes; `None` if it is as if it were not given, or a mistake."""
+        values = value if key.is_many and isinstance(value, list) else [value]
+        mistakes = [*_mistakes(key, values)]
+        self.mistakes += dict.fromkeys(mistakes)
+        if mistakes:
+            self._misread([key.name])
+            return None
+        if key.kind is bool:
+            return True if value else None
+        words = [self._from_here(key, str(one)) for one in values]
+        is_one = not key.is_many or (key.setting.is_usually_one and len(words) == 1)
+        return words[0] if is_one else words
+
+    def _from_here(self, key: PlanKey, word: str) -> str:
+        """Files are looked for beside the plan."""
+        is_here = key.setting.setting.is_file and not word.startswith(S3)
+        return str(self._path.parent / word) if is_here else word
+
+
+def _mistakes(key: PlanKey, values: Sequence[Json]) -> Iterator[str]:
+    """What is wrong with the values of a key: all of the wrong type, or else each by itself."""
+    if not values:
+        yield f"{key.name}: the list is empty: name one at least."
+    if len(values) > MOST_VALUES:
+        yield f"{key.name}: {len(values)} values are given; at most {MOST_VALUES} are taken."
+        return
+    wrong = [value for value in values if not _is_typed(key, value)]
+    many = ", or a list of such" if key.is_many else ""
+    for value in wrong:
+        yield f"{key.name}: must be {WANTED[key.kind]}{many}, not {kind_of(value)}."
+    if wrong or key.kind is bool:
+        return
+    words = [str(value) for value in values]
+    if key.switch:
+        for word in (word for word in words if key.choices and word not in key.choices):
+            yield f"{key.name} is {word!r}, but must be one of {', '.join(key.choices)}."
+        return
+    yield from (problem.told(lambda _: key.name) for problem in _problems(key, words))
+
+
+def _is_typed(key: PlanKey, value: Json) -> bool:
+    if key.kind is bool:
+        return isinstance(value, bool)
+    if is_number(value) and (key.kind is float or key.takes_numbers):
+        return True
+    return isinstance(value, key.kind) and not isinstance(value, bool)
+
+
+def _problems(key: PlanKey, words: Sequence[str]) -> Iterator[Problem]:
+    """What is wrong with the words of a setting, as the table of settings has it."""
+    one = key.setting
+    if key.is_axis and one.setting.expand:
+        yield from _problems_expanding(words, one.setting.expand)
+        return
+    kind = next(kind for kind in KINDS if table(kind).get(one.name) == one)
+    given: Sequence[str | Sequence[str]] = [words] if one.is_repeatable else words
+    for said in given:
+        reader = Reader(kind, _sources({one.flag or "": said}))
+        value = reader.read(one.name)
+        yield from reader.problems
+        if not reader.problems and (problem := one.problem(value)):
+            yield problem
+
+
+def _problems_expanding(words: Sequence[str], expand: Callable[[str], object]) -> Iterator[Problem]:
+    for word in words:
+        try:
+            expand(word)
+        except UsageError as error:
+            yield from (said for said in error.said if isinstance(said, Problem))
+
+
+def _sources(flags: Flags) -> Sources:
+    """Flags alone."""
+    return Sources(
+        flags=flags,
+        environ={},
+        read_stdin=lambda _: b"",
+        profile_region=lambda: None,
+        offline_models=tuple,
+    )

@@ -1,0 +1,298 @@
+"""A sweep from its beginning to its end: what is to be played, playing it, and what it came to."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from functools import partial
+from tempfile import TemporaryDirectory
+
+from msgspec import Struct
+from msgspec.structs import replace
+from ulid import ULID
+
+from socratic_bench.benchmarks import load_benchmark
+from socratic_bench.documents.sweep import CellRow, SweepFile
+from socratic_bench.documents.throughput import ModelThroughput
+from socratic_bench.errors import BenchError, Problem
+from socratic_bench.models.cancel_token import CancelToken, in_time
+from socratic_bench.models.rate_targets import SentRequest
+from socratic_bench.ports import Benchmark
+from socratic_bench.runs.clock import utc_now
+from socratic_bench.runs.plan import draw_seed
+from socratic_bench.storage.listing import ListedStores
+from socratic_bench.studies.sweep.control import CellJob, SweepControl
+from socratic_bench.studies.sweep.earlier import begun_earlier, gated_anew, known_rows, left
+from socratic_bench.studies.sweep.engine import SweepEngine
+from socratic_bench.studies.sweep.grid import Cell, Grid, run_id
+from socratic_bench.studies.sweep.index import CellIndex
+from socratic_bench.studies.sweep.last_minute import recently_ended, sent_requests, with_look
+from socratic_bench.studies.sweep.preflight import Preflight
+from socratic_bench.studies.sweep.request import SweepRequest
+from socratic_bench.studies.sweep.shared import Shared, ask_of_all
+from socratic_bench.studies.sweep.state import SweepDisplay, SweepState
+from socratic_bench.studies.sweep.under_way import counted, journals_of, recounted
+from socratic_bench.version import VERSION
+
+GO_ON = Problem.of("Go on with the same command and {resume}.")
+
+
+class SweepResult(Struct, frozen=True, kw_only=True):
+    """How a sweep went: `cells` in the order in which they are played, and the rows of those that
+    have ended, by key. `error` is what ended it early, `pace` how fast each model was asked,
+    `spent_usd` what all of it has cost at most, `None` without a budget.
+    """
+
+    asked: SweepRequest
+    benchmark: Benchmark
+    begun: SweepFile
+    cells: tuple[Cell, ...]
+    rows: Mapping[str, CellRow]
+    error: BenchError | None
+    indices: tuple[CellIndex | None, CellIndex | None]
+    pace: tuple[ModelThroughput, ...]
+    spent_usd: float | None
+    notices: tuple[str, ...]
+    started_at: datetime
+    completed_at: datetime
+    duration_s: float
+
+
+def perform_sweep(
+    asked: SweepRequest,
+    *,
+    display: SweepDisplay,
+    cancel_token: CancelToken,
+    now: Callable[[], datetime] = utc_now,
+    call: Callable[[str], str] = str,
+    called: threading.Event | None = None,
+) -> SweepResult:
+    """Play all that is missing of a sweep. Raises `UsageError` if it cannot begin or go on.
+
+    What is told of cells calls settings as `call` does, which is a function of a module. `called`
+    is set as the first call of all begins, or none will.
+    """
+    called = called or threading.Event()
+    try:
+        return _SweepProcess(asked, display, cancel_token, now, call, called).result()
+    finally:
+        called.set()
+
+
+class _SweepProcess:
+    """One sweep in one process."""
+
+    def __init__(
+        self,
+        asked: SweepRequest,
+        display: SweepDisplay,
+        cancel_token: CancelToken,
+        now: Callable[[], datetime],
+        call: Callable[[str], str],
+        called: threading.Event,
+    ) -> None:
+        self._asked = asked
+        self._settings = asked.settings
+        self._display = display
+        self._token = cancel_token
+        self._now = now
+        self._call = call
+        self._called = called
+        self._notices: list[str] = []
+        self._pace: tuple[ModelThroughput, ...] = ()
+        self._spent_usd: float | None = None
+        self._sent: Sequence[SentRequest] = ()
+        config = asked.grid.base
+        self._stores = in_time(lambda: ListedStores(config, cancel_token.sleep), cancel_token)
+        self._benchmark = load_benchmark(asked.grid.base.benchmark)
+
+    def result(self) -> SweepResult:
+        started_at, began_s = self._now(), self._token.monotonic_s()
+        deadline_s = self._asked.grid.base.deadline_s
+        self._token.start_deadline(deadline_s, self._benchmark.shorter)
+        begun = in_time(lambda: self._begun(started_at), self._token)
+        grid = replace(self._asked.grid, base=replace(self._asked.grid.base, seed=begun.seed))
+        cells = grid.cells()
+        indices = [CellIndex(store, begun.sweep_id, self._notice) for store in self._stores.all]
+        refusal = f"{begun.sweep_id} is being played by another process."
+        with self._stores.alone(f"sweeps/{begun.sweep_id}/lock", refusal):
+            known = in_time(lambda: self._known_rows(begun, cells, indices), self._token)
+            rows = {cell.key: known[cell.key] for cell in cells if cell.key in known}
+            lately = [*recently_ended(known.values(), started_at)]
+            error = self._played(begun, grid, cells, rows, indices, lately)
+        in_folder = indices[0] if self._stores.folder else None
+        in_bucket = indices[-1] if self._stores.bucket else None
+        return SweepResult(
+            asked=replace(self._asked, grid=grid),
+            benchmark=self._benchmark,
+            begun=begun,
+            cells=cells,
+            rows=rows,
+            error=error and _told(error, is_whole=len(rows) == len(cells)),
+            indices=(in_folder, in_bucket),
+            pace=self._pace,
+            spent_usd=self._spent_usd,
+            notices=tuple(self._notices),
+            started_at=started_at,
+            completed_at=self._now(),
+            duration_s=self._token.monotonic_s() - began_s,
+        )
+
+    def _begun(self, started_at: datetime) -> SweepFile:
+        """The sweep that goes on, or a new one."""
+        if self._settings.resume:
+            if begun := begun_earlier(self._asked.grid, self._stores.all):
+                return begun
+            self._notice("There is no sweep of this command line to go on with: a new one begins.")
+        seed = self._asked.grid.base.seed
+        return SweepFile(
+            sweep_id=f"sweep-{ULID()}",
+            benchmark=self._benchmark.name,
+            identity=self._asked.grid.identity(),
+            seed=draw_seed() if seed is None else seed,
+            started_at=started_at.isoformat(),
+            runner_version=VERSION,
+        )
+
+    def _known_rows(
+        self, begun: SweepFile, cells: Sequence[Cell], indices: Sequence[CellIndex]
+    ) -> dict[str, CellRow]:
+        """How cells of the sweep ended earlier, these and others."""
+        for index in indices:
+            index.begin(begun)
+        if not self._settings.resume:
+            return {}
+        stores = self._stores.all
+        rows = known_rows(begun, cells, indices, stores, self._benchmark)
+        return {**rows, **gated_anew(begun, rows, stores, self._asked.grid.base)}
+
+    def _played(
+        self,
+        begun: SweepFile,
+        grid: Grid,
+        cells: Sequence[Cell],
+        rows: dict[str, CellRow],
+        indices: Sequence[CellIndex],
+        lately: Sequence[str],
+    ) -> BenchError | None:
+        missing = left(cells, rows, self._settings)
+        state = SweepState(cells, rows.values(), self._token.monotonic_s)
+        for cell in missing:
+            if cell.key in rows:
+                state.again(rows.pop(cell.key))
+        begun_jobs = self._jobs(begun, grid, missing, lately)
+        jobs = begun_jobs[: self._settings.limit]
+        self._display.begin(begun.sweep_id, state)
+
+        def keep(row: CellRow) -> None:
+            rows[row.cell] = row
+            for index in indices:
+                index.add(row)
+            if row.status != "completed":
+                self._display.failed(row)
+
+        control = SweepControl(jobs, state, keep, self._token)
+        spent_usd = sum(row.cost_usd or 0.0 for row in rows.values())
+        spent_usd += sum(job.counted_usd for job in begun_jobs)
+        self._spent_usd = None if grid.base.max_cost_usd is None else spent_usd
+        try:
+            if jobs:
+                self._pace = self._play(control, grid, n_jobs=len(jobs), spent_usd=spent_usd)
+        finally:
+            for index in indices:
+                index.flush()
+            self._display.end()
+        return control.error
+
+    def _jobs(
+        self, begun: SweepFile, grid: Grid, missing: Sequence[Cell], lately: Sequence[str]
+    ) -> Sequence[CellJob]:
+        """The missing cells, with what each has cost so far if a budget has to know; what they, and
+        those that ended lately, have sent is kept for the targets.
+        """
+        ids = {run_id(begun, cell): cell for cell in missing}
+        jobs = [CellJob(cell=cell, run_id=name) for name, cell in ids.items()]
+        has_budget, has_targets = grid.base.max_cost_usd is not None, bool(self._asked.targets())
+        if not (jobs and self._settings.resume and (has_budget or has_targets)):
+            return jobs
+        wanted = [*ids, *(lately if has_targets else ())]
+        journals = in_time(lambda: journals_of(wanted, self._stores.all), self._token)
+        self._sent = with_look(sent_requests(journals.values()), self._asked) if has_targets else ()
+        return counted(jobs, grid, journals, self._asked.price_tables) if has_budget else jobs
+
+    def _play(
+        self, control: SweepControl, grid: Grid, *, n_jobs: int, spent_usd: float
+    ) -> tuple[ModelThroughput, ...]:
+        """In this process, or in others of its own; how fast each model was asked."""
+        with ExitStack() as stack:
+            is_many = self._settings.processes > 1
+            folder = stack.enter_context(TemporaryDirectory(prefix="sweep-")) if is_many else None
+            shared = self._shared(folder)
+            targets = stack.enter_context(shared.rate_targets(self._token.monotonic_s))
+            targets.remember(self._sent, self._now())
+            # Other processes have services of their own: one connection is for the look alone.
+            most = self._settings.max_connections
+            own, others = (1, max(1, most - 1)) if is_many else (most, 0)
+            services = stack.enter_context(
+                shared.services(targets, self._token.monotonic_s, self._notice, own)
+            )
+            if services.spending:
+                services.spending.add(spent_usd)
+            look = Preflight(
+                asked=self._asked, tested=control.models, notice=self._notice, call=self._call
+            )
+            stack.enter_context(look.over(services, self._token, self._called))
+            if is_many:
+                from socratic_bench.studies.sweep.workers import ProcessPool
+
+                self._called.set()
+                ProcessPool(
+                    control=control,
+                    grid=grid,
+                    shared=shared,
+                    n_processes=self._settings.processes,
+                    n_connections=others,
+                    at_once=min(others, n_jobs),
+                    notice=self._notice,
+                    recounted=partial(
+                        recounted,
+                        grid=grid,
+                        stores=self._stores.all,
+                        price_tables=self._asked.price_tables,
+                    ),
+                ).play(self._token)
+                ask_of_all(targets, grid, self._benchmark)
+            else:
+                engine = SweepEngine(
+                    services=services,
+                    grid=grid,
+                    benchmark=self._benchmark,
+                    listener=control,
+                    call=self._call,
+                    called=self._called,
+                )
+                engine.play(control.take, min(most, n_jobs), self._token)
+            if services.spending:
+                self._spent_usd = services.spending.most_usd
+            return targets.report()
+
+    def _shared(self, folder: str | None) -> Shared:
+        return Shared(
+            price_tables=self._asked.price_tables(),
+            targets=self._asked.targets(),
+            stall_s=self._settings.stall_min * 60,
+            limit_usd=self._asked.grid.base.max_cost_usd,
+            folder=folder,
+            call=self._call,
+        )
+
+    def _notice(self, text: str) -> None:
+        self._notices.append(text)
+        self._display.notice(text)
+
+
+def _told(error: BenchError, *, is_whole: bool) -> BenchError:
+    """What ended the sweep, with how to go on with it."""
+    told = error.copied()
+    told.hints = error.hints if is_whole else (*error.hints, GO_ON)
+    return told

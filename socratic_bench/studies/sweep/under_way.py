@@ -1,0 +1,96 @@
+"""What cells that earlier processes began, and did not end, have cost so far."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from itertools import chain
+
+import msgspec
+from msgspec.structs import replace
+
+from socratic_bench.catalogue.price_table import PriceTable
+from socratic_bench.errors import ArtifactError, BenchError
+from socratic_bench.journal import ReplayLog
+from socratic_bench.journal.replicated_journal import distinct
+from socratic_bench.runs import prepare
+from socratic_bench.runs.budgets import budget_of, earlier_usd
+from socratic_bench.runs.plan import Plan
+from socratic_bench.storage.keys import RunKeys
+from socratic_bench.storage.listing import ListedBucket, ListedStore
+from socratic_bench.store_ports import Entry
+from socratic_bench.studies.sweep.control import CellJob
+from socratic_bench.studies.sweep.grid import Grid
+
+READERS = 16
+
+
+def journals_of(run_ids: Iterable[str], stores: Sequence[ListedStore]) -> dict[str, list[Entry]]:
+    """What the journals of these runs hold, by id, of those that have begun."""
+    ids = [*run_ids]
+    with ThreadPoolExecutor(READERS, thread_name_prefix="under-way") as pool:
+        read = [pool.map(partial(journal_entries, store), ids) for store in stores]
+        found = [[*distinct([*chain(*of_run)]).values()] for of_run in zip(*read, strict=True)]
+    return {run_id: entries for run_id, entries in zip(ids, found, strict=True) if entries}
+
+
+def counted(
+    jobs: Sequence[CellJob],
+    grid: Grid,
+    journals: Mapping[str, Sequence[Entry]],
+    price_tables: Callable[[], dict[str, PriceTable]],
+) -> list[CellJob]:
+    """The same jobs, each with what its run's journal tells that it has cost, in USD at most.
+
+    A run whose journal cannot be read says so itself once it is to go on.
+    """
+    tables = price_tables()
+    return [
+        _counted(job, grid, journals[job.run_id], tables) if job.run_id in journals else job
+        for job in jobs
+    ]
+
+
+def recounted(
+    job: CellJob,
+    *,
+    grid: Grid,
+    stores: Sequence[ListedStore],
+    price_tables: Callable[[], dict[str, PriceTable]],
+) -> CellJob:
+    """The job of a process that is gone, with what it has cost by now, if a budget has to know."""
+    if grid.base.max_cost_usd is None:
+        return job
+    journals: dict[str, list[Entry]] = {}
+    with suppress(ArtifactError):  # else it counts twice as it goes on, which is the safe side
+        journals = journals_of([job.run_id], stores)
+    return counted([replace(job, counted_usd=0.0)], grid, journals, price_tables)[0]
+
+
+def _counted(
+    job: CellJob, grid: Grid, entries: Sequence[Entry], price_tables: dict[str, PriceTable]
+) -> CellJob:
+    with suppress(BenchError):
+        plan = prepare(grid.config(job.cell), price_tables=price_tables)
+        return replace(job, counted_usd=_cost_usd(plan, ReplayLog(entries)))
+    return job
+
+
+def _cost_usd(plan: Plan, replay_log: ReplayLog) -> float:
+    return earlier_usd(budget_of(plan, None, lambda _: None), plan, replay_log)
+
+
+def journal_entries(store: ListedStore, run_id: str) -> list[Entry]:
+    """Of a run's journal: one file in a folder, and an object an entry in a bucket."""
+    keys = RunKeys(run_id)
+    if not isinstance(store, ListedBucket):
+        return [*_read((store.get(keys.journal_file) or b"").splitlines())]
+    names = sorted(key for key in store.keys(keys.journal) if key != keys.lease)
+    links = _read(store.get(name) or b"" for name in names)
+    return [entry for link in links if isinstance(entry := link.get("entry"), dict)]
+
+
+def _read(lines: Iterable[bytes]) -> Iterator[Entry]:
+    for line in lines:
+        with suppress(msgspec.DecodeError):  # the last one, of a process that was killed
+            yield msgspec.json.decode(line, type=dict)
