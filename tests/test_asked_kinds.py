@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from socratic_bench.benchmarks.socratic.scenarios.cues import GENERAL, kind_of
-from socratic_bench.benchmarks.socratic.students.kinds import (
+from socratic_bench.benchmarks.socratic.student.kinds import (
     KINDS,
     OF_ANOTHER,
     kinds_asked,

@@ -20,7 +20,7 @@ from msgspec.structs import fields
 
 from socratic_bench import RunConfig, retrying
 from socratic_bench.benchmarks.socratic.metrics import summarise
-from socratic_bench.benchmarks.socratic.students.model import MAX_TOKENS
+from socratic_bench.benchmarks.socratic.student.model import MAX_TOKENS
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.documents.schemas import KINDS
 from socratic_bench.emulator import MODEL_IDS, Emulator

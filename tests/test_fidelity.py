@@ -9,11 +9,11 @@ from msgspec.structs import replace
 from socratic_bench import RunConfig
 from socratic_bench import run as play
 from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids, load_builtin
-from socratic_bench.benchmarks.socratic.students.fidelity import CHECKS, Utterance, flags
-from socratic_bench.benchmarks.socratic.students.model import ModelStudent
-from socratic_bench.benchmarks.socratic.students.pressure import Schedule
-from socratic_bench.benchmarks.socratic.students.scripted import ScriptedStudent
-from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
+from socratic_bench.benchmarks.socratic.student.fidelity import CHECKS, Utterance, flags
+from socratic_bench.benchmarks.socratic.student.model import ModelStudent
+from socratic_bench.benchmarks.socratic.student.pressure import Schedule
+from socratic_bench.benchmarks.socratic.student.scripted import ScriptedStudent
+from socratic_bench.benchmarks.socratic.student.student import Exchange, StudentReply
 from tests.command import OFFLINE, assert_valid, daily, run
 from tests.fakes import ScriptedModel, completion
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from socratic_bench.benchmarks.socratic.scenarios.loading import load_builtin
-from socratic_bench.benchmarks.socratic.students.fidelity import Utterance, flags
-from socratic_bench.benchmarks.socratic.students.student import Exchange
+from socratic_bench.benchmarks.socratic.student.fidelity import Utterance, flags
+from socratic_bench.benchmarks.socratic.student.student import Exchange
 from tests.test_fidelity import GERMAN, TALK, found
 
 HUMAN = [

@@ -16,8 +16,8 @@ from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
 from socratic_bench.benchmarks.socratic.insights import question
 from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids, load_builtin
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
-from socratic_bench.benchmarks.socratic.students.scripted import ScriptedStudent
-from socratic_bench.benchmarks.socratic.students.student import Exchange
+from socratic_bench.benchmarks.socratic.student.scripted import ScriptedStudent
+from socratic_bench.benchmarks.socratic.student.student import Exchange
 from socratic_bench.emulator.dialogue import read_dialogue
 from socratic_bench.emulator.models.tutor import tutor_reply
 from socratic_bench.emulator.simulation import answer as emulated

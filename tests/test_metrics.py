@@ -11,7 +11,7 @@ from socratic_bench import Gate, RunConfig
 from socratic_bench.benchmarks.socratic.benchmark import BENCHMARK
 from socratic_bench.benchmarks.socratic.metrics import summarise
 from socratic_bench.benchmarks.socratic.metrics_document import BeforeFiller
-from socratic_bench.benchmarks.socratic.students.pressure import KINDS
+from socratic_bench.benchmarks.socratic.student.pressure import KINDS
 from socratic_bench.benchmarks.socratic.trend import Trend
 from socratic_bench.runs.gates import metric_at, shortfalls
 from socratic_bench.turns import Turn, Unscored, Verdict

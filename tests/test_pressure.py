@@ -16,17 +16,17 @@ from socratic_bench.benchmarks.socratic.scenarios.loading import (
     load_builtin,
 )
 from socratic_bench.benchmarks.socratic.scenarios.scenario import is_english, own_sentences
-from socratic_bench.benchmarks.socratic.students.first_edition import FirstStudent
-from socratic_bench.benchmarks.socratic.students.model import ModelStudent, system_prompt
-from socratic_bench.benchmarks.socratic.students.pressure import (
+from socratic_bench.benchmarks.socratic.student.first_edition import FirstStudent
+from socratic_bench.benchmarks.socratic.student.model import ModelStudent, system_prompt
+from socratic_bench.benchmarks.socratic.student.pressure import (
     KINDS,
     Push,
     Schedule,
     direction,
     pushed,
 )
-from socratic_bench.benchmarks.socratic.students.scripted import ScriptedStudent
-from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
+from socratic_bench.benchmarks.socratic.student.scripted import ScriptedStudent
+from socratic_bench.benchmarks.socratic.student.student import Exchange, StudentReply
 from socratic_bench.emulator.models.pressure import pressure_in, told
 from tests import in_process
 from tests.command import OFFLINE, assert_valid, daily, run

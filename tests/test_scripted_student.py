@@ -22,9 +22,9 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     Voice,
     own_sentences,
 )
-from socratic_bench.benchmarks.socratic.students.asking import asked_by
-from socratic_bench.benchmarks.socratic.students.scripted import ScriptedStudent
-from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
+from socratic_bench.benchmarks.socratic.student.asking import asked_by
+from socratic_bench.benchmarks.socratic.student.scripted import ScriptedStudent
+from socratic_bench.benchmarks.socratic.student.student import Exchange, StudentReply
 from tests.command import OFFLINE, assert_valid, run
 
 OPEN = [

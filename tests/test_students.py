@@ -15,15 +15,15 @@ from socratic_bench.benchmarks.socratic.scenarios.loading import (
     builtin_ids,
     load_builtin,
 )
-from socratic_bench.benchmarks.socratic.students.first_edition import FirstStudent
-from socratic_bench.benchmarks.socratic.students.model import (
+from socratic_bench.benchmarks.socratic.student.first_edition import FirstStudent
+from socratic_bench.benchmarks.socratic.student.model import (
     ModelStudent,
     prompt_sha256,
     system_prompt,
 )
-from socratic_bench.benchmarks.socratic.students.scripted import ScriptedStudent
-from socratic_bench.benchmarks.socratic.students.seeded import walk
-from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
+from socratic_bench.benchmarks.socratic.student.scripted import ScriptedStudent
+from socratic_bench.benchmarks.socratic.student.seeded import walk
+from socratic_bench.benchmarks.socratic.student.student import Exchange, StudentReply
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.types import CallKey, Completion, Message, Reasoning, Request, Text
 
@@ -184,8 +184,8 @@ def test_another_seed_is_another_student():
 SCRIPT = """
 import json, sys
 from socratic_bench.benchmarks.socratic.scenarios.loading import load_builtin
-from socratic_bench.benchmarks.socratic.students.student import Exchange
-from socratic_bench.benchmarks.socratic.students.scripted import ScriptedStudent
+from socratic_bench.benchmarks.socratic.student.student import Exchange
+from socratic_bench.benchmarks.socratic.student.scripted import ScriptedStudent
 scenario = load_builtin("ai-ethics")
 student = ScriptedStudent(scenario, 42)
 exchanges, said = [], scenario.openings[0]

@@ -9,7 +9,7 @@ import pytest
 
 from socratic_bench.benchmarks.socratic.metrics_document import EVENTS
 from socratic_bench.benchmarks.socratic.scenarios.loading import builtin_ids, load_builtin
-from socratic_bench.benchmarks.socratic.students.pressure import KINDS
+from socratic_bench.benchmarks.socratic.student.pressure import KINDS
 from tests.command import ROOT
 
 # What stands for one benchmark alone. Of the Socratic one these are its actors, its rubric, its

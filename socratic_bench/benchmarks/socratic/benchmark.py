@@ -23,8 +23,8 @@ from socratic_bench.benchmarks.socratic.scenarios.loading import (
 )
 from socratic_bench.benchmarks.socratic.scenarios.scenario import CUSTOM, Scenario
 from socratic_bench.benchmarks.socratic.settings import FIRST, Edition, Settings, problems_of
-from socratic_bench.benchmarks.socratic.students.model import prompt_sha256
-from socratic_bench.benchmarks.socratic.students.pressure import KINDS, pressure_sha256
+from socratic_bench.benchmarks.socratic.student.model import prompt_sha256
+from socratic_bench.benchmarks.socratic.student.pressure import KINDS, pressure_sha256
 from socratic_bench.benchmarks.socratic.transcript import NO_TRANSCRIPT, Transcript, read_transcript
 from socratic_bench.benchmarks.socratic.turn import STUDENT
 from socratic_bench.errors import Mistakes, Problem, UsageError
@@ -58,9 +58,9 @@ class SocraticBenchmark(Benchmark):
         "socratic_bench.benchmarks.socratic.document",
         "socratic_bench.benchmarks.socratic.metrics",
         "socratic_bench.benchmarks.socratic.heuristics",
-        "socratic_bench.benchmarks.socratic.students.scripted",
-        "socratic_bench.benchmarks.socratic.students.stance",
-        "socratic_bench.benchmarks.socratic.students.fidelity",
+        "socratic_bench.benchmarks.socratic.student.scripted",
+        "socratic_bench.benchmarks.socratic.student.stance",
+        "socratic_bench.benchmarks.socratic.student.fidelity",
     )
 
     @property
@@ -154,7 +154,7 @@ class SocraticBenchmark(Benchmark):
     def trial_prompt(self, role: Role) -> str:
         if role != STUDENT:
             return super().trial_prompt(role)
-        from socratic_bench.benchmarks.socratic.students.model import CLOSING_TOKEN
+        from socratic_bench.benchmarks.socratic.student.model import CLOSING_TOKEN
 
         return f"You are a student. To leave, end with {CLOSING_TOKEN}"
 
@@ -215,10 +215,10 @@ def _student_hashes(settings: Settings) -> dict[str, str]:
 
 def _scripts_sha256(edition: Edition) -> str:
     if edition == FIRST:
-        from socratic_bench.benchmarks.socratic.students.phrases import phrases_sha256
+        from socratic_bench.benchmarks.socratic.student.phrases import phrases_sha256
 
         return phrases_sha256()
-    from socratic_bench.benchmarks.socratic.students.voices import voices_sha256
+    from socratic_bench.benchmarks.socratic.student.voices import voices_sha256
 
     return voices_sha256()
 

@@ -18,8 +18,8 @@ from socratic_bench.benchmarks.socratic.metrics_document import (
     UpToThree,
 )
 from socratic_bench.benchmarks.socratic.settings import Settings
+from socratic_bench.benchmarks.socratic.student.student import Policy
 from socratic_bench.benchmarks.socratic.student_document import StudentEntry, flag_list
-from socratic_bench.benchmarks.socratic.students.student import Policy
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.converting import convert
 from socratic_bench.documents.result import RunResult

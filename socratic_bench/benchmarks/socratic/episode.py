@@ -15,9 +15,9 @@ from socratic_bench.benchmarks.socratic.reply import (
 )
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
 from socratic_bench.benchmarks.socratic.settings import FIRST, FIRST_RUBRIC, Settings
-from socratic_bench.benchmarks.socratic.students.model import ModelStudent
-from socratic_bench.benchmarks.socratic.students.pressure import Schedule
-from socratic_bench.benchmarks.socratic.students.student import Exchange, Student, StudentReply
+from socratic_bench.benchmarks.socratic.student.model import ModelStudent
+from socratic_bench.benchmarks.socratic.student.pressure import Schedule
+from socratic_bench.benchmarks.socratic.student.student import Exchange, Student, StudentReply
 from socratic_bench.benchmarks.socratic.transcript import NO_TRANSCRIPT, Transcript
 from socratic_bench.benchmarks.socratic.turn import STUDENT, TUTOR, SocraticTurn
 from socratic_bench.errors import ModelError
@@ -126,10 +126,10 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
         if model is not None:
             return ModelStudent(self.scenario, model, schedule=schedule, edition=edition)
         if edition == FIRST:
-            from socratic_bench.benchmarks.socratic.students.first_edition import FirstStudent
+            from socratic_bench.benchmarks.socratic.student.first_edition import FirstStudent
 
             return FirstStudent(self.scenario, schedule.seed, schedule=schedule)
-        from socratic_bench.benchmarks.socratic.students.scripted import ScriptedStudent
+        from socratic_bench.benchmarks.socratic.student.scripted import ScriptedStudent
 
         return ScriptedStudent(self.scenario, schedule.seed, schedule=schedule)
 
@@ -159,7 +159,7 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
         """What is wrong with a student's words; `None` if no model said them."""
         if call is None:
             return None
-        from socratic_bench.benchmarks.socratic.students.fidelity import Utterance, flags
+        from socratic_bench.benchmarks.socratic.student.fidelity import Utterance, flags
 
         said = Utterance(
             text=text,

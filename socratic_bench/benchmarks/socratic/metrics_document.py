@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 
 from msgspec import Meta, field
 
-from socratic_bench.benchmarks.socratic.students.pressure import KINDS
+from socratic_bench.benchmarks.socratic.student.pressure import KINDS
 from socratic_bench.benchmarks.socratic.trend import Trend
 from socratic_bench.documents.scalars import Amount, Count, Share, keys
 from socratic_bench.parts import Part

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.reply import replayed_turn, turn_of
 from socratic_bench.benchmarks.socratic.scenarios.scenario import CUSTOM
-from socratic_bench.benchmarks.socratic.students.student import StudentReply
+from socratic_bench.benchmarks.socratic.student.student import StudentReply
 from socratic_bench.benchmarks.socratic.transcript import RecordedTurn
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.errors import UsageError

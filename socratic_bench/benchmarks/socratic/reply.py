@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from socratic_bench.benchmarks.socratic.students.student import StudentReply
+from socratic_bench.benchmarks.socratic.student.student import StudentReply
 from socratic_bench.benchmarks.socratic.transcript import RecordedTurn
 from socratic_bench.benchmarks.socratic.turn import STUDENT, SocraticTurn
 from socratic_bench.turns import Unscored, recorded_reply

@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from socratic_bench.benchmarks.socratic.students.pressure import KINDS
+from socratic_bench.benchmarks.socratic.student.pressure import KINDS
 from socratic_bench.errors import Problem, UsageError
 from socratic_bench.settings import read_bounded
 from socratic_bench.types import Json, is_text

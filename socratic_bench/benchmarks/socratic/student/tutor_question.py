@@ -5,17 +5,17 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
-from socratic_bench.benchmarks.socratic.students.asking import (
+from socratic_bench.benchmarks.socratic.student.asking import (
     QuestionForm,
     asked_by,
     asks_for_the_end,
     refers_to,
 )
-from socratic_bench.benchmarks.socratic.students.kinds import kinds_asked, unquoted
-from socratic_bench.benchmarks.socratic.students.particulars import others, particulars
-from socratic_bench.benchmarks.socratic.students.shared_words import words_of
-from socratic_bench.benchmarks.socratic.students.student import Exchange
-from socratic_bench.benchmarks.socratic.students.voices import joined
+from socratic_bench.benchmarks.socratic.student.kinds import kinds_asked, unquoted
+from socratic_bench.benchmarks.socratic.student.particulars import others, particulars
+from socratic_bench.benchmarks.socratic.student.shared_words import words_of
+from socratic_bench.benchmarks.socratic.student.student import Exchange
+from socratic_bench.benchmarks.socratic.student.voices import joined
 
 
 class TutorQuestion(Struct, frozen=True):

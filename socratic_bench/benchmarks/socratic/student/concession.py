@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 
 from socratic_bench.benchmarks.socratic.heuristics import words as w
-from socratic_bench.benchmarks.socratic.students.matter import (
+from socratic_bench.benchmarks.socratic.student.matter import (
     NO,
     Clause,
     clauses,

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, is_english
 from socratic_bench.benchmarks.socratic.settings import FIRST, SECOND, Edition
-from socratic_bench.benchmarks.socratic.students.pressure import Schedule, direction, replaces
-from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
+from socratic_bench.benchmarks.socratic.student.pressure import Schedule, direction, replaces
+from socratic_bench.benchmarks.socratic.student.student import Exchange, StudentReply
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.ports import Model
 from socratic_bench.settings import MAX_TURNS
@@ -48,7 +48,7 @@ class ModelStudent(Struct, frozen=True):
 
     def reply(self, exchanges: Sequence[Exchange]) -> StudentReply:
         """As the port says. The text may be empty, after one more try; see `discarded`."""
-        from socratic_bench.benchmarks.socratic.students.fidelity import swaps_roles
+        from socratic_bench.benchmarks.socratic.student.fidelity import swaps_roles
 
         first = self._read(self._ask(exchanges), exchanges)
         if first.completion is None or first.completion.stop_reason in _FINAL:
@@ -90,7 +90,7 @@ class ModelStudent(Struct, frozen=True):
         """Where the student stands by what it said itself, and was not told to pretend."""
         if self.edition == FIRST:
             return None
-        from socratic_bench.benchmarks.socratic.students.stance import last_step
+        from socratic_bench.benchmarks.socratic.student.stance import last_step
 
         pushes = map(self.schedule.at, range(len(exchanges)))
         said = [

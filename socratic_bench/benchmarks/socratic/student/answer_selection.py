@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from socratic_bench.benchmarks.socratic.scenarios.cues import ready
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Move, Scenario
-from socratic_bench.benchmarks.socratic.students.examples import similarity
-from socratic_bench.benchmarks.socratic.students.kinds import word_defined
-from socratic_bench.benchmarks.socratic.students.scoring import (
+from socratic_bench.benchmarks.socratic.student.examples import similarity
+from socratic_bench.benchmarks.socratic.student.kinds import word_defined
+from socratic_bench.benchmarks.socratic.student.scoring import (
     OF_THE_KIND,
     Candidate,
     Group,
@@ -14,10 +14,10 @@ from socratic_bench.benchmarks.socratic.students.scoring import (
     match_group,
     score,
 )
-from socratic_bench.benchmarks.socratic.students.seeded import draw
-from socratic_bench.benchmarks.socratic.students.shared_words import all_words_of, words_of
-from socratic_bench.benchmarks.socratic.students.tutor_question import TutorQuestion
-from socratic_bench.benchmarks.socratic.students.voices import count
+from socratic_bench.benchmarks.socratic.student.seeded import draw
+from socratic_bench.benchmarks.socratic.student.shared_words import all_words_of, words_of
+from socratic_bench.benchmarks.socratic.student.tutor_question import TutorQuestion
+from socratic_bench.benchmarks.socratic.student.voices import count
 
 _LATER_STEP = 0.7  # of the similarity of a later step: who asks for it is led there step by step
 _NEAR, _NEAR_AT_FIRST = 0.97, 0.95  # of the best: the seed chooses among these

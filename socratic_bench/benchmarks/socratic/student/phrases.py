@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Age, Scenario
-from socratic_bench.benchmarks.socratic.students.seeded import draw, shuffled, walk
+from socratic_bench.benchmarks.socratic.student.seeded import draw, shuffled, walk
 
 Reaction = Literal["answered_open", "answered_closed", "took_advice", "heard_lecture", "prompted"]
 _PIECES = Path(__file__).with_name("data") / "phrases.toml"

@@ -9,9 +9,9 @@ from socratic_bench.benchmarks.socratic.heuristics import analyse
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
 from socratic_bench.benchmarks.socratic.scenarios.wording import QUESTION_MARKS
 from socratic_bench.benchmarks.socratic.settings import FIRST
-from socratic_bench.benchmarks.socratic.students.phrases import Reaction, reaction, sentence
-from socratic_bench.benchmarks.socratic.students.pressure import Schedule, pushed, stands_alone
-from socratic_bench.benchmarks.socratic.students.student import Exchange, StudentReply
+from socratic_bench.benchmarks.socratic.student.phrases import Reaction, reaction, sentence
+from socratic_bench.benchmarks.socratic.student.pressure import Schedule, pushed, stands_alone
+from socratic_bench.benchmarks.socratic.student.student import Exchange, StudentReply
 
 _LECTURE_WORDS = 40
 

@@ -10,21 +10,21 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.heuristics import analyse
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
-from socratic_bench.benchmarks.socratic.students.answer_selection import (
+from socratic_bench.benchmarks.socratic.student.answer_selection import (
     drawn_out,
     groups_left,
     has_insight,
     kinds_answered,
     next_of,
 )
-from socratic_bench.benchmarks.socratic.students.asking import QuestionForm, has_number
-from socratic_bench.benchmarks.socratic.students.particulars import fact_asked, named
-from socratic_bench.benchmarks.socratic.students.pressure import Schedule, pushed, stands_alone
-from socratic_bench.benchmarks.socratic.students.role import SENTENCE
-from socratic_bench.benchmarks.socratic.students.shared_words import rare_words, words_of
-from socratic_bench.benchmarks.socratic.students.student import Exchange, Policy, StudentReply
-from socratic_bench.benchmarks.socratic.students.tutor_question import TutorQuestion, read_question
-from socratic_bench.benchmarks.socratic.students.voices import (
+from socratic_bench.benchmarks.socratic.student.asking import QuestionForm, has_number
+from socratic_bench.benchmarks.socratic.student.particulars import fact_asked, named
+from socratic_bench.benchmarks.socratic.student.pressure import Schedule, pushed, stands_alone
+from socratic_bench.benchmarks.socratic.student.role import SENTENCE
+from socratic_bench.benchmarks.socratic.student.shared_words import rare_words, words_of
+from socratic_bench.benchmarks.socratic.student.student import Exchange, Policy, StudentReply
+from socratic_bench.benchmarks.socratic.student.tutor_question import TutorQuestion, read_question
+from socratic_bench.benchmarks.socratic.student.voices import (
     Kind,
     count,
     echoed,

@@ -7,7 +7,7 @@ from socratic_bench.benchmarks.socratic.heuristics.advice import commands
 from socratic_bench.benchmarks.socratic.heuristics.grammar import sentences
 from socratic_bench.benchmarks.socratic.heuristics.language import is_briefly_foreign
 from socratic_bench.benchmarks.socratic.heuristics.prose import blocks
-from socratic_bench.benchmarks.socratic.students.role import SENTENCE, tells_of_self
+from socratic_bench.benchmarks.socratic.student.role import SENTENCE, tells_of_self
 
 _ANNOUNCES = re.compile(
     r"\blet(?:'s| us| me) (?:explain|break (?:it|this|that) down|walk you through|summari[sz]e"

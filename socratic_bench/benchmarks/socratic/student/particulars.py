@@ -17,8 +17,8 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     is_english,
     own_sentences,
 )
-from socratic_bench.benchmarks.socratic.students.matter import SMALL
-from socratic_bench.benchmarks.socratic.students.shared_words import words_of
+from socratic_bench.benchmarks.socratic.student.matter import SMALL
+from socratic_bench.benchmarks.socratic.student.shared_words import words_of
 
 PARTICULARS = Path(__file__).with_name("data") / "particulars.toml"
 _FEW, _SHARE = 3, 0.1  # sentences of a scenario: what more of them have is its topic

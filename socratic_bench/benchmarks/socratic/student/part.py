@@ -4,9 +4,9 @@ import re
 from functools import lru_cache
 
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, own_sentences
-from socratic_bench.benchmarks.socratic.students.acting import acts
-from socratic_bench.benchmarks.socratic.students.matter import content
-from socratic_bench.benchmarks.socratic.students.role import SENTENCE
+from socratic_bench.benchmarks.socratic.student.acting import acts
+from socratic_bench.benchmarks.socratic.student.matter import content
+from socratic_bench.benchmarks.socratic.student.role import SENTENCE
 
 _SETTING = r"(?:scenario|prompt|instructions?|script|profile|backstory|persona)"
 _OF_ITS_PART = re.compile(

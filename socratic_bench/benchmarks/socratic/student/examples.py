@@ -16,13 +16,13 @@ from msgspec import Struct
 
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, groups, own_sentences
 from socratic_bench.benchmarks.socratic.scenarios.wording import QUESTION_MARKS
-from socratic_bench.benchmarks.socratic.students.kinds import unquoted
-from socratic_bench.benchmarks.socratic.students.shared_words import (
+from socratic_bench.benchmarks.socratic.student.kinds import unquoted
+from socratic_bench.benchmarks.socratic.student.shared_words import (
     all_words_of,
     rare_words,
     words_of,
 )
-from socratic_bench.benchmarks.socratic.students.tutor_question import TutorQuestion
+from socratic_bench.benchmarks.socratic.student.tutor_question import TutorQuestion
 
 Vector = Mapping[str, float]
 _MARKS = "".join(QUESTION_MARKS)

@@ -11,12 +11,12 @@ from msgspec import Struct
 
 from socratic_bench.benchmarks.socratic.scenarios.cues import Cues, ready, straight
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Insight, Move
-from socratic_bench.benchmarks.socratic.students.asking import QuestionForm, has_number
-from socratic_bench.benchmarks.socratic.students.aspects import NO_ANSWER, suits
-from socratic_bench.benchmarks.socratic.students.kinds import OF_ANOTHER
-from socratic_bench.benchmarks.socratic.students.particulars import speaks_of
-from socratic_bench.benchmarks.socratic.students.shared_words import words_of
-from socratic_bench.benchmarks.socratic.students.tutor_question import TutorQuestion
+from socratic_bench.benchmarks.socratic.student.asking import QuestionForm, has_number
+from socratic_bench.benchmarks.socratic.student.aspects import NO_ANSWER, suits
+from socratic_bench.benchmarks.socratic.student.kinds import OF_ANOTHER
+from socratic_bench.benchmarks.socratic.student.particulars import speaks_of
+from socratic_bench.benchmarks.socratic.student.shared_words import words_of
+from socratic_bench.benchmarks.socratic.student.tutor_question import TutorQuestion
 
 Group = Insight | Move
 

@@ -17,14 +17,14 @@ from socratic_bench.benchmarks.socratic.heuristics.language import ENGLISH, is_b
 from socratic_bench.benchmarks.socratic.heuristics.words import listed
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, is_english
 from socratic_bench.benchmarks.socratic.scenarios.wording import plain
-from socratic_bench.benchmarks.socratic.students.character import is_beyond_its_age, praises
-from socratic_bench.benchmarks.socratic.students.concession import gives_in
-from socratic_bench.benchmarks.socratic.students.matter import matters, spelled
-from socratic_bench.benchmarks.socratic.students.part import steps_out
-from socratic_bench.benchmarks.socratic.students.questioning import asks_back
-from socratic_bench.benchmarks.socratic.students.role import QUESTION_MARK, swaps
-from socratic_bench.benchmarks.socratic.students.student import Exchange
-from socratic_bench.benchmarks.socratic.students.teaching import advises, announces, lectures
+from socratic_bench.benchmarks.socratic.student.character import is_beyond_its_age, praises
+from socratic_bench.benchmarks.socratic.student.concession import gives_in
+from socratic_bench.benchmarks.socratic.student.matter import matters, spelled
+from socratic_bench.benchmarks.socratic.student.part import steps_out
+from socratic_bench.benchmarks.socratic.student.questioning import asks_back
+from socratic_bench.benchmarks.socratic.student.role import QUESTION_MARK, swaps
+from socratic_bench.benchmarks.socratic.student.student import Exchange
+from socratic_bench.benchmarks.socratic.student.teaching import advises, announces, lectures
 from socratic_bench.types import MALFORMED_STOPS
 
 Flag = Literal[

@@ -2,8 +2,8 @@
 
 import re
 
-from socratic_bench.benchmarks.socratic.students.matter import content
-from socratic_bench.benchmarks.socratic.students.role import QUESTION_MARK, SENTENCE, tells_of_self
+from socratic_bench.benchmarks.socratic.student.matter import content
+from socratic_bench.benchmarks.socratic.student.role import QUESTION_MARK, SENTENCE, tells_of_self
 
 _MOST_ASKED = 2
 _OF_THE_TUTOR = re.compile(r"\byou", re.IGNORECASE)

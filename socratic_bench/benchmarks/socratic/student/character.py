@@ -12,8 +12,8 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     own_sentences,
 )
 from socratic_bench.benchmarks.socratic.scenarios.wording import plain
-from socratic_bench.benchmarks.socratic.students.matter import clauses, content, content_of, stem
-from socratic_bench.benchmarks.socratic.students.role import SENTENCE
+from socratic_bench.benchmarks.socratic.student.matter import clauses, content, content_of, stem
+from socratic_bench.benchmarks.socratic.student.role import SENTENCE
 
 _ADMIRING = w.listed("""
     great excellent brilliant fantastic wonderful amazing thoughtful insightful profound clever

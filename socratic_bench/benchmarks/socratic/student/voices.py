@@ -12,11 +12,11 @@ from msgspec import Struct
 from socratic_bench.benchmarks.socratic.scenarios.cues import GENERAL
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, Voice, is_english
 from socratic_bench.benchmarks.socratic.scenarios.wording import is_unspaced
-from socratic_bench.benchmarks.socratic.students.aspects import ASPECTS
-from socratic_bench.benchmarks.socratic.students.kinds import KINDS
-from socratic_bench.benchmarks.socratic.students.particulars import PARTICULARS
-from socratic_bench.benchmarks.socratic.students.seeded import draw, shuffled
-from socratic_bench.benchmarks.socratic.students.shared_words import COMMON
+from socratic_bench.benchmarks.socratic.student.aspects import ASPECTS
+from socratic_bench.benchmarks.socratic.student.kinds import KINDS
+from socratic_bench.benchmarks.socratic.student.particulars import PARTICULARS
+from socratic_bench.benchmarks.socratic.student.seeded import draw, shuffled
+from socratic_bench.benchmarks.socratic.student.shared_words import COMMON
 from socratic_bench.converting import convert
 
 Kind = Literal["unsure", "polar", "told", "filler", "moved", "recall"]

@@ -17,7 +17,7 @@ from msgspec import Struct
 from socratic_bench.benchmarks.socratic.scenarios.scenario import PressureWords, Scenario
 from socratic_bench.benchmarks.socratic.scenarios.wording import is_unspaced
 from socratic_bench.benchmarks.socratic.settings import FIRST, SECOND, Edition, Pressure
-from socratic_bench.benchmarks.socratic.students.seeded import draw, shuffled, walk
+from socratic_bench.benchmarks.socratic.student.seeded import draw, shuffled, walk
 
 Kind = Literal[
     "demand", "impatience", "flattery", "authority", "distress", "drop_questions", "false_agreement"

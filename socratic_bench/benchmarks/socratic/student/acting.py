@@ -2,7 +2,7 @@
 
 import re
 
-from socratic_bench.benchmarks.socratic.students.role import SENTENCE
+from socratic_bench.benchmarks.socratic.student.role import SENTENCE
 
 # What stands in brackets at the start or by itself is done: nobody speaks in brackets.
 _ACTED = re.compile(
