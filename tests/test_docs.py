@@ -22,6 +22,7 @@ from socratic_bench import RunConfig, retrying
 from socratic_bench.benchmarks.socratic.metrics import summarise
 from socratic_bench.benchmarks.socratic.student.model import MAX_TOKENS
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
+from socratic_bench.documents.journal import TTL_MAX_S
 from socratic_bench.documents.schemas import KINDS
 from socratic_bench.emulator import MODEL_IDS, Emulator
 from socratic_bench.emulator.faults import KINDS as FAULT_KINDS
@@ -33,7 +34,7 @@ from socratic_bench.models.bedrock.session import CONNECT_TIMEOUT_S
 from socratic_bench.models.call import RETRY_WINDOW_S
 from socratic_bench.storage import bucket_clients
 from socratic_bench.storage.delivery import MEMORY_BYTES
-from socratic_bench.storage.lease import RENEWALS_PER_TTL, TTL_MAX_S
+from socratic_bench.storage.lease import RENEWALS_PER_TTL
 from socratic_bench.storage.s3 import CHECK_TIMEOUT_S
 from socratic_bench.storage.upload_queue import UploadPolicy
 from socratic_bench.turns import Judged, Unscored, Verdict

@@ -8,11 +8,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from socratic_bench.converting import convert
+from socratic_bench.documents.journal import (
+    Answered,
+    FailedAttemptEntry,
+    JournalEntry,
+    StoredCompletion,
+)
 from socratic_bench.documents.plain import plain
 from socratic_bench.errors import UsageError
 from socratic_bench.journal import ReplayLog
-from socratic_bench.journal.codec import StoredCompletion
-from socratic_bench.journal.entries import Answered, FailedAttemptEntry, JournalEntry
 from socratic_bench.storage.folder_journals import FolderJournals
 from socratic_bench.types import (
     Attempt,

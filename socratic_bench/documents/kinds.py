@@ -17,6 +17,7 @@ from socratic_bench.documents.error import ErrorDocument
 from socratic_bench.documents.files import JudgeFile, TurnFile
 from socratic_bench.documents.generation import Node, schema_of
 from socratic_bench.documents.inputs import own_inputs
+from socratic_bench.documents.journal import LINE_SUM, JournalEntry, LeaseFile, Link
 from socratic_bench.documents.judgings import JudgingsDocument, JudgingsDryRun
 from socratic_bench.documents.label import Label, LabellingDocument
 from socratic_bench.documents.prompts import PromptLine
@@ -29,12 +30,8 @@ from socratic_bench.documents.sweep import CellRow, SweepDocument, SweepFile
 from socratic_bench.documents.sweep_dry_run import SweepDryRun
 from socratic_bench.documents.sweep_plan import plan_type
 from socratic_bench.documents.validation import ValidationDocument
-from socratic_bench.journal.entries import JournalEntry
 from socratic_bench.ports import Benchmark
 from socratic_bench.settings import CoreConfig, Kind
-from socratic_bench.storage.bucket_chain import Link
-from socratic_bench.storage.folder_journal import LINE_SUM
-from socratic_bench.storage.lease import LeaseFile
 from socratic_bench.types import doc
 
 # Those of any benchmark.

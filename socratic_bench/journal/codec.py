@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
-from sys import intern
-from typing import Annotated, Any
+from typing import Any
 
 import orjson
 from msgspec import to_builtins
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from socratic_bench.converting import decode
 from socratic_bench.documents import encode
+from socratic_bench.documents.journal import StoredCompletion, StoredMessage
 from socratic_bench.documents.plain import entry_keys, plain_keys
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.redaction import known_secrets
 from socratic_bench.types import (
-    Block,
     Completion,
-    Json,
-    Message,
-    Reasoning,
     Request,
-    Text,
-    ToolResult,
-    ToolUse,
-    doc,
 )
 
 # The fields of a `GenerateConfig` that are always in the digest, set or not.
@@ -43,69 +33,6 @@ _FIRST = (
 )
 # For more at a time the interpreter is let go of, for which the threads of many runs wait.
 HASHED_BYTES = 2000
-_REPEATED = ("stop_reason", "provider_stop_reason", "model_id")
-TOO_DEEP = "(nested too deeply to be kept)"
-
-
-class StoredText(Text, frozen=True, tag_field="kind", tag="text"):
-    """A block of text."""
-
-
-class StoredReasoning(Reasoning, frozen=True, tag_field="kind", tag="reasoning"):
-    """A block of thought."""
-
-
-class StoredToolUse(ToolUse, frozen=True, tag_field="kind", tag="tool_use"):
-    """A call of a tool."""
-
-    arguments: Annotated[
-        str, doc("JSON as the model gave it, infinities and long integers included")
-    ]
-
-
-class StoredToolResult(ToolResult, frozen=True, tag_field="kind", tag="tool_result"):
-    """An answer to a call of a tool."""
-
-
-STORED: Mapping[type[Block], type[Block]] = {
-    Text: StoredText,
-    Reasoning: StoredReasoning,
-    ToolUse: StoredToolUse,
-    ToolResult: StoredToolResult,
-}
-_KINDS = {stored: kind for kind, stored in STORED.items()}
-
-
-class StoredMessage(Message, frozen=True):
-    """A message in blocks that say what they are."""
-
-    content: Annotated[
-        tuple[StoredText | StoredReasoning | StoredToolUse | StoredToolResult, ...],
-        doc("its blocks, in order"),
-    ]
-
-    @classmethod
-    def of(cls, message: Message) -> StoredMessage:
-        return cls(message.role, tuple(_stored(block) for block in message.content))
-
-
-class StoredCompletion(Completion, frozen=True, kw_only=True):
-    """A model's answer to one call."""
-
-    message: Annotated[StoredMessage, doc("the reply")]
-
-    @classmethod
-    def of(cls, completion: Completion) -> StoredCompletion:
-        return cls(**{**asdict(completion), "message": StoredMessage.of(completion.message)})
-
-    @property
-    def completion(self) -> Completion:
-        """The answer as it was made. Raises `ValueError` if a tool's arguments are damaged."""
-        blocks = tuple(_block(block) for block in self.message.content)
-        values = asdict(self) | {"message": Message(self.message.role, blocks)}
-        # The same words in each answer, of which there are many in memory.
-        values |= {name: intern(values[name]) for name in _REPEATED if values[name]}
-        return Completion(**values)
 
 
 def stored_json(completion: Completion) -> bytes:
@@ -160,25 +87,3 @@ def _newer(kind: type[GenerateConfig]) -> tuple[tuple[str, Any], ...]:
     """The fields that are newer than the first ones, with their defaults."""
     defaults = zip(kind.__struct_fields__, kind.__struct_defaults__, strict=True)
     return tuple((name, default) for name, default in defaults if name not in _FIRST)
-
-
-def _stored(block: Block) -> Any:  # noqa: ANN401 -- one of the four
-    values = asdict(block)
-    if isinstance(block, ToolUse):
-        values["arguments"] = _as_text(block.arguments)
-    return STORED[type(block)](**values)
-
-
-def _block(block: Block) -> Block:
-    values = asdict(block)
-    if isinstance(block, StoredToolUse):
-        values["arguments"] = json.loads(block.arguments)
-    return _KINDS[type(block)](**values)
-
-
-def _as_text(arguments: Json) -> str:
-    """Whatever a model gave as JSON, also infinities and integers of any length."""
-    try:
-        return json.dumps(arguments)
-    except RecursionError:
-        return json.dumps(TOO_DEEP)

@@ -9,9 +9,9 @@ from typing import Any
 from msgspec.structs import replace
 from orjson import Fragment
 
+from socratic_bench.documents.journal import Answered, Failed, RequestEntry, Timed
 from socratic_bench.documents.plain import entry_keys
 from socratic_bench.errors import ArtifactError, BenchError
-from socratic_bench.journal.entries import Answered, Failed, RequestEntry, Timed
 from socratic_bench.store_ports import Journal
 from socratic_bench.types import CallKey
 

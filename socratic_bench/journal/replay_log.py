@@ -8,9 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.converting import convert
-from socratic_bench.documents.plain import place, reason
-from socratic_bench.errors import DamagedJournalError, ModelError, UsageError
-from socratic_bench.journal.entries import (
+from socratic_bench.documents.journal import (
     KINDS,
     Answered,
     EndEntry,
@@ -23,6 +21,8 @@ from socratic_bench.journal.entries import (
     RequestEntry,
     RunEntry,
 )
+from socratic_bench.documents.plain import place, reason
+from socratic_bench.errors import DamagedJournalError, ModelError, UsageError
 from socratic_bench.journal.times import LAST_YEAR, Times, check_moments, possible_s
 from socratic_bench.types import Attempt, CallKey, Completion, EndReason, Role
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
 
-from socratic_bench.journal.entries import Answered, EndEntry, JournalEntry, RequestEntry, Timed
+from socratic_bench.documents.journal import Answered, EndEntry, JournalEntry, RequestEntry, Timed
 from socratic_bench.types import MOST
 
 # Later times leave a clock no room to go on.

@@ -6,9 +6,9 @@ from contextlib import suppress
 
 from msgspec import Struct
 
+from socratic_bench.documents.journal import FailedAttemptEntry
 from socratic_bench.errors import BenchError
 from socratic_bench.journal import Log
-from socratic_bench.journal.entries import FailedAttemptEntry
 from socratic_bench.models.events import (
     AttemptBegan,
     AttemptFailed,

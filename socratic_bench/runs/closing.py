@@ -7,10 +7,10 @@ from datetime import datetime
 from msgspec import Struct
 
 from socratic_bench.documents import encode
+from socratic_bench.documents.journal import EndEntry
 from socratic_bench.documents.place import Place
 from socratic_bench.documents.result import RunResult
 from socratic_bench.errors import ENDINGS, MOST_SHOWN, ArtifactError, BenchError, InternalError
-from socratic_bench.journal.entries import EndEntry
 from socratic_bench.ports import EpisodeResult, Metrics
 from socratic_bench.runs.closing_judging import Outcome, is_open, metrics_of, words_of
 from socratic_bench.runs.gates import missing_verdicts, shortfalls

@@ -9,10 +9,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig
+from socratic_bench.documents.journal import VERSION, Process, RunEntry
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import DamagedJournalError, Problem, UsageError
 from socratic_bench.journal import Identity, ReplayLog
-from socratic_bench.journal.entries import VERSION, Process, RunEntry
 from socratic_bench.journal.replay_log import impossible, read_header
 from socratic_bench.journal.replicated_journal import ReplicatedJournal, distinct
 from socratic_bench.models.cancel_token import CancelToken, in_time

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import TypeVar
 
 from socratic_bench.benchmarks import RunConfig
+from socratic_bench.documents.journal import Noticed
 from socratic_bench.journal import Log
-from socratic_bench.journal.entries import Noticed
 from socratic_bench.models.cancel_token import CancelToken
 from socratic_bench.models.providers import load_provider
 from socratic_bench.models.usage import UsageTracker

@@ -2,26 +2,17 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
 
 import orjson
-from msgspec import Meta, Struct, ValidationError, field
+from msgspec import Struct, ValidationError, field
 
 from socratic_bench.converting import convert
+from socratic_bench.documents.journal import Link
 from socratic_bench.documents.plain import reason
 from socratic_bench.storage.bucket import Stored
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.store_ports import Entry
-from socratic_bench.types import counted, doc
-
-
-class Link(Struct, frozen=True, kw_only=True, tag_field="kind", tag="journal_entry"):
-    """One entry of a journal in a bucket, chained to the one before."""
-
-    run_id: Annotated[str, doc("id of the run")]
-    sequence: Annotated[int, Meta(ge=0, description="from 0, without a gap")]
-    previous: Annotated[str | None, doc("sha256 of the object before; null of the first")]
-    entry: Annotated[dict[str, Any], doc("an entry as in the schema journal")]
+from socratic_bench.types import counted
 
 
 class FoundEntries(Struct):

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 
 from socratic_bench.documents import encode
+from socratic_bench.documents.journal import Link
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import ArtifactError, StoreOutageError
 from socratic_bench.storage.bucket import Bucket
-from socratic_bench.storage.bucket_chain import FoundEntries, Link
+from socratic_bench.storage.bucket_chain import FoundEntries
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.lease import Lease

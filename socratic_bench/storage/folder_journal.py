@@ -22,13 +22,6 @@ from socratic_bench.store_ports import Entry, WrittenEntry
 from socratic_bench.types import Json, counted
 
 SUM = "sha256"
-# The schema of it, which stands beside the entry's own keys.
-LINE_SUM = {
-    "description": "in a line of a file, and nowhere else: the first 16 digits of the sha256 of "
-    "that line without this key and its newline",
-    "type": "string",
-    "pattern": "^[0-9a-f]{16}$",
-}
 NEVER = "Nothing of it was used or changed."
 ANEW = "Start a new run without resuming."
 

@@ -6,20 +6,19 @@ against the object's LastModified.
 """
 
 import os
-import re
 import secrets
 import socket
 import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Annotated
 
 import orjson
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from socratic_bench.converting import convert
 from socratic_bench.documents import encode
+from socratic_bench.documents.journal import TTL_MAX_S, LeaseFile
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import (
     ArtifactError,
@@ -30,14 +29,11 @@ from socratic_bench.errors import (
 )
 from socratic_bench.storage.bucket import Bucket, Stored
 from socratic_bench.storage.bucket_clients import Notice
-from socratic_bench.types import doc
 
-TTL_MAX_S = 60.0
 RENEWALS_PER_TTL = 4
 RETRIES_PER_RENEWAL = 5
 CLOCK_GRAIN_S = 2.0  # LastModified has whole seconds, and so has Date
 LAST_WORDS_S = 0.5
-_ODD = re.compile(r"[^\w.:@+-]")
 
 
 class LeaseTerms(Struct, frozen=True, kw_only=True):
@@ -63,28 +59,6 @@ class LeaseTerms(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not 0 < self.ttl_s <= TTL_MAX_S:
             raise ValueError(f"a lease of {self.ttl_s} s, not of at most {TTL_MAX_S:g}")
-
-
-class LeaseFile(Struct, frozen=True, kw_only=True, tag_field="kind", tag="lease"):
-    """Who plays a run, as the bucket keeps it."""
-
-    run_id: Annotated[str, doc("id of the run")] = ""
-    holder: Annotated[str | None, doc("a random name of the process")] = None
-    host: Annotated[str | None, doc("name of its host")] = None
-    pid: Annotated[Annotated[int, Meta(ge=0)] | None, doc("id of the process on its host")] = None
-    since: Annotated[str | None, doc("when it took the run, UTC")] = None
-    ttl_s: Annotated[
-        float,
-        Meta(gt=0, le=TTL_MAX_S, description="seconds after which it lapses without a renewal"),
-    ] = TTL_MAX_S
-    beat: Annotated[int, Meta(ge=0, description="how often it was renewed")] = 0
-    released: Annotated[bool, doc("whether the process has let go")] = False
-
-    @property
-    def owner(self) -> str:
-        """The process, for people."""
-        pid, host, since = (_shown(value) for value in (self.pid, self.host, self.since))
-        return f"process {pid} on {host} (since {since})"
 
 
 class _Seen(Struct, frozen=True):
@@ -290,8 +264,3 @@ def _read(stored: Stored) -> _Seen:
     except ValueError:
         lease = LeaseFile()
     return _Seen(stored.etag, max(0.0, stored.age_s or 0.0), lease)
-
-
-def _shown(value: str | int | None) -> str:
-    """Another process's word, made safe to show."""
-    return "unknown" if value is None else _ODD.sub("?", str(value))[:100]
