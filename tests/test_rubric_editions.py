@@ -155,7 +155,7 @@ def test_a_resume_takes_the_edition_from_the_run(tmp_path):
 
 def test_a_run_from_before_there_were_editions_is_found_again_by_its_command_line(tmp_path):
     """Its journal has no edition, and its identity is that of the first one."""
-    was = begun(tmp_path, "--rubric", FIRST_RUBRIC, "--student-edition", "socratic-student-1")
+    was = begun(tmp_path, "--rubric", FIRST_RUBRIC)
     again = ("--output-dir", str(tmp_path), "--resume")
     found = in_process.played(*ASKED, *again).document
     other = run(*ASKED, *again, "--rubric", SECOND_EDITION).document

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from socratic_bench.benchmarks.socratic.scenarios.listing import ScenarioRow
 from socratic_bench.benchmarks.socratic.scenarios.loading import (
     DATA,
-    FIRST_EDITION,
     builtin_ids,
     find_by_opening,
     load_builtin,
@@ -46,11 +45,10 @@ def test_the_scenarios_and_custom_load_and_have_nothing_to_complain_about():
     assert sum(scenario.closes_after is not None for scenario in scenarios) == 2
 
 
-@pytest.mark.parametrize("folder", [DATA, FIRST_EDITION])
-def test_the_files_of_the_package_are_read_as_a_teacher_s_are(folder):
+def test_the_files_of_the_package_are_read_as_a_teacher_s_are():
     """A run takes them without looking for mistakes."""
-    for name in builtin_ids(folder):
-        assert load_file(folder / f"{name}.toml") == load_builtin(name, folder)
+    for name in builtin_ids():
+        assert load_file(DATA / f"{name}.toml") == load_builtin(name)
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.scenarios.loading import (
-    FIRST_EDITION,
-    builtin_ids,
     load_builtin,
 )
-from socratic_bench.benchmarks.socratic.student.first_edition import FirstStudent
 from socratic_bench.benchmarks.socratic.student.model import (
     ModelStudent,
     prompt_sha256,
@@ -28,24 +25,6 @@ from socratic_bench.generation import GenerateConfig
 from socratic_bench.types import CallKey, Completion, Message, Reasoning, Request, Text
 
 OPEN = "What do you mean by that?"
-CLOSED = "Is that always so?"
-ADVICE = "You should write a list. Does that help?"
-LECTURE = "Let me explain how it is. " * 12
-GREETING = "Hello there."
-UNREADABLE = "\u4f60\u600e\u4e48\u770b\uff1f"
-
-KINDS = {
-    OPEN: "answered_open",
-    CLOSED: "answered_closed",
-    ADVICE: "took_advice",
-    LECTURE: "heard_lecture",
-    GREETING: "prompted",
-    UNREADABLE: "answered_open",
-    "": "prompted",
-}
-
-
-# --- the first edition, with which runs that were stored then go on ---
 
 
 def dialogue(student, tutor: Sequence[str], opening: str = "Hello.") -> list[StudentReply]:
@@ -58,127 +37,6 @@ def dialogue(student, tutor: Sequence[str], opening: str = "Hello.") -> list[Stu
         replies.append(student.reply(exchanges))
         said = replies[-1].text
     return replies
-
-
-def patient(name: str):
-    """The scenario, without its closing."""
-    return replace(load_builtin(name, FIRST_EDITION), closes_after=None, closing=None)
-
-
-@pytest.mark.parametrize("name", ["custom", "the-longer-decimal", "milk-price"])
-@pytest.mark.parametrize(
-    "tutor",
-    [(OPEN,), (CLOSED,), (ADVICE,), (LECTURE,), (GREETING,), (OPEN, CLOSED, OPEN, ADVICE, LECTURE)],
-    ids=["open", "closed", "advice", "lecture", "greeting", "mixed"],
-)
-@pytest.mark.parametrize("seed", [0, 20251105])
-def test_nothing_is_said_twice_in_500_turns(name, tutor, seed):
-    scenario = patient(name)
-
-    replies = dialogue(FirstStudent(scenario, seed), (tutor * 500)[:500])
-
-    texts = [reply.text for reply in replies]
-    assert len(set(texts)) == 500
-    assert not any(reply.closed for reply in replies)
-    grown = texts[len(scenario.replies) :]
-    assert not [text for text in grown if text != " ".join(text.split())]
-    assert not [text for text in grown if set(text) & set("{}?") or ".." in text or not text]
-
-
-def test_nothing_is_said_twice_by_a_student_with_few_details_either():
-    scenario = replace(patient("plants-and-light"), details=("a", "a b", "a c"), replies=("Hm.",))
-
-    replies = dialogue(FirstStudent(scenario, 1), [OPEN] * 500)
-
-    assert len({reply.text for reply in replies}) == 500
-
-
-@pytest.mark.parametrize("name", builtin_ids(FIRST_EDITION))
-def test_its_own_replies_come_first_and_in_order(name):
-    scenario = patient(name)
-
-    replies = dialogue(FirstStudent(scenario, 3), [OPEN] * len(scenario.replies))
-
-    assert replies == [
-        StudentReply(text=text, closed=False, policy="scripted") for text in scenario.replies
-    ]
-
-
-@pytest.mark.parametrize("words", [CLOSED, GREETING, ""])
-def test_own_replies_stand_alone_after_a_closed_question_or_nothing(words):
-    scenario = load_builtin("custom", FIRST_EDITION)
-
-    replies = dialogue(FirstStudent(scenario, 3), [words] * 2)
-
-    assert [reply.text for reply in replies] == list(scenario.replies[:2])
-    assert {reply.policy for reply in replies} == {"scripted"}
-
-
-@pytest.mark.parametrize("words", [ADVICE, LECTURE])
-def test_advice_and_lectures_get_a_reaction_before_the_next_own_reply(words):
-    scenario = load_builtin("custom", FIRST_EDITION)
-
-    replies = dialogue(FirstStudent(scenario, 3), [OPEN, words, words, OPEN])
-
-    kind = KINDS[words]
-    assert [reply.policy for reply in replies] == ["scripted", kind, kind, "scripted"]
-    before = []
-    for reply, own in zip(replies[1:3], scenario.replies[1:3], strict=True):
-        assert reply.text.endswith(f" {own}")
-        before.append(reply.text.removesuffix(f" {own}"))
-    assert all(before)
-    assert before[0] != before[1]
-
-
-@pytest.mark.parametrize(("words", "kind"), KINDS.items())
-def test_what_the_tutor_did_decides_the_kind_of_reply(words, kind):
-    scenario = load_builtin("career-change", FIRST_EDITION)
-
-    replies = dialogue(FirstStudent(scenario, 3), [OPEN] * 8 + [words])
-
-    assert replies[-1].policy == kind
-
-
-def test_a_closed_question_gets_a_shorter_answer_than_an_open_one():
-    student = FirstStudent(load_builtin("career-change", FIRST_EDITION), 3)
-
-    def mean_length(words: str) -> float:
-        return sum(len(reply.text) for reply in dialogue(student, [words] * 48)[8:]) / 40
-
-    assert mean_length(CLOSED) * 1.8 < mean_length(OPEN)
-
-
-def test_only_a_scenario_that_says_so_closes():
-    scenario = load_builtin("the-longer-decimal", FIRST_EDITION)
-    assert scenario.closes_after == 16
-
-    replies = dialogue(FirstStudent(scenario, 3), [OPEN] * 16)
-
-    assert [reply.closed for reply in replies] == [False] * 15 + [True]
-    assert replies[-1] == StudentReply(text=scenario.closing, closed=True, policy="scripted")
-
-
-def test_a_dialogue_can_be_taken_up_anywhere():
-    scenario = load_builtin("giraffe-necks", FIRST_EDITION)
-    tutor = [OPEN, ADVICE, CLOSED, OPEN, LECTURE] * 6
-    replies = dialogue(FirstStudent(scenario, 8), tutor)
-    said = ["Hello.", *(reply.text for reply in replies)]
-    exchanges = [
-        Exchange(student=s, tutor=t) for s, t in zip(said[: len(tutor)], tutor, strict=True)
-    ]
-
-    again = [FirstStudent(scenario, 8).reply(exchanges[:n]) for n in range(len(exchanges), 0, -1)]
-
-    assert again == replies[::-1]
-
-
-def test_another_seed_is_another_student():
-    scenario = load_builtin("custom", FIRST_EDITION)
-
-    one, other = (dialogue(FirstStudent(scenario, s), [OPEN] * 40) for s in (1, 2))
-
-    assert one[:8] == other[:8]
-    assert one[8:] != other[8:]
 
 
 SCRIPT = """

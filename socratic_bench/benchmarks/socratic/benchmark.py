@@ -14,17 +14,16 @@ from socratic_bench.benchmarks.socratic.cast import CAST
 from socratic_bench.benchmarks.socratic.editions import edition, rubric_named
 from socratic_bench.benchmarks.socratic.episode import SocraticEpisode, schedule_of
 from socratic_bench.benchmarks.socratic.scenarios.loading import (
-    DATA,
-    FIRST_EDITION,
     builtin_ids,
     find_by_opening,
     load_builtin,
     load_file,
 )
 from socratic_bench.benchmarks.socratic.scenarios.scenario import CUSTOM, Scenario
-from socratic_bench.benchmarks.socratic.settings import FIRST, Edition, Settings, problems_of
+from socratic_bench.benchmarks.socratic.settings import Settings, problems_of
 from socratic_bench.benchmarks.socratic.student.model import prompt_sha256
 from socratic_bench.benchmarks.socratic.student.pressure import KINDS, pressure_sha256
+from socratic_bench.benchmarks.socratic.student.voices import voices_sha256
 from socratic_bench.benchmarks.socratic.transcript import NO_TRANSCRIPT, Transcript, read_transcript
 from socratic_bench.benchmarks.socratic.turn import STUDENT
 from socratic_bench.errors import Mistakes, Problem, UsageError
@@ -207,46 +206,26 @@ def _notices(settings: Settings, scenario: Scenario, transcript: Transcript) -> 
 
 def _student_hashes(settings: Settings) -> dict[str, str]:
     """The hashes of the texts that this run's student uses: only those can change what it says."""
-    edition = settings.student_edition
-    words = prompt_sha256(edition) if settings.student_model else _scripts_sha256(edition)
-    pushes = {} if settings.pressure == "none" else {"pressure_sha256": pressure_sha256(edition)}
+    words = prompt_sha256() if settings.student_model else voices_sha256()
+    pushes = {} if settings.pressure == "none" else {"pressure_sha256": pressure_sha256()}
     return {"student_prompt_sha256": words, **pushes}
 
 
-def _scripts_sha256(edition: Edition) -> str:
-    if edition == FIRST:
-        from socratic_bench.benchmarks.socratic.student.phrases import phrases_sha256
-
-        return phrases_sha256()
-    from socratic_bench.benchmarks.socratic.student.voices import voices_sha256
-
-    return voices_sha256()
-
-
 def _scenario(settings: Settings, transcript: Transcript) -> Scenario:
-    folder = FIRST_EDITION if settings.student_edition == FIRST else DATA
     if settings.scenario_file:
-        return _of_edition(load_file(settings.scenario_file), settings)
+        return load_file(settings.scenario_file)
     if settings.scenario:
-        return load_builtin(settings.scenario, folder)
+        return load_builtin(settings.scenario)
     if transcript.scenario:
-        return _recorded(settings.transcript or "", transcript.scenario, folder)
+        return _recorded(settings.transcript or "", transcript.scenario)
     opening = transcript.turns[0].student if transcript.turns else settings.prompt
-    return find_by_opening(opening or "", folder) or load_builtin(CUSTOM, folder)
+    return find_by_opening(opening or "") or load_builtin(CUSTOM)
 
 
-def _of_edition(scenario: Scenario, settings: Settings) -> Scenario:
-    """The scripted student of the first edition knows no cues."""
-    if settings.student_edition == FIRST and not (scenario.replies or settings.student_model):
-        name = Path(settings.scenario_file or "").name
-        raise UsageError([f"{name}: replies: missing; the students of {FIRST} say these"])
-    return scenario
-
-
-def _recorded(path: str, name: str, folder: Path) -> Scenario:
+def _recorded(path: str, name: str) -> Scenario:
     """The record's own scenario, or a mistake if it is unknown: no other may go on."""
-    if name in builtin_ids(folder):
-        return load_builtin(name, folder)
+    if name in builtin_ids():
+        return load_builtin(name)
     problem = Problem.of(
         "{path}: scenario: its student is that of the scenario {name!r}, which is not built "
         "in. Give its file with {scenario_file}, or another student with {scenario}.",

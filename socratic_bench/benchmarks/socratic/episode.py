@@ -14,7 +14,7 @@ from socratic_bench.benchmarks.socratic.reply import (
     turn_of,
 )
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario
-from socratic_bench.benchmarks.socratic.settings import FIRST, FIRST_RUBRIC, Settings
+from socratic_bench.benchmarks.socratic.settings import FIRST_RUBRIC, Settings
 from socratic_bench.benchmarks.socratic.student.model import ModelStudent
 from socratic_bench.benchmarks.socratic.student.pressure import Schedule
 from socratic_bench.benchmarks.socratic.student.student import Exchange, Student, StudentReply
@@ -122,13 +122,9 @@ class SocraticEpisode(Episode, frozen=True, kw_only=True):
 
     def _student(self, context: EpisodeContext) -> Student:
         schedule = schedule_of(self.settings, self.scenario, self.transcript)
-        model, edition = context.model(STUDENT), self.settings.student_edition
+        model = context.model(STUDENT)
         if model is not None:
-            return ModelStudent(self.scenario, model, schedule=schedule, edition=edition)
-        if edition == FIRST:
-            from socratic_bench.benchmarks.socratic.student.first_edition import FirstStudent
-
-            return FirstStudent(self.scenario, schedule.seed, schedule=schedule)
+            return ModelStudent(self.scenario, model, schedule=schedule)
         from socratic_bench.benchmarks.socratic.student.scripted import ScriptedStudent
 
         return ScriptedStudent(self.scenario, schedule.seed, schedule=schedule)

@@ -8,10 +8,6 @@ from socratic_bench.setting import Setting, Switch
 from socratic_bench.settings import CoreConfig, Reader, model_problems
 
 Pressure = Literal["none", "low", "high"]
-# The students and their scenarios, as they were and as they are.
-Edition = Literal["socratic-student-1", "socratic-student-2"]
-FIRST: Edition = "socratic-student-1"
-SECOND: Edition = "socratic-student-2"
 RubricName = Literal["socratic-disposition-1", "socratic-disposition-2"]
 FIRST_RUBRIC: RubricName = "socratic-disposition-1"
 # The words of --student, which steers whether a model plays it.
@@ -89,16 +85,6 @@ class Settings(CoreConfig, frozen=True, kw_only=True):
             identity="always",
         ),
     ] = None
-    student_edition: Annotated[
-        Edition,
-        Setting(
-            "dialogue",
-            "NAME",
-            "edition of students and scenarios: {choices} (default {default})",
-            "{choices}: the edition of [students and scenarios](scenarios.md#editions)",
-            before=FIRST,
-        ),
-    ] = SECOND
     pressure: Annotated[
         Pressure,
         Setting(

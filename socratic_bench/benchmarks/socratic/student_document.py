@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 from msgspec import Meta, Struct
 
 from socratic_bench.benchmarks.socratic.settings import Pressure, Settings
+from socratic_bench.benchmarks.socratic.student.student import EDITION
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
 from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.scalars import Count, Sha256, Share
@@ -73,9 +74,7 @@ class StudentEntry(Struct, frozen=True, kw_only=True):
             "nothing was checked"
         ),
     ]
-    edition: Annotated[
-        str | None, doc("edition of students and scenarios; null in older documents")
-    ] = None
+    edition: Annotated[str | None, doc("edition of students and scenarios")] = None
     filler_turns: Annotated[
         Count | None,
         doc(
@@ -88,7 +87,7 @@ class StudentEntry(Struct, frozen=True, kw_only=True):
     def of(cls, result: RunResult) -> Self:
         settings, hashes = part_of(result.config, Settings), result.opening.hashes
         return cls(
-            edition=settings.student_edition,
+            edition=EDITION,
             mode="model" if settings.student_model else "scripted",
             model=settings.student_model,
             pressure=settings.pressure,

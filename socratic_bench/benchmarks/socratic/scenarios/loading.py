@@ -18,23 +18,21 @@ from socratic_bench.errors import Problem, UsageError
 from socratic_bench.settings import read_bounded
 
 DATA = Path(__file__).with_name("data")
-# As they were for runs that were stored before students answered what is asked.
-FIRST_EDITION = DATA / "first_edition"
 
 
 @cache
-def builtin_ids(folder: Path = DATA) -> tuple[str, ...]:
+def builtin_ids() -> tuple[str, ...]:
     """The ids of the scenarios in the package, sorted, `custom` among them."""
-    names = os.listdir(folder)  # noqa: PTH208 -- a tenth of the time
+    names = os.listdir(DATA)  # noqa: PTH208 -- a tenth of the time
     return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
 
 
 @cache
-def load_builtin(name: str, folder: Path = DATA) -> Scenario:
+def load_builtin(name: str) -> Scenario:
     """One of the package, or raise `UsageError` with the names that are like it."""
-    ids = builtin_ids(folder)
+    ids = builtin_ids()
     if name in ids:
-        return _load_trusted(folder / f"{name}.toml")
+        return _load_trusted(DATA / f"{name}.toml")
     from difflib import get_close_matches
 
     near = get_close_matches(name, ids, n=3)
@@ -77,12 +75,12 @@ def _load_trusted(path: Path) -> Scenario:
     return _build(tomllib.loads(content.decode()), content)
 
 
-def find_by_opening(prompt: str, folder: Path = DATA) -> Scenario | None:
+def find_by_opening(prompt: str) -> Scenario | None:
     """The built-in scenario that has this opening, white space and case aside."""
     wanted = normal(prompt)
     if not wanted:
         return None
-    for path in sorted(folder.glob("*.toml")):
+    for path in sorted(DATA.glob("*.toml")):
         # Parsing costs ten times as much as reading, so only files that can match are parsed.
         # The openings stand above the first table.
         head = path.read_text(encoding="utf-8").partition("\n[")[0]

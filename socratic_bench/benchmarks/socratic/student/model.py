@@ -12,7 +12,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks.socratic.scenarios.scenario import Scenario, is_english
-from socratic_bench.benchmarks.socratic.settings import FIRST, SECOND, Edition
 from socratic_bench.benchmarks.socratic.student.pressure import Schedule, direction, replaces
 from socratic_bench.benchmarks.socratic.student.student import Exchange, StudentReply
 from socratic_bench.generation import GenerateConfig
@@ -23,6 +22,7 @@ from socratic_bench.types import MALFORMED_STOPS, CallKey, Completion, Message, 
 MAX_TOKENS = 300
 CLOSING_TOKEN = "[[end of dialogue]]"  # noqa: S105 -- a mark in a text, nothing secret
 
+_FILE = Path(__file__).with_name("data") / "model_student.toml"
 _HOLE = re.compile(r"\{\{(\w+)\}\}")
 _CLOSED = re.compile(re.escape(CLOSING_TOKEN) + r"[\s.!?,;:\"'*_)`]*\Z", re.IGNORECASE)
 _TOKEN = re.compile(r"[ \t]*" + re.escape(CLOSING_TOKEN), re.IGNORECASE)
@@ -44,7 +44,6 @@ class ModelStudent(Struct, frozen=True):
     scenario: Scenario
     model: Model
     schedule: Schedule = field(default_factory=Schedule)
-    edition: Edition = SECOND
 
     def reply(self, exchanges: Sequence[Exchange]) -> StudentReply:
         """As the port says. The text may be empty, after one more try; see `discarded`."""
@@ -57,7 +56,7 @@ class ModelStudent(Struct, frozen=True):
         if is_malformed or not first.completion.message.text.strip():
             reminder = None
         elif swaps_roles(first.text):
-            reminder = _prompt(self.edition)["reminder"]
+            reminder = _prompt()["reminder"]
         else:
             return first
         second = self._read(self._ask(exchanges, repeat=1, reminder=reminder), exchanges)
@@ -67,7 +66,7 @@ class ModelStudent(Struct, frozen=True):
         self, exchanges: Sequence[Exchange], *, repeat: int = 0, reminder: str | None = None
     ) -> Completion:
         request = Request(
-            system=system_prompt(self.scenario, self.edition),
+            system=system_prompt(self.scenario),
             messages=self._messages(exchanges, reminder),
             config=GenerateConfig(max_tokens=MAX_TOKENS),
             is_cacheable_prefix=True,
@@ -77,19 +76,17 @@ class ModelStudent(Struct, frozen=True):
 
     def _messages(self, exchanges: Sequence[Exchange], reminder: str | None) -> tuple[Message, ...]:
         """The dialogue from the student's side: the tutor is the user, after a cue to speak."""
-        messages = [Message.user(_prompt(self.edition)["cue"])]
+        messages = [Message.user(_prompt()["cue"])]
         for turn, exchange in enumerate(exchanges, start=1):
             push = self.schedule.at(turn)
-            notes = [direction(push.kind, self.edition)] if push else []
+            notes = [direction(push.kind)] if push else []
             if turn == len(exchanges):
                 notes += [note for note in (self._stance(exchanges), reminder) if note]
             messages += _heard(exchange, tuple(notes))
         return tuple(messages)
 
-    def _stance(self, exchanges: Sequence[Exchange]) -> str | None:
+    def _stance(self, exchanges: Sequence[Exchange]) -> str:
         """Where the student stands by what it said itself, and was not told to pretend."""
-        if self.edition == FIRST:
-            return None
         from socratic_bench.benchmarks.socratic.student.stance import last_step
 
         pushes = map(self.schedule.at, range(len(exchanges)))
@@ -99,7 +96,7 @@ class ModelStudent(Struct, frozen=True):
             if not (push and replaces(push.kind))
         ]
         moved = last_step(said)
-        template = _prompt(self.edition)["stance"]["moved" if moved else "holds"]
+        template = _prompt()["stance"]["moved" if moved else "holds"]
         return _fill(template, {"belief": self.scenario.belief, "moved": moved or ""})
 
     def _read(self, completion: Completion, exchanges: Sequence[Exchange]) -> StudentReply:
@@ -123,11 +120,11 @@ def _heard(exchange: Exchange, notes: tuple[str, ...]) -> tuple[Message, Message
 
 
 @lru_cache(maxsize=64)
-def system_prompt(scenario: Scenario, edition: Edition = SECOND) -> str:
+def system_prompt(scenario: Scenario) -> str:
     """The instructions for the model that plays this scenario's student."""
-    prompt = _prompt(edition)
+    prompt = _prompt()
     terms = {
-        **(_more_terms(prompt, scenario) if edition == SECOND else {}),
+        **_more_terms(prompt, scenario),
         "persona": scenario.persona,
         "belief": scenario.belief,
         "because": scenario.because,
@@ -150,9 +147,9 @@ def _more_terms(prompt: Mapping[str, Any], scenario: Scenario) -> dict[str, str]
 
 
 @cache
-def prompt_sha256(edition: Edition = SECOND) -> str:
+def prompt_sha256() -> str:
     """The fingerprint of the instructions' file, to tell apart runs with other instructions."""
-    return hashlib.sha256(_file(edition).read_bytes()).hexdigest()
+    return hashlib.sha256(_FILE.read_bytes()).hexdigest()
 
 
 def _fill(template: str, terms: Mapping[str, str]) -> str:
@@ -161,11 +158,5 @@ def _fill(template: str, terms: Mapping[str, str]) -> str:
 
 
 @cache
-def _prompt(edition: Edition) -> dict[str, Any]:
-    return tomllib.loads(_file(edition).read_text(encoding="utf-8"))
-
-
-def _file(edition: Edition) -> Path:
-    """Its number stands at the end of an edition's name."""
-    number = edition.rpartition("-")[2]
-    return Path(__file__).with_name("data") / f"model_student_{number}.toml"
+def _prompt() -> dict[str, Any]:
+    return tomllib.loads(_FILE.read_text(encoding="utf-8"))

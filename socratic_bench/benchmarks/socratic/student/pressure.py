@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from socratic_bench.benchmarks.socratic.scenarios.scenario import PressureWords, Scenario
 from socratic_bench.benchmarks.socratic.scenarios.wording import is_unspaced
-from socratic_bench.benchmarks.socratic.settings import FIRST, SECOND, Edition, Pressure
+from socratic_bench.benchmarks.socratic.settings import Pressure
 from socratic_bench.benchmarks.socratic.student.seeded import draw, shuffled, walk
 
 Kind = Literal[
@@ -24,9 +24,7 @@ Kind = Literal[
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-_FOLDER = Path(__file__).with_name("data")
-# The files of each edition; what a later one holds stands in place of what is in an earlier one.
-_FILES = {FIRST: ("pressure.toml",), SECOND: ("pressure.toml", "pressure_2.toml")}
+_FILE = Path(__file__).with_name("data") / "pressure.toml"
 _LOW_BLOCK = 3
 _HIGH_BLOCK = len(KINDS) + 1
 
@@ -109,13 +107,11 @@ def pushed(
     seed: int,
     push: Push,
     before: str | None = None,
-    *,
-    edition: Edition = SECOND,
 ) -> str:
     """The scripted student's words under pressure: behind what it would have said, or alone."""
     if scenario.pressure:
         return _in_its_language(scenario.pressure, scenario.id, seed, push, before)
-    table = _table(push.kind, scenario, edition)
+    table = _table(push.kind, scenario)
     lists = [shuffled(table[part], seed, scenario.id, push.kind, part) for part in ("ask", "lead")]
     ask, lead = walk(push.round, [len(pieces) for pieces in lists])
     detail = scenario.details[push.round % len(scenario.details)]
@@ -147,17 +143,16 @@ def stands_alone(push: Push, seed: int, turn: int, *, used_up: bool) -> bool:
     return replaces(push.kind) or (used_up and draw(seed, "push alone", turn) % 3 == 0)
 
 
-def direction(kind: Kind, edition: Edition = SECOND) -> str:
+def direction(kind: Kind) -> str:
     """What the model that plays the student is told for one reply."""
-    data = _data(edition)
+    data = _data()
     return f"{data['direction']['before']} {data[kind]['direction']} {data['direction']['after']}"
 
 
 @cache
-def pressure_sha256(edition: Edition) -> str:
+def pressure_sha256() -> str:
     """The fingerprint of the words and directions of pressure."""
-    texts = [(_FOLDER / name).read_bytes() for name in _FILES[edition]]
-    return hashlib.sha256(b"".join(texts)).hexdigest()
+    return hashlib.sha256(_FILE.read_bytes()).hexdigest()
 
 
 @lru_cache(maxsize=1024)
@@ -167,13 +162,12 @@ def _order(seed: int, number: int) -> tuple[Kind, ...]:
     return tuple(kind for word in words for kind in KINDS if kind == word)
 
 
-def _table(kind: Kind, scenario: Scenario, edition: Edition) -> dict[str, list[str]]:
-    data = _data(edition)
+def _table(kind: Kind, scenario: Scenario) -> dict[str, list[str]]:
+    data = _data()
     table: dict[str, list[str]] = data.get(f"{kind}_{scenario.age}") or data[kind]
     return table
 
 
 @cache
-def _data(edition: Edition) -> dict[str, Any]:
-    texts = [(_FOLDER / name).read_text(encoding="utf-8") for name in _FILES[edition]]
-    return {key: table for text in texts for key, table in tomllib.loads(text).items()}
+def _data() -> dict[str, Any]:
+    return tomllib.loads(_FILE.read_text(encoding="utf-8"))

@@ -7,6 +7,9 @@ from msgspec import Struct
 
 from socratic_bench.types import Completion
 
+# Runs are only compared if their students are of one edition. It changes with what students say.
+EDITION = "socratic-student-3"
+
 Policy = Literal[
     "opening",
     "replayed",
