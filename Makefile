@@ -1,8 +1,8 @@
 # make demo   plays and judges a real dialogue on the embedded endpoint
 # make demo-report  plays three simulated models in six scenarios, three times each, and opens a report
 # make test   runs the test suite
-# make check  format, lint, types, layers, and how much of the code the tests reach
-# make unmeasured  chooses which tests the measuring of coverage can do without
+# make check  format, lint, types, layers
+# make coverage  how much of the code the tests reach
 # make schemas  writes the JSON Schemas of documents, made from their types
 # make docs   writes the tables of flags and variables, in the documents and for --help
 # make test-report  opens a report in Chromium, which is installed where apt-get can do it
@@ -12,8 +12,7 @@
 #             docs/compare.md and docs/calibration.md), and what the heuristics reach against people's labels, where those are at hand
 # make oracles  has statsmodels, lifelines and scipy reckon our figures, in an environment of their own
 # make requirements  pins everything anew (UPGRADE= keeps the versions that are pinned already)
-# make bench  measures the program's own speed, and fills in docs/performance.md
-# make bench-peers  plays the same dialogue in other programs, in environments of their own
+# make bench  measures the program's own speed and memory, and writes the table of docs/performance.md
 # Each makes the environment in .venv first, with pinned and hashed packages.
 
 PYTHON ?= python3
@@ -28,7 +27,7 @@ RUNNER_VARIABLES := RUNNER_DEFAULT_TURNS RUNNER_JUDGE_MODEL RUNNER_STUDENT_MODEL
 	RUNNER_S3_BUCKET RUNNER_S3_PREFIX RUNNER_S3_KMS_KEY_ID AWS_REGION AWS_DEFAULT_REGION
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-report test test-report unmeasured schemas docs torture reliability check lint requirements audit validity oracles bench bench-peers clean
+.PHONY: help demo demo-report test test-report coverage schemas docs torture reliability check lint requirements audit validity oracles bench clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile image.mk
@@ -65,19 +64,12 @@ demo-report: $(VENV)/.report
 	@$(BIN)/python -m cli report demo-report/runs --html demo-report/report.html > demo-report/report.json
 	@$(BIN)/python -m webbrowser -t "file://$(CURDIR)/demo-report/report.html" >/dev/null 2>&1 || true
 
-TESTED := $(shell find cli socratic_bench tests -name '*.py' -o -name '*.json' -o -name '*.toml' -o -name '*.md') pyproject.toml
 test: $(VENV)/.dev
 	@$(BIN)/python -m pytest -n auto -q
 
-# Python 3.11 crashes now and then where many threads begin while they are traced.
-UNTRACED := --ignore=tests/test_many_items.py --ignore=tests/test_services.py \
-	--deselect=tests/test_second_benchmark.py::test_the_documented_one_asks_all_its_questions_at_once
-# Measuring more than doubles the time of each process, so tests/unmeasured.txt leaves out the dear tests
-# that reach nothing which no other one reaches; `make test` plays them all, and a new one is measured
-# until it is named there. `make unmeasured` chooses anew.
-.coverage: $(TESTED) tests/unmeasured.txt | $(VENV)/.dev
+coverage: $(VENV)/.dev
 	@rm -f .coverage .coverage.*
-	@$(BIN)/python -m pytest -n auto -q --cov --cov-report= $(UNTRACED) @tests/unmeasured.txt
+	@$(BIN)/python -m pytest -n auto -q --cov --cov-report=term:skip-covered
 
 $(VENV)/.browser: tests/browser/requirements.txt $(VENV)/.dev
 	@echo "Installing the packages that the browser tests need ..." >&2
@@ -89,9 +81,6 @@ CHROMIUM = command -v chromium >/dev/null || { apt-get update -qq && apt-get ins
 test-report: $(VENV)/.browser
 	@$(CHROMIUM)
 	@$(BIN)/python -m pytest tests/browser -m browser -n 0 -q
-
-unmeasured: $(VENV)/.dev
-	@$(BIN)/python tools/unmeasured.py $(UNTRACED)
 
 docs: $(VENV)/.dev
 	@PYTHONPATH=. $(BIN)/python tools/tables.py
@@ -112,17 +101,12 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check: lint .coverage
-	$(BIN)/coverage report
+check: lint
 
 include image.mk
 
-bench: $(VENV)/.browser
-	@$(CHROMIUM)
-	@$(BIN)/python -m bench --report-runs 1000 --page docs/performance.md
-
-bench-peers: $(VENV)/.run
-	@$(BIN)/python -m bench.peers --page docs/performance.md
+bench: $(VENV)/.run
+	@$(BIN)/python tools/bench.py --page docs/performance.md
 
 validity: $(VENV)/.dev
 	@$(BIN)/python tools/simulation.py --page docs/benchmark.md

@@ -15,6 +15,16 @@ def hold(value: float, bounds: tuple[float, float], what: str) -> None:
         MISSED.append(f"{what}: {value:.3f}, not in {bounds[0]:g} to {bounds[1]:g}")
 
 
+def filled_in(text: str, name: str, content: str) -> str:
+    """A page's text with `content` between its two comments of that name."""
+    start, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    if start not in text or end not in text:
+        sys.exit(f"There is no place for {name}.")
+    head, rest = text.split(start, 1)
+    tail = rest.split(end, 1)[1]
+    return f"{head}{start}\n{content}\n{end}{tail}"
+
+
 def tell(name: str, tables: Callable[[], str]) -> bool:
     """Put the tables between the comments `name` and `end of name` of the file behind `--page`, or
     else on stdout; name there what is `MISSED`. Whether anything is.
@@ -22,9 +32,7 @@ def tell(name: str, tables: Callable[[], str]) -> bool:
     told = tables()
     if "--page" in sys.argv:
         page = Path(sys.argv[sys.argv.index("--page") + 1])
-        begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-        before, _, rest = page.read_text().partition(begin)
-        page.write_text(f"{before}{begin}\n{told}\n{end}{rest.partition(end)[2]}")
+        page.write_text(filled_in(page.read_text(), name, told))
     elif "--check" not in sys.argv:
         sys.stdout.write(told + "\n")
     sys.stdout.write("".join(f"MISSED: {line}\n" for line in MISSED))

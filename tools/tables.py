@@ -13,7 +13,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import get_args, get_type_hints
 
-from bench.report import filled_in
+from pages import filled_in
+
 from cli.flags import STORED, table_rows
 from cli.options import Options
 from socratic_bench.benchmarks import BENCHMARKS, RunConfig

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from bench.many_runs import make
+from tests.browser.many_runs import make
 from tests.command import run
 from tests.test_sweep import curated, sweep
 

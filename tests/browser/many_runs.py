@@ -1,15 +1,10 @@
 """Stored runs by the thousand, made of a few real ones: for reports of them.
 
-    python -m bench.many_runs FOLDER [--runs 1000] [--turns 40] [--letters 600]
-
 Each turn has words of its own, drawn from a list of 4,000 by the frequencies of a language, so that
 they compress as text does.
 """
 
-import argparse
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -17,7 +12,7 @@ from typing import Any
 
 from ulid import ULID
 
-from bench.contenders import COMMAND, ROOT, environment
+from tests.command import run
 
 MODELS = ("emulator.socratic-v1:0", "emulator.drift-5-v1:0", "emulator.lecturer-v1:0")
 SCENARIOS = ("ai-ethics", "career-change", "giraffe-necks", "honest-friend", "time-management")
@@ -25,19 +20,6 @@ SEED = 7
 N_WORDS = 4_000
 BEGAN_S = 1_790_000_000.0
 LETTERS = "eeeeetttaaaooiinnsshrrdlucmwfgypbvk"
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--runs", type=int, default=1000)
-    parser.add_argument("--turns", type=int, default=40)
-    parser.add_argument("--letters", type=int, default=600, help="of a reply")
-    found = parser.parse_args()
-    make(found.folder, found.runs, found.turns, found.letters)
-    return 0
 
 
 def make(folder: Path, n_runs: int, n_turns: int, n_letters: int) -> None:
@@ -75,16 +57,11 @@ class _Words:
 
 def _played(folder: Path, n_turns: int) -> list[tuple[bytes, list[bytes]]]:
     """Each model in each scenario, played by the command."""
-    subprocess.run(
-        [
-            *(*COMMAND, "sweep", "--offline", "--models", *MODELS, "--scenarios", *SCENARIOS),
-            *("--turns", str(n_turns), "--seed", str(SEED), "--output-dir", str(folder), "-q"),
-        ],
-        env={name: value for name, value in environment("").items() if name != "BEDROCK_MODEL_IDS"},
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        check=True,
+    outcome = run(
+        *("sweep", "--offline", "--models", *MODELS, "--scenarios", *SCENARIOS),
+        *("--turns", str(n_turns), "--seed", str(SEED), "--output-dir", str(folder), "-q"),
     )
+    assert outcome.exit_code == 0, outcome.stderr
     runs = sorted((folder / "curated/runs").glob("*.json"))
     raw = folder / "raw/runs"
     return [
@@ -115,7 +92,3 @@ def _write(
         path.write_text(json.dumps(verdict), encoding="utf-8")
     path = folder / f"curated/runs/{run_id}.json"
     path.write_text(json.dumps(document), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

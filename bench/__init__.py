@@ -1,1 +1,0 @@
-"""Benchmarks of the program itself: `python -m bench` measures, `bench.peers` compares."""

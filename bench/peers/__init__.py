@@ -1,1 +1,0 @@
-"""The same dialogue in other programs, each in a virtual environment of its own."""
