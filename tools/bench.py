@@ -269,8 +269,9 @@ def requests(url: str) -> list[dict[str, Any]]:
 def table(rows: Sequence[Row]) -> str:
     python = f"Python {platform.python_version()}"
     packages = ", ".join([python, *(f"{name} {version(name)}" for name in ("boto3", "botocore"))])
+    machine = f"{os.cpu_count()} cores, {platform.system()}, {packages}"
     lines = [
-        f"Measured on {date.today().isoformat()}: {os.cpu_count()} cores, {platform.system()}, {packages}.",
+        f"Measured on {date.today().isoformat()}: {machine}.",
         "",
         "| what | measure | best | median | bound | kept |",
         "|---|---|---|---|---|---|",
