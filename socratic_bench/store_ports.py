@@ -108,7 +108,7 @@ class Journal(Protocol):
 class Journals(Protocol):
     """The journals of one store."""
 
-    def alone(self, identity: str) -> AbstractContextManager[None]:
+    def exclusive(self, identity: str) -> AbstractContextManager[None]:
         """Meanwhile no other process begins or resumes a run of this `identity` digest, as far as
         the store can prevent it.
         """

@@ -12,8 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from socratic_bench.errors import ArtifactError, StoreOutageError
-from socratic_bench.storage.bucket import Bucket
-from socratic_bench.storage.s3 import S3Store
+from socratic_bench.storage.s3 import Bucket, S3Store
 from tests.fakes import KEPT, PATIENCE_S, FakeBedrock, Said, Sent, xml
 
 KEY = "raw/runs/run-1/turn_000.json"

@@ -15,11 +15,11 @@ import pytest
 
 from socratic_bench import RunConfig
 from socratic_bench.errors import ArtifactError, BenchError, Stopped, StoreOutageError, UsageError
-from socratic_bench.storage.bucket_journals import BucketJournals
+from socratic_bench.storage.bucket_journal import BucketJournals
 from socratic_bench.storage.delivery import Delivery
 from socratic_bench.storage.lease import Lease, LeaseTerms
-from socratic_bench.storage.places import bucket_journals, open_bucket
 from socratic_bench.storage.s3 import S3Store
+from socratic_bench.storage.stores import bucket_journals, open_bucket
 from tests.fakes import KEPT, PATIENCE_S, FakeBedrock, Said, Sent, breaches, relayed, xml
 
 RUN = "run-01M7XXKJ610ZKRZ0Q3VR382HZG"

@@ -10,9 +10,8 @@ import pytest
 
 from socratic_bench.errors import ArtifactError, Problem, StoreOutageError
 from socratic_bench.retrying import RetryPolicy
-from socratic_bench.storage.delivery import Delivery
+from socratic_bench.storage.delivery import Delivery, UploadPolicy
 from socratic_bench.storage.folder import FolderStore
-from socratic_bench.storage.upload_queue import UploadPolicy
 from socratic_bench.threads import RequestThreads, Workers
 from tests.fakes import PATIENCE_S
 

@@ -32,11 +32,10 @@ from socratic_bench.judging.verdict import STOPS
 from socratic_bench.models.bedrock.kinds import ERROR_KINDS
 from socratic_bench.models.bedrock.session import CONNECT_TIMEOUT_S
 from socratic_bench.models.call import RETRY_WINDOW_S
-from socratic_bench.storage import bucket_clients
-from socratic_bench.storage.delivery import MEMORY_BYTES
+from socratic_bench.storage import s3 as bucket_clients
+from socratic_bench.storage.delivery import MEMORY_BYTES, UploadPolicy
 from socratic_bench.storage.lease import RENEWALS_PER_TTL
 from socratic_bench.storage.s3 import CHECK_TIMEOUT_S
-from socratic_bench.storage.upload_queue import UploadPolicy
 from socratic_bench.turns import Judged, Unscored, Verdict
 from socratic_bench.types import Completion, Message
 from tests import ports

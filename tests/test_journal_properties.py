@@ -17,7 +17,7 @@ from socratic_bench.documents.journal import (
 from socratic_bench.documents.plain import plain
 from socratic_bench.errors import UsageError
 from socratic_bench.journal import ReplayLog
-from socratic_bench.storage.folder_journals import FolderJournals
+from socratic_bench.storage.folder_journal import FolderJournals
 from socratic_bench.types import (
     Attempt,
     CallKey,

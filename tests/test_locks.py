@@ -9,9 +9,9 @@ import pytest
 from tests.command import ROOT
 
 LOCKS = sorted(ROOT.glob("requirements*.txt"))
-# A pin, for some Pythons or platforms only, with its hashes.
+# A pin, perhaps with an extra, for some Pythons or platforms only, with its hashes.
 PIN = re.compile(
-    r"(?P<name>[a-z0-9-]+)==(?P<version>[\w.]+)(?: ; (?P<marker>[^\\\n]+?))?"
+    r"(?P<name>[a-z0-9-]+)(?:\[[a-z0-9,-]+\])?==(?P<version>[\w.]+)(?: ; (?P<marker>[^\\\n]+?))?"
     r"(?P<hashes>(?: \\\n    --hash=sha256:[0-9a-f]{64})+)\n(?P<why>(?:    #.*\n)*)"
 )
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

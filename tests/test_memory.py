@@ -10,10 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from socratic_bench.packed_lines import BLOCK_BYTES, PackedLines
 from socratic_bench.threads import MOST_WORK, RequestThreads
 from tests.command import ROOT, environment
 
@@ -21,15 +18,6 @@ TUNABLE = b"glibc.malloc.tcache_count=0"
 WORDS = ("--models", "emulator.socratic-v1:0", "--scenarios", "career-change", "--turns", "40")
 PATIENCE_S = 120.0
 is_glibc = sys.platform == "linux" and "CS_GNU_LIBC_VERSION" in os.confstr_names
-
-
-@given(st.lists(st.binary(max_size=BLOCK_BYTES).map(lambda line: line + b"\n"), max_size=30))
-def test_packed_lines_are_what_they_were(lines):
-    kept = PackedLines(lines[:3])
-    for line in lines[3:]:
-        kept.append(line)
-
-    assert kept.joined() == b"".join(lines)
 
 
 def test_a_thread_ends_after_so_much_work():

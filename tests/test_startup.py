@@ -45,7 +45,7 @@ def test_a_run_imports_neither_boto3_nor_the_s3_store():
     assert "botocore.session" in imported
     unwanted = {
         "tenacity",  # nothing failed
-        "socratic_bench.storage.bucket",
+        "socratic_bench.storage.s3",
         "socratic_bench.studies.compare",
         "socratic_bench.studies.report",
         "socratic_bench.statistics",
@@ -129,7 +129,7 @@ def test_the_first_request_waits_for_nothing_that_it_does_not_need(tmp_path):
         "socratic_bench.runs.closing",
         "socratic_bench.settings.listing",  # help's and documents'
         "socratic_bench.settings.toml_file",  # a teacher's own scenario
-        "socratic_bench.storage.bucket",
+        "socratic_bench.storage.s3",
         "socratic_bench.studies.sweep",
     }
     assert not imported & unwanted

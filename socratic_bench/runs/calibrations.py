@@ -15,7 +15,7 @@ from socratic_bench.settings import (
     is_folder,
     read_bounded,
 )
-from socratic_bench.storage.listing import store_at
+from socratic_bench.storage.stores import store_at
 
 FOLDER = "/calibrations"
 FILE = ".json"

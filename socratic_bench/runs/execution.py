@@ -11,7 +11,7 @@ from socratic_bench.runs.record import Record
 from socratic_bench.runs.resume import AcquiredRun, RunAcquisition
 from socratic_bench.runs.scope import RunScope
 from socratic_bench.runs.stores import RunStores
-from socratic_bench.storage.places import owner
+from socratic_bench.storage.stores import owner
 from socratic_bench.store_ports import Entry
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from socratic_bench.documents.plain import plain_keys
 from socratic_bench.errors import DamagedJournalError, Problem, UsageError
 from socratic_bench.journal import Identity, ReplayLog
 from socratic_bench.journal.replay_log import impossible, read_header
-from socratic_bench.journal.replicated_journal import ReplicatedJournal, distinct
 from socratic_bench.models.cancel_token import CancelToken, in_time
 from socratic_bench.runs.plan import Plan
 from socratic_bench.settings import editions, from_stored, to_stored
 from socratic_bench.storage.delivery import Delivery
-from socratic_bench.storage.places import (
+from socratic_bench.storage.replicated_journal import ReplicatedJournal, distinct
+from socratic_bench.storage.stores import (
     bucket_journals,
     check_stores,
     folder_journals,
@@ -124,7 +124,7 @@ class RunAcquisition(Struct, frozen=True, kw_only=True):
         plans = [one for one in (plan, plan.earlier) if one]
         with ExitStack() as stack:
             for store in self.stores:
-                stack.enter_context(store.alone(plan.identity.digest))
+                stack.enter_context(store.exclusive(plan.identity.digest))
             return next(filter(None, map(self._newest, plans)), None) or self._begin(plan)
 
     def _newest(self, plan: Plan) -> AcquiredRun | None:

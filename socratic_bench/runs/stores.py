@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 from socratic_bench.documents import encode
 from socratic_bench.runs.scope import RunScope
-from socratic_bench.storage.delivery import Delivery
-from socratic_bench.storage.places import (
+from socratic_bench.storage.delivery import Delivery, UploadPolicy
+from socratic_bench.storage.stores import (
     bucket_journals,
     check_stores,
     folder_journals,
     open_bucket,
     open_folder,
 )
-from socratic_bench.storage.upload_queue import UploadPolicy
 from socratic_bench.store_ports import ArtifactStore, Journals
 from socratic_bench.types import Json
 

@@ -1,10 +1,14 @@
 """Artifacts in a folder: every file appears whole, under its final name, or not at all."""
 
+import errno
 import fcntl
 import os
+import re
+import secrets
+import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
@@ -12,18 +16,37 @@ from typing import TypeVar
 import orjson
 
 from socratic_bench.errors import ArtifactError, Problem, UsageError
-from socratic_bench.storage.tree import PathTraversalError, Tree
+from socratic_bench.settings import MAX_STORED_BYTES, open_regular, read_open
 from socratic_bench.store_ports import StoredObject
+
+# Opens a folder without permission to read it, where the system can.
+_FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_RDONLY)
+# The user's umask says who else may read or write what is made here.
+_FILE_MODE = 0o666
+_NO_NAMES = {"", ".", ".."}
+_DRAFT = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}")
+# Puts content and length of a file on the disk, and not its times, where the system can.
+sync_content: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
 
 Result = TypeVar("Result")
 
 
+class PathTraversalError(OSError):
+    """A key or a link that leads out of the folder, or may."""
+
+    def __init__(self) -> None:
+        super().__init__(errno.ELOOP, "it leads out of the output folder")
+
+
 class FolderStore:
-    """Keeps each key as a file below `root`, which is made when the first file is kept."""
+    """Keeps each key as a file below `root`, which is made when the first file is kept.
+
+    `notice` is called with a sentence about each file that others had changed.
+    """
 
     def __init__(self, root: str, notice: Callable[[str], None] | None = None) -> None:
         self._root = Path(root).absolute()
-        self._tree = Tree.at(self._root)
+        self._tree = FolderTree(self._root)
         self._notice = notice
 
     def check(self) -> None:
@@ -34,71 +57,76 @@ class FolderStore:
                 file.write(b"\n")
         except PermissionError as error:
             raise UsageError(
-                [f"The output folder {self._shown()} cannot be written: no permission."],
+                [f"The output folder {self._root_for_messages} cannot be written: no permission."],
                 hint=Problem.of(
                     "Choose another {output_dir}, or run as a user who may write there."
                 ),
             ) from error
         except (OSError, ValueError) as error:
             # Read-only or full, a name that is too long, or one that no file can have.
-            reason = _why(error)
+            reason = _reason(error)
             if isinstance(error, (FileExistsError, NotADirectoryError)):
                 paths = (self._root, *self._root.parents)
                 reason = f"{next((path for path in paths if path.exists()), self._root)} is a file"
             raise UsageError(
-                [f"The output folder {self._shown()} cannot be used: {reason}."],
+                [f"The output folder {self._root_for_messages} cannot be used: {reason}."],
                 hint=Problem.of("Choose another {output_dir}."),
             ) from error
 
-    def _shown(self) -> str:
+    @property
+    def _root_for_messages(self) -> str:
         return str(self._root)[:200]
 
     def put(self, key: str, body: bytes) -> None:
+        """Write a file atomically. Raises `ArtifactError`.
+
+        A file that is there already, of an earlier process of the same run, is replaced.
+        """
         path = self._root / key
 
-        def replaces(found: bytes) -> bool:
-            """What an earlier process of the same run left."""
-            if found != body and self._notice and not _may_change(key, found, body):
+        def is_replaced(content: bytes) -> bool:
+            if content != body and self._notice and not _may_change(key, content, body):
                 self._notice(f"{path} was cut off or changed by others; it is written anew.")
-            return found != body
+            return content != body
 
         try:
-            self._tree.write(key, body, replaces=replaces)
+            self._tree.write(key, body, is_replaced=is_replaced)
         except (OSError, ValueError) as error:
             raise ArtifactError(
-                f"{path} could not be written: {_why(error)}.", hint=mending(error)
+                f"{path} could not be written: {_reason(error)}.", hint=repair_hint(error)
             ) from error
 
     def read(self, key: str) -> bytes:
-        """What was put under `key`. Raises `ArtifactError`."""
-        return self._asked(key, lambda: self._tree.read(key))
+        """The content of a file. Raises `ArtifactError`."""
+        return self._reading(key, lambda: self._tree.read(key))
 
     def holds(self, key: str) -> bool:
         """Whether there is a file of this name. Raises `ArtifactError`."""
-        return self._asked(key, lambda: self._tree.stat(key) is not None)
+        return self._reading(key, lambda: self._tree.stat(key) is not None)
 
     def names(self, folder: str) -> Sequence[str]:
         """The names in a folder, sorted; none if it is not there. Raises `ArtifactError`."""
-        found = self._asked(folder, lambda: self._tree.names(folder))
-        return [name for name in found if not name.startswith(".")]  # drafts of files
+        names = self._reading(folder, lambda: self._tree.names(folder))
+        return [name for name in names if not name.startswith(".")]  # drafts of files
 
-    def _asked(self, key: str, ask: Callable[[], Result]) -> Result:
+    def _reading(self, key: str, read: Callable[[], Result]) -> Result:
+        """What `read` returns; its errors become `ArtifactError`s about this key."""
         try:
-            return ask()
+            return read()
         except (OSError, ValueError) as error:
             raise ArtifactError(
-                f"{self._root / key} could not be read: {_why(error)}.",
+                f"{self._root / key} could not be read: {_reason(error)}.",
                 hint="Leave the output folder of a run alone while it is under way.",
             ) from error
 
     @contextmanager
-    def alone(self, key: str, refusal: str) -> Iterator[None]:
-        """Meanwhile no other process has this key so; the lock goes when its process does.
+    def exclusive(self, key: str, refusal: str) -> Iterator[None]:
+        """Lock a file while the block runs; the lock ends with its process.
 
-        Raises `UsageError` with the refusal if another has it.
+        Raises `UsageError` with the refusal if another process has the lock.
         """
         flags = os.O_RDWR | os.O_CREAT
-        descriptor = self._asked(key, lambda: self._tree.open(key, flags, make=True))
+        descriptor = self._reading(key, lambda: self._tree.open(key, flags, make=True))
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -110,14 +138,14 @@ class FolderStore:
 
     def missing(self, kept: Mapping[str, StoredObject]) -> Sequence[str]:
         """See `socratic_bench.store_ports.ArtifactStore`."""
-        return [key for key, was in kept.items() if not self._has(key, was)]
+        return [key for key, stored in kept.items() if not self._has(key, stored)]
 
-    def _has(self, key: str, was: StoredObject) -> bool:
+    def _has(self, key: str, stored: StoredObject) -> bool:
         try:
-            found = self._tree.read(key, bound=was.n_bytes)
+            content = self._tree.read(key, bound=stored.n_bytes)
         except OSError:
             return False
-        return sha256(found).digest() == was.sha256
+        return sha256(content).digest() == stored.sha256
 
     def location(self, key: str) -> str:
         return str(self._root / key) + ("/" if key.endswith("/") else "")
@@ -125,25 +153,191 @@ class FolderStore:
 
 def _may_change(key: str, content: bytes, body: bytes) -> bool:
     """Whether `body` may replace a file of the same run: it has more turns, a missing verdict, or
-    keys that an earlier version lacked.
+    more keys.
     """
     try:
-        document, other = orjson.loads(content), orjson.loads(body)
+        before, after = orjson.loads(content), orjson.loads(body)
     except ValueError:
         return False
-    if not isinstance(document, dict):
+    if not isinstance(before, dict):
         return False
-    if all(name in other and other[name] == value for name, value in document.items()):
+    if all(name in after and after[name] == value for name, value in before.items()):
         return True
-    return not key.startswith("raw/") or document.get("unjudged_reason") is not None
+    return not key.startswith("raw/") or before.get("unjudged_reason") is not None
 
 
-def mending(error: Exception) -> str:
+def repair_hint(error: Exception) -> str:
     """What to do about a file in the folder that cannot be written."""
     if isinstance(error, PathTraversalError):
         return "Remove the links within the output folder, then run again."
     return "Free space or mend the permissions of the output folder, then run again."
 
 
-def _why(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
+
+
+class FolderTree:
+    """The files below `root` by key, names with "/" between them; no link below `root` is followed.
+
+    Each name is opened in its open parent folder, so that a folder which is replaced by a link
+    meanwhile is not followed either. `root` itself may be a link. All methods raise `OSError`, or
+    `ValueError` for names that no file can have.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def open(self, key: str, flags: int = os.O_RDONLY, *, make: bool = False) -> int:
+        """A descriptor of a regular file; with `make`, the folders that it lies in are made."""
+        with self._parent(key, make=make) as (folder, name), _link_errors(folder, name):
+            return open_regular(name, flags | os.O_NOFOLLOW, mode=_FILE_MODE, folder=folder)
+
+    def create(self, key: str) -> int:
+        """A new file, open for appending, whose name is on the disk. Fails if there is one."""
+        descriptor = self.open(key, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL, make=True)
+        with self._readable_folder(key.rpartition("/")[0]) as folder:
+            os.fsync(folder)
+        return descriptor
+
+    def read(self, key: str, bound: int = MAX_STORED_BYTES) -> bytes:
+        """All of a file of at most `bound` bytes."""
+        return _read_and_close(self.open(key), bound)
+
+    def write(self, key: str, body: bytes, *, is_replaced: Callable[[bytes], bool]) -> None:
+        """Write a file atomically. A file that is there stays unless it `is_replaced`, which is
+        given its content; a link of that name is replaced, not followed.
+        """
+        with self._parent(key, make=True) as (folder, name):
+            content = _content(folder, name)
+            if content is None or is_replaced(content):
+                _write_through_draft(folder, name, body)
+
+    def remove_drafts(self, folder: str, of: Callable[[str], bool] = lambda _: True) -> None:
+        """Remove what killed processes left half-written in a folder, of the names that `of` takes.
+
+        Only for whoever has locked what these files belong to: a living process's draft would go.
+        """
+        for draft in self.names(folder):
+            match = _DRAFT.fullmatch(draft)
+            if match and of(match["name"]):
+                with self._parent(f"{folder}/{draft}" if folder else draft) as (parent, name):
+                    os.unlink(name, dir_fd=parent)
+
+    def stat(self, key: str) -> os.stat_result | None:
+        """What lies under a key, be it a link itself; `None` if nothing does."""
+        try:
+            with self._parent(key) as (folder, name):
+                return os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+    def names(self, folder: str) -> list[str]:
+        """The names in a folder, sorted; none if it is not there."""
+        try:
+            with self._readable_folder(folder) as descriptor:
+                return sorted(entry.name for entry in os.scandir(descriptor))
+        except FileNotFoundError:
+            return []
+
+    @contextmanager
+    def _readable_folder(self, key: str) -> Iterator[int]:
+        with self._parent(f"{key}/." if key else ".") as (folder, name):
+            descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def _parent(self, key: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+        """The open folder that a key lies in, and its name there; with `make`, folders are made."""
+        *folders, name = key.split("/")
+        if _NO_NAMES & {*folders} or name == "..":
+            raise PathTraversalError
+        if make:
+            self.root.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.root, _FOLDER & ~os.O_NOFOLLOW)
+        try:
+            for child in folders:
+                parent, descriptor = descriptor, _open_folder(descriptor, child, make=make)
+                os.close(parent)
+            yield descriptor, name
+        finally:
+            os.close(descriptor)
+
+
+def _open_folder(parent: int, name: str, *, make: bool) -> int:
+    if make:
+        with suppress(FileExistsError):
+            os.mkdir(name, dir_fd=parent)
+    with _link_errors(parent, name):
+        return os.open(name, _FOLDER, dir_fd=parent)
+
+
+def _write_through_draft(folder: int, name: str, body: bytes) -> None:
+    # Random, since others may write here, too.
+    draft = f".{name}.{secrets.token_hex(4)}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    descriptor = os.open(draft, flags, _FILE_MODE, dir_fd=folder)
+    try:
+        try:
+            write_whole(descriptor, body)
+            sync_content(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(draft, dir_fd=folder)
+        raise
+
+
+def write_whole(descriptor: int, content: bytes) -> None:
+    """Write all of it. Raises `OSError`."""
+    remaining = memoryview(content)
+    while remaining:
+        remaining = remaining[os.write(descriptor, remaining) :]
+
+
+def _content(folder: int, name: str) -> bytes | None:
+    """The content of a file, `None` if there is none; of a link, which is not followed, nothing."""
+    try:
+        with _link_errors(folder, name):
+            descriptor = open_regular(name, os.O_RDONLY | os.O_NOFOLLOW, folder=folder)
+    except FileNotFoundError:
+        return None
+    except PathTraversalError:
+        return b""
+    return _read_and_close(descriptor, MAX_STORED_BYTES)
+
+
+def _read_and_close(descriptor: int, bound: int) -> bytes:
+    try:
+        return read_open(descriptor, bound)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _link_errors(folder: int, name: str) -> Iterator[None]:
+    """Raise `PathTraversalError` for what fails because of a link; one to a device is no file."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in {errno.ELOOP, errno.ENOTDIR}:
+            raise
+        if not stat.S_ISLNK(_mode(folder, name, follow=False)):
+            raise
+        target = _mode(folder, name, follow=True)
+        if target and not (stat.S_ISREG(target) or stat.S_ISDIR(target)):
+            raise OSError(errno.EINVAL, "it is no regular file") from error
+        raise PathTraversalError from error
+
+
+def _mode(folder: int, name: str, *, follow: bool) -> int:
+    """Kind and permissions of a name or of its target, 0 if there is none."""
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=follow).st_mode
+    except OSError:
+        return 0

@@ -1,11 +1,14 @@
-"""The journal of one run in a folder: one line an entry, on the disk before the next call."""
+"""The journals in a folder: one file a run, one line an entry, on the disk before the next call."""
+
+from __future__ import annotations
 
 import errno
 import fcntl
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,27 +16,174 @@ from typing import Any
 import orjson
 
 from socratic_bench.documents import encode
-from socratic_bench.errors import ArtifactError, DamagedJournalError, UsageError
-from socratic_bench.packed_lines import PackedLines
+from socratic_bench.errors import ArtifactError, DamagedJournalError, Problem, UsageError
 from socratic_bench.settings import MAX_STORED_BYTES, read_open
-from socratic_bench.storage.folder import mending
-from socratic_bench.storage.tree import Tree, sync_content, write_whole
+from socratic_bench.storage.folder import FolderTree, repair_hint, sync_content, write_whole
+from socratic_bench.storage.keys import JUDGING_FILE, RunKeys, index_of
 from socratic_bench.store_ports import Entry, WrittenEntry
 from socratic_bench.types import Json, counted
 
+FOLDER = "journal/runs"
+# Room for the longest prompt twice, and for the rest of a first entry.
+MAX_FIRST_LINE_BYTES = 16 * 2**20
 SUM = "sha256"
-NEVER = "Nothing of it was used or changed."
-ANEW = "Start a new run without resuming."
+UNCHANGED = "Nothing of it was used or changed."
+START_NEW_RUN = "Start a new run without resuming."
+
+
+class FolderJournals:
+    """The files `journal/runs/{run_id}.jsonl` below `root`, each locked by its process.
+
+    `notice` is called with a sentence about each damaged file.
+    """
+
+    def __init__(self, root: str, notice: Callable[[str], None] = lambda _: None) -> None:
+        self._root = Path(root).absolute()
+        self._tree = FolderTree(self._root)
+        self._notice = notice
+
+    @contextmanager
+    def exclusive(self, identity: str) -> Iterator[None]:
+        """See `Journals.exclusive`: a lock on an empty file, which ends with its process."""
+        key = f"{index_of(identity)}lock"
+        try:
+            descriptor = self._tree.open(key, os.O_RDWR | os.O_CREAT, make=True)
+        except OSError as error:
+            raise _write_error(self._root / key, error) from error
+        try:
+            self._lock(descriptor)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _lock(self, descriptor: int) -> None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._notice("Another process is about to begin or resume this run: waiting for it.")
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+    def newest(self, identity: str) -> Iterator[str]:
+        """See `Journals.newest`. Damaged files are passed over, with a notice."""
+        for path in reversed(self._paths()):
+            try:
+                line = self._first_line(path)
+            except OSError as error:
+                self._notice(f"{path} cannot be read and is passed over: {error.strerror}.")
+                continue
+            entry = _read_line(line)
+            if entry and entry.get("digest") == identity:
+                yield path.stem
+            elif entry is None and line.endswith(b"\n"):
+                self._notice(f"{path} is damaged at its beginning and is passed over.")
+
+    def first(self, run_id: str) -> Mapping[str, Json]:
+        """See `Journals.first`."""
+        path = self._path(run_id)
+        try:
+            line = self._first_line(path)
+        except FileNotFoundError:
+            line = b""
+        except OSError as error:
+            raise _open_error(path, error) from error
+        if not line:
+            raise self._absent(path)
+        entry = _read_line(line)
+        if entry is None:
+            raise DamagedJournalError(
+                [f"{path} is damaged at its beginning. {UNCHANGED}"], hint=START_NEW_RUN
+            )
+        return entry
+
+    def holds(self, run_id: str) -> bool:
+        """See `Journals.holds`."""
+        path = self._path(run_id)
+        try:
+            return self._tree.stat(self._key(path)) is not None
+        except OSError as error:
+            raise _open_error(path, error) from error
+
+    def create(self, run_id: str, identity: str) -> FolderJournal:
+        """A new, empty journal. The first entry tells the `identity`, so nothing else is stored.
+
+        A process that was killed before its first entry was whole has left a file that counts as
+        none.
+        """
+        del identity
+        path = self._path(run_id)
+        key = self._key(path)
+        try:
+            try:
+                descriptor = self._tree.create(key)
+            except FileExistsError:
+                descriptor = self._tree.open(key, os.O_RDWR | os.O_APPEND)
+            return FolderJournal(self._tree, key, descriptor, is_new=True)
+        except OSError as error:
+            raise _write_error(path, error) from error
+
+    def open(self, run_id: str) -> FolderJournal:
+        """See `Journals.open`. Half-written files of a killed process are removed."""
+        path = self._path(run_id)
+        try:
+            descriptor = self._tree.open(self._key(path), os.O_RDWR | os.O_APPEND)
+        except FileNotFoundError as error:
+            raise self._absent(path) from error
+        except OSError as error:
+            raise _open_error(path, error) from error
+        journal = FolderJournal(self._tree, self._key(path), descriptor)
+        # What cannot be removed does no harm; a folder that is a link shows at the next write.
+        with suppress(OSError):
+            self._remove_drafts(RunKeys(run_id))
+        return journal
+
+    def _remove_drafts(self, keys: RunKeys) -> None:
+        """Remove the drafts of a locked run's files, which may be those of a judging."""
+        self._tree.remove_drafts(keys.raw.rstrip("/"))
+        folder, _, curated = keys.curated.rpartition("/")
+        self._tree.remove_drafts(folder, of=lambda name: name == curated)
+        self._tree.remove_drafts(
+            "", of=lambda name: name == JUDGING_FILE or fnmatchcase(name, "judge_*.json")
+        )
+
+    def _path(self, run_id: str) -> Path:
+        return self._root / RunKeys(run_id).journal_file
+
+    def _paths(self) -> list[Path]:
+        """The journals that are there, the oldest first."""
+        folder = self._root / FOLDER
+        try:
+            names = self._tree.names(FOLDER)
+        except OSError as error:
+            raise _open_error(folder, error) from error
+        return [folder / name for name in names if fnmatchcase(name, "run-*.jsonl")]
+
+    def _key(self, path: Path) -> str:
+        return str(path.relative_to(self._root))
+
+    def _first_line(self, path: Path) -> bytes:
+        """The first line of a journal. Raises `OSError` for what cannot be read, or is no file."""
+        with os.fdopen(self._tree.open(self._key(path)), "rb") as file:
+            return file.readline(MAX_FIRST_LINE_BYTES)
+
+    def _absent(self, path: Path) -> UsageError:
+        return UsageError(
+            [f"There is no journal of {path.stem} in {self._root}."],
+            hint=Problem.of(
+                "Give the {output_dir} of the run, and its run_id as its document has it."
+            ),
+        )
 
 
 class FolderJournal:
-    """See `socratic_bench.store_ports.Journal`. The lock is the process's, and goes with it.
+    """See `socratic_bench.store_ports.Journal`. The lock is the process's, and ends with it.
 
     Raises `UsageError` where another process holds the file, or where it is no journal; of one that
     `is_new`, `FileExistsError` where there are entries already.
     """
 
-    def __init__(self, tree: Tree, key: str, descriptor: int, *, is_new: bool = False) -> None:
+    def __init__(
+        self, tree: FolderTree, key: str, descriptor: int, *, is_new: bool = False
+    ) -> None:
         self._tree = tree
         self._key = key
         self._path = tree.root / key
@@ -42,21 +192,22 @@ class FolderJournal:
         self.mended: list[str] = []
         self.entries: Sequence[Mapping[str, Json]] = ()
         # All lines, in case somebody removes the file.
-        self._lines = PackedLines()
+        self._lines: list[bytes] = []
         self._n_bytes = 0
         try:
             self._lock()
             if is_new and b"\n" not in self._content():
                 os.ftruncate(descriptor, 0)
             self.entries = tuple(self._read())
-            _refuse_journal(self.entries if is_new else ())
+            if is_new and self.entries:
+                raise FileExistsError(errno.EEXIST, "there is a journal already")  # noqa: TRY301
         except BaseException:
             os.close(descriptor)
             raise
 
     def append(self, entry: Mapping[str, Json], *, durable: bool = True) -> None:
         line = _line(entry)
-        if durable and not self._is_as_left():
+        if durable and not self._is_unchanged():
             self._mend(self._has_its_length)
         self._write(line, durable=durable)
         self._lines.append(line)
@@ -71,7 +222,7 @@ class FolderJournal:
             with suppress(OSError):
                 # Half a line would spoil the next one.
                 os.ftruncate(self._descriptor, self._n_bytes)
-            raise unwritable(self._path, error) from error
+            raise _write_error(self._path, error) from error
 
     @property
     def is_kept(self) -> bool:
@@ -91,42 +242,42 @@ class FolderJournal:
         try:
             is_there = self._is_there()
             if not is_there:
-                self._open_anew()
+                self._create_again()
             if is_good() and is_there:
                 return
             self._rewrite()
         except OSError as error:
-            raise unwritable(self._path, error) from error
-        told = f"{self._path} was removed or changed by others; it was written anew."
-        if told not in self.mended:
-            self.mended.append(told)
+            raise _write_error(self._path, error) from error
+        message = f"{self._path} was removed or changed by others; it was written anew."
+        if message not in self.mended:
+            self.mended.append(message)
 
     def _rewrite(self) -> None:
         os.ftruncate(self._descriptor, 0)
-        write_whole(self._descriptor, self._lines.joined())
+        write_whole(self._descriptor, b"".join(self._lines))
         os.fsync(self._descriptor)
 
     def writes(self) -> Sequence[Future[None]]:
-        """What was appended is there."""
+        """None: what was appended is on the disk."""
         return ()
 
     def body_of(self, key: str) -> None:
-        """It is not delivered."""
+        """None: no delivery carries these entries."""
 
     def _is_there(self) -> bool:
         try:
-            found = self._tree.stat(self._key)
-            return found is not None and os.path.samestat(found, os.fstat(self._descriptor))
+            status = self._tree.stat(self._key)
+            return status is not None and os.path.samestat(status, os.fstat(self._descriptor))
         except OSError:
             return False
 
-    def _is_as_left(self) -> bool:
+    def _is_unchanged(self) -> bool:
         """Only length and links are checked before each entry: reading all would take longer."""
         try:
-            found = os.fstat(self._descriptor)
+            status = os.fstat(self._descriptor)
         except OSError:
             return False
-        return found.st_nlink > 0 and found.st_size == self._n_bytes
+        return status.st_nlink > 0 and status.st_size == self._n_bytes
 
     def _has_its_length(self) -> bool:
         return os.fstat(self._descriptor).st_size == self._n_bytes
@@ -134,9 +285,9 @@ class FolderJournal:
     def _is_whole(self) -> bool:
         if not self._has_its_length():
             return False
-        return read_open(self._descriptor, self._n_bytes) == self._lines.joined()
+        return read_open(self._descriptor, self._n_bytes) == b"".join(self._lines)
 
-    def _open_anew(self) -> None:
+    def _create_again(self) -> None:
         descriptor = self._tree.create(self._key)
         os.close(self._descriptor)
         self._descriptor = descriptor
@@ -156,81 +307,84 @@ class FolderJournal:
             ) from error
 
     def _owner(self) -> str:
-        found = [e for e in map(read_line, self._content().splitlines(keepends=True)) if e]
-        nobody: dict[str, Any] = {}
-        last = next((e for e in reversed(found) if e.get("kind") == "process"), nobody)
+        """The process that has the lock, for people."""
+        entries = [e for e in map(_read_line, self._content().splitlines(keepends=True)) if e]
+        process: dict[str, Any] = next(
+            (entry for entry in reversed(entries) if entry.get("kind") == "process"), {}
+        )
         return (
-            f"process {last.get('pid', '(unknown)')} on {last.get('host', 'an unknown host')}, "
-            f"since {last.get('started_at', 'an unknown time')}"
+            f"process {process.get('pid', '(unknown)')} on "
+            f"{process.get('host', 'an unknown host')}, "
+            f"since {process.get('started_at', 'an unknown time')}"
         )
 
     def _content(self) -> bytes:
         try:
             return read_open(self._descriptor, MAX_STORED_BYTES)
         except OSError as error:
-            raise unopened(self._path, error) from error
+            raise _open_error(self._path, error) from error
 
     def _read(self) -> Iterator[Mapping[str, Json]]:
+        """The entries of the file; what is damaged is left out and noted in `repairs`."""
         content = self._content()
         whole, _, torn = content.rpartition(b"\n")
-        lines = whole.split(b"\n") if whole else []
-        found = [read_line(line + b"\n") for line in lines]
-        if found and (found[0] or {}).get("run_id") != self._path.stem:
+        self._lines = [line + b"\n" for line in whole.split(b"\n")] if whole else []
+        self._n_bytes = len(content) - len(torn)
+        entries = [_read_line(line) for line in self._lines]
+        if entries and (entries[0] or {}).get("run_id") != self._path.stem:
             raise DamagedJournalError(
-                [f"{self._path} is no journal of {self._path.stem}. {NEVER}"], hint=ANEW
+                [f"{self._path} is no journal of {self._path.stem}. {UNCHANGED}"],
+                hint=START_NEW_RUN,
             )
         if torn:
-            if not found:
-                raise DamagedJournalError(
-                    [f"{self._path} holds no whole entry. {NEVER}"], hint=ANEW
-                )
-            os.ftruncate(self._descriptor, len(content) - len(torn))
-            self.repairs.append(
-                f"The last entry of {self._path} was cut off half-way and was removed; "
-                "its call is made again."
-            )
-        self._lines = PackedLines(line + b"\n" for line in lines)
-        self._n_bytes = sum(len(line) + 1 for line in lines)
-        damaged = sum(entry is None for entry in found)
+            self._cut_off_torn_line(is_all=not entries)
+        damaged = sum(entry is None for entry in entries)
         if damaged:
             self.repairs.append(
                 f"{self._path}: {counted(damaged, 'damaged entry', 'damaged entries')} left out; "
                 "the calls are made again."
             )
-        yield from (entry for entry in found if entry is not None)
+        yield from (entry for entry in entries if entry is not None)
 
-
-def _refuse_journal(entries: Sequence[Mapping[str, Json]]) -> None:
-    if entries:
-        raise FileExistsError(errno.EEXIST, "there is a journal already")
+    def _cut_off_torn_line(self, *, is_all: bool) -> None:
+        if is_all:
+            raise DamagedJournalError(
+                [f"{self._path} holds no whole entry. {UNCHANGED}"], hint=START_NEW_RUN
+            )
+        os.ftruncate(self._descriptor, self._n_bytes)
+        self.repairs.append(
+            f"The last entry of {self._path} was cut off half-way and was removed; "
+            "its call is made again."
+        )
 
 
 def _line(entry: Entry) -> bytes:
     body = entry.body if isinstance(entry, WrittenEntry) else encode(dict(entry))
-    return b'%b,"%b":"%b"}\n' % (body[:-1], SUM.encode(), _sum(body).encode())
+    return b'%b,"%b":"%b"}\n' % (body[:-1], SUM.encode(), _checksum(body).encode())
 
 
-def _sum(body: bytes) -> str:
+def _checksum(body: bytes) -> str:
     return sha256(body).hexdigest()[:16]
 
 
-def read_line(line: bytes) -> dict[str, Any] | None:
+def _read_line(line: bytes) -> dict[str, Any] | None:
     """The entry of a line, or `None` for one that is cut off or was changed."""
     try:
-        entry = orjson.loads(line)
-        if not line.endswith(b"\n") or entry.pop(SUM) != _sum(encode(entry)):
+        entry: dict[str, Any] = orjson.loads(line)
+        if not line.endswith(b"\n") or entry.pop(SUM) != _checksum(encode(entry)):
             return None
     except (ValueError, KeyError, AttributeError, TypeError):
         return None
-    found: dict[str, Any] = entry
-    return found
+    return entry
 
 
-def unopened(path: Path, error: OSError) -> UsageError:
-    return UsageError([f"The journal {path} cannot be opened: {error.strerror}."], hint=ANEW)
+def _open_error(path: Path, error: OSError) -> UsageError:
+    return UsageError(
+        [f"The journal {path} cannot be opened: {error.strerror}."], hint=START_NEW_RUN
+    )
 
 
-def unwritable(path: Path, error: OSError) -> ArtifactError:
+def _write_error(path: Path, error: OSError) -> ArtifactError:
     return ArtifactError(
-        f"The journal {path} could not be written: {error.strerror}.", hint=mending(error)
+        f"The journal {path} could not be written: {error.strerror}.", hint=repair_hint(error)
     )

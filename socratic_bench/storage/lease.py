@@ -27,8 +27,7 @@ from socratic_bench.errors import (
     StoreOutageError,
     UsageError,
 )
-from socratic_bench.storage.bucket import Bucket, Stored
-from socratic_bench.storage.bucket_clients import Notice
+from socratic_bench.storage.s3 import Bucket, Notice, Stored
 
 RENEWALS_PER_TTL = 4
 RETRIES_PER_RENEWAL = 5

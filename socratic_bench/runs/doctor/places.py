@@ -9,8 +9,8 @@ from socratic_bench.findings import CheckName, Finding, Status
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.settings import CoreConfig
 from socratic_bench.storage.keys import trial_key
-from socratic_bench.storage.places import open_bucket, open_folder
 from socratic_bench.storage.s3 import S3Store
+from socratic_bench.storage.stores import open_bucket, open_folder
 
 MAX_ATTEMPTS = 3
 BODY = b'{"kind": "trial"}\n'

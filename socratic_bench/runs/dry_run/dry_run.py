@@ -14,7 +14,7 @@ from socratic_bench.runs.dry_run.models import Sizes
 from socratic_bench.runs.dry_run.simulation import Simulation, simulate
 from socratic_bench.runs.plan import Plan
 from socratic_bench.settings import BEDROCK, OFFLINE_REGION
-from socratic_bench.storage.places import check_stores, open_bucket, open_folder
+from socratic_bench.storage.stores import check_stores, open_bucket, open_folder
 from socratic_bench.types import Json
 
 OTHERS: tuple[Length, ...] = ("short", "long")

@@ -9,7 +9,7 @@ from socratic_bench.documents import encode
 from socratic_bench.documents.calibration import CalibrationDocument
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.settings import CoreConfig
-from socratic_bench.storage.places import open_bucket, open_folder
+from socratic_bench.storage.stores import open_bucket, open_folder
 
 FOLDER = "calibrations"
 

@@ -12,7 +12,7 @@ from socratic_bench.documents.plain import read
 from socratic_bench.errors import UsageError
 from socratic_bench.settings import S3
 from socratic_bench.storage.keys import JUDGING_FILE, RunKeys
-from socratic_bench.storage.listing import ListedStore, store_at
+from socratic_bench.storage.stores import ListedStore, store_at
 from socratic_bench.studies.compare.places import Found, found_at
 from socratic_bench.studies.compare.stored_run import benchmark_at
 from socratic_bench.studies.compare.validation import validate_run

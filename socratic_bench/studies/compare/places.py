@@ -10,7 +10,7 @@ from msgspec import Struct
 from socratic_bench.documents.sweep import CellRow, SweepFile
 from socratic_bench.errors import UsageError
 from socratic_bench.settings import MAX_STORED_BYTES, S3, read_bounded
-from socratic_bench.storage.listing import ListedStore, store_at
+from socratic_bench.storage.stores import ListedStore, store_at
 from socratic_bench.studies.compare.stored_run import COMPLETE_IT
 from socratic_bench.studies.sweep.grid import run_ids_begin_with
 from socratic_bench.studies.sweep.index import CellIndex, begun_sweeps, curated_bodies

@@ -20,7 +20,7 @@ from socratic_bench.runs.prices import read_prices
 from socratic_bench.runs.resume import earlier_config
 from socratic_bench.settings import continued
 from socratic_bench.storage.keys import RunKeys
-from socratic_bench.storage.listing import ListedBucket, ListedStore
+from socratic_bench.storage.stores import ListedBucket, ListedStore
 from socratic_bench.studies.compare.judged import own_store
 from socratic_bench.studies.compare.places import Found, found_at
 from socratic_bench.studies.compare.stored_run import benchmark_at

@@ -18,7 +18,7 @@ from socratic_bench.documents.sweep import CellRow
 from socratic_bench.errors import Mistakes, UsageError
 from socratic_bench.ports import Benchmark
 from socratic_bench.storage.keys import RunKeys
-from socratic_bench.storage.listing import ListedFolder, ListedStore
+from socratic_bench.storage.stores import ListedFolder, ListedStore
 from socratic_bench.studies.compare.judged import runs_at
 from socratic_bench.studies.compare.places import Found, failed_cells_at
 from socratic_bench.studies.compare.stored_run import (

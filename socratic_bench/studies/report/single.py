@@ -11,7 +11,7 @@ from socratic_bench.errors import Problem, UsageError
 from socratic_bench.ports import Benchmark
 from socratic_bench.settings import S3
 from socratic_bench.storage.keys import RunKeys
-from socratic_bench.storage.listing import store_at
+from socratic_bench.storage.stores import store_at
 from socratic_bench.studies.compare.judged import judged_by
 from socratic_bench.studies.compare.places import SWEEPS, Found, found_at
 from socratic_bench.studies.compare.stored_run import COMPLETE_IT, benchmark_at

@@ -13,7 +13,7 @@ from socratic_bench.errors import EXIT_GATE
 from socratic_bench.ports import Benchmark
 from socratic_bench.runs.gates import falls_short
 from socratic_bench.settings import table
-from socratic_bench.storage.listing import ListedStore
+from socratic_bench.storage.stores import ListedStore
 from socratic_bench.studies.sweep.grid import Cell, Grid, run_id, run_ids_begin_with
 from socratic_bench.studies.sweep.index import CellIndex, begun_sweeps, curated_bodies
 from socratic_bench.studies.sweep.rows import row_of_curated

@@ -21,7 +21,7 @@ from socratic_bench.documents.plain import plain_keys
 from socratic_bench.documents.sweep import CellRow, SweepFile, SweepPlace
 from socratic_bench.errors import ArtifactError
 from socratic_bench.storage.keys import RunKeys
-from socratic_bench.storage.listing import ListedStore
+from socratic_bench.storage.stores import ListedStore
 from socratic_bench.studies.sweep.grid import run_ids_begin_with
 
 READERS = 16

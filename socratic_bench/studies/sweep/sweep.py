@@ -20,7 +20,7 @@ from socratic_bench.models.rate_targets import SentRequest
 from socratic_bench.ports import Benchmark
 from socratic_bench.runs.clock import utc_now
 from socratic_bench.runs.plan import draw_seed
-from socratic_bench.storage.listing import ListedStores
+from socratic_bench.storage.stores import ListedStores
 from socratic_bench.studies.sweep.control import CellJob, SweepControl
 from socratic_bench.studies.sweep.earlier import begun_earlier, gated_anew, known_rows, left
 from socratic_bench.studies.sweep.engine import SweepEngine
@@ -115,7 +115,7 @@ class _SweepProcess:
         cells = grid.cells()
         indices = [CellIndex(store, begun.sweep_id, self._notice) for store in self._stores.all]
         refusal = f"{begun.sweep_id} is being played by another process."
-        with self._stores.alone(f"sweeps/{begun.sweep_id}/lock", refusal):
+        with self._stores.exclusive(f"sweeps/{begun.sweep_id}/lock", refusal):
             known = in_time(lambda: self._known_rows(begun, cells, indices), self._token)
             rows = {cell.key: known[cell.key] for cell in cells if cell.key in known}
             lately = [*recently_ended(known.values(), started_at)]

@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from socratic_bench.catalogue.price_table import PriceTable
 from socratic_bench.errors import ArtifactError, BenchError
 from socratic_bench.journal import ReplayLog
-from socratic_bench.journal.replicated_journal import distinct
 from socratic_bench.runs import prepare
 from socratic_bench.runs.budgets import budget_of, earlier_usd
 from socratic_bench.runs.plan import Plan
 from socratic_bench.storage.keys import RunKeys
-from socratic_bench.storage.listing import ListedBucket, ListedStore
+from socratic_bench.storage.replicated_journal import distinct
+from socratic_bench.storage.stores import ListedBucket, ListedStore
 from socratic_bench.store_ports import Entry
 from socratic_bench.studies.sweep.control import CellJob
 from socratic_bench.studies.sweep.grid import Grid

@@ -7,7 +7,6 @@ import orjson
 
 from socratic_bench.documents import encode
 from socratic_bench.errors import ArtifactError
-from socratic_bench.packed_lines import PackedLines
 from socratic_bench.store_ports import Entry, Journal, WrittenEntry
 
 
@@ -17,14 +16,16 @@ class ReplicatedJournal:
     def __init__(self, journals: Sequence[Journal], entries: Sequence[Entry] = ()) -> None:
         self._journals = tuple(journals)
         self._has_failed = False
-        known = distinct([*entries, *(entry for journal in journals for entry in journal.entries)])
-        self.was_there = bool(known)
-        self._entries = PackedLines(map(_line, known.values()))
+        entries_by_text = distinct(
+            [*entries, *(entry for journal in journals for entry in journal.entries)]
+        )
+        self.was_there = bool(entries_by_text)
+        self._lines = [encode(dict(entry)) for entry in entries_by_text.values()]
         self.repairs = tuple(repair for journal in journals for repair in journal.repairs)
         self.lagged = False
         for journal in journals:
-            already = distinct(journal.entries)
-            missing = [entry for text, entry in known.items() if text not in already]
+            stored = distinct(journal.entries)
+            missing = [entry for text, entry in entries_by_text.items() if text not in stored]
             self.lagged = self.lagged or bool(missing)
             for entry in missing:
                 journal.append(entry)
@@ -32,12 +33,12 @@ class ReplicatedJournal:
     @property
     def entries(self) -> Sequence[Entry]:
         """All of them, oldest first, as they would be read from a store."""
-        return [orjson.loads(line) for line in self._entries.joined().splitlines()]
+        return [orjson.loads(line) for line in self._lines]
 
     def append(self, entry: Entry, *, durable: bool = True) -> None:
         """Keep an entry in memory, then in every store. Raises `ArtifactError` if a store fails."""
         written = WrittenEntry(entry, encode(dict(entry)))
-        self._entries.append(written.body + b"\n")
+        self._lines.append(written.body)
         for journal in self._journals:
             try:
                 journal.append(written, durable=durable)
@@ -57,7 +58,7 @@ class ReplicatedJournal:
     @property
     def mended(self) -> Sequence[str]:
         """See `socratic_bench.store_ports.Journal`."""
-        return [told for journal in self._journals for told in journal.mended]
+        return [message for journal in self._journals for message in journal.mended]
 
     def body_of(self, key: str) -> bytes | None:
         """See `socratic_bench.store_ports.Journal`."""
@@ -72,10 +73,6 @@ class ReplicatedJournal:
     def close(self) -> None:
         for journal in self._journals:
             journal.close()
-
-
-def _line(entry: Entry) -> bytes:
-    return encode(dict(entry)) + b"\n"
 
 
 def distinct(entries: Sequence[Entry]) -> dict[bytes, Entry]:

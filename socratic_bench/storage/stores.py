@@ -1,0 +1,205 @@
+"""The stores that a configuration or a place names, and the journals in them.
+
+The door of the S3 part: it loads the SDK, and is imported only when a bucket is named.
+"""
+
+import os
+import socket
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Protocol
+
+from socratic_bench.errors import BenchError, UsageError, Words
+from socratic_bench.settings import OFFLINE_REGION, S3, CoreConfig
+from socratic_bench.storage.delivery import Delivery, with_retries
+from socratic_bench.storage.folder import FolderStore
+from socratic_bench.storage.folder_journal import FolderJournals
+from socratic_bench.store_ports import ArtifactStore, Journals
+from socratic_bench.types import Json
+
+if TYPE_CHECKING:
+    from socratic_bench.storage.s3 import S3Store
+
+
+def open_folder(
+    config: CoreConfig, notice: Callable[[str], None] | None = None
+) -> FolderStore | None:
+    """The output folder, or `None` without one; `notice` gets a sentence about each repair."""
+    return FolderStore(config.output_dir, notice) if config.output_dir else None
+
+
+def folder_journals(
+    config: CoreConfig, notice: Callable[[str], None] = lambda _: None
+) -> Journals | None:
+    """The journals in the output folder, or `None` without one; `notice` hears of damaged ones."""
+    return FolderJournals(config.output_dir, notice) if config.output_dir else None
+
+
+def owner() -> dict[str, Json]:
+    """Process and host, which a journal names to those who meet its lock."""
+    return {"pid": os.getpid(), "host": socket.gethostname()}
+
+
+def open_bucket(
+    config: CoreConfig, notice: Callable[[str], None] = lambda _: None
+) -> "S3Store | None":
+    """The bucket, or `None` without one. Raises `UsageError`.
+
+    `notice` hears, from any thread, of what differs from the settings, such as the region.
+    """
+    if not config.s3_bucket:
+        return None
+    from socratic_bench.storage.s3 import S3Store
+
+    return S3Store(
+        config.s3_bucket,
+        prefix=config.s3_prefix,
+        region=config.region or OFFLINE_REGION,
+        kms_key_id=config.s3_kms_key_id,
+        setting="s3_bucket",
+        notice=notice,
+    )
+
+
+def bucket_journals(
+    store: "S3Store | None",
+    delivery: Delivery,
+    *,
+    sleep: Callable[[float], None],
+    on_lost: Callable[[BenchError], object],
+    notice: Callable[[str], None],
+    keeps_notes: bool = True,
+) -> Journals | None:
+    """The journals in the bucket that `open_bucket` opened; `None` without one.
+
+    `sleep` is `CancelToken.sleep`, so that waiting ends with the run. `on_lost` is
+    `CancelToken.end`: it is called from another thread when another process holds the run, which
+    then ends with exit code 4. `notice` tells the user that there is waiting (at most 60 s) for
+    what may be a dead process's lease. `keeps_notes`: each request to a model is noted before it
+    is sent, which only a run without a folder needs.
+
+    Entries travel with `delivery`: its `settle` waits for them, too, so that no curated file comes
+    before them. `create` and `append` send nothing themselves and never fail. `newest` and `open`
+    take the time that S3 takes, so let a `CancelToken` end the waiting, and raise `UsageError`
+    (exit code 2) or, if S3 cannot be read, `ArtifactError` (exit code 4).
+    `close` a journal only after `settle` or `give_up`: it releases the run.
+    """
+    if store is None:
+        return None
+    from socratic_bench.storage.bucket_journal import BucketJournals
+    from socratic_bench.storage.lease import LeaseTerms
+
+    terms = LeaseTerms(on_lost=on_lost, notice=notice, sleep=sleep)
+    return BucketJournals(store.bucket, delivery, terms, keeps_notes=keeps_notes)
+
+
+def check_stores(stores: Sequence[ArtifactStore]) -> None:
+    """Check all stores. Raises one `UsageError` with the problems of all."""
+    problems: list[Words] = []
+    hints: list[Words] = []
+    for store in stores:
+        try:
+            store.check()
+        except UsageError as error:
+            problems.extend(error.said)
+            hints.extend(error.hints)
+    if problems:
+        combined = UsageError(problems)
+        combined.hints = tuple(hints)
+        raise combined
+
+
+class ListedStore(Protocol):
+    """A store whose files can be listed and read; every method raises `ArtifactError`."""
+
+    def put(self, key: str, body: bytes) -> None:
+        """Store a file, whatever was there."""
+        ...
+
+    def get(self, key: str) -> bytes | None:
+        """The file, or `None` if there is none."""
+        ...
+
+    def keys(self, prefix: str) -> Sequence[str]:
+        """The keys of one folder that begin with `prefix`: "folder/" for all of it."""
+        ...
+
+    def folders(self, key: str) -> Iterable[str]:
+        """The names of the folders in one, which ends with "/"."""
+        ...
+
+    def location(self, key: str) -> str:
+        """Where a reader finds the key: a URL or an absolute path."""
+        ...
+
+
+class ListedFolder(FolderStore):
+    """See `ListedStore`."""
+
+    def get(self, key: str) -> bytes | None:
+        return self.read(key) if self.holds(key) else None
+
+    def keys(self, prefix: str) -> Sequence[str]:
+        folder, _, start = prefix.rpartition("/")
+        return [f"{folder}/{name}" for name in self.names(folder) if name.startswith(start)]
+
+    def folders(self, key: str) -> Iterable[str]:
+        return self.names(key.rstrip("/"))
+
+
+class ListedBucket:
+    """See `ListedStore`; waits out a short outage."""
+
+    def __init__(self, store: "S3Store", sleep: Callable[[float], None]) -> None:
+        self._bucket = store.bucket
+        self._sleep = sleep
+
+    def put(self, key: str, body: bytes) -> None:
+        with_retries(lambda: self._bucket.put(key, body), self._sleep)
+
+    def get(self, key: str) -> bytes | None:
+        stored = with_retries(lambda: self._bucket.get(key), self._sleep)
+        return stored.body if stored else None
+
+    def keys(self, prefix: str) -> Sequence[str]:
+        return [*with_retries(lambda: self._bucket.sizes(prefix), self._sleep)]
+
+    def folders(self, key: str) -> Iterable[str]:
+        return dict.fromkeys(name.removeprefix(key).split("/")[0] for name in self.keys(key))
+
+    def location(self, key: str) -> str:
+        return self._bucket.location(key)
+
+
+def store_at(root: str, region: Callable[[], str]) -> ListedStore:
+    """The store at a folder or s3://BUCKET/PREFIX; `region` gives the region of buckets.
+
+    Raises `UsageError` for a bucket that does not exist.
+    """
+    if not root.startswith(S3):
+        return ListedFolder(root)
+    from socratic_bench.storage.s3 import S3Store
+
+    name, _, prefix = root.removeprefix(S3).partition("/")
+    store = S3Store(name, prefix=prefix.strip("/"), region=region())
+    store.check()
+    return ListedBucket(store, time.sleep)
+
+
+class ListedStores:
+    """The stores that a configuration names, checked; the folder is the first."""
+
+    def __init__(self, config: CoreConfig, sleep: Callable[[float], None]) -> None:
+        self.folder = ListedFolder(config.output_dir) if config.output_dir else None
+        bucket = open_bucket(config)
+        check_stores([store for store in (self.folder, bucket) if store])
+        self.bucket = ListedBucket(bucket, sleep) if bucket else None
+
+    def exclusive(self, key: str, refusal: str) -> AbstractContextManager[None]:
+        """See `FolderStore.exclusive`; a bucket has no lock, and each of its runs has a lease."""
+        return self.folder.exclusive(key, refusal) if self.folder else nullcontext()
+
+    @property
+    def all(self) -> Sequence[ListedStore]:
+        return [store for store in (self.folder, self.bucket) if store]
