@@ -27,7 +27,7 @@ def say_closing(result: RunResult, benchmark: Benchmark, called: Callable[[str],
     elif cut_short:
         say(f"{tag}{ended}: no turn was played")
     if any(place and place.curated for place in (result.folder, result.s3)):
-        from socratic_bench.runs.resuming_hints import stored_words
+        from socratic_bench.runs.resume import stored_words
 
         words = stored_words(result.config, result.run_id, "show").told(called)
         say(f"{tag}seen by: {plain(words)}")

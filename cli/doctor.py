@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from socratic_bench.documents.doctor import DoctorDocument
     from socratic_bench.errors import Words
     from socratic_bench.runs import CancelToken
-    from socratic_bench.runs.doctor import Target
+    from socratic_bench.runs.doctor_calls import Target
 
 USAGE = "socratic-runner doctor [--model ID] [the flags of a run, or of a sweep]"
 # Flags that say nothing of what is needed.
@@ -148,7 +148,7 @@ def _targets(
 
     from socratic_bench.errors import UsageError
     from socratic_bench.runs import prepare
-    from socratic_bench.runs.doctor import targets_of
+    from socratic_bench.runs.doctor_calls import targets_of
 
     targets: list[Target] = []
     mistakes: dict[Words, None] = {}

@@ -58,7 +58,7 @@ def _read(region: str | None, prices: str | None, *, offline: bool) -> "RunConfi
 
 def _prices(config: "RunConfig") -> "PriceTable":
     from socratic_bench.catalogue.price_table import builtin_prices
-    from socratic_bench.runs.prices import read_prices
+    from socratic_bench.runs.prepare import read_prices
 
     from .run import calling_flags
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from socratic_bench.models.events import CallBegan, CallEvent
-from socratic_bench.runs.listener import Listener
+from socratic_bench.runs.context import Listener
 
 AFTER_A_REPLY = (
     "socratic_bench.judging.closing",
@@ -14,7 +14,7 @@ AFTER_A_REPLY = (
     "socratic_bench.judging.jury",
     "socratic_bench.judging.quotes",
     "socratic_bench.judging.request",
-    "socratic_bench.runs.closing",
+    "socratic_bench.runs.finish",
     "socratic_bench.documents.run",
     "socratic_bench.documents.files",
     "socratic_bench.documents.closing_file",

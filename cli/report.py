@@ -136,7 +136,7 @@ def written(found: Namespace, max_bytes: int) -> "ReportDocument":
 def _calibrations(found: Namespace) -> "Sequence[StoredCalibration]":
     if found.calibration is None:
         return ()
-    from socratic_bench.runs.calibrations import calibrations_at
+    from socratic_bench.runs.prepare import calibrations_at
 
     from .sources import bucket_region
 

@@ -213,7 +213,7 @@ def _say_outcome(result: "RunResult", benchmark: "Benchmark", flags: Flags) -> N
 
 
 def _how_to_print_again(result: "RunResult") -> str:
-    from socratic_bench.runs.resuming_hints import stored_words
+    from socratic_bench.runs.resume import stored_words
 
     if result.folder or result.s3:
         words = stored_words(result.config, result.run_id).told(call_by_flags())

@@ -27,7 +27,7 @@ from socratic_bench.emulator import MODEL_IDS
 from socratic_bench.errors import BenchError
 from socratic_bench.runs import CancelToken, perform, prepare, run
 from socratic_bench.runs import dry_run as forecast
-from socratic_bench.runs.clock import utc_now
+from socratic_bench.runs.context import utc_now
 from socratic_bench.settings import Sources, read_config
 from socratic_bench.studies.sweep.sweep import perform_sweep
 from tests.command import Outcome, environment

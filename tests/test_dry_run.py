@@ -16,7 +16,7 @@ from socratic_bench.benchmarks.socratic.expectation import expected_reply
 from socratic_bench.catalogue.caching import Part, PrefixCache
 from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.errors import ENDINGS
-from socratic_bench.runs.dry_run.reply_models import expected_verdict
+from socratic_bench.runs.dry_run_models import expected_verdict
 from tests import in_process, owned_clock
 from tests.command import CLAUDE, OPENING, account, assert_valid, daily, environment, run
 from tests.fakes import RUBRIC

@@ -8,58 +8,17 @@ from pathlib import Path
 
 import grimp
 
-import socratic_bench
-from cli.commands import COMMANDS
-from cli.preloader import AFTER_A_REPLY
-from socratic_bench import emulator
-from socratic_bench.benchmarks import BENCHMARKS, load_benchmark
-from socratic_bench.models.providers import PROVIDERS
 from tests.command import ROOT
 
-MOST_LINES = 300
 SOURCES = [path for room in ("cli", "socratic_bench") for path in (ROOT / room).rglob("*.py")]
 
 
-# What is imported by a name that is worked out, by the module that does.
-BY_NAME = {
-    "cli.completion": {f"cli{module}" for module, _ in COMMANDS.values()},
-    "cli.preloader": {*AFTER_A_REPLY, *load_benchmark("socratic").late_modules},
-    "cli.runner": {f"cli{module}" for module, _ in COMMANDS.values()},
-    "socratic_bench": {*socratic_bench._HOMES.values()},
-    "socratic_bench.benchmarks": {
-        f"{room}.{module}" for room in BENCHMARKS.values() for module in ("settings", "benchmark")
-    },
-    "socratic_bench.emulator": {*emulator._LATER.values()},
-    "socratic_bench.models.providers": {*PROVIDERS.values()},
-}
-
-
-def test_no_module_imports_itself_in_a_circle_imports_of_types_and_by_name_included():
+def test_no_module_imports_itself_in_a_circle():
     # Without a cache, which would be kept where the tests are, and that may be read-only.
     graph = grimp.build_graph("cli", "socratic_bench", cache_dir=None)
     imported = {one: graph.find_modules_directly_imported_by(one) for one in graph.modules}
-    for module, names in BY_NAME.items():
-        known = names & graph.modules
-        assert known
-        imported[module] = imported[module] | known - {module}  # it is imported by then
 
     TopologicalSorter(imported).prepare()  # raises CycleError, which names the circle
-
-
-def test_no_other_module_imports_by_name():
-    assert {module_of(path) for path in SOURCES if imports_by_name(path)} == {*BY_NAME}
-
-
-def imports_by_name(path: Path) -> bool:
-    return "import_module" in path.read_text(encoding="utf-8")
-
-
-def module_of(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-
-
-def test_no_module_is_longer_than_a_reader_can_hold():
-    assert [name_of(path) for path in SOURCES if n_lines(path) > MOST_LINES] == []
 
 
 # What writes help, or tells in documents and schemas what a field is.
@@ -107,10 +66,6 @@ def texts_of(path: Path) -> list[str]:
     alone |= {id(inner) for node in about for inner in ast.walk(node)}
     constants = [node for node in nodes if isinstance(node, ast.Constant) and id(node) not in alone]
     return [node.value for node in constants if isinstance(node.value, str)]
-
-
-def n_lines(path: Path) -> int:
-    return len(path.read_text(encoding="utf-8").splitlines())
 
 
 def name_of(path: Path) -> str:

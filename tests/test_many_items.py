@@ -22,9 +22,9 @@ from socratic_bench.generation import GenerateConfig
 from socratic_bench.journal import ReplayLog
 from socratic_bench.ports import ClosingQuestion, EpisodeContext, EpisodeResult
 from socratic_bench.runs import prepare
+from socratic_bench.runs.context import Listener
 from socratic_bench.runs.dry_run import dry_run
 from socratic_bench.runs.items import MOST_LOST_IN_A_ROW
-from socratic_bench.runs.listener import Listener
 from socratic_bench.turns import Turn
 from socratic_bench.types import CallKey, Message, Request, Tool
 from tests.command import ROOT, account

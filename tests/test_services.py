@@ -23,7 +23,7 @@ from socratic_bench.emulator import Emulator, Settings, parse_fault
 from socratic_bench.errors import UsageError
 from socratic_bench.models.events import CallEvent, CallWaits
 from socratic_bench.models.rate_limiters import RateNarrowed
-from socratic_bench.runs.listener import Listener
+from socratic_bench.runs.context import Listener
 from tests.command import account
 from tests.fakes import PATIENCE_S
 from tests.owned_clock import OwnedClock

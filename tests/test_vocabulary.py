@@ -61,7 +61,6 @@ ALLOWED = {
     "socratic_bench/types.py": {"student_closed"},
     # Masked nowhere, since it stands in every document.
     "socratic_bench/redaction/forms.py": {"socratic"},
-    "socratic_bench/runs/run.py": {"socratic_bench.runs.execution"},  # of runs
 }
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from socratic_bench.errors import ENDINGS, BenchError
 from socratic_bench.ports import ClosingQuestion, EpisodeResult, Metrics
-from socratic_bench.runs.plan import Plan
-from socratic_bench.runs.scope import RunScope
+from socratic_bench.runs.context import RunScope
+from socratic_bench.runs.prepare import Plan
 from socratic_bench.turns import ClosingResult, Turn, Unscored
 from socratic_bench.types import CONTEXT_WINDOW
 

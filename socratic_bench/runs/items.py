@@ -14,7 +14,7 @@ from socratic_bench.errors import ModelError
 from socratic_bench.models.cancel_token import CancelToken
 from socratic_bench.ports import EpisodeContext, Model, PlayItem
 from socratic_bench.provider_ports import INVALID_REQUEST
-from socratic_bench.runs.plan import Plan
+from socratic_bench.runs.prepare import Plan
 from socratic_bench.threads import RequestThreads
 from socratic_bench.turns import Turn, Unscored
 from socratic_bench.types import CONTEXT_WINDOW, CallKey, Completion, Message, Request, Role

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from socratic_bench.errors import BenchError, InternalError
 from socratic_bench.runs.closing_judging import ClosingJudging, Outcome
+from socratic_bench.runs.context import RunScope
 from socratic_bench.runs.items import TurnsSoFar
-from socratic_bench.runs.scope import RunScope
 from socratic_bench.runs.stores import Document, RunStores
 from socratic_bench.threads import Workers
 from socratic_bench.turns import ClosingResult, Turn, without_words

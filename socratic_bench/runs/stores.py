@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from socratic_bench.documents import encode
-from socratic_bench.runs.scope import RunScope
+from socratic_bench.runs.context import RunScope
 from socratic_bench.storage.delivery import Delivery, UploadPolicy
 from socratic_bench.storage.stores import (
     bucket_journals,

@@ -36,7 +36,7 @@ class Shifted(datetime.datetime):
 
 class Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if name != "socratic_bench.runs.clock":
+        if name != "socratic_bench.runs.context":
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)

@@ -13,8 +13,8 @@ from socratic_bench.models.cancel_token import CancelToken
 from socratic_bench.models.spending import SpendingLimit
 from socratic_bench.ports import Length
 from socratic_bench.runs import Plan, perform
+from socratic_bench.runs.context import Listener
 from socratic_bench.runs.dry_run import Forecaster
-from socratic_bench.runs.listener import Listener
 from socratic_bench.runs.services import Services
 from socratic_bench.studies.rejudge.preparing import Rejudging, settings_of
 from socratic_bench.turns import Turn

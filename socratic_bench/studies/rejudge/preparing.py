@@ -16,7 +16,7 @@ from socratic_bench.documents.judgings import JudgingSettings
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.journal.replay_log import read_header
 from socratic_bench.runs import Plan, prepare
-from socratic_bench.runs.prices import read_prices
+from socratic_bench.runs.prepare import read_prices
 from socratic_bench.runs.resume import earlier_config
 from socratic_bench.settings import continued
 from socratic_bench.storage.keys import RunKeys

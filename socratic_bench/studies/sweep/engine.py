@@ -13,8 +13,8 @@ from socratic_bench.models.cancel_token import CancelToken
 from socratic_bench.models.events import CallAnswered, CallBegan, CallEvent
 from socratic_bench.ports import Benchmark
 from socratic_bench.runs import perform, prepare
-from socratic_bench.runs.listener import Listener
-from socratic_bench.runs.resuming_hints import of_no_run
+from socratic_bench.runs.context import Listener
+from socratic_bench.runs.resume import of_no_run
 from socratic_bench.runs.services import Services
 from socratic_bench.studies.sweep.control import CellJob, CellListener
 from socratic_bench.studies.sweep.grid import Grid

@@ -27,7 +27,7 @@ from socratic_bench.documents.usage import CallUsage
 from socratic_bench.ports import Length
 from socratic_bench.runs import Plan, prepare
 from socratic_bench.runs.dry_run import Forecaster
-from socratic_bench.runs.plan import draw_seed
+from socratic_bench.runs.prepare import draw_seed
 from socratic_bench.storage.stores import ListedStores
 from socratic_bench.studies.sweep.earlier import begun_earlier, left
 from socratic_bench.studies.sweep.forecast_totals import (

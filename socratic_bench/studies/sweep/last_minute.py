@@ -37,7 +37,7 @@ def with_look(sent: Sequence[SentRequest], asked: SweepRequest) -> list[SentRequ
     is_looked_at = asked.settings.strict or not asked.grid.base.offline
     if not (sent and is_looked_at):
         return [*sent]
-    from socratic_bench.runs.doctor.targets import distinct
+    from socratic_bench.runs.doctor_calls import distinct
     from socratic_bench.studies.sweep.targets import targets_of
 
     at = max(one.at for one in sent)

@@ -18,8 +18,8 @@ from socratic_bench.errors import BenchError, Problem
 from socratic_bench.models.cancel_token import CancelToken, in_time
 from socratic_bench.models.rate_targets import SentRequest
 from socratic_bench.ports import Benchmark
-from socratic_bench.runs.clock import utc_now
-from socratic_bench.runs.plan import draw_seed
+from socratic_bench.runs.context import utc_now
+from socratic_bench.runs.prepare import draw_seed
 from socratic_bench.storage.stores import ListedStores
 from socratic_bench.studies.sweep.control import CellJob, SweepControl
 from socratic_bench.studies.sweep.earlier import begun_earlier, gated_anew, known_rows, left

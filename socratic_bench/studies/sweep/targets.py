@@ -6,12 +6,14 @@ from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.models.rate_window import RateTarget, target_of
-from socratic_bench.runs import doctor, prepare
+from socratic_bench.runs import doctor_calls, prepare
 from socratic_bench.settings import table
 from socratic_bench.studies.sweep.request import SweepRequest
 
 
-def targets_of(asked: SweepRequest, tested: Collection[str] | None = None) -> list[doctor.Target]:
+def targets_of(
+    asked: SweepRequest, tested: Collection[str] | None = None
+) -> list[doctor_calls.Target]:
     """Every model in each role, region, tier and other setting by which calls differ, with what a
     minute is to have of it; those of the `tested` alone, if some are named. Raises `UsageError`.
     """
@@ -20,7 +22,7 @@ def targets_of(asked: SweepRequest, tested: Collection[str] | None = None) -> li
         _with_limits(target, limits)
         for config in _configs(asked)
         if tested is None or config.model in tested
-        for target in doctor.targets_of(prepare(config, price_tables=tables))
+        for target in doctor_calls.targets_of(prepare(config, price_tables=tables))
     ]
 
 
@@ -35,6 +37,6 @@ def _configs(asked: SweepRequest) -> Iterator[RunConfig]:
             yield grid.config(cell)
 
 
-def _with_limits(target: doctor.Target, limits: Sequence[RateTarget]) -> doctor.Target:
+def _with_limits(target: doctor_calls.Target, limits: Sequence[RateTarget]) -> doctor_calls.Target:
     limit = target_of(limits, target.model_id, target.config.region or "")
     return replace(target, target_rpm=limit.requests_per_minute, target_tpm=limit.tokens_per_minute)

@@ -13,8 +13,8 @@ from socratic_bench.catalogue.price_table import PriceTable
 from socratic_bench.errors import ArtifactError, BenchError
 from socratic_bench.journal import ReplayLog
 from socratic_bench.runs import prepare
-from socratic_bench.runs.budgets import budget_of, earlier_usd
-from socratic_bench.runs.plan import Plan
+from socratic_bench.runs.models import budget_of, earlier_usd
+from socratic_bench.runs.prepare import Plan
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.replicated_journal import distinct
 from socratic_bench.storage.stores import ListedBucket, ListedStore

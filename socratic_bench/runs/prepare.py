@@ -1,6 +1,8 @@
 """Everything that is checked before the first call, all mistakes at once."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from secrets import randbits
 from typing import TYPE_CHECKING
 
@@ -8,21 +10,34 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig, load_benchmark
+from socratic_bench.converting import decode
+from socratic_bench.documents.judge_status import StoredCalibration
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.journal import Identity
 from socratic_bench.models.providers import load_provider
 from socratic_bench.parts import BenchmarkSpec
 from socratic_bench.ports import Benchmark, Episode
 from socratic_bench.redaction import look_again
-from socratic_bench.runs.prices import read_prices, unknown_prices
-from socratic_bench.settings import MAX_TURNS, before, typed
+from socratic_bench.settings import (
+    MAX_STORED_BYTES,
+    MAX_TURNS,
+    OFFLINE_REGION,
+    S3,
+    absolute,
+    before,
+    is_folder,
+    read_bounded,
+    typed,
+)
 from socratic_bench.storage.keys import JudgingKeys, RunKeys
+from socratic_bench.storage.stores import store_at
 from socratic_bench.turns import Rubric
 from socratic_bench.types import JUDGE, Role
 
 if TYPE_CHECKING:
     from socratic_bench.catalogue.price_table import PriceTable
     from socratic_bench.documents.judge_status import StoredCalibration
+
 
 SEED_BITS = 32
 LIMIT = ".low"
@@ -182,7 +197,6 @@ def prepare(
 def _held_judges(config: RunConfig, found: list[Words]) -> "Sequence[StoredCalibration]":
     if config.calibration is None:
         return ()
-    from socratic_bench.runs.calibrations import read_calibrations
 
     try:
         return read_calibrations(config)
@@ -234,3 +248,131 @@ def _gate_problems(
                 metric=gate.metric,
                 known=", ".join(names),
             )
+
+
+# The prices of a run, and whether all that a budget needs are known.
+
+BUILT_IN = ""  # no file has this name
+
+
+def read_prices(
+    config: RunConfig, known: "dict[str, PriceTable] | None" = None
+) -> "PriceTable | None":
+    """The user's own prices, read once for all runs that know them; `None` without any.
+
+    `known` are those that were read, by their files' names, and under `BUILT_IN` those that stand
+    in place of the built-in ones. Raises `UsageError` with all mistakes in them.
+    """
+    known = {} if known is None else known
+    if config.prices_file is None:
+        return known.get(BUILT_IN)
+    if config.prices_file not in known:
+        known[config.prices_file] = _read_price_file(config.prices_file)
+    return known[config.prices_file]
+
+
+def _read_price_file(name: str) -> "PriceTable":
+    from socratic_bench.catalogue.price_table import load_prices
+
+    try:
+        content = read_bounded(name)
+    except OSError as error:
+        text = "{prices_file} {name} cannot be read: {why}."
+        raise UsageError([Problem.of(text, name=name, why=error.strerror)]) from error
+    return load_prices(content, name)
+
+
+def unknown_prices(
+    config: RunConfig, table: "PriceTable | None", cast: BenchmarkSpec, *, is_judged: bool
+) -> Iterator[Problem]:
+    """A sentence for each model without a known price, if there is a budget."""
+    if not config.max_cost_usd or config.max_cost_usd < 0:
+        return  # no bound, or a mistake of its own
+    from socratic_bench.catalogue.price_table import builtin_prices
+
+    table = table or builtin_prices()
+    models = cast.asked_models(config, is_judged=is_judged)
+    for actor, model in ((one, model) for one in cast.everyone for model in models[one.name]):
+        prices = table.of(model, config.region)
+        names = cast.tier(actor.name, config).names
+        missing = names if prices is None else names - prices.tiers.keys()
+        if missing:
+            yield Problem.of(
+                f"{{max_cost_usd}} needs the price of {{{actor.setting}}} {{id}}{_at(missing)}, "
+                "which is not known: give it with {prices_file}, whose form socratic-runner schema "
+                "prices tells.",
+                id=model,
+            )
+
+
+def _at(missing: AbstractSet[str]) -> str:
+    from socratic_bench.catalogue.rates import DEFAULT_TIER, OPTIMIZED
+
+    told = [f"the tier {name}" for name in sorted(missing - {DEFAULT_TIER, OPTIMIZED})]
+    told += ["optimized latency"] if OPTIMIZED in missing else []
+    return f" at {' and '.join(told)}" if told else ""
+
+
+# The calibrations that a run's settings name: one by itself, or all that a store has.
+
+FOLDER = "/calibrations"
+FILE = ".json"
+_KEPT = "calibrations/run-"
+
+
+def read_calibrations(config: RunConfig) -> tuple[StoredCalibration, ...]:
+    """None if none is named. See `calibrations_at`."""
+    if config.calibration is None:
+        return ()
+    return calibrations_at(config.calibration, lambda: config.region or OFFLINE_REGION)
+
+
+def calibrations_at(name: str, region: Callable[[], str]) -> tuple[StoredCalibration, ...]:
+    """The calibration of a file, be it in a bucket, or all that `calibrate` has kept in an output
+    folder or below a prefix of a bucket; `region` is that of buckets.
+
+    Raises `UsageError` if it cannot be read, or there is none, and `ArtifactError` for a store.
+    """
+    if name.startswith(S3):
+        if not name.removeprefix(S3).strip("/"):
+            raise _mistake(name, "names no bucket: write s3://BUCKET/PREFIX")
+        return _in_bucket(name, region())
+    if is_folder(name):
+        return _kept(absolute(name), region)
+    try:
+        body = read_bounded(name, bound=MAX_STORED_BYTES)
+    except OSError as error:
+        raise _mistake(name, f"cannot be read: {error.strerror}") from error
+    return (_decoded(body, name),)
+
+
+@lru_cache(maxsize=8)
+def _in_bucket(name: str, region: str) -> tuple[StoredCalibration, ...]:
+    """Asked for once, and not by each cell of a sweep."""
+    if not name.endswith(FILE):
+        return _kept(name, lambda: region)
+    root, _, key = name.rpartition("/")
+    body = store_at(root, lambda: region).get(key)
+    if body is None:
+        raise _mistake(name, "cannot be read: there is no such object")
+    return (_decoded(body, name),)
+
+
+def _kept(root: str, region: Callable[[], str]) -> tuple[StoredCalibration, ...]:
+    store = store_at(root.rstrip("/").removesuffix(FOLDER) or root, region)
+    keys = [key for key in store.keys(_KEPT) if key.endswith(FILE)]
+    bodies = {key: body for key in keys if (body := store.get(key)) is not None}
+    if not bodies:
+        raise _mistake(root, f"has no calibration ({_KEPT}*{FILE})")
+    return tuple(_decoded(body, store.location(key)) for key, body in bodies.items())
+
+
+def _decoded(body: bytes, name: str) -> StoredCalibration:
+    try:
+        return decode(body, StoredCalibration)
+    except ValueError as error:
+        raise _mistake(name, f"is no calibration: {error}") from error
+
+
+def _mistake(name: str, why: str) -> UsageError:
+    return UsageError([Problem.of("{calibration} {name} {why}.", name=name, why=why)])

@@ -1,22 +1,84 @@
-"""What all rooms of one run share: its plan, clock, notices, usage and journal."""
+"""Who hears of a run while it goes on."""
 
 import threading
 from collections.abc import Callable, Iterable
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from socratic_bench.benchmarks import RunConfig
 from socratic_bench.documents.journal import Noticed
 from socratic_bench.journal import Log
 from socratic_bench.models.cancel_token import CancelToken
+from socratic_bench.models.events import CallEvent
 from socratic_bench.models.providers import load_provider
 from socratic_bench.models.usage import UsageTracker
-from socratic_bench.runs.clock import SteadyClock
-from socratic_bench.runs.listener import Listener
-from socratic_bench.runs.plan import Plan
+from socratic_bench.ports import Sample
+from socratic_bench.runs.prepare import Plan
 from socratic_bench.runs.resume import AcquiredRun
 from socratic_bench.runs.services import Prepared, Services
+from socratic_bench.settings import CoreConfig
+from socratic_bench.turns import Turn
 from socratic_bench.types import counted
+
+
+class Listener:
+    """Hears of a run while it goes on, from whichever thread; must not block and must not raise.
+
+    This one wants to hear nothing: another extends it by what it wants to hear.
+    """
+
+    def on_start(self, run_id: str, config: CoreConfig, opening: Sample) -> None: ...
+
+    def on_call(self, event: CallEvent) -> None: ...
+
+    def on_wait(self, what: str) -> None:
+        """From now on the run waits for something other than calls; empty: no longer."""
+
+    def on_turn(self, turn: Turn) -> None: ...
+
+    def on_judged(self, turn: Turn) -> None: ...
+
+    def on_notice(self, text: str) -> None: ...
+
+    def on_end(self) -> None: ...
+
+
+# The time of day of one run, which never goes back even if the machine's clock does.
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class SteadyClock:
+    """UTC that never goes back: if the machine's clock is set back, it goes on from where it was.
+
+    `monotonic_s` counts seconds from anywhere, at the pace of real time.
+    """
+
+    def __init__(self, *, monotonic_s: Callable[[], float]) -> None:
+        self._monotonic_s = monotonic_s
+        self._lock = threading.Lock()
+        self._read_s = monotonic_s()
+        self._read_at = utc_now()
+
+    def __call__(self) -> datetime:
+        """The time of day; safe to use from several threads."""
+        with self._lock:
+            read_s = self._monotonic_s()
+            gone_on = self._read_at + timedelta(seconds=read_s - self._read_s)
+            self._read_s, self._read_at = read_s, max(gone_on, utc_now())
+            return self._read_at
+
+    def go_on_from(self, moment: datetime) -> float:
+        """Tell no time before `moment`; how many seconds the clock was behind it, or 0."""
+        behind_s = (moment - self()).total_seconds()
+        with self._lock:
+            self._read_at = max(self._read_at, moment)
+        return max(0.0, behind_s)
+
+
+# What all rooms of one run share: its plan, clock, notices, usage and journal.
 
 Result = TypeVar("Result")
 

@@ -1,16 +1,22 @@
 """The models of one run: those of an episode's actors, and the judge's."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from socratic_bench.catalogue.price_table import builtin_prices
+from socratic_bench.journal import ReplayLog
+from socratic_bench.models.budget import Budget
 from socratic_bench.models.call import RETRY_WINDOW_S, CalledModel
 from socratic_bench.models.context import CallContext
 from socratic_bench.models.journaling import JournalListener
+from socratic_bench.models.spending import SpendingLimit
 from socratic_bench.ports import Model
 from socratic_bench.retrying import RetryPolicy
+from socratic_bench.runs.context import RunScope
 from socratic_bench.runs.items import LiveEpisodeContext
-from socratic_bench.runs.scope import RunScope
+from socratic_bench.runs.prepare import Plan
 from socratic_bench.turns import Turn
 
 if TYPE_CHECKING:
@@ -103,9 +109,38 @@ class Actors:
         plan, limit = self._scope.plan, self._services.spending
         if plan.config.max_cost_usd is None and limit is None:
             return None
-        from socratic_bench.runs.budgets import budget_of, earlier_usd
 
         budget = budget_of(plan, limit, self._scope.cancel_token.result)
         counted_usd = self._scope.services.counted_usd.pop(self._acquired.run_id, 0.0)
         budget.take_over(earlier_usd(budget, plan, self._acquired.replay_log) - counted_usd)
         return budget
+
+
+# The budget of a run, and what its earlier processes have spent of it.
+
+
+def budget_of(
+    plan: Plan, limit: SpendingLimit | None, wait: Callable[["Future[None]"], None]
+) -> Budget:
+    """By the prices of the plan; what is spent from `limit` or, without one, is the run's own."""
+    return Budget(
+        limit or SpendingLimit(plan.config.max_cost_usd or 0.0),
+        table=plan.prices or builtin_prices(),
+        region=plan.config.region,
+        wait=wait,
+        shorter=plan.benchmark.shorter,
+    )
+
+
+def earlier_usd(budget: Budget, plan: Plan, replay_log: ReplayLog) -> float:
+    """USD at most for all that its journal tells, by the prices of the budget."""
+    cast = plan.benchmark.cast
+    return sum(
+        budget.earlier_usd(
+            model_id,
+            replay_log.completions(role),
+            replay_log.failed(role),
+            asked=cast.tier(role, plan.config),
+        )
+        for role, model_id in plan.models.items()
+    )

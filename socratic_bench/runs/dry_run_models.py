@@ -1,0 +1,272 @@
+"""What a model is expected to reply: an emulator's is known, any other's is assumed."""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from socratic_bench.catalogue.caching import Part, PrefixCache
+from socratic_bench.models.bedrock.answers import read_message
+from socratic_bench.models.bedrock.cache_points import caches_system
+from socratic_bench.models.bedrock.capabilities import Capabilities, dropped_field
+from socratic_bench.models.bedrock.observed import ObservedCapabilities, Options, ShapedRequest
+from socratic_bench.models.bedrock.sizes import CHARACTERS, request_parts, text_tokens
+from socratic_bench.models.bedrock.wire import Wire
+from socratic_bench.models.budget import Budget, Reservation
+from socratic_bench.models.call_errors import explained
+from socratic_bench.ports import Length
+from socratic_bench.provider_ports import ErrorKind
+from socratic_bench.runs.context import utc_now
+from socratic_bench.runs.dry_run_clock import Emulation, EventQueue, LatencyModels
+from socratic_bench.runs.prepare import Plan
+from socratic_bench.turns import Rubric
+from socratic_bench.types import (
+    JUDGE,
+    CallKey,
+    Completion,
+    Json,
+    Message,
+    Request,
+    Role,
+    ToolUse,
+    Usage,
+)
+
+# The share of a thinking budget that a reply uses.
+THINKING_SHARE = {"short": 0.1, "likely": 0.4, "long": 1.0}
+
+
+class ExpectedReply(Struct, frozen=True):
+    """A reply that is expected: what goes into the history, and what is billed for."""
+
+    message: Message
+    stop_reason: str
+    output_tokens: int
+
+
+class ReplyModel(Protocol):
+    """Predicts a model's reply to a request."""
+
+    def refuses(self, shaped: ShapedRequest) -> ErrorKind | None:
+        """How the model refuses the request, if that is known."""
+        ...
+
+    def reply(self, arguments: Wire, request: Request, key: CallKey) -> ExpectedReply: ...
+
+
+class Emulated(Struct, frozen=True):
+    """The emulator's models: what they say follows from the request, so it is known."""
+
+    model_id: str
+    emulation: Emulation
+
+    def refuses(self, shaped: ShapedRequest) -> ErrorKind | None:
+        from socratic_bench.emulator.simulation import refusal
+
+        error = refusal(
+            self.model_id,
+            shaped.arguments,
+            streamed=shaped.is_streamed,
+            any_model=self.emulation.any_model,
+            context_window_tokens=self.emulation.context_window_tokens,
+        )
+        if error is None:
+            return None
+        from socratic_bench.models.bedrock.error_kinds import answered_kind
+
+        return answered_kind(error.name, error.message, error.status, model_id=self.model_id)
+
+    def reply(self, arguments: Wire, request: Request, key: CallKey) -> ExpectedReply:  # noqa: ARG002 -- port
+        from socratic_bench.emulator.simulation import answer
+
+        response, output_tokens = answer(self.model_id, arguments)
+        message, stop_reason = read_message(response)
+        return ExpectedReply(message, stop_reason, output_tokens)
+
+
+class Expected(Struct, frozen=True):
+    """Any other model: what the benchmark expects of it, and a usual verdict."""
+
+    plan: Plan
+    length: Length
+    scale: float
+
+    def refuses(self, shaped: ShapedRequest) -> ErrorKind | None:  # noqa: ARG002 -- nobody knows
+        return None
+
+    def reply(self, arguments: Wire, request: Request, key: CallKey) -> ExpectedReply:
+        if key.role == JUDGE:
+            return self._verdict(arguments, request, key)
+        most = request.config.max_tokens
+        text = self.plan.episode.expected_reply(key.role, self.length)[: most * CHARACTERS]
+        thought = (request.config.thinking_budget_tokens or 0) * THINKING_SHARE[self.length]
+        tokens = round(text_tokens(text) * self.scale + thought)
+        return ExpectedReply(Message.assistant(text), "end_turn", min(most, max(1, tokens)))
+
+    def _verdict(self, arguments: Wire, request: Request, key: CallKey) -> ExpectedReply:
+        reason, rubric = self.plan.episode.expected_reply(JUDGE, self.length), None
+        if key.is_closing and request.tool:
+            verdict = _expected_arguments(dict(request.tool.input_schema), reason)
+        else:
+            rubric = self.plan.rubric_of(key.index)
+            assert rubric is not None  # noqa: S101 -- judges have one
+            verdict = expected_verdict(rubric, reason)
+        tokens = round(text_tokens(json.dumps(verdict)) * self.scale)
+        tools = arguments.get("toolConfig", {}).get("tools", ())
+        if not tools:
+            return ExpectedReply(Message.assistant(json.dumps(verdict)), "end_turn", tokens)
+        use = ToolUse("expected", tools[0]["toolSpec"]["name"], verdict)
+        return ExpectedReply(Message("assistant", (use,)), "tool_use", tokens)
+
+
+def expected_verdict(rubric: Rubric, reason: str) -> dict[str, Json]:
+    """The arguments of a judge's tool call: full scores, no event, and the same reason for each
+    score, from which it quotes as much again.
+    """
+    reasons: dict[str, Json] = {d.name: reason for d in rubric.dimensions}
+    return {
+        **({"quotes": reasons} if rubric.has_quotes else {}),
+        **({"events": {event.name: None for event in rubric.events}} if rubric.events else {}),
+        "rationale": reasons,
+        **{d.name: d.high for d in rubric.dimensions},
+    }
+
+
+def _expected_arguments(schema: Json, text: str) -> Json:
+    """Arguments that fit a tool's schema: the first word of a choice, the least of numbers, and the
+    text in the place of any other words.
+    """
+    if not isinstance(schema, dict):
+        return text
+    properties, words = schema.get("properties"), schema.get("enum")
+    if isinstance(properties, dict):
+        return {name: _expected_arguments(one, text) for name, one in properties.items()}
+    if isinstance(words, list) and words:
+        return words[0]
+    return schema.get("minimum", 0) if schema.get("type") in ("integer", "number") else text
+
+
+# Models that send nothing: they are given the run's real requests and return expected replies.
+
+Sizes = Callable[[str, Request], Sequence[Part]]  # `Provider.sizes`
+
+
+class SimulatedModel(Struct, kw_only=True):
+    """See `socratic_bench.ports.Model`. Each call advances the event queue.
+
+    `largest` is its largest request, of `most_tokens` estimated input tokens. `warms`: the first
+    request writes the shared cache prefix, and the others wait for it.
+    """
+
+    model_id: str
+    reply_model: ReplyModel
+    scale: float
+    options: Options
+    event_queue: EventQueue
+    latency_models: LatencyModels
+    tested: Role
+    sizes: Sizes | None
+    cost_limit: Budget | None
+    cache_minimum: int | None
+    cache: PrefixCache
+    seen: ObservedCapabilities
+    largest: Wire | None = None
+    most_tokens: int = 0
+    warms: bool = False
+    calls: dict[Role, list[Completion]] = field(default_factory=lambda: defaultdict(list))
+
+    def complete(self, request: Request, key: CallKey) -> Completion:
+        with self.event_queue.lock:
+            return self._complete(request, key)
+
+    def _complete(self, request: Request, key: CallKey) -> Completion:
+        shaped, reservation = self._accepted(request, key)
+        if key.role == JUDGE:
+            self.warms = caches_system(request, self._can)
+        said = self.reply_model.reply(shaped.arguments, request, key)
+        completion = Completion(
+            message=said.message,
+            stop_reason=said.stop_reason,
+            usage=self._usage(request, shaped.arguments, said.output_tokens),
+            latency_ms=0.0,
+            service_latency_ms=None,
+            attempts=(),
+            request_id=None,
+            finished_at=utc_now(),
+            served_tier=request.config.service_tier,
+            streamed=shaped.is_streamed,
+            model_id=self.model_id,
+        )
+
+        call_ms = self.latency_models.of(key.role).call_ms(completion)
+        completion = replace(completion, latency_ms=call_ms)
+
+        def ended() -> None:
+            self.calls[key.role].append(completion)
+            if reservation:
+                reservation.answered(completion)
+
+        self.event_queue.call(call_ms, ended)
+        return completion
+
+    def _usage(self, request: Request, arguments: Wire, output_tokens: int) -> Usage:
+        parts = self._parts(request, arguments)
+        tokens = sum(part.tokens for part in parts)
+        if tokens > self.most_tokens:
+            self.most_tokens, self.largest = tokens, arguments
+        read, write = self.cache.use(parts, self.cache_minimum or self._can.cache_minimum)
+        return Usage(
+            input_tokens=tokens,
+            output_tokens=output_tokens,
+            cache_read_tokens=read,
+            cache_write_tokens=write,
+        )
+
+    def _parts(self, request: Request, arguments: Wire) -> Sequence[Part]:
+        if self.sizes:
+            return self.sizes(self.model_id, request)
+        return request_parts(arguments, scale=self.scale)
+
+    def _accepted(self, request: Request, key: CallKey) -> tuple[ShapedRequest, Reservation | None]:
+        """The request in the shape that the model takes, and what is reserved for it.
+
+        Each refusal takes as long as the first byte of an answer; later requests know of it. Raises
+        `ModelError` where nothing can be left out of what is refused.
+        """
+        refused: list[str] = []
+        while True:
+            limit = self.cost_limit
+            reservation = limit.reserve(self.model_id, request, key) if limit else None
+            shaped = self.seen.shaped(request, self.options, refused)
+            kind = self.reply_model.refuses(shaped)
+            if kind is None:
+                return shaped, reservation
+            dropped = dropped_field(kind.code, kind.message, shaped.can)
+            if dropped:
+                refused.append(dropped)
+            learn = partial(self._learn, request, tuple(refused), reservation)
+            self.event_queue.call(self.latency_models.of(key.role).first_token_ms, learn)
+            if not dropped:
+                raise explained(
+                    kind.error,
+                    kind.refused,
+                    request,
+                    is_tested=key.role == self.tested,
+                    metadata=bool(self.options.metadata),
+                )
+
+    def _learn(
+        self, request: Request, refused: Sequence[str], reservation: Reservation | None
+    ) -> None:
+        if reservation:  # what is refused costs nothing
+            reservation.unsent()
+        self.seen.learn(refused)
+        self.warms = self.warms and caches_system(request, self._can)
+
+    @property
+    def _can(self) -> Capabilities:
+        return self.options.limit(self.seen.now)
