@@ -151,15 +151,8 @@ class Provider(Protocol):
     """Sends requests; knows nothing of retries, pace, money and attempts. Safe to use from several
     threads.
 
-    What `send` raises is looked up with `error_kind`; whatever else it raises is a defect. One that
-    `tells_when_sent` calls `fair_semaphore.sent` once a request is on its way, or before it waits
-    for anything else: requests of all runs are then put together a few at a time. One that
-    `can_be_aborted` does what `socratic_bench.in_flight_request` asks of it, so that no request
-    needs another thread than its caller's.
+    What `send` raises is looked up with `error_kind`; whatever else it raises is a defect.
     """
-
-    tells_when_sent: bool = False
-    can_be_aborted: bool = False
 
     def send(self, model_id: str, request: Request, timeout_s: float) -> Answer:
         """Send one request and read the answer; it may block for longer, since nobody has to wait

@@ -20,7 +20,6 @@ from socratic_bench.models.prompt_cache_gate import PromptCacheGate
 from socratic_bench.models.rate_limiter import RateLimiter
 from socratic_bench.provider_ports import Provider
 from socratic_bench.retrying import RetryPolicy
-from socratic_bench.threads import RequestThreads
 from tests.fakes import NOON
 
 
@@ -68,7 +67,6 @@ class Around:
             provider=lambda: provider,
             rate_limiter=lambda _: rate_limiter,
             cache_gate=PromptCacheGate(monotonic_s=time.monotonic),
-            threads=RequestThreads(),
         )
 
     def context(self, max_attempts: int) -> CallContext:

@@ -430,3 +430,8 @@ def xml(status: int, code: str, message: str = "No.", **headers: str) -> Said:
 
 # What S3 says to a write that it has taken.
 KEPT = Said(b"", headers={"ETag": '"an-etag"'})
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    while not is_so():
+        threading.Event().wait(0.001)

@@ -22,7 +22,6 @@ from socratic_bench.models.context import CallContext, CallServices
 from socratic_bench.models.prompt_cache_gate import PromptCacheGate
 from socratic_bench.models.rate_limiter import RateLimiter, Sleep
 from socratic_bench.retrying import RetryPolicy
-from socratic_bench.threads import RequestThreads
 from socratic_bench.types import CallKey, Completion, Message, Request
 from tests.fakes import NOON, FakeBedrock, Said, Sent, answer, refusal
 from tests.shared_time import SharedTime
@@ -92,7 +91,6 @@ def play(kind: type[RateLimiter], *, per_minute: float, advice: bool) -> Played:
             provider=lambda: provider,
             rate_limiter=limiters.__getitem__,
             cache_gate=PromptCacheGate(monotonic_s=time.monotonic),
-            threads=RequestThreads(),
         )
         models = {role: CalledModel(role, services, context) for role in ROLES}
         found = _perform(shared, models)

@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from msgspec.structs import replace
 
 from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.generation import GenerateConfig
-from socratic_bench.in_flight_request import aside, sending_here
 from socratic_bench.models.call import CalledModel
 from socratic_bench.models.events import (
     AttemptBegan,
@@ -25,7 +23,6 @@ from socratic_bench.models.events import (
     CallRetries,
 )
 from socratic_bench.provider_ports import Answer, ErrorKind, Provider, UnreadableAnswerError
-from socratic_bench.threads import RequestThreads
 from socratic_bench.types import CallKey, Message, Request, Usage
 from tests.calling import Around
 from tests.fakes import PATIENCE_S
@@ -211,64 +208,3 @@ def test_a_call_takes_its_callers_thread_and_one_for_its_requests(played):
     model.complete(REQUEST, KEY)
 
     assert within == [1, 1]
-
-
-def test_a_request_that_can_be_aborted_takes_no_thread_and_ends_with_the_run(played):
-    before = {thread.ident for thread in threading.enumerate()}
-    within: list[set[int | None]] = []
-    asked, given_up = threading.Event(), threading.Event()
-
-    def hang() -> Answer:
-        within.append({thread.ident for thread in threading.enumerate()} - before)
-        sending = sending_here()
-        assert sending is not None
-        sending.hold(given_up.set, given_up.clear)
-        asked.set()
-        assert given_up.wait(PATIENCE_S)
-        raise BusyError
-
-    played.provider.can_be_aborted = True
-    played.provider.steps = [hang]
-    with ThreadPoolExecutor(1) as pool:
-        calling = pool.submit(played.model().complete, REQUEST, KEY)
-        assert asked.wait(PATIENCE_S)
-        played.around.cancel_token.interrupt(15)
-        with pytest.raises(Stopped):
-            calling.result(PATIENCE_S)
-
-    assert [len(threads) for threads in within] == [1]  # the caller's
-    assert [one.error for one in played.heard[-1].error.attempts] == ["run_ended"]
-
-
-def test_what_is_asked_aside_for_a_request_ends_with_the_run_too(played):
-    """As STS is for credentials, in a thread of its own."""
-    asked, given_up, tidied = threading.Event(), threading.Event(), threading.Event()
-
-    def ask() -> Answer:
-        sending = sending_here()
-        assert sending is not None
-        sending.hold(given_up.set, tidied.set)
-        asked.set()
-        assert given_up.wait(PATIENCE_S)
-        raise BusyError
-
-    played.provider.can_be_aborted = True
-    played.provider.steps = [partial(aside, ask)]
-    with ThreadPoolExecutor(1) as pool:
-        calling = pool.submit(played.model().complete, REQUEST, KEY)
-        assert asked.wait(PATIENCE_S)
-        played.around.cancel_token.interrupt(15)
-        with pytest.raises(Stopped):
-            calling.result(PATIENCE_S)
-
-    assert given_up.is_set()
-    assert tidied.wait(PATIENCE_S)
-
-
-def test_threads_that_are_free_end_when_nobody_needs_them_any_more():
-    threads = RequestThreads()
-    (worker,) = {threads.submit(threading.current_thread).result(PATIENCE_S) for _ in range(3)}
-    threads.close()
-
-    worker.join(PATIENCE_S)
-    assert not worker.is_alive()

@@ -1,19 +1,19 @@
 """Delivery while a store is out of order: what waits, where, for how long, and what is told."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
 import pytest
 
+from socratic_bench.concurrency import Workers
 from socratic_bench.errors import ArtifactError, Problem, StoreOutageError
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.storage.delivery import Delivery, UploadPolicy
 from socratic_bench.storage.folder import FolderStore
-from socratic_bench.threads import RequestThreads, Workers
-from tests.fakes import PATIENCE_S
+from tests.fakes import PATIENCE_S, wait_until
 
 SOON = RetryPolicy(uniform=lambda _low, _high: 0.001)
 
@@ -69,16 +69,6 @@ class FailingStore(SilentStore):
         assert self.up.wait(PATIENCE_S)
         self.puts.append(key)
         raise StoreOutageError(f"{key} failed.", hint="Run again.")
-
-
-class CountingThreads(RequestThreads):
-    """Counts what it was given to do."""
-
-    n_given = 0
-
-    def submit(self, work: Callable[[], Any]) -> Future[Any]:
-        self.n_given += 1
-        return super().submit(work)
 
 
 class Clock:
@@ -239,11 +229,6 @@ def test_what_has_arrived_takes_no_memory(deliver):
     assert told == []
 
 
-def wait_until(is_so: Callable[[], bool]) -> None:
-    while not is_so():
-        threading.Event().wait(0.001)
-
-
 class TestBacking:
     """With a folder, what a bucket does not take waits there."""
 
@@ -293,33 +278,12 @@ class TestBacking:
 
 
 class TestWhoWrites:
-    """A worker that sends files writes those for the folder itself, once its own work is done."""
-
-    def test_a_worker_waits_for_no_bucket_and_wakes_no_thread(self, deliver, tmp_path):
-        silent, folder = SilentStore(), FolderStore(str(tmp_path))
-        threads, there = CountingThreads(), []
-        delivery = deliver(folder, silent, backing=folder, threads=threads)
-
-        def send_two() -> None:
-            for name in ("a", "b"):
-                delivery.send(name, b"mine")
-            there.extend(tmp_path.iterdir())
-
-        Workers(threads, 1).submit(send_two).result(PATIENCE_S)
-        wait_until(lambda: sorted(file.name for file in tmp_path.iterdir()) == ["a", "b"])
-        assert there == []
-        # The worker's own one, and one for each file on its way to the bucket.
-        assert threads.n_given == 3
-        silent.up.set()
-        assert delivery.settle() is None
-        assert silent.kept == {"a": b"mine", "b": b"mine"}
-        threads.close()
+    """Each store has writers of its own, which no sender waits for."""
 
     def test_a_folder_that_hangs_holds_up_neither_the_next_work_nor_a_bucket(self, deliver):
         hanging, bucket = HangingFolder(), Store(is_up=True)
         delivery = deliver(hanging, bucket, backing=hanging)
-        threads = RequestThreads()
-        workers = Workers(threads, 1)
+        workers = Workers(1)
         # More than a folder has writers.
         sent = [workers.submit(partial(delivery.send, str(number), b"mine")) for number in range(6)]
 
@@ -330,7 +294,6 @@ class TestWhoWrites:
         hanging.up.set()
         assert delivery.settle() is None
         assert hanging.kept == bucket.kept
-        threads.close()
 
     def test_work_that_fails_has_its_files_written(self, deliver, tmp_path):
         folder = FolderStore(str(tmp_path))
@@ -340,13 +303,11 @@ class TestWhoWrites:
             delivery.send("a", b"mine")
             raise OSError
 
-        threads = RequestThreads()
-        workers = Workers(threads, 1)
+        workers = Workers(1)
         with pytest.raises(OSError):
             workers.submit(send_and_fail).result(PATIENCE_S)
         assert delivery.settle() is None
         assert (tmp_path / "a").read_bytes() == b"mine"
-        threads.close()
 
 
 def test_the_file_that_vouches_is_kept_nowhere_over_missing_parts(deliver):

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,22 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from socratic_bench.threads import MOST_WORK, RequestThreads
 from tests.command import ROOT, environment
 
 TUNABLE = b"glibc.malloc.tcache_count=0"
 WORDS = ("--models", "emulator.socratic-v1:0", "--scenarios", "career-change", "--turns", "40")
 PATIENCE_S = 120.0
 is_glibc = sys.platform == "linux" and "CS_GNU_LIBC_VERSION" in os.confstr_names
-
-
-def test_a_thread_ends_after_so_much_work():
-    """What it has freed is kept for it alone as long as it lives."""
-    threads = RequestThreads()
-    found = [threads.submit(threading.current_thread).result() for _ in range(2 * MOST_WORK)]
-    threads.close()
-
-    assert [len({*found[:MOST_WORK]}), len({*found[MOST_WORK:]}), len({*found})] == [1, 1, 2]
 
 
 @pytest.mark.skipif(not is_glibc, reason="another C library")

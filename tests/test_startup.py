@@ -7,7 +7,6 @@ import sys
 import pytest
 
 from socratic_bench.models.bedrock.data import new_session
-from socratic_bench.models.bedrock.endpoint_table import read_endpoints
 from tests.command import ROOT, environment
 
 HEAVY = {"boto3", "s3transfer", "ulid", "moto"}
@@ -92,18 +91,6 @@ def test_the_user_s_own_data_path_comes_first(tmp_path, monkeypatch):
     loader = new_session().get_component("data_loader")
 
     assert loader.load_service_model("own-service", "service-2")["metadata"] == model["metadata"]
-
-
-@pytest.mark.parametrize(
-    "table", [{"partitions": [], "version": [3]}, {"partitions": [["aws"]]}, ["aws"]]
-)
-def test_a_table_of_endpoints_of_another_form_is_read_whole(table):
-    assert read_endpoints(json.dumps(table).encode()) == table
-
-
-def test_a_table_of_endpoints_that_is_no_json_is_named_as_other_files_are():
-    with pytest.raises(ValueError, match="line 1"):
-        read_endpoints(b'{"partitions": [')
 
 
 def test_keys_in_the_environment_are_taken_before_those_of_a_profile(tmp_path, monkeypatch):

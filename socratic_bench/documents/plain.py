@@ -11,7 +11,7 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from socratic_bench.converting import convert, described
+from socratic_bench.concurrency import convert, described
 from socratic_bench.errors import UsageError
 from socratic_bench.types import Json
 

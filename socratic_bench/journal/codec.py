@@ -10,7 +10,7 @@ import orjson
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from socratic_bench.converting import decode
+from socratic_bench.concurrency import decode
 from socratic_bench.documents import encode
 from socratic_bench.documents.journal import StoredCompletion, StoredMessage
 from socratic_bench.documents.plain import entry_keys, plain_keys

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from socratic_bench.converting import convert
+from socratic_bench.concurrency import convert
 from socratic_bench.documents.journal import (
     KINDS,
     Answered,

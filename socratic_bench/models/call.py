@@ -11,7 +11,6 @@ from msgspec.structs import asdict
 
 from socratic_bench.catalogue.bounds import most_input_tokens
 from socratic_bench.errors import BenchError, InternalError, ModelError
-from socratic_bench.fair_semaphore import Pass
 from socratic_bench.journal.codec import completion_of, request_sha256, stored_json
 from socratic_bench.models.context import CallContext, CallServices
 from socratic_bench.models.events import (
@@ -26,7 +25,7 @@ from socratic_bench.models.events import (
     CallWaits,
     WaitCause,
 )
-from socratic_bench.models.sending import sent_in_time
+from socratic_bench.models.sending import send_in_time
 from socratic_bench.provider_ports import SERVER_ERROR, THROTTLED, ErrorKind, Provider
 from socratic_bench.types import Attempt, CallKey, Completion, Request
 
@@ -38,8 +37,8 @@ RETRY_WINDOW_S = 900.0
 
 
 class CalledModel(Struct, frozen=True):
-    """See `socratic_bench.ports.Model`. A call is made in its caller's thread, and so are its
-    requests, unless the provider cannot give them up.
+    """See `socratic_bench.ports.Model`. Each request is sent in a thread of its own, which the end
+    of the run leaves behind.
     """
 
     model_id: str
@@ -166,13 +165,12 @@ class _Call(Struct):
         if self.services.connections is None:
             return self._at_target(provider)
         # Whoever has one waits for no budget, so that those who have reserved theirs get one.
-        connection = self.services.connections.enter(partial(self._wait_for, "connection"))
-        try:
+        with self.services.connections.held(partial(self._wait_for, "connection")):
             return self._at_target(provider)
-        finally:
-            connection.give_back()
 
-    def _wait_for(self, cause: WaitCause, done: "Future[None]", timeout_s: float | None) -> None:
+    def _wait_for(
+        self, cause: WaitCause, done: "Future[None]", timeout_s: float | None = None
+    ) -> None:
         self._tell(CallWaits, cause=cause)
         self.context.cancel_token.result(done, timeout_s)
 
@@ -194,13 +192,9 @@ class _Call(Struct):
             self._tell(CallWaits, cause="rate_limit", wait_s=wait_s)
         with limiter.slot(self.context.cancel_token.sleep) as slept_s:
             self.wait_ms += slept_s * 1000
-            turn = self.services.semaphore.enter(self.context.cancel_token.result)
-            try:
-                return self._sent(provider, turn)
-            finally:
-                turn.give_back()
+            return self._sent(provider)
 
-    def _sent(self, provider: Provider, turn: Pass) -> Completion:
+    def _sent(self, provider: Provider) -> Completion:
         self.input_at_most = self.input_at_most or most_input_tokens(self.request)
         self._tell(AttemptBegan, request=self.request, input_tokens_at_most=self.input_at_most)
         self.context.cancel_token.check()
@@ -208,13 +202,11 @@ class _Call(Struct):
             self.permit.sent()
         started_at, started_s = self.context.now(), self.context.cancel_token.monotonic_s()
         try:
-            answer = sent_in_time(
+            answer = send_in_time(
                 provider,
                 self.model_id,
                 self.request,
-                turn,
                 timeout_s=self.context.timeout_s,
-                threads=self.services.threads,
                 cancel_token=self.context.cancel_token,
             )
         except Exception as error:
@@ -281,8 +273,8 @@ class _Call(Struct):
         # Not needed unless a call fails.
         from socratic_bench.models.call_errors import with_hint
 
-        is_tested, threads = self.key.role == self.context.tested, self.services.threads
-        told = with_hint(error, self.kind, self.request, self.context, threads, is_tested=is_tested)
+        is_tested = self.key.role == self.context.tested
+        told = with_hint(error, self.kind, self.request, self.context, is_tested=is_tested)
         told.attempts = tuple(self.attempts)
         return told
 

@@ -2,11 +2,11 @@
 
 from contextlib import suppress
 
+from socratic_bench.concurrency import start_thread
 from socratic_bench.errors import BenchError, InternalError, ModelError, Problem, Stopped, Words
 from socratic_bench.models.context import CallContext
 from socratic_bench.provider_ports import INVALID_REQUEST, ErrorKind, Provider, common_kind
 from socratic_bench.settings.requested import asked_settings, setting_name
-from socratic_bench.threads import RequestThreads
 from socratic_bench.types import Request
 
 METADATA = "request_metadata"
@@ -24,7 +24,6 @@ def with_hint(
     kind: ErrorKind | None,
     request: Request,
     context: CallContext,
-    threads: RequestThreads,
     *,
     is_tested: bool,
 ) -> BenchError:
@@ -36,7 +35,7 @@ def with_hint(
     if error is context.cancel_token.error:
         return Stopped.of(told)  # the run's is one object for all calls
     if isinstance(error, ModelError) and kind:
-        if better := _better_hint(kind, context, threads):
+        if better := _better_hint(kind, context):
             error.hint = better
         return explained(
             error, kind.refused, request, is_tested=is_tested, metadata=context.has_metadata
@@ -73,9 +72,9 @@ def explained(
     return error
 
 
-def _better_hint(kind: ErrorKind, context: CallContext, threads: RequestThreads) -> Words | None:
+def _better_hint(kind: ErrorKind, context: CallContext) -> Words | None:
     if kind.look_up is None:
         return None
     with suppress(BenchError):
-        return context.cancel_token.result(threads.submit(kind.look_up))
+        return context.cancel_token.result(start_thread(kind.look_up))
     return None

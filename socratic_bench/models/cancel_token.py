@@ -3,14 +3,14 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, InvalidStateError
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from threading import Lock
 from typing import Any, TypeVar
 
+from socratic_bench.concurrency import start_thread
 from socratic_bench.errors import BenchError, Problem, Stopped
 from socratic_bench.ports import Benchmark
-from socratic_bench.threads import RequestThreads
 
 Result = TypeVar("Result")
 Futures = Sequence["Future[Any]"]
@@ -51,15 +51,12 @@ class _End(Future[BenchError]):
         super().__init__()
         self.error: BenchError | None = None
         self.bells: set[Lock] = set()
-        self.aborted: set[Callable[[], None]] = set()
 
     def set_result(self, result: BenchError) -> None:
         super().set_result(result)
         self.error = result
         for bell in tuple(self.bells):
             _ring(bell)
-        for abort in tuple(self.aborted):
-            abort()
 
 
 class CancelToken:
@@ -113,18 +110,6 @@ class CancelToken:
             yield
         finally:
             self._children.discard(child)
-
-    @contextmanager
-    def aborting(self, abort: Callable[[], None]) -> Iterator[None]:
-        """Until the block ends, what ends the run has this done, too, in whichever thread."""
-        self.check()
-        self._ended.aborted.add(abort)
-        try:
-            if self._ended.error:
-                abort()
-            yield
-        finally:
-            self._ended.aborted.discard(abort)
 
     @property
     def error(self) -> BenchError | None:
@@ -202,5 +187,4 @@ class CancelToken:
 
 def in_time(work: Callable[[], Result], cancel_token: CancelToken) -> Result:
     """The result of work that may block, in another thread, or raise what ends the token before."""
-    with closing(RequestThreads()) as threads:
-        return cancel_token.result(threads.submit(work))
+    return cancel_token.result(start_thread(work))

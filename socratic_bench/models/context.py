@@ -4,9 +4,9 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from socratic_bench.fair_semaphore import FairSemaphore
+from socratic_bench.concurrency import ConnectionLimit
 from socratic_bench.journal import ReplayLog
 from socratic_bench.models.cancel_token import CancelToken
 from socratic_bench.models.events import CallListener
@@ -14,7 +14,6 @@ from socratic_bench.models.prompt_cache_gate import PromptCacheGate
 from socratic_bench.models.rate_limiter import RateLimiter
 from socratic_bench.provider_ports import Provider
 from socratic_bench.retrying import RetryPolicy
-from socratic_bench.threads import RequestThreads
 from socratic_bench.types import Role
 
 if TYPE_CHECKING:
@@ -33,10 +32,8 @@ class CallServices(Struct, frozen=True, kw_only=True):
     provider: Callable[[], Provider]
     rate_limiter: Callable[[str], RateLimiter]
     cache_gate: PromptCacheGate
-    threads: RequestThreads
-    semaphore: FairSemaphore = field(default_factory=FairSemaphore)
     spending: "SpendingLimit | None" = None
-    connections: FairSemaphore | None = None
+    connections: ConnectionLimit | None = None
     target_limiter: "Callable[[str], TargetLimiter] | None" = None
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar, get_args
 from msgspec import Struct
 from ulid import ULID
 
+from socratic_bench.concurrency import start_thread
 from socratic_bench.documents.doctor import (
     Capability,
     CheckEntry,
@@ -196,7 +197,7 @@ def diagnose(
 
 
 class _Diagnosis:
-    """All that is looked at, in threads of the services."""
+    """All that is looked at, each in a thread."""
 
     def __init__(
         self,
@@ -239,7 +240,7 @@ class _Diagnosis:
         )
 
     def _submit(self, work: Callable[..., Any], *given: object) -> "Future[Any]":
-        return self._services.threads.submit(partial(work, *given))
+        return start_thread(partial(work, *given))
 
     def _accounts(self) -> Iterator[Look]:
         for group in _grouped(self._targets, _account):

@@ -10,12 +10,12 @@ from typing import overload
 from msgspec import Struct
 from msgspec.structs import replace
 
+from socratic_bench.concurrency import start_thread
 from socratic_bench.errors import ModelError
 from socratic_bench.models.cancel_token import CancelToken
 from socratic_bench.ports import EpisodeContext, Model, PlayItem
 from socratic_bench.provider_ports import INVALID_REQUEST
 from socratic_bench.runs.prepare import Plan
-from socratic_bench.threads import RequestThreads
 from socratic_bench.turns import Turn, Unscored
 from socratic_bench.types import CONTEXT_WINDOW, CallKey, Completion, Message, Request, Role
 
@@ -174,7 +174,6 @@ class LiveEpisodeContext(Struct, frozen=True, kw_only=True):
     on_turn: Callable[[Turn], None]
     plan: Plan
     cancel_token: CancelToken
-    threads: RequestThreads
     now: Callable[[], datetime]
 
     def model(self, actor: Role, model_id: str | None = None) -> Model | None:
@@ -189,7 +188,7 @@ class LiveEpisodeContext(Struct, frozen=True, kw_only=True):
         play_some = partial(self._play_some, items, play)
         try:
             n_players = min(config.max_concurrency, n_items)
-            players = [self.threads.submit(play_some) for _ in range(n_players)]
+            players = [start_thread(play_some) for _ in range(n_players)]
             for player in players:
                 self.cancel_token.result(player)
         except BaseException as ended:

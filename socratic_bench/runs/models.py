@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from socratic_bench.catalogue.price_table import builtin_prices
+from socratic_bench.concurrency import start_thread
 from socratic_bench.journal import ReplayLog
 from socratic_bench.models.budget import Budget
 from socratic_bench.models.call import RETRY_WINDOW_S, CalledModel
@@ -70,7 +71,7 @@ class Actors:
     def _at_once(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
         """All but the first in threads of their own."""
         first, *others = works
-        submitted = [self._scope.services.threads.submit(work) for work in others]
+        submitted = [start_thread(work) for work in others]
         return [first(), *map(self._scope.cancel_token.result, submitted)]
 
     def context(self, on_turn: Callable[[Turn], None]) -> LiveEpisodeContext:
@@ -84,7 +85,6 @@ class Actors:
             on_turn=on_turn,
             plan=plan,
             cancel_token=scope.cancel_token,
-            threads=scope.services.threads,
             now=scope.now,
         )
 

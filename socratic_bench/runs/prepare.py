@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from socratic_bench.benchmarks import RunConfig, load_benchmark
-from socratic_bench.converting import decode
+from socratic_bench.concurrency import decode
 from socratic_bench.documents.judge_status import StoredCalibration
 from socratic_bench.errors import Problem, UsageError, Words
 from socratic_bench.journal import Identity

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from socratic_bench.concurrency import Workers
 from socratic_bench.errors import BenchError, InternalError
 from socratic_bench.runs.closing_judging import ClosingJudging, Outcome
 from socratic_bench.runs.context import RunScope
 from socratic_bench.runs.items import TurnsSoFar
 from socratic_bench.runs.stores import Document, RunStores
-from socratic_bench.threads import Workers
 from socratic_bench.turns import ClosingResult, Turn, without_words
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Record:
         self._played: Future[None] = Future()
         self._entering: dict[int, Future[None]] = {}
         self._judging: dict[int, Future[None]] = {}
-        self._turn_worker = self._judges = Workers(scope.services.threads, 1)
+        self._turn_worker = self._judges = Workers(1)
         self._conclusion = ClosingJudging(scope, self._keep_conclusion)
 
     def judge_by(self, judge: "Callable[[], Jury | None]") -> None:
@@ -58,7 +58,7 @@ class Record:
         where nobody does.
         """
         self._conclusion.judge = cache(judge)
-        self._judges = Workers(self._scope.services.threads, self._scope.plan.judges_at_once)
+        self._judges = Workers(self._scope.plan.judges_at_once)
 
     def add(self, turn: Turn) -> None:
         """Keep a turn; returns at once. It is measured, stored and judged in other threads, in

@@ -70,7 +70,6 @@ def perform(
         if services is None:
             services = stack.enter_context(Services(monotonic_s=token.monotonic_s))
         stack.enter_context(services.cancel_token.parent_of(token))
-        stack.enter_context(services.core_affinity.run())
         listener = listener or Listener()
         scope = RunScope(plan, listener, token, services, is_journal_shown=is_journal_shown)
         return execute(scope, entries)

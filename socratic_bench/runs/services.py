@@ -8,9 +8,8 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from socratic_bench.core_affinity import CoreAffinity
+from socratic_bench.concurrency import ConnectionLimit, start_thread
 from socratic_bench.errors import ModelError, Stopped
-from socratic_bench.fair_semaphore import FairSemaphore, tuned_for_throughput
 from socratic_bench.models.cancel_token import CancelToken
 from socratic_bench.models.context import CallServices
 from socratic_bench.models.prompt_cache_gate import PromptCacheGate
@@ -18,7 +17,6 @@ from socratic_bench.models.providers import load_provider
 from socratic_bench.models.rate_limiters import RateLimiters, RateNarrowed
 from socratic_bench.provider_ports import Provider
 from socratic_bench.settings import CoreConfig
-from socratic_bench.threads import RequestThreads
 
 if TYPE_CHECKING:
     from socratic_bench.catalogue.price_table import PriceTable
@@ -30,7 +28,7 @@ Result = TypeVar("Result")
 
 
 class Services:
-    """Connections, what models are seen to take, rate limiters, prompt cache gates, prices, threads
+    """Connections, what models are seen to take, rate limiters, prompt cache gates, prices
     and the embedded endpoint of all runs that are given it.
 
     Safe to use from several threads. Each run still has its own cancel token, budget, notices and
@@ -52,29 +50,23 @@ class Services:
         on_narrowed: Callable[[RateNarrowed], None] | None = None,
     ) -> None:
         self.cancel_token = CancelToken(monotonic_s=monotonic_s)
-        self.core_affinity = CoreAffinity()
-        self.threads = RequestThreads(self.core_affinity.keep)
         self.rate_limiters = RateLimiters(monotonic_s=monotonic_s, on_narrowed=on_narrowed)
         self.rate_targets = rate_targets
         self.spending = spending
         # By the ids of runs that go on: what `spending` knows of their earlier processes, in USD.
         self.counted_usd: dict[str, float] = {}
-        self._connection_limit = (
-            FairSemaphore(max_connections, max_wait_s=None) if max_connections else None
-        )
+        self._connection_limit = ConnectionLimit(max_connections) if max_connections else None
         self.price_tables: dict[str, PriceTable] = {}
         self._monotonic_s = monotonic_s
         self._lock = threading.Lock()
         self._connections: dict[Hashable, Future[Provider]] = {}
         self._cache_gates: dict[Hashable, PromptCacheGate] = {}
-        self._semaphore = FairSemaphore()
         self._stack = ExitStack()
-        self._stack.enter_context(tuned_for_throughput())
         self._is_closed = False
 
     def in_time(self, work: Callable[[], Result], cancel_token: CancelToken) -> Result:
         """The result of work that may block: it has another thread, which the run's end leaves."""
-        return cancel_token.result(self.threads.submit(work))
+        return cancel_token.result(start_thread(work))
 
     def prepare(self, config: CoreConfig) -> Prepared:
         """What a connection for this configuration is opened with, if there is none yet."""
@@ -109,8 +101,6 @@ class Services:
             cache_gate=self._cache_gates.setdefault(
                 _key(config), PromptCacheGate(monotonic_s=self._monotonic_s)
             ),
-            threads=self.threads,
-            semaphore=self._semaphore,
         )
 
     def close(self) -> None:
@@ -119,7 +109,6 @@ class Services:
         closed = "The services that the run shares with others were closed."
         self.cancel_token.end(Stopped(closed, end_reason="interrupted"))
         self._stack.close()
-        self.threads.close()
 
     def _begun(self, config: CoreConfig) -> "Future[Provider] | None":
         """The connection for such configurations, unless none came about."""
@@ -130,7 +119,7 @@ class Services:
         with self._lock:
             found = self._begun(config)
             if found is None:
-                found = self.threads.submit(partial(self._open, config, prepared))
+                found = start_thread(partial(self._open, config, prepared))
                 self._connections[_key(config)] = found
             return found
 

@@ -103,7 +103,6 @@ class RunStores:
             backing=self.folder,
             policy=UploadPolicy(tries=scope.config.max_attempts),
             on_full=scope.cancel_token.end,
-            threads=scope.services.threads,
         )
 
 

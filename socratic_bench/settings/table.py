@@ -11,7 +11,7 @@ from msgspec import NODEFAULT, Struct, to_builtins
 from msgspec.structs import replace
 
 from socratic_bench.catalogue.models import known_ids
-from socratic_bench.converting import convert
+from socratic_bench.concurrency import convert
 from socratic_bench.errors import Problem
 from socratic_bench.setting import Setting
 from socratic_bench.types import in_digits

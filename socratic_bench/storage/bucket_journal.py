@@ -13,7 +13,7 @@ from typing import TypeVar
 import orjson
 from msgspec import Struct, ValidationError, field
 
-from socratic_bench.converting import convert
+from socratic_bench.concurrency import convert
 from socratic_bench.documents import encode
 from socratic_bench.documents.journal import Link
 from socratic_bench.documents.plain import plain_keys, reason

@@ -11,11 +11,11 @@ from typing import Protocol, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from socratic_bench.concurrency import Workers
 from socratic_bench.errors import ArtifactError, Problem, StoreOutageError
 from socratic_bench.retrying import RetryPolicy
 from socratic_bench.settings import MAX_ATTEMPTS
 from socratic_bench.store_ports import ArtifactStore, StoredObject
-from socratic_bench.threads import RequestThreads, Workers
 from socratic_bench.types import counted
 
 WRITERS = 4
@@ -90,21 +90,16 @@ class Upload:
 
 
 class UploadQueue:
-    """The writers of one store. A store that hangs does not delay another one; nobody waits for
-    one that `is_quick`, as a folder is, for longer than for a thread.
-    """
+    """The writers of one store. A store that hangs does not delay another one."""
 
     def __init__(
         self,
         store: ArtifactStore,
         policy: UploadPolicy,
-        threads: RequestThreads,
-        *,
-        is_quick: bool = False,
     ) -> None:
         self.store = store
         self._policy = policy
-        self._pool = Workers(threads, WRITERS, is_brief=is_quick)
+        self._pool = Workers(WRITERS)
         self._settling = threading.Event()
         self._closed = threading.Event()
         # Since the final wait began, or the store last took something.
@@ -214,15 +209,12 @@ class Delivery:
         policy: UploadPolicy | None = None,
         memory_bytes: int = MEMORY_BYTES,
         on_full: Callable[[ArtifactError], object] = lambda _: None,
-        threads: RequestThreads | None = None,
     ) -> None:
         self._stores = tuple(stores)
         self._backing = backing
         self._policy = policy or UploadPolicy()
         self._memory_bytes = memory_bytes
         self._on_full = on_full
-        self._threads = threads or RequestThreads()
-        self._owns_threads = threads is None
         self._lock = threading.Lock()
         self._queues: dict[int, UploadQueue] = {}
         self._held_bytes = 0
@@ -335,8 +327,6 @@ class Delivery:
         """Give up what has not arrived."""
         for queue in self._all_queues():
             queue.close()
-        if self._owns_threads:
-            self._threads.close()
 
     def _all_queues(self) -> list[UploadQueue]:
         with self._lock:
@@ -381,9 +371,7 @@ class Delivery:
 
     def _queue_of(self, store: ArtifactStore) -> UploadQueue:
         if id(store) not in self._queues:
-            self._queues[id(store)] = UploadQueue(
-                store, self._policy, self._threads, is_quick=store is self._backing
-            )
+            self._queues[id(store)] = UploadQueue(store, self._policy)
         return self._queues[id(store)]
 
     def _settled(self, future: Future[None]) -> None:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 import orjson
 from msgspec import Struct
 
-from socratic_bench.converting import convert
+from socratic_bench.concurrency import convert
 from socratic_bench.documents import encode
 from socratic_bench.documents.journal import TTL_MAX_S, LeaseFile
 from socratic_bench.documents.plain import plain_keys

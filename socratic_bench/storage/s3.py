@@ -30,7 +30,6 @@ from socratic_bench.models.bedrock.credentials import (
     make_ready,
 )
 from socratic_bench.models.bedrock.data import make_client, new_session
-from socratic_bench.models.bedrock.thread_bounds import answers_up_to
 from socratic_bench.models.bedrock.transport import UnsendableError
 from socratic_bench.settings import prefix_problems
 from socratic_bench.storage.bucket_errors import (
@@ -181,9 +180,6 @@ _REFUSED = ("412", "PreconditionFailed", "NoSuchKey", "404")
 
 # Larger than the journal entry of the longest answer that a run accepts.
 MAX_OBJECT_BYTES = 64 * 2**20
-# Of an answer on the wire: an object with what shows that it is too large; a page of a list.
-_BYTES = {"get_object": MAX_OBJECT_BYTES + 2**20}
-_OTHER_BYTES = 4 * 2**20
 READERS = 8
 _DENIED = -1
 # The checksums in an answer to a write that the standard library can compute: not CRC32C, CRC64NVME
@@ -377,8 +373,7 @@ class Bucket:
         for name in parameters.keys() & {"Key", "Prefix"}:
             parameters[name] = self._prefix + parameters[name]
         try:
-            with answers_up_to(_BYTES.get(operation, _OTHER_BYTES)):
-                return self.clients.send(operation, finish, Bucket=self.name, **parameters)
+            return self.clients.send(operation, finish, Bucket=self.name, **parameters)
         except SDK_ERRORS as error:
             if isinstance(error, ClientError) and error.response["Error"]["Code"] in refusals:
                 return None

@@ -21,7 +21,7 @@ from socratic_bench.benchmarks.socratic.settings import Settings
 from socratic_bench.benchmarks.socratic.student.student import Policy
 from socratic_bench.benchmarks.socratic.student_document import StudentEntry, flag_list
 from socratic_bench.benchmarks.socratic.turn import SocraticTurn
-from socratic_bench.converting import convert
+from socratic_bench.concurrency import convert
 from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.usage import CallEntry
 from socratic_bench.parts import Part, Parts

@@ -2,14 +2,12 @@
 
 import os
 import threading
-from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from socratic_bench.errors import Words
-from socratic_bench.in_flight_request import aside
-from socratic_bench.models.bedrock.credentials import are_at_hand, make_ready
+from socratic_bench.models.bedrock.credentials import make_ready
 from socratic_bench.models.bedrock.session import (
     Endpoint,
     open_session,
@@ -44,7 +42,7 @@ class Connection:
     def __init__(self, endpoint: Endpoint, *, session: "Session | None" = None) -> None:
         self._endpoint = endpoint
         self._lock = threading.Lock()
-        # Held as long as it takes, and so by nobody who could not be left behind.
+        # Held while a program gives credentials: threads of requests wait for it, and no run.
         self._opening = threading.Lock()
         self._may_renew = True
         self._listing: Listing | None = None
@@ -57,7 +55,7 @@ class Connection:
         Raises `ModelError` where there are none any more.
         """
         if self._is_spent:
-            aside(self._open_again)
+            self._open_again()
         return self.client
 
     def make_ready(self, client: "BedrockRuntimeClient") -> None:
@@ -66,12 +64,7 @@ class Connection:
         Raises `CredentialsError`. A client that signs with an API key needs none.
         """
         if not signs_with_token(client):
-            make = partial(make_ready, self._session, self._endpoint.assume_role_arn)
-            make() if are_at_hand(self._session) else aside(make)
-
-    def is_ready(self, client: "BedrockRuntimeClient") -> bool:
-        """Whether the client signs without asking anybody for newer credentials."""
-        return signs_with_token(client) or are_at_hand(self._session)
+            make_ready(self._session, self._endpoint.assume_role_arn)
 
     def answered(self, client: "BedrockRuntimeClient") -> None:
         """Marks the client's credentials as good, so that they may be renewed once they expire."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from botocore import exceptions as sdk
-from botocore.credentials import Credentials, DeferredRefreshableCredentials, RefreshableCredentials
+from botocore.credentials import DeferredRefreshableCredentials
 from botocore.parsers import ResponseParserError
 from botocore.session import Session
 from urllib3.exceptions import HTTPError
@@ -102,14 +102,6 @@ def credentials_of(session: Session, role_arn: str | None = None) -> Iterator[No
         if type(cause) is ValueError and isinstance(named(cause), UnsendableError):
             cause = named(cause)
         raise CredentialsError(_source(session, role_arn, cause), cause) from error
-
-
-def are_at_hand(session: Session) -> bool:
-    """Whether the session has credentials that need nobody to be asked for newer ones."""
-    credentials = vars(session).get("_credentials")
-    if not isinstance(credentials, RefreshableCredentials):
-        return isinstance(credentials, Credentials)
-    return not credentials.refresh_needed()
 
 
 def make_ready(session: Session, role_arn: str | None = None) -> None:

@@ -21,12 +21,15 @@ from botocore.loaders import JSONFileLoader, Loader, instance_cache
 
 from socratic_bench.models.bedrock.credential_sources import install_credential_readers
 from socratic_bench.models.bedrock.credentials import learn_credentials
-from socratic_bench.models.bedrock.endpoint_table import read_endpoints
 from socratic_bench.models.bedrock.parsers import Parsers
-from socratic_bench.models.bedrock.transport import UnsendableError, install_connections, named
+from socratic_bench.models.bedrock.transport import (
+    UnsendableError,
+    bound_answers,
+    check_sendable,
+    named,
+)
 from socratic_bench.redaction import learn, learn_headers
 
-ENDPOINTS = f"{os.sep}endpoints"  # where the SDK's table of them lies, without the ending
 # Services that give credentials, or that are asked with other secrets than a signature.
 _GIVERS = ("sts", "sso", "sso-oidc", "signin")
 # Clients whose credentials are the session's own, and have been loaded by the time they send.
@@ -52,13 +55,12 @@ class _Files(JSONFileLoader):
 
     def load_file(self, file_path: str) -> Any:  # noqa: ANN401 -- any JSON
         """The file's content, `None` if there is no such file."""
-        read = read_endpoints if file_path.endswith(ENDPOINTS) else orjson.loads
         try:
-            return read(Path(f"{file_path}.json").read_bytes())
+            return orjson.loads(Path(f"{file_path}.json").read_bytes())
         except FileNotFoundError:
             pass
         try:
-            return read(gzip.decompress(Path(f"{file_path}.json.gz").read_bytes()))
+            return orjson.loads(gzip.decompress(Path(f"{file_path}.json.gz").read_bytes()))
         except FileNotFoundError:
             return None
 
@@ -87,7 +89,7 @@ def new_session(**options: Any) -> botocore.session.Session:  # noqa: ANN401 -- 
     if os.environ.get(EnvProvider.ACCESS_KEY):
         # The SDK looks there first, but prepares to look everywhere before.
         session.register_component("credential_provider", CredentialResolver([EnvProvider()]))
-    install_connections()
+    bound_answers()
     install_credential_readers()
     # The SDK reads what answers "Expect: 100-continue" without a bound; what is sent is small.
     expect: Any = add_expect_header
@@ -114,7 +116,9 @@ def make_client(session: botocore.session.Session, service: str, **options: Any)
 
 
 def _note_request(session: botocore.session.Session, **event: Any) -> None:  # noqa: ANN401 -- the SDK's own fields
-    is_new = learn_headers(dict(event["request"].headers))
+    request = event["request"]
+    is_new = learn_headers(dict(request.headers))
+    check_sendable(request.url, request.headers)
     if is_new and event["event_name"].split(".")[1] in _USERS:
         learn_credentials(session)
 

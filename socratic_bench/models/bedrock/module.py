@@ -9,7 +9,7 @@ from socratic_bench.errors import Problem
 from socratic_bench.generation import MIN_THINKING_TOKENS
 from socratic_bench.models.bedrock.capabilities import capabilities_of
 from socratic_bench.provider_ports import Provider, ProviderModule
-from socratic_bench.settings import CALL_TIMEOUT_MAX_S, OFFLINE_REGION, CoreConfig
+from socratic_bench.settings import OFFLINE_REGION, CoreConfig
 from socratic_bench.settings.requested import asked_settings, setting_name
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ class _Bedrock(ProviderModule):
         return quotas(config, model_ids)
 
     def connection_key(self, config: CoreConfig) -> Hashable:
-        """Of each request's time the call itself takes care: see `WireRequest`."""
-        return (config.offline, config.region, config.assume_role_arn)
+        """See `ProviderModule.connection_key`: a client has one timeout for all its reads."""
+        return (config.offline, config.region, config.assume_role_arn, config.call_timeout_s)
 
     def for_run(self, provider: Provider, config: CoreConfig) -> Provider:
         from socratic_bench.models.bedrock.observed import Options
@@ -108,7 +108,7 @@ def _endpoint(config: CoreConfig, url: str | None) -> "Endpoint":
         region=config.region or OFFLINE_REGION,
         url=url,
         assume_role_arn=config.assume_role_arn,
-        call_timeout_s=CALL_TIMEOUT_MAX_S,
+        call_timeout_s=config.call_timeout_s,
     )
 
 

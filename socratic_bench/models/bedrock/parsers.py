@@ -1,10 +1,9 @@
-"""Bounds the SDK's parsers, names what they raise, and has them read streams the quick way.
+"""Bounds the SDK's parsers, and names what they raise.
 
 Put in at the SDK's own seam: a session's component that makes response parsers.
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from botocore.parsers import ResponseParserError, ResponseParserFactory
@@ -35,15 +34,7 @@ class Parsers(ResponseParserFactory):
         for one in (parser, parser._event_stream_parser):  # noqa: SLF001 -- reads each event
             if one is not None:
                 one.parse = _named(one.parse)
-        parser._create_event_stream = partial(_event_stream, parser)  # noqa: SLF001
         return parser
-
-
-def _event_stream(parser: Any, response: Mapping[str, Any], shape: Any) -> Any:  # noqa: ANN401
-    from socratic_bench.models.bedrock.event_stream import Events  # once there is an answer
-
-    name = response["context"].get("operation_name")
-    return Events(response["body"], shape, parser._event_stream_parser, name)  # noqa: SLF001
 
 
 def _named(parse: Callable[..., Any]) -> Callable[..., Any]:

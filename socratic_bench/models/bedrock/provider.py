@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from socratic_bench.catalogue.bounds import packed_schema
 from socratic_bench.errors import ModelError
-from socratic_bench.in_flight_request import aside
 from socratic_bench.models.bedrock import answers
 from socratic_bench.models.bedrock.cache_points import caches_system
 from socratic_bench.models.bedrock.capabilities import OWN_FIELDS, Capabilities, capabilities_of
@@ -55,9 +54,6 @@ class FailedRequestError(Exception):
 class BedrockProvider(Provider):
     """See `Provider`. What models refuse is left out of what is sent to them from then on."""
 
-    tells_when_sent = True
-    can_be_aborted = True
-
     def __init__(
         self,
         connection: Connection,
@@ -88,10 +84,7 @@ class BedrockProvider(Provider):
             sent = WireRequest(
                 client, shaped.arguments, timeout_s=timeout_s, monotonic_s=self._monotonic_s
             )
-            respond = partial(sent.response, streamed=shaped.is_streamed)
-            # If they could not be renewed while there is still time, signing tries it again.
-            is_ready = self._connection.is_ready(client)
-            answer = _answer(respond() if is_ready else aside(respond))
+            answer = _answer(sent.response(streamed=shaped.is_streamed))
         except (*TRANSLATED, ModelError) as error:
             began = sent is not None and sent.began
             raise FailedRequestError(

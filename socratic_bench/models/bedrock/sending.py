@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from socratic_bench.models.bedrock.error_kinds import TRANSLATED
 from socratic_bench.models.bedrock.streamed import StreamedAnswer
-from socratic_bench.models.bedrock.thread_bounds import each_wait_within
 from socratic_bench.models.bedrock.wire import Wire
 from socratic_bench.provider_ports import AnswerTimeoutError, UnreadableAnswerError
 
@@ -56,8 +55,7 @@ class WireRequest:
         """What came back. Raises what the SDK raises, and `AnswerTimeoutError` for a stream that
         takes longer than its time.
         """
-        with each_wait_within(self._timeout_s):
-            return self._streamed_response() if streamed else self._whole_response()
+        return self._streamed_response() if streamed else self._whole_response()
 
     def _whole_response(self) -> Response:
         started_s = self._monotonic_s()

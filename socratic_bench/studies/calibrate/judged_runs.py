@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from socratic_bench.benchmarks import load_benchmark
-from socratic_bench.converting import convert
+from socratic_bench.concurrency import convert
 from socratic_bench.documents.calibration import CalibratedJudge
 from socratic_bench.documents.label import PrecedingMessage
 from socratic_bench.documents.plain import reason

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct, field
 
 from socratic_bench.benchmarks import load_benchmark
-from socratic_bench.converting import convert
+from socratic_bench.concurrency import convert
 from socratic_bench.documents.plain import loaded, reason
 from socratic_bench.errors import UsageError
 from socratic_bench.ports import Benchmark, MetricInfo

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from socratic_bench.converting import convert
+from socratic_bench.concurrency import convert
 from socratic_bench.documents.label import Label
 from socratic_bench.documents.plain import reason
 from socratic_bench.errors import UsageError, Words

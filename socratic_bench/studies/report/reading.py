@@ -9,7 +9,7 @@ import orjson
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from socratic_bench.converting import convert
+from socratic_bench.concurrency import convert
 from socratic_bench.documents.files import JudgeFile, TurnFile
 from socratic_bench.documents.judge import Juror, silent_of
 from socratic_bench.documents.judge_status import JudgeIdentity, JudgeStatus, StoredCalibration

@@ -15,7 +15,7 @@ import msgspec
 from msgspec.json import Decoder
 from ulid import ULID
 
-from socratic_bench.converting import decode
+from socratic_bench.concurrency import decode
 from socratic_bench.documents import encode
 from socratic_bench.documents.plain import plain_keys
 from socratic_bench.documents.sweep import CellRow, SweepFile, SweepPlace

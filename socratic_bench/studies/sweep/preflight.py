@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 
 from msgspec import Struct
 
+from socratic_bench.concurrency import start_thread
 from socratic_bench.documents.doctor import CheckEntry, DoctorDocument
 from socratic_bench.errors import BenchError, InternalError, ModelError
 from socratic_bench.models.cancel_token import CancelToken
@@ -49,7 +50,7 @@ class Preflight(Struct, frozen=True, kw_only=True):
             return
         own = token.alike()
         with token.parent_of(own):
-            looking = services.threads.submit(lambda: self._beside(services, own, called))
+            looking = start_thread(lambda: self._beside(services, own, called))
             try:
                 yield
             finally:

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from socratic_bench.converting import convert
+from socratic_bench.concurrency import convert
 from socratic_bench.documents.result import RunResult
 from socratic_bench.documents.run import RunDocument
 from socratic_bench.documents.sweep import CellRow

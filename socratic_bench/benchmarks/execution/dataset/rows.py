@@ -19,7 +19,7 @@ from socratic_bench.benchmarks.execution.literals import (
     parsed_as,
 )
 from socratic_bench.benchmarks.execution.problem import Mutation, Problem
-from socratic_bench.converting import convert
+from socratic_bench.concurrency import convert
 
 MOST_ROWS = 100_000
 _Word = Annotated[str, Meta(min_length=1, max_length=200)]

@@ -16,7 +16,7 @@ from msgspec.structs import asdict
 
 from socratic_bench.benchmarks.execution.sandbox.limits import become_subreaper, set_readable
 from socratic_bench.benchmarks.execution.sandbox.processes import sweep
-from socratic_bench.converting import convert
+from socratic_bench.concurrency import convert
 from socratic_bench.errors import UsageError
 
 # The modules of the server are found here, and nothing else of ours.

@@ -19,7 +19,7 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     flatten,
     normal,
 )
-from socratic_bench.converting import kind_of
+from socratic_bench.concurrency import kind_of
 from socratic_bench.errors import MOST_SHOWN
 from socratic_bench.settings import MAX_TURNS
 

@@ -13,7 +13,7 @@ from socratic_bench.benchmarks.socratic.scenarios.scenario import (
     flatten,
     normal,
 )
-from socratic_bench.converting import convert
+from socratic_bench.concurrency import convert
 from socratic_bench.errors import Problem, UsageError
 from socratic_bench.settings import read_bounded
 

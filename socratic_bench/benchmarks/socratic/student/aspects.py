@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from socratic_bench.converting import convert
+from socratic_bench.concurrency import convert
 
 NO_ANSWER = -2
 ASPECTS = Path(__file__).with_name("data") / "aspects.toml"

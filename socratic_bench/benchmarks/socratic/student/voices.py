@@ -17,7 +17,7 @@ from socratic_bench.benchmarks.socratic.student.kinds import KINDS
 from socratic_bench.benchmarks.socratic.student.particulars import PARTICULARS
 from socratic_bench.benchmarks.socratic.student.seeded import draw, shuffled
 from socratic_bench.benchmarks.socratic.student.shared_words import COMMON
-from socratic_bench.converting import convert
+from socratic_bench.concurrency import convert
 
 Kind = Literal["unsure", "polar", "told", "filler", "moved", "recall"]
 _DATA = Path(__file__).with_name("data") / "voices.toml"
