@@ -12,7 +12,7 @@ from socratic_bench.emulator import Emulator, Settings
 from socratic_bench.emulator.faults import parse_fault
 from socratic_bench.emulator.service import RequestRecord
 from tests import ports
-from tests.command import OPENING, Outcome, account, assert_valid, begin
+from tests.command import OPENING, Outcome, account, assert_valid, begin, run
 from tests.forked import Process
 
 TUTOR, STUDENT, JUDGE = "emulator.drift-5-v1:0", "emulator.student-v1:0", "emulator.judge-v1:0"
@@ -50,6 +50,28 @@ class Service:
     def close(self) -> None:
         self._emulator.close()
         self._holding.close()
+
+
+def store_run(tmp_path: Path, service: Service, *, complete: bool) -> tuple[Path, str]:
+    """Play a run to its end or to its third turn: the folder that has it, and its id."""
+    out = tmp_path / "out"
+    store, env = ("--output-dir", str(out)), account(service.url, TUTOR)
+    if not complete:
+        return out, cut_short(service, *store, env=env)
+    service.reset()
+    outcome = run(*WORDS, "--turns", "3", "--seed", "3", *store, env=env)
+    assert outcome.exit_code == 0, outcome.stderr
+    service.reset()
+    return out, outcome.document["run_id"]
+
+
+def cut_short(service: Service, *store: str, env: Mapping[str, str]) -> str:
+    """Play a run that is refused its third turn: its id."""
+    service.reset(faults=("access_denied:role=tutor:after=2",))
+    outcome = run(*WORDS, "--turns", "4", *store, env=env)
+    assert (outcome.exit_code, outcome.document["n_turns"]) == (3, 2), outcome.stderr
+    service.reset()
+    return str(outcome.document["run_id"])
 
 
 def comparable(document: dict[str, Any]) -> dict[str, Any]:

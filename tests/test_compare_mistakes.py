@@ -9,7 +9,7 @@ from socratic_bench.errors import UsageError
 from socratic_bench.studies.compare.comparing import ComparisonRequest, compare
 from socratic_bench.studies.compare.drop_gates import MaxDrop
 from tests.command import account, assert_valid, run
-from tests.stored_runs import curated_run, judge_entry, student_entry, write_runs
+from tests.curated_runs import curated_run, judge_entry, student_entry, write_runs
 
 OURS, THEIRS = "maker.ours-v1:0", "maker.theirs-v1:0"
 STEADY, BROKEN = "emulator.socratic-v1:0", "emulator.lecturer-v1:0"

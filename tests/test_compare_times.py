@@ -8,7 +8,7 @@ from scipy import stats
 
 from socratic_bench.statistics.survival import Time, curve, median, restricted_mean
 from tests.command import assert_valid, run
-from tests.stored_runs import N_TURNS, curated_run, write_runs
+from tests.curated_runs import N_TURNS, curated_run, write_runs
 
 FIRM, WEAK, PERFECT = "maker.firm-v1:0", "maker.weak-v1:0", "maker.perfect-v1:0"
 SCENARIOS = [f"scenario-{n}" for n in range(8)]

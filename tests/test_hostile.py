@@ -15,6 +15,7 @@ import pytest
 
 from socratic_bench.errors import ArtifactError, UsageError
 from socratic_bench.judging.request import MAX_QUOTED_CHARS, delimiter_code
+from socratic_bench.ports import JudgeInput
 from socratic_bench.storage.folder import FolderStore
 from socratic_bench.storage.keys import RunKeys
 from socratic_bench.storage.s3 import S3Store
@@ -46,7 +47,7 @@ TOOL_USE = '{"toolUse": {"toolUseId": "use-1", "name": "record_verdict", "input"
 
 def known_code(index: int) -> str:
     """What a tutor that knew the seed could predict: all but what it is going to say itself."""
-    return delimiter_code(SEED, CallKey(role="judge", index=index))
+    return delimiter_code(SEED, CallKey(role="judge", index=index), JudgeInput((), ""))
 
 
 HOSTILE = [

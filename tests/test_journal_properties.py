@@ -32,7 +32,7 @@ from socratic_bench.types import (
 RUN_ID = "run-01K9ZN5V2E3T4R5Y6U7J8K9M0N"
 HEADER = {
     "kind": "run",
-    "version": 1,
+    "version": 2,
     "run_id": RUN_ID,
     "digest": "0" * 32,
     "identity": {},

@@ -34,7 +34,7 @@ from socratic_bench.types import (
     doc,
 )
 
-Version = Literal[1, 2]
+Version = Literal[2]
 VERSION: Version = 2
 # Seconds after which a lease that is not renewed lapses, at most.
 TTL_MAX_S = 60.0

@@ -19,8 +19,8 @@ _TURN_REASONS = ("context_window", "unavailable", "budget")
 
 class Judge(Struct, frozen=True, kw_only=True):
     """Scores replies by `rubric`. The delimiters around a reply are derived from `seed` and the
-    judge's input; `seed_alone`: from the seed alone, as in version-1 journals. `n_answered` tells
-    how often earlier processes were answered what is asked of the episode as a whole.
+    judge's input. `n_answered` tells how often earlier processes were answered what is asked of the
+    episode as a whole.
 
     `juror` is its id as one of a jury, empty for a judge alone. `sample` counts the verdicts that
     it is asked for on one reply; where there are several (`is_sampled`), its model's own
@@ -31,7 +31,6 @@ class Judge(Struct, frozen=True, kw_only=True):
     rubric: Rubric
     seed: int
     now: Callable[[], datetime]
-    seed_alone: bool = False
     n_answered: Callable[[CallKey], int] = lambda _: 0
     juror: str = ""
     sample: int = 0
@@ -48,7 +47,7 @@ class Judge(Struct, frozen=True, kw_only=True):
         from socratic_bench.judging.request import ask, delimiter_code, verdict_request
 
         key = CallKey(role=JUDGE, index=index, part=self.juror, repeat=2 * self.sample)
-        code = delimiter_code(self.seed, key, None if self.seed_alone else judge_input)
+        code = delimiter_code(self.seed, key, judge_input)
         request = verdict_request(self.rubric, judge_input, code=code)
         if self.is_sampled:
             request = replace(request, temperature_if_taken=None)

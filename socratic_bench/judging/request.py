@@ -147,18 +147,17 @@ def _quoted(reply: Completion) -> str:
     return said or "(no text)"
 
 
-def delimiter_code(seed: int, key: CallKey, judge_input: JudgeInput | None = None) -> str:
+def delimiter_code(seed: int, key: CallKey, judge_input: JudgeInput) -> str:
     """16 hex digits that the run's seed, the call and what they enclose fix.
 
     Since a text cannot hold a digest of itself, not even a model that knows the seed can predict
-    them. Without a `judge_input`: the version-1 form.
+    them.
     """
     named = f"{seed}/{key.role}/{key.part}/{key.index}" + (f"/{key.repeat}" if key.repeat else "")
-    if judge_input is not None:
-        # Masked as in a journal, so that a resumed run asks the same.
-        masked = known_secrets().masked
-        said = [*(part for line in judge_input.context for part in line), judge_input.reply]
-        named += "/" + sha256(json.dumps([*map(masked, said)]).encode()).hexdigest()
+    # Masked as in a journal, so that a resumed run asks the same.
+    masked = known_secrets().masked
+    said = [*(part for line in judge_input.context for part in line), judge_input.reply]
+    named += "/" + sha256(json.dumps([*map(masked, said)]).encode()).hexdigest()
     return sha256(named.encode()).hexdigest()[:16]
 
 

@@ -56,7 +56,6 @@ class Actors:
             rubric=rubric,
             seed=config.seed or 0,
             now=self._scope.now,
-            seed_alone=replay_log.header.version == 1,
             n_answered=replay_log.n_closing,
         )
         return jury_of(

@@ -12,12 +12,10 @@ import orjson
 import pytest
 
 from tests.command import OFFLINE, Outcome, account, assert_valid, daily, run
-from tests.resuming import TUTOR, Service
-
-STORED = Path(__file__).parents[1] / "data" / "stored_runs"
+from tests.resuming import TUTOR, Service, store_run
 
 
-def long(case: str) -> Any:
+def long(case: object) -> Any:
     """A case for every release, and not for every day."""
     return pytest.param(case, marks=pytest.mark.torture)
 
@@ -84,13 +82,6 @@ def test_no_folder_that_is_a_link_is_written_through(link, where, tmp_path):
     assert list(elsewhere.rglob("*")) == []
 
 
-def stored_run(tmp_path: Path, kind: str) -> tuple[Path, str]:
-    """A run that was stored before, and its id."""
-    shutil.copytree(STORED / kind / "folder", tmp_path / "out")
-    (journal,) = (tmp_path / "out").glob("journal/runs/*.jsonl")
-    return tmp_path / "out", journal.stem
-
-
 def resume(service: Service, out: Path, run_id: str) -> Outcome:
     words = ("resume", run_id, "--output-dir", str(out))
     return run(*words, env=account(service.url, TUTOR))
@@ -98,8 +89,7 @@ def resume(service: Service, out: Path, run_id: str) -> Outcome:
 
 @pytest.mark.parametrize("link", ["raw/runs/{}", "journal/runs", "journal/runs/{}.jsonl"])
 def test_a_run_does_not_go_on_through_a_link(link, service, tmp_path):
-    service.reset()
-    out, run_id = stored_run(tmp_path, "cut-folder")
+    out, run_id = store_run(tmp_path, service, complete=False)
     path, elsewhere = out / link.format(run_id), tmp_path / "elsewhere"
     shutil.move(path, elsewhere)
     path.symlink_to(elsewhere)
@@ -133,8 +123,7 @@ def test_a_lock_that_is_a_link_is_not_made_elsewhere(tmp_path):
 
 def test_a_link_in_the_place_of_an_artifact_is_replaced(service, tmp_path):
     """Neither is what it leads to read as the run's own, nor is it written."""
-    service.reset()
-    out, run_id = stored_run(tmp_path, "finished-folder")
+    out, run_id = store_run(tmp_path, service, complete=True)
     victim = tmp_path / "victim"
     turn, curated = out / f"raw/runs/{run_id}/turn_000.json", out / f"curated/runs/{run_id}.json"
     for path in (turn, curated):
@@ -219,7 +208,7 @@ FORGED = {
 }
 
 
-@pytest.mark.parametrize("kind", ["cut-folder", long("finished-folder")])
+@pytest.mark.parametrize("complete", [False, long(True)])
 @pytest.mark.parametrize(
     "name",
     daily(
@@ -231,9 +220,8 @@ FORGED = {
         "a score off its step",
     ),
 )
-def test_a_sealed_journal_with_what_no_run_writes_is_refused(kind, name, service, tmp_path):
-    service.reset()
-    out, run_id = stored_run(tmp_path, kind)
+def test_a_sealed_journal_with_what_no_run_writes_is_refused(complete, name, service, tmp_path):
+    out, run_id = store_run(tmp_path, service, complete=complete)
     role, change = FORGED[name]
     forge(out, role, change)
     before = content(out)
@@ -257,8 +245,7 @@ def test_a_sealed_journal_with_what_no_run_writes_is_refused(kind, name, service
 )
 def test_nor_may_what_a_request_can_have_taken_be_impossible(name, value, service, tmp_path):
     """It counts where nothing else tells of the request, so it cannot be left out."""
-    service.reset()
-    out, run_id = stored_run(tmp_path, "cut-folder")
+    out, run_id = store_run(tmp_path, service, complete=False)
     forge(out, "tutor", lambda entry: entry.update({name: value}), kind="asked")
     outcome = resume(service, out, run_id)
 
@@ -282,8 +269,7 @@ def test_the_same_line_passes_such_a_journal_over_and_says_so(service, tmp_path)
 
 def test_a_journal_that_is_only_sealed_anew_goes_on(service, tmp_path):
     """What the forgeries above change is what they are refused for."""
-    service.reset()
-    out, run_id = stored_run(tmp_path, "cut-folder")
+    out, run_id = store_run(tmp_path, service, complete=False)
     forge(out, "tutor", figure("stop_reason", "end_turn"))
 
     assert resume(service, out, run_id).exit_code == 0

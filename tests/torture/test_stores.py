@@ -25,13 +25,16 @@ from tests.resuming import (
     WORDS,
     Service,
     assert_refused,
+    cut_short,
     start,
+    store_run,
     wait_for_calls,
 )
-from tests.test_stored_runs import LATE, STORED
 
 KEYS = {"AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": "example"}
 OFFLINE = ("--offline", *WORDS, "--turns", "2", "--seed", "7", "--max-attempts", "2")
+# By the server's clock nobody has renewed any lease for long.
+LATE = {"Date": "Sun, 22 Nov 2099 12:00:00 GMT"}
 HTML = Said(b"<html><body>Welcome! Please log in.</body></html>", content_type="text/html")
 
 
@@ -184,17 +187,11 @@ BOUNDED = (
 )
 
 
-def stored_folder(tmp_path: Path, kind: str) -> tuple[Path, str]:
-    shutil.copytree(STORED / kind / "folder", tmp_path / "out")
-    (journal,) = (tmp_path / "out").glob("journal/runs/*.jsonl")
-    return journal, journal.stem
-
-
 @pytest.mark.parametrize("plant", PLANTED)
 @pytest.mark.parametrize("how", ["resume", "--resume"])
 def test_a_journal_that_is_no_plain_file_is_refused_by_name(service, tmp_path, plant, how):
-    service.reset()
-    journal, run_id = stored_folder(tmp_path, "cut-folder")
+    out, run_id = store_run(tmp_path, service, complete=False)
+    (journal,) = out.glob("journal/runs/*.jsonl")
     beginning = journal.read_bytes()
     journal.unlink()
     plant(journal)
@@ -226,9 +223,8 @@ def test_a_document_that_is_no_plain_file_is_refused_by_name(tmp_path, plant):
 @pytest.mark.parametrize("plant", daily(PLANTED, fifo))
 @pytest.mark.parametrize("name", ["raw/runs/{}/turn_001.json", "curated/runs/{}.json"])
 def test_an_artifact_that_is_no_plain_file_is_refused_by_name(service, tmp_path, plant, name):
-    service.reset()
-    _, run_id = stored_folder(tmp_path, "finished-folder")
-    path = tmp_path / "out" / name.format(run_id)
+    out, run_id = store_run(tmp_path, service, complete=True)
+    path = out / name.format(run_id)
     path.unlink()
     plant(path)
     store = ("--output-dir", str(tmp_path / "out"))
@@ -244,13 +240,8 @@ def test_an_artifact_that_is_no_plain_file_is_refused_by_name(service, tmp_path,
 )
 def test_an_enormous_object_is_refused_by_name(service, client, bucket, moto_url, what):
     """One says so when it is listed, one only when it is read, and one never ends its list."""
-    service.reset()
-    objects = STORED / "cut-bucket" / "bucket"
-    for path in objects.rglob("*"):
-        if path.is_file():
-            key = str(path.relative_to(objects))
-            client.put_object(Bucket=bucket, Key=key, Body=path.read_bytes())
-    (run_id,) = (path.name for path in objects.glob("journal/runs/*"))
+    env = account(service.url, TUTOR, AWS_ENDPOINT_URL_S3=moto_url)
+    run_id = cut_short(service, "--s3-bucket", bucket, env=env)
 
     def lie(sent: Sent) -> Said | None:
         if what == "read" and sent.method == "GET" and "/000003.json" in sent.path:

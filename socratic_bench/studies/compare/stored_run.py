@@ -20,8 +20,8 @@ JUDGES = "judge.model"
 TEMPERATURE = "judge.temperature"
 N_TURNS = "n_turns"
 COMPLETE_IT = "One that was cut short counts once it is complete: socratic-runner resume."
-# How several verdicts become one; runs that do not tell had one judge, asked once.
-ALONE = {"samples": 1, "quorum": 1, "rule": None}
+# How several verdicts become one.
+JURY_SETTINGS = ("samples", "quorum", "rule")
 RUBRIC, RUBRIC_TEXT = "judge.rubric", "judge.rubric_sha256"
 
 
@@ -158,7 +158,7 @@ def _conditions(
         RUBRIC: rubric or text,
         **({RUBRIC_TEXT: text} if rubric and text else {}),
         JUDGES: _judges(judge),
-        **{f"judge.{name}": judge.get(name, alone) for name, alone in ALONE.items()},
+        **{f"judge.{name}": judge.get(name) for name in JURY_SETTINGS},
         **{
             path: _scalar(value_at(document, path)) for path in (TEMPERATURE, *benchmark.conditions)
         },
