@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .arguments import Flags, parse
-from .sweep_flags import build_parser
+from .sweep_flags import NO_PROCESSES, PROCESSES, build_parser
 
 if TYPE_CHECKING:
     from socratic_bench.documents.sweep import SweepDocument
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 AFTER_CELLS = ("socratic_bench.studies.sweep.document", f"{__package__}.sweep_closing")
 # While more are played, memory matters more than a quarter of a second: scipy takes 45 MB.
 FEW_CELLS = 64
-# From so many runs at once on, memory is worth a tenth of a second.
-MANY_AT_ONCE = 128
 
 
 def main(words: Sequence[str]) -> int:
@@ -38,10 +36,6 @@ def main(words: Sequence[str]) -> int:
             from .sweep_estimate import dry_run
 
             return leave(dry_run(asked, flags, call_by_flags(), cancel_token), cancel_token)
-        if asked.settings.processes == 1 and _n_at_once(asked) >= MANY_AT_ONCE:
-            from .start_again import in_little_memory
-
-            in_little_memory(words)
         result = _perform(asked, flags, cancel_token)
     except BenchError as error:
         error.call_settings(call_by_flags())
@@ -50,10 +44,6 @@ def main(words: Sequence[str]) -> int:
         print_failure(error)
         return leave(error.exit_code, cancel_token)
     return _report(result, flags)
-
-
-def _n_at_once(asked: "SweepRequest") -> int:
-    return min(asked.settings.max_connections, len(asked.grid.cells()))
 
 
 def asked_of(flags: Flags, problems: "Sequence[Words]") -> "SweepRequest":
@@ -66,6 +56,8 @@ def asked_of(flags: Flags, problems: "Sequence[Words]") -> "SweepRequest":
 
     from .sources import sources
 
+    if PROCESSES in flags:
+        problems = [*problems, NO_PROCESSES]
     plan = plan_of(flags, problems)
     given = {**plan.flags, **flags}
     keeps = not flags.get("dry-run")
@@ -119,7 +111,7 @@ def _import_while_waiting(
 
     late = load_benchmark(asked.grid.base.benchmark).late_modules
     import_while_waiting(thread, called, (*late, *AFTER_CELLS))
-    if thread.is_alive() and asked.settings.processes == 1 and len(asked.grid.cells()) <= FEW_CELLS:
+    if thread.is_alive() and len(asked.grid.cells()) <= FEW_CELLS:
         from socratic_bench.statistics.quantiles import is_available
 
         is_available()

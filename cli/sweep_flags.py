@@ -1,9 +1,10 @@
 """The flags of `sweep`: those of a run, an axis by its own flag with as many words as one likes."""
 
+from argparse import SUPPRESS
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from .arguments import Parser
+from .arguments import FORMS, Parser
 from .flags import Row, add_rows, settings_parser
 
 DESCRIPTION = """\
@@ -18,6 +19,12 @@ credentials, 6 deadline or budget, 4 cells are missing, 5 a gate or the judge co
 """
 # Of a run alone.
 NOT_HERE = ("resume-from", "brief")
+# Refused with the reason, so that scripts which still give it say what to do.
+PROCESSES = "processes"
+NO_PROCESSES = (
+    "--processes is no longer taken: one process plays all cells, so many at once as "
+    "--max-connections allows. To use more machines, give each a part of the grid."
+)
 
 
 def build_parser() -> Parser:
@@ -26,6 +33,7 @@ def build_parser() -> Parser:
     parser = settings_parser("sweep", usage, DESCRIPTION, EXIT_CODES)
     parser.add_argument("plan", nargs="?", metavar="PLAN.toml", help="the sweep's flags as a file")
     add_rows(parser, [*_rows()])
+    parser.add_argument(f"--{PROCESSES}", help=SUPPRESS, **FORMS["word"])
     return parser
 
 

@@ -1,13 +1,10 @@
 """Kills a sweep at a moment that chance chooses, has it go on, and counts."""
 
 import json
-import os
 import random
-import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,21 +53,16 @@ def play_whole(service: Service, folder: Path) -> Whole:
     return Whole(outcome.document, bodies(service), looked, seconds)
 
 
-def kill_and_go_on(
-    service: Service, folder: Path, whole: Whole, seed: int, more: Sequence[str] = ()
-) -> None:
-    """Kill one sweep at a moment drawn by the seed, with all its processes, and resume it."""
+def kill_and_go_on(service: Service, folder: Path, whole: Whole, seed: int) -> None:
+    """Kill one sweep at a moment drawn by the seed, and resume it."""
     chance = random.Random(seed)
     service.reset(latency_ms=LATENCY_MS)
-    words = (*WORDS, *more, "--output-dir", str(folder))
+    words = (*WORDS, "--output-dir", str(folder))
     process = start(*words, env=environment_of(service))
     try:
         process.wait(chance.uniform(0, whole.seconds))
     except subprocess.TimeoutExpired:
-        children = _children_of(process.pid)
         process.kill()
-        for child in children:
-            os.kill(child, signal.SIGKILL)
     process.communicate()
     ended = _ended(folder)
     n_under_way = sum(under_way(path) for path in folder.glob("journal/runs/*.jsonl"))
@@ -108,8 +100,3 @@ def under_way(path: Path) -> int:
         elif entry["kind"] in ("answered", "failed"):
             asked.discard(key)
     return len(asked)
-
-
-def _children_of(pid: int) -> list[int]:
-    tasks = Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(word) for path in tasks for word in path.read_text().split()]

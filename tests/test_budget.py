@@ -2,11 +2,9 @@
 
 import json
 import re
-import subprocess
-import sys
 import threading
 from concurrent.futures import Future
-from contextlib import closing, nullcontext
+from contextlib import nullcontext
 
 import pytest
 from msgspec.structs import replace
@@ -22,7 +20,6 @@ from socratic_bench.models.budget import Budget
 from socratic_bench.models.events import AttemptBegan, CallFailed
 from socratic_bench.models.spending import SpendingLimit
 from socratic_bench.types import Attempt, CallKey, Message, Request, Usage
-from tests.command import ROOT
 from tests.fakes import NOON, PATIENCE_S, completion
 
 MODEL = "emulator.socratic-v1:0"
@@ -109,34 +106,6 @@ def test_what_is_under_way_counts_in_full_in_the_most_that_was_spent():
     assert spending.most_usd == pytest.approx(WORST_USD, abs=1e-9)
     first.answered(USED)
     assert spending.most_usd == spending.spent_usd == pytest.approx(USED_USD, abs=1e-9)
-
-
-# A process that is killed while its request is under way.
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from socratic_bench.models.spending import SpendingLimit
-
-spending = SpendingLimit(1.0, shared=Path(sys.argv[1]))
-with spending.in_line() as place:
-    assert spending.reserve(place, 0.7) == "reserved"
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def test_what_a_killed_process_had_reserved_is_spent_and_nobody_waits_for_it(tmp_path):
-    """Neither a process that was there, nor one that has its place."""
-    path = tmp_path / "spending"
-    with closing(SpendingLimit(1.0, shared=path)) as before:
-        subprocess.run([sys.executable, "-c", KILLED, path], cwd=ROOT, check=False)
-        limits = [before, SpendingLimit(1.0, shared=path)]
-        for one in limits:
-            with one.in_line() as place:
-                assert one.reserve(place, 0.4) == "never"
-                assert one.reserve(place, 0.1) == "reserved"
-            one.settle(0.1, 0.1)
-        assert [one.most_usd for one in limits] == pytest.approx([0.9, 0.9])
-        limits[1].close()
 
 
 def test_a_request_that_does_not_fit_beside_another_waits_for_it():

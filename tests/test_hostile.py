@@ -709,7 +709,6 @@ BANNED_MODULES = {"subprocess", "pickle", "marshal", "shelve", "yaml", "pty", "r
 # nothing but itself anew. Each is named with all that it uses.
 SANDBOX = "socratic_bench/benchmarks/execution/sandbox"
 MEANT = {
-    "cli/start_again.py": ["os.execve"],
     f"{SANDBOX}/child.py": ["compile", "exec", "compile", "eval", "__import__", "__import__"],
     f"{SANDBOX}/client.py": ["subprocess", "subprocess.Popen"],
     f"{SANDBOX}/hidden_files.py": ["ctypes"],

@@ -1,29 +1,20 @@
 """Targets of requests and tokens a minute, in a time that tests turn."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from datetime import timedelta
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from socratic_bench.catalogue.caching import Part
 from socratic_bench.emulator.throttle import Throttle
-from socratic_bench.errors import ModelError, Stopped, UsageError
+from socratic_bench.errors import ModelError, Stopped
 from socratic_bench.generation import GenerateConfig
 from socratic_bench.models.cancel_token import CancelToken
-from socratic_bench.models.rate_targets import RateTargets, SentRequest
+from socratic_bench.models.rate_targets import RateTargets
 from socratic_bench.models.rate_window import RateTarget
 from socratic_bench.provider_ports import Provider
 from socratic_bench.types import Message, Request, Usage
-from tests.command import ROOT
-from tests.fakes import NOON
 from tests.shared_time import SharedTime
 
 MODEL, WHERE = "m", ("bedrock", "us-east-1")
@@ -412,205 +403,3 @@ def test_time_in_which_nobody_calls_a_model_does_not_count_as_a_stall():
     shared.run([calls])
 
     assert [one.stalled for one in targets.report()] == [False]
-
-
-def test_a_shared_target_is_met_and_shared_out_alike(tmp_path):
-    shared, path = SharedTime(), tmp_path / "targets"
-    settings = {"shared": path, "monotonic_s": lambda: shared.now_s}
-    senders = [
-        Sender(RateTargets(target(requests_per_minute=30), **settings), shared.cancel_token())
-        for _ in range(2)
-    ]
-
-    def call(sender: Sender) -> None:
-        while shared.now_s < TEN_MINUTES_S:
-            sender.send()
-
-    shared.run([lambda sender=sender: call(sender) for sender in senders for _ in range(3)])
-    sent = [[one for one in sender.sent if one[0] < TEN_MINUTES_S] for sender in senders]
-
-    assert most_in_a_minute([*sent[0], *sent[1]])[0] <= 30
-    assert 0.97 * 300 <= sum(map(len, sent)) <= 300
-    assert min(map(len, sent)) >= 0.45 * 300
-
-
-# A process that sends so many requests as soon as it may, and says when each was sent.
-SENDING = """
-import sys, time
-from pathlib import Path
-from socratic_bench.models.cancel_token import CancelToken
-from socratic_bench.models.rate_targets import RateTargets
-from socratic_bench.models.rate_window import RateTarget
-from tests.test_rate_targets import Sender
-
-with RateTargets([RateTarget(requests_per_minute=1200)], shared=Path(sys.argv[1])) as targets:
-    sender = Sender(targets, CancelToken())
-    print("ready", flush=True)
-    sys.stdin.readline()
-    for _ in range(int(sys.argv[2])):
-        sender.send()
-        print(time.monotonic(), flush=True)
-    sys.stdin.readline()
-"""
-# One that is killed while it holds the lock, and the first place in the line.
-HOLDING = """
-import sys
-from pathlib import Path
-from socratic_bench.models.cancel_token import CancelToken
-from socratic_bench.models.rate_targets import RateTargets
-from socratic_bench.models.rate_window import WIDTH, RateTarget
-from socratic_bench.models.shared_rows import SharedRows
-from tests.test_rate_targets import Sender
-
-def wait(futures, timeout_s):
-    with SharedRows(Path(sys.argv[1]), WIDTH).locked():
-        print("holding", flush=True)
-        sys.stdin.readline()
-
-targets = RateTargets([RateTarget(requests_per_minute=1200)], shared=Path(sys.argv[1]))
-sender = Sender(targets, CancelToken(wait=wait))
-while True:
-    sender.send()
-"""
-
-
-@contextmanager
-def processes(code: str, number: int, *words: str) -> Iterator[list[subprocess.Popen[str]]]:
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", code, *words],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(number)
-    ]
-    try:
-        for process in started:
-            assert process.stdout.readline()
-        yield started
-    finally:
-        for process in started:
-            process.kill()
-            process.communicate()
-
-
-def test_processes_share_a_target(tmp_path):
-    """A fortieth of a minute's requests may go at once, and the others each in their slots."""
-    path, each, at_once = tmp_path / "targets", 40, 30
-    with (
-        processes(SENDING, 2, str(path), str(each)) as started,
-        RateTargets(target(requests_per_minute=1200), shared=path) as targets,
-    ):
-        targets.of(*WHERE, MODEL)
-        for process in started:
-            process.stdin.write("go\n")
-            process.stdin.flush()
-        sent = [[float(one.stdout.readline()) for _ in range(each)] for one in started]
-        (report,) = targets.report()
-
-    late = 2 * each - at_once - len(started)
-    assert max(map(max, sent)) - min(map(min, sent)) >= late / 20
-    assert report.requests == 2 * each
-
-
-def test_a_process_that_is_killed_holds_up_nobody(tmp_path):
-    path, later_s = tmp_path / "targets", [0.0]
-    settings = {"shared": path, "monotonic_s": lambda: time.monotonic() + later_s[0]}
-    with (
-        RateTargets(target(requests_per_minute=1200), stall_s=900, **settings) as targets,
-        processes(HOLDING, 1, str(path)) as (held,),
-    ):
-        os.kill(held.pid, signal.SIGKILL)
-        held.wait()
-        sender = Sender(targets, CancelToken())
-        sender.send()
-        # Nor does its call, which never ended, count as one that is not answered.
-        later_s[0] = 5000.0
-        request = Request(messages=(), config=GenerateConfig(max_tokens=1))
-        leave = sender.target_limiter.admitted(
-            Estimating(), request, sender.cancel_token, *sender.told
-        )
-        with leave as permit:
-            permit.failed("server_error", maybe_billed=False)
-        (report,) = targets.report()
-
-    assert (report.requests > 30, report.stalled) == (True, False)
-
-
-def test_the_last_minute_of_earlier_processes_binds_unless_the_machine_began_anew(tmp_path):
-    path, clock = tmp_path / "targets", [100.0]
-
-    def opened() -> RateTargets:
-        return RateTargets(target(requests_per_minute=6), shared=path, monotonic_s=lambda: clock[0])
-
-    def wait(futures: Any, timeout_s: float | None) -> None:
-        clock[0] += timeout_s or 0.0
-
-    with opened() as first:
-        Sender(first, CancelToken(monotonic_s=lambda: clock[0], wait=wait)).send()
-    clock[0] += 4.0
-    with opened() as second:
-        sender = Sender(second, CancelToken(monotonic_s=lambda: clock[0], wait=wait))
-        sender.send()
-        assert second.report()[0].requests == 2
-    assert sender.sent[0][0] == pytest.approx(110.1)
-    clock[0] = 1.0  # the machine was started anew
-    with opened() as third:
-        sender = Sender(third, CancelToken(monotonic_s=lambda: clock[0], wait=wait))
-        sender.send()
-    assert sender.sent[0][0] == 1.0
-
-
-@pytest.mark.parametrize("apart_s", [0.0, 7.0, 58.0])
-def test_one_that_goes_on_elsewhere_begins_with_what_was_sent_in_the_last_minute(apart_s):
-    """Its clock counts from elsewhere; of what was sent before only the time of day is known."""
-    limits = target(requests_per_minute=30, tokens_per_minute=6000)
-    first = saturated(3, limits, seconds=95.0, max_tokens=400, used=150, takes_s=0.5)
-    shared, began_s = SharedTime(), 1000.0
-    targets = RateTargets(limits, monotonic_s=lambda: began_s + shared.now_s)
-    moments = [(NOON + timedelta(seconds=at_s), used) for at_s, used in first.sent]
-    sent = [
-        SentRequest(provider=WHERE[0], region=WHERE[1], model_id=MODEL, at=at, n_tokens=used)
-        for at, used in moments
-    ]
-    other = SentRequest(provider=WHERE[0], region="", model_id="n", at=NOON, n_tokens=1)
-    targets.remember([*reversed(sent), other], NOON + timedelta(seconds=95.0 + apart_s))
-    second = Sender(targets, shared.cancel_token())
-
-    def call() -> None:
-        while shared.now_s < TEN_MINUTES_S:
-            second.send(max_tokens=400, used=150, takes_s=0.5)
-
-    shared.run([call] * 3)
-    later = [(at_s + 95.0 + apart_s, used) for at_s, used in second.sent]
-    requests, tokens = most_in_a_minute([*first.sent, *later])
-
-    assert requests <= 30
-    assert tokens <= 6000
-    assert len(second.sent) >= 0.95 * 10 * 30
-    assert [report.model for report in targets.report()] == [MODEL]
-
-
-@pytest.mark.parametrize(("sent_s", "free_s"), [(3600.0, 65.0), (-30.0, 60.0), (-61.0, 5.0)])
-def test_what_was_sent_later_than_now_or_before_the_clock_began_counts_for_longer(sent_s, free_s):
-    shared = SharedTime()
-    targets = RateTargets(
-        target(requests_per_minute=1), monotonic_s=lambda: 5.0 + shared.now_s, stall_s=None
-    )
-    at = NOON + timedelta(seconds=sent_s)
-    one = SentRequest(provider=WHERE[0], region=WHERE[1], model_id=MODEL, at=at, n_tokens=1)
-    targets.remember([one], NOON)
-    sender = Sender(targets, shared.cancel_token())
-    shared.run([sender.send])
-
-    assert 5.0 + sender.sent[0][0] == pytest.approx(free_s, abs=1.0)
-
-
-def test_a_file_of_another_kind_is_refused(tmp_path):
-    path = tmp_path / "targets"
-    path.write_text("something else")
-
-    with pytest.raises(UsageError, match="is no file of rate targets"):
-        RateTargets(shared=path)

@@ -1,14 +1,12 @@
 """A sweep through the command: its cells, its document, and how it goes on."""
 
 import json
-import os
 import re
 import shutil
 import signal
 import subprocess
 import time
 from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +101,7 @@ def ended_by_waiting() -> tuple[CancelToken, list[float]]:
     waits: list[float] = []
 
     def wait(futures: Any, timeout_s: float | None) -> None:
-        if timeout_s is not None and 10 < timeout_s <= 61:
+        if timeout_s is not None and 10 < timeout_s <= 64:
             waits.append(timeout_s)
             token.end(Stopped("Enough.", end_reason="interrupted"))
         wait_for_first(futures, timeout_s)
@@ -265,32 +263,40 @@ class TestGoingOn:
         assert (again.exit_code, again.document["cells"]) == (0, outcome.document["cells"])
 
     @pytest.mark.parametrize("later_s", [1, 40])
-    def test_a_target_holds_for_what_was_sent_in_the_last_minute(self, copied, later_s):
-        """By the time of day, which is so much later than the first model's last request."""
-        sent = [last_sent(copied, model) for model in (STEADY, LECTURER)]
-        now = min(sent) + timedelta(seconds=later_s)
+    def test_with_targets_it_waits_until_the_last_request_before_is_a_minute_old(
+        self, copied, later_s
+    ):
+        """By the time of day, which is so much later than the last run's end."""
+        ended = max(datetime.fromisoformat(row["completed_at"]) for row in rows(copied))
+        now = ended + timedelta(seconds=later_s)
         token, waits = ended_by_waiting()
         words = (*GRID, "--repeats", "3", "--resume", "--target-rpm", "1")
         outcome = here(*words, folder=copied, cancel_token=token, now=lambda: now)
-        known = [60.6 - max(0.0, (now - at).total_seconds()) for at in sent]
 
-        assert outcome.document["n_missing"] == 4
-        assert {entry["requests"] for entry in outcome.document["pace"]} == {0}
-        assert waits
-        assert [one for one in waits if not any(abs(one - two) < 3 for two in known)] == []
+        assert waits == [pytest.approx(63 - later_s, abs=1)]
+        assert (outcome.document["n_missing"], outcome.document["pace"]) == (4, [])
+        assert "The first request waits" in " ".join(outcome.document["notices"])
 
-    def test_so_it_does_for_what_the_look_of_the_process_before_has_sent(self, tmp_path):
-        words = ("--models", STEADY, "--scenarios", *SCENARIOS, "--turns", "1", "--no-judge")
-        here(*words, "--limit", "1", "--strict", folder=tmp_path)
-        now = last_sent(tmp_path, STEADY) + timedelta(seconds=1)
+    def test_so_it_does_for_requests_of_cells_that_have_not_ended(self, copied):
+        sent = max(last_sent(copied, model) for model in (STEADY, LECTURER, JUDGE))
+        for path in (*copied.glob("sweeps/*/cells/*.jsonl"), *copied.glob("curated/runs/*.json")):
+            path.unlink()
         token, waits = ended_by_waiting()
-        more = (*words, "--strict", "--resume", "--target-rpm", "2")
-        outcome = here(*more, folder=tmp_path, cancel_token=token, now=lambda: now)
+        words = (*GRID, "--repeats", "2", "--resume", "--target-rpm", "60")
+        now = sent + timedelta(seconds=9)
+        outcome = here(*words, folder=copied, cancel_token=token, now=lambda: now)
 
-        assert outcome.document["n_missing"] == 1
-        # Two were sent, a look and a turn: with one alone it would be half a minute.
-        assert waits
-        assert min(waits) > 45
+        assert waits == [pytest.approx(63 - 9, abs=1)]
+        assert outcome.document["n_missing"] == 8
+
+    def test_without_targets_or_after_a_minute_nothing_waits(self, copied):
+        ended = max(datetime.fromisoformat(row["completed_at"]) for row in rows(copied))
+        grid = (*GRID, "--repeats", "3", "--resume", "--limit", "1")
+        for targets, later_s in ((("--target-rpm", "6000"), 64), ((), 1)):
+            now = ended + timedelta(seconds=later_s)
+            outcome = here(*grid, *targets, folder=copied, now=lambda now=now: now)
+
+            assert outcome.document["notices"] == []
 
     def test_a_limit_leaves_the_rest_for_later(self, tmp_path):
         some = here(*GRID, "--limit", "3", folder=tmp_path)
@@ -331,51 +337,12 @@ class TestGoingOn:
         assert "is being played by another process" in second.document["error"]["message"]
 
 
-class TestProcesses:
-    def test_several_play_the_same_sweep(self, played, tmp_path):
-        outcome = sweep(*GRID, "--repeats", "2", "--processes", "2", folder=tmp_path)
-
-        assert outcome.exit_code == 0
-        assert outcome.document["groups"].keys() == played[1].document["groups"].keys()
-        for one, other in zip(outcome.document["cells"], played[1].document["cells"], strict=True):
-            assert (one["cell"], one["value"]) == (other["cell"], other["value"])
-
-    def test_cells_of_one_that_is_killed_are_played_by_others(self, tmp_path):
-        words = [*GRID[:-4], "--turns", "60", "--processes", "2", "--max-connections", "2"]
-        process = begin(*words, "--no-judge", "--max-cost-usd", "99", folder=tmp_path)
-        wait_for_turns(process, tmp_path, "turn_025.json")
-        children = Path(f"/proc/{process.pid}/task").glob("*/children")
-        ids = [int(word) for path in children for word in path.read_text().split()]
-        killed = [one for one in ids if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
-        os.kill(killed[0], signal.SIGKILL)
-        document = printed(process.communicate()[0])
-
-        assert (process.returncode, document["n_completed"]) == (0, 4)
-        assert "A process of the sweep ended with -9" in " ".join(document["notices"])
-        assert repeated_calls(tmp_path) == []
-        # Two requests that were under way then count as much as they could cost, all else once:
-        # each at most 5,000 tokens, written to the cache, for 1,024.
-        over_usd = document["spent_usd"] - document["cost_usd"]
-        assert -1e-6 <= over_usd <= 2 * (5_000 * 3.75e-6 + 1_024 * 15e-6)
-
-    def test_a_signal_ends_all_of_them(self, tmp_path):
-        words = [*GRID[:-4], "--turns", "60", "--processes", "2", "--max-connections", "2"]
-        process = begin(*words, "--no-judge", folder=tmp_path)
-        wait_for_turns(process, tmp_path, "turn_003.json")
-        process.send_signal(signal.SIGTERM)
-        document = printed(process.communicate()[0])
-
-        assert (process.returncode, document["end_reason"]) == (143, "interrupted")
-        assert document["n_missing"] > 0
-
-
 def _n_connections(folder: Path, *words: str) -> int:
     """How many a judged sweep opened, its look at the models included."""
     service = Service()
     service.reset(latency_ms=40)
     words = (*GRID, "--judge-model", JUDGE, *words, "-o", str(folder))
-    play = swept if "--processes" not in words else partial(run, "sweep")
-    outcome = play(*words, env=account(service.url, STEADY, LECTURER))
+    outcome = swept(*words, env=account(service.url, STEADY, LECTURER))
     connections = {request.connection for request in service.requests}
     service.close()
 
@@ -384,14 +351,12 @@ def _n_connections(folder: Path, *words: str) -> int:
 
 
 class TestLimits:
-    @pytest.mark.parametrize("processes", ["1", "2"])
-    def test_all_cells_together_keep_to_one_budget(self, tmp_path, processes):
+    def test_all_cells_together_keep_to_one_budget(self, tmp_path):
         # So few at a time that some have ended when it is used up.
-        play = here if processes == "1" else sweep
-        words = (*GRID, "--repeats", "3", "--processes", processes, "--max-connections", "5")
-        short = play(*words, "--max-cost-usd", "0.25", folder=tmp_path)
+        words = (*GRID, "--repeats", "3", "--max-connections", "5")
+        short = here(*words, "--max-cost-usd", "0.25", folder=tmp_path)
         spent = sum(row["cost_usd"] for row in rows(tmp_path))
-        rest = play(*words, "--max-cost-usd", "9", "--resume", folder=tmp_path)
+        rest = here(*words, "--max-cost-usd", "9", "--resume", folder=tmp_path)
 
         assert (short.exit_code, short.document["end_reason"]) == (6, "budget")
         assert 0 < short.document["n_completed"] < 12
@@ -413,20 +378,17 @@ class TestLimits:
         assert without.document["spent_usd"] is None
         assert (more.exit_code, more.document["n_completed"]) == (6, 8)
 
-    @pytest.mark.parametrize("processes", ["1", "2"])
-    def test_so_does_what_cells_cost_that_were_under_way_then(self, tmp_path, processes):
-        play = here if processes == "1" else sweep
-        limit_usd, grid = "0.08", (*GRID, "--repeats", "6", "--processes", processes)
-        first = play(*grid, "--max-cost-usd", limit_usd, folder=tmp_path)
+    def test_so_does_what_cells_cost_that_were_under_way_then(self, tmp_path):
+        limit_usd, grid = "0.08", (*GRID, "--repeats", "6")
+        first = sweep(*grid, "--max-cost-usd", limit_usd, folder=tmp_path)
         spent = journalled_usd(tmp_path)
-        words = (*grid, "--max-connections", processes, "--resume")
-        again = play(*words, "--max-cost-usd", limit_usd, folder=tmp_path)
+        words = (*grid, "--max-connections", "1", "--resume")
+        again = here(*words, "--max-cost-usd", limit_usd, folder=tmp_path)
 
         assert (first.exit_code, first.document["n_completed"]) == (6, 0)
         assert spent <= first.document["spent_usd"] <= 0.08
-        if play is sweep:
-            told = f"at most {first.document['spent_usd']:.4f} USD with cells under way"
-            assert told in first.stderr
+        told = f"at most {first.document['spent_usd']:.4f} USD with cells under way"
+        assert told in first.stderr
         assert first.document["spent_usd"] <= again.document["spent_usd"] <= 0.08
         assert (again.exit_code, again.document["end_reason"]) == (6, "budget")
         told = re.search(
@@ -439,10 +401,18 @@ class TestLimits:
     def test_no_more_requests_are_under_way_than_connections(self, tmp_path):
         assert _n_connections(tmp_path, "--max-connections", "3") == 3
 
-    @pytest.mark.parametrize("processes", ["1", "2"])
-    def test_fewer_runs_than_connections_have_all_of_them(self, tmp_path, processes):
+    def test_fewer_runs_than_connections_have_all_of_them(self, tmp_path):
         """A judge's request takes none of those that its dialogue needs."""
-        assert _n_connections(tmp_path, "--limit", "1", "--processes", processes) > int(processes)
+        assert _n_connections(tmp_path, "--limit", "1") > 1
+
+    def test_several_processes_are_refused_with_what_to_do(self, tmp_path):
+        outcome = here(*GRID, "--processes", "2", folder=tmp_path)
+
+        assert outcome.exit_code == 2
+        assert outcome.document["error"]["message"] == (
+            "--processes is no longer taken: one process plays all cells, so many at once as "
+            "--max-connections allows. To use more machines, give each a part of the grid."
+        )
 
     def test_targets_stand_beside_what_was_reached(self, tmp_path):
         words = ("--target-rpm", "6000", "--target-rpm", f"{LECTURER}=9000")

@@ -24,8 +24,3 @@ def test_a_killed_sweep_repeats_no_cell_and_no_call_but_those_under_way(
     service, whole, tmp_path, seed
 ):
     kill_and_go_on(service, tmp_path, whole, seed)
-
-
-@pytest.mark.parametrize("seed", daily(range(100, 120), first=1))
-def test_so_does_one_of_several_processes(service, whole, tmp_path, seed):
-    kill_and_go_on(service, tmp_path, whole, seed, ("--processes", "2"))

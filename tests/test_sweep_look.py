@@ -1,7 +1,5 @@
 """A sweep looks at its models and stores: beside its first cells, or, strictly, before them."""
 
-import pytest
-
 from socratic_bench.emulator import Emulator, Settings, parse_fault
 from tests.command import CLAUDE, LLAMA, account, run
 
@@ -23,9 +21,8 @@ def played(folder):
     return [*folder.glob("curated/runs/*.json")]
 
 
-@pytest.mark.parametrize("processes", ["1", "2"])
-def test_strictly_nothing_is_played_if_a_model_cannot_be_called(tmp_path, processes):
-    outcome = sweep(tmp_path, "--strict", "--processes", processes, fault=DENIED)
+def test_strictly_nothing_is_played_if_a_model_cannot_be_called(tmp_path):
+    outcome = sweep(tmp_path, "--strict", fault=DENIED)
     error = outcome.document["error"]
 
     assert outcome.exit_code == 3
@@ -64,9 +61,8 @@ def test_strictly_all_is_played_if_all_is_well(tmp_path):
     assert [*tmp_path.glob("journal/trials/*")] == []
 
 
-@pytest.mark.parametrize("processes", ["1", "2"])
-def test_what_is_said_of_a_cell_names_flags_and_no_run_to_go_on_with(tmp_path, processes):
-    words = ("--strict", "--processes", processes, "--max-attempts", "1")
+def test_what_is_said_of_a_cell_names_flags_and_no_run_to_go_on_with(tmp_path):
+    words = ("--strict", "--max-attempts", "1")
     outcome = sweep(tmp_path, *words, fault=f"model_timeout:model={LLAMA}:after=1:count=100")
     (failed,) = outcome.document["failed"]
 

@@ -92,7 +92,7 @@ class RefusedCells(Struct, frozen=True, kw_only=True):
     error: Annotated[ErrorEntry, doc("what is refused, and what to do")]
 
 
-BoundBy = Literal["max_connections", "longest_cell", "processes", "targets"]
+BoundBy = Literal["max_connections", "longest_cell", "process", "targets"]
 
 
 class SweepDryRun(Document, frozen=True, kw_only=True):
@@ -153,7 +153,7 @@ ASSUMPTIONS = (
     (
         "The time is the longest of these: the cells in their order, and their requests, as many "
         "at once as are allowed; every model's requests and tokens at its targets; and some 200 "
-        "calls a second and process."
+        "calls a second."
     ),
     "At flex, calls may take longer, by how much is not known.",
 )

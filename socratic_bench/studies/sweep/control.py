@@ -1,6 +1,4 @@
-"""Which cell comes next, and what becomes of the sweep as cells end: the same for one process and
-for many.
-"""
+"""Which cell comes next, and what becomes of the sweep as cells end."""
 
 import threading
 from collections import deque
@@ -76,11 +74,6 @@ class SweepControl:
         """Those of the cells that wait."""
         return frozenset(job.cell.model for job in self._waiting)
 
-    @property
-    def has_more(self) -> bool:
-        """Whether a cell is to be begun, or gone on with."""
-        return bool(self._waiting) and self.error is None
-
     def take(self) -> CellJob | None:
         """The next cell; `None` if no other is to be begun."""
         with self._lock:
@@ -89,12 +82,6 @@ class SweepControl:
             job = self._waiting.popleft()
         self._state.began(job.cell.model)
         return job
-
-    def give_back(self, job: CellJob) -> None:
-        """A process that was to play it is gone: another one goes on with it."""
-        with self._lock:
-            self._waiting.appendleft(job)
-        self._state.left(job.cell.model)
 
     def answered(self, job: CellJob, n_tokens: int) -> None:
         """See `CellListener`."""

@@ -55,7 +55,7 @@ class SweepEngine(Struct, frozen=True, kw_only=True):
 
         with ThreadPoolExecutor(at_once, thread_name_prefix="cell") as pool:
             for future in [pool.submit(work) for _ in range(at_once)]:
-                wait(future, cancel_token)
+                _wait(future, cancel_token)
 
     def _play(self, job: CellJob, cancel_token: CancelToken) -> None:
         try:
@@ -92,15 +92,12 @@ class SweepEngine(Struct, frozen=True, kw_only=True):
             )
 
 
-def wait(
-    future: "Future[None]", cancel_token: CancelToken, end: Callable[[], None] = lambda: None
-) -> None:
-    """Until it is done; a deadline that passes meanwhile ends all cells, and what `end` ends."""
+def _wait(future: "Future[None]", cancel_token: CancelToken) -> None:
+    """Until it is done; a deadline that passes meanwhile ends all cells."""
     try:
         cancel_token.result(future)
     except BenchError as error:
         cancel_token.end(error)
-        end()
         future.result()
 
 

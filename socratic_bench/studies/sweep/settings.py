@@ -10,7 +10,6 @@ from socratic_bench.statistics.bootstrap_t import Method
 
 MAX_REPEATS = 1000
 MAX_CONNECTIONS = 1024
-MAX_PROCESSES = 32
 STALL_MIN = 15.0
 
 
@@ -49,22 +48,12 @@ class SweepSettings(Struct, frozen=True, kw_only=True):
             high=MAX_REPEATS,
         ),
     ] = 1
-    processes: Annotated[
-        int,
-        Setting(
-            "sweep",
-            "N",
-            "processes that play cells, where one is too slow (default {default})",
-            low=1,
-            high=MAX_PROCESSES,
-        ),
-    ] = 1
     max_connections: Annotated[
         int,
         Setting(
             "sweep",
             "N",
-            "runs, and requests, at once in all processes (default {default})",
+            "runs, and requests, at once (default {default})",
             low=1,
             high=MAX_CONNECTIONS,
         ),

@@ -1,11 +1,9 @@
 """A sweep from its beginning to its end: what is to be played, playing it, and what it came to."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from datetime import datetime
-from functools import partial
-from tempfile import TemporaryDirectory
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from datetime import datetime, timedelta
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,24 +14,28 @@ from socratic_bench.documents.sweep import CellRow, SweepFile
 from socratic_bench.documents.throughput import ModelThroughput
 from socratic_bench.errors import BenchError, Problem
 from socratic_bench.models.cancel_token import CancelToken, in_time
-from socratic_bench.models.rate_targets import SentRequest
+from socratic_bench.models.journaling import NOTED_WITHIN_S
+from socratic_bench.models.rate_targets import RateTargets
+from socratic_bench.models.spending import SpendingLimit
 from socratic_bench.ports import Benchmark
 from socratic_bench.runs.context import utc_now
 from socratic_bench.runs.prepare import draw_seed
+from socratic_bench.runs.services import Services
 from socratic_bench.storage.stores import ListedStores
 from socratic_bench.studies.sweep.control import CellJob, SweepControl
 from socratic_bench.studies.sweep.earlier import begun_earlier, gated_anew, known_rows, left
 from socratic_bench.studies.sweep.engine import SweepEngine
 from socratic_bench.studies.sweep.grid import Cell, Grid, run_id
 from socratic_bench.studies.sweep.index import CellIndex
-from socratic_bench.studies.sweep.last_minute import recently_ended, sent_requests, with_look
 from socratic_bench.studies.sweep.preflight import Preflight
 from socratic_bench.studies.sweep.request import SweepRequest
-from socratic_bench.studies.sweep.shared import Shared, ask_of_all
 from socratic_bench.studies.sweep.state import SweepDisplay, SweepState
-from socratic_bench.studies.sweep.under_way import counted, journals_of, recounted
+from socratic_bench.studies.sweep.under_way import counted, journals_of, newest_request
 from socratic_bench.version import VERSION
 
+# A resumed sweep with targets sends nothing before the last earlier request is this old: a minute,
+# how much later than its journal entry a request may be sent, and the whole seconds of rows.
+QUIET_S = 60.0 + NOTED_WITHIN_S + 1.0
 GO_ON = Problem.of("Go on with the same command and {resume}.")
 
 
@@ -101,7 +103,7 @@ class _SweepProcess:
         self._notices: list[str] = []
         self._pace: tuple[ModelThroughput, ...] = ()
         self._spent_usd: float | None = None
-        self._sent: Sequence[SentRequest] = ()
+        self._last_request_at: datetime | None = None
         config = asked.grid.base
         self._stores = in_time(lambda: ListedStores(config, cancel_token.sleep), cancel_token)
         self._benchmark = load_benchmark(asked.grid.base.benchmark)
@@ -118,8 +120,8 @@ class _SweepProcess:
         with self._stores.exclusive(f"sweeps/{begun.sweep_id}/lock", refusal):
             known = in_time(lambda: self._known_rows(begun, cells, indices), self._token)
             rows = {cell.key: known[cell.key] for cell in cells if cell.key in known}
-            lately = [*recently_ended(known.values(), started_at)]
-            error = self._played(begun, grid, cells, rows, indices, lately)
+            self._note_requests(datetime.fromisoformat(row.completed_at) for row in known.values())
+            error = self._played(begun, grid, cells, rows, indices)
         in_folder = indices[0] if self._stores.folder else None
         in_bucket = indices[-1] if self._stores.bucket else None
         return SweepResult(
@@ -173,14 +175,13 @@ class _SweepProcess:
         cells: Sequence[Cell],
         rows: dict[str, CellRow],
         indices: Sequence[CellIndex],
-        lately: Sequence[str],
     ) -> BenchError | None:
         missing = left(cells, rows, self._settings)
         state = SweepState(cells, rows.values(), self._token.monotonic_s)
         for cell in missing:
             if cell.key in rows:
                 state.again(rows.pop(cell.key))
-        begun_jobs = self._jobs(begun, grid, missing, lately)
+        begun_jobs = self._jobs(begun, grid, missing)
         jobs = begun_jobs[: self._settings.limit]
         self._display.begin(begun.sweep_id, state)
 
@@ -204,87 +205,75 @@ class _SweepProcess:
             self._display.end()
         return control.error
 
-    def _jobs(
-        self, begun: SweepFile, grid: Grid, missing: Sequence[Cell], lately: Sequence[str]
-    ) -> Sequence[CellJob]:
-        """The missing cells, with what each has cost so far if a budget has to know; what they, and
-        those that ended lately, have sent is kept for the targets.
-        """
+    def _jobs(self, begun: SweepFile, grid: Grid, missing: Sequence[Cell]) -> Sequence[CellJob]:
+        """The missing cells, each with what it has cost so far if there is a budget."""
         ids = {run_id(begun, cell): cell for cell in missing}
         jobs = [CellJob(cell=cell, run_id=name) for name, cell in ids.items()]
         has_budget, has_targets = grid.base.max_cost_usd is not None, bool(self._asked.targets())
         if not (jobs and self._settings.resume and (has_budget or has_targets)):
             return jobs
-        wanted = [*ids, *(lately if has_targets else ())]
-        journals = in_time(lambda: journals_of(wanted, self._stores.all), self._token)
-        self._sent = with_look(sent_requests(journals.values()), self._asked) if has_targets else ()
+        journals = in_time(lambda: journals_of(ids, self._stores.all), self._token)
+        self._note_requests(filter(None, map(newest_request, journals.values())))
         return counted(jobs, grid, journals, self._asked.price_tables) if has_budget else jobs
+
+    def _note_requests(self, moments: Iterable[datetime]) -> None:
+        """Remember when earlier processes sent their last request, at the latest."""
+        self._last_request_at = max(filter(None, (*moments, self._last_request_at)), default=None)
+
+    def _await_targets(self) -> None:
+        """Wait until what earlier processes sent counts in no minute that is yet to end."""
+        if self._last_request_at is None or not self._asked.targets():
+            return
+        quiet_at = self._last_request_at + timedelta(seconds=QUIET_S)
+        wait_s = min(QUIET_S, (quiet_at - self._now()).total_seconds())
+        if wait_s > 0:
+            self._notice(
+                f"The first request waits {wait_s:.0f} s: targets hold for what was sent in the "
+                "last minute, too."
+            )
+            with suppress(BenchError):  # the token has what ended the sweep meanwhile
+                self._token.sleep(wait_s)
 
     def _play(
         self, control: SweepControl, grid: Grid, *, n_jobs: int, spent_usd: float
     ) -> tuple[ModelThroughput, ...]:
-        """In this process, or in others of its own; how fast each model was asked."""
+        """Play the cells; how fast each model was called."""
+        self._await_targets()
+        settings, limit_usd = self._settings, grid.base.max_cost_usd
+        spending = None if limit_usd is None else SpendingLimit(limit_usd)
+        targets = RateTargets(
+            self._asked.targets(),
+            stall_s=settings.stall_min * 60,
+            monotonic_s=self._token.monotonic_s,
+        )
+        services = Services(
+            monotonic_s=self._token.monotonic_s,
+            rate_targets=targets,
+            spending=spending,
+            max_connections=settings.max_connections,
+            on_narrowed=lambda narrowed: self._notice(f"{narrowed}."),
+        )
         with ExitStack() as stack:
-            is_many = self._settings.processes > 1
-            folder = stack.enter_context(TemporaryDirectory(prefix="sweep-")) if is_many else None
-            shared = self._shared(folder)
-            targets = stack.enter_context(shared.rate_targets(self._token.monotonic_s))
-            targets.remember(self._sent, self._now())
-            # Other processes have services of their own: one connection is for the look alone.
-            most = self._settings.max_connections
-            own, others = (1, max(1, most - 1)) if is_many else (most, 0)
-            services = stack.enter_context(
-                shared.services(targets, self._token.monotonic_s, self._notice, own)
-            )
-            if services.spending:
-                services.spending.add(spent_usd)
+            stack.enter_context(services)
+            services.price_tables.update(self._asked.price_tables())
+            if spending:
+                spending.add(spent_usd)
             look = Preflight(
                 asked=self._asked, tested=control.models, notice=self._notice, call=self._call
             )
             stack.enter_context(look.over(services, self._token, self._called))
-            if is_many:
-                from socratic_bench.studies.sweep.workers import ProcessPool
-
-                self._called.set()
-                ProcessPool(
-                    control=control,
-                    grid=grid,
-                    shared=shared,
-                    n_processes=self._settings.processes,
-                    n_connections=others,
-                    at_once=min(others, n_jobs),
-                    notice=self._notice,
-                    recounted=partial(
-                        recounted,
-                        grid=grid,
-                        stores=self._stores.all,
-                        price_tables=self._asked.price_tables,
-                    ),
-                ).play(self._token)
-                ask_of_all(targets, grid, self._benchmark)
-            else:
-                engine = SweepEngine(
-                    services=services,
-                    grid=grid,
-                    benchmark=self._benchmark,
-                    listener=control,
-                    call=self._call,
-                    called=self._called,
-                )
-                engine.play(control.take, min(most, n_jobs), self._token)
-            if services.spending:
-                self._spent_usd = services.spending.most_usd
+            engine = SweepEngine(
+                services=services,
+                grid=grid,
+                benchmark=self._benchmark,
+                listener=control,
+                call=self._call,
+                called=self._called,
+            )
+            engine.play(control.take, min(settings.max_connections, n_jobs), self._token)
+            if spending:
+                self._spent_usd = spending.most_usd
             return targets.report()
-
-    def _shared(self, folder: str | None) -> Shared:
-        return Shared(
-            price_tables=self._asked.price_tables(),
-            targets=self._asked.targets(),
-            stall_s=self._settings.stall_min * 60,
-            limit_usd=self._asked.grid.base.max_cost_usd,
-            folder=folder,
-            call=self._call,
-        )
 
     def _notice(self, text: str) -> None:
         self._notices.append(text)

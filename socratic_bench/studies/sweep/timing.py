@@ -13,7 +13,7 @@ from socratic_bench.studies.sweep.grid import Cell
 from socratic_bench.studies.sweep.settings import SweepSettings
 from socratic_bench.types import Json
 
-# What one interpreter does, about: see docs/performance.md.
+# What one process does, about: see docs/performance.md.
 CALLS_PER_S = 200.0
 MINUTE_S = 60.0
 
@@ -35,7 +35,7 @@ class Timing(Struct, frozen=True, kw_only=True):
         bounds: dict[BoundBy, float] = {
             "longest_cell": max(longest, default=0.0),
             "max_connections": max(self._played_s(length), self._under_way_s(length)),
-            "processes": n_calls / (CALLS_PER_S * self.settings.processes),
+            "process": n_calls / CALLS_PER_S,
             "targets": max((one for one in at_targets if one is not None), default=0.0),
         }
         bound_by = max(bounds, key=lambda name: bounds[name])

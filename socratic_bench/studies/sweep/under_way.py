@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import datetime
 from functools import partial
 from itertools import chain
 
@@ -10,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from socratic_bench.catalogue.price_table import PriceTable
-from socratic_bench.errors import ArtifactError, BenchError
+from socratic_bench.errors import BenchError
 from socratic_bench.journal import ReplayLog
 from socratic_bench.runs import prepare
 from socratic_bench.runs.models import budget_of, earlier_usd
@@ -51,20 +52,14 @@ def counted(
     ]
 
 
-def recounted(
-    job: CellJob,
-    *,
-    grid: Grid,
-    stores: Sequence[ListedStore],
-    price_tables: Callable[[], dict[str, PriceTable]],
-) -> CellJob:
-    """The job of a process that is gone, with what it has cost by now, if a budget has to know."""
-    if grid.base.max_cost_usd is None:
-        return job
-    journals: dict[str, list[Entry]] = {}
-    with suppress(ArtifactError):  # else it counts twice as it goes on, which is the safe side
-        journals = journals_of([job.run_id], stores)
-    return counted([replace(job, counted_usd=0.0)], grid, journals, price_tables)[0]
+def newest_request(entries: Sequence[Entry]) -> datetime | None:
+    """When the last request that a journal tells of was sent; `None` without any. A run whose
+    journal cannot be read says so itself once it is to go on.
+    """
+    with suppress(BenchError):
+        sent = (attempt.started_at for attempt, _ in ReplayLog(entries).requests())
+        return max(sent, default=None)
+    return None
 
 
 def _counted(
